@@ -7,8 +7,10 @@
 #include "worker_agent/ascend/chief.h"
 #include "worker_agent/launch/command/launcher_reach.h"
 #include "worker_agent/launch/command/launchers.h"
+#include "worker_agent/launch/command/script_input.h"
 #include "worker_agent/node/node_description.h"
 #include "worker_agent/platform/taking.h"
+#include "worker_agent/runtime/launcher.h"
 #include "worker_agent/settings/surroundings.h"
 
 namespace muster::agent {
@@ -42,6 +44,7 @@ SettingsFindings FindMore(const AgentSettings& settings, const std::map<std::str
   SettingsFindings findings = CheckAgentSettings(settings);
   const uint32_t slots = SlotCount(settings, environment);
   if (!settings.per_node && !settings.per_job) CheckLauncher(settings.command, slots, findings);
+  if (!PassesOutput(settings, static_cast<int>(slots))) CheckScriptInput(settings.command, findings);
   if (settings.per_job && !settings.allows_exec && !settings.standalone && settings.worker_num && slots != 0) {
     CheckReach(settings.command, (*settings.worker_num + slots - 1) / slots, environment, findings);
   }
