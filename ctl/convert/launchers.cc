@@ -7,6 +7,8 @@ using enum Meaning;
 
 constexpr char kFilter[] = "stdout and stderr of a process stay together; --tail RANKS says whose output is shown";
 
+constexpr char kDuplicates[] = "grep in the files of --log_dir finds such lines";
+
 const std::vector<Option>* TorchOptions() {
   static const auto* const kOptions = new std::vector<Option>{
       {{"nproc_per_node"}, kPerNode, 1},
@@ -20,8 +22,11 @@ const std::vector<Option>* TorchOptions() {
       {{"standalone"}, kStandalone, 0},
       {{"max_restarts"}, kRestarts, 1},
       {{"log_dir"}, kFlag, 1, "log_dir"},
-      {{"redirects", "r"}, kFlag, 1, "redirects"},
-      {{"tee", "t"}, kFlag, 1, "tee"},
+      {{"redirects", "r"}, kStreams, 1, "redirects"},
+      {{"tee", "t"}, kStreams, 1, "tee"},
+      {{"shutdown_timeout"}, kFlag, 1, "stop_timeout"},
+      {{"duplicate_stdout_filters", "duplicate_stderr_filters"}, kNoCounterpart, 1, kDuplicates},
+      {{"log_line_prefix_template"}, kNoCounterpart, 1, "lines carry their rank"},
       {{"local_addr"}, kFlag, 1, "worker_ip"},
       {{"m", "module"}, kModule, 0},
       {{"no_python"}, kAsTyped, 0},
@@ -36,27 +41,62 @@ const std::vector<Option>* TorchOptions() {
   return kOptions;
 }
 
-const std::vector<Option>* MpiOptions() {
+const std::vector<Option>* MpiOptionsOnce() {
   static const auto* const kOptions = new std::vector<Option>{
       {{"np", "n", "c"}, kProcesses, 1},
       {{"npernode", "N", "ppn", "perhost"}, kPerNode, 1},
       {{"H", "host", "hosts"}, kHosts, 1},
-      {{"hostfile", "machinefile", "f", "default_hostfile"},
-       kNoCounterpart,
-       1,
-       "start the line on each of its machines, with the first one as --sched_host"},
+      {{"hostfile", "host_file", "machinefile", "f", "default_hostfile"}, kHostFile, 1},
       {{"x"}, kEnv, 1},
       {{"genv", "env"}, kEnvPair, 2},
-      {{"mca", "gmca"}, kMca, 2},
+      {{"mca", "gmca", "omca"}, kMca, 2},
       {{"map_by"}, kPlacement, 1},
+      {{"bynode", "rr"}, kByNode, 0},
       {{"bind_to"}, kSwitch, 1, "bind_core=auto"},
+      {{"bind_to_core", "bind_to_socket"}, kSwitch, 0, "bind_core=auto"},
       {{"output_filename"}, kFlag, 1, "log_dir"},
       {{"rank_by"}, kNoCounterpart, 1, "ranks go node by node"},
       {{"wdir", "wd"}, kNoCounterpart, 1, "change to that folder before"},
       {{"timeout"}, kNoCounterpart, 1, "timeout SECONDS before the line does the same"},
       {{"iface"}, kNoCounterpart, 1, "--worker_ip ADDRESS names the interface's address"},
       {{"prefix"}, kNoCounterpart, 1, "set PATH and LD_LIBRARY_PATH"},
-      {{"allow_run_as_root", "oversubscribe", "tag_output", "l", "q", "report_bindings", "display_map", "v"}, kDrop, 0},
+      {{"path"}, kNoCounterpart, 1, "set PATH"},
+      {{"rankfile", "rf"}, kNoCounterpart, 1, "--node_rank orders the nodes"},
+      {{"genvlist", "envlist"}, kDrop, 1},
+      {{"prtemca", "pmixmca"}, kDrop, 2},
+      {{"launcher", "bootstrap", "launcher_exec", "bootstrap_exec", "rsh", "stdin", "output", "display",
+        "runtime_options"},
+       kDrop,
+       1},
+      {{"allow_run_as_root",
+        "oversubscribe",
+        "nooversubscribe",
+        "tag_output",
+        "timestamp_output",
+        "merge_stderr_to_stdout",
+        "l",
+        "prepend_rank",
+        "q",
+        "quiet",
+        "report_bindings",
+        "display_map",
+        "display_allocation",
+        "v",
+        "verbose",
+        "genvall",
+        "envall",
+        "bynode",
+        "byslot",
+        "bycore",
+        "bind_to_none",
+        "nolocal",
+        "noprefix",
+        "use_hwthread_cpus",
+
+        "disable_hostname_propagation",
+        "print_rank_map"},
+       kDrop,
+       0},
   };
   return kOptions;
 }
@@ -67,7 +107,8 @@ const std::vector<Option>* HorovodOptions() {
   static const auto* const kOptions = new std::vector<Option>{
       {{"np", "num_proc"}, kProcesses, 1},
       {{"H", "hosts"}, kHosts, 1},
-      {{"hostfile"}, kNoCounterpart, 1, "start the line on each of its machines, with the first one as --sched_host"},
+      {{"hostfile"}, kHostFile, 1},
+      {{"mpi_args"}, kMpiArgs, 1},
       {{"gloo"}, kSwitch, 0, "horovod=gloo"},
       {{"mpi"}, kSwitch, 0, "horovod=mpi"},
       {{"start_timeout"}, kFlag, 1, "topo_timeout"},
@@ -78,9 +119,21 @@ const std::vector<Option>* HorovodOptions() {
       {{"cache_capacity"}, kVariable, 1, "HOROVOD_CACHE_CAPACITY"},
       {{"fusion_threshold_mb"}, kNoCounterpart, 1, "--env HOROVOD_FUSION_THRESHOLD=BYTES sets it"},
       {{"network_interface", "network_interfaces"}, kNoCounterpart, 1, "--env GLOO_SOCKET_IFNAME=NAME sets it"},
-      {{"min_np", "max_np", "host_discovery_script", "slots_per_host"}, kNoCounterpart, 1, kElastic},
+      {{"autotune"}, kSetVariable, 0, "HOROVOD_AUTOTUNE=1"},
+      {{"autotune_log_file"}, kVariable, 1, "HOROVOD_AUTOTUNE_LOG"},
+      {{"timeline_mark_cycles"}, kSetVariable, 0, "HOROVOD_TIMELINE_MARK_CYCLES=1"},
+      {{"hierarchical_allreduce"}, kSetVariable, 0, "HOROVOD_HIERARCHICAL_ALLREDUCE=1"},
+      {{"hierarchical_allgather"}, kSetVariable, 0, "HOROVOD_HIERARCHICAL_ALLGATHER=1"},
+      {{"no_stall_check"}, kSetVariable, 0, "HOROVOD_STALL_CHECK_DISABLE=1"},
+      {{"num_nccl_streams"}, kVariable, 1, "HOROVOD_NUM_NCCL_STREAMS"},
+      {{"config_file"}, kNoCounterpart, 1, "--env NAME=VALUE sets what the file does"},
+      {{"binding_args"}, kNoCounterpart, 1, "--bind_core auto shares a node's CPUs out"},
+      {{"min_np", "max_np", "min_num_proc", "max_num_proc", "host_discovery_script", "slots_per_host"},
+       kNoCounterpart,
+       1,
+       kElastic},
       {{"p", "ssh_port", "i", "ssh_identity_file"}, kDrop, 1},
-      {{"verbose", "disable_cache"}, kDrop, 0},
+      {{"verbose", "disable_cache", "prefix_output_with_timestamp", "tcp"}, kDrop, 0},
   };
   return kOptions;
 }
@@ -93,7 +146,7 @@ const std::vector<Option>* MsrunOptions() {
       {{"master_port"}, kPort, 1},
       {{"node_rank"}, kNodeRank, 1},
       {{"log_dir"}, kFlag, 1, "log_dir"},
-      {{"join"}, kDrop, 1},
+      {{"join"}, kJoin, 1},
       {{"cluster_time_out"}, kFlag, 1, "topo_timeout"},
       {{"tail_worker_log"}, kFlag, 1, "tail"},
       {{"rank_table_file"}, kFlag, 1, "rank_table_file"},
@@ -105,30 +158,50 @@ const std::vector<Option>* MsrunOptions() {
   return kOptions;
 }
 
-}  // namespace
-
 const std::vector<Launcher>& Launchers() {
   static const auto* const kLaunchers = new std::vector<Launcher>{
       {.name = "torchrun",
        .programs = {"torchrun", "torch_npu_run", "torch.distributed.run", "torch_npu.distributed.run"},
        .options = TorchOptions(),
+       .abbreviates = true,
        .starts_python = true,
        .processes = "1"},
       {.name = "torch.distributed.launch",
        .programs = {"torch.distributed.launch"},
        .options = TorchOptions(),
+       .abbreviates = true,
        .starts_python = true,
        .gives_local_rank = true,
        .processes = "1"},
-      {.name = "mpirun", .programs = {"mpirun", "mpiexec", "mpiexec.hydra", "orterun"}, .options = MpiOptions()},
-      {.name = "horovodrun", .programs = {"horovodrun"}, .options = HorovodOptions()},
+      {.name = "mpirun",
+       .programs = {"mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", "mpirun.openmpi", "mpiexec.openmpi",
+                    "mpirun.mpich", "mpiexec.mpich"},
+       .options = MpiOptions()},
+      {.name = "horovodrun",
+       .programs = {"horovodrun", "horovod.runner.launch"},
+       .options = HorovodOptions(),
+       .abbreviates = true},
       {.name = "msrun",
        .programs = {"msrun", "mindspore.parallel.cluster.run"},
        .options = MsrunOptions(),
+       .abbreviates = true,
        .starts_python = true,
        .processes = "8"},
   };
   return *kLaunchers;
+}
+
+}  // namespace
+
+const std::vector<Option>* MpiOptions() { return MpiOptionsOnce(); }
+
+const Launcher* FindLauncher(const std::string& name) {
+  for (const Launcher& launcher : Launchers()) {
+    for (const char* program : launcher.programs) {
+      if (name == program) return &launcher;
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace muster::ctl

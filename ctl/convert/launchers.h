@@ -14,6 +14,7 @@ enum class Meaning {
   kHost,           // of the first node; a port behind it is left out
   kPort,           // of MindSpore's scheduler, which is ours
   kHosts,          // a:4,b:4
+  kHostFile,       // the same in a file
   kFlag,           // `text` with the value
   kSwitch,         // `text` alone
   kRestarts,       // --enable_recovery --max_restarts N
@@ -23,8 +24,13 @@ enum class Meaning {
   kEnv,            // NAME=VALUE or NAME
   kEnvPair,        // two values: NAME VALUE
   kMca,            // two values: Open MPI's parameter
+  kMpiArgs,        // horovodrun's options for mpirun, in one word
   kVariable,       // the variable `text` with the value
+  kSetVariable,    // `text` is NAME=VALUE
+  kStreams,        // torchrun's 0, 1, 2, 3 or a list by local rank: `text` is redirects or tee
+  kJoin,           // msrun's True or False
   kPlacement,      // --map-by
+  kByNode,         // processes go round the hosts
   kDrop,           // not needed here
   kNoCounterpart,  // `text` says what to do instead
   kNoArgument,     // torch.distributed.launch --use_env: the script gets no --local_rank
@@ -41,11 +47,16 @@ struct Launcher {
   const char* name;                   // as it is told
   std::vector<const char*> programs;  // by the last part of the first word; or behind "python -m"
   const std::vector<Option>* options;
+  bool abbreviates = false;       // options may be cut short, as Python's argparse takes them
   bool starts_python = false;     // the command is a script, if nothing says otherwise
   bool gives_local_rank = false;  // as an argument
   const char* processes = "";     // when no option says so: torchrun's 1, msrun's 8
 };
 
-const std::vector<Launcher>& Launchers();
+// By a program's name or a module's; null: it is none of them.
+const Launcher* FindLauncher(const std::string& name);
+
+// mpirun's, which horovodrun passes on.
+const std::vector<Option>* MpiOptions();
 
 }  // namespace muster::ctl

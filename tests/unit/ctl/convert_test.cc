@@ -2,8 +2,18 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <algorithm>
+#include <fstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "common/command/shell_words.h"
+#include "ctl/convert/hosts.h"
+#include "worker_agent/settings/agent_settings.h"
 
 namespace muster::ctl {
 namespace {
@@ -12,7 +22,49 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-Converted Of(const std::string& line) { return Convert(absl::StrSplit(line, ' ')); }
+// What ms-worker's own parser finds wrong with a line. Variables of the shell are 2, their products 64.
+std::vector<std::string> WrongWith(const std::string& line) {
+  std::vector<std::string> wrong;
+  for (const ShellCommand& command : ShellCommands(line)) {
+    const auto program = std::find(command.words.begin(), command.words.end(), "ms-worker");
+    if (program == command.words.end()) continue;
+    std::vector<std::string> args(program + 1, command.words.end());
+    const auto end = std::find(args.begin(), args.end(), "--");
+    for (auto arg = args.begin(); arg != end; ++arg) {
+      if (absl::StartsWith(*arg, "$")) *arg = absl::StartsWith(*arg, "$((") ? "64" : "2";
+    }
+    agent::AgentSettings settings;
+    SettingsTable table = agent::AgentSettingsTable(settings);
+    LoadResult loaded = LoadSettings(table, args, {});
+    settings.command = loaded.command;
+    if (settings.command.empty()) wrong.emplace_back("no command");
+    wrong.insert(wrong.end(), loaded.positional.begin(), loaded.positional.end());
+    const SettingsFindings more = agent::CheckAgentSettings(settings);
+    wrong.insert(wrong.end(), loaded.findings.errors.begin(), loaded.findings.errors.end());
+    wrong.insert(wrong.end(), more.errors.begin(), more.errors.end());
+    const bool is_of_one = settings.standalone || settings.worker_num.value_or(0) <= 1;
+    if (!is_of_one && IsEachMachineItself(settings.sched_host)) wrong.push_back("several: " + settings.sched_host);
+  }
+  return wrong;
+}
+
+Converted Of(const std::vector<std::string>& words) {
+  const Converted converted = Convert(words);
+  EXPECT_THAT(WrongWith(converted.line), IsEmpty()) << converted.line;
+  EXPECT_NE(converted.line.empty(), converted.error.empty()) << converted.line << converted.error;
+  return converted;
+}
+
+Converted Of(const std::string& line) { return Of(std::vector<std::string>(absl::StrSplit(line, ' '))); }
+
+class ConvertFiles : public testing::Test {
+ protected:
+  std::string Write(const std::string& name, const std::string& text) {
+    const std::string path = testing::TempDir() + "/convert_" + name;
+    std::ofstream(path) << text;
+    return path;
+  }
+};
 
 TEST(Convert, LinesThatHaveACounterpart) {
   const struct {
@@ -64,8 +116,11 @@ TEST(Convert, LinesThatHaveACounterpart) {
 
 TEST(Convert, SaysWhatHasNoCounterpartOrIsToBeKnown) {
   const Converted elastic = Of("torchrun --nnodes 1:4 --nproc_per_node 2 --rdzv_endpoint a:1 train.py");
-  EXPECT_EQ(elastic.line, "ms-worker --standalone --local_worker_num 2 -- python3 train.py");
-  EXPECT_THAT(elastic.notes, ElementsAre(HasSubstr("the size of a job is fixed, here at 1 nodes")));
+  EXPECT_EQ(elastic.line,
+            "ms-worker --with_scheduler --sched_host a --worker_num 8 --local_worker_num 2 -- python3 train.py");
+  EXPECT_THAT(elastic.notes, ElementsAre(HasSubstr("the size of a job is fixed, here at the most, 4 nodes")));
+  EXPECT_THAT(Of("torchrun --nnodes=1:3 train.py").line, HasSubstr("--worker_num 3 --local_worker_num 1"));
+  EXPECT_THAT(Of("torchrun --nnodes=1:1 train.py").notes, IsEmpty());
 
   const Converted launch = Of("python3 -m torch.distributed.launch --nproc_per_node 2 train.py --epochs 3");
   EXPECT_EQ(launch.line,
@@ -77,16 +132,15 @@ TEST(Convert, SaysWhatHasNoCounterpartOrIsToBeKnown) {
             "ms-worker --with_scheduler --sched_host a --worker_num 8 --local_worker_num 4 -- python train.py");
   EXPECT_THAT(hosts.notes, ElementsAre(HasSubstr("start the line on each of these hosts")));
 
-  const Converted files = Of("mpirun -np 8 --hostfile h -N 4 -x PATH ./a.out");
-  EXPECT_EQ(files.line, "ms-worker --with_scheduler --sched_host HOST --worker_num 8 --local_worker_num 4 -- ./a.out");
-  EXPECT_THAT(files.notes, ElementsAre(HasSubstr("--hostfile has no counterpart"), HasSubstr("-x PATH is not needed"),
-                                       HasSubstr("in the place of HOST")));
-
+  EXPECT_THAT(Of("mpirun -np 4 -x PATH ./a.out").notes, ElementsAre(HasSubstr("-x PATH is not needed")));
   EXPECT_THAT(Of("mpirun -np 5 -N 2 ./a.out").notes,
               testing::Contains(HasSubstr("5 processes are not 3 nodes times 2")));
   EXPECT_THAT(Of("msrun --worker_log_name w net.py").notes, ElementsAre(HasSubstr("worker_RANK.log")));
-  EXPECT_EQ(Of("torchrun --nnodes 2 --nproc_per_node auto --master_addr a train.py").line,
-            "ms-worker --with_scheduler --sched_host a --worker_num N --local_worker_num auto -- python3 train.py");
+  const Converted join = Of("msrun --worker_num=8 --local_worker_num=8 --join=False net.py");
+  EXPECT_EQ(join.line, "ms-worker --standalone --local_worker_num 8 -- python3 net.py");
+  EXPECT_THAT(join.notes, ElementsAre(HasSubstr("--join False has no counterpart")));
+  EXPECT_THAT(Of("torchrun --duplicate-stdout-filters a,b --duplicate_stderr_filters=c train.py").notes,
+              ElementsAre(HasSubstr("--duplicate-stdout-filters has"), HasSubstr("--duplicate_stderr_filters has")));
 }
 
 TEST(Convert, WhatItCannotConvertIsAnError) {
@@ -103,12 +157,218 @@ TEST(Convert, WhatItCannotConvertIsAnError) {
       {"mpirun -np 2 ./a : -np 2 ./b", "several programs at once"},
       {"mpirun ./a.out", "no number of processes"},
       {"horovodrun -np 6 -H a:4,b:2 python t.py", "unequal numbers"},
+      {"horovodrun -np 12 -H a:8,b:8 python t.py", "unequal numbers"},
+      {"mpirun -np 4 -H a:x ./a.out", "must be a number of processes"},
+      {"mpirun -np 4 -H , ./a.out", "no host is named"},
+      {"mpirun -np 16 --hostfile /nowhere/hosts ./a.out", "write -H HOST1:SLOTS,HOST2:SLOTS in its place"},
+      {"mpirun -np 16 --hostfile /dev/zero ./a.out", "can't be read here"},
+      {"torchrun --nnodes 2 --nproc_per_node auto --master_addr a train.py", "the number of all processes"},
+      {"torchrun --nnodes= train.py", "--nnodes is empty"},
+      {"torchrun --n 2 train.py", "--n is no option of torchrun"},
+      {"torchrun --master a train.py", "--master is no option of torchrun"},
+      {"mpirun --hostf hosts ./a.out", "--hostf is no option of mpirun"},
+      {"torchrun $ARGS train.py", "$ARGS may hold options of torchrun"},
+      {"srun -n 8 python train.py", "--ntasks-per-node=1 ms-worker --from slurm"},
+      {"uv run python train.py", "is no launcher that is known here"},
+      {"bash /nowhere/launch.sh", "is no launcher that is known here"},
   };
   for (const auto& c : cases) {
     const Converted converted = Of(c.old);
     EXPECT_EQ(converted.line, "") << c.old;
     EXPECT_THAT(converted.error, HasSubstr(c.error)) << c.old;
   }
+}
+
+TEST(Convert, WhatStandsBeforeTheLauncherStays) {
+  const struct {
+    std::string old, line;
+  } cases[] = {
+      {"python -u -m torch.distributed.run --nproc_per_node=2 train.py", "ms-worker --standalone … python train.py"},
+      {"python3 -um torch.distributed.run --nproc_per_node 2 train.py", "ms-worker --standalone … python3 train.py"},
+      {"python3 -u -W ignore -m torch.distributed.launch --use_env --nproc_per_node 2 train.py",
+       "ms-worker --standalone … python3 train.py"},
+      {"python /usr/bin/torchrun --nproc_per_node 2 train.py", "ms-worker --standalone … python train.py"},
+      {"env A=1 B=x torchrun --nproc_per_node 2 train.py", "env A=1 B=x ms-worker --standalone … python3 train.py"},
+      {"uv run --with torch torchrun --nproc_per_node 2 train.py",
+       "uv run --with torch ms-worker --standalone … python3 train.py"},
+      {"uv run -m torch.distributed.run --nproc_per_node 2 train.py",
+       "uv run ms-worker --standalone … python train.py"},
+      {"conda run -n e --no-capture-output python -m torch.distributed.run --nproc_per_node 2 train.py",
+       "conda run -n e --no-capture-output ms-worker --standalone … python train.py"},
+      {"nohup numactl -N 0 torchrun --nproc_per_node 2 train.py",
+       "nohup numactl -N 0 ms-worker --standalone … python3 train.py"},
+      {"srun --nodes=1 --ntasks-per-node=1 torchrun --nproc_per_node 2 train.py",
+       "srun --nodes=1 --ntasks-per-node=1 ms-worker --standalone … python3 train.py"},
+      {"torchrun --nproc 2 train.py", "ms-worker --standalone … python3 train.py"},
+      {"PET_NPROC_PER_NODE=2 A=1 torchrun train.py", "A=1 ms-worker --standalone … python3 train.py"},
+  };
+  for (const auto& c : cases) {
+    const std::string line = absl::StrReplaceAll(c.line, {{"…", "--local_worker_num 2 --"}});
+    const Converted converted = Of(c.old);
+    EXPECT_EQ(converted.line, line) << c.old << ": " << converted.error;
+    EXPECT_THAT(converted.notes, IsEmpty()) << c.old;
+  }
+  EXPECT_THAT(Of("srun torchrun --nproc_per_node 2 train.py").notes, ElementsAre(HasSubstr("--ntasks-per-node=1")));
+}
+
+TEST(Convert, ALineInQuotesAndTheTextOfAShell) {
+  const struct {
+    std::vector<std::string> old;
+    std::string line;
+  } cases[] = {
+      {{"torchrun --nproc_per_node 2 train.py 'a b'"},
+       "ms-worker --standalone --local_worker_num 2 -- python3 train.py 'a b'"},
+      {{"cd x && A=$B torchrun --nproc_per_node 2 train.py > log 2>&1 &  # now"},
+       "cd x && A=\"$B\" ms-worker --standalone --local_worker_num 2 -- python3 train.py > log 2>&1 &  # now"},
+      {{"N=4; torchrun --nproc_per_node $N train.py $N"},
+       "N=4; ms-worker --standalone --local_worker_num 4 -- python3 train.py 4"},
+      {{"torchrun --nnodes=$NNODES --nproc_per_node=${NGPU:-8} --node_rank $RANK --rdzv_endpoint=$HEAD:29500 train.py"},
+       "ms-worker --with_scheduler --sched_host \"$HEAD\" --worker_num \"$(($NNODES * ${NGPU:-8}))\" "
+       "--local_worker_num \"${NGPU:-8}\" --node_rank \"$RANK\" -- python3 train.py"},
+      {{"bash", "-c", "torchrun --nproc_per_node 2 'a b.py'; true"},
+       "bash -c 'ms-worker --standalone --local_worker_num 2 -- python3 '\\''a b.py'\\''; true'"},
+  };
+  for (const auto& c : cases) EXPECT_EQ(Of(c.old).line, c.line) << c.old[0];
+  EXPECT_THAT(Convert({"echo torchrun train.py"}).error, HasSubstr("echo is no launcher"));
+  EXPECT_THAT(Convert({"true; torchrun --warp train.py"}).error, HasSubstr("--warp is no option"));
+}
+
+TEST_F(ConvertFiles, HostsAndTheirSlots) {
+  const std::string open_mpi = Write("open_mpi", "# all\nnode1 slots=8 max_slots=8\n\nnode2 slots = 8\n");
+  const std::string hydra = Write("hydra", "node1:8 # first\nnode2:8\n");
+  const std::string bare = Write("bare", "me@node1\nnode2\n");
+  const std::string local = Write("local", "localhost slots=8\nnode2 slots=8\n");
+  const std::string twice = Write("twice", "node1\nnode1\nnode2\nnode2\n");
+  const std::string one = Write("one", "node1 slots=8\n");
+  const std::string both = "--with_scheduler --sched_host node1 --worker_num 16 --local_worker_num 8 -- ";
+  const struct {
+    std::string old, line;
+  } cases[] = {
+      {"mpirun -np 16 --hostfile " + open_mpi + " x", both},
+      {"mpirun --machinefile=" + open_mpi + " x", both},
+      {"horovodrun -np 16 --hostfile " + open_mpi + " x", both},
+      {"mpiexec -n 16 -f " + hydra + " x", both},
+      {"mpirun -np 16 --hostfile " + bare + " x", both},
+      {"mpirun -np 32 --oversubscribe --hostfile " + open_mpi + " x",
+       "--with_scheduler --sched_host node1 --worker_num 32 --local_worker_num 16 -- "},
+      {"mpirun -np 8 --map-by node --hostfile " + open_mpi + " x",
+       "--with_scheduler --sched_host node1 --worker_num 8 --local_worker_num 4 -- "},
+      {"mpirun -np 8 --hostfile " + open_mpi + " x",
+       "--with_scheduler --sched_host node1 --worker_num 8 --local_worker_num 8 -- "},
+      {"mpirun -N 4 --hostfile " + open_mpi + " x",
+       "--with_scheduler --sched_host node1 --worker_num 8 --local_worker_num 4 -- "},
+      {"mpirun -np 16 --hostfile " + local + " x",
+       "--with_scheduler --sched_host HOST --worker_num 16 --local_worker_num 8 -- "},
+      {"mpirun --hostfile " + twice + " x",
+       "--with_scheduler --sched_host node1 --worker_num 4 --local_worker_num 2 -- "},
+      {"mpirun --hostfile " + one + " x", "--standalone --local_worker_num 8 -- "},
+      {"mpirun -H a,b x", "--with_scheduler --sched_host a --worker_num 2 --local_worker_num 1 -- "},
+      {"mpiexec -hosts a,b -n 4 x", "--with_scheduler --sched_host a --worker_num 4 --local_worker_num 2 -- "},
+      {"mpirun -H [fd00::1]:4,[fd00::2]:4 x",
+       "--with_scheduler --sched_host fd00::1 --worker_num 8 --local_worker_num 4 -- "},
+      {"mpirun -H localhost:4 x", "--standalone --local_worker_num 4 -- "},
+  };
+  for (const auto& c : cases) EXPECT_EQ(Of(c.old).line, "ms-worker " + c.line + "x") << c.old;
+  EXPECT_THAT(Of("mpirun -np 8 --hostfile " + open_mpi + " x").notes,
+              ElementsAre(HasSubstr("all processes have room on node1: start the line there only")));
+  EXPECT_THAT(Convert({"mpirun", "--hostfile", Write("empty", "# none\n"), "x"}).error, HasSubstr("no host is named"));
+  const std::string pipe = testing::TempDir() + "/convert_pipe";
+  ::unlink(pipe.c_str());
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(Convert({"mpirun", "--hostfile", pipe, "x"}).error, HasSubstr("can't be read here"));
+}
+
+TEST(Convert, WhatIsRefusedOrIsEachMachineItselfIsLeftOut) {
+  const struct {
+    std::string old, line, note;
+  } cases[] = {
+      {"torchrun -r 1 -t 1 --log_dir l --nproc_per_node 2 t.py",
+       "--standalone --local_worker_num 2 --log_dir l --redirects 3 --tee 3 -- python3 t.py",
+       "redirects 1 is taken for 3"},
+      {"torchrun -r 0:1,1:2 t.py", "--standalone --local_worker_num 1 -- python3 t.py", "0:1,1:2 is taken for 3"},
+      {"torchrun --redirects 3 t.py", "--standalone --local_worker_num 1 -- python3 t.py", "add --log_dir FOLDER"},
+      {"torchrun --shutdown-timeout 60 --rdzv_id a/b t.py",
+       "--standalone --local_worker_num 1 --stop_timeout 60 -- python3 t.py", "--rdzv_id a/b is left out: --job_id"},
+      {"torchrun --nnodes 2 --rdzv_endpoint localhost:29400 t.py",
+       "--with_scheduler --sched_host HOST --worker_num 2 --local_worker_num 1 -- python3 t.py",
+       "in the place of HOST"},
+      {"torchrun --nnodes 2 --master_addr 127.0.0.1 t.py",
+       "--with_scheduler --sched_host HOST --worker_num 2 --local_worker_num 1 -- python3 t.py",
+       "in the place of HOST"},
+      {"torchrun --nnodes 2 --rdzv_endpoint [::1]:29400 t.py",
+       "--with_scheduler --sched_host HOST --worker_num 2 --local_worker_num 1 -- python3 t.py",
+       "in the place of HOST"},
+      {"mpirun -np 2 -H localhost:1,b:1 t",
+       "--with_scheduler --sched_host HOST --worker_num 2 --local_worker_num 1 -- t", "in the place of HOST"},
+      {"msrun --worker_num 16 --master_port 80 --master_addr n1 t.py",
+       "--with_scheduler --sched_host n1 --worker_num 16 --local_worker_num 8 -- python3 t.py",
+       "the port 80 is left out"},
+      {"mpirun -np 2 -x MUSTER_START=1 t", "--standalone --local_worker_num 2 -- t", "-x MUSTER_START=1 is left out"},
+  };
+  for (const auto& c : cases) {
+    const Converted converted = Of(c.old);
+    EXPECT_EQ(converted.line, "ms-worker " + c.line) << c.old << converted.error;
+    EXPECT_THAT(converted.notes, testing::Contains(HasSubstr(c.note))) << c.old;
+  }
+  EXPECT_EQ(Of("torchrun --nnodes 2 --rdzv_endpoint [fd00::1]:29400 t.py").line,
+            "ms-worker --with_scheduler --sched_host fd00::1 --worker_num 2 --local_worker_num 1 -- python3 t.py");
+  EXPECT_THAT(
+      Of("mpirun -np 2 -mca plm_rsh_args x -mca oob_tcp_if_include eth0 -mca pml ob1 t").line,
+      testing::AllOf(HasSubstr("OMPI_MCA_pml=ob1"), testing::Not(HasSubstr("plm")), testing::Not(HasSubstr("oob"))));
+}
+
+// As public documents of multi-node training have them.
+TEST_F(ConvertFiles, LinesOfDocuments) {
+  const struct {
+    std::vector<std::string> old;
+    std::string line;
+  } cases[] = {
+      {{"horovodrun", "--mpi-args", "-mca btl_tcp_if_exclude docker0 -mca plm_rsh_args '-p 1'", "-p", "12345", "--mpi",
+        "-H", "10.0.0.1:8,10.0.0.2:8", "python", "main.py"},
+       "ms-worker --with_scheduler --sched_host 10.0.0.1 --worker_num 16 --local_worker_num 8 --env "
+       "OMPI_MCA_btl_tcp_if_exclude=docker0 --horovod mpi -- python main.py"},
+      {{"horovodrun --mpi-args \"${mpi_args}\" --mpi -H localhost:${local_rank_size} python main.py"},
+       "ms-worker --standalone --local_worker_num \"${local_rank_size}\" --horovod mpi -- python main.py"},
+      {{"horovodrun --mpi-args \"${mpi_args}\" -p 12345 --mpi -H {host_1_ip}:8,{host_2_ip}:8 python main.py"},
+       "ms-worker --with_scheduler --sched_host HOST --worker_num 16 --local_worker_num 8 --horovod mpi -- "
+       "python "
+       "main.py"},
+      {{"python -m torch.distributed.launch --nproc_per_node 8 main.py"},
+       "ms-worker --standalone --local_worker_num 8 -- python main.py --local_rank={local_rank}"},
+      {{"python3.7 -m torch.distributed.launch --nnodes=2 --node_rank=1 --nproc_per_node 8 --master_addr 10.0.0.1 "
+        "--master_port 29501 main.py --addr 10.0.0.1"},
+       "ms-worker --with_scheduler --sched_host 10.0.0.1 --worker_num 16 --local_worker_num 8 --node_rank 1 -- "
+       "python3.7 "
+       "main.py --local_rank={local_rank} --addr 10.0.0.1"},
+      {{"python3 -m torch.distributed.launch --nnodes=${nnodes}  --node_rank=i --nproc_per_node 8 --master_addr "
+        "10.0.0.1 "
+        "main.py"},
+       "ms-worker --with_scheduler --sched_host 10.0.0.1 --worker_num \"$((${nnodes} * 8))\" --local_worker_num 8 -- "
+       "python3 main.py --local_rank={local_rank}"},
+      {{"mpirun -H 10.0.0.1:1,10.0.0.2:1 \\\n  --bind-to none -map-by slot \\\n  --mca btl_tcp_if_exclude "
+        "lo,docker0\\\n "
+        "  --allow-run-as-root \\\n  --prefix /usr/local/mpi/ \\\n  ./train.sh"},
+       "ms-worker --with_scheduler --sched_host 10.0.0.1 --worker_num 2 --local_worker_num 1 --env "
+       "OMPI_MCA_btl_tcp_if_exclude=lo,docker0 -- ./train.sh"},
+      {{"bash", Write("args.sh",
+                      "ADDR=node1\nN=2\nG=8\nARGS=\"--nproc_per_node $G \\\n --nnodes $N --node_rank $R \\\n "
+                      "--master_addr $ADDR --master_port 6004 \"\ntorchrun $ARGS train.py \\\n  --lr 1\n")},
+       "ms-worker --with_scheduler --sched_host node1 --worker_num 16 --local_worker_num 8 --node_rank \"$R\" -- "
+       "python3 "
+       "train.py --lr 1"},
+      {{"bash", Write("cluster.sh",
+                      "for((i=0;i<8;i++));\ndo\nexport MS_WORKER_NUM=8  # all\nexport MS_ROLE=MS_WORKER\n"
+                      "python ./net.py > device/worker_$i.log 2>&1 &\ndone\nexport MS_ROLE=MS_SCHED\n"
+                      "python ./net.py > device/scheduler.log 2>&1 &\n")},
+       "ms-worker -- python ./net.py\nms-worker -- python ./net.py"},
+      {{"MS_WORKER_NUM=8", "MS_SCHED_HOST=127.0.0.1", "MS_ROLE=MS_WORKER", "python", "./net.py"},
+       "MS_WORKER_NUM=8 MS_SCHED_HOST=127.0.0.1 MS_ROLE=MS_WORKER ms-worker -- python ./net.py"},
+  };
+  for (const auto& c : cases) {
+    const Converted converted = Of(c.old);
+    EXPECT_EQ(converted.line, c.line) << c.old[0] << converted.error;
+  }
+  EXPECT_THAT(Of(cases[7].old).notes, ElementsAre(HasSubstr("this is for line 7 of")));
 }
 
 TEST(Convert, QuotesForTheShell) {

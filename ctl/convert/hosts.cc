@@ -1,0 +1,105 @@
+// A line of a host file                        the host
+//
+//   node1 slots=8 max_slots=16, node1 cpu=8    node1 with 8           (Open MPI, Horovod, DeepSpeed)
+//   node1:8, node1:8 binding=user:0            node1 with 8           (Hydra)
+//   node1, user@node1                          node1; how many is not said
+//   # words                                    none
+//   node1 twice                                one host with the sum
+#include "ctl/convert/hosts.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "common/base/limits.h"
+#include "common/base/text.h"
+#include "common/net/ip_address.h"
+
+namespace muster::ctl {
+namespace {
+
+constexpr size_t kMostHosts = 65536;
+
+// Where the number after the name begins: at its ":"; npos: there is none.
+size_t PortAt(const std::string& host) {
+  if (absl::StartsWith(host, "[")) {
+    const size_t bracket = host.find(']');
+    return bracket == std::string::npos ? bracket : host.find(':', bracket);
+  }
+  if (IpAddress::Parse(host)) return std::string::npos;
+  const size_t brace = host.rfind('}');  // of ${NAME:-x}
+  return host.find(':', brace == std::string::npos || !absl::StartsWith(host, "$") ? 0 : brace);
+}
+
+absl::Status Add(const std::string& name, const std::string& slots, std::vector<HostSlots>& hosts) {
+  uint32_t number = 0;
+  const bool is_number = absl::SimpleAtoi(slots, &number) && number > 0 && number <= kMaxWorkers;
+  const bool is_variable = absl::StartsWith(slots, "$");
+  if (!slots.empty() && !is_number && !is_variable) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(Quoted(slots), " of host ", Quoted(name), " must be a number of processes"));
+  }
+  if (name.empty()) return absl::InvalidArgumentError("a host has no name");
+  for (HostSlots& host : hosts) {
+    if (host.name != name) continue;
+    // Without a number, each time that a host is named is a process.
+    host.expression.clear();
+    host.slots = std::max<uint32_t>(host.slots, 1) + std::max<uint32_t>(number, 1);
+    return absl::OkStatus();
+  }
+  if (hosts.size() == kMostHosts) return absl::InvalidArgumentError(absl::StrCat("more than ", kMostHosts, " hosts"));
+  hosts.push_back({name, is_variable ? 0 : number, is_variable ? slots : ""});
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string WithoutPort(const std::string& host) {
+  std::string name = host.substr(0, PortAt(host));
+  if (absl::StartsWith(name, "[") && absl::EndsWith(name, "]")) name = name.substr(1, name.size() - 2);
+  return name.substr(name.find('@') + 1);
+}
+
+bool IsEachMachineItself(const std::string& host) {
+  const std::string name = absl::AsciiStrToLower(host);
+  const auto address = IpAddress::Parse(name);
+  return absl::StartsWith(name, "localhost") || absl::StartsWith(name, "ip6-localhost") ||
+         (address && (address->is_loopback() || address->is_any()));
+}
+
+absl::StatusOr<std::vector<HostSlots>> ParseHosts(const std::string& list) {
+  std::vector<HostSlots> hosts;
+  for (const absl::string_view item : absl::StrSplit(list, ',', absl::SkipEmpty())) {
+    const std::string host(absl::StripAsciiWhitespace(item));
+    const size_t port = PortAt(host);
+    const std::string slots = port == std::string::npos ? "" : host.substr(port + 1);
+    if (const absl::Status added = Add(WithoutPort(host), slots == "*" ? "" : slots, hosts); !added.ok()) return added;
+  }
+  if (hosts.empty()) return absl::InvalidArgumentError("no host is named");
+  return hosts;
+}
+
+absl::StatusOr<std::vector<HostSlots>> ParseHostFile(const std::string& text) {
+  std::vector<HostSlots> hosts;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    const std::string bare = absl::StrReplaceAll(line.substr(0, line.find('#')), {{" = ", "="}, {"= ", "="}});
+    const std::vector<std::string> words = absl::StrSplit(bare, absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
+    if (words.empty()) continue;
+    const size_t port = PortAt(words[0]);
+    std::string slots = port == std::string::npos ? "" : words[0].substr(port + 1);
+    for (const std::string& word : words) {
+      const std::string name = absl::AsciiStrToLower(word.substr(0, word.find('=')));
+      if (name == "slots" || name == "cpu" || name == "count")
+        slots = word.substr(std::min(word.find('='), word.size() - 1) + 1);
+    }
+    if (const absl::Status added = Add(WithoutPort(words[0]), slots, hosts); !added.ok()) return added;
+  }
+  if (hosts.empty()) return absl::InvalidArgumentError("no host is named");
+  return hosts;
+}
+
+}  // namespace muster::ctl
