@@ -16,7 +16,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
-#include "common/command/python_command.h"
+#include "common/command/python_target.h"
 #include "common/command/shell_words.h"
 
 namespace muster {

@@ -18,7 +18,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "common/command/python_command.h"
+#include "common/command/python_target.h"
 #include "common/command/runners.h"
 #include "common/sys/file_io.h"
 
@@ -32,7 +32,8 @@ constexpr size_t kMostScriptBytes = size_t{64} << 10;
 constexpr size_t kMostScripts = 8;
 constexpr size_t kMostPrograms = 1024;
 constexpr int kMostLayers = 12;
-constexpr size_t kMostWordBytes = 4096;  // of one that variables are filled into
+constexpr size_t kMostWordBytes = 4096;                 // of one that variables are filled into
+constexpr size_t kMostFilledBytes = size_t{128} << 10;  // of all words of a script that variables are filled into
 
 struct Origin {
   std::string script = {};
@@ -74,6 +75,7 @@ class Finder {
 
  private:
   void LookIntoText(const std::string& text, const Words& words, size_t text_at, const Origin& origin, int depth) {
+    if (text.size() > kMostScriptBytes) return;
     Words arguments;
     if (text_at != 0 && text_at + 2 < words.size()) {  // the word after the text is $0
       arguments.assign(words.begin() + static_cast<std::ptrdiff_t>(text_at) + 2, words.end());
@@ -168,22 +170,30 @@ void Note(const Words& assignments, Variables& variables) {
   }
 }
 
-void FillIn(ShellCommand& command, const Variables& variables, const Words& arguments) {
+// `room`: how many bytes may still be filled in.
+void FillIn(ShellCommand& command, const Variables& variables, const Words& arguments, size_t& room) {
   Words words, typed;
   const auto add = [&](std::string word, std::string as_typed) {
     words.push_back(std::move(word));
     typed.push_back(std::move(as_typed));
   };
+  const auto take = [&](size_t bytes) {
+    const bool fits = bytes <= room;
+    room -= fits ? bytes : 0;
+    return fits;
+  };
+  size_t argument_bytes = 0;
+  for (const std::string& argument : arguments) argument_bytes += argument.size() + 1;
   for (size_t i = 0; i < command.words.size(); ++i) {
     const std::string& word = command.words[i];
     const std::string& as_typed = command.typed[i];
-    if (!arguments.empty() && NamesArguments(as_typed)) {
+    if (!arguments.empty() && NamesArguments(as_typed) && take(argument_bytes)) {
       for (const std::string& argument : arguments) add(argument, ShellWord(argument));
       continue;
     }
     const bool is_literal = absl::StartsWith(as_typed, "'") || !absl::StrContains(word, "$");
-    const std::string filled = is_literal ? word : FilledIn(word, variables);
-    if (filled == word) {
+    const std::string filled = is_literal || room == 0 ? word : FilledIn(word, variables);
+    if (filled == word || !take(filled.size())) {
       add(word, as_typed);
     } else if (as_typed == word && word[0] == '$') {  // not quoted: the value is split
       for (const ShellCommand& part : ShellCommands(filled)) {
@@ -227,8 +237,9 @@ ShellScript ReadShellScript(const Words& words) {
 std::vector<ShellCommand> ScriptCommands(std::string_view text, const Words& arguments) {
   std::vector<ShellCommand> commands = ShellCommands(text);
   Variables variables;
+  size_t room = kMostFilledBytes;
   for (ShellCommand& command : commands) {
-    FillIn(command, variables, arguments);
+    FillIn(command, variables, arguments, room);
     const bool is_declaration =
         !command.words.empty() && (command.words[0] == "export" || command.words[0] == "declare" ||
                                    command.words[0] == "local" || command.words[0] == "readonly");

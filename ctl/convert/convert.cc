@@ -18,7 +18,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/command/python_command.h"
+#include "common/command/python_target.h"
 #include "common/command/runners.h"
 #include "common/command/shell_words.h"
 #include "common/command/started.h"
@@ -121,8 +121,8 @@ class Search {
     LauncherLine found;
     size_t after = 1;
     if (IsPython(BaseName(words[0]))) {
-      const PythonCommand python = ReadPythonCommand(words);
-      const bool may_be = python.runs == PythonCommand::Runs::kModule || python.runs == PythonCommand::Runs::kScript;
+      const PythonTarget python = PythonTargetOf(words);
+      const bool may_be = python.runs == PythonTarget::Runs::kModule || python.runs == PythonTarget::Runs::kScript;
       if (may_be) found.launcher = FindLauncher(BaseName(python.name));
       found.python = words[0];
       after = python.after;

@@ -16,7 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "common/command/python_command.h"
+#include "common/command/python_target.h"
 #include "common/command/shell_words.h"
 #include "common/sys/file_io.h"
 #include "ctl/convert/count.h"

@@ -12,6 +12,7 @@
 #include "common/net/ip_address.h"
 #include "worker_agent/ascend/chief.h"
 #include "worker_agent/ascend/made_table.h"
+#include "worker_agent/launch/command/launchers.h"
 #include "worker_agent/launch/environment/collective_interface.h"
 #include "worker_agent/launch/environment/rank_formula.h"
 #include "worker_agent/launch/peers.h"
@@ -26,7 +27,8 @@ struct Launcher::Waiting {
   std::vector<uint32_t> slots;
 };
 
-Launcher::Launcher(LauncherOptions options) : options_(std::move(options)) {}
+Launcher::Launcher(LauncherOptions options)
+    : options_(std::move(options)), brings_torch_store_(BringsTorchStore(options_.settings.command)) {}
 Launcher::~Launcher() = default;
 
 absl::StatusOr<LaunchPlan> Launcher::Prepare(const Launch& launch, const std::string& node_id) {

@@ -129,6 +129,7 @@ class Launcher {
   void Note(const std::string& notice, LaunchPlan& plan);
 
   const LauncherOptions options_;
+  const bool brings_torch_store_;  // the command does; known from its words and scripts
   TableFiles made_tables_{options_.work_folder};
   std::vector<Opening> gateways_;
   std::function<void()> wake_;

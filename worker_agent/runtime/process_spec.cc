@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "worker_agent/devices/device_cpus.h"
 #include "worker_agent/keeper/files/device_log.h"
-#include "worker_agent/launch/command/launchers.h"
 #include "worker_agent/launch/environment/placeholders.h"
 #include "worker_agent/launch/slot_files.h"
 #include "worker_agent/runtime/launcher_round.h"
@@ -44,7 +43,7 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
   input.has_ompi = settings.ompi_env || input.is_jax_detected;
   input.has_tf_config = settings.tf_config;
   input.has_horovod_mpi = settings.horovod == "mpi";
-  input.brings_own_store = BringsTorchStore(settings.command);
+  input.brings_own_store = brings_torch_store_;
   input.scheduler_host = settings.sched_host;
   input.scheduler_port = settings.sched_port;
   input.cluster_file = round.cluster_file;

@@ -1,4 +1,4 @@
-"""ms-ctl convert: the old line and the new one do the same."""
+"""ms-ctl convert: the old line and the new one do the same. What ms-worker says of a line that needs converting."""
 
 import os
 import pathlib
@@ -95,3 +95,39 @@ def test_it_says_what_it_does_not_know(cluster):
     done = subprocess.run([BIN / "ms-ctl", "convert", "--", "torchrun", "--warp", "9", "train.py"], env=cluster.env,
                           text=True, stderr=subprocess.PIPE)
     assert done.returncode == 2 and "--warp is no option of torchrun" in done.stderr
+
+
+def test_hosts_of_a_file_and_a_line_in_quotes(cluster):
+    (cluster.folder / "hosts").write_text("node1 slots=8\nnode2 slots=8\n")
+    hosts = str(cluster.folder / "hosts")
+    both = "ms-worker --with_scheduler --sched_host node1 --worker_num 16 --local_worker_num 8 -- python train.py"
+    assert converted(cluster, "mpirun", "-np", "16", "--hostfile", hosts, "python", "train.py") == both
+    script = cluster.folder / "ranks.py"
+    script.write_text(RANKS.format("RANK", "WORLD_SIZE"))
+    line = converted(cluster, "N=2; torchrun -r 1 -t 1 --log_dir logs --nproc_per_node $N '%s' 2>&1 | cat" % script)
+    said = run(cluster, "after", ["bash", "-c", "set -o pipefail; " + line])
+    assert sorted(re.findall(r"I am (\d of \d)", said)) == ["0 of 2", "1 of 2"]
+
+
+def test_launchers_are_seen_through_runners_and_in_scripts(cluster):
+    tools = cluster.folder / "tools"
+    tools.mkdir()
+    (tools / "uv").write_text('#!/bin/sh\nshift\nexec "$@"\n')
+    (tools / "torchrun").write_text("#!/bin/sh\nexit 0\n")
+    for tool in tools.iterdir():
+        tool.chmod(0o755)
+    cluster.env["PATH"] = "%s:%s" % (tools, cluster.env["PATH"])
+    (cluster.folder / "launch.sh").write_text("#!/bin/bash\n# torchrun\ntorchrun train.py\n")
+    words = [BIN / "ms-worker", "--standalone", "--local_worker_num", "2", "--"]
+    program = cluster.start("runner", words + ["uv", "run", "torchrun", "train.py"])
+    program.expect(2, timeout=20)
+    assert "the command is torchrun, and would be started 2 times here" in program.output()
+    said = run(cluster, "script", words + ["bash", "launch.sh"])
+    assert "the command is torchrun (line 3 of launch.sh), and would be started 2 times here" in said
+
+
+def test_a_script_on_standard_input_is_warned_of(cluster):
+    line = "ms-worker --standalone --local_worker_num %d -- python3 - <<END\nprint('ran')\nEND"
+    assert "reads its script from standard input, and that is empty" in run(cluster, "two", ["sh", "-c", line % 2])
+    said = run(cluster, "one", ["sh", "-c", line % 1])
+    assert "ran" in said and "standard input" not in said

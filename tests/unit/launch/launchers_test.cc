@@ -181,6 +181,14 @@ TEST(Launchers, ScriptsThatCallThemselvesAndPipesAreNoTrap) {
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_EQ(NameOf({"bash", pipe}), "");
   EXPECT_EQ(NameOf({"bash", "/dev/zero"}), "");
+  std::string doubled = "A='x x x x x x x x'\n";
+  for (int i = 0; i < 20; ++i) doubled += "A=$A$A\n";
+  for (int i = 0; i < 15000; ++i) doubled += "$A \"$@\" ";
+  const std::string growing = folder.path() + "/growing.sh";
+  std::ofstream(growing) << doubled << "\neval \"bash " << growing << " $@ $@\"\ntorchrun train.py\n";
+  EXPECT_EQ(NameOf({"bash", growing, std::string(1000, 'x'), "y"}), "");
+  std::ofstream(growing) << doubled.substr(0, 60000) << "\neval \"bash " << growing << " $@ $@\"\ntorchrun train.py\n";
+  EXPECT_EQ(NameOf({"bash", growing, std::string(1000, 'x'), "y"}), "torchrun");
 }
 
 TEST(Launchers, OneOnANodeIsWarnedOf) {

@@ -15,7 +15,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/command/python_command.h"
+#include "common/command/python_target.h"
 #include "common/command/started.h"
 
 namespace muster::agent {
@@ -80,9 +80,9 @@ const Known* KnownOf(const Words& words) {
     if (absl::EndsWith(name, suffix)) return FindProgram(name.substr(0, name.rfind('.')));
   }
   if (!IsPython(name)) return FindProgram(name);
-  const PythonCommand python = ReadPythonCommand(words);
-  if (python.runs == PythonCommand::Runs::kModule) return FindModule(python.name);
-  if (python.runs != PythonCommand::Runs::kScript) return nullptr;
+  const PythonTarget python = PythonTargetOf(words);
+  if (python.runs == PythonTarget::Runs::kModule) return FindModule(python.name);
+  if (python.runs != PythonTarget::Runs::kScript) return nullptr;
   Words script(words.begin() + static_cast<std::ptrdiff_t>(python.after) - 1, words.end());
   return IsPython(BaseName(script[0])) ? nullptr : KnownOf(script);
 }

@@ -12,7 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "common/command/python_command.h"
+#include "common/command/python_target.h"
 #include "common/sys/file_io.h"
 #include "worker_agent/launch/command/launchers.h"
 

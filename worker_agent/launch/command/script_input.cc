@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/text.h"
-#include "common/command/python_command.h"
+#include "common/command/python_target.h"
 #include "common/command/runners.h"
 #include "common/command/started.h"
 
@@ -48,7 +48,7 @@ bool IsOfR(const Words& words) {
 
 bool ReadsInput(const Words& words) {
   const std::string name = BaseName(words[0]);
-  if (IsPython(name)) return ReadPythonCommand(words).runs == PythonCommand::Runs::kInput;
+  if (IsPython(name)) return PythonTargetOf(words).runs == PythonTarget::Runs::kInput;
   if (IsShell(name)) return IsOfShell(words);
   if (name == "R") return IsOfR(words);
   if (std::find(std::begin(kInterpreters), std::end(kInterpreters), name) == std::end(kInterpreters)) return false;

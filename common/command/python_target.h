@@ -12,7 +12,7 @@ std::string BaseName(const std::string& path);
 // The program's name, without its path, is Python's.
 bool IsPython(const std::string& name);
 
-struct PythonCommand {
+struct PythonTarget {
   enum class Runs {
     kNothing,  // --version
     kScript,
@@ -26,7 +26,7 @@ struct PythonCommand {
 };
 
 // `words` begin with Python.
-PythonCommand ReadPythonCommand(const std::vector<std::string>& words);
+PythonTarget PythonTargetOf(const std::vector<std::string>& words);
 
 // A name of standard input: "-", /dev/stdin, …
 bool NamesInput(const std::string& word);

@@ -6,7 +6,7 @@
 //   -V, -h, --version, --help              nothing
 //   -, /dev/stdin; no further word         standard input
 //   another word                           the script
-#include "common/command/python_command.h"
+#include "common/command/python_target.h"
 
 #include "absl/strings/match.h"
 
@@ -22,8 +22,8 @@ bool NamesInput(const std::string& word) {
   return word == "-" || word == "/dev/stdin" || word == "/dev/fd/0" || word == "/proc/self/fd/0";
 }
 
-PythonCommand ReadPythonCommand(const std::vector<std::string>& words) {
-  using Runs = PythonCommand::Runs;
+PythonTarget PythonTargetOf(const std::vector<std::string>& words) {
+  using Runs = PythonTarget::Runs;
   for (size_t i = 1; i < words.size(); ++i) {
     const std::string& word = words[i];
     if (NamesInput(word)) return {Runs::kInput, "", i + 1};
