@@ -103,7 +103,9 @@ std::string SettleSize(const Launcher& launcher, JobSize& size, std::vector<std:
   }
   if (!size.per_node && !size.is_auto) {
     if (!size.processes) size.per_node = Count::Of(launcher.processes);
-    if (size.processes && launcher.name == std::string("msrun")) size.per_node = Count{8};
+    if (size.processes && launcher.name == std::string("msrun")) {
+      size.per_node = Count{size.processes->is_known() ? std::min<uint32_t>(size.processes->number, 8) : 8};
+    }
   }
   if (size.processes && size.per_node && !size.nodes) size.nodes = NodesFor(*size.processes, *size.per_node);
   if (!size.nodes) size.nodes = Count{1};
@@ -112,8 +114,13 @@ std::string SettleSize(const Launcher& launcher, JobSize& size, std::vector<std:
   if (!size.processes && !size.is_auto) {
     return absl::StrCat("the line has no number of processes (", launcher.name, " -np N)");
   }
-  if (size.processes && size.per_node && size.processes->is_known() && size.per_node->is_known() &&
-      size.nodes->is_known() && uint64_t{size.nodes->number} * size.per_node->number != size.processes->number) {
+  const bool is_all_known = size.processes && size.per_node && size.processes->is_known() && size.per_node->is_known();
+  if (is_all_known && size.per_node->number > size.processes->number) {
+    return absl::StrCat("the line asks for ", size.per_node->number, " processes of a node, and for ",
+                        size.processes->number, " in all: correct one of them");
+  }
+  if (is_all_known && size.nodes->is_known() &&
+      uint64_t{size.nodes->number} * size.per_node->number != size.processes->number) {
     notes.push_back(absl::StrCat(size.processes->number, " processes are not ", size.nodes->number, " nodes times ",
                                  size.per_node->number, ": write --local_worker_num for each node"));
   }

@@ -105,6 +105,7 @@ TEST(Convert, LinesThatHaveACounterpart) {
        "--cluster_time_out=300 net.py",
        "ms-worker --with_scheduler --sched_host node1 --sched_port 8200 --worker_num 16 --local_worker_num 8 "
        "--node_rank 0 --topo_timeout 300 -- python3 net.py"},
+      {"msrun --worker_num 4 net.py", "ms-worker --standalone --local_worker_num 4 -- python3 net.py"},
       {"msrun net.py", "ms-worker --standalone --local_worker_num 8 -- python3 net.py"},
   };
   for (const auto& c : cases) {
@@ -163,6 +164,7 @@ TEST(Convert, WhatItCannotConvertIsAnError) {
       {"mpirun -np 16 --hostfile /nowhere/hosts ./a.out", "write -H HOST1:SLOTS,HOST2:SLOTS in its place"},
       {"mpirun -np 16 --hostfile /dev/zero ./a.out", "can't be read here"},
       {"torchrun --nnodes 2 --nproc_per_node auto --master_addr a train.py", "the number of all processes"},
+      {"msrun --worker_num 4 --local_worker_num 8 net.py", "8 processes of a node, and for 4 in all"},
       {"torchrun --nnodes= train.py", "--nnodes is empty"},
       {"torchrun --n 2 train.py", "--n is no option of torchrun"},
       {"torchrun --master a train.py", "--master is no option of torchrun"},
