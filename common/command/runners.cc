@@ -5,6 +5,7 @@
 //   -x, --long, --long=VALUE              an option
 //   A=1                                   an assignment, where the table says so
 //   --                                    the program follows
+//   env -S TEXT                           the text is read as a shell's
 //   a mask, a number of seconds, …        as many words as the table says
 //   train.py, -m MODULE after uv run      runs under python
 //   command -v, --help                    starts nothing
@@ -210,6 +211,13 @@ RunProgram ProgramOfRunner(const Words& words) {
   if (words.empty()) return {};
   const std::string name = BaseName(words[0]);
   if (IsShell(name)) return ProgramOfShell(words);
+  if (name == "env") {
+    const auto split = std::find_if(words.begin(), words.end(), [](const std::string& word) {
+      return word == "-S" || word == "--split-string" || !(absl::StartsWith(word, "-") || BaseName(word) == "env");
+    });
+    const auto at = static_cast<size_t>(split - words.begin()) + 1;
+    if (at < words.size() && absl::StartsWith(*split, "-")) return {{}, at, at};
+  }
   for (const Runner& runner : kRunners) {
     if (runner.name != name) continue;
     const size_t at = SkipOptions(runner, words) + runner.operands;

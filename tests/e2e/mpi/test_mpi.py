@@ -229,7 +229,7 @@ def test_another_user_can_not_speak_with_the_server(cluster, sums, left_behind):
 
 @pytest.mark.parametrize("sums", ["mpich"], indirect=True)
 def test_who_is_not_seen_to_need_mpi_is_warned(cluster, sums):
-    agent = standalone(cluster, 2, [], ["sh", "-c", "true; %s hang" % sums])
+    agent = standalone(cluster, 2, [], ["sh", "-c", "program=$(echo %s); $program hang" % sums])
     eventually(lambda: "--mpi pmi1 on every node" in agent.output(), 20, "the warning")
     os.kill(agent.pid, signal.SIGTERM)
     agent.wait(timeout=30)

@@ -71,6 +71,8 @@ TEST(Launchers, AreKnownByWhatTheCommandSays) {
       {{"xvfb-run", "-a", "-s", "-screen 0", "torchrun", "train.py"}, "torchrun"},
       {{"apptainer", "exec", "--nv", "-B", "/data", "image.sif", "torchrun", "train.py"}, "torchrun"},
       {{"env", "-", "A=1", "torchrun"}, "torchrun"},
+      {{"env", "-i", "-S", "torchrun --nproc_per_node 2", "train.py"}, "torchrun"},
+      {{"env", "A=1", "grep", "-S", "torchrun"}, ""},
       {{"python", "-um", "torch.distributed.run", "train.py"}, "torchrun"},
       {{"python", "-W", "ignore", "-mtorch.distributed.launch", "train.py"}, "torchrun"},
 

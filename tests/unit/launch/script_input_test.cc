@@ -22,6 +22,7 @@ TEST(ScriptInput, IsWhereNothingElseIsNamed) {
                                Words{"python", "-u"},
                                Words{"python", "-X", "dev", "-W", "ignore"},
                                Words{"python", "/dev/stdin"},
+                               Words{"uv", "run", "-"},
                                Words{"uv", "run", "python", "-"},
                                Words{"env", "A=1", "bash"},
                                Words{"bash", "-e"},

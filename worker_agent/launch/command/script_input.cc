@@ -48,6 +48,7 @@ bool IsOfR(const Words& words) {
 
 bool ReadsInput(const Words& words) {
   const std::string name = BaseName(words[0]);
+  if (NamesInput(words[0])) return true;  // uv run -
   if (IsPython(name)) return PythonTargetOf(words).runs == PythonTarget::Runs::kInput;
   if (IsShell(name)) return IsOfShell(words);
   if (name == "R") return IsOfR(words);
