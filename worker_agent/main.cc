@@ -287,6 +287,7 @@ AgentLoopOptions Agent::OptionsOfLoop() {
   }
   options.agent.retry_num = settings_.cluster_retry_num;
   options.agent.stop_timeout = settings_.stop_timeout;
+  options.agent.passes_interrupt = !settings_.stop_signal;
   options.agent.scheduler = JoinHostPort(settings_.sched_host, settings_.sched_port);
   if (settings_.names_no_scheduler && scheduler_ == nullptr) options.agent.scheduler_hint = kNoSchedulerNamed;
   // MindSpore asks for all host names, HCCL for all devices, MPI for all ranks, launchers for all hosts.

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <csignal>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -51,9 +52,9 @@ absl::StatusOr<StartedKeeper> StartKeeper(const AgentSettings& settings,
                                       "; if this agent and its helper processes are all killed at once, the next start "
                                       "of this node can't say that nothing of it is left"));
   }
-  absl::StatusOr<std::unique_ptr<Keeper>> keeper =
-      Spawn({settings.stop_signal, settings.stop_timeout, started.mark, settings.isolate == kIsolatePids}, settings,
-            environment);
+  absl::StatusOr<std::unique_ptr<Keeper>> keeper = Spawn(
+      {settings.stop_signal.value_or(SIGTERM), settings.stop_timeout, started.mark, settings.isolate == kIsolatePids},
+      settings, environment);
   if (!keeper.ok()) return keeper.status();
   started.keeper = *std::move(keeper);
   return started;

@@ -204,9 +204,12 @@ void AgentCore::Impl::OnEvent(const EndSignal& event) {
     Emit(Say{Severity::kInfo, absl::StrCat("got ", name, " before the job had begun: ending")});
     return FinishNow();
   }
+  const bool is_interrupted = !stopping_since_ && InterruptTime() > absl::ZeroDuration();
+  const std::string what = !processes_.IsAnyLeft() ? "leaving the job"
+                           : is_interrupted        ? InterruptingInWords(InterruptTime(), options_.stop_timeout)
+                                                   : "stopping the processes";
   Leave(event.signal, absl::StrCat("it was told to end by ", name),
-        Say{Severity::kInfo,
-            absl::StrCat("got ", name, ": ", processes_.IsAnyLeft() ? "stopping the processes" : "leaving the job")});
+        Say{Severity::kInfo, absl::StrCat("got ", name, ": ", what)});
 }
 
 void AgentCore::Impl::OnEvent(const LaunchFailed& event) {

@@ -22,6 +22,7 @@ struct AgentOptions {
   v1::NodeInfo node;
   uint32_t retry_num = 610;  // MS_CLUSTER_RETRY_NUM: the patience is retry_num × 3 s
   absl::Duration stop_timeout = absl::Seconds(30);
+  bool passes_interrupt = false;       // SIGINT goes on to the processes before they are told to stop
   std::string scheduler;               // host:port, for messages
   std::string scheduler_hint;          // what to do if nobody is found there; may be empty
   bool wants_whole_peer_list = false;  // also beyond kMaxRanksInClusterFile

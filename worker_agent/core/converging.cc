@@ -1,6 +1,7 @@
 // What shall run, and what has to be stopped for it.
 //
 //   the agent ends                            stops all
+//     … by SIGINT                             interrupts all, where the options want it; the keeper then stops them
 //   desired: RUNNING with an assignment       starts each free slot that had no process of its attempt, once …
 //     … processes of another round are left   … these were stopped and nothing is left
 //     … something was told to stop            … nothing of it is left
@@ -26,6 +27,7 @@ namespace muster::agent {
 namespace {
 
 constexpr absl::Duration kFirstPeersBackOff = absl::Milliseconds(500);
+constexpr int kInterruptSignal = 2;
 constexpr absl::Duration kPeersTimeout = absl::Seconds(30);
 
 // The keeper kills after stop_timeout; if it has not reported by then, it gets this much longer before we insist.
@@ -162,7 +164,7 @@ void AgentCore::Impl::PrintAndReport(const std::vector<uint32_t>& slots) {
 void AgentCore::Impl::StopAll() {
   if (stopping_since_ || !processes_.IsAnyLeft()) return;
   stopping_since_ = now_;
-  Emit(StopProcesses{});
+  Emit(StopProcesses{InterruptTime()});
 }
 
 void AgentCore::Impl::KillAll() {
@@ -170,6 +172,12 @@ void AgentCore::Impl::KillAll() {
   if (!stopping_since_) stopping_since_ = now_;
   was_killed_ = true;
   Emit(KillProcesses{});
+}
+
+// A third of their time for scripts that save on Ctrl-C; what does not hear SIGINT has two thirds for stop_signal.
+absl::Duration AgentCore::Impl::InterruptTime() const {
+  const bool is_interrupted = options_.passes_interrupt && end_signal_ == kInterruptSignal;
+  return is_interrupted ? options_.stop_timeout / 3 : absl::ZeroDuration();
 }
 
 MonotonicTime AgentCore::Impl::NextStopDeadline() const {

@@ -198,7 +198,9 @@ struct Launch {
   std::vector<uint32_t> slots;  // which
 };
 
-struct StopProcesses {};
+struct StopProcesses {
+  absl::Duration interrupt_time;  // between SIGINT and stop_signal; 0: without SIGINT
+};
 struct KillProcesses {};
 
 // Print the assignment as JSON (an agent without a command).

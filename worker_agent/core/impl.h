@@ -148,6 +148,8 @@ class AgentCore::Impl {
   void KillAll();
   // Insists when what was told to stop has not ended long after stop_timeout.
   void StopPatiently();
+  // How long the processes have for SIGINT before they are told to stop; 0: they don't get it.
+  absl::Duration InterruptTime() const;
   MonotonicTime NextStopDeadline() const;
   MonotonicTime HeldUpDeadline() const;
 

@@ -238,6 +238,11 @@ std::vector<Say> SayOutcome(const std::string& job_id, uint64_t run, const v1::O
   return says;
 }
 
+std::string InterruptingInWords(absl::Duration interrupt_time, absl::Duration stop_timeout) {
+  return absl::StrCat("interrupting the processes; what goes on gets SIGTERM in ", Duration(interrupt_time),
+                      ", and SIGKILL in ", Duration(stop_timeout), " or with the next signal");
+}
+
 std::string NameOfSignal(int signal) {
   const char* name = sigabbrev_np(signal);
   return name != nullptr ? absl::StrCat("SIG", name) : absl::StrCat("signal ", signal);

@@ -62,6 +62,9 @@ Say SayStuck(const std::vector<NamedProcess>& processes, const std::string& node
 // How a run ended: the last lines of what failed, unless they stand right above, then the cause as the last line.
 std::vector<Say> SayOutcome(const std::string& job_id, uint64_t run, const v1::Outcome& outcome, bool are_lines_shown);
 
+// What is said where SIGINT goes on to the processes.
+std::string InterruptingInWords(absl::Duration interrupt_time, absl::Duration stop_timeout);
+
 // "SIGTERM"; "signal 40" for those without a name.
 std::string NameOfSignal(int signal);
 

@@ -123,7 +123,9 @@ void Fields(A& a, StopCommand& stop) {
   a(stop.key);
 }
 template <typename A>
-void Fields(A&, StopAllCommand&) {}
+void Fields(A& a, StopAllCommand& stop) {
+  a(stop.interrupt_ms);
+}
 template <typename A>
 void Fields(A&, KillAllCommand&) {}
 template <typename A>

@@ -27,7 +27,9 @@ struct StartCommand {
 struct StopCommand {
   ProcessKey key;
 };
-struct StopAllCommand {};
+struct StopAllCommand {
+  int64_t interrupt_ms = 0;  // between SIGINT and stop_signal; 0: without SIGINT
+};
 struct KillAllCommand {};
 struct ForwardCommand {
   int signal = 0;

@@ -359,9 +359,9 @@ void AgentLoop::Start(const Launch& effect, absl::StatusOr<LaunchPlan> plan) {
   for (const ProcessKey& key : plan->done_at_once) pending_.push_back(ProcessHasEnded{key, {}, absl::ZeroDuration()});
 }
 
-void AgentLoop::Do(const StopProcesses&) {
+void AgentLoop::Do(const StopProcesses& effect) {
   GiveLaunchUp();
-  keeper_->StopAll();
+  keeper_->StopAll(effect.interrupt_time);
 }
 
 void AgentLoop::Do(const KillProcesses&) {

@@ -311,7 +311,11 @@ void AddProcesses(SettingsTable& table, AgentSettings& s) {
   AddFrameworks(table, s);
   AddNoPython(table, s);
   AddEnv(table, &s.env);
-  AddParsed(table, "stop_signal", Into(&s.stop_signal, ParseSignal), "What a process is told to stop with.", "TERM")
+  AddParsed(
+      table, "stop_signal", Into(&s.stop_signal, ParseSignal),
+      "What a process is told to stop with. If not set, Ctrl-C (SIGINT) at ms-worker goes on to its processes first, "
+      "and this follows after a third of --stop_timeout.",
+      "TERM")
       .Value("SIGNAL")
       .Env({"MS_STOP_SIGNAL"});
   table

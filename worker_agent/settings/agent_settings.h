@@ -1,7 +1,6 @@
 // The settled settings of ms-worker.
 #pragma once
 
-#include <csignal>
 #include <map>
 #include <optional>
 #include <string>
@@ -72,7 +71,7 @@ struct AgentSettings {
   std::optional<std::string> restart_scope;
   std::optional<absl::Duration> progress_timeout;
   std::string isolate = kIsolateOff;
-  int stop_signal = SIGTERM;
+  std::optional<int> stop_signal;  // not set: TERM, and SIGINT first where the agent ends by SIGINT
   absl::Duration stop_timeout = absl::Seconds(30);
   std::string log_dir;
   uint32_t keep_logs = 10;      // runs of a job in log_dir; 0: all

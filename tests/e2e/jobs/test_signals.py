@@ -3,6 +3,7 @@
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -16,7 +17,7 @@ from muster import BIN, EXIT_FAILED_ELSEWHERE, EXIT_SCHEDULER_LOST, eventually, 
 UNTIL_GO = ["sh", "-c", "while [ ! -e go ]; do sleep 0.1; done"]
 CHILD = ["sh", "-c", "sleep 1000 & sleep 1000; wait"]
 DEAF = ["python3", "-c", "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
-        "print('deaf', flush=True); time.sleep(1000)"]
+        "signal.signal(signal.SIGINT, signal.SIG_IGN); print('deaf', flush=True); time.sleep(1000)"]
 
 
 def start(cluster, command, *words):
@@ -121,6 +122,67 @@ def test_a_batch_systems_notice_to_all_processes_ends_nobody(cluster):
     eventually(lambda: agent.output().count("saved") >= 2, 10, "both have heard it")
     (cluster.folder / "go").touch()
     agent.expect(0)
+
+
+SAVES = """
+import multiprocessing, os, sys, time
+def work(queue):
+    while True: queue.put(1); time.sleep(0.01)
+if __name__ == "__main__":
+    queue = multiprocessing.Queue(4)
+    workers = [multiprocessing.Process(target=work, args=(queue,), daemon=True) for _ in range(2)]
+    for worker in workers: worker.start()
+    queue.get()
+    print("training", flush=True)
+    try:
+        while True: queue.get()
+    except KeyboardInterrupt:
+        time.sleep(0.5)
+        open("saved.%d" % os.getpid(), "w").write("1")
+"""
+CTRL_C = {  # how many save
+    "plain": (2, ["--local_worker_num", 2], ["python3", "train.py"]),
+    "shell": (2, ["--local_worker_num", 2], ["bash", "train.sh"]),
+    "nohup": (1, ["--local_worker_num", 1], ["nohup", "python3", "train.py"]),
+    "per_node": (2, ["--local_worker_num", 2, "--per_node"], [
+        "python3", "-c", "import subprocess; [p.wait() for p in [subprocess.Popen(['bash', 'train.sh']) for _ in '12']]"]),
+}
+
+
+@pytest.mark.parametrize("kind", CTRL_C)
+def test_a_script_saves_on_ctrl_c(cluster, kind):
+    """From the terminal it would get SIGINT with all of its process group."""
+    count, words, command = CTRL_C[kind]
+    (cluster.folder / "train.py").write_text(SAVES)
+    (cluster.folder / "train.sh").write_text("python3 train.py; exit $?")
+    agent = cluster.start("agent", [BIN / "ms-worker", "--standalone", *words, "--", *command])
+    eventually(lambda: agent.output().count("training") == count, 30, "all train")
+    agent.send(signal.SIGINT)
+    agent.expect(128 + signal.SIGINT, timeout=9)  # a third of stop_timeout, and SIGTERM, would come at 10 s
+    assert len(list(cluster.folder.glob("saved.*"))) == count, agent.output()
+    cluster.expect_nothing_left()
+
+
+def test_ctrl_c_with_mpirun(cluster):
+    if shutil.which("mpirun.openmpi") is None:
+        pytest.skip("no mpirun.openmpi (deploy/install-deps.sh --tests)")
+    agent = cluster.start("agent", [
+        BIN / "ms-worker", "--standalone", "--local_worker_num", 2, "--per_job", "--", "mpirun.openmpi",
+        "--allow-run-as-root", "--oversubscribe", "-np", 2, "sh", "-c", "echo training; sleep 1000"])
+    eventually(lambda: agent.output().count("training") == 2, 30, "both train")
+    agent.send(signal.SIGINT)
+    agent.expect(128 + signal.SIGINT, timeout=20)
+    cluster.expect_nothing_left()
+
+
+def test_a_stop_signal_of_the_users_replaces_ctrl_c(cluster):
+    agent = cluster.start("agent", [BIN / "ms-worker", "--standalone", "--stop_signal", "TERM", "--", "python3", "-c", (
+        "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(print('term', flush=True)))\n"
+        "print('ready', flush=True)\ntry: time.sleep(1000)\nexcept KeyboardInterrupt: print('int', flush=True)")])
+    agent.expect_said("ready", timeout=20)
+    agent.send(signal.SIGINT)
+    agent.expect(128 + signal.SIGINT)
+    assert "term" in agent.lines() and "int" not in agent.lines(), agent.output()
 
 
 def test_another_signal_is_forwarded(cluster):

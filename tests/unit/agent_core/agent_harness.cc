@@ -92,7 +92,11 @@ struct Printer {
     return absl::StrCat("launch round ", e.desired.round(), " slots ", absl::StrJoin(e.slots, ","),
                         e.peer_list == nullptr ? " without peers" : "");
   }
-  std::string operator()(const StopProcesses&) const { return "stop"; }
+  std::string operator()(const StopProcesses& e) const {
+    return e.interrupt_time == absl::ZeroDuration()
+               ? "stop"
+               : absl::StrCat("interrupt, stop after ", absl::FormatDuration(e.interrupt_time));
+  }
   std::string operator()(const KillProcesses&) const { return "kill"; }
   std::string operator()(const PrintAssignment& e) const { return absl::StrCat("print round ", e.desired.round()); }
   std::string operator()(const SetFence& e) const {

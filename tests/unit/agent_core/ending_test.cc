@@ -296,6 +296,34 @@ TEST(Ending, LeavingIsNotAcknowledgedForEver) {
   EXPECT_THAT(agent.Pass(absl::Milliseconds(1)), HasSubstr("finish 143\n"));
 }
 
+TEST(Ending, CtrlCGoesOnToTheProcesses) {
+  AgentOptions options = SmallOptions();
+  options.passes_interrupt = true;
+  options.stop_timeout = absl::Seconds(30);
+  AgentHarness agent(options);
+  agent.RunRound();
+  EXPECT_THAT(agent.Signal(2),
+              HasSubstr("say: got SIGINT: interrupting the processes; what goes on gets SIGTERM in 10s, and SIGKILL in "
+                        "30s or with the next signal\ninterrupt, stop after 10s\n"));
+  EXPECT_EQ(agent.Signal(2), "warn: got SIGINT again: killing the processes\nkill\n");
+}
+
+TEST(Ending, OnlySigintOfItsOwnUserIsAnInterrupt) {
+  AgentOptions options = SmallOptions();
+  options.passes_interrupt = true;
+  AgentHarness by_sigterm(options);
+  by_sigterm.RunRound();
+  EXPECT_THAT(by_sigterm.Signal(15), HasSubstr("say: got SIGTERM: stopping the processes\nstop\n"));
+  AgentHarness failed_elsewhere(options);
+  failed_elsewhere.RunRound();
+  EXPECT_THAT(failed_elsewhere.Desire(Failed(v1::Cause::NODE_LEFT)), HasSubstr("stop\n"));
+  EXPECT_THAT(failed_elsewhere.Signal(2), HasSubstr("say: got SIGINT: stopping the processes\n"))
+      << "they have had stop_signal";
+  AgentHarness without(SmallOptions());
+  without.RunRound();
+  EXPECT_THAT(without.Signal(2), HasSubstr("say: got SIGINT: stopping the processes\nstop\n")) << "--stop_signal";
+}
+
 TEST(Ending, TheSecondSignalKills) {
   AgentHarness agent;
   agent.RunRound();

@@ -210,6 +210,70 @@ TEST(Keeper, AnotherStopSignalAndForwarding) {
   EXPECT_EQ(keeper.WaitEnded(0).end.exit.code, 9);
 }
 
+// Reports each signal that it gets on the fifo; SIGINT's only if `hears_interrupt`, else it ignores that one.
+std::string Reporter(const std::string& fifo, bool hears_interrupt = true) {
+  return absl::StrCat(hears_interrupt ? absl::StrCat("trap 'echo int > ", fifo, "' INT; ") : "trap '' INT; ",
+                      "trap 'echo term > ", fifo, "; exit 4' TERM; echo ready > ", fifo,
+                      "; while :; do sleep 0.01; done");
+}
+
+TEST(Keeper, AnInterruptGoesToTheWholeGroupAndTheStopSignalFollows) {
+  TempFolder folder;
+  Fifo fifo(folder.Path("fifo"));
+  TestKeeper keeper;
+  keeper.Start(Command(0, {"bash", "-c", absl::StrCat("sh -c \"", Reporter(fifo.path()), "\"; true")}));
+  EXPECT_EQ(fifo.ReadLine(), "ready");
+  keeper->StopAll(absl::Milliseconds(300));
+  EXPECT_EQ(fifo.ReadLine(), "int") << "the wrapper's child, as from a terminal";
+  EXPECT_EQ(fifo.ReadLine(), "term");
+  const Ended ended = keeper.WaitEnded(0);
+  EXPECT_TRUE(ended.end.was_stopped);
+  EXPECT_EQ(ended.end.exit.signal, SIGTERM) << "bash waits for its child, and is told to stop then";
+}
+
+TEST(Keeper, WhatAnInterruptLeavesHasTheTimeUntilTheStopSignal) {
+  TempFolder folder;
+  Fifo fifo(folder.Path("fifo"));
+  TestKeeper keeper;
+  WriteWholeFile(folder.Path("child.sh"), Reporter(fifo.path()));
+  // This wrapper does not wait for its child when it is interrupted.
+  keeper.Start(Command(0, {"python3", "-c",
+                           absl::StrCat("import subprocess, signal; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+                                        "subprocess.run(['sh', '",
+                                        folder.Path("child.sh"), "'])")}));
+  EXPECT_EQ(fifo.ReadLine(), "ready");
+  const MonotonicTime begin = BootTime();
+  keeper->StopAll(absl::Milliseconds(400));
+  EXPECT_EQ(fifo.ReadLine(), "int");
+  EXPECT_EQ(fifo.ReadLine(), "term");
+  EXPECT_GE(BootTime() - begin, absl::Milliseconds(399)) << "it may be saving";
+  EXPECT_EQ(keeper.WaitEnded(0).end.exit.signal, SIGINT);
+}
+
+TEST(Keeper, WhatIgnoresAnInterruptIsToldToStopAtOnce) {
+  TempFolder folder;
+  Fifo fifo(folder.Path("fifo"));
+  TestKeeper keeper;
+  WriteWholeFile(folder.Path("child.sh"), Reporter(fifo.path(), /*hears_interrupt=*/false));
+  keeper.StartShell(0, absl::StrCat("sh ", folder.Path("child.sh"), " & wait"));
+  EXPECT_EQ(fifo.ReadLine(), "ready");
+  const MonotonicTime begin = BootTime();
+  keeper->StopAll(absl::Seconds(25));
+  EXPECT_EQ(fifo.ReadLine(), "term");
+  EXPECT_EQ(keeper.WaitEnded(0).end.exit.signal, SIGINT);
+  EXPECT_LE(BootTime() - begin, absl::Seconds(15));
+}
+
+TEST(Keeper, AnInterruptedProcessIsKilledWhenItsTimeIsOver) {
+  TempFolder folder;
+  Fifo fifo(folder.Path("fifo"));
+  TestKeeper keeper(ShortStop());
+  keeper.StartShell(0, absl::StrCat("trap '' INT TERM; echo ready > ", fifo.path(), "; while :; do sleep 0.01; done"));
+  EXPECT_EQ(fifo.ReadLine(), "ready");
+  keeper->StopAll(absl::Milliseconds(70));
+  EXPECT_EQ(keeper.WaitEnded(0).end.exit.signal, SIGKILL);
+}
+
 TEST(Keeper, WhatAWrapperLeavesBehindGetsTheStopSignalToo) {
   TempFolder folder;
   Fifo fifo(folder.Path("fifo"));

@@ -63,6 +63,7 @@ TEST(Wire, OtherCommands) {
   EXPECT_EQ(wish.after, 9u);
   CommandRoundTrip(HoldLockCommand{});
   CommandRoundTrip(StopAllCommand{});
+  CommandRoundTrip(StopAllCommand{10'000});
   CommandRoundTrip(KillAllCommand{});
   CommandRoundTrip(EndCommand{});
   CommandRoundTrip(PingCommand{});

@@ -106,7 +106,7 @@ class Keeper::Impl {
   void SetFarewell(const FarewellCommand& command) { SendFrame(Encode(command), command.hand_over.descriptor); }
   void Start(const ProcessSpec& spec);
   void Stop(const ProcessKey& key);
-  void StopAll();
+  void StopAll(absl::Duration interrupt_time);
   void KillAll();
   void SetFence(MonotonicTime at, MonotonicTime counted_from);
   absl::Status HoldLock(int fd);
@@ -156,9 +156,9 @@ void Keeper::Impl::Stop(const ProcessKey& key) {
   Send(StopCommand{key});
 }
 
-void Keeper::Impl::StopAll() {
+void Keeper::Impl::StopAll(absl::Duration interrupt_time) {
   pulse_.MustEndBy(BootTime() + stop_timeout_);
-  Send(StopAllCommand{});
+  Send(StopAllCommand{absl::ToInt64Milliseconds(interrupt_time)});
 }
 
 void Keeper::Impl::KillAll() {
@@ -404,7 +404,7 @@ bool Keeper::is_isolated() const { return impl_->family().is_isolated; }
 std::vector<KeeperEvent> Keeper::Poll() { return impl_->Poll(); }
 void Keeper::Start(const ProcessSpec& spec) { impl_->Start(spec); }
 absl::Status Keeper::HoldLock(int fd) { return impl_->HoldLock(fd); }
-void Keeper::StopAll() { impl_->StopAll(); }
+void Keeper::StopAll(absl::Duration interrupt_time) { impl_->StopAll(interrupt_time); }
 void Keeper::Stop(const ProcessKey& key) { impl_->Stop(key); }
 void Keeper::KillAll() { impl_->KillAll(); }
 void Keeper::Forward(int signal) { impl_->Send(ForwardCommand{signal}); }

@@ -76,7 +76,9 @@ class Keeper {
   void Start(const ProcessSpec& spec);
   // stop_signal to every process, once they are gone to what is left of their groups, SIGKILL after stop_timeout; what
   // has left the groups is killed when they are empty.
-  void StopAll();
+  // With `interrupt_time` SIGINT goes first to every process and its group, as from a terminal on Ctrl-C, and
+  // stop_signal after that time; SIGKILL comes no later for it.
+  void StopAll(absl::Duration interrupt_time = absl::ZeroDuration());
   void Stop(const ProcessKey& key);
   // SIGKILL to every descendant, also those that left their process group, now and until they are gone. Processes that
   // are started later are not meant.

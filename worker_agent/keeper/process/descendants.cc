@@ -138,10 +138,15 @@ std::string ShownName(const ProcessInfo& process) {
   return EscapeControl(CleanText(process.name, kMaxStuckNameBytes / 4));
 }
 
+std::optional<std::vector<ProcessInfo>> LivingMembers(pid_t group) {
+  std::optional<std::vector<ProcessInfo>> all = AllProcesses();
+  if (all.has_value()) std::erase_if(*all, [&](const ProcessInfo& p) { return p.group != group || p.is_dead; });
+  return all;
+}
+
 bool HasLivingMember(pid_t group) {
-  const std::optional<std::vector<ProcessInfo>> all = AllProcesses();
-  if (!all.has_value()) return true;
-  return std::any_of(all->begin(), all->end(), [&](const ProcessInfo& p) { return p.group == group && !p.is_dead; });
+  const std::optional<std::vector<ProcessInfo>> living = LivingMembers(group);
+  return !living.has_value() || !living->empty();
 }
 
 std::string StatusRow(pid_t pid, std::string_view name) {
@@ -155,6 +160,13 @@ std::string StatusRow(pid_t pid, std::string_view name) {
   if (at == std::string_view::npos) return "";
   const size_t begin = at + row.size();
   return std::string(text.substr(begin, std::min(text.find('\n', begin), text.size()) - begin));
+}
+
+bool Ignores(pid_t pid, int signal) {
+  const std::string row = StatusRow(pid, "SigIgn");  // hexadecimal, bit 0 is signal 1
+  uint64_t ignored = 0;
+  const auto [end, error] = std::from_chars(row.data(), row.data() + row.size(), ignored, 16);
+  return error == std::errc() && (ignored >> (signal - 1) & 1) != 0;
 }
 
 void SignalExactly(const ProcessInfo& process, int signal) {

@@ -48,12 +48,18 @@ char StateOf(const ProcessInfo& process);
 // Its name as it may be shown anywhere: one line of clean text, at most kMaxStuckNameBytes.
 std::string ShownName(const ProcessInfo& process);
 
+// The group's processes without its zombies. Nothing when /proc can't be looked at.
+std::optional<std::vector<ProcessInfo>> LivingMembers(pid_t group);
+
 // Whether a process that isn't a zombie is in the group; true also when that can't be looked at.
 bool HasLivingMember(pid_t group);
 
 // The value of a row of /proc/<pid>/status ("Uid", "CapEff", "NSpid"), with tabs between its words; empty: there is
 // none, or no such process.
 std::string StatusRow(pid_t pid, std::string_view name);
+
+// Whether the process ignores the signal; false when that can't be looked at.
+bool Ignores(pid_t pid, int signal);
 
 // Sends `signal` if the pid still means the same process.
 void SignalExactly(const ProcessInfo& process, int signal);

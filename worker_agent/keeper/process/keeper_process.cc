@@ -63,7 +63,7 @@ class KeeperProcess {
   void ReadCommands();
   void Obey(StartCommand& command);
   void Obey(StopCommand& command) { supervisor_.Stop(command.key); }
-  void Obey(StopAllCommand&) { supervisor_.StopAll(); }
+  void Obey(StopAllCommand& command);
   void Obey(KillAllCommand&) { supervisor_.KillAll(); }
   void Obey(ForwardCommand& command) { supervisor_.Forward(command.signal); }
   void Obey(SetFenceCommand& command);
@@ -200,6 +200,11 @@ void KeeperProcess::Obey(StartCommand& command) {
   // Nothing would cover such a process: others may have its rank.
   if (is_fence_down_) return supervisor_.Refuse(command.spec.key);
   supervisor_.Start(command.spec);
+}
+
+void KeeperProcess::Obey(StopAllCommand& command) {
+  if (command.interrupt_ms == 0) return supervisor_.StopAll();
+  supervisor_.InterruptAll(absl::Milliseconds(command.interrupt_ms));
 }
 
 void KeeperProcess::Obey(SetFenceCommand& command) {

@@ -31,7 +31,7 @@ namespace {
 constexpr int kLookIntoProcAfterMs = 80;  // a pause this long: see whether only zombies hold the group
 
 struct Order {
-  enum Kind : int32_t { kForward, kStop, kKill, kSuspend, kResume };
+  enum Kind : int32_t { kForward, kStop, kInterrupt, kKill, kSuspend, kResume };
   Kind kind = kKill;
   int32_t signal = 0;
 };
@@ -52,6 +52,9 @@ class ShimProcess {
   void Tell(ShimReport::Kind kind, int32_t value, const std::string& text = {}) const;
   void TakeOrders();
   void Obey(const Order& order);
+  void Stop();
+  void Interrupt();
+  void LetGoOn();
   void Suspend();
   void Resume();
   void ReadLaunchReport();
@@ -74,7 +77,8 @@ class ShimProcess {
   bool is_group_suspended_ = false;
   bool has_children_ = true;
   bool is_stopping_ = false;
-  bool was_stopped_ = false;  // while it ran
+  bool is_interrupted_ = false;  // and not told to stop since
+  bool was_stopped_ = false;     // while it ran
   bool kills_ = false;
   bool has_said_that_it_cant_look_ = false;
 };
@@ -165,13 +169,9 @@ void ShimProcess::Obey(const Order& order) {
       if (IsRunning()) ::kill(leader_, order.signal);
       return;
     case Order::kStop:
-      is_stopping_ = true;
-      if (!IsRunning()) return;
-      // To the process alone: a wrapper (bash, torchrun) decides for itself how its children end.
-      ::kill(leader_, options_.stop_signal);
-      if (suspended_.empty() && !is_group_suspended_)
-        ::kill(-group_, SIGCONT);  // one that was stopped couldn't hear it
-      return;
+      return Stop();
+    case Order::kInterrupt:
+      return Interrupt();
     case Order::kKill:
       if (IsRunning()) ::kill(-group_, SIGKILL);  // nearly everybody, at once
       kills_ = true;
@@ -182,6 +182,34 @@ void ShimProcess::Obey(const Order& order) {
     case Order::kResume:
       return Resume();
   }
+}
+
+void ShimProcess::Stop() {
+  is_stopping_ = true;
+  const bool was_interrupted = std::exchange(is_interrupted_, false);
+  if (IsRunning()) {
+    ::kill(leader_, options_.stop_signal);
+    return LetGoOn();
+  }
+  if (!was_interrupted || kills_) return;
+  // The dead process is reaped, so the group's number may be another's once the group is gone.
+  for (const ProcessInfo& process : DescendantsOf(::getpid(), {}).value_or(std::vector<ProcessInfo>())) {
+    if (process.group != group_ || process.is_dead) continue;
+    SignalExactly(process, options_.stop_signal);
+    SignalExactly(process, SIGCONT);
+  }
+}
+
+void ShimProcess::Interrupt() {
+  if (!IsRunning()) return;
+  is_stopping_ = is_interrupted_ = true;
+  ::kill(-group_, SIGINT);
+  LetGoOn();
+}
+
+// What was stopped couldn't hear the signal.
+void ShimProcess::LetGoOn() {
+  if (suspended_.empty() && !is_group_suspended_) ::kill(-group_, SIGCONT);
 }
 
 // Again until a look finds nothing that runs: what it finds may have forked before it stopped.
@@ -233,7 +261,7 @@ void ShimProcess::Reap() {
     const bool is_leader = IsRunning() && info.si_pid == leader_;
     if (is_leader) {
       ReadLaunchReport();  // that it started is told before that it ended
-      ::kill(-group_, is_stopping_ ? options_.stop_signal : SIGKILL);
+      if (!is_interrupted_) ::kill(-group_, is_stopping_ ? options_.stop_signal : SIGKILL);
       if (is_stopping_) ::kill(-group_, SIGCONT);
     }
     int status = 0;
@@ -250,8 +278,13 @@ void ShimProcess::Reap() {
 void ShimProcess::LookAtGroup() {
   if (IsRunning() || kills_) return;
   const bool is_empty = ::kill(-group_, 0) != 0 && errno == ESRCH;
+  if (!is_empty && pause_ms_ < kLookIntoProcAfterMs) return;
   // A zombie whose living parent is elsewhere would hold the group for ever.
-  kills_ = is_empty || (pause_ms_ >= kLookIntoProcAfterMs && !HasLivingMember(group_));
+  const std::optional<std::vector<ProcessInfo>> living = is_empty ? std::vector<ProcessInfo>() : LivingMembers(group_);
+  if (!living.has_value()) return;
+  kills_ = living->empty();
+  const auto is_deaf = [](const ProcessInfo& process) { return Ignores(process.pid, SIGINT); };
+  if (!kills_ && is_interrupted_ && std::all_of(living->begin(), living->end(), is_deaf)) Stop();
 }
 
 }  // namespace
@@ -283,6 +316,7 @@ void Shim::SendOrder(int32_t kind, int32_t signal) const {
 
 void Shim::Forward(int signal) const { SendOrder(Order::kForward, signal); }
 void Shim::Stop() const { SendOrder(Order::kStop, 0); }
+void Shim::Interrupt() const { SendOrder(Order::kInterrupt, 0); }
 void Shim::Kill() const { SendOrder(Order::kKill, 0); }
 void Shim::Suspend() const { SendOrder(Order::kSuspend, 0); }
 void Shim::Resume() const { SendOrder(Order::kResume, 0); }

@@ -4,8 +4,13 @@
 //
 //   what happens                                  what it does
 //   the process ends by itself                    SIGKILL to all that is left of it, groups or not
+//   told to stop                                  stop_signal to the process alone: a wrapper (bash, torchrun) decides
+//                                                 for itself how its children end
 //   the process ends after a stop                 stop_signal to what is left of its group, which has time until the
 //                                                 keeper's kill; then, or when the group is gone, SIGKILL to the rest
+//   told to interrupt                             SIGINT to its whole group, as a terminal does on Ctrl-C
+//   the process ends after an interrupt           what is left of its group has time until the keeper's stop, which
+//                                                 comes at once where all of it ignores SIGINT (a shell's background)
 //   told to kill, or the keeper is gone           SIGKILL to everything
 //   told to suspend, or to resume                 SIGSTOP to everything that runs, or SIGCONT to what that has stopped
 //   the fence fell and the keeper did not obey    the same (fence_page.h)
@@ -79,6 +84,8 @@ class Shim {
   void Forward(int signal) const;
   // stop_signal to the process, which is let go on if something other than Suspend has stopped it.
   void Stop() const;
+  // SIGINT to the process and its group, which are let go on likewise. Stop may follow.
+  void Interrupt() const;
   void Kill() const;
   // SIGSTOP to all that it has started, and SIGCONT to what that has stopped.
   void Suspend() const;

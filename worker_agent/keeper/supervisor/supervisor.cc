@@ -207,6 +207,7 @@ void Supervisor::TakeWaitStatus(Process& process, int status, MonotonicTime at) 
 // ------------------------------------------------------------------------------------------------------------- stop
 
 void Supervisor::BeginStop(Process& process, MonotonicTime since) {
+  if (!process.stop_at.is_never()) process.stop_at = std::min(process.stop_at, since);
   if (process.has_ended || process.is_told_to_stop) return;
   process.is_told_to_stop = true;
   process.kill_at = since + options_.stop_timeout;
@@ -223,6 +224,18 @@ void Supervisor::Stop(const ProcessKey& key) {
 }
 
 void Supervisor::StopAll() { StopAllSince(BootTime()); }
+
+void Supervisor::InterruptAll(absl::Duration interrupt_time) {
+  RefuseWaiting();
+  const MonotonicTime now = BootTime();
+  for (auto& [key, process] : processes_) {
+    if (process.has_ended || process.is_told_to_stop) continue;
+    process.is_told_to_stop = true;
+    process.stop_at = now + interrupt_time;
+    process.kill_at = now + options_.stop_timeout;
+    if (process.kill_at > now) process.shim->Interrupt();
+  }
+}
 
 void Supervisor::FenceFell(MonotonicTime since) {
   StopAllSince(since);
@@ -278,7 +291,7 @@ void Supervisor::KillThrough(uint64_t last_number) {
 
 void Supervisor::Kill(Process& process) {
   process.is_told_to_stop = true;
-  process.kill_at = MonotonicTime::Never();
+  process.stop_at = process.kill_at = MonotonicTime::Never();
   if (process.is_killing || process.is_shim_lost) return;
   process.shim->Kill();
   process.kill_shim_at = std::min(process.kill_shim_at, BootTime() + kShimPatience);
@@ -325,7 +338,7 @@ void Supervisor::ReapStray(pid_t pid, int status) {
 
 void Supervisor::LoseShim(Process& process, const ExitStatus& exit) {
   process.is_shim_lost = true;
-  process.kill_shim_at = process.stopped_at = MonotonicTime::Never();
+  process.stop_at = process.kill_shim_at = process.stopped_at = MonotonicTime::Never();
   LookForStrays();
   NoteKilled(process);
   if (process.is_told_to_stop || process.stop_signal != 0) return;
@@ -411,6 +424,10 @@ void Supervisor::RunDeadlines() {
   for (auto& [key, process] : processes_) {
     if (process.output != nullptr) process.output->Resume(now);
     if (now >= process.kill_at) Kill(process);
+    if (now >= process.stop_at) {
+      process.stop_at = MonotonicTime::Never();
+      process.shim->Stop();
+    }
     RunLeftoverDeadlines(process, now);
     if (now < process.kill_shim_at) continue;
     process.kill_shim_at = MonotonicTime::Never();
@@ -430,7 +447,7 @@ MonotonicTime Supervisor::NextDeadline() const {
   for (const auto& [key, waiting] : waiting_) next = std::min(next, waiting.begin_at);
   for (const auto& [key, burial] : burials_) next = std::min(next, burial.tell_at);
   for (const auto& [key, process] : processes_) {
-    next = std::min({next, process.kill_at, process.kill_shim_at, NextLeftoverDeadline(process)});
+    next = std::min({next, process.stop_at, process.kill_at, process.kill_shim_at, NextLeftoverDeadline(process)});
   }
   return next;
 }

@@ -54,6 +54,8 @@ class Supervisor {
   void Refuse(const ProcessKey& key);
   void Stop(const ProcessKey& key);
   void StopAll();
+  // SIGINT to all, each with its group; that long later a stop, whose time counts from here.
+  void InterruptAll(absl::Duration interrupt_time);
   // The fence fell at that time: what is not gone stop_timeout after it may run elsewhere, so a
   // keeper that comes late leaves that much less time, or none. Then everything that was started before is killed.
   void FenceFell(MonotonicTime since);
@@ -119,6 +121,7 @@ class Supervisor {
     bool is_told_to_stop = false;
     bool is_killing = false;                              // its shim has taken the order
     bool is_shim_lost = false;                            // it was killed
+    MonotonicTime stop_at = MonotonicTime::Never();       // the order to stop, after an interrupt
     MonotonicTime kill_at = MonotonicTime::Never();       // the order to kill
     MonotonicTime kill_shim_at = MonotonicTime::Never();  // it takes no orders, or can't carry them out
     MonotonicTime killed_at = MonotonicTime::Never();     // SIGKILL has gone to all that is left
