@@ -136,6 +136,7 @@ void AddWorkersOwn(SettingsTable& table) {
   table.AddIgnored("super_pod", "ID", {"MS_SUPER_POD"});
   table.AddIgnored("super_device_ids", "NUMBERS", {"MS_SUPER_DEVICE_IDS"});
   table.AddIgnored("chief_port", "PORT", {"CM_CHIEF_PORT"});
+  table.AddIgnored("leftover", "wait|end", {"MS_LEFTOVER"});
   table.AddIgnored("stop_signal", "SIGNAL", {"MS_STOP_SIGNAL"});
   table.AddIgnored("keep_logs", "N", {"MS_KEEP_LOGS"});
   table.AddIgnored("tail", "RANKS", {"MS_TAIL"}).Alias({"tail_worker_log"});

@@ -36,6 +36,9 @@ struct ProcessSpec {
   std::vector<int> cpus;          // CPU affinity; empty: inherited
   std::string error_file;         // TORCHELASTIC_ERROR_FILE: read (and removed before the start); empty: none
   HandOver hand_over = {};
+  // It stands for all slots, and once it has ended with 0 what it left running in the background is waited for.
+  bool stands_for_all = false;
+  bool waits_for_background = false;
   std::string device_logs = {};  // folder of its device's logs, looked at when it fails; empty: none
 };
 

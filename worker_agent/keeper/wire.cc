@@ -112,7 +112,7 @@ template <typename A>
 void Fields(A& a, ProcessSpec& spec) {
   a(spec.key), a(spec.argv), a(spec.env), a(spec.working_directory), a(spec.log_path), a(spec.passes_output);
   a(spec.prefix), a(spec.inherits_stdin), a(spec.cpus), a(spec.error_file), a(spec.hand_over);
-  a(spec.device_logs);
+  a(spec.stands_for_all), a(spec.waits_for_background), a(spec.device_logs);
 }
 template <typename A>
 void Fields(A& a, StartCommand& start) {

@@ -25,6 +25,8 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
   ProcessSpec spec;
   spec.key = round.key(slot);
   spec.error_file = ErrorFile(options_.work_folder, slot);
+  spec.stands_for_all = IsOneForAll();
+  spec.waits_for_background = IsOneForAll() && settings.leftover != kLeftoverEnd;
   RemoveProgressAndStacks(options_.work_folder, slot);
 
   EnvironmentInput input;

@@ -170,6 +170,11 @@ SettingsFindings CheckAgentSettings(const AgentSettings& s) {
   if (s.per_node && s.per_job) {
     findings.errors.push_back("per_node and per_job contradict each other; leave one of them out");
   }
+  if (!s.leftover.empty() && !s.per_node && !s.per_job) {
+    findings.warnings.push_back(
+        "leftover has no effect without --per_node or --per_job: what the process of a slot leaves is always ended; "
+        "leave it out");
+  }
   if (ChecksRing(s) && (s.per_node || s.per_job)) {
     findings.errors.push_back(
         "preflight: the ring has a process for each rank, which per_node and per_job have not; leave one of them out");

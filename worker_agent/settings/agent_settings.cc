@@ -270,6 +270,13 @@ void AddProcesses(SettingsTable& table, AgentSettings& s) {
   table.AddBool("per_node", &s.per_node, "Starts the command once for this agent, not once for each process slot.")
       .Env({"MS_PER_NODE"});
   table.AddBool("per_job", &s.per_job, "Starts the command once, on the first node.").Env({"MS_PER_JOB"});
+  table
+      .AddChoice("leftover", &s.leftover, {std::string(kLeftoverWait), std::string(kLeftoverEnd)},
+                 "What becomes of the background processes that the command of --per_node or --per_job leaves when it "
+                 "ends with 0. wait: it counts as ended when they have ended, or as failed when one fails; end: they "
+                 "are ended. Those in a session of their own (setsid, daemons) are always ended.")
+      .Env({"MS_LEFTOVER"})
+      .Default(std::string(kLeftoverWait));
   AddExec(table, s);
   table
       .AddChoice(

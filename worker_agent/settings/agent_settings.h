@@ -16,6 +16,8 @@ namespace muster::agent {
 
 inline constexpr char kIsolateOff[] = "off";  // --isolate
 inline constexpr char kIsolatePids[] = "pid";
+inline constexpr char kLeftoverWait[] = "wait";  // --leftover
+inline constexpr char kLeftoverEnd[] = "end";
 
 struct AgentSettings {
   std::string sched_host = "127.0.0.1";  // MS_SCHED_HOST
@@ -32,6 +34,7 @@ struct AgentSettings {
   std::string devices;                   // "auto", "none" or numbers, "0-3"; empty: not given
   bool per_node = false;
   bool per_job = false;
+  std::string leftover;                    // empty: not given, as kLeftoverWait
   bool allows_exec = false;                // the command may have commands run on the other nodes …
   bool allows_plain_exec = false;          // … also without TLS
   std::string preflight_fatal = "error";   // "warning", "error": from what on a host is not let in

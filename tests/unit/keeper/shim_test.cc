@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <csignal>
+
+#include "worker_agent/keeper/process/left_processes.h"
 
 namespace muster::agent {
 namespace {
@@ -22,6 +27,32 @@ TEST(ShimReports, AreReadWhenTheShimEndedWithAnOrderUnread) {
   ASSERT_EQ(reports.size(), 1U);
   EXPECT_EQ(reports[0].kind, ShimReport::kEnded);
   EXPECT_FALSE(is_open);
+}
+
+TEST(HasJobFailed, GoesByTheExitAndByItsTime) {
+  constexpr int kByOrder[] = {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGKILL};
+  for (const bool is_early : {true, false}) {
+    EXPECT_FALSE(HasJobFailed(W_EXITCODE(0, 0), is_early));
+    EXPECT_TRUE(HasJobFailed(W_EXITCODE(1, 0), is_early)) << "a training that finds no module";
+    EXPECT_TRUE(HasJobFailed(W_EXITCODE(128, 0), is_early));
+    EXPECT_TRUE(HasJobFailed(W_EXITCODE(0, SIGSEGV), is_early));
+    EXPECT_TRUE(HasJobFailed(W_EXITCODE(128 + SIGSEGV, 0), is_early));
+    for (const int signal : kByOrder) {
+      EXPECT_EQ(HasJobFailed(W_EXITCODE(0, signal), is_early), !is_early) << "the script's last act: " << signal;
+      EXPECT_EQ(HasJobFailed(W_EXITCODE(128 + signal, 0), is_early), !is_early) << signal;
+    }
+  }
+}
+
+TEST(NamesOf, NamesFiveAndSaysWhere) {
+  ProcessInfo process;
+  process.name = "python3";
+  process.pid = 7;
+  LeftProcesses left{{process}, {process}};
+  EXPECT_EQ(NamesOf(left), "python3 (7), python3 (7, in a session of its own)");
+  left.jobs.resize(5, process);
+  left.jobs[0].name = "\x1b[31m\n";
+  EXPECT_EQ(NamesOf(left), " (7), python3 (7), python3 (7), python3 (7), python3 (7) and 1 more");
 }
 
 }  // namespace

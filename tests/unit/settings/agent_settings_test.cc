@@ -283,6 +283,11 @@ TEST(CheckAgentSettings, SaysWhatContradicts) {
        {},
        {"stop_signal is KILL, which leaves the processes no time to save a checkpoint; leave --stop_signal out (TERM), "
         "and lower --stop_timeout where stopping takes too long"}},
+      {{"--leftover=wait"},
+       {},
+       {"leftover has no effect without --per_node or --per_job: what the process of a slot leaves is always ended; "
+        "leave it out"}},
+      {{"--leftover=end", "--per_node"}, {}, {}},
       {{"--spare"},
        {},
        {"spare: a spare takes over only with recovery, and that is not switched on here; set MS_ENABLE_RECOVERY=1"}},

@@ -68,7 +68,7 @@ std::optional<ProcessInfo> ParseProcStat(std::string_view text) {
   char state = 0;
   uint64_t threads = 0;
   std::string_view rest = text.substr(name_end + 1);
-  // Numbers of the fields as in proc(5): 3 state, 4 parent, 5 group, 20 threads, 22 start time.
+  // Numbers of the fields as in proc(5): 3 state, 4 parent, 5 group, 6 session, 20 threads, 22 start time.
   for (int field = 3; field <= 22; ++field) {
     rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
     std::string_view word = rest.substr(0, std::min(rest.find(' '), rest.size()));
@@ -77,6 +77,7 @@ std::optional<ProcessInfo> ParseProcStat(std::string_view text) {
     if (field == 3) state = word[0];
     if (field == 4) info.parent = ParseNumber<pid_t>(word).value_or(0);
     if (field == 5) info.group = ParseNumber<pid_t>(word).value_or(0);
+    if (field == 6) info.session = ParseNumber<pid_t>(word).value_or(0);
     if (field == 20) threads = ParseNumber<uint64_t>(word).value_or(0);
     if (field == 22) info.start_time = ParseNumber<uint64_t>(word).value_or(0);
   }

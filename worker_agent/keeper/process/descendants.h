@@ -23,6 +23,7 @@ struct ProcessInfo {
   pid_t pid = 0;
   pid_t parent = 0;
   pid_t group = 0;
+  pid_t session = 0;
   bool is_dead = false;     // a zombie: waits to be reaped
   bool is_stopped = false;  // by a signal (SIGSTOP, SIGTSTP) or a debugger
   char state = '?';         // as in proc(5), of its main thread

@@ -1,6 +1,8 @@
 #include "worker_agent/keeper/process/shim.h"
 
+#include <linux/sockios.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -22,6 +24,7 @@
 #include "worker_agent/keeper/process/children.h"
 #include "worker_agent/keeper/process/descendants.h"
 #include "worker_agent/keeper/process/guardian.h"
+#include "worker_agent/keeper/process/left_processes.h"
 #include "worker_agent/keeper/process/own_process.h"
 #include "worker_agent/keeper/process/spawn.h"
 
@@ -29,6 +32,11 @@ namespace muster::agent {
 namespace {
 
 constexpr int kLookIntoProcAfterMs = 80;  // a pause this long: see whether only zombies hold the group
+
+// After a process that ended with 0. Python's helpers, for example, see within a few milliseconds that it is gone.
+constexpr absl::Duration kMoment = absl::Milliseconds(200);
+constexpr absl::Duration kNameEach = absl::Seconds(30);        // what is waited for
+constexpr absl::Duration kJobsLook = absl::Milliseconds(100);  // at least between two looks for it
 
 struct Order {
   enum Kind : int32_t { kForward, kStop, kInterrupt, kKill, kSuspend, kResume };
@@ -48,6 +56,13 @@ class ShimProcess {
   [[noreturn]] void Run();
 
  private:
+  // After a process that ended with 0, until its end is told.
+  enum class Phase {
+    kNone,
+    kLingers,  // what it left has kMoment to end by itself
+    kWaits,    // its background jobs are waited for
+  };
+
   bool IsRunning() const { return leader_ > 0; }
   void Tell(ShimReport::Kind kind, int32_t value, const std::string& text = {}) const;
   void TakeOrders();
@@ -55,11 +70,17 @@ class ShimProcess {
   void Stop();
   void Interrupt();
   void LetGoOn();
+  void SignalLeft(int signal) const;
   void Suspend();
   void Resume();
   void ReadLaunchReport();
   void Reap();
   void LookAtGroup();
+  void BeginPhase();
+  void LookAtLeft();
+  void FailByJob();
+  void FinishPhase(int status);
+  void EndPhase();
   int Timeout() const;
   void Wait();
 
@@ -73,6 +94,13 @@ class ShimProcess {
   pid_t group_ = 0;   // of the process; its pid
   pid_t leader_ = 0;  // the same until it is reaped, then 0
   int pause_ms_ = kFirstPauseMs;
+  Phase phase_ = Phase::kNone;
+  bool has_jobs_ = false;    // it has been in a phase: its session is meant where else its group is
+  bool has_reaped_ = false;  // since the last look for what it left
+  BackgroundJobs jobs_;
+  MonotonicTime ended_at_;
+  MonotonicTime looked_at_;
+  MonotonicTime name_at_;
   std::vector<ProcessInfo> suspended_;
   bool is_group_suspended_ = false;
   bool has_children_ = true;
@@ -87,7 +115,7 @@ void ShimProcess::Tell(ShimReport::Kind kind, int32_t value, const std::string& 
   ShimReport report;
   report.kind = kind;
   report.value = value;
-  report.at = BootTime();
+  report.at = kind == ShimReport::kEnded && ended_at_ != MonotonicTime() ? ended_at_ : BootTime();
   report.was_stopped = was_stopped_;
   text.copy(report.text, sizeof report.text - 1);
   // The socket has room for all that is ever told; without a keeper nobody is to be told.
@@ -123,8 +151,12 @@ void ShimProcess::Start(const ProcessSpec& spec, int stdout_fd, int stderr_fd) {
 void ShimProcess::Run() {
   while (true) {
     Reap();
-    if (!has_children_) ::_exit(0);
+    if (!has_children_) {
+      if (phase_ != Phase::kNone) FinishPhase(0);
+      ::_exit(0);
+    }
     if (fence_.IsOverdue(BootTime())) kills_ = true;
+    LookAtLeft();
     LookAtGroup();
     if (kills_ && !children_.Kill([](pid_t) { return false; }) && !std::exchange(has_said_that_it_cant_look_, true)) {
       Tell(ShimReport::kCantLook, 0, std::strerror(errno));
@@ -136,7 +168,7 @@ void ShimProcess::Run() {
 void ShimProcess::Wait() {
   pollfd ready[] = {{signals_.get(), POLLIN, 0}, {socket_.get(), POLLIN, 0}, {launch_report_.get(), POLLIN, 0}};
   const int count = ::poll(ready, 3, Timeout());
-  if (kills_ || !IsRunning()) pause_ms_ = std::min(2 * pause_ms_, kLongestPauseMs);
+  if (kills_ || (!IsRunning() && phase_ != Phase::kWaits)) pause_ms_ = std::min(2 * pause_ms_, kLongestPauseMs);
   if (count <= 0) return;
   if (ready[2].revents != 0) ReadLaunchReport();
   if (ready[1].revents != 0) TakeOrders();
@@ -145,7 +177,10 @@ void ShimProcess::Wait() {
   }
 }
 
-int ShimProcess::Timeout() const { return kills_ || !IsRunning() ? pause_ms_ : fence_.look_ms(); }
+int ShimProcess::Timeout() const {
+  if (phase_ == Phase::kWaits && has_reaped_) return static_cast<int>(absl::ToInt64Milliseconds(kJobsLook));
+  return kills_ || (!IsRunning() && phase_ != Phase::kWaits) ? pause_ms_ : fence_.look_ms();
+}
 
 void ShimProcess::TakeOrders() {
   while (true) {
@@ -163,10 +198,11 @@ void ShimProcess::TakeOrders() {
 }
 
 void ShimProcess::Obey(const Order& order) {
-  if (order.kind != Order::kForward) was_stopped_ = was_stopped_ || IsRunning();
+  if (order.kind != Order::kForward) was_stopped_ = was_stopped_ || IsRunning() || phase_ != Phase::kNone;
   switch (order.kind) {
     case Order::kForward:
       if (IsRunning()) ::kill(leader_, order.signal);
+      if (phase_ != Phase::kNone) SignalLeft(order.signal);
       return;
     case Order::kStop:
       return Stop();
@@ -189,22 +225,27 @@ void ShimProcess::Stop() {
   const bool was_interrupted = std::exchange(is_interrupted_, false);
   if (IsRunning()) {
     ::kill(leader_, options_.stop_signal);
-    return LetGoOn();
-  }
-  if (!was_interrupted || kills_) return;
-  // The dead process is reaped, so the group's number may be another's once the group is gone.
-  for (const ProcessInfo& process : DescendantsOf(::getpid(), {}).value_or(std::vector<ProcessInfo>())) {
-    if (process.group != group_ || process.is_dead) continue;
-    SignalExactly(process, options_.stop_signal);
-    SignalExactly(process, SIGCONT);
+    LetGoOn();
+  } else if (was_interrupted || phase_ != Phase::kNone) {
+    SignalLeft(options_.stop_signal);
+    EndPhase();
   }
 }
 
 void ShimProcess::Interrupt() {
-  if (!IsRunning()) return;
+  if (!IsRunning() && phase_ == Phase::kNone) return;
   is_stopping_ = is_interrupted_ = true;
-  ::kill(-group_, SIGINT);
-  LetGoOn();
+  if (IsRunning()) {
+    ::kill(-group_, SIGINT);
+    LetGoOn();
+  } else {
+    SignalLeft(SIGINT);
+    EndPhase();
+  }
+}
+
+void ShimProcess::SignalLeft(int signal) const {
+  if (!kills_) agent::SignalLeft(has_jobs_ ? 0 : group_, signal, /*lets_go_on=*/suspended_.empty());
 }
 
 // What was stopped couldn't hear the signal.
@@ -259,8 +300,13 @@ void ShimProcess::Reap() {
     if (result != 0) has_children_ = false;  // ECHILD
     if (result != 0 || info.si_pid == 0) return;
     const bool is_leader = IsRunning() && info.si_pid == leader_;
-    if (is_leader) {
-      ReadLaunchReport();  // that it started is told before that it ended
+    const bool is_well = WaitStatusOf(info) == 0 && !is_stopping_;
+    if (phase_ != Phase::kNone) {
+      has_reaped_ = true;
+      if (jobs_.NoteEnd(info)) FailByJob();
+    }
+    if (is_leader) ReadLaunchReport();  // that it started is told before that it ended
+    if (is_leader && !is_well) {
       if (!is_interrupted_) ::kill(-group_, is_stopping_ ? options_.stop_signal : SIGKILL);
       if (is_stopping_) ::kill(-group_, SIGCONT);
     }
@@ -269,18 +315,82 @@ void ShimProcess::Reap() {
     if (!is_leader) continue;
     leader_ = 0;
     pause_ms_ = kFirstPauseMs;
+    ended_at_ = BootTime();
+    if (is_well && !kills_) {
+      BeginPhase();
+      continue;
+    }
     kills_ = kills_ || !is_stopping_;
     Tell(ShimReport::kEnded, status);
   }
 }
 
+// Before anything else is reaped: the dead are still to be seen.
+void ShimProcess::BeginPhase() {
+  phase_ = Phase::kLingers;
+  has_jobs_ = true;
+  if (spec_->waits_for_background) jobs_.Begin(ended_at_);
+}
+
+void ShimProcess::LookAtLeft() {
+  if (phase_ == Phase::kNone) return;
+  if (kills_) {  // the fence, or the keeper is gone: it was not left to end
+    was_stopped_ = true;
+    return EndPhase();
+  }
+  const MonotonicTime now = BootTime();
+  const bool is_due = phase_ == Phase::kLingers || now >= name_at_ || (has_reaped_ && now >= looked_at_ + kJobsLook);
+  if (!is_due) return;
+  has_reaped_ = false;
+  looked_at_ = now;
+  const std::optional<LeftProcesses> left = LookForLeft();
+  if (!left.has_value() || left->empty()) return FinishPhase(0);
+  if (phase_ == Phase::kLingers && now < ended_at_ + kMoment) return;
+  if (!spec_->waits_for_background || left->jobs.empty()) {
+    Tell(ShimReport::kLeaves, static_cast<int32_t>(left->jobs.size()), NamesOf(*left));
+    return FinishPhase(0);
+  }
+  if (jobs_.has_failed()) return FailByJob();
+  int unread = 0;  // a keeper that hangs shall have room for the end
+  if ((phase_ != Phase::kWaits || now >= name_at_) && ::ioctl(socket_.get(), SIOCOUTQ, &unread) == 0 && unread == 0) {
+    Tell(ShimReport::kWaits, static_cast<int32_t>(left->jobs.size()), NamesOf({left->jobs, {}}));
+  }
+  if (phase_ != Phase::kWaits || now >= name_at_) name_at_ = now + kNameEach;
+  phase_ = Phase::kWaits;
+}
+
+void ShimProcess::FailByJob() {
+  Tell(ShimReport::kJobFailed, 0, jobs_.failure());
+  FinishPhase(jobs_.failed_status());
+}
+
+void ShimProcess::FinishPhase(int status) {
+  phase_ = Phase::kNone;
+  kills_ = true;
+  pause_ms_ = kFirstPauseMs;
+  Tell(ShimReport::kEnded, status);
+}
+
+// By an order: what is left has the time that a stop gives.
+void ShimProcess::EndPhase() {
+  if (std::exchange(phase_, Phase::kNone) == Phase::kNone) return;
+  pause_ms_ = kFirstPauseMs;
+  Tell(ShimReport::kEnded, 0);
+}
+
 // After a stop: once nobody of the group is left, nobody is left that was given time.
 void ShimProcess::LookAtGroup() {
-  if (IsRunning() || kills_) return;
-  const bool is_empty = ::kill(-group_, 0) != 0 && errno == ESRCH;
+  if (IsRunning() || kills_ || phase_ != Phase::kNone) return;
+  const bool is_empty = !has_jobs_ && ::kill(-group_, 0) != 0 && errno == ESRCH;
   if (!is_empty && pause_ms_ < kLookIntoProcAfterMs) return;
   // A zombie whose living parent is elsewhere would hold the group for ever.
-  const std::optional<std::vector<ProcessInfo>> living = is_empty ? std::vector<ProcessInfo>() : LivingMembers(group_);
+  std::optional<std::vector<ProcessInfo>> living = std::vector<ProcessInfo>();
+  if (has_jobs_) {
+    std::optional<LeftProcesses> left = LookForLeft();
+    living = left.has_value() ? std::optional(std::move(left->jobs)) : std::nullopt;
+  } else if (!is_empty) {
+    living = LivingMembers(group_);
+  }
   if (!living.has_value()) return;
   kills_ = living->empty();
   const auto is_deaf = [](const ProcessInfo& process) { return Ignores(process.pid, SIGINT); };

@@ -3,7 +3,10 @@
 // starts when nothing of its former one is left, whatever the other slots do.
 //
 //   what happens                                  what it does
-//   the process ends by itself                    SIGKILL to all that is left of it, groups or not
+//   the process ends by itself                    SIGKILL to all that is left of it, groups or not; with 0 that has a
+//                                                 moment to end by itself first, and is named
+//     … with 0, and waits for its background      what is left in its session is waited for, and named each 30 s, or
+//                                                 until one fails; SIGKILL to the rest (left_processes.h)
 //   told to stop                                  stop_signal to the process alone: a wrapper (bash, torchrun) decides
 //                                                 for itself how its children end
 //   the process ends after a stop                 stop_signal to what is left of its group, which has time until the
@@ -58,6 +61,9 @@ struct ShimReport {
     kStarted,     // `value`: the process's pid
     kNotStarted,  // `value`: the exit code, `text`: why
     kEnded,       // `value`: the wait status
+    kWaits,       // it has ended with 0; `value`: how many in its background are waited for, `text`: their names
+    kLeaves,      // it has ended with 0, and what it left is ended; `value`: how many in its background, `text`: names
+    kJobFailed,   // one that was waited for; `text`: which, and how. kEnded has its status
     kKilling,     // it has taken the order to kill
     kCantLook,    // it can't see what is left, so it can't kill it (once); `text`: why
   };

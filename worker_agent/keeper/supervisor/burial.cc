@@ -1,6 +1,7 @@
 // What is reported with the death of a process: its last lines, its error file and its device's log, or what of them
 // has come within a second.
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "worker_agent/keeper/boottime.h"
@@ -55,6 +56,18 @@ void Supervisor::TakeLastAnswer(const ProcessKey& key, const std::string& error_
   if (found == burials_.end()) return;  // told without it
   if (!error_message.empty()) found->second.ended.end.error_message = error_message;
   if (--found->second.answers_left == 0) tell_(burials_.extract(found).mapped().ended);
+}
+
+void Supervisor::RunFileDeadlines(MonotonicTime now) {
+  std::vector<ProcessKey> due;
+  for (const auto& [key, waiting] : waiting_) {
+    if (now >= waiting.begin_at) due.push_back(key);
+  }
+  for (const ProcessKey& key : due) BeginWaiting(key);
+  for (auto it = burials_.begin(); it != burials_.end();) {
+    const auto burial = it++;
+    if (now >= burial->second.tell_at) tell_(burials_.extract(burial).mapped().ended);
+  }
 }
 
 }  // namespace muster::agent

@@ -25,6 +25,7 @@
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/keeper/process/descendants.h"
 #include "worker_agent/keeper/supervisor/supervisor.h"
+#include "worker_agent/keeper/text.h"
 
 namespace muster::agent {
 namespace {
@@ -39,6 +40,35 @@ std::string NameOf(int signal) {
 }
 
 }  // namespace
+
+// Of a process that has ended with 0. What is ended then is said once: each restart would say it again.
+void Supervisor::SayWhatIsLeft(const Process& process, const ShimReport& report) {
+  const ProcessSpec& spec = process.spec;
+  const std::string who = spec.stands_for_all ? "the command" : absl::StrCat("the process of slot ", spec.key.slot);
+  const std::string names = CleanText(report.text, sizeof report.text);
+  std::string line;
+  if (report.kind == ShimReport::kWaits) {
+    line = absl::StrCat(who, " has ended with 0, waiting for ", report.value,
+                        report.value == 1 ? " process" : " processes", " that it left in the background: ", names,
+                        " (--leftover end would end them)");
+  } else if (report.kind == ShimReport::kJobFailed) {
+    line = absl::StrCat(names, ", which ", who, " had left in the background");
+  } else if (std::exchange(has_said_what_is_left_, true)) {
+    return;
+  } else {
+    const char* advice = spec.waits_for_background ? "a session of its own is not waited for"
+                         : spec.stands_for_all     ? "--leftover wait would wait for those in the background"
+                                                   : "let it wait for what it needs, as `wait` does in a shell";
+    line = absl::StrCat(who, " has ended with 0, and what it left is ended: ", names, "; ", advice);
+  }
+  sinks_.live.error().WriteLines(absl::StrCat("ms-worker: ", line, "\n"), BootTime());
+}
+
+void Supervisor::SayCantLook(const std::string& what, const char* why) {
+  sinks_.live.error().Write(absl::StrCat("ms-worker: the keeper can't see whether ", what, " (/proc: ", why,
+                                         "), so it counts as alive; it looks again\n"),
+                            BootTime());
+}
 
 // Comes with the death and with each order to kill.
 void Supervisor::NoteKilled(Process& process) {

@@ -175,6 +175,10 @@ void Supervisor::TakeReport(Process& process, const ShimReport& report) {
     case ShimReport::kEnded:
       process.ended.end.was_stopped = report.was_stopped;
       return TakeWaitStatus(process, report.value, report.at);
+    case ShimReport::kWaits:
+    case ShimReport::kLeaves:
+    case ShimReport::kJobFailed:
+      return SayWhatIsLeft(process, report);
     case ShimReport::kKilling:
       process.is_killing = true;
       process.kill_shim_at = BootTime() + kKillPatience;
@@ -183,12 +187,6 @@ void Supervisor::TakeReport(Process& process, const ShimReport& report) {
       if (process.is_killing && children_.CanLook()) process.kill_shim_at = BootTime();  // the keeper does it
       return SayCantLook(absl::StrCat("what slot ", process.spec.key.slot, " has started is left"), report.text);
   }
-}
-
-void Supervisor::SayCantLook(const std::string& what, const char* why) {
-  sinks_.live.error().Write(absl::StrCat("ms-worker: the keeper can't see whether ", what, " (/proc: ", why,
-                                         "), so it counts as alive; it looks again\n"),
-                            BootTime());
 }
 
 void Supervisor::TakeWaitStatus(Process& process, int status, MonotonicTime at) {
@@ -406,18 +404,6 @@ void Supervisor::Finish(Process& process) {
 }
 
 // -------------------------------------------------------------------------------------------------------- deadlines
-
-void Supervisor::RunFileDeadlines(MonotonicTime now) {
-  std::vector<ProcessKey> due;
-  for (const auto& [key, waiting] : waiting_) {
-    if (now >= waiting.begin_at) due.push_back(key);
-  }
-  for (const ProcessKey& key : due) BeginWaiting(key);
-  for (auto it = burials_.begin(); it != burials_.end();) {
-    const auto burial = it++;
-    if (now >= burial->second.tell_at) tell_(burials_.extract(burial).mapped().ended);
-  }
-}
 
 void Supervisor::RunDeadlines() {
   const MonotonicTime now = BootTime();

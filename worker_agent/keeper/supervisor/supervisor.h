@@ -145,7 +145,6 @@ class Supervisor {
   void TakeReports(Process& process);
   void TakeReport(Process& process, const ShimReport& report);
   void TakeWaitStatus(Process& process, int status, MonotonicTime at);
-  void SayCantLook(const std::string& what, const char* why);
   void BeginStop(Process& process, MonotonicTime since);
   void StopAllSince(MonotonicTime since);
   void Kill(Process& process);
@@ -158,6 +157,8 @@ class Supervisor {
   void Finish(Process& process);
 
   // leftovers.cc
+  void SayCantLook(const std::string& what, const char* why);
+  void SayWhatIsLeft(const Process& process, const ShimReport& report);
   void NoteKilled(Process& process);
   void TellEarly(Process& process);
   void LookForUnkillable(Process& process, MonotonicTime now);
@@ -182,6 +183,7 @@ class Supervisor {
   bool is_suspended_ = false;
   bool has_strays_ = false;
   bool has_said_that_it_cant_look_ = false;
+  bool has_said_what_is_left_ = false;
   MonotonicTime strays_at_ = MonotonicTime::Never();
   absl::Duration strays_pause_;
   MonotonicTime fence_;                                   // the last one that fell …
