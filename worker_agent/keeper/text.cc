@@ -76,14 +76,17 @@ std::string CleanText(std::string_view bytes, size_t max_bytes, bool keeps_newli
 void LineSplitter::Feed(std::string_view bytes, const Emit& emit) {
   while (!bytes.empty()) {
     if (bytes[0] == '\n') {
-      has_return_ = false;
+      has_return_ = is_progress_ = false;
       emit(std::exchange(line_, {}));
       bytes.remove_prefix(1);
     } else if (bytes[0] == '\r') {
       has_return_ = true;
       bytes.remove_prefix(1);
     } else {
-      if (has_return_) Reset();
+      if (has_return_) {
+        Reset();
+        is_progress_ = true;
+      }
       const size_t length = std::min(bytes.find_first_of("\r\n"), bytes.size());
       Append(bytes.substr(0, length), emit);
       bytes.remove_prefix(length);
@@ -112,7 +115,7 @@ void LineSplitter::Finish(const Emit& emit) {
 
 void LineSplitter::Reset() {
   line_.clear();
-  has_return_ = false;
+  has_return_ = is_progress_ = false;
 }
 
 }  // namespace muster::agent

@@ -26,6 +26,8 @@ class LineSplitter {
   void Finish(const Emit& emit);
   // Forgets what has no line's end yet.
   void Reset();
+  // The same, if a '\r' began it or stands at its end: the state of a progress bar. Empty: there is none.
+  std::string_view Progress() const { return is_progress_ || has_return_ ? line_ : std::string_view(); }
 
  private:
   void Append(std::string_view bytes, const Emit& emit);
@@ -33,7 +35,8 @@ class LineSplitter {
   const size_t max_bytes_;
   const Overlong overlong_;
   std::string line_;
-  bool has_return_ = false;  // a '\r' came last
+  bool has_return_ = false;   // a '\r' came last
+  bool is_progress_ = false;  // one began this line
 };
 
 }  // namespace muster::agent

@@ -68,6 +68,57 @@ TEST(KeeperOutput, LinesCarryTheirPrefix) {
                                           "[1] end", ""));
 }
 
+// It moves each 10 ms, waits where it stands, and ends its line when the test says so.
+TEST(KeeperOutput, AProgressBarIsShownWhileItMoves) {
+  TempFolder folder;
+  Fifo go(folder.Path("go"));
+  PipeEnds out = MakeTestPipe();
+  std::optional<TestKeeper> keeper;
+  {
+    StreamsTo streams(out.write.get(), out.write.get());
+    keeper.emplace();
+  }
+  out.write.reset();
+  for (uint32_t slot = 0; slot < 2; ++slot) {
+    keeper->StartShell(slot,
+                       absl::StrCat("for i in $(seq 100); do printf '\\r%s/100' $i; sleep 0.01; done; read x < ",
+                                    go.path(), "; echo; echo end"),
+                       [&](ProcessSpec& spec) {
+                         spec.prefix = absl::StrCat("[", slot, "] ");
+                         spec.log_path = folder.Path(absl::StrCat("log", slot));
+                       });
+  }
+  std::string shown;
+  const auto has_come = [&](const std::string& text) {
+    pollfd ready{out.read.get(), POLLIN, 0};
+    char bytes[4096];
+    while (!absl::StrContains(shown, text) && ::poll(&ready, 1, kBoundMs) > 0) {
+      const ssize_t n = ::read(out.read.get(), bytes, sizeof bytes);
+      if (n <= 0) break;
+      shown.append(bytes, static_cast<size_t>(n));
+    }
+    return absl::StrContains(shown, text);
+  };
+  EXPECT_TRUE(has_come("[0] 100/100\n")) << shown;
+  EXPECT_TRUE(has_come("[1] 100/100\n")) << shown;
+  go.WriteLine("go");
+  go.WriteLine("go");
+  keeper->WaitEnded(0);
+  keeper->WaitEnded(1);
+  keeper->Destroy();
+  shown += ReadToEnd(out.read);
+  const std::vector<std::string> lines = absl::StrSplit(shown, '\n');
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), "[0] 100/100"), 1) << "its end shows nothing new\n" << shown;
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), "[0] end"), 1);
+  EXPECT_LT(std::count_if(lines.begin(), lines.end(), [](const std::string& l) { return absl::StartsWith(l, "[0] "); }),
+            50)
+      << "twice a second at most\n"
+      << shown;
+  const std::string log = ReadWholeFile(folder.Path("log0"));
+  EXPECT_TRUE(absl::StartsWith(log, "\r1/100\r2/100\r3/100")) << log;
+  EXPECT_TRUE(absl::EndsWith(log, "\r100/100\nend\n")) << log;
+}
+
 TEST(KeeperOutput, LogsAreAppendedToAndNothingIsShown) {
   TempFolder folder;
   const std::string path = folder.Path("logs/worker_0.log");

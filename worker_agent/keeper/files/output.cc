@@ -68,6 +68,8 @@ constexpr size_t kReadBytes = 64 * 1024;
 constexpr size_t kReadBytesPerTurn = 4 * kReadBytes;  // then it is the others' turn
 constexpr size_t kMaxDrainBytes = 4 * 1024 * 1024;    // above any pipe's size; a grandchild may write on for ever
 constexpr size_t kMaxPrefixedLineBytes = 16 * 1024;
+constexpr absl::Duration kProgressInterval = absl::Milliseconds(500);  // between two states of a process's progress bar
+constexpr absl::Duration kProgressSettles = absl::Milliseconds(50);    // for the rest of one that is written in parts
 
 absl::Status MakePipe(UniqueFd& read_end, UniqueFd& write_end) {
   int fds[2];
@@ -160,6 +162,7 @@ void ProcessOutput::Watch(size_t stream) {
 }
 
 void ProcessOutput::Resume(MonotonicTime now) {
+  if (now >= progress_at_) ShowProgress(now);
   for (size_t i = 0; i < streams_.size(); ++i) {
     if (!streams_[i].is_paused || ShouldPause(streams_[i], now)) continue;
     streams_[i].is_paused = false;
@@ -203,8 +206,28 @@ void ProcessOutput::Take(size_t stream, std::string_view bytes) {
 
 void ProcessOutput::ShowWithPrefix(std::string_view bytes) {
   std::string shown;
-  prefix_splitter_.Feed(bytes, [&](std::string&& line) { shown += prefix_ + line + '\n'; });
-  live_.standard().Write(shown, BootTime());
+  prefix_splitter_.Feed(bytes, [&](std::string&& line) {
+    const bool is_shown = !line.empty() && line == shown_progress_;
+    shown_progress_.clear();
+    if (!is_shown) shown += prefix_ + line + '\n';
+  });
+  const MonotonicTime now = BootTime();
+  live_.standard().Write(shown, now);
+  const std::string_view progress = prefix_splitter_.Progress();
+  const bool is_new = progress.find_first_not_of(" \t") != std::string_view::npos && progress != shown_progress_;
+  if (!is_new) {
+    progress_at_ = MonotonicTime::Never();
+  } else if (progress_at_.is_never()) {
+    progress_at_ = std::max(now + kProgressSettles, next_progress_);
+  }
+}
+
+// As a line: bars of several processes can't share one that is rewritten.
+void ProcessOutput::ShowProgress(MonotonicTime now) {
+  progress_at_ = MonotonicTime::Never();
+  next_progress_ = now + kProgressInterval;
+  shown_progress_ = prefix_splitter_.Progress();
+  live_.standard().Write(prefix_ + shown_progress_ + '\n', now);
 }
 
 void ProcessOutput::Drain() {
@@ -220,7 +243,10 @@ std::vector<std::string> ProcessOutput::Finish(std::function<void()> log_is_writ
   Drain();
   for (size_t i = 0; i < streams_.size(); ++i) Close(i);
   if (!prefix_.empty()) {
-    prefix_splitter_.Finish([this](std::string&& line) { live_.standard().Write(prefix_ + line + '\n', BootTime()); });
+    prefix_splitter_.Finish([this](std::string&& line) {
+      if (line != shown_progress_) live_.standard().Write(prefix_ + line + '\n', BootTime());
+    });
+    progress_at_ = MonotonicTime::Never();
   }
   if (log_.number != 0) {
     log_.helper.CloseLog(log_.number, [done = std::move(log_is_written)](const std::string&) { done(); });

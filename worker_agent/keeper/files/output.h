@@ -87,8 +87,11 @@ class ProcessOutput {
   bool has_log() const { return log_.number != 0; }
   const OutputTail& tail() const { return tail_; }
 
-  // Goes on reading where it was paused, if the destination takes bytes again or is given up as stuck.
+  // Goes on reading where it was paused, if the destination takes bytes again or is given up as stuck. Shows how far a
+  // progress bar is, when that is due.
   void Resume(MonotonicTime now);
+  // When it is due; never: no bar moves.
+  MonotonicTime NextDeadline() const { return progress_at_; }
 
   // Takes what is in the pipes now. Doesn't wait for their end: a grandchild may hold them open.
   void Drain();
@@ -112,7 +115,8 @@ class ProcessOutput {
   // Takes at most about `max_bytes` of what is there now.
   void Read(size_t stream, size_t max_bytes);
   void Take(size_t stream, std::string_view bytes);
-  void ShowWithPrefix(std::string_view lines);
+  void ShowWithPrefix(std::string_view bytes);
+  void ShowProgress(MonotonicTime now);
 
   LiveOutputs& live_;
   CallbackPoller& poller_;
@@ -120,6 +124,9 @@ class ProcessOutput {
   const Log log_;
   std::array<Stream, 2> streams_;
   LineSplitter prefix_splitter_;
+  std::string shown_progress_;  // of the line that has not ended
+  MonotonicTime progress_at_ = MonotonicTime::Never();
+  MonotonicTime next_progress_;  // not before
   LastLines last_lines_;
   OutputTail tail_;
 };

@@ -433,6 +433,7 @@ MonotonicTime Supervisor::NextDeadline() const {
   for (const auto& [key, waiting] : waiting_) next = std::min(next, waiting.begin_at);
   for (const auto& [key, burial] : burials_) next = std::min(next, burial.tell_at);
   for (const auto& [key, process] : processes_) {
+    if (process.output != nullptr) next = std::min(next, process.output->NextDeadline());
     next = std::min({next, process.stop_at, process.kill_at, process.kill_shim_at, NextLeftoverDeadline(process)});
   }
   return next;
