@@ -20,6 +20,7 @@
 #include "common/base/version.h"
 #include "common/net/grpc_start.h"
 #include "common/net/service_manager.h"
+#include "common/settings/given_values.h"
 #include "common/settings/preamble.h"
 #include "common/settings/settings.h"
 #include "common/sys/log.h"
@@ -230,7 +231,7 @@ int Main(const std::vector<std::string>& args) {
   const ServiceManager manager = ServiceManager::Take();
   SchedulerSettings settings;
   SettingsTable table = SchedulerSettingsTable(settings);
-  const LoadResult loaded = LoadSettings(table, args, ProcessEnvironment());
+  const LoadResult loaded = LoadSettings(table, args, OwnEnvironment());
   if (const auto code = AnswerAtOnce(table, loaded)) return *code;
   const Settled settled = Settle(table, loaded,
                                  {.more = CheckSchedulerSettings(settings),

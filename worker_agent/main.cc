@@ -23,6 +23,7 @@
 #include "common/net/grpc_start.h"
 #include "common/net/ip_address.h"
 #include "common/net/service_manager.h"
+#include "common/settings/given_values.h"
 #include "common/settings/preamble.h"
 #include "common/settings/settings.h"
 #include "common/sys/log.h"
@@ -382,7 +383,7 @@ int Main(const std::vector<std::string>& args) {
   StopWatchingMutexOrder();
   AgentSettings settings;
   SettingsTable table = AgentSettingsTable(settings);
-  std::map<std::string, std::string> environment = ProcessEnvironment();
+  std::map<std::string, std::string> environment = OwnEnvironment();
   LoadResult loaded = LoadSettings(table, args, environment, true);
   if (const auto code = AnswerAtOnce(table, loaded)) return *code;
   settings.command = loaded.command;

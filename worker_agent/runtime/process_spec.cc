@@ -6,6 +6,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "common/settings/given_values.h"
 #include "worker_agent/devices/device_cpus.h"
 #include "worker_agent/keeper/files/device_log.h"
 #include "worker_agent/launch/environment/placeholders.h"
@@ -68,6 +69,7 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
   const Environment environment = BuildEnvironment(input);
 
   spec.env = environment.variables;
+  spec.env.push_back(absl::StrCat(kGivenVariable, "=", GivenValues(environment.given)));
   if (options_.has_ascend) spec.device_logs = DeviceLogFolder(spec.env);
   spec.argv = FillPlaceholders(round.command, PlaceholdersFor(input, environment));
   AddPreflight(round, spec);

@@ -1,6 +1,7 @@
 // Names that --env refuses. Others that Muster sets (RANK, MUSTER_NODE_ID, …) only tell a process its rank or name:
 // there the user has the last word.
 //
+//   MUSTER_GIVEN                      a job inside the process does not take for the user's word what this one set
 //   MUSTER_START                      a new start of the node finds by it what the former one left, and ends that
 //   MS_PROGRESS_FILE                  --progress_timeout looks at it; elsewhere a hang would go unnoticed
 //   MUSTER_STORE                      the job's store; another agent's would take the values for those of its own round
@@ -28,6 +29,7 @@ constexpr char kOfCommands[] = "commands on other nodes reach their round's agen
 constexpr char kOfRing[] = "the check of the ring goes by it";
 constexpr Relied kReliedOn[] = {
     {"MUSTER_START", "by it a new start of this node finds and ends what this one leaves"},
+    {"MUSTER_GIVEN", "a job inside the process knows by it what is not its user's word"},
     {"MS_PROGRESS_FILE", "--progress_timeout notices by it that a process hangs"},
     {"MUSTER_STORE", "a process reaches its own round's store by it"},
     {"MUSTER_EXEC_SOCKET", kOfCommands},

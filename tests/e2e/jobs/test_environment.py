@@ -168,6 +168,28 @@ def test_standalone_needs_nothing_else(cluster):
     cluster.expect_nothing_left()
 
 
+def test_a_job_within_a_job_is_one_of_its_own(cluster):
+    """What a process inherited of the outer job is not the user's word; what he set himself is."""
+    inner = ["ms-worker", "--standalone", "--local_worker_num", "3", "--", "python3", "-c",
+             "import os; print('inner', *[os.environ.get(n) for n in %r.split()])" %
+             "WORLD_SIZE MS_JOB_ID MASTER_PORT CUDA_VISIBLE_DEVICES COLOUR HOROVOD_SIZE MS_WORKER_NUM"]
+    outer = ("import os, subprocess; print('outer', os.environ['MASTER_PORT'], flush=True); "
+             "os.environ.update(%%s); os._exit(subprocess.run(%r).returncode)" % inner)
+    for name, own in (("alone", {}), ("named", {"MS_JOB_ID": "evaluation", "MASTER_PORT": "23456"})):
+        agent = cluster.start(name, ["ms-worker", "--standalone", "--job_id", "train", "--env", "COLOUR=red",
+                                     "--", "python3", "-c", outer % own], env={"CUDA_VISIBLE_DEVICES": "5"})
+        agent.expect(0, timeout=40)
+        port = re.search(r"^outer (\d+)", agent.output(), re.M).group(1)
+        lines = [line.split()[-7:] for line in agent.lines() if " inner " in line]
+        assert len(lines) == 3, agent.output()
+        for size, job, master_port, devices, colour, horovod, number in lines:
+            assert (size, horovod, number, colour, devices) == ("3", "3", "3", "red", "5"), agent.output()
+            assert job == own.get("MS_JOB_ID", "default") and master_port != port, agent.output()
+            assert master_port == own.get("MASTER_PORT", master_port), agent.output()
+        assert "was replaced" not in agent.output(), agent.output()
+    cluster.expect_nothing_left()
+
+
 def test_with_scheduler_one_line_everywhere_is_enough(cluster, network):
     machine = network.machine()
     agents = [cluster.start("agent%d" % i, ["ms-worker", "--with_scheduler", "--worker_num", "2", "--", "true"],

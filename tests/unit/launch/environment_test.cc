@@ -18,6 +18,20 @@ using ::testing::Not;
 using ::testing::Pair;
 using Map = std::map<std::string, std::string>;
 
+TEST_F(EnvironmentTest, AnAgentInsideKnowsWhatIsNotTheUsersWord) {
+  input.device_variable = "CUDA_VISIBLE_DEVICES";
+  input.visible_devices = "1";
+  input.inherited = {{"MASTER_ADDR", "10.0.0.9"}, {"MINE", "1"}};
+  input.overrides = {{"WORLD_SIZE", "8"}, {"COLOUR", "red"}};
+  Build();
+  for (const char* name : {"RANK", "MASTER_PORT", "MS_WORKER_NUM", "MS_JOB_ID", "MS_SCHED_PORT", "MUSTER_NODE_ID"}) {
+    EXPECT_TRUE(environment.given.contains(name)) << name;
+  }
+  for (const char* name : {"MASTER_ADDR", "MINE", "WORLD_SIZE", "COLOUR", "CUDA_VISIBLE_DEVICES", "MUSTER_START"}) {
+    EXPECT_FALSE(environment.given.contains(name)) << name;
+  }
+}
+
 TEST_F(EnvironmentTest, TellsEverythingToAPlainProcess) {
   const Map expected = {
       {"DEVICE_ID", "1"},

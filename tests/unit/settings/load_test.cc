@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/settings/given_values.h"
 #include "common/settings/settings.h"
 
 namespace muster {
@@ -19,6 +20,26 @@ using ::testing::IsEmpty;
 
 using Args = std::vector<std::string>;
 using Variables = std::map<std::string, std::string>;
+
+TEST(GivenValues, CountNoLongerUnlessTheyWereChanged) {
+  const Variables given = {{"MASTER_PORT", "40000"}, {"MS_WORKER_NUM", "1"}, {"RANK", "0"}};
+  Variables environment = given;
+  environment[kGivenVariable] = GivenValues(given);
+  environment["MS_WORKER_NUM"] = "3";
+  environment["HOME"] = "/root";
+  DropGivenValues(environment);
+  EXPECT_EQ(environment, (Variables{{"HOME", "/root"}, {"MS_WORKER_NUM", "3"}}));
+}
+
+TEST(GivenValues, AreNotBelievedBlindly) {
+  for (const std::string& text :
+       {std::string(), std::string("RANK"), std::string("RANK="), std::string(",,=,"), std::string("RANK=00"),
+        absl::StrCat("WORLD_", GivenValues({{"RANK", "0"}})), std::string(1 << 20, ',')}) {
+    Variables environment = {{"RANK", "0"}, {kGivenVariable, text}};
+    DropGivenValues(environment);
+    EXPECT_EQ(environment, (Variables{{"RANK", "0"}})) << text.substr(0, 40);
+  }
+}
 
 // A small program's settings.
 struct Demo {

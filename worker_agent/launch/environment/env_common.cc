@@ -24,6 +24,7 @@ void AddCommonVariables(const EnvironmentInput& input, EnvironmentBuilder& build
   builder.Identity("MS_JOB_ID", input.job_id);
   builder.Identity("MUSTER_NODE_ID", input.node_id);
   if (!input.start_secret.empty()) builder.Replace(kStartVariable, input.start_secret);
+  builder.Pass(kStartVariable);  // what an agent inside starts by the way is still found
   if (input.script_store_port != 0) {
     builder.Replace("MUSTER_STORE", absl::StrCat("127.0.0.1:", input.script_store_port));
   } else {
@@ -40,6 +41,7 @@ void AddCommonVariables(const EnvironmentInput& input, EnvironmentBuilder& build
   } else if (!input.device_variable.empty()) {
     builder.Default(input.device_variable, input.visible_devices);
   }
+  builder.Pass(input.device_variable);
   // Last, so that nothing of the user's is hidden by it.
   if (!input.python_folder.empty()) builder.Append("PYTHONPATH", input.python_folder);
   // Present but empty means "buffered, please" to Python.

@@ -86,6 +86,7 @@ struct EnvironmentInput {
 
 struct Environment {
   std::vector<std::string> variables;           // NAME=VALUE, sorted by name
+  std::map<std::string, std::string> given;     // what is ours, as an agent inside the process shall know
   std::map<std::string, std::string> replaced;  // inherited identity that differed from ours: name → inherited value
 };
 

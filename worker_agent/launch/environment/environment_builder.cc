@@ -25,7 +25,11 @@ EnvironmentBuilder::EnvironmentBuilder(const std::map<std::string, std::string>&
 
 void EnvironmentBuilder::Identity(const std::string& name, const std::string& value) {
   NoteReplaced(name, value);
-  variables_[name] = value;
+  Set(name, value);
+}
+
+void EnvironmentBuilder::Set(const std::string& name, const std::string& value) {
+  variables_[name] = given_[name] = value;
 }
 
 void EnvironmentBuilder::Drop(const std::string& name) {
@@ -35,7 +39,7 @@ void EnvironmentBuilder::Drop(const std::string& name) {
 
 void EnvironmentBuilder::Default(const std::string& name, const std::string& value) {
   std::string& current = variables_[name];
-  if (current.empty()) current = value;
+  if (current.empty()) Set(name, value);
 }
 
 void EnvironmentBuilder::Append(const std::string& name, const std::string& folder) {
@@ -58,10 +62,14 @@ void EnvironmentBuilder::NoteReplaced(const std::string& name, const std::string
 }
 
 Environment EnvironmentBuilder::Build() && {
-  for (const auto& [name, value] : overrides_) variables_[name] = value;
+  for (const auto& [name, value] : overrides_) {
+    variables_[name] = value;
+    given_.erase(name);
+  }
   Environment environment;
   environment.variables.reserve(variables_.size());
   for (const auto& [name, value] : variables_) environment.variables.push_back(absl::StrCat(name, "=", value));
+  environment.given = std::move(given_);
   environment.replaced = std::move(replaced_);
   return environment;
 }

@@ -20,11 +20,14 @@ class EnvironmentBuilder {
   // Identity that this process does not have: an inherited value would be somebody else's.
   void Drop(const std::string& name);
   // Ours without a word: the inherited value, if any, was meant for the agent, which has taken it in.
-  void Replace(const std::string& name, const std::string& value) { variables_[name] = value; }
+  void Replace(const std::string& name, const std::string& value) { Set(name, value); }
   // Not passed on, without a word.
   void Withhold(const std::string& name) { variables_.erase(name); }
   // Only when neither inherited nor overridden. An empty inherited value counts as not set.
   void Default(const std::string& name, const std::string& value);
+
+  // Ours as well, but an agent inside the process shall take it for the user's word: which devices there are.
+  void Pass(const std::string& name) { given_.erase(name); }
 
   // The user's list of folders, with ours as the last one of it.
   void Append(const std::string& name, const std::string& folder);
@@ -35,11 +38,13 @@ class EnvironmentBuilder {
   Environment Build() &&;
 
  private:
+  void Set(const std::string& name, const std::string& value);
   void NoteReplaced(const std::string& name, const std::string& ours);
 
   const std::map<std::string, std::string>& inherited_;
   const std::map<std::string, std::string>& overrides_;
   std::map<std::string, std::string> variables_;
+  std::map<std::string, std::string> given_;
   std::map<std::string, std::string> replaced_;
 };
 

@@ -1,0 +1,22 @@
+// What an agent sets for its processes, as digests in a variable beside: a program of Muster that runs inside such a
+// process (an evaluation that is a job of its own) tells by it that the outer job's MASTER_PORT, MS_WORKER_NUM and so
+// on are no words of the user. A variable counts again as soon as its value is another one.
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace muster {
+
+inline constexpr char kGivenVariable[] = "MUSTER_GIVEN";
+
+// The value of kGivenVariable: "NAME=digest,…".
+std::string GivenValues(const std::map<std::string, std::string>& given);
+
+// Takes out each variable whose value is the given one, and kGivenVariable itself.
+void DropGivenValues(std::map<std::string, std::string>& environment);
+
+// This process's environment without what the agent of an outer job gave.
+std::map<std::string, std::string> OwnEnvironment();
+
+}  // namespace muster
