@@ -3,6 +3,8 @@
 // (not given)   more than processes          none by us; how many there are is said
 //               others                       none by us
 // auto          none                         none; it is said
+// not a list    none, --local_worker_num     none; it is said that one process is started
+//                 is auto
 //               fewer than slots             error
 //               others                       the first ones; if there are more, it is said
 // a list        without all of them          error: the missing one is named
@@ -76,6 +78,12 @@ std::vector<uint32_t> NumbersOf(const DeviceChoice& choice) {
 absl::StatusOr<DeviceChoice> ChooseDevices(const DevicesWanted& wanted, const Devices& found) {
   DeviceChoice choice;
   const bool has_devices = found.kind != "CPU";
+  if (wanted.is_number_auto && !has_devices && NamedDevices(wanted.devices).empty()) {
+    choice.notice =
+        "--local_worker_num auto: no Ascend or NVIDIA device is visible in /dev, so one process is started; to start "
+        "more, give their number, as in --local_worker_num 8";
+    return choice;
+  }
   if (wanted.devices == "none") return choice;
   if (wanted.devices.empty()) {
     if (has_devices && found.count > wanted.slots && !wanted.is_one_for_all) {

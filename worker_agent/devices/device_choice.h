@@ -17,6 +17,7 @@ struct DevicesWanted {
   std::string devices;  // --devices, checked; empty: not given
   uint32_t slots = 1;
   bool is_one_for_all = false;  // --per_node, --per_job: one process may well use them all
+  bool is_number_auto = false;  // --local_worker_num auto
 };
 
 struct DeviceChoice {

@@ -28,7 +28,9 @@ absl::StatusOr<NodeDevices> TakeNodeDevices(const AgentSettings& settings,
   devices.has_ascend = found.kind == "Ascend";
   if (settings.command.empty() || settings.role != "MS_WORKER") return devices;
   absl::StatusOr<DeviceChoice> choice =
-      ChooseDevices({settings.devices, SlotCount(settings, environment), settings.per_node || settings.per_job}, found);
+      ChooseDevices({settings.devices, SlotCount(settings, environment), settings.per_node || settings.per_job,
+                     settings.local_worker_num == "auto"},
+                    found);
   if (!choice.ok()) return choice.status();
   devices.choice = *std::move(choice);
   absl::StatusOr<DeviceClaims> claims =

@@ -87,6 +87,20 @@ TEST(ChooseDevices, AutoOnACpuSaysSo) {
   EXPECT_THAT(choice->notice, HasSubstr("no devices found"));
 }
 
+TEST(ChooseDevices, AutoProcessesWithoutADeviceSaySo) {
+  const Devices hidden = Machine({"nvidia0"}, {{"CUDA_VISIBLE_DEVICES", ""}});
+  for (const char* devices : {"", "auto", "none"}) {
+    for (const Devices& found : {Machine({}), hidden}) {
+      const auto choice = ChooseDevices({devices, 1, false, true}, found);
+      ASSERT_TRUE(choice.ok()) << choice.status();
+      EXPECT_THAT(choice->notice, AllOf(HasSubstr("no Ascend or NVIDIA device"), HasSubstr("--local_worker_num 8")))
+          << devices;
+    }
+  }
+  EXPECT_EQ(ChooseDevices({"", 8, false, true}, EightNpus())->notice, "");
+  EXPECT_FALSE(ChooseDevices({"0", 1, false, true}, Machine({})).ok()) << "a list counts the processes";
+}
+
 TEST(ChooseDevices, NvidiaCountsThoseThatAreThere) {
   const auto choice = ChooseDevices({"2-3", 2}, Machine({"nvidia2", "nvidia3", "nvidiactl"}));
   ASSERT_TRUE(choice.ok()) << choice.status();
