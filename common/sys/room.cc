@@ -1,16 +1,21 @@
-// Which limit says no to a thread or a process (clone fails with EAGAIN for each of them):
+// Which limit says no to a thread or a process (clone fails with EAGAIN or ENOMEM for each of them); the first row that
+// fits is named:
 //
 //   pids.max of a control group     this process's, or one above it: the first one that is full
+//   RLIMIT_AS (ulimit -v)           no address can be mapped any more, which a thread's stack needs
+//   RLIMIT_DATA (ulimit -d)         addresses can be mapped, but not to be written to
+//   the memory that may be promised the same without such a limit
 //   RLIMIT_NPROC (ulimit -u)        counts all tasks of the user; not for root
 //   kernel.threads-max, pid_max     of the machine
 //
-// A full control group can be seen. The others can't without counting all tasks of the machine: they are listed.
+// What other pid namespaces have can't be counted: where none of them is reached by what is seen, all are listed.
 #include "common/sys/room.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -35,6 +40,8 @@ namespace {
 constexpr size_t kStackBytes = 64 << 10;  // of a thread that only waits
 constexpr int kLookPauseMs = 1;
 constexpr int kMostLooks = 1000;
+constexpr int kMostProcesses = 1 << 17;
+constexpr size_t kMostFieldBytes = 64;
 
 std::optional<uint64_t> ReadNumber(const std::string& path) {
   uint64_t number = 0;
@@ -59,22 +66,84 @@ std::vector<ControlGroup> OwnControlGroups() {
   return groups;
 }
 
-// Empty: none is.
-std::string FullControlGroup() {
+void FindFullControlGroup(TaskFacts& facts) {
   for (ControlGroup group : OwnControlGroups()) {
     while (true) {
       const std::optional<uint64_t> most = ReadNumber(absl::StrCat(group.root, group.path, "/pids.max"));
       const std::optional<uint64_t> now = ReadNumber(absl::StrCat(group.root, group.path, "/pids.current"));
       if (most && now && *now >= *most) {
-        return absl::StrCat("pids.max of the control group ", group.path, " is ", *most, ", and ", *now,
-                            " processes and threads are there: raise it");
+        facts.group = group.path;
+        facts.of_group = {*most, *now};
+        return;
       }
       const size_t slash = group.path.rfind('/');
       if (group.path.size() <= 1 || slash == std::string::npos) break;
       group.path.resize(std::max<size_t>(slash, 1));
     }
   }
-  return "";
+}
+
+uint64_t FiniteLimit(__rlimit_resource resource) {
+  rlimit limit{};
+  return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : 0;
+}
+
+// The number in a line "Threads:\t3" of /proc/PID/status.
+std::optional<uint64_t> StatusNumber(const std::string& status, const std::string& field) {
+  const size_t at = status.find(absl::StrCat("\n", field, ":"));
+  if (at == std::string::npos) return std::nullopt;
+  const std::vector<std::string> words = absl::StrSplit(status.substr(at + field.size() + 2, kMostFieldBytes),
+                                                        absl::ByAnyChar(" \t\n"), absl::SkipEmpty());
+  uint64_t number = 0;
+  return !words.empty() && absl::SimpleAtoi(words[0], &number) ? std::optional(number) : std::nullopt;
+}
+
+// Tasks of this user that can be seen here.
+std::optional<uint64_t> CountTasksOfUser() {
+  DIR* folder = opendir("/proc");
+  if (folder == nullptr) return std::nullopt;
+  uint64_t tasks = 0;
+  int seen = 0;
+  while (const dirent* entry = readdir(folder)) {
+    if (entry->d_name[0] < '1' || entry->d_name[0] > '9' || ++seen > kMostProcesses) continue;
+    const std::string status = ReadSmallFile(absl::StrCat("/proc/", entry->d_name, "/status"), 64 << 10).value_or("");
+    if (StatusNumber(status, "Uid") == uint64_t{getuid()}) tasks += StatusNumber(status, "Threads").value_or(0);
+  }
+  closedir(folder);
+  return tasks == 0 ? std::nullopt : std::optional(tasks);  // this one would be there
+}
+
+// All tasks of the machine, as /proc/loadavg tells: "0.10 0.20 0.30 1/234 5678".
+std::optional<uint64_t> CountTasksOfMachine() {
+  const std::string text = ReadSmallFile("/proc/loadavg", 4096).value_or("");
+  const size_t slash = text.find('/');
+  if (slash == std::string::npos) return std::nullopt;
+  uint64_t tasks = 0;
+  const bool is_number = absl::SimpleAtoi(text.substr(slash + 1, text.find(' ', slash) - slash - 1), &tasks);
+  return is_number ? std::optional(tasks) : std::nullopt;
+}
+
+// RLIMIT_NPROC does not bind who has CAP_SYS_RESOURCE or CAP_SYS_ADMIN.
+bool IsBoundByUserLimit(const std::string& status) {
+  const size_t at = status.find("\nCapEff:");
+  uint64_t held = 0;
+  if (at == std::string::npos || !absl::SimpleHexAtoi(status.substr(at + 9, 16), &held)) return geteuid() != 0;
+  constexpr uint64_t kAdmin = uint64_t{1} << 21;
+  constexpr uint64_t kResource = uint64_t{1} << 24;
+  return (held & (kAdmin | kResource)) == 0;
+}
+
+bool CanMap(int protection) {
+  size_t bytes = kStackBytes;
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) == 0) {
+    pthread_attr_getstacksize(&attributes, &bytes);
+    pthread_attr_destroy(&attributes);
+  }
+  void* const place = mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (place == MAP_FAILED) return false;
+  munmap(place, bytes);
+  return true;
 }
 
 void* WaitForUnlock(void* mutex) {
@@ -133,17 +202,75 @@ absl::Status CheckRoom(const Room& wanted) {
   return CheckTasks(wanted.tasks);
 }
 
-std::string TaskLimitInWords() {
-  if (const std::string group = FullControlGroup(); !group.empty()) return absl::StrCat(": ", group);
-  rlimit limit{};
-  getrlimit(RLIMIT_NPROC, &limit);
-  const auto number = [](std::optional<uint64_t> value) { return value ? absl::StrCat(*value) : "unknown"; };
-  return absl::StrCat(": one of the limits is reached, raise it: RLIMIT_NPROC (ulimit -u) is ",
-                      limit.rlim_cur == RLIM_INFINITY ? "unlimited" : absl::StrCat(limit.rlim_cur),
-                      ", kernel.threads-max ", number(ReadNumber("/proc/sys/kernel/threads-max")), ", kernel.pid_max ",
-                      number(ReadNumber("/proc/sys/kernel/pid_max")),
-                      "; pids.max of a control group that can't be seen here counts, too");
+TaskFacts TaskFactsOfThisProcess() {
+  TaskFacts facts;
+  FindFullControlGroup(facts);
+  facts.lacks_addresses = !CanMap(PROT_NONE);
+  facts.lacks_memory = facts.lacks_addresses || !CanMap(PROT_READ | PROT_WRITE);
+  const std::string status = ReadSmallFile("/proc/self/status", 64 << 10).value_or("");
+  const auto bytes = [&](const char* field) -> std::optional<uint64_t> {
+    const auto kib = StatusNumber(status, field);
+    return kib ? std::optional(*kib << 10) : std::nullopt;
+  };
+  facts.address_space = {FiniteLimit(RLIMIT_AS), bytes("VmSize")};
+  facts.data = {FiniteLimit(RLIMIT_DATA), bytes("VmData")};
+  if (IsBoundByUserLimit(status)) facts.user = {FiniteLimit(RLIMIT_NPROC), CountTasksOfUser()};
+  const std::optional<uint64_t> tasks = CountTasksOfMachine();
+  facts.threads = {ReadNumber("/proc/sys/kernel/threads-max").value_or(0), tasks};
+  facts.pids = {ReadNumber("/proc/sys/kernel/pid_max").value_or(0), tasks};
+  return facts;
 }
+
+std::string TaskLimitText(const TaskFacts& facts) {
+  struct Named {
+    const char* name;
+    const TaskFacts::Limit& limit;
+    const char* whose;
+  };
+  const Named counted[] = {{"RLIMIT_NPROC (ulimit -u)", facts.user, "this user has "},
+                           {"kernel.threads-max", facts.threads, "this machine has "},
+                           {"kernel.pid_max", facts.pids, "this machine has "}};
+  const auto in_use = [](const TaskFacts::Limit& limit) {
+    return limit.now ? absl::StrCat(", and ", *limit.now >> 20, " MiB are in use") : "";
+  };
+  if (!facts.group.empty()) {
+    return absl::StrCat(": pids.max of the control group ", facts.group, " is ", facts.of_group.most, ", and ",
+                        facts.of_group.now.value_or(0), " processes and threads are there: raise it");
+  }
+  if (facts.lacks_addresses && facts.address_space.most != 0) {
+    return absl::StrCat(": RLIMIT_AS (ulimit -v) is ", facts.address_space.most >> 20, " MiB",
+                        in_use(facts.address_space), ": raise it (batch systems set it: h_vmem, pvmem, VSizeFactor)");
+  }
+  if (facts.lacks_memory && !facts.lacks_addresses && facts.data.most != 0) {
+    return absl::StrCat(": RLIMIT_DATA (ulimit -d) is ", facts.data.most >> 20, " MiB", in_use(facts.data),
+                        ": raise it");
+  }
+  if (facts.lacks_memory) {
+    return ": the kernel gives this process no more memory (vm.overcommit_memory, vm.max_map_count): end what needs "
+           "it, "
+           "or raise them";
+  }
+  std::string list;
+  for (const Named& one : counted) {
+    const TaskFacts::Limit& limit = one.limit;
+    if (limit.most == 0) continue;
+    const std::string text =
+        absl::StrCat(one.name, " is ", limit.most,
+                     limit.now ? absl::StrCat(", and ", one.whose, *limit.now, " processes and threads") : "");
+    if (limit.now && *limit.now >= limit.most - limit.most / 20) return absl::StrCat(": ", text, ": raise it");
+    absl::StrAppend(&list, list.empty() ? "" : "; ", text);
+  }
+  if (list.empty()) {
+    return ": which limit is reached can't be told, since /proc can't be read: look at ulimit -u, ulimit -v and "
+           "pids.max "
+           "of the control group";
+  }
+  return absl::StrCat(
+      ": none of the limits that can be read here is reached: ", list,
+      "; processes that can't be seen here count, too, and so does pids.max of a control group outside");
+}
+
+std::string TaskLimitInWords() { return TaskLimitText(TaskFactsOfThisProcess()); }
 
 size_t CountThreads() {
   DIR* folder = opendir("/proc/self/task");

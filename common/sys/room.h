@@ -6,6 +6,8 @@
 #include <sys/resource.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,8 +25,29 @@ struct Room {
 // whoever makes a thread later still looks whether it got one. While no other thread starts or ends.
 absl::Status CheckRoom(const Room& wanted);
 
-// The end of a message that says that no thread or process can be made now: ": pids.max of the control group /job is
-// 20, and 20 processes and threads are there: raise it". Where no single limit can be named it lists all of them.
+// What is known of the limits on threads and processes where one could not be made. A limit of 0 is not known, or none.
+struct TaskFacts {
+  struct Limit {
+    uint64_t most = 0;
+    std::optional<uint64_t> now;  // nullopt: it can't be counted here
+  };
+  std::string group;             // the control group whose pids.max is reached; empty: none that can be seen
+  Limit of_group;                // its tasks
+  bool lacks_addresses = false;  // no more can be mapped, not even without use
+  bool lacks_memory = false;     // no more can be mapped for use
+  Limit address_space;           // RLIMIT_AS, bytes
+  Limit data;                    // RLIMIT_DATA, bytes
+  Limit user;                    // RLIMIT_NPROC: tasks of this user; 0 also for those whom it does not bind
+  Limit threads;                 // kernel.threads-max
+  Limit pids;                    // kernel.pid_max
+};
+TaskFacts TaskFactsOfThisProcess();
+
+// ": pids.max of the control group /job is 20, and 20 processes and threads are there: raise it". Pure.
+std::string TaskLimitText(const TaskFacts& facts);
+
+// The end of a message that says that no thread or process can be made now: the limit that is reached, by what can be
+// seen of it while nothing is given back yet.
 std::string TaskLimitInWords();
 
 // Threads of this process.
