@@ -80,6 +80,7 @@ void AddLoggingAndSecurity(SettingsTable& table, SchedulerSettings& s) {
   AddLogLevel(table, &s.log_level);
   table.AddString("log_file", &s.log_file, "File to log to, in a folder that is there (default: standard error).")
       .Value("FILE")
+      .Absolute()
       .Env({"MS_LOG_FILE"});
   table.AddString("log_dir", &s.log_dir, "").Value("FOLDER").Env({"MS_LOG_DIR"}).Hide();
 

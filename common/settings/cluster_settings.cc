@@ -93,6 +93,7 @@ void AddRecovery(SettingsTable& table, std::optional<bool>* enable, std::string*
       .Env({"MS_ENABLE_RECOVERY"});
   table.AddString("recovery_path", path, "Folder for what must outlive a restart of the scheduler or an agent.")
       .Value("FOLDER")
+      .Absolute()
       .Env({"MS_RECOVERY_PATH"});
   table
       .AddOptionalUint("max_restarts", max_restarts, 0, kMaxRestarts,

@@ -8,9 +8,12 @@
 #include "common/settings/names.h"
 #include "common/settings/settings.h"
 #include "common/settings/sources.h"
+#include "common/sys/runtime_paths.h"
 
 namespace muster {
 namespace {
+
+using Environment = std::map<std::string, std::string>;
 
 enum class SourceKind { kFlag, kVariable, kConfigLine };
 
@@ -41,8 +44,8 @@ std::vector<GivenValue> ValuesFor(const Setting& setting, const std::vector<Give
   return values;
 }
 
-Winner WinnerFor(const Setting& setting, const CommandLine& command_line,
-                 const std::map<std::string, std::string>& environment, const ConfigFile& config) {
+Winner WinnerFor(const Setting& setting, const CommandLine& command_line, const Environment& environment,
+                 const ConfigFile& config) {
   Winner winner{SourceKind::kFlag, ValuesFor(setting, command_line.values)};
   if (!winner.values.empty()) return winner;
   for (const std::string& name : setting.env) {
@@ -54,21 +57,27 @@ Winner WinnerFor(const Setting& setting, const CommandLine& command_line,
   return {SourceKind::kConfigLine, ValuesFor(setting, config.values)};
 }
 
-void Take(const Setting& setting, const Winner& winner, LoadResult& result) {
+// What a path means; anything else as it stands.
+absl::StatusOr<std::string> Meant(const Setting& setting, const std::string& value, const Environment& environment) {
+  if (!setting.is_path() || setting.is_ignored) return value;
+  return setting.is_absolute ? AbsolutePath(value, environment) : ExpandHome(value, environment);
+}
+
+void Take(const Setting& setting, const Winner& winner, const Environment& environment, LoadResult& result) {
   result.sources[setting.flag] = winner.values.empty() ? "default" : winner.values.back().source;
   for (const GivenValue& given : winner.values) {
-    const absl::Status status = setting.parse(given.value);
+    const absl::StatusOr<std::string> meant = Meant(setting, given.value, environment);
+    const absl::Status status = meant.ok() ? setting.parse(*meant) : meant.status();
     if (!status.ok()) {
       result.findings.errors.push_back(absl::StrCat(setting.flag, ": ", Quoted(given.value), " (from ", given.source,
                                                     ") ", std::string(status.message()), "; ", RemedyFor(winner.kind)));
     } else if (setting.on_set) {
-      setting.on_set(given.value, given.source);
+      setting.on_set(*meant, given.source);
     }
   }
 }
 
-void WarnOfNearMisses(const NameIndex& names, const std::map<std::string, std::string>& environment,
-                      SettingsFindings& findings) {
+void WarnOfNearMisses(const NameIndex& names, const Environment& environment, SettingsFindings& findings) {
   for (const auto& [name, value] : environment) {
     if (!absl::StartsWith(name, "MS_")) continue;
     if (const auto meant = names.ResemblingVariable(name)) {
@@ -85,13 +94,17 @@ LoadResult LoadSettings(SettingsTable& table, const std::vector<std::string>& ar
   LoadResult result;
   CommandLine command_line = ReadCommandLine(names, table.program(), args, first_word_is_command);
   ConfigFile config;
-  if (!command_line.config_file.empty()) config = ReadConfigFile(names, command_line.config_file);
-
   auto& errors = result.findings.errors;
   errors = std::move(command_line.errors);
+  if (const auto file = ExpandHome(command_line.config_file, environment); !file.ok()) {
+    errors.push_back(absl::StrCat("config: ", Quoted(command_line.config_file), " (from --config) ",
+                                  std::string(file.status().message())));
+  } else if (!file->empty()) {
+    config = ReadConfigFile(names, *file);
+  }
   errors.insert(errors.end(), config.errors.begin(), config.errors.end());
   for (const Setting& setting : table.settings()) {
-    Take(setting, WinnerFor(setting, command_line, environment, config), result);
+    Take(setting, WinnerFor(setting, command_line, environment, config), environment, result);
   }
   for (const auto& rule : table.rules_at_end()) rule(result);
   WarnOfNearMisses(names, environment, result.findings);

@@ -36,6 +36,8 @@ struct Setting {
   bool is_repeated = false;
   bool is_hidden = false;   // not in --help
   bool is_ignored = false;  // belongs to another program of ours: accepted, never judged, no effect
+  // A relative path is one from the present folder, and is shown and handed to other processes from the root on.
+  bool is_absolute = false;
   // Parses and stores; the error says the rule only ("must be a whole number from 1 to 65535").
   std::function<absl::Status(const std::string& value)> parse;
   std::function<std::string()> show;  // the settled value for --check_config; empty: not set
@@ -43,6 +45,8 @@ struct Setting {
   std::function<void(const std::string& value, const std::string& source)> on_set;
 
   bool is_switch() const { return value_name.empty(); }
+  // ~ at its beginning stands for a home folder: no shell has read what a file, a variable or --flag=~/x says.
+  bool is_path() const { return value_name == "FILE" || value_name == "FOLDER" || value_name == "PATH"; }
 
   // For tables: decorate what Add… returned.
   Setting& Env(std::vector<std::string> names) { return env = std::move(names), *this; }
@@ -50,6 +54,7 @@ struct Setting {
   Setting& Value(std::string name) { return value_name = std::move(name), *this; }
   Setting& Default(std::string text) { return default_text = std::move(text), *this; }
   Setting& Hide() { return is_hidden = true, *this; }
+  Setting& Absolute() { return is_absolute = true, *this; }
 };
 
 class SettingsTable {

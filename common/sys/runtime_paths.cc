@@ -1,11 +1,18 @@
 #include "common/sys/runtime_paths.h"
 
+#include <pwd.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
+#include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/text.h"
 
 namespace muster {
 
@@ -32,6 +39,53 @@ std::string UserStateFolder(const std::map<std::string, std::string>& environmen
   if (is_root) return "/var/lib/muster";
   const std::string home = folder_of("HOME");
   return home.empty() ? "" : home + "/.local/state/muster";
+}
+
+namespace {
+
+constexpr size_t kUserBytes = 16 * 1024;  // what the system's list says of one user
+
+// `user` empty: the one that this program runs as. Empty: the list has no such user, or no home folder of that user.
+std::string HomeInList(const std::string& user) {
+  std::vector<char> bytes(kUserBytes);
+  passwd entry{};
+  passwd* found = nullptr;
+  const int error = user.empty() ? getpwuid_r(geteuid(), &entry, bytes.data(), bytes.size(), &found)
+                                 : getpwnam_r(user.c_str(), &entry, bytes.data(), bytes.size(), &found);
+  return error != 0 || found == nullptr || found->pw_dir == nullptr ? "" : found->pw_dir;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ExpandHome(const std::string& path, const std::map<std::string, std::string>& environment) {
+  if (!absl::StartsWith(path, "~")) return path;
+  const std::string user = path.substr(1, path.find('/') - 1);
+  const std::string rest = path.substr(1 + user.size());
+  std::string home;
+  if (const auto own = environment.find("HOME"); user.empty() && own != environment.end()) home = own->second;
+  if (home.empty()) home = HomeInList(user);
+  if (absl::StartsWith(home, "/")) return absl::StrCat(home == "/" && !rest.empty() ? "" : home, rest);
+  const std::string what = user.empty() ? "HOME is not set to a folder, and this user has no home folder"
+                                        : absl::StrCat("there is no user ", Quoted(user), " with a home folder");
+  return absl::InvalidArgumentError(
+      absl::StrCat("begins with ~: ", what, "; write the whole path (a name that begins with ~ is written ./~NAME)"));
+}
+
+absl::StatusOr<std::string> AbsolutePath(const std::string& path,
+                                         const std::map<std::string, std::string>& environment) {
+  absl::StatusOr<std::string> expanded = ExpandHome(path, environment);
+  if (!expanded.ok() || expanded->empty() || expanded->front() == '/') return expanded;
+  char* const folder = getcwd(nullptr, 0);
+  if (folder == nullptr || folder[0] != '/') {  // "(unreachable)/…": it lies outside of this process's root
+    const std::string why = folder == nullptr ? std::strerror(errno) : folder;
+    std::free(folder);
+    return absl::UnavailableError(
+        absl::StrCat("is relative, and the present folder is not known (", why, "); write the whole path"));
+  }
+  while (absl::StartsWith(*expanded, "./")) expanded->erase(0, expanded->find_first_not_of('/', 1));
+  std::string whole = absl::StrCat(folder, std::strcmp(folder, "/") == 0 ? "" : "/", *expanded);
+  std::free(folder);
+  return whole;
 }
 
 }  // namespace muster

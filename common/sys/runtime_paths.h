@@ -1,9 +1,11 @@
-// Where a program of ours finds another one of the same user and machine.
+// Paths: where a program of ours finds another one of the same user and machine, and what a user means by a path.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <string>
+
+#include "absl/status/statusor.h"
 
 namespace muster {
 
@@ -17,5 +19,14 @@ std::string DefaultAdminSocket(uint16_t port);
 // Where this user's programs keep what outlives them: $STATE_DIRECTORY (systemd's, for a service), else
 // $XDG_STATE_HOME/muster, else /var/lib/muster for root and ~/.local/state/muster for others. Empty: there is none.
 std::string UserStateFolder(const std::map<std::string, std::string>& environment, bool is_root);
+
+// A path that a setting names, where no shell has read it: ~ and ~/x become the user's own home folder (HOME, else the
+// system's list of users), ~name and ~name/x that of the user `name`. Other paths stay as they are.
+absl::StatusOr<std::string> ExpandHome(const std::string& path, const std::map<std::string, std::string>& environment);
+
+// The same, and from the root on: for a path that is handed to another process, which may stand in another folder.
+// Empty stays empty.
+absl::StatusOr<std::string> AbsolutePath(const std::string& path,
+                                         const std::map<std::string, std::string>& environment);
 
 }  // namespace muster

@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/text.h"
+#include "common/settings/settings.h"
+#include "common/sys/runtime_paths.h"
 #include "common/tls/material/tls_file.h"
 
 namespace muster {
@@ -18,11 +20,13 @@ constexpr size_t kMaxPathBytes = 4096;
 constexpr int kLeastWarningDays = 7;
 constexpr int kMostWarningDays = 180;
 
-std::string Resolve(const std::string& config_path, const std::string& path,
+std::string Resolve(const std::string& config_path, const std::string& given,
                     const std::function<bool(const std::string&)>& exists) {
+  const std::map<std::string, std::string> environment = ProcessEnvironment();
+  const std::string path = ExpandHome(given, environment).value_or(given);
   if (path.empty() || path[0] == '/') return path;
   const std::string beside = (std::filesystem::path(config_path).parent_path() / path).string();
-  return !exists(beside) && exists(path) ? path : beside;
+  return !exists(beside) && exists(path) ? AbsolutePath(path, environment).value_or(path) : beside;
 }
 
 absl::Status Wrong(const std::string& field, const std::string& what) {

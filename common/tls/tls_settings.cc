@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/sys/runtime_paths.h"
 #include "common/sys/secret_descriptor.h"
 
 namespace muster {
@@ -36,6 +37,7 @@ void AddTls(SettingsTable& table, TlsSettings* settings) {
                  "TLS configuration, a JSON file as MindSpore has it (docs/security.md); passwords come from "
                  "MS_TLS_SERVER_PASSWORD and MS_TLS_CLIENT_PASSWORD, or files that these with _FILE name.")
       .Value("FILE")
+      .Absolute()
       .Env({"MS_TLS_CONFIG"});
   table
       .AddChoice("tls_identity", &settings->identity, {"name", "ca-only"},
@@ -63,7 +65,7 @@ PasswordSource PasswordFrom(const std::map<std::string, std::string>& environmen
   }
   const std::string file_variable = variable + "_FILE";
   if (const auto found = environment.find(file_variable); found != environment.end() && !found->second.empty()) {
-    source.file = found->second;
+    source.file = AbsolutePath(found->second, environment).value_or(found->second);
     source.variable = file_variable;
   }
   return source;

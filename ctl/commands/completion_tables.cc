@@ -114,7 +114,7 @@ std::string NamesThat(const std::vector<Offer>& offers, bool Offer::*takes, cons
 CompletedValue CompletedValueOf(const Setting& setting) {
   const std::string& name = setting.value_name;
   if (setting.is_switch()) return {CompletedValue::kSwitch};
-  if (name == "FILE" || name == "FOLDER" || name == "PATH") return {CompletedValue::kFile};
+  if (setting.is_path()) return {CompletedValue::kFile};
   if (absl::StartsWith(name, "HOST")) return {CompletedValue::kHost};
   std::vector<std::string> words = absl::StrSplit(name, '|');
   std::erase_if(words, [](const std::string& word) { return !IsWord(word); });

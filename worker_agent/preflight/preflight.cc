@@ -116,9 +116,7 @@ FactsRequest WhereToLook(const AgentSettings& settings, const std::map<std::stri
     request.search.search_path = found->second;
   }
   std::error_code ignored;
-  if (!settings.log_dir.empty()) {
-    request.folders.emplace_back("the log folder", std::filesystem::absolute(settings.log_dir, ignored).string());
-  }
+  if (!settings.log_dir.empty()) request.folders.emplace_back("the log folder", settings.log_dir);
   request.folders.emplace_back("the folder for temporary files",
                                std::filesystem::temp_directory_path(ignored).string());
   request.nic = InterfaceOf(own_address);

@@ -173,6 +173,7 @@ void AddThisNode(SettingsTable& table, AgentSettings& s) {
       .Env({"MS_SHARED_JOB"});
   table.AddString("rank_table_file", &s.rank_table_file, "Rank table that says which server has which ranks.")
       .Value("FILE")
+      .Absolute()
       .Env({"RANK_TABLE_FILE"});
   AddHccl(table, s);
 }
@@ -351,6 +352,7 @@ void AddLogging(SettingsTable& table, AgentSettings& s) {
                  "Folder for logs: JOB/RUN-TIME/worker_<rank>.log and failure.json, with links to "
                  "the newest.")
       .Value("FOLDER")
+      .Absolute()
       .Env({"MS_LOG_DIR"});
   table
       .AddUint("keep_logs", &s.keep_logs, 0, 1'000'000,

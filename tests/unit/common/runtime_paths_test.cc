@@ -45,5 +45,43 @@ TEST_F(RuntimePathsTest, OthersHaveTheirRuntimeFolder) {
   EXPECT_EQ(DefaultAdminSocket(8118), fallback);
 }
 
+TEST(ExpandHome, TakesAShellsPlace) {
+  struct {
+    const char* path;
+    const char* home;
+    const char* meant;
+  } const kCases[] = {
+      {"~", "/home/ada", "/home/ada"},   {"~/x", "/home/ada", "/home/ada/x"}, {"~/x", "/", "/x"},
+      {"~root", "/home/ada", "/root"},   {"~root/x", "/home/ada", "/root/x"}, {"", "/home/ada", ""},
+      {"/a/~/x", "/home/ada", "/a/~/x"}, {"./~x", "/home/ada", "./~x"},       {"x~", "/home/ada", "x~"},
+  };
+  for (const auto& one : kCases) {
+    const auto meant = ExpandHome(one.path, {{"HOME", one.home}});
+    ASSERT_TRUE(meant.ok()) << one.path << ": " << meant.status();
+    EXPECT_EQ(*meant, one.meant) << one.path;
+  }
+  EXPECT_TRUE(ExpandHome("~/x", {}).ok()) << "the list of users has this one";
+}
+
+TEST(ExpandHome, AnUnknownUserIsNamed) {
+  const auto meant = ExpandHome("~nobody-of-that-name/x", {{"HOME", "/home/ada"}});
+  ASSERT_FALSE(meant.ok());
+  EXPECT_NE(meant.status().message().find("nobody-of-that-name"), std::string::npos) << meant.status();
+  EXPECT_FALSE(ExpandHome("~/x", {{"HOME", "relative"}}).ok());
+}
+
+TEST(AbsolutePath, ARelativeOneIsInThePresentFolder) {
+  char* const folder = getcwd(nullptr, 0);
+  ASSERT_NE(folder, nullptr);
+  for (const char* path : {"a/b", "./a/b", "././a/b", ".//a/b"}) {
+    EXPECT_EQ(AbsolutePath(path, {}).value_or(""), absl::StrCat(folder, "/a/b")) << path;
+  }
+  EXPECT_EQ(AbsolutePath("../a", {}).value_or(""), absl::StrCat(folder, "/../a"));
+  EXPECT_EQ(AbsolutePath("/a", {}).value_or(""), "/a");
+  EXPECT_EQ(AbsolutePath("", {}).value_or("?"), "");
+  EXPECT_EQ(AbsolutePath("~/a", {{"HOME", "/home/ada"}}).value_or(""), "/home/ada/a");
+  std::free(folder);
+}
+
 }  // namespace
 }  // namespace muster

@@ -240,6 +240,38 @@ TEST(LoadSettings, IgnoredSettingsAreNeverJudged) {
   EXPECT_THAT(demo.ignored, ElementsAre("anything@--tail"));
 }
 
+TEST(LoadSettings, APathMayBeginWithAHomeFolderWhereverItIsWritten) {
+  const ConfigOnDisk config("state = ~/from-file\n");
+  struct Paths : Demo {
+    Paths() {
+      table.AddString("state", &state, "Folder.").Value("FOLDER").Env({"MS_STATE"}).Absolute();
+      table.AddString("socket", &socket, "Socket.").Value("PATH").Env({"MS_SOCKET"});
+      table.AddString("note", &note, "No path.");
+    }
+    std::string state, socket, note;
+  };
+  Variables variables = {{"HOME", "/home/ada"}};
+  Paths from_file;
+  EXPECT_THAT(from_file.Load({"--config", config.path, "--note=~/x"}, variables).findings.errors, IsEmpty());
+  EXPECT_EQ(from_file.state, "/home/ada/from-file");
+  EXPECT_EQ(from_file.note, "~/x");
+  variables["MS_STATE"] = "~/from-variable";
+  Paths from_variable;
+  EXPECT_THAT(from_variable.Load({"--socket=~/s"}, variables).findings.errors, IsEmpty());
+  EXPECT_EQ(from_variable.state, "/home/ada/from-variable");
+  EXPECT_EQ(from_variable.socket, "/home/ada/s");
+  Paths relative;
+  EXPECT_THAT(relative.Load({"--state=a", "--socket=s"}, variables).findings.errors, IsEmpty());
+  EXPECT_EQ(relative.state.front(), '/');
+  EXPECT_EQ(relative.socket, "s") << "a socket's path is short, and no other process is told of it";
+  Paths unknown;
+  EXPECT_THAT(unknown.Load({"--state=~no-such-user/x"}, variables).findings.errors,
+              ElementsAre(::testing::AllOf(::testing::HasSubstr("state: \"~no-such-user/x\" (from --state)"),
+                                           ::testing::HasSubstr("no user"))));
+  EXPECT_THAT(unknown.Load({"--config=~no-such-user/x"}, variables).findings.errors,
+              ElementsAre(::testing::HasSubstr("no user")));
+}
+
 TEST(LoadSettings, HelpAndVersionAreToldApart) {
   Demo demo;
   EXPECT_TRUE(demo.Load({"--help"}).wants_help);
