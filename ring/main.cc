@@ -1,11 +1,9 @@
 // ms-ring: settings, the cluster file, credentials, the check, the report; then the command.
 #include <unistd.h>
 
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -30,13 +28,12 @@
 #include "ring/ring_check.h"
 #include "ring/ring_settings.h"
 #include "ring/ring_tls.h"
+#include "worker_agent/launch_error/execute.h"
 
 namespace muster::ring {
 namespace {
 
 constexpr char kPassedVariable[] = "MUSTER_RING_PASSED";
-constexpr int kExitNotFound = 127;  // as a shell's
-constexpr int kExitNotStarted = 126;
 constexpr absl::Duration kAfterYou = absl::Milliseconds(300);
 
 int Fail(const std::string& text, int code) {
@@ -67,13 +64,9 @@ void SayPassed(const std::map<std::string, std::string>& environment) {
 
 int Become(const std::vector<std::string>& command) {
   for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_DFL);
-  std::vector<char*> argv;
-  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  execvp(argv[0], argv.data());
-  const int error = errno;
-  return Fail(absl::StrCat("can't start ", command[0], ": ", std::strerror(error)),
-              error == ENOENT ? kExitNotFound : kExitNotStarted);
+  agent::LaunchError error = agent::Explain(agent::Execute(command), command, "");
+  error.text = absl::StrCat("can't start ", error.text);
+  return Fail(agent::TextWithRemedy(error), error.exit_code);
 }
 
 // Null, without an error: the peers have no certificates.

@@ -19,6 +19,7 @@
 #include "common/base/clock.h"
 #include "common/base/exit_codes.h"
 #include "common/base/mutex_checks.h"
+#include "common/base/os_error.h"
 #include "common/base/text.h"
 #include "common/net/grpc_start.h"
 #include "common/net/ip_address.h"
@@ -40,6 +41,7 @@
 #include "worker_agent/launch/command/script_ports.h"
 #include "worker_agent/launch/environment/environment.h"
 #include "worker_agent/launch/work_folder.h"
+#include "worker_agent/launch_error/launch_error.h"
 #include "worker_agent/node/node_description.h"
 #include "worker_agent/node/node_devices.h"
 #include "worker_agent/node/node_lock.h"
@@ -99,10 +101,10 @@ absl::Status PrepareLogFolder(const std::string& folder) {
   if (folder.empty()) return absl::OkStatus();
   const absl::StatusOr<UniqueFd> opened = OpenFolder(folder, {FolderTrust::kShared, /*makes_missing=*/true});
   if (opened.ok() && faccessat(opened->get(), ".", W_OK | X_OK, 0) == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("log_dir: no files can be written in ", folder, ": ",
-                   opened.ok() ? std::strerror(errno) : std::string(opened.status().message()),
-                   "; correct --log_dir, or leave it out"));
+  const int error = opened.ok() ? errno : ErrnoOf(opened.status());
+  const std::string why = opened.ok() ? std::strerror(error) : std::string(opened.status().message());
+  return absl::InvalidArgumentError(TextWithRemedy(MakeLaunchError(
+      LaunchStep::kLogFile, error, absl::StrCat("log_dir: no files can be written in ", folder, ": ", why))));
 }
 
 // One start of ms-worker: joins the job and stays with it. The steps are in the order in which they must come.
@@ -309,8 +311,7 @@ AgentLoopOptions Agent::OptionsOfLoop() {
   options.work_folder = folder_->path();
   if (const auto found = environment_.find("PATH"); found != environment_.end()) options.search_path = found->second;
   if (!settings_.log_dir.empty()) {
-    std::error_code ignored;
-    options.logs.base = std::filesystem::absolute(settings_.log_dir, ignored).lexically_normal().string();
+    options.logs.base = std::filesystem::path(settings_.log_dir).lexically_normal().string();
     if (options.logs.base.size() > 1 && options.logs.base.back() == '/') options.logs.base.pop_back();
     options.logs.keep = settings_.keep_logs;
   }

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/os_error.h"
 
 namespace muster {
 namespace {
@@ -23,8 +23,8 @@ int ToTimeoutMs(absl::Duration patience) {
 
 Poller::Poller(size_t batch) : epoll_(epoll_create1(EPOLL_CLOEXEC)), events_(batch) {
   if (!epoll_.is_open() || !waker_.is_open() || !Add(waker_.fd(), EPOLLIN, kWakerKey).ok()) {
-    status_ = absl::ResourceExhaustedError(
-        absl::StrCat("no descriptors to wait for others with: ", std::strerror(errno), " (see ulimit -n)"));
+    status_ =
+        OsError(absl::StatusCode::kResourceExhausted, "no descriptors to wait for others with (see ulimit -n)", errno);
   }
 }
 

@@ -6,10 +6,10 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
+#include "common/base/os_error.h"
 #include "common/sys/private_folder.h"
 
 namespace muster {
@@ -17,14 +17,12 @@ namespace {
 
 absl::Status Failed(const std::string& what, const std::string& path) {
   const int error = errno;
-  const std::string text = absl::StrCat(what, " ", path, ": ", std::strerror(error));
-  return error == ENOENT ? absl::NotFoundError(text) : absl::UnavailableError(text);
+  return FileError(absl::StrCat(what, " ", path), error);
 }
 
 absl::Status Unreadable(const std::string& path) {
   const int error = errno;
-  const std::string text = absl::StrCat(path, " can't be read: ", std::strerror(error));
-  return error == ENOENT ? absl::NotFoundError(text) : absl::UnavailableError(text);
+  return FileError(absl::StrCat(path, " can't be read"), error);
 }
 
 absl::Status WriteAll(int fd, const std::string& content, const std::string& path) {
@@ -47,7 +45,7 @@ absl::Status Replace(const std::string& path, const std::string& content, mode_t
   const auto [folder_path, name] = SplitPath(path);
   const absl::StatusOr<UniqueFd> folder = OpenFolder(folder_path, {FolderTrust::kShared});
   if (!folder.ok()) {
-    return {folder.status().code(), absl::StrCat("cannot create ", path, ": ", folder.status().message())};
+    return Reworded(folder.status(), absl::StrCat("cannot create ", path, ": ", folder.status().message()));
   }
   const std::string temporary = absl::StrCat(name, ".", getpid(), ".tmp");
   const std::string temporary_path = absl::StrCat(folder_path, temporary);

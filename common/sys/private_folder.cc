@@ -27,6 +27,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/base/os_error.h"
 
 namespace muster {
 namespace {
@@ -36,8 +37,7 @@ constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
 
 absl::Status FolderFailed(const std::string& what, const std::string& path) {
   const int error = errno;
-  const std::string text = absl::StrCat(what, " ", path, ": ", std::strerror(error));
-  return error == ENOENT ? absl::NotFoundError(text) : absl::UnavailableError(text);
+  return FileError(absl::StrCat(what, " ", path), error);
 }
 
 // The group that many systems make for each user, where the umask is 002: of the same name and number. Never root's,

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/os_error.h"
 
 namespace muster {
 namespace {
@@ -62,9 +63,8 @@ absl::StatusOr<UniqueFd> ListenOn(const IpAddress& address, uint16_t port, int b
   if (!fd.is_open() || setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0 ||
       bind(fd.get(), reinterpret_cast<const sockaddr*>(&to), size) != 0 || listen(fd.get(), backlog) != 0) {
     const int error = errno;
-    return absl::Status(error == EADDRINUSE ? absl::StatusCode::kAlreadyExists : absl::StatusCode::kUnavailable,
-                        absl::StrCat("can't listen on ", JoinHostPort(address.ToString(), port), " for ", for_whom,
-                                     ": ", std::strerror(error)));
+    return OsError(error == EADDRINUSE ? absl::StatusCode::kAlreadyExists : absl::StatusCode::kUnavailable,
+                   absl::StrCat("can't listen on ", JoinHostPort(address.ToString(), port), " for ", for_whom), error);
   }
   return fd;
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/ids.h"
 #include "common/base/limits.h"
+#include "common/base/reason.h"
 #include "common/base/text.h"
 #include "common/hosts/compare.h"
 #include "common/net/ip_address.h"
@@ -154,6 +155,14 @@ absl::Status CheckNodeInfo(const v1::NodeInfo& node) {
 
 absl::Status CheckProcess(uint32_t slot) { return CheckRange("slot", slot, 0, kMaxSlotsPerNode - 1); }
 
+// A newer agent may say a word that is not known here.
+absl::Status CheckReason(const std::string& reason) {
+  const bool is_word = reason.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string::npos;
+  if (is_word && reason.size() <= reason::kMaxBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("launch_reason must be a word of small letters and _, of at most ",
+                                                 reason::kMaxBytes, " bytes; it is ", Quoted(reason)));
+}
+
 absl::Status CheckEnded(const v1::ProcessEnded& ended) {
   MUSTER_REQUIRE(CheckProcess(ended.slot()));
   MUSTER_REQUIRE(CheckRange("exit_code", ended.exit_code(), 0, 255));
@@ -163,6 +172,8 @@ absl::Status CheckEnded(const v1::ProcessEnded& ended) {
   }
   MUSTER_REQUIRE(CheckSize("error_message", ended.error_message(), kMaxErrorMessageBytes));
   MUSTER_REQUIRE(CheckSize("launch_error", ended.launch_error(), kMaxShortTextBytes));
+  MUSTER_REQUIRE(CheckReason(ended.launch_reason()));
+  MUSTER_REQUIRE(CheckLine("launch_remedy", ended.launch_remedy(), kMaxShortTextBytes));
   MUSTER_REQUIRE(CheckLine("log_file", ended.log_file(), kMaxLogFileBytes));
   MUSTER_REQUIRE(CheckRange("the number of last_lines", ended.last_lines_size(), 0, kMaxLastLines));
   for (const std::string& line : ended.last_lines()) MUSTER_REQUIRE(CheckSize("a last line", line, kMaxLastLineBytes));

@@ -4,11 +4,11 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/os_error.h"
 #include "common/sys/file_io.h"
 
 namespace muster::agent {
@@ -21,7 +21,8 @@ absl::StatusOr<std::string> TableFiles::Write(uint32_t round, const std::string&
   const std::string new_link = LinkPath() + ".new";
   unlink(new_link.c_str());
   if (symlink(name.c_str(), new_link.c_str()) != 0 || rename(new_link.c_str(), LinkPath().c_str()) != 0) {
-    return absl::UnavailableError(absl::StrCat("cannot make the link ", LinkPath(), ": ", std::strerror(errno)));
+    const int error = errno;
+    return FileError(absl::StrCat("cannot make the link ", LinkPath()), error);
   }
   if (newest_ == path) return path;
   // A new run counts its rounds from 1 again: what is written now may have the name of the one before.

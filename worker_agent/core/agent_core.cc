@@ -7,6 +7,7 @@
 #include "common/base/check.h"
 #include "common/base/exit_codes.h"
 #include "common/base/limits.h"
+#include "common/base/reason.h"
 #include "common/base/text.h"
 #include "worker_agent/core/impl.h"
 #include "worker_agent/core/messages.h"
@@ -14,6 +15,8 @@
 namespace muster::agent {
 namespace {
 
+constexpr absl::string_view kKeeperRemedy =
+    "see who killed it on {host}: an administrator, earlyoom or systemd-oomd, the kernel for want of memory (`dmesg`)";
 constexpr absl::Duration kTryInterval = absl::Seconds(3);  // what MS_CLUSTER_RETRY_NUM counts
 
 constexpr int kKillSignal = 9;
@@ -183,7 +186,9 @@ void AgentCore::Impl::OnEvent(const KeeperDied& event) {
   if (std::exchange(is_keeper_dead_, true)) return;
   Emit(Say{Severity::kError, "the keeper process was killed; the processes of this node went with it"});
   // One of which nothing was heard yet may never have been started.
-  FailLaunch(processes_.Unconfirmed(desired_.round()), "the keeper process was killed");
+  FailLaunch(processes_.Unconfirmed(desired_.round()), {.text = "the keeper process was killed",
+                                                        .reason = std::string(reason::kKilledFromOutside),
+                                                        .remedy = std::string(kKeeperRemedy)});
   const bool was_stopping = stopping_since_.has_value();
   ProcessEnd end;
   end.exit.signal = kKillSignal;
@@ -213,18 +218,20 @@ void AgentCore::Impl::OnEvent(const EndSignal& event) {
 }
 
 void AgentCore::Impl::OnEvent(const LaunchFailed& event) {
-  Emit(Say{Severity::kError, absl::StrCat("the processes could not be started: ", event.reason)});
+  Emit(Say{Severity::kError, absl::StrCat("the processes could not be started: ", event.text)});
   std::vector<ProcessKey> ids = processes_.Unconfirmed(event.round);
   std::erase_if(ids, [&](const ProcessKey& id) {
     return std::find(event.slots.begin(), event.slots.end(), id.slot) == event.slots.end();
   });
-  FailLaunch(ids, event.reason);
+  FailLaunch(ids, event);
 }
 
-void AgentCore::Impl::FailLaunch(const std::vector<ProcessKey>& ids, const std::string& reason) {
+void AgentCore::Impl::FailLaunch(const std::vector<ProcessKey>& ids, const LaunchFailed& failure) {
   ProcessEnd end;
-  end.exit.code = 126;
-  end.launch_error = EscapeControl(reason);
+  end.exit.code = failure.exit_code;
+  end.launch_error = EscapeControl(failure.text);
+  end.launch_reason = failure.reason;
+  end.launch_remedy = failure.remedy;
   for (const ProcessKey& id : ids) ReportEnd(id, end, absl::ZeroDuration());
 }
 

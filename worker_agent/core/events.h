@@ -114,8 +114,11 @@ struct EndSignal {
 // Preparing a round's processes failed (a folder that can't be written, …).
 struct LaunchFailed {
   uint32_t round = 0;
-  std::vector<uint32_t> slots;  // of the Launch; others of the round may be on their way
-  std::string reason;
+  std::vector<uint32_t> slots = {};  // of the Launch; others of the round may be on their way
+  std::string text;
+  std::string reason = {};  // one of common/base/reason.h's
+  std::string remedy = {};  // {host}: the name of this machine
+  int exit_code = 126;
 };
 
 // A running process has made a step, as far as its MS_PROGRESS_FILE tells (see runtime/progress_reader.h).

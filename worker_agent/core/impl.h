@@ -97,7 +97,7 @@ class AgentCore::Impl {
   void OnEvent(const Tick& event);
   void RunTimers();
   void SendDueReport();
-  void FailLaunch(const std::vector<ProcessKey>& ids, const std::string& reason);
+  void FailLaunch(const std::vector<ProcessKey>& ids, const LaunchFailed& failure);
   void ReportEnd(const ProcessKey& key, const ProcessEnd& end, absl::Duration age, bool leaves_some = false);
   void DialNow();
   void DialReplacement();

@@ -24,7 +24,9 @@ struct ProcessEnd {
   std::vector<std::string> last_lines;  // stdout and stderr as they came
   std::string launch_error;             // why it never ran; empty: it did
   MemoryEnd memory = {};
-  std::string log_file = {};  // where all its output is; empty: nowhere
+  std::string log_file = {};       // where all its output is; empty: nowhere
+  std::string launch_reason = {};  // the same in one word (common/base/reason.h)
+  std::string launch_remedy = {};  // what to do; {host}: the name of this machine
 
   bool IsSuccess() const { return exit.IsSuccess() && launch_error.empty(); }
 };

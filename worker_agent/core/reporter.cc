@@ -54,6 +54,8 @@ void Reporter::AddEnd(const ProcessKey& key, const ProcessEnd& end, MonotonicTim
     ended.mutable_memory()->set_peak_bytes(end.memory.peak_bytes);
   }
   ended.set_launch_error(Cut(end.launch_error, kMaxShortTextBytes));
+  ended.set_launch_reason(end.launch_reason);
+  ended.set_launch_remedy(Cut(EscapeControl(end.launch_remedy), kMaxShortTextBytes));
   const size_t surplus = end.last_lines.size() - std::min(end.last_lines.size(), kMaxLastLines);
   for (size_t i = surplus; i < end.last_lines.size(); ++i) {
     ended.add_last_lines(Cut(end.last_lines[i], kMaxLastLineBytes));

@@ -186,7 +186,7 @@ void Fields(A& a, MemoryEnd& memory) {
 template <typename A>
 void Fields(A& a, ProcessEnd& end) {
   a(end.exit), a(end.was_stopped), a(end.error_message), a(end.last_lines), a(end.launch_error), a(end.memory),
-      a(end.log_file);
+      a(end.log_file), a(end.launch_reason), a(end.launch_remedy);
 }
 template <typename A>
 void Fields(A& a, Ended& ended) {

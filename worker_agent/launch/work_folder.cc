@@ -15,7 +15,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/os_error.h"
 #include "common/sys/private_folder.h"
+#include "common/sys/runtime_paths.h"
+#include "worker_agent/launch_error/launch_error.h"
 
 namespace muster::agent {
 namespace {
@@ -28,7 +31,8 @@ constexpr int kMostCleaned = 1024;
 constexpr char kFolderRemedy[] = "; set TMPDIR to a folder of your own";
 
 absl::Status Failed(const std::string& what, const std::string& path) {
-  return absl::UnavailableError(absl::StrCat(what, " ", path, ": ", std::strerror(errno), kFolderRemedy));
+  const int error = errno;
+  return Advised(LaunchStep::kWorkFile, FileError(absl::StrCat(what, " ", path), error));
 }
 
 int OpenFolder(int parent, const std::string& name) {

@@ -342,7 +342,7 @@ void AgentLoop::Start(const Launch& effect, absl::StatusOr<LaunchPlan> plan) {
     return;
   }
   if (!plan.ok()) {
-    pending_.push_back(LaunchFailed{effect.desired.round(), effect.slots, std::string(plan.status().message())});
+    pending_.push_back(FailedLaunch(effect, plan.status()));
     return;
   }
   status_printer_.ClearProgress();

@@ -16,6 +16,7 @@
 #include "worker_agent/launch/environment/collective_interface.h"
 #include "worker_agent/launch/environment/rank_formula.h"
 #include "worker_agent/launch/peers.h"
+#include "worker_agent/launch_error/launch_error.h"
 #include "worker_agent/runtime/launcher_round.h"
 
 namespace muster::agent {
@@ -26,6 +27,12 @@ struct Launcher::Waiting {
   LaunchPlan plan;
   std::vector<uint32_t> slots;
 };
+
+LaunchFailed FailedLaunch(const Launch& launch, const absl::Status& why) {
+  LaunchError error = LaunchErrorOf(why);
+  return {launch.desired.round(),  launch.slots,   std::move(error.text), std::move(error.reason),
+          std::move(error.remedy), error.exit_code};
+}
 
 Launcher::Launcher(LauncherOptions options)
     : options_(std::move(options)), brings_torch_store_(BringsTorchStore(options_.settings.command)) {}
@@ -46,7 +53,7 @@ absl::StatusOr<LaunchPlan> Launcher::Prepare(const Launch& launch, const std::st
   if (absl::Status status = CheckTfConfig(*round); !status.ok()) return status;
   WarnOfRankFormula(*round, plan);
   const absl::Status written = WriteClusterFile(round->cluster_file, FileInput(*round));
-  if (!written.ok()) return written;
+  if (!written.ok()) return At(LaunchStep::kWorkFile, written);
   // Nothing of the round before runs any more: the core starts none beside it.
   if (!cluster_file_.empty() && cluster_file_ != round->cluster_file) unlink(cluster_file_.c_str());
   cluster_file_ = round->cluster_file;
@@ -141,9 +148,9 @@ absl::Status Launcher::PrepareHccl(Round& round) {
     return absl::OkStatus();
   }
   const absl::StatusOr<std::string> text = RankTableText(DevicesOf(*round.peers));
-  if (!text.ok()) return text.status();
+  if (!text.ok()) return At(LaunchStep::kSettings, text.status());
   absl::StatusOr<std::string> path = made_tables_.Write(round.desired.round(), *text);
-  if (!path.ok()) return path.status();
+  if (!path.ok()) return At(LaunchStep::kWorkFile, path.status());
   round.rank_table_file = *std::move(path);
   return absl::OkStatus();
 }

@@ -57,6 +57,9 @@ struct LaunchPlan {
   std::vector<std::string> warnings;  // for people, who should do something
 };
 
+// What the core is told of a launch that Prepare or Continue refused.
+LaunchFailed FailedLaunch(const Launch& launch, const absl::Status& why);
+
 // What its one process writes goes on to the agent's own output, unchanged.
 bool PassesOutput(const AgentSettings& settings, int slots);
 

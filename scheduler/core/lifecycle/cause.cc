@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "scheduler/core/lifecycle/diagnosis.h"
 #include "scheduler/core/membership/admission.h"
@@ -57,7 +58,10 @@ CauseCandidate CandidateFrom(const Node& node, uint32_t rank, const v1::ProcessE
   cause.set_kind(!ended.launch_error().empty() ? v1::Cause::LAUNCH_FAILED
                  : ended.signal() != 0         ? v1::Cause::PROCESS_SIGNALED
                                                : v1::Cause::PROCESS_EXITED);
-  cause.set_reason(std::string(diagnosis.reason));
+  cause.set_reason(diagnosis.reason);
+  if (!ended.launch_error().empty()) {
+    cause.set_remedy(absl::StrReplaceAll(ended.launch_remedy(), {{"{host}", node.record().info.host_name()}}));
+  }
   cause.set_text(absl::StrCat(node.record().info.role() == v1::ROLE_SERVER ? "server rank " : "rank ", rank, " on ",
                               node.record().info.host_name(), " (node ", node.record().id, ")", EndText(ended),
                               diagnosis.what.empty() ? "" : ": ", diagnosis.what));

@@ -1,6 +1,7 @@
 // The reason, the first that fits:
 //
-//   it never started                                   command_not_found (127), cannot_start (126)
+//   it never started                                   the agent's word; of an agent that has none command_not_found
+//                                                      (127), cannot_start (126)
 //   the kernel killed it for want of memory            out_of_memory
 //   the kernel killed a process of its group, and it   out_of_memory, unless its last words say something better
 //     ended by itself
@@ -46,15 +47,20 @@ constexpr std::array kAdvice = std::to_array<Advice>({
     {reason::kBusError,
      "a file that it has mapped is cut short, or the disk behind it is full, often /dev/shm: look at `df -h /dev/shm` "
      "on {host}"},
-    {reason::kCannotStart, "make the program executable for the job's user on {host}"},
+    {reason::kCannotStart,
+     "see on {host} what can't be executed: the mode, the format and the interpreter of the file that is named"},
     {reason::kCommandNotFound, "check how it is spelt, and that it is installed and in PATH on {host}"},
+    {reason::kBadPath, "correct the path that is named, on {host}"},
+    {reason::kCommandTooLong, "shorten the arguments or the environment of the command"},
     {reason::kDeviceOutOfMemory,
      "make the batch or the part of the model on a device smaller, and see that nobody else uses the device "
      "(nvidia-smi, npu-smi info)"},
     {reason::kDiskFull,
      "make room on {host} where it writes (`df -h` and `df -i` show what is full), or have it write elsewhere"},
+    {reason::kExecFormatError, "install a build of the program that is made for {host}"},
     {reason::kIllegalInstruction,
      "a library was built for another processor than {host} has (lscpu): install one that is built for it"},
+    {reason::kIoError, "see what the kernel of {host} says of the disk or the file server (`dmesg`)"},
     {reason::kMissingFile,
      "see that the path is there on {host}: its spelling, the working directory, what is mounted"},
     {reason::kMissingLibrary, "install the library on {host}, or add its folder to LD_LIBRARY_PATH"},
@@ -63,7 +69,9 @@ constexpr std::array kAdvice = std::to_array<Advice>({
     {reason::kNodeLost, "see whether {host} is up and reaches the scheduler"},
     {reason::kPermissionDenied, "give the job's user access to it on {host}"},
     {reason::kPortInUse, "end what has the port on {host} (`ss -ltnp` names it), or have the script use another one"},
+    {reason::kProgramBusy, "start again when nobody on {host} writes to the program any more"},
     {reason::kPythonException, "the script has to be mended where its traceback points"},
+    {reason::kReadOnlyFileSystem, "mount the file system on {host} so that it can be written"},
     {reason::kResourceLimit, "raise the limit (`ulimit -a` shows the limits)"},
     {reason::kSegmentationFault,
      "native code crashed: PYTHONFAULTHANDLER=1 in its environment shows where, and `ulimit -c unlimited` keeps a core "
@@ -72,6 +80,7 @@ constexpr std::array kAdvice = std::to_array<Advice>({
      "make /dev/shm on {host} larger (docker: --shm-size; Kubernetes: an emptyDir with medium Memory), or use fewer "
      "data loader workers"},
     {reason::kTooManyOpenFiles, "raise the limit of open files on {host} (`ulimit -n`)"},
+    {reason::kWrongSettings, "correct the setting that is named, on every node that has it"},
 });
 
 constexpr char kWithRecovery[] = "with MS_ENABLE_RECOVERY=1 on every node the job would have been restarted";
@@ -146,13 +155,15 @@ Diagnosis DiagnoseExit(const v1::ProcessEnded& ended, const LastWords& words) {
   const bool says_nothing_better = words.reason.empty() || words.reason == reason::kPythonException;
   const int signal = SignalInExitCode(ended.exit_code());
   if (ended.has_memory() && says_nothing_better && (words.reason.empty() || words.tells_of_a_killed)) {
-    return {reason::kOutOfMemory,
+    return {std::string(reason::kOutOfMemory),
             absl::StrCat(words.quote, words.quote.empty() ? "" : "; ", MemoryText(ended.memory(), "a process of it"))};
   }
-  if (!words.reason.empty()) return {words.reason, words.quote};
-  if (ended.exit_code() == 127) return {reason::kCommandNotFound, ShellsWord(ended)};
-  if (ended.exit_code() == 126) return {reason::kCannotStart, ShellsWord(ended)};
-  if (signal != 0) return {ReasonOfSignal(signal), absl::StrCat("a command of it was killed by ", SignalName(signal))};
+  if (!words.reason.empty()) return {std::string(words.reason), words.quote};
+  if (ended.exit_code() == 127) return {std::string(reason::kCommandNotFound), ShellsWord(ended)};
+  if (ended.exit_code() == 126) return {std::string(reason::kCannotStart), ShellsWord(ended)};
+  if (signal != 0) {
+    return {std::string(ReasonOfSignal(signal)), absl::StrCat("a command of it was killed by ", SignalName(signal))};
+  }
   return {"", words.quote};
 }
 
@@ -208,18 +219,19 @@ bool MayPass(const v1::Cause& cause) {
 
 Diagnosis Diagnose(const v1::ProcessEnded& ended) {
   if (!ended.launch_error().empty()) {
-    return {ended.exit_code() == 127 ? reason::kCommandNotFound : reason::kCannotStart, ended.launch_error()};
+    const absl::string_view by_code = ended.exit_code() == 127 ? reason::kCommandNotFound : reason::kCannotStart;
+    return {ended.launch_reason().empty() ? std::string(by_code) : ended.launch_reason(), ended.launch_error()};
   }
   const LastWords words = ReadLastWords(ended);
   if (ended.signal() == 0) return DiagnoseExit(ended, words);
   if (ended.signal() == SIGKILL && ended.has_memory()) {
-    return {reason::kOutOfMemory, MemoryText(ended.memory(), "it")};
+    return {std::string(reason::kOutOfMemory), MemoryText(ended.memory(), "it")};
   }
   const absl::string_view by_signal = ReasonOfSignal(ended.signal());
   // A traceback of a process that was killed later is not why.
-  if (by_signal == reason::kKilledFromOutside) return {by_signal, ""};
+  if (by_signal == reason::kKilledFromOutside) return {std::string(by_signal), ""};
   const bool is_known = !words.reason.empty() && (words.reason != reason::kPythonException || IsAbortOfLeaving(ended));
-  return {is_known ? words.reason : by_signal, words.quote};
+  return {std::string(is_known ? words.reason : by_signal), words.quote};
 }
 
 bool IsOfAPeer(absl::string_view reason) {

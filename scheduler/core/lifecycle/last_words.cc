@@ -22,8 +22,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/base/reason.h"
 #include "common/base/text.h"
-#include "scheduler/core/lifecycle/diagnosis.h"
 
 namespace muster::scheduler {
 namespace {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/reason.h"
 #include "support.h"
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/keeper/process/descendants.h"
@@ -74,22 +75,38 @@ TEST(Keeper, WhatCantBeStartedSaysWhy) {
   TempFolder folder;
   WriteWholeFile(folder.Path("plain"), "no program");
   WriteWholeFile(folder.Path("script"), "#!/no/such/interpreter\n");
-  ::chmod(folder.Path("script").c_str(), 0755);
+  std::string foreign(64, '\0');  // an ELF header of a processor that no machine has
+  foreign.replace(0, 6,
+                  "\x7f"
+                  "ELF\x02\x01");
+  foreign[16] = 2;
+  foreign[18] = foreign[19] = '\x77';
+  WriteWholeFile(folder.Path("foreign"), foreign);
+  WriteWholeFile(folder.Path("by-foreign"), "#!" + folder.Path("foreign") + "\n");
+  WriteWholeFile(folder.Path("binary"), std::string("ab\0c\n", 5));
+  for (const char* name : {"script", "foreign", "by-foreign", "binary"}) ::chmod(folder.Path(name).c_str(), 0755);
   struct Case {
     ProcessSpec spec;
     int exit_code;
     std::string text;
+    absl::string_view reason;
   };
-  std::vector<Case> cases = {{Command(0, {"no-such-program"}), 127, "no-such-program: not found in PATH"},
-                             {Command(1, {"/no/such/program"}), 127, "/no/such/program: no such file"},
-                             {Command(2, {folder.Path("plain")}), 126, "permission denied"},
-                             {Command(3, {folder.Path("script")}), 127, "interpreter"},
-                             {Command(4, {}), 126, "empty"},
-                             {Command(5, {"true"}), 126, "/no/such/folder"},
-                             {Command(6, {"true"}), 126, "--bind_core"},
-                             {Command(7, {"true"}), 126, "--log_dir"},
-                             {Command(8, {"true", std::string(9'000'000, 'x')}), 126, "bytes"},
-                             {Command(9, {"true", std::string(3'000'000, 'x')}), 126, "Argument list too long"}};
+  std::vector<Case> cases = {
+      {Command(0, {"no-such-program"}), 127, "no-such-program: not found in PATH", reason::kCommandNotFound},
+      {Command(1, {"/no/such/program"}), 127, "/no/such/program: no such file", reason::kCommandNotFound},
+      {Command(2, {folder.Path("plain")}), 126, "permission denied", reason::kCannotStart},
+      {Command(3, {folder.Path("script")}), 127, "interpreter", reason::kCommandNotFound},
+      {Command(4, {}), 126, "empty", reason::kCannotStart},
+      {Command(5, {"true"}), 126, "/no/such/folder", reason::kMissingFile},
+      {Command(6, {"true"}), 126, "--bind_core", reason::kWrongSettings},
+      {Command(7, {"true"}), 126, "--log_dir", reason::kBadPath},
+      {Command(8, {"true", std::string(9'000'000, 'x')}), 126, "bytes", reason::kCommandTooLong},
+      {Command(9, {"true", std::string(3'000'000, 'x')}), 126, "Argument list too long", reason::kCommandTooLong},
+      {Command(10, {folder.Path("foreign")}), 126, "Exec format error: it is a program for", reason::kExecFormatError},
+      {Command(11, {folder.Path("by-foreign")}), 126, "/foreign (first line): it is a", reason::kExecFormatError},
+      {Command(12, {folder.Path("binary")}), 126, "neither a program nor a script", reason::kExecFormatError},
+      {Command(13, {folder.Path("")}), 126, "folder", reason::kCannotStart},
+      {Command(14, {"python train.py", "--lr", "1"}), 127, "-- python train.py --lr 1", reason::kCommandNotFound}};
   cases[5].spec.working_directory = "/no/such/folder";
   cases[6].spec.cpus = {60'000};
   cases[7].spec.log_path = folder.Path("plain/log");
@@ -99,10 +116,29 @@ TEST(Keeper, WhatCantBeStartedSaysWhy) {
     const Ended ended = keeper.WaitEnded(c.spec.key.slot);
     EXPECT_EQ(ended.end.exit.code, c.exit_code) << c.text << " / " << ended.end.launch_error;
     EXPECT_THAT(ended.end.launch_error, HasSubstr(c.text));
+    EXPECT_EQ(ended.end.launch_reason, c.reason) << c.text;
+    EXPECT_NE(ended.end.launch_remedy, "") << c.text;
     EXPECT_EQ(ended.end.exit.signal, 0);
   }
   for (const KeeperEvent& event : keeper.events()) {
     EXPECT_FALSE(std::holds_alternative<Started>(event)) << "nothing was started";
+  }
+}
+
+TEST(Keeper, ATextFileWithoutAFirstLineRunsUnderAShell) {
+  TempFolder folder;
+  WriteWholeFile(folder.Path("plain script"), "echo $0 $1; exit 7\n");
+  ::chmod(folder.Path("plain script").c_str(), 0755);
+  TestKeeper keeper;
+  keeper.Start(Command(0, {folder.Path("plain script"), "one"}));
+  ProcessSpec by_path = Command(1, {"plain script", "two"});
+  by_path.env = {"PATH=/no/such/folder:" + folder.Path("")};
+  keeper.Start(by_path);
+  for (const uint32_t slot : {0U, 1U}) {
+    const Ended ended = keeper.WaitEnded(slot);
+    EXPECT_EQ(ended.end.exit.code, 7) << ended.end.launch_error;
+    ASSERT_EQ(ended.end.last_lines.size(), 1U);
+    EXPECT_THAT(ended.end.last_lines[0], HasSubstr(slot == 0 ? "plain script one" : "plain script two"));
   }
 }
 

@@ -86,7 +86,7 @@ TEST(Wire, FileRequests) {
 
 TEST(Wire, EndedKeepsEveryField) {
   Ended ended{{1, 2, 3},
-              {{7, 11, true}, true, "boom", {"x", "", "y"}, "not found", {true, 512, 511}, "/l"},
+              {{7, 11, true}, true, "boom", {"x", "", "y"}, "not found", {true, 512, 511}, "/l", "bad_path", "fix it"},
               MonotonicTime::FromNanoseconds(-5)};
   auto decoded = DecodeEvent(Encode(KeeperEvent(ended)));
   ASSERT_TRUE(decoded.ok());
@@ -100,6 +100,8 @@ TEST(Wire, EndedKeepsEveryField) {
   EXPECT_EQ(copy.end.last_lines, ended.end.last_lines);
   EXPECT_EQ(copy.end.launch_error, "not found");
   EXPECT_EQ(copy.end.log_file, "/l");
+  EXPECT_EQ(copy.end.launch_reason, "bad_path");
+  EXPECT_EQ(copy.end.launch_remedy, "fix it");
   EXPECT_TRUE(copy.end.memory.was_short);
   EXPECT_EQ(copy.end.memory.limit_bytes, 512u);
   EXPECT_EQ(copy.end.memory.peak_bytes, 511u);

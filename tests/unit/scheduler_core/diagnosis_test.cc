@@ -24,6 +24,7 @@ struct End {
   std::string output = "";
   bool was_short_of_memory = false;
   std::string launch_error = "";
+  std::string launch_reason = "";
 };
 
 v1::ProcessEnded Ended(const End& end) {
@@ -31,6 +32,7 @@ v1::ProcessEnded Ended(const End& end) {
   ended.set_exit_code(end.exit_code);
   ended.set_signal(end.signal);
   ended.set_launch_error(end.launch_error);
+  ended.set_launch_reason(end.launch_reason);
   for (const absl::string_view line : absl::StrSplit(end.output, '\n')) ended.add_last_lines(std::string(line));
   if (end.was_short_of_memory) {
     ended.mutable_memory()->set_limit_bytes(512ull << 20);
@@ -47,6 +49,8 @@ TEST(Diagnose, EachRow) {
   } const table[] = {
       {{.exit_code = 127, .launch_error = "no such file"}, reason::kCommandNotFound, "no such file"},
       {{.exit_code = 126, .launch_error = "permission denied"}, reason::kCannotStart, "permission denied"},
+      {{.exit_code = 126, .launch_error = "no room", .launch_reason = "disk_full"}, reason::kDiskFull, "no room"},
+      {{.exit_code = 126, .launch_error = "x", .launch_reason = "a_word_of_tomorrow"}, "a_word_of_tomorrow", "x"},
       {{.signal = SIGKILL, .was_short_of_memory = true},
        reason::kOutOfMemory,
        "out of memory: the kernel killed it, its control group's limit is 512 MiB and its peak was 512 MiB"},
@@ -113,11 +117,32 @@ v1::Cause CauseOf(absl::string_view reason, v1::Cause::Kind kind = v1::Cause::PR
 }
 
 constexpr absl::string_view kAll[] = {
-    reason::kAborted,           reason::kArithmeticError,   reason::kBusError,         reason::kCannotStart,
-    reason::kCommandNotFound,   reason::kDeviceOutOfMemory, reason::kDiskFull,         reason::kIllegalInstruction,
-    reason::kMissingFile,       reason::kMissingLibrary,    reason::kMissingModule,    reason::kOutOfMemory,
-    reason::kPermissionDenied,  reason::kPortInUse,         reason::kPythonException,  reason::kResourceLimit,
-    reason::kSegmentationFault, reason::kSharedMemoryFull,  reason::kTooManyOpenFiles,
+    reason::kAborted,
+    reason::kArithmeticError,
+    reason::kBusError,
+    reason::kCannotStart,
+    reason::kCommandNotFound,
+    reason::kDeviceOutOfMemory,
+    reason::kDiskFull,
+    reason::kIllegalInstruction,
+    reason::kMissingFile,
+    reason::kMissingLibrary,
+    reason::kMissingModule,
+    reason::kOutOfMemory,
+    reason::kPermissionDenied,
+    reason::kPortInUse,
+    reason::kPythonException,
+    reason::kResourceLimit,
+    reason::kSegmentationFault,
+    reason::kSharedMemoryFull,
+    reason::kTooManyOpenFiles,
+    reason::kBadPath,
+    reason::kCommandTooLong,
+    reason::kExecFormatError,
+    reason::kIoError,
+    reason::kProgramBusy,
+    reason::kReadOnlyFileSystem,
+    reason::kWrongSettings,
 };
 constexpr absl::string_view kPassing[] = {reason::kKilledFromOutside, reason::kCollectiveTimeout,
                                           reason::kPeerConnectionLost, reason::kNodeLost, reason::kAgentEnded};
@@ -133,6 +158,11 @@ TEST(RemedyOf, EachReasonHasItsAdviceAndOnlyThePassingOnesNameRecovery) {
     EXPECT_THAT(RemedyOf(CauseOf(reason), {.recovers = true}), Not(HasSubstr("MS_ENABLE_RECOVERY"))) << reason;
     EXPECT_THAT(RemedyOf(CauseOf(reason), {.recovers = true, .has_given_up = true}), HasSubstr("--max_restarts"));
   }
+}
+
+TEST(RemedyOf, WhatCantBeExecutedIsNotSaidToLackItsMode) {
+  EXPECT_THAT(RemedyOf(CauseOf(reason::kCannotStart, v1::Cause::LAUNCH_FAILED), {}),
+              Not(HasSubstr("make the program")));
 }
 
 TEST(RemedyOf, WhatIsNotKnown) {

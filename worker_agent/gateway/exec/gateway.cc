@@ -12,9 +12,11 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
+#include "common/base/os_error.h"
 #include "common/sys/file_io.h"
 #include "common/sys/log.h"
 #include "worker_agent/gateway/exec/program/holder.h"
+#include "worker_agent/launch_error/launch_error.h"
 
 namespace muster::agent {
 namespace {
@@ -56,7 +58,7 @@ absl::Status ExecGateway::MakeFiles() {
   for (const char* name : {"/ssh", "/ms-exec"}) {
     is_made = is_made && (::symlink(options_.program.c_str(), (folder + name).c_str()) == 0 || errno == EEXIST);
   }
-  return is_made ? absl::OkStatus() : absl::UnavailableError(absl::StrCat(folder, ": ", std::strerror(errno)));
+  return is_made ? absl::OkStatus() : Advised(LaunchStep::kWorkFile, FileError(folder, errno));
 }
 
 absl::Status ExecGateway::WriteHostFiles() const {

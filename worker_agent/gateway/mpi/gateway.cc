@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <thread>
 #include <utility>
 
@@ -10,6 +12,7 @@
 #include "common/sys/threads.h"
 #include "worker_agent/gateway/begun_round.h"
 #include "worker_agent/gateway/mpi/verdict.h"
+#include "worker_agent/launch_error/launch_error.h"
 
 namespace muster::agent {
 
@@ -38,9 +41,13 @@ absl::Status MpiGateway::StartServers(const RoundLayout& layout, const std::func
   if (::access(options_.pmix_program.c_str(), X_OK) != 0) {
     // Python may have an mpi4py of MPICH's: one of Open MPI's does not connect, and that is told.
     if (options_.family == MpiFamily::kEither) return absl::OkStatus();
-    return absl::NotFoundError(absl::StrCat(
-        "this is a program of Open MPI, for which ms-pmix is needed, and ", options_.pmix_program,
-        " is not there: install libpmix-dev and build Muster anew, or start with --per_job -- mpirun … or --mpi none"));
+    const int error = errno;
+    return At(LaunchStep::kOwnProgram,
+              absl::NotFoundError(absl::StrCat(
+                  "this is a program of Open MPI, for which ms-pmix is needed, and ", options_.pmix_program,
+                  " can't be run: ", std::strerror(error),
+                  " (install libpmix-dev and build Muster again, or start with --per_job -- mpirun … or --mpi none)")),
+              error);
   }
   const PmixOptions pmix{options_.pmix_program, absl::StrCat(options_.work_folder, "/pmix-", layout.round)};
   starting_ = std::make_shared<Starting>();

@@ -4,10 +4,10 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/os_error.h"
 #include "common/sys/threads.h"
 
 namespace muster::agent {
@@ -38,7 +38,7 @@ absl::Status Pmi1Server::Open() {
   for (uint32_t slot = 0; slot < connections_.size(); ++slot) {
     int pair[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
-      return absl::ResourceExhaustedError(absl::StrCat("MPI: socketpair: ", std::strerror(errno)));
+      return OsError(absl::StatusCode::kResourceExhausted, "MPI: socketpair", errno);
     }
     connections_[slot].socket.reset(pair[0]);
     theirs_.emplace_back(pair[1]);

@@ -24,8 +24,10 @@
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "common/base/exit_status.h"
+#include "common/base/os_error.h"
 #include "common/base/text.h"
 #include "worker_agent/gateway/pmix/frames.h"
+#include "worker_agent/launch_error/launch_error.h"
 
 namespace muster::agent {
 namespace {
@@ -104,7 +106,8 @@ absl::StatusOr<std::unique_ptr<PmixProcess>> PmixProcess::Start(PmixOptions opti
 
 absl::Status PmixProcess::Begin(const RoundLayout& layout) {
   if (::mkdir(options_.folder.c_str(), 0700) != 0) {
-    return absl::UnavailableError(absl::StrCat("MPI: can't make ", options_.folder, ": ", std::strerror(errno)));
+    const int error = errno;
+    return At(LaunchStep::kWorkFile, FileError(absl::StrCat("MPI: can't make ", options_.folder), error));
   }
   MakeMemoryFolder();
   if (absl::Status spawned = Spawn(); !spawned.ok()) return spawned;
@@ -134,7 +137,7 @@ void PmixProcess::MakeMemoryFolder() {
 absl::Status PmixProcess::Spawn() {
   int pair[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
-    return absl::ResourceExhaustedError(absl::StrCat("MPI: socketpair: ", std::strerror(errno)));
+    return At(LaunchStep::kStreams, OsError(absl::StatusCode::kResourceExhausted, "MPI: socketpair", errno));
   }
   socket_.reset(pair[0]);
   const UniqueFd theirs(pair[1]);
@@ -161,7 +164,7 @@ absl::Status PmixProcess::Spawn() {
   posix_spawnattr_destroy(&attributes);
   if (error == 0) return absl::OkStatus();
   pid_ = -1;
-  return absl::UnavailableError(absl::StrCat("MPI: can't start ", options_.program, ": ", std::strerror(error)));
+  return At(LaunchStep::kOwnProgram, FileError(absl::StrCat("MPI: can't start ", options_.program), error));
 }
 
 absl::Status PmixProcess::Tell(std::string frame) {
@@ -170,7 +173,7 @@ absl::Status PmixProcess::Tell(std::string frame) {
     if (::poll(&writable, 1, kReadyMs) <= 0) return absl::UnavailableError("MPI: ms-pmix does not read");
     const ssize_t sent = ::send(socket_.get(), frame.data(), frame.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno != EAGAIN && errno != EINTR) {
-      return absl::UnavailableError(absl::StrCat("MPI: ms-pmix ", End(), kNeeds));
+      return At(LaunchStep::kOwnProgram, absl::UnavailableError(absl::StrCat("MPI: ms-pmix ", End(), kNeeds)), ELIBACC);
     }
     if (sent > 0) frame.erase(0, static_cast<size_t>(sent));
   }
@@ -191,7 +194,8 @@ absl::Status PmixProcess::WaitUntilReady(size_t slots) {
     }
     char bytes[4096];
     const ssize_t size = ::recv(socket_.get(), bytes, sizeof bytes, MSG_DONTWAIT);
-    if (size == 0) return absl::UnavailableError(absl::StrCat("MPI: ms-pmix ", End(), kNeeds));
+    if (size == 0)
+      return At(LaunchStep::kOwnProgram, absl::UnavailableError(absl::StrCat("MPI: ms-pmix ", End(), kNeeds)), ELIBACC);
     if (size > 0) input_.append(bytes, static_cast<size_t>(size));
   }
 }

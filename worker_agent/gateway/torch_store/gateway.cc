@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/os_error.h"
 #include "common/net/net.h"
 #include "common/sys/log.h"
 #include "worker_agent/gateway/torch_store/allowed_peers.h"
@@ -140,18 +141,17 @@ absl::Status TorchStoreGateway::ListenForRelay(torch_store::Relay& relay, bool i
     port = relay.Listen(0);
   }
   if (!port.ok()) {
-    return absl::Status(port.status().code(),
-                        absl::StrCat(std::string(port.status().message()),
-                                     "; end what has that port (ss -tlnp), or choose another one with "
-                                     "--torch_master_port"));
+    return Reworded(port.status(), absl::StrCat(std::string(port.status().message()),
+                                                "; end what has that port (ss -tlnp), or choose another one with "
+                                                "--torch_master_port"));
   }
   local_port_ = *port;
   for (const uint16_t also : options_.script_ports) {
     if (is_store_here || also == *port) continue;
     if (const absl::StatusOr<uint16_t> listens = relay.Listen(also); !listens.ok()) {
-      return absl::Status(listens.status().code(), absl::StrCat(std::string(listens.status().message()),
-                                                                ", a port that the script names; leave it to "
-                                                                "MASTER_PORT"));
+      return Reworded(listens.status(), absl::StrCat(std::string(listens.status().message()),
+                                                     ", a port that the script names; leave it to "
+                                                     "MASTER_PORT"));
     }
   }
   return absl::OkStatus();

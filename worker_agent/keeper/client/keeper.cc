@@ -32,6 +32,7 @@
 #include "worker_agent/keeper/process/keeper_process.h"
 #include "worker_agent/keeper/process/shim.h"
 #include "worker_agent/keeper/wire.h"
+#include "worker_agent/launch_error/launch_error.h"
 
 namespace muster::agent {
 namespace {
@@ -143,9 +144,12 @@ void Keeper::Impl::Start(const ProcessSpec& spec) {
   if (frame.size() <= kMaxFrameBytes) return SendFrame(frame, spec.hand_over.descriptor);
   Ended ended;
   ended.key = spec.key;
-  ended.end.exit.code = 126;
+  const LaunchVerdict verdict = JudgeLaunch(LaunchStep::kProgram, E2BIG);
+  ended.end.exit.code = verdict.exit_code;
   ended.end.launch_error =
       absl::StrCat("the command and its environment take ", frame.size(), " bytes; the limit is ", kMaxFrameBytes);
+  ended.end.launch_reason = std::string(verdict.reason);
+  ended.end.launch_remedy = verdict.remedy;
   ended.ended_at = BootTime();
   own_events_.push_back(ended);
   UpdateWatch();
@@ -331,7 +335,7 @@ absl::StatusOr<std::unique_ptr<Keeper>> Keeper::Spawn(const KeeperOptions& optio
     return absl::FailedPreconditionError("the keeper must be forked before the process has a second thread");
   }
   auto failed = [](const char* call) {
-    const bool is_limit = errno == EAGAIN;
+    const bool is_limit = errno == EAGAIN || errno == ENOMEM;
     const std::string why = std::strerror(errno);
     return absl::ResourceExhaustedError(
         absl::StrCat("can't start the keeper: ", call, ": ", why, is_limit ? TaskLimitInWords() : ""));

@@ -32,6 +32,7 @@
 #include "worker_agent/keeper/files/same_file.h"
 #include "worker_agent/keeper/process/own_process.h"
 #include "worker_agent/keeper/wire.h"
+#include "worker_agent/launch_error/launch_error.h"
 
 namespace muster::agent {
 namespace {
@@ -42,7 +43,7 @@ class FileServant {
  public:
   std::string Do(const OpenLogRequest& open) {
     absl::StatusOr<LogFile> log = LogFile::Open(open.path);
-    if (!log.ok()) return std::string(log.status().message());
+    if (!log.ok()) return Pack(LaunchErrorOf(log.status()));
     logs_.insert_or_assign(open.log, *std::move(log));
     run_.LinkNewest(open.path);  // (an answer would be taken for a log that can't be written)
     return {};

@@ -8,7 +8,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/os_error.h"
 #include "common/sys/private_folder.h"
+#include "worker_agent/launch_error/launch_error.h"
 
 namespace muster::agent {
 namespace {
@@ -23,23 +25,24 @@ bool EndsInsideALine(int fd, off_t size) {
 }  // namespace
 
 absl::StatusOr<LogFile> LogFile::Open(const std::string& path) {
-  auto failed = [&](const std::string& why) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the log file ", path, " can't be written: ", why, " (--log_dir says where logs go)"));
+  // `error`: 0 if no call failed.
+  auto failed = [&](const std::string& why, int error) {
+    const std::string text = absl::StrCat("the log file ", path, " can't be written: ", why, " (--log_dir)");
+    return At(LaunchStep::kLogFile, absl::FailedPreconditionError(text), error);
   };
   const auto [folder_path, name] = SplitPath(path);
   const absl::StatusOr<UniqueFd> folder = OpenFolder(folder_path, {FolderTrust::kShared, /*makes_missing=*/true});
-  if (!folder.ok()) return failed(std::string(folder.status().message()));
+  if (!folder.ok()) return failed(std::string(folder.status().message()), ErrnoOf(folder.status()));
   // The folder may be another user's: what stands there may be a link to a file of ours, or a pipe that nobody reads.
   const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
   UniqueFd fd(::openat(folder->get(), name.c_str(), flags, 0644));
-  if (!fd.is_open() && errno == ELOOP) return failed("it is a symbolic link, which is not followed: remove it");
-  if (!fd.is_open()) return failed(std::strerror(errno));
+  if (!fd.is_open() && errno == ELOOP) return failed("it is a symbolic link, which is not followed: remove it", ELOOP);
+  if (!fd.is_open()) return failed(std::strerror(errno), errno);
   struct stat info {};
-  if (::fstat(fd.get(), &info) != 0) return failed(std::strerror(errno));
+  if (::fstat(fd.get(), &info) != 0) return failed(std::strerror(errno), errno);
   // (A device is root's to make.)
-  if (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode)) return failed("it is not a regular file: remove it");
-  if (info.st_nlink > 1) return failed("it has another name elsewhere (a hard link): remove it");
+  if (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode)) return failed("it is not a regular file: remove it", EEXIST);
+  if (info.st_nlink > 1) return failed("it has another name elsewhere (a hard link): remove it", EEXIST);
   LogFile log(std::move(fd), path);
   if (S_ISREG(info.st_mode) && EndsInsideALine(log.fd_.get(), info.st_size)) log.Write("\n");
   return log;

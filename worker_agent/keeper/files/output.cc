@@ -11,8 +11,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
+#include "common/base/os_error.h"
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/keeper/files/same_file.h"
+#include "worker_agent/launch_error/launch_error.h"
 
 namespace muster::agent {
 
@@ -73,7 +75,9 @@ constexpr absl::Duration kProgressSettles = absl::Milliseconds(50);    // for th
 
 absl::Status MakePipe(UniqueFd& read_end, UniqueFd& write_end) {
   int fds[2];
-  if (::pipe2(fds, O_CLOEXEC) != 0) return absl::ResourceExhaustedError(absl::StrCat("pipe: ", std::strerror(errno)));
+  if (::pipe2(fds, O_CLOEXEC) != 0) {
+    return At(LaunchStep::kStreams, OsError(absl::StatusCode::kResourceExhausted, "pipe", errno));
+  }
   read_end.reset(fds[0]);
   write_end.reset(fds[1]);
   ::fcntl(fds[0], F_SETFL, O_NONBLOCK);

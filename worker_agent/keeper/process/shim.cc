@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/os_error.h"
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/keeper/process/children.h"
 #include "worker_agent/keeper/process/descendants.h"
@@ -65,6 +66,8 @@ class ShimProcess {
 
   bool IsRunning() const { return leader_ > 0; }
   void Tell(ShimReport::Kind kind, int32_t value, const std::string& text = {}) const;
+  void TellNotStarted(const LaunchError& error) const;
+  void Send(ShimReport report) const;
   void TakeOrders();
   void Obey(const Order& order);
   void Stop();
@@ -115,9 +118,23 @@ void ShimProcess::Tell(ShimReport::Kind kind, int32_t value, const std::string& 
   ShimReport report;
   report.kind = kind;
   report.value = value;
-  report.at = kind == ShimReport::kEnded && ended_at_ != MonotonicTime() ? ended_at_ : BootTime();
-  report.was_stopped = was_stopped_;
   text.copy(report.text, sizeof report.text - 1);
+  Send(report);
+}
+
+void ShimProcess::TellNotStarted(const LaunchError& error) const {
+  ShimReport report;
+  report.kind = ShimReport::kNotStarted;
+  report.value = error.exit_code;
+  error.text.copy(report.text, sizeof report.text - 1);
+  error.reason.copy(report.reason, sizeof report.reason - 1);
+  error.remedy.copy(report.remedy, sizeof report.remedy - 1);
+  Send(report);
+}
+
+void ShimProcess::Send(ShimReport report) const {
+  report.at = report.kind == ShimReport::kEnded && ended_at_ != MonotonicTime() ? ended_at_ : BootTime();
+  report.was_stopped = was_stopped_;
   // The socket has room for all that is ever told; without a keeper nobody is to be told.
   [[maybe_unused]] const ssize_t sent = ::send(socket_.get(), &report, sizeof report, MSG_NOSIGNAL);
 }
@@ -131,16 +148,18 @@ void ShimProcess::Start(const ProcessSpec& spec, int stdout_fd, int stderr_fd) {
   ::sigaddset(&child_signal, SIGCHLD);
   signals_.reset(::signalfd(-1, &child_signal, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals_.is_open()) {
-    Tell(ShimReport::kNotStarted, 126, absl::StrCat("its shim can't look after it: signalfd: ", std::strerror(errno)));
+    const int error = errno;
+    TellNotStarted(MakeLaunchError(LaunchStep::kOther, error,
+                                   absl::StrCat("its shim can't look after it: signalfd: ", std::strerror(error))));
     ::_exit(0);
   }
   if (const absl::Status marked = options_.mark ? options_.mark->Set() : absl::OkStatus(); !marked.ok()) {
-    Tell(ShimReport::kNotStarted, 126, absl::StrCat("its shim can't mark it: ", marked.message()));
+    TellNotStarted(LaunchErrorOf(Reworded(marked, absl::StrCat("its shim can't mark it: ", marked.message()))));
     ::_exit(0);
   }
   absl::StatusOr<Spawned> spawned = SpawnProcess(spec, stdout_fd, stderr_fd, options_.open_files);
   if (!spawned.ok()) {
-    Tell(ShimReport::kNotStarted, 126, std::string(spawned.status().message()));
+    TellNotStarted(LaunchErrorOf(spawned.status()));
     ::_exit(0);
   }
   spec_ = &spec;
@@ -283,10 +302,10 @@ void ShimProcess::Resume() {
 void ShimProcess::ReadLaunchReport() {
   if (!launch_report_.is_open()) return;
   bool is_done = false;
-  const std::optional<LaunchFailure> failure = agent::ReadLaunchReport(*spec_, launch_report_, is_done);
+  const std::optional<LaunchError> failure = agent::ReadLaunchReport(*spec_, launch_report_, is_done);
   if (!is_done) return;
   launch_report_.reset();
-  if (failure.has_value()) return Tell(ShimReport::kNotStarted, failure->exit_code, failure->text);
+  if (failure.has_value()) return TellNotStarted(*failure);
   Tell(ShimReport::kStarted, group_);
 }
 
@@ -402,7 +421,7 @@ void ShimProcess::LookAtGroup() {
 absl::StatusOr<Shim> Shim::Start(const ProcessSpec& spec, int stdout_fd, int stderr_fd, const ShimOptions& options) {
   int sockets[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) {
-    return absl::ResourceExhaustedError(absl::StrCat("socketpair: ", std::strerror(errno)));
+    return At(LaunchStep::kStreams, OsError(absl::StatusCode::kResourceExhausted, "socketpair", errno));
   }
   UniqueFd ours(sockets[0]);
   UniqueFd theirs(sockets[1]);
@@ -440,7 +459,10 @@ std::vector<ShimReport> ReadShimReports(int socket, bool& is_open) {
     if (n < 0 && (errno == EINTR || errno == ECONNRESET)) continue;
     is_open = n > 0 || (n < 0 && errno == EAGAIN);
     if (n != sizeof report) return reports;
-    report.text[sizeof report.text - 1] = '\0';
+    for (char* end : {&report.text[sizeof report.text - 1], &report.reason[sizeof report.reason - 1],
+                      &report.remedy[sizeof report.remedy - 1]}) {
+      *end = '\0';
+    }
     reports.push_back(report);
   }
 }

@@ -59,7 +59,7 @@ struct ShimOptions {
 struct ShimReport {
   enum Kind : int32_t {
     kStarted,     // `value`: the process's pid
-    kNotStarted,  // `value`: the exit code, `text`: why
+    kNotStarted,  // `value`: the exit code; `text`, `reason` and `remedy` as of a LaunchError
     kEnded,       // `value`: the wait status
     kWaits,       // it has ended with 0; `value`: how many in its background are waited for, `text`: their names
     kLeaves,      // it has ended with 0, and what it left is ended; `value`: how many in its background, `text`: names
@@ -72,6 +72,8 @@ struct ShimReport {
   MonotonicTime at;          // of Clock::Boot
   bool was_stopped = false;  // of kEnded: it was told to stop, or to kill, before
   char text[1024] = {};
+  char reason[64] = {};
+  char remedy[512] = {};
 };
 
 // What a shim has told over `socket` since the last call. `is_open`: false when nothing more will come.

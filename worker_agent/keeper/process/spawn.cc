@@ -4,7 +4,6 @@
 #include <linux/close_range.h>
 #include <sched.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,26 +11,29 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/os_error.h"
 #include "common/sys/room.h"
+#include "worker_agent/launch_error/execute.h"
 
 namespace muster::agent {
 namespace {
 
-enum class Step : int { kFolder, kAffinity, kDescriptors, kExec };
-
 struct LaunchReport {
-  Step step;
+  LaunchStep step;
   int error;
+  char path[2048];  // of the file that could not be executed, cut; empty: it was not found in PATH
 };
 
-[[noreturn]] void Fail(int report_fd, Step step) {
-  const LaunchReport report{step, errno};
+[[noreturn]] void Fail(int report_fd, LaunchStep step, int error, std::string_view path = {}) {
+  LaunchReport report{step, error, {}};
+  path.copy(report.path, sizeof report.path - 1);
   [[maybe_unused]] ssize_t n = ::write(report_fd, &report, sizeof report);
   ::_exit(127);
 }
@@ -97,61 +99,56 @@ void ResetSignals() {
   if (::getppid() != parent) ::_exit(127);  // it died before the line above
   ResetSignals();
   ::setrlimit(RLIMIT_NOFILE, &open_files);
-  if (!spec.working_directory.empty() && ::chdir(spec.working_directory.c_str()) != 0) Fail(report_fd, Step::kFolder);
-  if (!BindTo(spec.cpus)) Fail(report_fd, Step::kAffinity);
-  if (!SetDescriptors(spec, stdout_fd, stderr_fd, inherited)) Fail(report_fd, Step::kDescriptors);
-  std::vector<char*> argv = Pointers(spec.argv);
+  if (!spec.working_directory.empty() && ::chdir(spec.working_directory.c_str()) != 0) {
+    Fail(report_fd, LaunchStep::kFolder, errno);
+  }
+  if (!BindTo(spec.cpus)) Fail(report_fd, LaunchStep::kCpus, errno);
+  if (!SetDescriptors(spec, stdout_fd, stderr_fd, inherited)) Fail(report_fd, LaunchStep::kStreams, errno);
   const std::vector<std::string> environment = EnvironmentOf(spec, inherited);
   std::vector<char*> env = Pointers(environment);
-  ::environ = env.data();  // execvp searches the PATH of what stands here
-  ::execvp(argv[0], argv.data());
-  Fail(report_fd, Step::kExec);
+  ::environ = env.data();  // PATH is that of what stands here
+  const ExecFailure failure = Execute(spec.argv);
+  Fail(report_fd, failure.step, failure.error, failure.path);
 }
 
-LaunchFailure Explain(const ProcessSpec& spec, const LaunchReport& report) {
+LaunchError Explain(const ProcessSpec& spec, const LaunchReport& report) {
   const std::string why = std::strerror(report.error);
-  const std::string& program = spec.argv[0];
+  const auto failed = [&](const std::string& what) {
+    return MakeLaunchError(report.step, report.error, absl::StrCat(what, ": ", why));
+  };
   switch (report.step) {
-    case Step::kFolder:
-      return {126, absl::StrCat("the working directory ", spec.working_directory, " can't be entered: ", why)};
-    case Step::kAffinity:
-      return {126, absl::StrCat("can't bind to the CPUs ", absl::StrJoin(spec.cpus, ","), ": ", why,
-                                " (--bind_core names CPUs that this machine or container doesn't offer)")};
-    case Step::kDescriptors:
-      return {126, absl::StrCat("can't set up the standard streams: ", why)};
-    case Step::kExec:
-      break;
+    case LaunchStep::kFolder:
+      return failed(absl::StrCat("the working directory ", spec.working_directory, " can't be entered"));
+    case LaunchStep::kCpus:
+      return failed(absl::StrCat("can't bind to the CPUs ", absl::StrJoin(spec.cpus, ","), " (--bind_core)"));
+    case LaunchStep::kStreams:
+      return failed("can't set up the standard streams");
+    default:
+      return Explain(ExecFailure{report.step, report.error, report.path}, spec.argv, spec.working_directory);
   }
-  if (report.error == EACCES) return {126, absl::StrCat(program, ": permission denied")};
-  if (report.error != ENOENT && report.error != ENOTDIR) return {126, absl::StrCat(program, ": ", why)};
-  if (program.find('/') == std::string::npos) return {127, absl::StrCat(program, ": not found in PATH")};
-  const bool is_absolute = program[0] == '/';
-  const std::string path =
-      is_absolute || spec.working_directory.empty() ? program : absl::StrCat(spec.working_directory, "/", program);
-  struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) return {127, absl::StrCat(program, ": no such file")};
-  return {127, absl::StrCat(program, ": the interpreter that its first line names was not found")};
 }
 
 }  // namespace
 
 absl::Status ForkError() {
-  const bool is_limit = errno == EAGAIN;
-  const std::string why = std::strerror(errno);
-  return absl::ResourceExhaustedError(absl::StrCat("fork: ", why, is_limit ? TaskLimitInWords() : ""));
+  const int error = errno;
+  const std::string text =
+      absl::StrCat("fork: ", std::strerror(error), error == EAGAIN || error == ENOMEM ? TaskLimitInWords() : "");
+  return At(LaunchStep::kProcess, absl::ResourceExhaustedError(text), error);
 }
 
 absl::StatusOr<Spawned> SpawnProcess(const ProcessSpec& spec, int stdout_fd, int stderr_fd, const rlimit& open_files) {
   int report[2];
   if (::pipe2(report, O_CLOEXEC | O_NONBLOCK) != 0) {
-    return absl::ResourceExhaustedError(absl::StrCat("pipe: ", std::strerror(errno)));
+    return At(LaunchStep::kStreams, OsError(absl::StatusCode::kResourceExhausted, "pipe", errno));
   }
   Spawned spawned;
   spawned.launch_report.reset(report[0]);
   UniqueFd report_end(report[1]);
   if (!spec.hand_over.variable.empty() && spec.hand_over.descriptor == nullptr) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("what ", spec.hand_over.variable, " stands for was lost: too many open files in the keeper"));
+    const std::string text =
+        absl::StrCat("what ", spec.hand_over.variable, " stands for was lost: too many open files in the keeper");
+    return At(LaunchStep::kStreams, absl::ResourceExhaustedError(text), EMFILE);
   }
   const int inherited = spec.hand_over.variable.empty() ? -1 : spec.hand_over.descriptor->get();
   const pid_t parent = ::getpid();
@@ -162,7 +159,7 @@ absl::StatusOr<Spawned> SpawnProcess(const ProcessSpec& spec, int stdout_fd, int
   return spawned;
 }
 
-std::optional<LaunchFailure> ReadLaunchReport(const ProcessSpec& spec, const UniqueFd& launch_report, bool& is_done) {
+std::optional<LaunchError> ReadLaunchReport(const ProcessSpec& spec, const UniqueFd& launch_report, bool& is_done) {
   LaunchReport report{};
   const ssize_t n = ::read(launch_report.get(), &report, sizeof report);
   is_done = n >= 0 || (errno != EAGAIN && errno != EINTR);

@@ -38,6 +38,8 @@ constexpr absl::Duration kBeginPatience = absl::Seconds(5);  // for the files of
 constexpr absl::Duration kShimPatience = absl::Milliseconds(200);
 constexpr absl::Duration kKillPatience = absl::Seconds(2);  // for it to have killed all
 
+LaunchError Fault(std::string text) { return MakeLaunchError(LaunchStep::kInternal, 0, std::move(text)); }
+
 }  // namespace
 
 Supervisor::Supervisor(CallbackPoller& poller, Sinks sinks, const KeeperOptions& options,
@@ -53,12 +55,12 @@ Supervisor::Supervisor(CallbackPoller& poller, Sinks sinks, const KeeperOptions&
 // ------------------------------------------------------------------------------------------------------------ start
 
 void Supervisor::Start(const ProcessSpec& spec) {
-  if (spec.argv.empty() || spec.argv[0].empty()) return FailLaunch(spec.key, 126, "the command is empty");
+  if (spec.argv.empty() || spec.argv[0].empty()) return FailLaunch(spec.key, Fault("the command is empty"));
   if (processes_.count(spec.key) + waiting_.count(spec.key) + burials_.count(spec.key) != 0) {
-    return FailLaunch(spec.key, 126, absl::StrCat("slot ", spec.key.slot, " was started twice"));
+    return FailLaunch(spec.key, Fault(absl::StrCat("slot ", spec.key.slot, " was started twice")));
   }
   if (processes_.size() + waiting_.size() >= kMaxProcesses) {
-    return FailLaunch(spec.key, 126, absl::StrCat("more than ", kMaxProcesses, " processes on one agent"));
+    return FailLaunch(spec.key, Fault(absl::StrCat("more than ", kMaxProcesses, " processes on one agent")));
   }
   const ProcessKey key = spec.key;
   const MonotonicTime now = BootTime();
@@ -83,7 +85,7 @@ void Supervisor::Start(const ProcessSpec& spec) {
 void Supervisor::TakeAnswer(const ProcessKey& key, const std::string& error) {
   const auto found = waiting_.find(key);
   if (found == waiting_.end()) {
-    if (!error.empty()) sinks_.live.error().Write(absl::StrCat("ms-worker: ", error, "\n"), BootTime());
+    if (!error.empty()) sinks_.live.error().Write(absl::StrCat("ms-worker: ", Unpack(error).text, "\n"), BootTime());
     return;
   }
   if (!error.empty()) found->second.error = error;
@@ -96,7 +98,7 @@ void Supervisor::BeginWaiting(const ProcessKey& key) {
   process.spec = std::move(waiting.spec);
   process.log = waiting.log;
   process.ended.key = key;
-  if (!waiting.error.empty()) return FailLaunch(process, waiting.error);
+  if (!waiting.error.empty()) return FailLaunch(process, Unpack(waiting.error));
   if (!shim_options_.page->HasFallen(BootTime())) return Launch(process);
   // It fell while the files were waited for: others may have its rank.
   if (process.log != 0) sinks_.logs.CloseLog(process.log, {});
@@ -114,11 +116,11 @@ void Supervisor::Launch(Process& process) {
   const ProcessSpec& spec = process.spec;
   ProcessOutput::ChildEnds ends;
   auto output = ProcessOutput::Create(spec, sinks_.live, poller_, {sinks_.logs, process.log}, ends);
-  if (!output.ok()) return FailLaunch(process, std::string(output.status().message()));
+  if (!output.ok()) return FailLaunch(process, LaunchErrorOf(output.status()));
   process.memory_at_start = memory_.Now();
   const int err = ends.err.is_open() ? ends.err.get() : ends.out.get();
   absl::StatusOr<Shim> shim = Shim::Start(spec, ends.out.get(), err, shim_options_);
-  if (!shim.ok()) return FailLaunch(process, std::string(shim.status().message()));
+  if (!shim.ok()) return FailLaunch(process, LaunchErrorOf(shim.status()));
   process.spec.hand_over = {};
   process.output = *std::move(output);
   process.shim = *std::move(shim);
@@ -131,16 +133,18 @@ void Supervisor::Launch(Process& process) {
   if (is_suspended_) kept.shim->Suspend();
 }
 
-void Supervisor::FailLaunch(const Process& process, const std::string& text) {
+void Supervisor::FailLaunch(const Process& process, const LaunchError& error) {
   if (process.log != 0) sinks_.logs.CloseLog(process.log, {});
-  FailLaunch(process.spec.key, 126, text);
+  FailLaunch(process.spec.key, error);
 }
 
-void Supervisor::FailLaunch(const ProcessKey& key, int exit_code, const std::string& text) {
+void Supervisor::FailLaunch(const ProcessKey& key, const LaunchError& error) {
   Ended ended;
   ended.key = key;
-  ended.end.exit.code = exit_code;
-  ended.end.launch_error = CleanText(text, kMaxShortTextBytes);
+  ended.end.exit.code = error.exit_code;
+  ended.end.launch_error = CleanText(error.text, kMaxShortTextBytes);
+  ended.end.launch_reason = error.reason;
+  ended.end.launch_remedy = error.remedy;
   ended.ended_at = BootTime();
   tell_(ended);
 }
@@ -169,6 +173,8 @@ void Supervisor::TakeReport(Process& process, const ShimReport& report) {
       return tell_(Started{process.spec.key, report.value});
     case ShimReport::kNotStarted:
       process.ended.end.launch_error = CleanText(report.text, kMaxShortTextBytes);
+      process.ended.end.launch_reason = report.reason;
+      process.ended.end.launch_remedy = report.remedy;
       process.ended.end.exit.code = report.value;
       process.ended.ended_at = report.at;
       return;

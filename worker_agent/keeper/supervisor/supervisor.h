@@ -29,6 +29,7 @@
 #include "worker_agent/keeper/process/memory_watch.h"
 #include "worker_agent/keeper/process/shim.h"
 #include "worker_agent/keeper/processes.h"
+#include "worker_agent/launch_error/launch_error.h"
 
 namespace muster::agent {
 
@@ -140,8 +141,8 @@ class Supervisor {
   void TakeLastAnswer(const ProcessKey& key, const std::string& error_message);
   void RunFileDeadlines(MonotonicTime now);
   void Launch(Process& process);
-  void FailLaunch(const Process& process, const std::string& text);
-  void FailLaunch(const ProcessKey& key, int exit_code, const std::string& text);
+  void FailLaunch(const Process& process, const LaunchError& error);
+  void FailLaunch(const ProcessKey& key, const LaunchError& error);
   void TakeReports(Process& process);
   void TakeReport(Process& process, const ShimReport& report);
   void TakeWaitStatus(Process& process, int status, MonotonicTime at);

@@ -1,6 +1,6 @@
 // What the first word of a command is → what comes of it:
 //
-//   not there, or not in PATH                         127
+//   not there, or not in PATH                         127; one that has a blank in it: how to type it is said
 //   a folder; a file that may not be executed         126
 //   a script whose interpreter is not there           127; may not be executed: 126
 //   NAME.py that can be run as it stands              stays
@@ -19,7 +19,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/text.h"
-#include "common/base/unique_fd.h"
+#include "worker_agent/launch_error/one_word.h"
+#include "worker_agent/launch_error/program_format.h"
 
 namespace muster::agent {
 namespace {
@@ -29,7 +30,6 @@ using Variables = std::map<std::string, std::string>;
 constexpr int kNotFound = 127;
 constexpr int kNotExecutable = 126;
 constexpr char kDefaultPath[] = "/bin:/usr/bin";  // execvp's without a PATH
-constexpr size_t kFirstLineBytes = 256;           // the kernel reads no more
 
 // 0, or why the file can't be executed.
 int WhyNot(const std::string& path) {
@@ -93,20 +93,8 @@ const std::string* SearchPath(const Variables& overrides, const Variables& inher
   return nullptr;
 }
 
-// What stands behind #! in the first line; empty if there is none, or if it can't be read.
-std::string FirstLine(const std::string& path) {
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (file.get() < 0) return "";
-  std::string head(kFirstLineBytes, '\0');
-  const ssize_t length = read(file.get(), head.data(), head.size());
-  head.resize(length < 0 ? 0 : static_cast<size_t>(length));
-  if (!absl::StartsWith(head, "#!")) return "";
-  const size_t end = head.find('\n');
-  return end == std::string::npos ? "" : head.substr(2, end - 2);
-}
-
 std::optional<CommandProblem> CheckInterpreter(const std::string& script, const std::string* search_path) {
-  const std::string line = FirstLine(script);
+  const std::string line = InterpreterLine(ReadHead(script));
   const std::vector<std::string> words = absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
   if (words.empty()) return std::nullopt;
   std::string interpreter = words[0];
@@ -136,21 +124,23 @@ bool RunsAsItStands(const std::string& file, const std::string* search_path) {
   const bool is_here = file.find('/') == std::string::npos && access(file.c_str(), F_OK) == 0;
   if (is_here) return false;  // not in PATH: execvp wouldn't find it
   const FoundProgram found = FindInPath(file, search_path);
-  return found.error == 0 && !FirstLine(found.path).empty();
+  return found.error == 0 && !InterpreterLine(ReadHead(found.path)).empty();
 }
 
 }  // namespace
 
-std::optional<CommandProblem> CheckProgram(const std::string& program, const std::string* search_path) {
+std::optional<CommandProblem> CheckProgram(const std::string& program, const std::string* search_path,
+                                           const std::vector<std::string>& command) {
   const FoundProgram found = FindInPath(program, search_path);
-  if (IsMissing(found.error)) {
-    if (program.find('/') != std::string::npos) return Problem(kNotFound, program, ": there is no such file");
+  const std::string hint = OneWordHint(command);
+  if (IsMissing(found.error) || (found.error == ENAMETOOLONG && !hint.empty())) {
+    if (program.find('/') != std::string::npos) return Problem(kNotFound, program, ": there is no such file" + hint);
     if (program.empty()) return CommandProblem{kNotFound, "the command is an empty word"};
-    const bool is_here = !program.empty() && access(program.c_str(), F_OK) == 0;
+    const bool is_here = hint.empty() && access(program.c_str(), F_OK) == 0;
     return Problem(
         kNotFound, program,
         absl::StrCat(": not found in PATH",
-                     is_here ? absl::StrCat("; for the file in this folder write ./", ShownName(program)) : ""));
+                     is_here ? absl::StrCat("; for the file in this folder write ./", ShownName(program)) : hint));
   }
   if (found.error == EACCES) return NotExecutable(found.path);
   return found.error == 0 ? CheckInterpreter(found.path, search_path) : std::nullopt;
@@ -159,7 +149,7 @@ std::optional<CommandProblem> CheckProgram(const std::string& program, const std
 std::optional<CommandProblem> CheckCommand(const std::vector<std::string>& command, const Variables& overrides,
                                            const Variables& inherited) {
   if (command.empty() || absl::StrContains(command[0], "{")) return std::nullopt;
-  return CheckProgram(command[0], SearchPath(overrides, inherited));
+  return CheckProgram(command[0], SearchPath(overrides, inherited), command);
 }
 
 PythonCommand AddPython(std::vector<std::string>& command, const Variables& overrides, const Variables& inherited) {
@@ -171,10 +161,14 @@ PythonCommand AddPython(std::vector<std::string>& command, const Variables& over
   PythonCommand out;
   if (is_module && (command.size() < 2 || absl::StartsWith(command[1], "-"))) {
     out.problem = {kNotFound, "-m: name the module behind it, as in -m package.train"};
+  } else if (is_module && command[1].find_first_of(" \t\n") != std::string::npos) {
+    std::vector<std::string> quoted(command.begin() + 1, command.end());
+    quoted[0] = absl::StrCat("-m ", quoted[0]);
+    out.problem = Problem(kNotFound, command[1], ": no module has such a name" + OneWordHint(quoted));
   }
   if (is_file && !absl::StrContains(command[0], "{")) {
     if (access(command[0].c_str(), F_OK) != 0) {
-      out.problem = Problem(kNotFound, command[0], ": there is no such file");
+      out.problem = Problem(kNotFound, command[0], ": there is no such file" + OneWordHint(command));
     } else if (IsFolder(command[0])) {
       out.problem = NotExecutable(command[0]);
     }

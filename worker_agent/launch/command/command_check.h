@@ -16,8 +16,10 @@ struct CommandProblem {
 
 // Looks for `program` as execvp does with that PATH (null: none is set), from this process's working folder. A script
 // needs the interpreter that its first line names, too. What only the start itself can tell (a wrong format, a file
-// server that is slow to answer) is no problem yet.
-std::optional<CommandProblem> CheckProgram(const std::string& program, const std::string* search_path);
+// server that is slow to answer) is no problem yet. `command`: the words that it is the first of, for what is said of
+// one that is not found.
+std::optional<CommandProblem> CheckProgram(const std::string& program, const std::string* search_path,
+                                           const std::vector<std::string>& command = {});
 
 // The same for a command line with what --env sets and what is inherited. A program that placeholders name is known
 // only when the ranks are.

@@ -1,0 +1,44 @@
+// An absl::Status that carries the errno of the call that failed, for callers who decide by it.
+#pragma once
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace muster {
+
+inline constexpr absl::string_view kErrnoPayload = "muster/errno";
+
+// "`what`: No space left on device".
+inline absl::Status OsError(absl::StatusCode code, absl::string_view what, int error) {
+  absl::Status status(code, absl::StrCat(what, ": ", std::strerror(error)));
+  status.SetPayload(kErrnoPayload, absl::Cord(absl::StrCat(error)));
+  return status;
+}
+
+// The same for a file or folder: NOT_FOUND where nothing is there, else UNAVAILABLE.
+inline absl::Status FileError(absl::string_view what, int error) {
+  return OsError(error == ENOENT ? absl::StatusCode::kNotFound : absl::StatusCode::kUnavailable, what, error);
+}
+
+// 0: it carries none.
+inline int ErrnoOf(const absl::Status& status) {
+  const auto payload = status.GetPayload(kErrnoPayload);
+  int error = 0;
+  return payload && absl::SimpleAtoi(std::string(*payload), &error) ? error : 0;
+}
+
+// The same error, told with another text.
+inline absl::Status Reworded(const absl::Status& status, absl::string_view text) {
+  absl::Status reworded(status.code(), text);
+  status.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) { reworded.SetPayload(url, payload); });
+  return reworded;
+}
+
+}  // namespace muster

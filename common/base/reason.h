@@ -1,0 +1,43 @@
+// Why something failed, in one word for programs: Cause.reason. Stable, and listed in docs/operators-guide.md. An agent
+// says it of a process that it could not start, the scheduler of all that ended.
+#pragma once
+
+#include "absl/strings/string_view.h"
+
+namespace muster::reason {
+
+inline constexpr absl::string_view kAborted = "aborted";
+inline constexpr absl::string_view kAgentEnded = "agent_ended";  // a node's, and its processes with it
+inline constexpr absl::string_view kArithmeticError = "arithmetic_error";
+inline constexpr absl::string_view kBadPath = "bad_path";
+inline constexpr absl::string_view kBusError = "bus_error";
+inline constexpr absl::string_view kCannotStart = "cannot_start";
+inline constexpr absl::string_view kCollectiveTimeout = "collective_timeout";
+inline constexpr absl::string_view kCommandNotFound = "command_not_found";
+inline constexpr absl::string_view kCommandTooLong = "command_too_long";
+inline constexpr absl::string_view kDeviceOutOfMemory = "device_out_of_memory";
+inline constexpr absl::string_view kDiskFull = "disk_full";
+inline constexpr absl::string_view kExecFormatError = "exec_format_error";
+inline constexpr absl::string_view kIllegalInstruction = "illegal_instruction";
+inline constexpr absl::string_view kIoError = "io_error";
+inline constexpr absl::string_view kKilledFromOutside = "killed_from_outside";
+inline constexpr absl::string_view kMissingFile = "missing_file";
+inline constexpr absl::string_view kMissingLibrary = "missing_library";
+inline constexpr absl::string_view kMissingModule = "missing_module";
+inline constexpr absl::string_view kNodeLost = "node_lost";  // nothing is heard of it
+inline constexpr absl::string_view kOutOfMemory = "out_of_memory";
+inline constexpr absl::string_view kPeerConnectionLost = "peer_connection_lost";
+inline constexpr absl::string_view kPermissionDenied = "permission_denied";
+inline constexpr absl::string_view kPortInUse = "port_in_use";
+inline constexpr absl::string_view kProgramBusy = "program_busy";
+inline constexpr absl::string_view kPythonException = "python_exception";
+inline constexpr absl::string_view kReadOnlyFileSystem = "read_only_file_system";
+inline constexpr absl::string_view kResourceLimit = "resource_limit";
+inline constexpr absl::string_view kSegmentationFault = "segmentation_fault";
+inline constexpr absl::string_view kSharedMemoryFull = "shared_memory_full";
+inline constexpr absl::string_view kTooManyOpenFiles = "too_many_open_files";
+inline constexpr absl::string_view kWrongSettings = "wrong_settings";
+
+inline constexpr size_t kMaxBytes = 32;  // of a word of a newer program, too
+
+}  // namespace muster::reason
