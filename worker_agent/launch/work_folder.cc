@@ -109,7 +109,8 @@ absl::StatusOr<std::pair<std::string, int>> MakeLocked(int parent, const std::st
 
 std::string WorkFolder::DefaultBase(const std::map<std::string, std::string>& environment) {
   const auto found = environment.find("TMPDIR");
-  return found == environment.end() || found->second.empty() ? "/tmp" : found->second;
+  if (found == environment.end() || found->second.empty()) return "/tmp";
+  return AbsolutePath(found->second, environment).value_or(found->second);
 }
 
 std::string WorkFolder::UserFolder(const std::string& base) { return absl::StrCat(base, "/muster-", geteuid()); }

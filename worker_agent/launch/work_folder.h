@@ -19,7 +19,7 @@ namespace muster::agent {
 
 class WorkFolder {
  public:
-  // TMPDIR, else /tmp.
+  // TMPDIR, else /tmp. Absolute, since processes are told paths below it and may change their folder.
   static std::string DefaultBase(const std::map<std::string, std::string>& environment);
 
   // Makes and locks the folder, and removes those of dead agents of this user beside it. Refused when muster-<uid> is a

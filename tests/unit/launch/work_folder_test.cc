@@ -132,6 +132,8 @@ TEST(WorkFolderBase, IsTmpdirElseTmp) {
   EXPECT_EQ(WorkFolder::DefaultBase({}), "/tmp");
   EXPECT_EQ(WorkFolder::DefaultBase({{"TMPDIR", ""}}), "/tmp");
   EXPECT_EQ(WorkFolder::DefaultBase({{"TMPDIR", "/scratch"}}), "/scratch");
+  EXPECT_EQ(WorkFolder::DefaultBase({{"TMPDIR", "~/tmp"}, {"HOME", "/home/ada"}}), "/home/ada/tmp");
+  EXPECT_EQ(WorkFolder::DefaultBase({{"TMPDIR", "tmp"}}), std::filesystem::current_path().string() + "/tmp");
 }
 
 }  // namespace
