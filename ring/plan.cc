@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/base/text.h"
+#include "common/net/address_rules.h"
 
 namespace muster::ring {
 
@@ -79,6 +80,7 @@ absl::StatusOr<Peer> ParsePeer(const nlohmann::json& json) {
   if (!host) return wrong("host");
   const auto address = IpAddress::Parse(Text(json, "address", kMaxShortTextBytes).value_or(""));
   if (!address) return wrong("address");
+  if (IsLinkLocal(*address)) return Wrong(absl::StrCat("the address of peer ", *rank, " ", kNoLinkLocal));
   const auto port = Number(json, "ring_port", 65535);
   if (!port || *port == 0) return wrong("ring_port");
   const auto fingerprint = Text(json, "certificate_fingerprint", kFingerprintDigits);

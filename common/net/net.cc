@@ -18,6 +18,8 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "common/net/address_rules.h"
+#include "common/net/look_up.h"
 
 namespace muster {
 namespace {
@@ -77,7 +79,7 @@ bool IsConnectedTo(int fd, const std::vector<IpAddress>& addresses, uint16_t por
 
 }  // namespace
 
-absl::StatusOr<std::vector<IpAddress>> ResolveHost(const std::string& host) {
+absl::StatusOr<std::vector<IpAddress>> LookUpHost(const std::string& host) {
   if (host.empty()) return absl::InvalidArgumentError("the host name is empty");
   if (auto numeric = IpAddress::Parse(host)) return std::vector<IpAddress>{*numeric};
 
@@ -102,6 +104,16 @@ absl::StatusOr<std::vector<IpAddress>> ResolveHost(const std::string& host) {
     return absl::UnavailableError(absl::StrCat("the host name \"", host, "\" has no IPv4 or IPv6 address"));
   }
   return addresses;
+}
+
+absl::StatusOr<std::vector<IpAddress>> ResolveHost(const std::string& host) {
+  absl::StatusOr<std::vector<IpAddress>> addresses = LookUpHost(host);
+  if (!addresses.ok()) return addresses;
+  const IpAddress first = addresses->front();
+  std::erase_if(*addresses, [](const IpAddress& address) { return IsLinkLocal(address); });
+  if (!addresses->empty()) return addresses;
+  return absl::InvalidArgumentError(absl::StrCat("the host \"", host, "\" has no address but ", first.ToString(),
+                                                 ", and the address ", kNoLinkLocal));
 }
 
 bool IsLocalAddress(const IpAddress& address) {

@@ -12,7 +12,8 @@
 
 namespace muster {
 
-// All addresses of a host name or numeric address, in the resolver's order. The error names the host and what to check.
+// All addresses of a host name, or the numeric one, but link-local ones. kUnavailable: it is not known, which may
+// change.
 absl::StatusOr<std::vector<IpAddress>> ResolveHost(const std::string& host);
 
 // Whether one of this network namespace's interfaces has the address (127.0.0.0/8 and ::1 included).

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
+#include "common/net/address_rules.h"
 #include "common/net/ip_address.h"
 #include "common/settings/values.h"
 
@@ -22,7 +23,9 @@ Setting& AddCheckedText(SettingsTable& table, std::string flag, std::string* val
 }
 
 absl::Status CheckHost(const std::string& text) {
-  if (IpAddress::Parse(text)) return absl::OkStatus();
+  if (const auto address = IpAddress::Parse(text)) {
+    return IsLinkLocal(*address) ? absl::InvalidArgumentError(kNoLinkLocal) : absl::OkStatus();
+  }
   if (absl::StrContains(text, ":")) {
     return absl::InvalidArgumentError("must be a host name or numeric address without a port");
   }

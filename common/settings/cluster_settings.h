@@ -19,7 +19,7 @@ inline constexpr absl::Duration kLongestTimeout = absl::Hours(24 * 365);
 using TextRule = absl::Status (*)(const std::string& text);
 Setting& AddCheckedText(SettingsTable& table, std::string flag, std::string* value, TextRule rule, std::string help);
 
-// A host name or numeric address, without a port.
+// A host name or numeric address, without a port; no link-local one.
 absl::Status CheckHost(const std::string& text);
 
 Setting& AddJobId(SettingsTable& table, std::string* value);

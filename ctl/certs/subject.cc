@@ -7,6 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/limits.h"
 #include "common/base/text.h"
+#include "common/net/address_rules.h"
 #include "common/net/ip_address.h"
 #include "common/settings/values.h"
 
@@ -66,7 +67,9 @@ absl::Status CheckTrustDomain(const std::string& text) {
 }
 
 absl::Status CheckHost(const std::string& text) {
-  if (IpAddress::Parse(text).has_value() || IsDnsName(text)) return absl::OkStatus();
+  const auto address = IpAddress::Parse(text);
+  if (address && IsLinkLocal(*address)) return absl::InvalidArgumentError(kNoLinkLocal);
+  if (address || IsDnsName(text)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       "must be a host name (letters, digits, - and .) or a numeric address, without port");
 }

@@ -12,6 +12,7 @@
 #include "common/base/exit_codes.h"
 #include "common/base/limits.h"
 #include "common/base/text.h"
+#include "common/net/address_rules.h"
 #include "common/net/ip_address.h"
 #include "common/sys/file_io.h"
 #include "ctl/commands/asking.h"
@@ -93,6 +94,7 @@ int MakeWithoutJob(const CtlSettings& settings) {
     if (!host || host->is_any()) {
       return Usage(absl::StrCat("ranktable: --hosts: ", Quoted(hosts[node]), " is no numeric address"));
     }
+    if (IsLinkLocal(*host)) return Usage(absl::StrCat("ranktable: --hosts: ", Quoted(hosts[node]), " ", kNoLinkLocal));
     const auto addresses = ParseDeviceAddresses(settings.device_ips[node]);
     if (!addresses.ok()) return Usage(absl::StrCat("ranktable: --device_ips ", addresses.status().message()));
     for (size_t i = 0; i < addresses->size(); ++i) {

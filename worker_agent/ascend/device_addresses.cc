@@ -32,6 +32,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/base/text.h"
+#include "common/net/address_rules.h"
 #include "common/net/ip_address.h"
 #include "common/sys/file_io.h"
 #include "worker_agent/diagnostics/bounded_command.h"
@@ -48,7 +49,7 @@ constexpr char kDriverTools[] = "/usr/local/Ascend/driver/tools";
 
 std::string AddressOrNothing(absl::string_view text) {
   const auto address = IpAddress::Parse(std::string(absl::StripAsciiWhitespace(text)));
-  return address && !address->is_any() ? address->ToString() : "";
+  return address && !address->is_any() && !IsLinkLocal(*address) ? address->ToString() : "";
 }
 
 // Whether root may go by it.

@@ -13,6 +13,7 @@
 #include "common/base/limits.h"
 #include "common/base/sha256.h"
 #include "common/base/text.h"
+#include "common/net/address_rules.h"
 #include "common/sys/file_io.h"
 #include "worker_agent/launch/rank_table_check.h"
 
@@ -122,7 +123,7 @@ void Reader::CheckBackupAddress(const nlohmann::json& json, const std::string& e
   if (!json.contains("backup_device_ip")) return;
   const std::string text = Text(json, "backup_device_ip");
   const auto address = IpAddress::Parse(text);
-  if (address && !address->is_any()) return;
+  if (address && !address->is_any() && !IsLinkLocal(*address)) return;
   problems_.Add("backup_device_ip", entry,
                 absl::StrCat(where, ": backup_device_ip is ", Shown(json, "backup_device_ip"), ", expected an address"),
                 "an address of another device of that server, or nothing");
@@ -209,6 +210,12 @@ void Reader::ReadServer(const nlohmann::json& json, size_t index) {
   for (const char* name : {"server_id", "host_ip", "pod_ip", "container_ip"}) {
     const std::string address = Text(json, name);
     if (!address.empty()) server.addresses.push_back(address);
+    if (const auto numeric = IpAddress::Parse(address); numeric && IsLinkLocal(*numeric)) {
+      problems_.Add(
+          "link_local", server.entry,
+          absl::StrCat("server ", server.server_id, ": ", name, " is ", Shown(json, name), ", and ", kNoLinkLocal),
+          "another address of that server");
+    }
   }
   ReadDevices(json, server);
   report_.table.rank_count += static_cast<uint32_t>(server.devices.size());

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/text.h"
+#include "common/net/address_rules.h"
 
 namespace muster::agent {
 namespace {
@@ -101,6 +102,12 @@ size_t CheckAddressesOf(const TableServer& server, const TableDevice& device, st
           absl::StrCat("device_ip ", Quoted(device.device_ip), " of ", Place(server, device), " is no address"),
           absl::StrCat("the address that hccn_tool -i ", device.device_id, " -ip -g prints"));
       continue;
+    }
+    if (IsLinkLocal(*address)) {
+      problems.Add(
+          "link_local", device.entry,
+          absl::StrCat("device_ip ", Quoted(device.device_ip), " of ", Place(server, device), " ", kNoLinkLocal),
+          absl::StrCat("the address that hccn_tool -i ", device.device_id, " -ip -g prints"));
     }
     const auto [other, is_new] = owner.emplace(*address, Place(server, device));
     if (is_new) continue;

@@ -21,6 +21,7 @@
 #include "common/base/limits.h"
 #include "common/base/number_list.h"
 #include "common/base/sha256.h"
+#include "common/net/look_up.h"
 #include "common/net/net.h"
 #include "common/sys/file_io.h"
 #include "common/sys/threads.h"
@@ -164,7 +165,7 @@ std::optional<std::vector<IpAddress>> ResolveOwnName(absl::Duration limit) {
   const auto found = std::make_shared<std::optional<std::vector<IpAddress>>>();
   const bool is_done = (*thread)->Run(
       [found, name = LocalHostName()] {
-        if (auto addresses = ResolveHost(name); addresses.ok()) *found = *std::move(addresses);
+        if (auto addresses = LookUpHost(name); addresses.ok()) *found = *std::move(addresses);
       },
       limit);
   return is_done ? *found : std::nullopt;

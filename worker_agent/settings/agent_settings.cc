@@ -11,6 +11,7 @@
 #include "common/base/ids.h"
 #include "common/base/limits.h"
 #include "common/base/number_list.h"
+#include "common/net/address_rules.h"
 #include "common/net/ip_address.h"
 #include "common/net/ip_network.h"
 #include "common/net/net.h"
@@ -55,6 +56,7 @@ std::function<absl::Status(const std::string&)> Into(T* value, Parse parse) {
 
 absl::Status CheckAddress(const std::string& text) {
   const auto address = IpAddress::Parse(text);
+  if (address && IsLinkLocal(*address)) return absl::InvalidArgumentError(kNoLinkLocal);
   if (address && !address->is_any()) return absl::OkStatus();
   return absl::InvalidArgumentError("must be a numeric IPv4 or IPv6 address of this machine");
 }

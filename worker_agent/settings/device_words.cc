@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/limits.h"
 #include "common/base/text.h"
+#include "common/net/address_rules.h"
 #include "common/net/ip_address.h"
 
 namespace muster {
@@ -48,6 +49,7 @@ absl::StatusOr<std::vector<DeviceAddress>> ParseDeviceAddresses(const std::strin
     }
     const auto address = IpAddress::Parse(std::string(item));
     if (!address || address->is_any()) return Rule(absl::StrCat(Quoted(std::string(item)), " is no address"));
+    if (IsLinkLocal(*address)) return Rule(absl::StrCat("an address ", kNoLinkLocal));
     if (!addresses.insert(*address).second) return Rule(absl::StrCat(address->ToString(), " stands twice"));
     device.address = address->ToString();
     devices.push_back(std::move(device));

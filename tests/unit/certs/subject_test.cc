@@ -62,6 +62,7 @@ TEST(Subject, NoNameLeadsOutOfItsPlace) {
 }
 
 TEST(CheckHost, NamesAndAddresses) {
+  EXPECT_FALSE(CheckHost("fe80::1").ok());
   for (const char* good : {"node1", "a.b-c.example", "10.0.0.1", "fd00::1", "my_host"}) {
     EXPECT_TRUE(CheckHost(good).ok()) << good;
   }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "common/net/address_rules.h"
+
 namespace muster {
 namespace {
 
@@ -41,6 +43,20 @@ TEST(IpAddress, KnowsLoopbackAndAny) {
   EXPECT_TRUE(IpAddress::Parse("0.0.0.0")->is_any());
   EXPECT_TRUE(IpAddress::Parse("::")->is_any());
   EXPECT_FALSE(IpAddress::Parse("0.0.0.1")->is_any());
+}
+
+TEST(IpAddress, KnowsLinkLocal) {
+  for (const char* text : {"fe80::1", "fe80::1%eth0", "[febf::1%2]"}) {
+    EXPECT_TRUE(IsLinkLocal(*IpAddress::Parse(text))) << text;
+  }
+  for (const char* text : {"fec0::1", "fe7f::1", "fd00::1", "::1", "::", "169.254.0.1", "254.128.0.1"}) {
+    EXPECT_FALSE(IsLinkLocal(*IpAddress::Parse(text))) << text;
+  }
+}
+
+TEST(IpAddress, GetsBracketsBeforeAPort) {
+  EXPECT_EQ(BracketIpv6("fd00::1"), "[fd00::1]");
+  for (const char* text : {"[fd00::1]", "10.0.0.1", "node1", ""}) EXPECT_EQ(BracketIpv6(text), text);
 }
 
 TEST(IpAddress, OrdersAsNumbersAndIpv4First) {

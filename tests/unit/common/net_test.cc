@@ -10,6 +10,8 @@
 #include <set>
 #include <utility>
 
+#include "common/net/look_up.h"
+
 namespace muster {
 namespace {
 
@@ -32,6 +34,14 @@ TEST(ResolveHost, ErrorNamesTheHostAndWhatToCheck) {
   EXPECT_THAT(addresses.status().message(), HasSubstr("\"no such host\" can't be resolved"));
   EXPECT_THAT(addresses.status().message(), HasSubstr("/etc/hosts"));
   EXPECT_EQ(ResolveHost("").status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(ResolveHost, RefusesALinkLocalAddressInWords) {
+  const auto addresses = ResolveHost("fe80::1%lo");
+  EXPECT_EQ(addresses.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(addresses.status().message(), HasSubstr("no address but fe80::1"));
+  EXPECT_THAT(addresses.status().message(), HasSubstr("ip -6 addr add"));
+  EXPECT_EQ(LookUpHost("fe80::1%lo")->at(0).ToString(), "fe80::1");
 }
 
 TEST(IsLocalAddress, LoopbackIsAndDocumentationNetsAreNot) {

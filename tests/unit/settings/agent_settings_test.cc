@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/net/address_rules.h"
+#include "common/net/ip_address.h"
 #include "common/tls/tls_hand_over.h"
 #include "scheduler/scheduler_settings.h"
 #include "worker_agent/gateway/exec/program/holder.h"
@@ -141,6 +143,8 @@ TEST(AgentSettings, BadValuesSayWhatIsExpected) {
       {"job_id", "", "must be 1 to 128 letters, digits or . _ : @ -, and is empty"},
       {"worker_ip", "node1", "must be a numeric IPv4 or IPv6 address of this machine"},
       {"worker_ip", "0.0.0.0", "must be a numeric IPv4 or IPv6 address of this machine"},
+      {"worker_ip", "fe80::1%eth0", kNoLinkLocal},
+      {"torch_master_addr", "fe80::1%eth0", kNoLinkLocal},
       {"node_rank", "x", "must be a whole number from 0 to 999999, or -1 for none"},
       {"label", "rack",
        "must be KEY=VALUE, with letters, digits and . _ - in both, for example rack=r12 (several: "

@@ -33,6 +33,7 @@ TEST(DeviceAddresses, WhatIsWrongIsSaid) {
       {"host", "\"host\" is no address"},
       {"1.1.1.1,", "is no address"},
       {"0.0.0.0", "is no address"},
+      {"0=fe80::1", "link-local"},
       {"1.1.1.1,::ffff:1.1.1.1", "1.1.1.1 stands twice"},
       {"1=1.1.1.1,1=1.1.1.2", "device 1 stands twice"},
       {"1=1.1.1.1,1.1.1.2", "some name their device and some don't"},

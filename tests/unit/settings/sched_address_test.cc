@@ -20,7 +20,7 @@ TEST(ParseHostAndPort, TakesHostsWithAndWithoutAPort) {
   } cases[] = {{"node1", "node1", 0},       {"node1:8118", "node1", 8118},
                {"10.0.0.1", "10.0.0.1", 0}, {"10.0.0.1:9000", "10.0.0.1", 9000},
                {"::1", "::1", 0},           {"[::1]", "::1", 0},
-               {"[::1]:8118", "::1", 8118}, {"fe80::1:8118", "fe80::1:8118", 0}};
+               {"[::1]:8118", "::1", 8118}, {"fd00::1:8118", "fd00::1:8118", 0}};
   for (const auto& c : cases) {
     std::string host;
     uint16_t port = 1;
@@ -43,7 +43,11 @@ TEST(ParseHostAndPort, SaysTheRule) {
                {"[::1", "HOST or HOST:PORT"},
                {"[::1]8118", "must have :PORT"},
                {"[10.0.0.1]:8118", "must have an IPv6 address"},
-               {"[::1]:", "HOST or HOST:PORT"}};
+               {"[::1]:", "HOST or HOST:PORT"},
+               {"[fe80::1%eth0]:8118", "link-local"},
+               {"[fe80::1]:8118", "link-local"},
+               {"fe80::1%eth0", "link-local"},
+               {"febf::1", "link-local"}};
   for (const auto& c : cases) {
     std::string host = "before";
     uint16_t port = 0;
