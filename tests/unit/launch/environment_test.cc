@@ -263,6 +263,7 @@ TEST_F(EnvironmentTest, WhoNamesPartOfTheMasterGetsTheRestOfRank0s) {
 TEST_F(EnvironmentTest, PlaceholdersWorkInOverrides) {
   input.overrides = {{"CACHE", "/tmp/{job_id}/{rank}-{local_rank}"},
                      {"URL", "tcp://{master_addr}:{master_port}"},
+                     {"MASTER", "{master}"},
                      {"MASTER_PORT", "3000"},
                      {"MASTER_ADDR", "{master_addr}"},
                      {"JSON", "{\"a\": {x}}"},
@@ -270,10 +271,18 @@ TEST_F(EnvironmentTest, PlaceholdersWorkInOverrides) {
   const Map map = Build();
   EXPECT_EQ(map.at("CACHE"), "/tmp/digits/" + map.at("RANK") + "-1");
   EXPECT_EQ(map.at("URL"), "tcp://" + map.at("MASTER_ADDR") + ":3000");
+  EXPECT_EQ(map.at("MASTER"), map.at("MASTER_ADDR") + ":3000");
   EXPECT_THAT(map.at("MASTER_ADDR"), Not(HasSubstr("{")));
   EXPECT_EQ(map.at("JSON"), "{\"a\": {x}}");
   EXPECT_EQ(map.at("LITERAL"), "{rank}");
   EXPECT_THAT(environment.replaced, IsEmpty());
+}
+
+TEST_F(EnvironmentTest, TheMasterOfAnIpv6ClusterIsPartOfAUrl) {
+  desired.mutable_assignment()->set_master_address("fd00::1");
+  input.overrides = {{"URL", "tcp://{master}"}};
+  EXPECT_EQ(Build().at("URL"), "tcp://[fd00::1]:40000");
+  EXPECT_EQ(Build().at("MASTER_ADDR"), "fd00::1");
 }
 
 TEST(ReplacedNotice, StaysOneShortLine) {

@@ -34,6 +34,22 @@ TEST(Placeholders, Table) {
   for (const auto& [text, expected] : cases) EXPECT_EQ(FillPlaceholders(std::string(text), kValues), expected) << text;
 }
 
+TEST(Placeholders, AnIpv6AddressBeforeAPortGetsBrackets) {
+  const Placeholders values = {
+      {"master_addr", "fd00::1"}, {"master_port", "29500"}, {"master", "[fd00::1]:29500"}, {"rank", "3"}};
+  const std::pair<const char*, const char*> cases[] = {
+      {"tcp://{master_addr}:{master_port}", "tcp://[fd00::1]:29500"},
+      {"tcp://{master}/x", "tcp://[fd00::1]:29500/x"},
+      {"tcp://{master_addr}:29501", "tcp://[fd00::1]:29501"},
+      {"tcp://[{master_addr}]:29501", "tcp://[fd00::1]:29501"},
+      {"--addr={master_addr}", "--addr=fd00::1"},
+      {"{master_addr}: up", "fd00::1: up"},
+      {"{master_addr}:", "fd00::1:"},
+      {"{rank}:{master_port}", "3:29500"},
+  };
+  for (const auto& [text, expected] : cases) EXPECT_EQ(FillPlaceholders(std::string(text), values), expected) << text;
+}
+
 TEST(Placeholders, ALongArgumentOfBracesIsNoWork) {
   const std::string braces(1 << 20, '{');
   EXPECT_EQ(FillPlaceholders(braces, kValues), braces);

@@ -7,6 +7,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/text.h"
+#include "common/net/address_rules.h"
+#include "common/net/ip_address.h"
 #include "worker_agent/launch/environment/environment_builder.h"
 
 namespace muster::agent {
@@ -72,6 +74,8 @@ Placeholders PlaceholdersFor(const EnvironmentInput& input, const Environment& e
   const v1::SlotAssignment& slot = SlotOf(input);
   // (Rank 0's machine also where its store is reached through this one's agent.)
   const bool is_local = input.local_store_port != 0 && !IsMasterNamed(input);
+  const std::string host = is_local ? assignment.master_address() : ValueOf(environment, "MASTER_ADDR");
+  const std::string port = is_local ? std::to_string(assignment.master_port()) : ValueOf(environment, "MASTER_PORT");
   return {
       {"rank", std::to_string(slot.rank())},
       {"world_size", std::to_string(WorldSizeOf(input))},
@@ -80,8 +84,9 @@ Placeholders PlaceholdersFor(const EnvironmentInput& input, const Environment& e
       {"local_rank", std::to_string(slot.local_rank())},
       {"local_world_size", std::to_string(assignment.local_world_size())},
       {"nproc_per_node", std::to_string(assignment.local_world_size())},
-      {"master_addr", is_local ? assignment.master_address() : ValueOf(environment, "MASTER_ADDR")},
-      {"master_port", is_local ? std::to_string(assignment.master_port()) : ValueOf(environment, "MASTER_PORT")},
+      {"master", absl::StrCat(BracketIpv6(host), ":", port)},
+      {"master_addr", host},
+      {"master_port", port},
       {"job_id", input.job_id},
       {"round", std::to_string(desired.round())},
       {"role", assignment.role() == v1::ROLE_SERVER ? "server" : "worker"},

@@ -1,5 +1,9 @@
 #include "worker_agent/launch/environment/placeholders.h"
 
+#include "absl/strings/ascii.h"
+#include "common/net/address_rules.h"
+#include "common/net/ip_address.h"
+
 namespace muster::agent {
 namespace {
 
@@ -11,6 +15,11 @@ size_t EndOfKnownName(const std::string& text, size_t start, const Placeholders&
   const size_t length = head.find('}');
   if (length == std::string::npos || !values.contains(head.substr(0, length))) return std::string::npos;
   return start + length;
+}
+
+// Whether a port follows at `at`: ":29500", ":{master_port}".
+bool IsPortNext(const std::string& text, size_t at) {
+  return at + 1 < text.size() && text[at] == ':' && (text[at + 1] == '{' || absl::ascii_isdigit(text[at + 1]));
 }
 
 }  // namespace
@@ -36,8 +45,9 @@ std::string FillPlaceholders(const std::string& text, const Placeholders& values
       filled += text[at++];
       continue;
     }
-    filled += values.at(text.substr(at + 1, end - at - 1));
+    const std::string& value = values.at(text.substr(at + 1, end - at - 1));
     at = end + 1;
+    filled += IsPortNext(text, at) && IpAddress::Parse(value) ? BracketIpv6(value) : value;
   }
   return filled;
 }
