@@ -19,6 +19,7 @@
 #include "common/settings/sched_address.h"
 #include "common/sys/log.h"
 #include "common/sys/room.h"
+#include "scheduler/ingress/bind_plan.h"
 
 namespace muster::scheduler {
 namespace {
@@ -64,10 +65,10 @@ absl::Status ReadTokens(const SchedulerSettings& settings, http::Tokens& out) {
 
 absl::StatusOr<std::unique_ptr<http::Server>> Open(const SchedulerSettings& settings, const HttpPlace& place,
                                                    std::shared_ptr<const TlsStore> tls, http::SiteContext context) {
-  const absl::StatusOr<std::vector<IpAddress>> addresses = ResolveHost(place.host);
-  if (!addresses.ok()) return addresses.status();
-  const bool is_loopback_only =
-      std::all_of(addresses->begin(), addresses->end(), [](const IpAddress& one) { return one.is_loopback(); });
+  const absl::StatusOr<BindPlan> plan = PlanListen("--http_address", place.host, {ResolveHost, IsLocalAddress});
+  if (!plan.ok()) return plan.status();
+  if (!plan->notice.empty()) Log(Severity::kInfo, plan->notice);
+  const bool is_loopback_only = plan->is_loopback_only();
   http::Server::Options options;
   if (absl::Status read = ReadTokens(settings, options.tokens); !read.ok()) return read;
   if (absl::Status reach = CheckHttpReach(is_loopback_only, tls != nullptr, options.tokens.any()); !reach.ok()) {
@@ -85,14 +86,11 @@ absl::StatusOr<std::unique_ptr<http::Server>> Open(const SchedulerSettings& sett
   options.counted = std::shared_ptr<CountedLog>(std::shared_ptr<CountedLog>(), &context.services.counted);
   absl::StatusOr<std::unique_ptr<http::Server>> server = http::Server::Start(std::move(options), std::move(context));
   if (!server.ok()) return server.status();
-  uint16_t port = place.port;
-  for (const IpAddress& address : std::set<IpAddress>(addresses->begin(), addresses->end())) {
-    const absl::StatusOr<uint16_t> bound = (*server)->Listen(address, port);
-    if (!bound.ok()) return bound.status();
-    port = *bound;
-  }
+  const absl::StatusOr<uint16_t> port = ListenAsPlanned(
+      *plan, place.port, [&](const IpAddress& address, uint16_t wanted) { return (*server)->Listen(address, wanted); });
+  if (!port.ok()) return port.status();
   Log(Severity::kInfo, absl::StrCat("health and metrics: ", tls != nullptr ? "https://" : "http://",
-                                    JoinHostPort(place.host, port), "/ (--http_address)"));
+                                    JoinHostPort(place.host, *port), "/ (--http_address)"));
   return server;
 }
 

@@ -11,8 +11,7 @@
 namespace muster::scheduler {
 
 absl::StatusOr<OpenPorts> OpenListeners(const SchedulerSettings& settings) {
-  const NameService names{ResolveHost, IsLocalAddress};
-  const absl::StatusOr<BindPlan> plan = PlanBind(settings.sched_host, settings.listen_address, names);
+  const absl::StatusOr<BindPlan> plan = PlanAgentsPort(settings);
   if (!plan.ok()) return plan.status();
   if (settings.tls.require_tls && !settings.tls.is_on() && !plan->is_loopback_only()) {
     return absl::FailedPreconditionError(
@@ -50,12 +49,8 @@ absl::StatusOr<OpenPorts> OpenListeners(const SchedulerSettings& settings) {
   return ports;
 }
 
-absl::StatusOr<std::vector<IpAddress>> ListenAddresses(const SchedulerSettings& settings) {
-  const NameService names{ResolveHost, IsLocalAddress};
-  absl::StatusOr<BindPlan> plan = PlanBind(settings.sched_host, settings.listen_address, names);
-  if (!plan.ok()) return plan.status();
-  if (plan->addresses.empty()) return std::vector<IpAddress>{*IpAddress::Parse("0.0.0.0")};
-  return plan->addresses;
+absl::StatusOr<BindPlan> PlanAgentsPort(const SchedulerSettings& settings) {
+  return PlanBind(settings.sched_host, settings.listen_address, {ResolveHost, IsLocalAddress});
 }
 
 std::string ListenerNames(const std::vector<Listener>& listeners) {

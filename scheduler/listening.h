@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/net/ip_address.h"
+#include "scheduler/ingress/bind_plan.h"
 #include "scheduler/ingress/listener.h"
 #include "scheduler/scheduler_settings.h"
 
@@ -20,8 +20,8 @@ struct OpenPorts {
 // datagrams, and an admin socket that nobody asked for by name, are only warned of.
 absl::StatusOr<OpenPorts> OpenListeners(const SchedulerSettings& settings);
 
-// Where --mindspore_port listens: as the agents' port does.
-absl::StatusOr<std::vector<IpAddress>> ListenAddresses(const SchedulerSettings& settings);
+// Where the agents' port listens, and --mindspore_port, too.
+absl::StatusOr<BindPlan> PlanAgentsPort(const SchedulerSettings& settings);
 
 // "127.0.0.1:8118 and [::1]:8118": the TCP ones.
 std::string ListenerNames(const std::vector<Listener>& listeners);

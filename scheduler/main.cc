@@ -81,8 +81,8 @@ absl::StatusOr<std::unique_ptr<DirectPort>> OpenDirectPort(const SchedulerSettin
                                                            CountedLog& counted, std::function<void(DirectEnd)> on_end,
                                                            const Clock& clock) {
   if (settings.mindspore_port == 0) return nullptr;
-  const absl::StatusOr<std::vector<IpAddress>> addresses = ListenAddresses(settings);
-  if (!addresses.ok()) return addresses.status();
+  const absl::StatusOr<BindPlan> plan = PlanAgentsPort(settings);
+  if (!plan.ok()) return plan.status();
   DirectPort::Options options;
   options.cluster.worker_num = settings.worker_num.value_or(0);
   options.cluster.server_num = settings.server_num.value_or(0);
@@ -92,7 +92,7 @@ absl::StatusOr<std::unique_ptr<DirectPort>> OpenDirectPort(const SchedulerSettin
   options.cluster.node_timeout = settings.node_timeout;
   options.cluster.rejoin_timeout = settings.rejoin_timeout.value_or(options.cluster.topo_timeout);
   options.cluster.is_once = settings.once;
-  options.addresses = *addresses;
+  options.plan = *plan;
   options.port = settings.mindspore_port;
   options.tls = tls;
   options.counted = std::shared_ptr<CountedLog>(std::shared_ptr<CountedLog>(), &counted);  // outlives the port

@@ -1,6 +1,14 @@
+// The host of a port                            its own (--listen_address)   MS_SCHED_HOST without one
+//
+// * or an any address                           all addresses (of IPv4)      the same
+// stands for addresses of this machine          these                        these
+// a name, not localhost, of the loopback only   all, and a notice            the same (Debian's 127.0.1.1)
+// stands for other machines' addresses          an error                     all, and a notice
+// is not known                                  an error                     all, and a notice
 #include "scheduler/ingress/bind_plan.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -22,21 +30,15 @@ std::vector<IpAddress> LocalOnes(const std::vector<IpAddress>& addresses, const 
   return local;
 }
 
-absl::StatusOr<BindPlan> PlanExplicit(const std::string& listen_address, const NameService& names) {
-  if (listen_address == "*") return BindPlan{};
-  const absl::StatusOr<std::vector<IpAddress>> addresses = names.resolve(listen_address);
-  if (!addresses.ok()) return addresses.status();
-  if (std::any_of(addresses->begin(), addresses->end(), [](const IpAddress& a) { return a.is_any(); })) {
-    const IpAddress& any = addresses->front();
-    return any.is_v6() ? BindPlan{} : BindPlan{{any}, ""};
-  }
-  std::vector<IpAddress> local = LocalOnes(*addresses, names);
-  if (local.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--listen_address ", Quoted(listen_address),
-                     " is no address of this machine: give one of its own, or * for all"));
-  }
-  return BindPlan{std::move(local), ""};
+// Nothing: the local addresses will do. `remedy` says which setting decides.
+std::optional<BindPlan> BeyondLoopback(const std::string& setting, const std::string& host,
+                                       const std::vector<IpAddress>& local, const std::string& remedy) {
+  const bool is_name = !IpAddress::Parse(host).has_value();
+  if (!is_name || !AllLoopback(local) || absl::StartsWith(host, "localhost")) return std::nullopt;
+  return BindPlan{
+      {},
+      absl::StrCat(setting, " ", Quoted(host), " stands for ", local.front().ToString(),
+                   " here, where no other machine could connect: listening on all addresses (", remedy, " decides)")};
 }
 
 }  // namespace
@@ -45,14 +47,17 @@ bool BindPlan::is_loopback_only() const { return !addresses.empty() && AllLoopba
 
 absl::StatusOr<BindPlan> PlanBind(const std::string& sched_host, const std::string& listen_address,
                                   const NameService& names) {
-  if (!listen_address.empty()) return PlanExplicit(listen_address, names);
+  if (!listen_address.empty()) return PlanListen("--listen_address", listen_address, names);
   const absl::StatusOr<std::vector<IpAddress>> addresses = names.resolve(sched_host);
   if (!addresses.ok()) {
-    return BindPlan{{},
-                    absl::StrCat("MS_SCHED_HOST ", Quoted(sched_host),
-                                 " does not resolve here: listening on all addresses (--listen_address decides)")};
+    return BindPlan{
+        {},
+        absl::StrCat("MS_SCHED_HOST ", Quoted(sched_host),
+                     absl::IsInvalidArgument(addresses.status()) ? " has no address here that agents could use"
+                                                                 : " does not resolve here",
+                     ": listening on all addresses (--listen_address decides)")};
   }
-  if (addresses->size() == 1 && addresses->front().is_any()) return PlanExplicit(sched_host, names);
+  if (addresses->size() == 1 && addresses->front().is_any()) return PlanListen("MS_SCHED_HOST", sched_host, names);
   std::vector<IpAddress> local = LocalOnes(*addresses, names);
   if (local.empty()) {
     return BindPlan{{},
@@ -60,14 +65,42 @@ absl::StatusOr<BindPlan> PlanBind(const std::string& sched_host, const std::stri
                                  " is no address of this machine: listening on all addresses (--listen_address "
                                  "decides)")};
   }
-  const bool is_name = !IpAddress::Parse(sched_host).has_value();
-  if (is_name && AllLoopback(local) && !absl::StartsWith(sched_host, "localhost")) {
-    return BindPlan{{},
-                    absl::StrCat("MS_SCHED_HOST ", Quoted(sched_host), " stands for ", local.front().ToString(),
-                                 " here, where no other machine could connect: listening on all addresses "
-                                 "(--listen_address decides)")};
-  }
+  if (auto plan = BeyondLoopback("MS_SCHED_HOST", sched_host, local, "--listen_address")) return *std::move(plan);
   return BindPlan{std::move(local), ""};
+}
+
+absl::StatusOr<BindPlan> PlanListen(const std::string& setting, const std::string& host, const NameService& names) {
+  if (host == "*") return BindPlan{};
+  const absl::StatusOr<std::vector<IpAddress>> addresses = names.resolve(host);
+  if (!addresses.ok()) {
+    return absl::Status(addresses.status().code(), absl::StrCat(setting, ": ", addresses.status().message()));
+  }
+  if (std::any_of(addresses->begin(), addresses->end(), [](const IpAddress& a) { return a.is_any(); })) {
+    const IpAddress& any = addresses->front();
+    return any.is_v6() ? BindPlan{} : BindPlan{{any}, ""};
+  }
+  std::vector<IpAddress> local = LocalOnes(*addresses, names);
+  if (local.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(setting, " ", Quoted(host), " is no address of this machine: give one of its own, or :: for all"));
+  }
+  if (auto plan = BeyondLoopback(setting, host, local, "an address in digits")) return *std::move(plan);
+  return BindPlan{std::move(local), ""};
+}
+
+absl::StatusOr<uint16_t> ListenAsPlanned(
+    const BindPlan& plan, uint16_t port,
+    const std::function<absl::StatusOr<uint16_t>(const IpAddress& address, uint16_t port)>& listen) {
+  if (plan.addresses.empty()) {
+    absl::StatusOr<uint16_t> bound = listen(*IpAddress::Parse("::"), port);
+    return absl::IsUnavailable(bound.status()) ? listen(*IpAddress::Parse("0.0.0.0"), port) : bound;
+  }
+  for (const IpAddress& address : plan.addresses) {
+    const absl::StatusOr<uint16_t> bound = listen(address, port);
+    if (!bound.ok()) return bound;
+    port = *bound;
+  }
+  return port;
 }
 
 }  // namespace muster::scheduler

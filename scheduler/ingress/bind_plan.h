@@ -1,6 +1,8 @@
-// Which addresses the scheduler listens on. Pure but for the look-ups that it is given.
+// Which addresses each of the scheduler's ports listens on: the agents' (and MindSpore's), HTTP's. Pure but for the
+// look-ups that it is given.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -22,10 +24,17 @@ struct BindPlan {
   bool is_loopback_only() const;
 };
 
-// --listen_address decides if given (an error when it isn't this machine's). Else MS_SCHED_HOST: its local addresses;
-// all addresses, and a notice, when it has none (it may be a service's name), or when a name other than localhost
-// stands for the loopback only (Debian's 127.0.1.1), where no other machine would find the scheduler.
+// Of the agents' port: --listen_address if given, else MS_SCHED_HOST, which may be a service's name.
 absl::StatusOr<BindPlan> PlanBind(const std::string& sched_host, const std::string& listen_address,
                                   const NameService& names);
+
+// Of a port with an address of its own, `host`, which `setting` names (--listen_address).
+absl::StatusOr<BindPlan> PlanListen(const std::string& setting, const std::string& host, const NameService& names);
+
+// Calls `listen` for each address of the plan, with the port that the first one got. Returns that port, or the first
+// error. All addresses: IPv6's any address, which takes IPv4, too; IPv4's where the kernel has no IPv6.
+absl::StatusOr<uint16_t> ListenAsPlanned(
+    const BindPlan& plan, uint16_t port,
+    const std::function<absl::StatusOr<uint16_t>(const IpAddress& address, uint16_t port)>& listen);
 
 }  // namespace muster::scheduler

@@ -27,18 +27,23 @@ absl::StatusOr<std::unique_ptr<DirectPort>> DirectPort::Open(const Options& opti
       mindspore::Server::Start(std::move(server), *port, clock);
   if (!started.ok()) return started.status();
   port->server_ = *std::move(started);
-  for (const IpAddress& address : options.addresses) {
-    const absl::StatusOr<uint16_t> bound = port->server_->Listen(address, options.port, 0);
-    if (!bound.ok()) {
-      const std::string holder = absl::IsAlreadyExists(bound.status()) ? DescribePortHolder(options.port) : "";
-      return absl::Status(bound.status().code(),
-                          absl::StrCat(std::string(bound.status().message()),
-                                       holder.empty() ? "" : absl::StrCat(" (held by ", holder, ")"),
-                                       "; free that port, or choose another one with --mindspore_port here and "
-                                       "MS_SCHED_PORT for the processes"));
-    }
-    Log(Severity::kInfo,
-        "MindSpore processes without an agent may register at " + JoinHostPort(address.ToString(), *bound));
+  std::vector<std::string> names;
+  const absl::StatusOr<uint16_t> listens =
+      ListenAsPlanned(options.plan, options.port, [&](const IpAddress& address, uint16_t wanted) {
+        absl::StatusOr<uint16_t> bound = port->server_->Listen(address, wanted, 0);
+        if (bound.ok()) names.push_back(JoinHostPort(address.ToString(), *bound));
+        return bound;
+      });
+  if (!listens.ok()) {
+    const std::string holder = absl::IsAlreadyExists(listens.status()) ? DescribePortHolder(options.port) : "";
+    return absl::Status(listens.status().code(),
+                        absl::StrCat(std::string(listens.status().message()),
+                                     holder.empty() ? "" : absl::StrCat(" (held by ", holder, ")"),
+                                     "; free that port, or choose another one with --mindspore_port here and "
+                                     "MS_SCHED_PORT for the processes"));
+  }
+  for (const std::string& name : names) {
+    Log(Severity::kInfo, absl::StrCat("MindSpore processes without an agent may register at ", name));
   }
   return port;
 }

@@ -12,6 +12,7 @@
 #include "common/mindspore/server.h"
 #include "common/store/memory_job_store.h"
 #include "common/sys/log.h"
+#include "scheduler/ingress/bind_plan.h"
 #include "scheduler/mindspore/direct_cluster.h"
 
 namespace muster::scheduler {
@@ -20,7 +21,7 @@ class DirectPort final : public mindspore::Cluster {
  public:
   struct Options {
     DirectOptions cluster;
-    std::vector<IpAddress> addresses;
+    BindPlan plan;
     uint16_t port = 0;
     std::shared_ptr<const TlsStore> tls;  // null: plain
     PlainFrom plain_from = PlainFrom::kEverybody;

@@ -65,6 +65,37 @@ TEST(BindPlan, TheListenAddressDecides) {
   EXPECT_EQ(Texts(*PlanBind("node1", "0.0.0.0", Names())), std::vector<std::string>{"0.0.0.0"});
 }
 
+TEST(BindPlan, EachPortGoesTheSameWay) {
+  const auto debian = PlanListen("--http_address", "debian", Names());
+  ASSERT_TRUE(debian.ok()) << debian.status();
+  EXPECT_TRUE(debian->addresses.empty());
+  EXPECT_FALSE(debian->is_loopback_only());
+  EXPECT_THAT(debian->notice, HasSubstr("--http_address \"debian\" stands for 127.0.1.1 here"));
+  EXPECT_TRUE(PlanBind("node1", "debian", Names())->addresses.empty());
+  EXPECT_EQ(Texts(*PlanListen("--http_address", "127.0.0.1", Names())), std::vector<std::string>{"127.0.0.1"});
+  EXPECT_TRUE(PlanListen("--http_address", "localhost", Names())->is_loopback_only());
+  EXPECT_THAT(std::string(PlanListen("--http_address", "service", Names()).status().message()),
+              HasSubstr("--http_address \"service\" is no address of this machine"));
+  EXPECT_THAT(std::string(PlanListen("--http_address", "nowhere", Names()).status().message()),
+              HasSubstr("--http_address: host nowhere does not resolve"));
+}
+
+TEST(ListenAsPlanned, AllAddressesAreIpv6AndIpv4WhereThereIsNone) {
+  std::vector<std::string> asked;
+  const auto listen = [&](bool has_v6) {
+    return [&asked, has_v6](const IpAddress& address, uint16_t port) -> absl::StatusOr<uint16_t> {
+      asked.push_back(JoinHostPort(address.ToString(), port));
+      if (address.is_v6() && !has_v6) return absl::UnavailableError("no IPv6");
+      return port == 0 ? 4711 : port;
+    };
+  };
+  EXPECT_EQ(*ListenAsPlanned(BindPlan{}, 8118, listen(true)), 8118);
+  EXPECT_EQ(*ListenAsPlanned(BindPlan{}, 8118, listen(false)), 8118);
+  EXPECT_EQ(*ListenAsPlanned(BindPlan{{Ip("10.0.0.1"), Ip("10.0.0.2")}, ""}, 0, listen(true)), 4711);
+  EXPECT_EQ(asked, (std::vector<std::string>{"[::]:8118", "[::]:8118", "0.0.0.0:8118", "10.0.0.1:0", "10.0.0.2:4711"}));
+  EXPECT_FALSE(ListenAsPlanned(BindPlan{{Ip("::1")}, ""}, 0, listen(false)).ok());
+}
+
 TEST(BindPlan, AListenAddressOfAnotherMachineIsAnError) {
   const auto plan = PlanBind("127.0.0.1", "10.9.9.9", Names());
   EXPECT_EQ(plan.status().code(), absl::StatusCode::kInvalidArgument);
