@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/sys/log.h"
 #include "worker_agent/ascend/chief.h"
@@ -36,6 +37,8 @@ void TakeMore(const SettingsTable& table, const std::map<std::string, std::strin
         TakeFromPlatform(ReadPlatform(settings.from, environment), table,
                          {settings.with_scheduler, [&] { return SlotCount(settings, environment); }}, loaded);
   }
+  // A shared file or variable names the cluster's port.
+  if (settings.standalone && !absl::StartsWith(loaded.sources["sched_port"], "--")) settings.sched_port = 0;
   settings.names_no_scheduler = loaded.sources["sched_host"] == "default";
   if (loaded.findings.errors.empty()) TakeSize(settings, loaded);
 }

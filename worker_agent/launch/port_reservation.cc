@@ -139,12 +139,17 @@ class PortSearch {
         UniqueFd fd(BindAnyAddress(port, reuses_address));
         if (fd.is_open()) return Reserved(port, std::move(fd), std::move(lock));
         if (IsOutOfDescriptors(errno)) return NoPortOfKernels(errno);
-        if (errno != EADDRINUSE) return SystemError(absl::StrCat("cannot reserve TCP port ", port, " of --port_range"));
+        if (errno != EADDRINUSE)
+          return SystemError(absl::StrCat("cannot reserve TCP port ", port, " of --", options.setting));
       }
     }
-    return absl::ResourceExhaustedError(
-        absl::StrCat("all ports of --port_range ", range.low, "-", range.high,
-                     " are in use on this machine; give a wider or another --port_range", no_locks));
+    const std::string taken = range.low == range.high
+                                  ? absl::StrCat("port ", range.low, " (--", options.setting,
+                                                 ") is in use on this machine; give another one, or end what has it "
+                                                 "(ss -ltnp)")
+                                  : absl::StrCat("all ports of --", options.setting, " ", range.low, "-", range.high,
+                                                 " are in use on this machine; give a wider or another one");
+    return absl::ResourceExhaustedError(absl::StrCat(taken, no_locks));
   }
 
  private:

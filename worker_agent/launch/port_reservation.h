@@ -27,7 +27,8 @@ namespace muster::agent {
 struct PortOptions {
   std::optional<NumberRange> range;  // ports come from here only; none: the kernel chooses, outside of `avoided`
   NumberRange avoided{60000, 60031};
-  std::string lock_base = "/tmp";  // see WorkFolder::DefaultBase
+  std::string setting = "port_range";  // that names `range`
+  std::string lock_base = "/tmp";      // see WorkFolder::DefaultBase
 };
 
 // `port_range` is the setting. What to keep out of is HCCL_IF_BASE_PORT..+31 (60000 when not set):

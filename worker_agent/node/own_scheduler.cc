@@ -171,6 +171,10 @@ absl::StatusOr<std::unique_ptr<OwnScheduler>> OwnScheduler::StartIfWanted(AgentS
     }
     PortOptions options;
     options.lock_base = lock_base;
+    if (settings.sched_port != 0) {
+      options.range = NumberRange{settings.sched_port, settings.sched_port};
+      options.setting = "sched_port";
+    }
     absl::StatusOr<ReservedPort> reserved = ReservedPort::Reserve(options);
     if (!reserved.ok()) return reserved.status();
     settings.sched_host = kOwnHost;

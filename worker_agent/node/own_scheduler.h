@@ -32,7 +32,7 @@ int BecomeScheduler(const std::vector<std::string>& flags);
 // A scheduler that lives and ends with its agent.
 class OwnScheduler {
  public:
-  // --standalone: always, on 127.0.0.1 and a free port, which is written into `settings`. --with_scheduler: when
+  // --standalone: always, on 127.0.0.1 and sched_port; 0: a free one, which is written into `settings`. --with_scheduler: when
   // sched_host is this machine and nobody listens there; of several agents of one machine one starts it. Null when none
   // is to be started here. `lock_base`: see WorkFolder::DefaultBase. To be called by the main thread while it is the
   // only one.

@@ -108,8 +108,10 @@ void AddCluster(SettingsTable& table, AgentSettings& s) {
                "Starts a scheduler for this job if none listens and sched_host is this machine.")
       .Env({"MS_WITH_SCHEDULER"});
   table
-      .AddBool("standalone", &s.standalone,
-               "The whole job runs on this machine, with a scheduler of its own on a free port of 127.0.0.1.")
+      .AddBool(
+          "standalone", &s.standalone,
+          "The whole job runs on this machine, with a scheduler of its own on 127.0.0.1, at the --sched_port of the "
+          "command line or a free port.")
       .Env({"MS_STANDALONE"});
 }
 

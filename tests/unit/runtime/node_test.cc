@@ -196,6 +196,7 @@ bool CanBind(uint16_t port) {
 TEST(OwnScheduler, ItsPortIsKeptUntilItListens) {
   AgentSettings settings;
   settings.standalone = true;
+  settings.sched_port = 0;
   const auto scheduler = OwnScheduler::StartIfWanted(settings, "/tmp");
   ASSERT_TRUE(scheduler.ok()) << scheduler.status();
   const pid_t pid = (*scheduler)->pid();
@@ -205,6 +206,21 @@ TEST(OwnScheduler, ItsPortIsKeptUntilItListens) {
   EXPECT_FALSE(CanBind(settings.sched_port));
   EXPECT_FALSE((*scheduler)->WaitUntilItListens(settings).ok());
   EXPECT_TRUE(CanBind(settings.sched_port)) << "from then on it is the child's";
+}
+
+TEST(OwnScheduler, StandaloneTakesTheTypedPortOrSaysThatItIsTaken) {
+  absl::StatusOr<ReservedPort> reserved = ReservedPort::Reserve({});
+  ASSERT_TRUE(reserved.ok()) << reserved.status();
+  AgentSettings settings;
+  settings.standalone = true;
+  const uint16_t port = settings.sched_port = reserved->port();
+  const auto taken = OwnScheduler::StartIfWanted(settings, "/tmp");
+  EXPECT_THAT(std::string(taken.status().message()),
+              HasSubstr(absl::StrCat("port ", port, " (--sched_port) is in use on this machine")));
+  { const ReservedPort let_go = *std::move(reserved); }
+  const auto scheduler = OwnScheduler::StartIfWanted(settings, "/tmp");
+  ASSERT_TRUE(scheduler.ok()) << scheduler.status();
+  EXPECT_EQ(settings.sched_port, port);
 }
 
 TEST(ListeningSockets, AreReadFromTheKernelsList) {
