@@ -34,6 +34,7 @@
 #include "common/sys/runtime_paths.h"
 #include "common/tls/tls_settings.h"
 #include "worker_agent/agent_tls.h"
+#include "worker_agent/await_name.h"
 #include "worker_agent/gateway/exec/gateway.h"
 #include "worker_agent/gateway/grpc_server.h"
 #include "worker_agent/gateway/mindspore/gateway.h"
@@ -114,8 +115,9 @@ class Agent {
       : settings_(std::move(settings)), environment_(environment), manager_(std::move(manager)) {}
 
   int Run() {
-    for (const auto step : {&Agent::ForkKeeper, &Agent::TakeLockAndKeys, &Agent::TakeDevices, &Agent::StartOwnScheduler,
-                            &Agent::StartGrpcThreads, &Agent::DescribeThisNode, &Agent::CheckThisHost}) {
+    for (const auto step :
+         {&Agent::ForkKeeper, &Agent::TakeLockAndKeys, &Agent::TakeDevices, &Agent::FindScheduler,
+          &Agent::StartOwnScheduler, &Agent::StartGrpcThreads, &Agent::DescribeThisNode, &Agent::CheckThisHost}) {
       if (const std::optional<int> code = (this->*step)()) return *code;
     }
     return StayWithTheJob();
@@ -126,12 +128,16 @@ class Agent {
   std::optional<int> ForkKeeper();
   std::optional<int> TakeLockAndKeys();
   std::optional<int> TakeDevices();
+  std::optional<int> FindScheduler();
   std::optional<int> StartOwnScheduler();
   std::optional<int> StartGrpcThreads();
   std::optional<int> DescribeThisNode();
   std::optional<int> CheckThisHost();
   int StayWithTheJob();
 
+  std::optional<int> Await(const std::string& setting, const std::string& host, std::vector<IpAddress>& addresses) {
+    return AwaitName(settings_, *signals_, manager_, setting, host, addresses);
+  }
   bool has_lock() const { return lock_.has_value() && lock_->ok(); }
   NodeLock& lock() { return **lock_; }
   LauncherOptions OptionsOfLauncher();
@@ -149,6 +155,7 @@ class Agent {
   std::unique_ptr<AgentTls> tls_;                 // null: no TLS
   std::unique_ptr<OwnScheduler> scheduler_;       // null: none of our own
   NodeDevices devices_;
+  KnownNames names_;
   NodeDescription node_;
   MpiFamily mpi_ = MpiFamilyFor(settings_, environment_);
   std::unique_ptr<WorkFolder> folder_;
@@ -197,11 +204,17 @@ std::optional<int> Agent::TakeDevices() {
   return std::nullopt;
 }
 
+std::optional<int> Agent::FindScheduler() {
+  if (settings_.standalone) return std::nullopt;
+  return Await("sched_host (MS_SCHED_HOST)", settings_.sched_host, names_.scheduler);
+}
+
 std::optional<int> Agent::StartOwnScheduler() {
   absl::StatusOr<std::unique_ptr<OwnScheduler>> scheduler =
-      OwnScheduler::StartIfWanted(settings_, WorkFolder::DefaultBase(environment_));
+      OwnScheduler::StartIfWanted(settings_, names_.scheduler, WorkFolder::DefaultBase(environment_));
   if (!scheduler.ok()) return Fail(scheduler.status());
   scheduler_ = *std::move(scheduler);
+  if (settings_.standalone) names_.scheduler = {*IpAddress::Parse(settings_.sched_host)};
   if (scheduler_ != nullptr) {
     Keeper::Spare(scheduler_->pid());
     if (const absl::Status status = scheduler_->WaitUntilItListens(settings_); !status.ok()) return Fail(status);
@@ -221,7 +234,11 @@ std::optional<int> Agent::StartGrpcThreads() {
 }
 
 std::optional<int> Agent::DescribeThisNode() {
-  absl::StatusOr<NodeDescription> node = DescribeNode(settings_, environment_, devices_.choice);
+  if (!settings_.master_addr.empty()) {
+    const auto code = Await("torch_master_addr (MASTER_ADDR)", settings_.master_addr, names_.master);
+    if (code) return code;
+  }
+  absl::StatusOr<NodeDescription> node = DescribeNode(settings_, environment_, devices_.choice, names_);
   if (!node.ok()) return Fail(node.status());
   node_ = *std::move(node);
   // (Its name is seen by others; the incarnation is what tells this agent from a stranger where there is no TLS.)

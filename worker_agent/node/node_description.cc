@@ -47,17 +47,10 @@ v1::JobSettings SettingsOf(const AgentSettings& settings) {
 }
 
 // MASTER_ADDR may be a name; what the nodes compare is a number.
-absl::Status SetWantedMaster(const AgentSettings& settings, v1::NodeInfo& node) {
+void SetWantedMaster(const AgentSettings& settings, const KnownNames& names, v1::NodeInfo& node) {
   uint32_t port = 0;
   if (absl::SimpleAtoi(settings.master_port, &port)) node.set_wanted_master_port(port);
-  if (settings.master_addr.empty()) return absl::OkStatus();
-  const auto addresses = ResolveHost(settings.master_addr);
-  if (!addresses.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("torch_master_addr (MASTER_ADDR): ", std::string(addresses.status().message())));
-  }
-  node.set_wanted_master_address(addresses->front().ToString());
-  return absl::OkStatus();
+  if (!names.master.empty()) node.set_wanted_master_address(names.master.front().ToString());
 }
 
 // What the rank table says of this machine.
@@ -182,11 +175,10 @@ void AddTorchStore(const AgentSettings& settings, v1::NodeInfo& node) {
   }
 }
 
-std::string OwnAddress(const AgentSettings& settings) {
+std::string OwnAddress(const AgentSettings& settings, const KnownNames& names) {
   if (!settings.worker_ip.empty()) return settings.worker_ip;
-  const auto scheduler = ResolveHost(settings.sched_host);
-  if (!scheduler.ok()) return "";
-  const auto own = LocalAddressTowards(scheduler->front());
+  if (names.scheduler.empty()) return "";
+  const auto own = LocalAddressTowards(names.scheduler.front());
   return own.ok() ? own->ToString() : "";
 }
 
@@ -194,7 +186,7 @@ std::string OwnAddress(const AgentSettings& settings) {
 
 absl::StatusOr<NodeDescription> DescribeNode(const AgentSettings& settings,
                                              const std::map<std::string, std::string>& environment,
-                                             const DeviceChoice& devices) {
+                                             const DeviceChoice& devices, const KnownNames& names) {
   NodeDescription description;
   description.settings = SettingsOf(settings);
   v1::NodeInfo& node = description.node;
@@ -217,12 +209,12 @@ absl::StatusOr<NodeDescription> DescribeNode(const AgentSettings& settings,
   node.set_is_processless(settings.command.empty());
   const uint32_t slots = SlotCount(settings, environment);
   if (absl::Status status = AddPorts(settings, environment, slots, description); !status.ok()) return status;
-  if (absl::Status status = SetWantedMaster(settings, node); !status.ok()) return status;
+  SetWantedMaster(settings, names, node);
   AddTorchStore(settings, node);
   if (absl::Status status = AddRankTable(settings, description); !status.ok()) return status;
   OfferDevices(devices, node);
   if (absl::Status status = AddHccl(settings, environment, description); !status.ok()) return status;
-  description.own_address = OwnAddress(settings);
+  description.own_address = OwnAddress(settings, names);
   if (!settings.standalone && !settings.command.empty()) description.own_name = ResolveOwnName(kOwnNameLimit);
   return description;
 }

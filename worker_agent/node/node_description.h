@@ -29,11 +29,17 @@ struct NodeDescription {
   std::string own_address;                         // where peers reach us, as far as can be told here; empty: not known
 };
 
-// `devices`: what --devices came to. Looks up names (MASTER_ADDR, the scheduler) and may block on that; on this host's
-// own for 1 s at most, with --hccl_mode table on hccn_tool for 15 s at most. The error names the setting that is wrong.
+// What the names in the settings stand for.
+struct KnownNames {
+  std::vector<IpAddress> scheduler;  // of sched_host; empty: not known
+  std::vector<IpAddress> master;     // of torch_master_addr (MASTER_ADDR); empty: it is not set
+};
+
+// `devices`: what --devices came to. Blocks on this host's own name for 1 s at most, with --hccl_mode table on
+// hccn_tool for 15 s at most. The error names the setting that is wrong.
 absl::StatusOr<NodeDescription> DescribeNode(const AgentSettings& settings,
                                              const std::map<std::string, std::string>& environment,
-                                             const DeviceChoice& devices);
+                                             const DeviceChoice& devices, const KnownNames& names);
 
 // With a rank table (--rank_table_file), where no number of workers was given: that of the table. Then, and with
 // --standalone, also as many slots here as the table has devices of this machine, unless `has_slots`

@@ -159,6 +159,7 @@ std::vector<std::string> OwnSchedulerFlags(const AgentSettings& settings) {
 }
 
 absl::StatusOr<std::unique_ptr<OwnScheduler>> OwnScheduler::StartIfWanted(AgentSettings& settings,
+                                                                          const std::vector<IpAddress>& addresses,
                                                                           const std::string& lock_base) {
   UniqueFd lock;
   std::optional<ReservedPort> port;
@@ -181,10 +182,8 @@ absl::StatusOr<std::unique_ptr<OwnScheduler>> OwnScheduler::StartIfWanted(AgentS
     settings.sched_port = reserved->port();
     port = *std::move(reserved);
   } else if (settings.with_scheduler) {
-    const auto addresses = ResolveHost(settings.sched_host);
-    if (!addresses.ok()) return addresses.status();
-    const auto local = std::find_if(addresses->begin(), addresses->end(), IsLocalAddress);
-    if (local == addresses->end() || IsListenedOn(*local, settings.sched_port)) return nullptr;
+    const auto local = std::find_if(addresses.begin(), addresses.end(), IsLocalAddress);
+    if (local == addresses.end() || IsListenedOn(*local, settings.sched_port)) return nullptr;
     // Where no lock can be had the port itself tells, a moment later, who was first.
     absl::StatusOr<UniqueFd> taken = LockPort(lock_base, settings.sched_port, PortUse::kOwnScheduler);
     if (absl::IsAlreadyExists(taken.status())) return nullptr;  // another agent of this user is about to start it

@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/net/ip_address.h"
 #include "worker_agent/launch/port_reservation.h"
 #include "worker_agent/settings/agent_settings.h"
 
@@ -32,11 +33,12 @@ int BecomeScheduler(const std::vector<std::string>& flags);
 // A scheduler that lives and ends with its agent.
 class OwnScheduler {
  public:
-  // --standalone: always, on 127.0.0.1 and sched_port; 0: a free one, which is written into `settings`. --with_scheduler: when
-  // sched_host is this machine and nobody listens there; of several agents of one machine one starts it. Null when none
-  // is to be started here. `lock_base`: see WorkFolder::DefaultBase. To be called by the main thread while it is the
-  // only one.
+  // --standalone: always, on 127.0.0.1 and sched_port; 0: a free one, which is written into `settings`.
+  // --with_scheduler: when sched_host, which stands for `addresses`, is this machine and nobody listens there; of
+  // several agents of one machine one starts it. Null when none is to be started here. `lock_base`: see
+  // WorkFolder::DefaultBase. To be called by the main thread.
   static absl::StatusOr<std::unique_ptr<OwnScheduler>> StartIfWanted(AgentSettings& settings,
+                                                                     const std::vector<IpAddress>& addresses,
                                                                      const std::string& lock_base);
 
   // Ends it if it has not ended.

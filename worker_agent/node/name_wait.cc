@@ -1,0 +1,86 @@
+// A look-up                            what follows
+//
+// knows the name                       its addresses
+// fails, whenever it is done           the error: an empty name, one with link-local addresses only
+// does not know it, or has no answer   a line; again every second at first, then every 3 s, until patience is used up
+#include "worker_agent/node/name_wait.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/mutex.h"
+#include "common/net/net.h"
+#include "common/sys/threads.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr absl::Duration kAnswerPatience = absl::Seconds(3);  // so that a person hears of it within 5 s
+constexpr absl::Duration kFirstPause = absl::Seconds(1);
+constexpr absl::Duration kLongestPause = absl::Seconds(3);
+// How long after the begin a person hears of it again; then every five minutes.
+constexpr std::array kSayAfter = {absl::Seconds(10), absl::Seconds(30), absl::Minutes(1), absl::Minutes(2),
+                                  absl::Minutes(5)};
+
+struct Answer {
+  Mutex mutex;
+  std::optional<absl::StatusOr<Addresses>> found ABSL_GUARDED_BY(mutex);
+};
+
+absl::StatusOr<Addresses> AskOnce(const std::string& host, SideThread& thread, const std::shared_ptr<Answer>& answer) {
+  // (Does nothing while an earlier look-up is still under way.)
+  thread.Run(
+      [host, answer] {
+        absl::StatusOr<Addresses> found = ResolveHost(host);
+        MutexLock lock(answer->mutex);
+        answer->found = std::move(found);
+      },
+      kAnswerPatience);
+  MutexLock lock(answer->mutex);
+  if (answer->found) return *std::exchange(answer->found, std::nullopt);
+  return absl::UnavailableError(absl::StrCat("no name server has answered for the host name \"", host,
+                                             "\": check /etc/resolv.conf and the way to the servers in it"));
+}
+
+}  // namespace
+
+std::function<absl::StatusOr<Addresses>()> PatientLookUp(const std::string& host) {
+  if (IpAddress::Parse(host)) return [host] { return ResolveHost(host); };
+  auto thread = SideThread::Make("ms-name");
+  if (!thread.ok()) return [host] { return ResolveHost(host); };
+  return [host, thread = *std::move(thread), answer = std::make_shared<Answer>()] {
+    return AskOnce(host, *thread, answer);
+  };
+}
+
+absl::StatusOr<Addresses> AwaitHost(const std::string& setting, absl::Duration patience, const NameWaitTools& tools) {
+  const MonotonicTime begin = tools.now();
+  MonotonicTime say_at = begin;
+  absl::Duration pause = kFirstPause;
+  while (true) {
+    absl::StatusOr<Addresses> found = tools.look_up();
+    if (found.ok()) return found;
+    const std::string reason(found.status().message());
+    if (!absl::IsUnavailable(found.status())) {
+      return absl::Status(found.status().code(), absl::StrCat(setting, ": ", reason));
+    }
+    const absl::Duration waited = tools.now() - begin;
+    if (waited >= patience) {
+      return absl::DeadlineExceededError(absl::StrCat(setting, ": ", reason, "; gave up after ",
+                                                      absl::FormatDuration(absl::Trunc(waited, absl::Seconds(1)))));
+    }
+    if (tools.now() >= say_at) {
+      tools.say(absl::StrCat(setting, ": ", reason, "; looking it up again for up to ",
+                             absl::FormatDuration(absl::Trunc(patience - waited, absl::Seconds(1)))));
+      const auto* next = std::find_if(kSayAfter.begin(), kSayAfter.end(), [&](absl::Duration d) { return d > waited; });
+      say_at = next != kSayAfter.end() ? begin + *next : tools.now() + kSayAfter.back();
+    }
+    if (!tools.pause(std::min(pause, patience - waited))) return absl::CancelledError("told to end");
+    pause = std::min(pause * 2, kLongestPause);
+  }
+}
+
+}  // namespace muster::agent
