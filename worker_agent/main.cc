@@ -23,6 +23,7 @@
 #include "common/base/text.h"
 #include "common/net/grpc_start.h"
 #include "common/net/ip_address.h"
+#include "common/net/net.h"
 #include "common/net/service_manager.h"
 #include "common/settings/given_values.h"
 #include "common/settings/preamble.h"
@@ -49,6 +50,7 @@
 #include "worker_agent/node/own_scheduler.h"
 #include "worker_agent/open_exec.h"
 #include "worker_agent/preflight/preflight.h"
+#include "worker_agent/preflight/scheduler_reach.h"
 #include "worker_agent/runtime/agent_loop.h"
 #include "worker_agent/served_frameworks.h"
 #include "worker_agent/session/farewell.h"
@@ -156,6 +158,7 @@ class Agent {
   std::unique_ptr<OwnScheduler> scheduler_;       // null: none of our own
   NodeDevices devices_;
   KnownNames names_;
+  std::string loopback_remark_;  // not said yet; empty: nothing is wrong, or it was said
   NodeDescription node_;
   MpiFamily mpi_ = MpiFamilyFor(settings_, environment_);
   std::unique_ptr<WorkFolder> folder_;
@@ -206,7 +209,13 @@ std::optional<int> Agent::TakeDevices() {
 
 std::optional<int> Agent::FindScheduler() {
   if (settings_.standalone) return std::nullopt;
-  return Await("sched_host (MS_SCHED_HOST)", settings_.sched_host, names_.scheduler);
+  if (const auto code = Await("sched_host (MS_SCHED_HOST)", settings_.sched_host, names_.scheduler)) return code;
+  loopback_remark_ = LoopbackRemark(settings_, names_.scheduler, SlotCount(settings_, environment_), LocalHostName());
+  // Each machine would have a scheduler of its own. Without --with_scheduler there is one here, or none is found.
+  if (settings_.with_scheduler && !loopback_remark_.empty()) {
+    Log(Severity::kWarning, std::exchange(loopback_remark_, ""));
+  }
+  return std::nullopt;
 }
 
 std::optional<int> Agent::StartOwnScheduler() {
@@ -309,6 +318,7 @@ AgentLoopOptions Agent::OptionsOfLoop() {
   options.agent.stop_timeout = settings_.stop_timeout;
   options.agent.passes_interrupt = !settings_.stop_signal;
   options.agent.scheduler = JoinHostPort(settings_.sched_host, settings_.sched_port);
+  options.agent.scheduler_hint = loopback_remark_;
   if (settings_.names_no_scheduler && scheduler_ == nullptr) options.agent.scheduler_hint = kNoSchedulerNamed;
   // MindSpore asks for all host names, HCCL for all devices, MPI for all ranks, launchers for all hosts.
   options.agent.wants_whole_peer_list = settings_.mindspore_gateway == "on" || !settings_.hccl_mode.empty() ||

@@ -122,6 +122,7 @@ class AgentCore::Impl {
   void OnClusterChanged(const v1::Refusal& refusal);
   void OnAcknowledgement(const v1::Acknowledgement& acknowledgement);
   void OnGoingAway();
+  void TellWaiting(const v1::WaitStatus& waiting);
   void OnDesired(const v1::DesiredState& desired);
   void OnProbe(const v1::Probe& probe);
   // The fence falls that long before `since` + the scheduler's fence_timeout that the processes are gone by then.
@@ -204,6 +205,7 @@ class AgentCore::Impl {
 
   Peers peers_;
   Stacks stacks_;
+  bool has_hinted_ = false;     // options_.scheduler_hint was said while others were awaited
   bool is_shut_out_ = false;    // the last connection failed for its security
   std::string unwelcome_text_;  // for which reason, as it was told last
   uint32_t printed_round_ = 0;

@@ -30,6 +30,9 @@ namespace {
 
 // Between the fence's SIGKILL and the moment from which the ranks may start elsewhere.
 constexpr absl::Duration kFenceMargin = absl::Seconds(5);
+// Within it the agents of a job that were started together have joined, and progress has been logged once (another
+// line puts that off).
+constexpr absl::Duration kSoon = absl::Seconds(10);
 
 // A scheduler that says nonsense must not make the agent spin or fall silent.
 absl::Duration HeartbeatInterval(uint32_t ms, absl::Duration otherwise) {
@@ -228,7 +231,15 @@ void AgentCore::Impl::OnAcknowledgement(const v1::Acknowledgement& acknowledgeme
     ArmFence(*sent_at);
   }
   if (sent_at) heard_at_ = std::max(heard_at_, *sent_at);
-  if (!acknowledgement.waiting().text().empty()) Emit(SayProgress(acknowledgement.waiting()));
+  if (!acknowledgement.waiting().text().empty()) TellWaiting(acknowledgement.waiting());
+}
+
+void AgentCore::Impl::TellWaiting(const v1::WaitStatus& waiting) {
+  const bool is_soon = now_ - connector_.dialed_at() < kSoon;
+  if (!is_soon && !options_.scheduler_hint.empty() && !std::exchange(has_hinted_, true)) {
+    Emit(Say{Severity::kWarning, options_.scheduler_hint});
+  }
+  Emit(SayProgress(waiting));
 }
 
 // Its last word, as a rule: what comes later by datagram was sent before.

@@ -26,6 +26,23 @@ TEST(Connecting, BeginsWithADialAndTheJoin) {
             "say: joined job j (run 3) as node n1\n");
 }
 
+TEST(Connecting, WhatMayBeWrongIsToldOnceIfOthersDontComeSoon) {
+  AgentOptions options = SmallOptions();
+  options.scheduler_hint = "sched_host is localhost";
+  AgentHarness agent(options);
+  agent.Begin();
+  agent.Welcome();
+  v1::SchedulerMessage waiting;
+  v1::Acknowledgement& acknowledgement = *waiting.mutable_acknowledgement();
+  acknowledgement.set_heartbeat_seq(1);
+  acknowledgement.mutable_waiting()->set_text("1 of 2 workers are here");
+  agent.Sleep(absl::Seconds(9));
+  EXPECT_THAT(agent.Receive(waiting), AllOf(HasSubstr("1 of 2"), Not(HasSubstr("localhost"))));
+  agent.Sleep(absl::Seconds(2));
+  EXPECT_THAT(agent.Receive(waiting), HasSubstr("sched_host is localhost"));
+  EXPECT_THAT(agent.Receive(waiting), AllOf(HasSubstr("1 of 2"), Not(HasSubstr("localhost"))));
+}
+
 TEST(Connecting, PromisesItsFenceWithEachJoin) {
   AgentOptions options = SmallOptions();
   options.node.set_is_fence_guarded(true);
