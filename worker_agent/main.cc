@@ -21,6 +21,7 @@
 #include "common/base/mutex_checks.h"
 #include "common/base/os_error.h"
 #include "common/base/text.h"
+#include "common/hosts/endpoints.h"
 #include "common/net/grpc_start.h"
 #include "common/net/ip_address.h"
 #include "common/net/net.h"
@@ -49,6 +50,7 @@
 #include "worker_agent/node/node_lock.h"
 #include "worker_agent/node/own_scheduler.h"
 #include "worker_agent/open_exec.h"
+#include "worker_agent/preflight/endpoints.h"
 #include "worker_agent/preflight/preflight.h"
 #include "worker_agent/preflight/scheduler_reach.h"
 #include "worker_agent/runtime/agent_loop.h"
@@ -250,6 +252,7 @@ std::optional<int> Agent::DescribeThisNode() {
   absl::StatusOr<NodeDescription> node = DescribeNode(settings_, environment_, devices_.choice, names_);
   if (!node.ok()) return Fail(node.status());
   node_ = *std::move(node);
+  AddEndpointFacts(EndpointsOf(settings_, environment_, ServesJax(settings_)), node_.node);
   // (Its name is seen by others; the incarnation is what tells this agent from a stranger where there is no TLS.)
   auto folder = WorkFolder::Create(WorkFolder::DefaultBase(environment_), settings_.job_id, NewIncarnation());
   if (!folder.ok()) return Fail(folder.status());

@@ -28,13 +28,12 @@ bool HasAProcessForEachRank(const AgentSettings& settings) {
 
 // An address that the script takes from JAX's variable is this agent's.
 bool HasOwnCoordinator(const std::vector<std::string>& command) {
-  if (!ScriptContains(command, "coordinator_address") || ScriptContains(command, "JAX_COORDINATOR_ADDRESS")) {
-    return false;
-  }
-  Log(Severity::kInfo,
-      "--jax auto: the script names a coordinator_address of its own, so its process 0 is JAX's coordination service; "
-      "without it, or with --jax on, the agents are");
-  return true;
+  return ScriptContains(command, "coordinator_address") && !ScriptContains(command, "JAX_COORDINATOR_ADDRESS");
+}
+
+bool MayServeJax(const AgentSettings& settings) {
+  return HasAProcessForEachRank(settings) && settings.restart_scope.value_or("job") == "job" &&
+         UsesPythonModule(settings.command, "jax");
 }
 
 }  // namespace
@@ -57,8 +56,7 @@ bool ServesHorovod(const AgentSettings& settings, MpiFamily mpi) {
 
 bool ServesJax(const AgentSettings& settings) {
   if (settings.jax != "auto") return IsJaxNamed(settings);
-  return HasAProcessForEachRank(settings) && settings.restart_scope.value_or("job") == "job" &&
-         UsesPythonModule(settings.command, "jax") && !HasOwnCoordinator(settings.command);
+  return MayServeJax(settings) && !HasOwnCoordinator(settings.command);
 }
 
 ServedFrameworks::ServedFrameworks(MpiGatewayOptions mpi, AgentStore& store)
@@ -84,7 +82,13 @@ void ServedFrameworks::AddTo(Launcher& launcher, const AgentSettings& settings) 
                              .heartbeat_timeout = settings.lighthouse_heartbeat_timeout});
     launcher.AddGateway(lighthouse_, /*is_required=*/true);
   }
-  if (ServesJax(settings)) launcher.AddGateway(jax_, /*is_required=*/IsJaxNamed(settings));
+  if (ServesJax(settings)) {
+    launcher.AddGateway(jax_, /*is_required=*/IsJaxNamed(settings));
+  } else if (settings.jax == "auto" && MayServeJax(settings)) {
+    Log(Severity::kInfo,
+        "--jax auto: the script names a coordinator_address of its own, so its process 0 is JAX's coordination "
+        "service; without it, or with --jax on, the agents are");
+  }
   launcher.AddGateway(script_store_, /*is_required=*/false);
 }
 

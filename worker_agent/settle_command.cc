@@ -1,9 +1,11 @@
 #include "worker_agent/settle_command.h"
 
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/net/net.h"
 #include "common/sys/log.h"
 #include "worker_agent/ascend/chief.h"
 #include "worker_agent/launch/command/launcher_reach.h"
@@ -11,6 +13,7 @@
 #include "worker_agent/launch/command/script_input.h"
 #include "worker_agent/node/node_description.h"
 #include "worker_agent/platform/taking.h"
+#include "worker_agent/preflight/endpoints.h"
 #include "worker_agent/runtime/launcher.h"
 #include "worker_agent/settings/surroundings.h"
 
@@ -50,6 +53,9 @@ SettingsFindings FindMore(const AgentSettings& settings, const std::map<std::str
   if (!PassesOutput(settings, static_cast<int>(slots))) CheckScriptInput(settings.command, findings);
   if (settings.per_job && !settings.allows_exec && !settings.standalone && settings.worker_num && slots != 0) {
     CheckReach(settings.command, (*settings.worker_num + slots - 1) / slots, environment, findings);
+  }
+  for (std::string& warning : CheckOwnAddresses(settings, environment, IsLocalAddress)) {
+    findings.warnings.push_back(std::move(warning));
   }
   const SettingsFindings of_hccl = CheckHcclVariables(settings, environment);
   findings.warnings.insert(findings.warnings.end(), of_hccl.warnings.begin(), of_hccl.warnings.end());

@@ -3,6 +3,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "common/net/ip_address.h"
 #include "scheduler/core/views/job_map.h"
 #include "tests/golden/print_record.h"
@@ -54,11 +55,14 @@ std::string PrintAcknowledgement(const v1::Acknowledgement& ack) {
 }
 
 std::string PrintDesired(const v1::DesiredState& desired) {
-  return absl::StrCat("desired run ", desired.run(), " ", PrintPhase(desired.phase()),
-                      desired.round() == 0 ? "" : absl::StrCat(" round ", desired.round()),
-                      desired.restart_count() == 0 ? "" : absl::StrCat(" restarts ", desired.restart_count()),
-                      desired.is_planned_stop() ? " as planned" : "", PrintAssignment(desired.assignment()),
-                      desired.has_outcome() ? absl::StrCat(": ", PrintOutcome(desired.outcome())) : "");
+  const bool has_remarks = desired.has_assignment() && !desired.reason().empty();
+  return absl::StrCat(
+      "desired run ", desired.run(), " ", PrintPhase(desired.phase()),
+      desired.round() == 0 ? "" : absl::StrCat(" round ", desired.round()),
+      desired.restart_count() == 0 ? "" : absl::StrCat(" restarts ", desired.restart_count()),
+      desired.is_planned_stop() ? " as planned" : "", PrintAssignment(desired.assignment()),
+      has_remarks ? absl::StrCat(" remarks \"", absl::StrReplaceAll(desired.reason(), {{"\n", " / "}}), "\"") : "",
+      desired.has_outcome() ? absl::StrCat(": ", PrintOutcome(desired.outcome())) : "");
 }
 
 std::string PrintMessage(const v1::SchedulerMessage& message) {

@@ -31,10 +31,10 @@ constexpr absl::Duration kNextKillTime = absl::Milliseconds(100);
 constexpr absl::Duration kNameLeftAfter = absl::Seconds(5);
 constexpr absl::Duration kProgressInterval = absl::Seconds(1);
 
-// As for Gateway::WhyOver.
-std::string WhyOver(const v1::DesiredState& desired) {
-  if (!desired.has_outcome()) return desired.reason().empty() ? "the round was given up" : desired.reason();
-  return desired.outcome().succeeded() ? "" : desired.outcome().cause().text();
+// As for Gateway::WhyOver. (The reason of a round that runs is not why the last one ended.)
+std::string WhyOver(const v1::DesiredState& order) {
+  if (order.has_outcome()) return order.outcome().succeeded() ? "" : order.outcome().cause().text();
+  return order.phase() == v1::RUN_PHASE_RUNNING || order.reason().empty() ? "the round was given up" : order.reason();
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/base/limits.h"
 #include "common/net/ip_address.h"
 #include "worker_agent/ascend/chief.h"
@@ -20,6 +21,11 @@
 #include "worker_agent/runtime/launcher_round.h"
 
 namespace muster::agent {
+namespace {
+
+constexpr size_t kMostNoted = 100;  // of what the scheduler says
+
+}  // namespace
 
 // What is left to be done once all gateways are ready.
 struct Launcher::Waiting {
@@ -52,6 +58,11 @@ absl::StatusOr<LaunchPlan> Launcher::Prepare(const Launch& launch, const std::st
   if (absl::Status status = CheckNodeRank(*round); !status.ok()) return status;
   if (absl::Status status = CheckTfConfig(*round); !status.ok()) return status;
   WarnOfRankFormula(*round, plan);
+  // What the node's own variables break (common/hosts/endpoints.h).
+  const std::vector<std::string> remarks = absl::StrSplit(round->desired.reason(), '\n', absl::SkipEmpty());
+  for (const std::string& remark : remarks) {
+    if (noted_.size() < kMostNoted && noted_.insert(remark).second) plan.warnings.push_back(remark);
+  }
   const absl::Status written = WriteClusterFile(round->cluster_file, FileInput(*round));
   if (!written.ok()) return At(LaunchStep::kWorkFile, written);
   // Nothing of the round before runs any more: the core starts none beside it.

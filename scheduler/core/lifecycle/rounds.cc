@@ -10,8 +10,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/check.h"
 #include "common/base/sha256.h"
+#include "common/hosts/endpoints.h"
 #include "common/net/peer_node.h"
 #include "scheduler/core/lifecycle/hosts.h"
 #include "scheduler/core/lifecycle/lifecycle.h"
@@ -38,6 +40,28 @@ bool AreEnoughThere(const Run& run) {
       return false;
   }
   return true;
+}
+
+// What `node` has told that does not fit rank 0's node of the current round.
+std::vector<std::string> RemarksOn(const Run& run, const Node& node) {
+  if (run.record().peers.nodes().empty()) return {};
+  const Node* first = run.nodes.Find(run.record().peers.nodes(0).node_id());  // has rank 0
+  if (first == nullptr) return {};
+  return EndpointRemarks(node.record().info, {NodeText(*first), &first->record().info, run.record().master_address,
+                                              run.record().master_port});
+}
+
+// Each node's agent says its own; here one stands for all.
+std::string WarningOfEndpoints(const Run& run) {
+  size_t count = 0;
+  std::string text;
+  for (const v1::PeerNode& peer : run.record().peers.nodes()) {
+    const Node* member = run.nodes.Find(peer.node_id());
+    const std::vector<std::string> remarks = member == nullptr ? std::vector<std::string>() : RemarksOn(run, *member);
+    if (!remarks.empty() && ++count == 1) text = absl::StrCat(NodeText(*member), ": ", remarks.front());
+  }
+  if (count > 1) absl::StrAppend(&text, " (and ", count - 1, count == 2 ? " other node" : " other nodes", ")");
+  return text;
 }
 
 }  // namespace
@@ -152,6 +176,9 @@ void Lifecycle::CloseRound(Run& run, const std::vector<const Node*>& members, co
   store_.EndWaits(run);  // of a planned stop
   context_.Write(std::move(record));
 
+  if (const std::string warning = WarningOfEndpoints(run); !warning.empty()) {
+    context_.Warn(run, "hosts_differ", warning);
+  }
   run.candidates.clear();
   run.topo_deadline = run.rejoin_deadline = run.restart_at = MonotonicTime::Never();
   run.spare_deadline = MonotonicTime::Never();
@@ -172,8 +199,10 @@ void Lifecycle::SendDesired(const Run& run, const Node& node, bool is_urgent) {
   desired.set_round(run.IsOver() ? std::max(run.record().round, run.round_elsewhere) : run.record().round);
   desired.set_peers_digest(run.record().digest);
   desired.set_restart_count(run.record().restart_count);
-  if (run.record().phase == v1::RUN_PHASE_RUNNING && !node.record().is_spare)
+  if (run.record().phase == v1::RUN_PHASE_RUNNING && !node.record().is_spare) {
     FillAssignment(run, node, *desired.mutable_assignment());
+    desired.set_reason(absl::StrJoin(RemarksOn(run, node), "\n"));
+  }
   if (run.record().phase == v1::RUN_PHASE_RECOVERING && run.record().last_abort)
     desired.set_reason(run.record().last_abort->text());
   if (run.record().phase == v1::RUN_PHASE_STOPPING && run.record().first_failure)
