@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
@@ -16,6 +17,7 @@
 #include "common/net/address_rules.h"
 #include "common/sys/file_io.h"
 #include "worker_agent/launch/rank_table_check.h"
+#include "worker_agent/launch/rank_table_json.h"
 
 namespace muster::agent {
 namespace {
@@ -24,7 +26,6 @@ constexpr size_t kServerIdBytes = 63;
 constexpr size_t kDeviceIpBytes = 1024;
 constexpr uint32_t kHighestDevice = 65535;
 constexpr uint32_t kHighestUsualDevice = 15;
-constexpr int kDeepest = 8;  // a table nests five deep
 constexpr size_t kMostNamed = 8;
 
 constexpr size_t kLongestPath = 4096;  // HCCL's limit
@@ -48,30 +49,6 @@ std::string Shown(const nlohmann::json& object, const char* name) {
   return found->dump();
 }
 
-// Asked before parsing, since deep nesting takes a hundred times its text in memory. nlohmann's parser would ask a
-// callback, but with one it looks at a whole list after each of its entries: 3 s for 100,000 servers.
-bool NestsDeeperThan(int most, const std::string& text) {
-  int depth = 0;
-  bool is_quoted = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (is_quoted) {
-      if (c == '\\') {
-        ++i;
-      } else {
-        is_quoted = c != '"';
-      }
-    } else if (c == '"') {
-      is_quoted = true;
-    } else if (c == '[' || c == '{') {
-      if (++depth > most) return true;
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-  }
-  return false;
-}
-
 // Reads a table's entries, one after the other, and goes on behind a wrong one.
 class Reader {
  public:
@@ -83,10 +60,11 @@ class Reader {
   bool ReadHead(const nlohmann::json& json);
   void ReadServer(const nlohmann::json& json, size_t index);
   void ReadDevices(const nlohmann::json& json, TableServer& server);
-  std::optional<TableDevice> ReadDevice(const nlohmann::json& json, const TableServer& server,
-                                        const std::string& entry);
+  std::optional<TableDevice> ReadDevice(const nlohmann::json& json, const TableServer& server, const std::string& entry,
+                                        FreeNumbers& free_ids);
   std::optional<uint32_t> Number(const nlohmann::json& object, const char* name, uint32_t highest,
-                                 const std::string& entry, const std::string& where);
+                                 const std::string& entry, const std::string& where,
+                                 absl::FunctionRef<std::string()> remedy);
   void CheckOptionalNumber(const nlohmann::json& object, const char* name, const std::string& entry,
                            const std::string& where);
   void CheckBackupAddress(const nlohmann::json& json, const std::string& entry, const std::string& where);
@@ -95,11 +73,23 @@ class Reader {
 
   TableReport& report_;
   TableProblems problems_;
+  FreeNumbers free_ranks_;
   bool has_numbers_ = false;
 };
 
+std::string Pair(const char* name, size_t number) { return absl::StrCat("\"", name, "\": \"", number, "\""); }
+
+// Notes the numbers that the devices of the list have.
+void UseNumbers(const nlohmann::json& devices, const char* name, FreeNumbers& numbers) {
+  uint32_t number = 0;
+  for (const nlohmann::json& device : devices) {
+    if (device.is_object() && absl::SimpleAtoi(Text(device, name), &number)) numbers.Use(number);
+  }
+}
+
 std::optional<uint32_t> Reader::Number(const nlohmann::json& object, const char* name, uint32_t highest,
-                                       const std::string& entry, const std::string& where) {
+                                       const std::string& entry, const std::string& where,
+                                       absl::FunctionRef<std::string()> remedy) {
   const std::string text = Text(object, name);
   uint32_t number = 0;
   const bool is_number = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
@@ -107,7 +97,7 @@ std::optional<uint32_t> Reader::Number(const nlohmann::json& object, const char*
     problems_.Add(
         name, entry,
         absl::StrCat(where, ": ", name, " is ", Shown(object, name), ", expected a number from 0 to ", highest),
-        absl::StrCat("\"", name, "\": \"0\", or another number up to ", highest));
+        remedy());
     return std::nullopt;
   }
   if (!object[name].is_string()) has_numbers_ = true;
@@ -116,7 +106,8 @@ std::optional<uint32_t> Reader::Number(const nlohmann::json& object, const char*
 
 void Reader::CheckOptionalNumber(const nlohmann::json& object, const char* name, const std::string& entry,
                                  const std::string& where) {
-  if (object.contains(name)) Number(object, name, 65535, entry, where);
+  if (!object.contains(name)) return;
+  Number(object, name, 65535, entry, where, [name] { return absl::StrCat("a port from 1 to 65535, or no ", name); });
 }
 
 void Reader::CheckBackupAddress(const nlohmann::json& json, const std::string& entry, const std::string& where) {
@@ -130,18 +121,20 @@ void Reader::CheckBackupAddress(const nlohmann::json& json, const std::string& e
 }
 
 std::optional<TableDevice> Reader::ReadDevice(const nlohmann::json& json, const TableServer& server,
-                                              const std::string& entry) {
+                                              const std::string& entry, FreeNumbers& free_ids) {
   const std::string where = absl::StrCat("server ", server.server_id);
+  const auto free_id = [&] { return Pair("device_id", free_ids.Take()); };
+  const auto free_rank = [&] { return Pair("rank_id", free_ranks_.Take()); };
   if (!json.is_object()) {
     problems_.Add("device_object", entry, absl::StrCat(where, ": a device must be an object"),
-                  R"({"device_id": "0", "device_ip": "…", "rank_id": "0"})");
+                  absl::StrCat("{", free_id(), R"(, "device_ip": "…", )", free_rank(), "}"));
     return std::nullopt;
   }
   TableDevice device;
   device.entry = entry;
-  const auto id = Number(json, "device_id", kHighestDevice, entry, where);
+  const auto id = Number(json, "device_id", kHighestDevice, entry, where, free_id);
   const std::string here = id ? absl::StrCat(where, ", device ", *id) : where;
-  const auto rank = Number(json, "rank_id", kMaxWorkers - 1, entry, here);
+  const auto rank = Number(json, "rank_id", kMaxWorkers - 1, entry, here, free_rank);
   const auto device_ip = json.find("device_ip");
   device.device_ip = Text(json, "device_ip");
   const bool is_text = device_ip == json.end() || device_ip->is_string();
@@ -157,7 +150,8 @@ std::optional<TableDevice> Reader::ReadDevice(const nlohmann::json& json, const 
   }
   CheckBackupAddress(json, entry, here);
   if (json.contains("super_device_id")) {
-    device.super_device_id = Number(json, "super_device_id", UINT32_MAX, entry, here);
+    device.super_device_id = Number(json, "super_device_id", UINT32_MAX, entry, here,
+                                    [] { return std::string("the device's own number in the super pod"); });
   }
   if (!id || !rank) return std::nullopt;
   device.device_id = *id;
@@ -168,8 +162,9 @@ std::optional<TableDevice> Reader::ReadDevice(const nlohmann::json& json, const 
 void Reader::ReadDevices(const nlohmann::json& json, TableServer& server) {
   const auto devices = json.find("device");
   if (devices == json.end() || !devices->is_array() || devices->empty()) {
-    return problems_.Add("device_list", server.entry, absl::StrCat("server ", server.server_id, " has no device"),
-                         R"("device": [{"device_id": "0", "device_ip": "…", "rank_id": "0"}])");
+    return problems_.Add(
+        "device_list", server.entry, absl::StrCat("server ", server.server_id, " has no device"),
+        absl::StrCat(R"("device": [{"device_id": "0", "device_ip": "…", )", Pair("rank_id", free_ranks_.Take()), "}]"));
   }
   if (devices->size() > kMaxSlotsPerNode) {
     return problems_.Add("device_count", server.entry,
@@ -177,8 +172,10 @@ void Reader::ReadDevices(const nlohmann::json& json, TableServer& server) {
                                       kMaxSlotsPerNode, " are allowed"),
                          "the devices of one server only");
   }
+  FreeNumbers free_ids;
+  UseNumbers(*devices, "device_id", free_ids);
   for (size_t i = 0; i < devices->size(); ++i) {
-    auto device = ReadDevice((*devices)[i], server, absl::StrCat(server.entry, ".device[", i, "]"));
+    auto device = ReadDevice((*devices)[i], server, absl::StrCat(server.entry, ".device[", i, "]"), free_ids);
     if (device) server.devices.push_back(*std::move(device));
   }
   std::stable_sort(server.devices.begin(), server.devices.end(),
@@ -225,11 +222,15 @@ void Reader::ReadServer(const nlohmann::json& json, size_t index) {
 // False: there is nothing to read behind it.
 bool Reader::ReadHead(const nlohmann::json& json) {
   const std::string version = Text(json, "version");
-  if (version == "2.0") {
+  const std::string other = OtherFormat(json);
+  if (version == "2.0" || !other.empty()) {
     problems_.Add(
-        "version", kTable, "its version is \"2.0\", the format of the devices of 2026; only 1.0 and 1.2 can be read",
-        "a table of version 1.0 or 1.2; where it must be 2.0, leave --rank_table_file (RANK_TABLE_FILE) out and "
-        "hand it to the processes with --env RANK_TABLE_FILE=FILE");
+        "version", kTable,
+        absl::StrCat(other.empty() ? "its version is \"2.0\", the format of the devices of 2026" : other,
+                     "; only 1.0 and 1.2 can be read, which have server_list"),
+        "a table of version 1.0 or 1.2, which `ms-ctl ranktable --for N --hosts … --device_ips …` makes; where it must "
+        "be this one, leave --rank_table_file (RANK_TABLE_FILE) out and hand it to the processes with --env "
+        "RANK_TABLE_FILE=FILE");
     return false;
   }
   const std::string status = Text(json, "status");
@@ -252,11 +253,12 @@ bool Reader::ReadHead(const nlohmann::json& json) {
                   R"("server_list": [{"server_id": "…", "device": [ … ]}])");
     return false;
   }
-  const auto announced = Number(json, "server_count", kMaxWorkers, kTable, kTable);
+  const auto count = [&] { return Pair("server_count", servers->size()); };
+  const auto announced = Number(json, "server_count", kMaxWorkers, kTable, kTable, count);
   if (announced && *announced != servers->size()) {
     problems_.Add("server_count", kTable,
                   absl::StrCat("server_count is ", *announced, ", but server_list has ", servers->size(), " servers"),
-                  absl::StrCat("\"server_count\": \"", servers->size(), "\""));
+                  count());
   }
   return true;
 }
@@ -312,19 +314,18 @@ void Reader::AddRemarks(const nlohmann::json& json) {
 }
 
 void Reader::Read(const std::string& text) {
-  if (NestsDeeperThan(kDeepest, text)) {
-    return problems_.Add("json", kTable, absl::StrCat("its lists and objects nest deeper than ", kDeepest),
-                         "a table of the format, which nests five deep");
+  const absl::StatusOr<nlohmann::json> parsed = ParseTableJson(text);
+  if (!parsed.ok()) {
+    return problems_.Add("json", kTable, std::string(parsed.status().message()),
+                         "a JSON object of the format, {\"version\": \"1.0\", \"status\": \"completed\", …}");
   }
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) {
-    return problems_.Add("json", kTable,
-                         "it is no JSON object (cut off? some tools write it in place: try again in a moment)",
-                         "a JSON object, in braces");
-  }
+  const nlohmann::json& json = *parsed;
   if (!ReadHead(json)) return;
   const nlohmann::json& servers = json["server_list"];
   const size_t in_head = report_.problems.size();
+  for (const nlohmann::json& server : servers) {
+    if (server.is_object() && server.contains("device")) UseNumbers(server["device"], "rank_id", free_ranks_);
+  }
   for (size_t i = 0; i < servers.size(); ++i) ReadServer(servers[i], i);
   // What concerns several entries can be told once each of them can be read.
   if (report_.problems.size() > in_head) return;

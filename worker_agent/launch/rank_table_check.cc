@@ -131,6 +131,10 @@ void CheckRanks(const RankTable& table, TableProblems& problems) {
     std::string place;
     std::string entry;
   };
+  FreeNumbers free_ranks;
+  for (const TableServer& server : table.servers) {
+    for (const TableDevice& device : server.devices) free_ranks.Use(device.rank);
+  }
   std::map<uint32_t, Owner> owner;
   size_t count = 0;
   for (const TableServer& server : table.servers) {
@@ -141,7 +145,7 @@ void CheckRanks(const RankTable& table, TableProblems& problems) {
       problems.Add("rank_id_unique", device.entry,
                    absl::StrCat("rank_id ", device.rank, " is given twice, to ", other->second.place, " and to ",
                                 Place(server, device)),
-                   "a number that no other device has");
+                   absl::StrCat("\"rank_id\": \"", free_ranks.Take(), "\", which no device has"));
     }
   }
   if (owner.size() != count) return;  // then one is missing, too
@@ -165,11 +169,13 @@ void CheckServers(const RankTable& table, TableProblems& problems) {
       problems.Add("server_id_unique", server.entry, absl::StrCat("server_id ", server.server_id, " stands twice"),
                    "the server's own address, or all its devices in one entry");
     }
+    FreeNumbers free_ids;
+    for (const TableDevice& device : server.devices) free_ids.Use(device.device_id);
     for (size_t i = 1; i < server.devices.size(); ++i) {  // they are in order
       if (server.devices[i].device_id != server.devices[i - 1].device_id) continue;
       problems.Add("device_id_unique", server.devices[i].entry,
                    absl::StrCat(Place(server, server.devices[i]), " stands twice"),
-                   "the number of another device of that server");
+                   absl::StrCat("\"device_id\": \"", free_ids.Take(), "\", or another device of that server"));
     }
   }
 }

@@ -1,7 +1,9 @@
 // The rules of a rank table that concern several of its entries; rank_table.cc reads the entries themselves.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 
 #include "worker_agent/launch/rank_table.h"
@@ -18,6 +20,20 @@ class TableProblems {
 
  private:
   std::vector<TableProblem>& problems_;
+};
+
+// The numbers that nothing has, for what to write instead: the lowest first, each once.
+class FreeNumbers {
+ public:
+  void Use(uint32_t number) { used_.insert(number); }
+  uint32_t Take() {
+    while (used_.count(next_) != 0) ++next_;
+    return next_++;
+  }
+
+ private:
+  std::set<uint32_t> used_;
+  uint32_t next_ = 0;
 };
 
 // Rank ids 0..N-1, each once.

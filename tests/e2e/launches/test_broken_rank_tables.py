@@ -84,6 +84,10 @@ BROKEN = [
     ("version 2.0 in its own format", json.dumps({
         "version": "2.0", "status": "completed", "rank_count": 1,
         "rank_list": [{"rank_id": 0, "local_id": 0, "device_id": 0, "level_list": []}]}), "version", ALL),
+    ("the format of 2020", json.dumps({
+        "board_id": "0x0000", "group_count": "1", "group_list": [{"device_num": "1", "instance_list": [
+            {"devices": [{"device_id": "0", "device_ip": "192.168.1.1"}], "rank_id": "0", "server_id": "10.0.0.1"}]}],
+        "status": "completed"}), "version", ALL),
     ("version a fraction", at("version", 1.0), "version", ALL),
     ("server_count missing", at("server_count"), "server_count", ALL),
     ("server_count 0", at("server_count", "0"), "server_count", ALL),
@@ -151,6 +155,7 @@ BROKEN = [
     ("cut off", json.dumps(GOOD)[:-20], "json", ALL),
     ("empty", "", "json", ALL),
     ("a list", json.dumps([GOOD]), "json", ALL),
+    ("a comma too many", json.dumps(GOOD)[:-1] + ",\n}", "json", ALL),
     ("a comment", "# ranks\n" + json.dumps(GOOD), "json", ALL),
     ("without end", '{"server_list":' + "[" * 100000, "json", ALL),
     ("version 1.3", pods("version", "1.3"), "version", ALL),

@@ -200,6 +200,74 @@ TEST(RankTable, EveryBrokenRuleIsNamed) {
   }
 }
 
+std::string FoundIn(const std::string& text) {
+  const TableReport report = CheckRankTable(text);
+  return report.problems.empty() ? "" : report.problems.front().found;
+}
+
+TEST(RankTable, ASlipIsToldWithItsLineAndColumn) {
+  struct {
+    const char* text;
+    const char* found;
+  } const slips[] = {
+      {"{\"a\": [\n  {\"b\": \"1\"},\n ]}",
+       "line 3, column 2: \"]\" comes after a comma; remove the comma at line 2, column 13"},
+      {"{\"a\": \"1\",\r\n}", "line 2, column 1: \"}\" comes after a comma; remove the comma at line 1, column 10"},
+      {"[\n {\"a\": \"1\"}\n {\"b\": \"2\"}\n]",
+       "line 3, column 2: a comma is missing before this, after line 2, column 11"},
+      {"{\"a\": \"1\" \"b\": \"2\"}", "line 1, column 11: a comma is missing before this, after line 1, column 9"},
+      {"{\"a\": \"1\",, \"b\": \"2\"}", "line 1, column 11: found \",\", expected a key in double quotes"},
+      {"{\"é\": \"1\" \"b\": \"2\"}", "line 1, column 11: a comma is missing"},
+      {"{'a': '1'}", "line 1, column 2: keys and texts stand in double quotes"},
+      {"{\n // ranks\n}", "line 2, column 2: JSON has no comments"},
+      {"{\"a\": \"1\"}\n{\"a\": \"1\"}",
+       "line 2, column 1: after the whole object stands \"{\"; one file holds one table"},
+      {"{\"a\": [{\"b\": \"1\"]}", "line 1, column 17: \"]\" does not close the \"{\" of line 1, column 8"},
+      {"{\"a\": [\n{\"b\": \"1\"}\n", "line 2, column 11: the text ends here, cut off? The \"[\" of line 1, column 7"},
+      {"{\"a\": \"1,\n\"b\": \"2\"}", "line 1, column 7: the text that begins here has no \" at its end"},
+      {"{\"server_id\": 10.0.0.1}", "line 1, column 15: \"10.0.0.1\" is no value of JSON; write it as a text"},
+      {"{\"rank_id\": 01}", "line 1, column 13: \"01\" is no value of JSON"},
+      {"{version: 1}", "line 1, column 2: found \"version\", expected a key in double quotes"},
+      {"{\"a\": \"\\x\"}", "line 1, column 9: JSON does not allow this here"},
+      {"\n [1]", "line 2, column 2: it is a list, expected an object"},
+      {"", "line 1, column 1: the file is empty"},
+      {"\xff\xfe{\0", "line 1, column 1: the file is in UTF-16"},
+  };
+  for (const auto& [text, found] : slips) EXPECT_THAT(FoundIn(text), ::testing::StartsWith(found)) << text;
+}
+
+TEST(RankTable, OtherFormatsAreNamed) {
+  EXPECT_THAT(FoundIn(R"({"board_id":"0x0000","group_count":"1","group_list":[{"instance_list":[{"devices":[
+    {"device_id":"0","device_ip":"192.168.1.1"}],"rank_id":"0","server_id":"10.0.0.1"}]}],"status":"completed"})"),
+              HasSubstr("group_list: this is the format of 2020"));
+  EXPECT_THAT(FoundIn(R"({"status":"completed","rank_list":[]})"), HasSubstr("version 2.0"));
+  EXPECT_THAT(FoundIn(R"({"version":"1.0","server_group_list":[]})"), HasSubstr("server_group_list"));
+}
+
+TEST(RankTable, TheRemedyHasTheRightNumber) {
+  struct {
+    const char* name;
+    std::function<void(Json&)> break_it;
+    const char* remedy;
+  } const cases[] = {
+      {"no count", [](Json& t) { t.erase("server_count"); }, "\"server_count\": \"2\""},
+      {"count 0", [](Json& t) { t["server_count"] = "0"; }, "\"server_count\": \"2\""},
+      {"count a word", [](Json& t) { t["server_count"] = "two"; }, "\"server_count\": \"2\""},
+      {"no rank", [](Json& t) { t["server_list"][1]["device"][0].erase("rank_id"); }, "\"rank_id\": \"3\""},
+      {"rank twice", [](Json& t) { t["server_list"][1]["device"][0]["rank_id"] = "0"; }, "\"rank_id\": \"3\""},
+      {"no device id", [](Json& t) { t["server_list"][0]["device"][1].erase("device_id"); }, "\"device_id\": \"1\""},
+      {"device twice", [](Json& t) { t["server_list"][0]["device"][1]["device_id"] = "0"; }, "\"device_id\": \"1\""},
+      {"port", [](Json& t) { t["server_list"][0]["device"][1]["device_port"] = "x"; }, "a port from 1 to 65535"},
+  };
+  for (const auto& [name, break_it, remedy] : cases) {
+    Json json = Sample();
+    break_it(json);
+    const TableReport report = CheckRankTable(json.dump());
+    ASSERT_FALSE(report.problems.empty()) << name;
+    EXPECT_THAT(report.problems.front().remedy, ::testing::StartsWith(remedy)) << name;
+  }
+}
+
 TEST(RankTable, GarbageIsRefusedQuickly) {
   const std::string whole = Sample().dump();
   for (const std::string& text : {std::string(), whole.substr(0, whole.size() / 2), std::string("[]"),
