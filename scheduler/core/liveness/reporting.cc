@@ -70,7 +70,7 @@ void Liveness::Acknowledge(Run& run, Node& node, uint64_t heartbeat_seq) {
   ack.set_events_through(node.record().events_through);
   ack.set_fence_timeout_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(context_.FenceTimeout(run))));
   ack.set_heartbeat_interval_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(context_.HeartbeatInterval())));
-  if (IsWaiting(run)) *ack.mutable_waiting() = WaitStatusOf(run, context_.now.monotonic);
+  if (IsWaiting(run)) *ack.mutable_waiting() = WaitStatusOf(context_.state, run, context_.now.monotonic);
   context_.SendTo(node.stream, std::move(message));
 }
 

@@ -31,6 +31,7 @@
 #include "scheduler/core/membership/admission.h"
 #include "scheduler/core/membership/waiting.h"
 #include "scheduler/core/views/event_log.h"
+#include "scheduler/core/views/other_jobs.h"
 
 namespace muster::scheduler {
 
@@ -78,7 +79,8 @@ void Liveness::OnDue(Run& run) {
   if (context_.now.monotonic >= run.topo_deadline && run.record().phase == v1::RUN_PHASE_FORMING) {
     if (run.nodes.empty() && !context_.options.is_once) return lifecycle_.ForgetRun(run);  // nobody is left to be told
     run.topo_deadline = MonotonicTime::Never();
-    v1::WaitStatus status = DescribeWaiting(run, context_.now.monotonic);
+    const v1::WaitStatus status =
+        DescribeWaiting(run, context_.now.monotonic, DescribeOtherJobs(context_.state, run, context_.now.monotonic));
     return lifecycle_.Fail(
         run,
         Decision(v1::Cause::NEVER_FORMED,

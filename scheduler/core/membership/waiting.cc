@@ -11,6 +11,7 @@
 #include "scheduler/core/membership/older_journal.h"
 #include "scheduler/core/membership/rank_order.h"
 #include "scheduler/core/views/event_log.h"
+#include "scheduler/core/views/other_jobs.h"
 
 namespace muster::scheduler {
 namespace {
@@ -166,7 +167,7 @@ bool IsWaiting(const Run& run) {
          (run.IsUnderWay() && run.IsRoundBehind());
 }
 
-v1::WaitStatus DescribeWaiting(const Run& run, MonotonicTime now) {
+v1::WaitStatus DescribeWaiting(const Run& run, MonotonicTime now, std::string other_jobs) {
   v1::WaitStatus status;
   status.set_workers_here(CountConnectedSlots(run, v1::ROLE_WORKER));
   status.set_workers_needed(run.record().settings.worker_num());
@@ -190,6 +191,7 @@ v1::WaitStatus DescribeWaiting(const Run& run, MonotonicTime now) {
     if (!part.empty()) parts.push_back(std::move(part));
   }
   if (std::string stale = StaleProcesses(run, now); !stale.empty()) parts.push_back(std::move(stale));
+  if (!other_jobs.empty()) parts.push_back(std::move(other_jobs));
   if (run.record().phase == v1::RUN_PHASE_RECOVERING && now < run.restart_at) {
     parts.push_back(absl::StrCat("the next round starts in ", FormatAge(run.restart_at - now), " at the earliest"));
   }
@@ -206,11 +208,11 @@ v1::WaitStatus DescribeWaiting(const Run& run, MonotonicTime now) {
   return status;
 }
 
-const v1::WaitStatus& WaitStatusOf(const Run& run, MonotonicTime now) {
+const v1::WaitStatus& WaitStatusOf(const State& state, const Run& run, MonotonicTime now) {
   auto& cache = run.waiting_cache;
   const bool is_good = cache.is_valid || (cache.status.has_value() && run.nodes.size() > kFewNodes);
   if (!is_good || now - cache.made >= absl::Seconds(1)) {
-    cache.status = DescribeWaiting(run, now);
+    cache.status = DescribeWaiting(run, now, DescribeOtherJobs(state, run, now));
     cache.made = now;
     cache.is_valid = true;
   }

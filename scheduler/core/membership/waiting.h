@@ -21,11 +21,12 @@ std::string DescribeStuck(const Node& node, MonotonicTime now);
 // The same of all its nodes.
 std::string DescribeStuck(const Run& run, MonotonicTime now);
 
-v1::WaitStatus DescribeWaiting(const Run& run, MonotonicTime now);
+// `other_jobs`: as DescribeOtherJobs gives it.
+v1::WaitStatus DescribeWaiting(const Run& run, MonotonicTime now, std::string other_jobs = "");
 
-// The same from a cache. At most one a second is made anew, however many agents ask; in a small run whoever comes or
-// goes shows at once.
-const v1::WaitStatus& WaitStatusOf(const Run& run, MonotonicTime now);
+// The same, with the other jobs, from a cache. At most one a second is made anew, however many agents ask; in a small
+// run whoever comes or goes shows at once.
+const v1::WaitStatus& WaitStatusOf(const State& state, const Run& run, MonotonicTime now);
 
 // Where ids are numbers and each is one rank: the ids that are missing, rising, 4,096 at most. Else empty.
 std::vector<uint32_t> MissingNumbers(const Run& run);

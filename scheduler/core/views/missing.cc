@@ -133,7 +133,7 @@ v1::MissingNodes MissingOf(const Context& context, const Run& run) {
   MissingList list(run, context.now.monotonic, missing);
   list.AddMembers();
   if (!is_forming && run.record().phase != v1::RUN_PHASE_RECOVERING) return missing;
-  const v1::WaitStatus& waiting = WaitStatusOf(run, context.now.monotonic);
+  const v1::WaitStatus& waiting = WaitStatusOf(context.state, run, context.now.monotonic);
   *missing.mutable_waiting() = waiting;
   if (!is_forming) return missing;
   list.AddGone();

@@ -88,7 +88,8 @@ const Run* ResolveRun(const State& state, const std::string& job_id, uint64_t ru
   return it == job->second.runs.end() ? nullptr : &it->second;
 }
 
-v1::RunStatus RunView(const Run& run, MonotonicTime now) {
+v1::RunStatus RunView(const Context& context, const Run& run) {
+  const MonotonicTime now = context.now.monotonic;
   v1::RunStatus status;
   SetHead(status, run);
   status.set_phase(run.record().phase);
@@ -111,7 +112,7 @@ v1::RunStatus RunView(const Run& run, MonotonicTime now) {
   status.set_processes_done(done);
   // What can't be killed holds up a restart of this one process, or the end of the job.
   const bool is_held_up = !run.HasEnded() && !DescribeStuck(run, now).empty();
-  if (IsWaiting(run) || is_held_up) *status.mutable_waiting() = WaitStatusOf(run, now);
+  if (IsWaiting(run) || is_held_up) *status.mutable_waiting() = WaitStatusOf(context.state, run, now);
   if (run.HasEnded()) *status.mutable_outcome() = run.record().outcome;
   status.set_opened_unix_ms(run.record().opened_unix_ms);
   status.set_age_ms(absl::ToInt64Milliseconds(now - run.opened));
@@ -139,7 +140,7 @@ v1::StatusReply View(const Context& context, const v1::StatusRequest& request) {
     for (const auto& [number, run] : job.runs) {
       const bool is_latest = number == job.runs.rbegin()->first;
       if (request.run() == 0 ? is_latest || !run.HasEnded() : number == request.run())
-        *reply.add_runs() = RunView(run, context.now.monotonic);
+        *reply.add_runs() = RunView(context, run);
     }
   }
   return reply;

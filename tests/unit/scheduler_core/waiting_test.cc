@@ -1,8 +1,10 @@
 #include "scheduler/core/membership/waiting.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/core/views/other_jobs.h"
 #include "tests/unit/scheduler_core/run_builder.h"
 
 namespace muster::scheduler {
@@ -128,6 +130,87 @@ TEST(DescribeRemedy, WhoWaitsForALostNodeIsToldWhatToDo) {
       "the job with `ms-ctl stop`");
   for (const char* id : {"b", "c"}) Edit(NodesOf(run)[id]).is_lost = false;
   EXPECT_EQ(DescribeRemedy(run), "");
+}
+
+// Jobs whose nodes are of `user`, or of `identity`; each has as many nodes as are `here` and wants two workers.
+class OtherJobs : public ::testing::Test {
+ protected:
+  scheduler::Run& Open(const std::string& id, int here, const std::string& user, const std::string& identity = "") {
+    scheduler::Run& run = state_.jobs[id].runs[1] = RunOf(2);
+    Edit(run).job_id = id;
+    for (int i = 0; i < here; ++i) {
+      Node& node = AddNode(run, {.id = absl::StrCat("n", i)});
+      Edit(node).info.set_user(user);
+      Edit(node).identity = identity;
+    }
+    return run;
+  }
+  std::string TextOf(const std::string& id, double at = 10) {
+    return DescribeOtherJobs(state_, state_.jobs[id].runs[1], At(at));
+  }
+
+  State state_;
+};
+
+TEST_F(OtherJobs, HalvesOfOneJobNameEachOther) {
+  Open("111", 1, "ann");
+  Open("222", 1, "ann");
+  Open("bob", 1, "bob");
+  const std::string advice = ": nodes that belong together need the same job id (--job_id, --rdzv_id)";
+  EXPECT_EQ(TextOf("111"), "another job of the same user waits, too: 222 (1 of 2 workers)" + advice);
+  EXPECT_EQ(TextOf("222"), "another job of the same user waits, too: 111 (1 of 2 workers)" + advice);
+  EXPECT_EQ(TextOf("bob"), "");
+  EXPECT_EQ(TextOf("111", 2), "") << "its nodes may still be coming";
+}
+
+TEST_F(OtherJobs, OnlyThoseThatLackSomebodyCount) {
+  Open("111", 1, "ann");
+  Open("full", 2, "ann");
+  Open("left", 0, "ann");
+  Edit(Open("runs", 1, "ann")).phase = v1::RUN_PHASE_RUNNING;
+  Open("young", 1, "ann").opened = At(9);
+  Open("away", 1, "ann").nodes.at("n0").stream = 0;
+  Edit(Open("nameless", 1, "")).number = 1;
+  EXPECT_EQ(TextOf("111"), "");
+  EXPECT_EQ(TextOf("nameless"), "");
+  EXPECT_EQ(TextOf("full"), "");
+}
+
+TEST_F(OtherJobs, OneThatRecoversMayWaitForAnothersNode) {
+  Edit(Open("111", 1, "ann"));
+  scheduler::Run& other = Open("222", 2, "ann");
+  Edit(other).phase = v1::RUN_PHASE_RECOVERING;
+  EXPECT_EQ(TextOf("111"), "") << "it lacks nobody";
+  Node& lost = other.nodes.at("n1");
+  lost.stream = 0;
+  Edit(lost).is_lost = true;
+  Edit(other).lost.Add(lost);
+  EXPECT_THAT(TextOf("111"), ::testing::HasSubstr("222 (1 of 2 workers)"));
+  EXPECT_THAT(TextOf("222"), ::testing::HasSubstr("111 (1 of 2 workers)"));
+}
+
+TEST_F(OtherJobs, WithTlsTheIdentityCounts) {
+  Open("111", 1, "ann", "muster/host/a");
+  Open("222", 1, "ann", "muster/host/b");
+  Open("333", 1, "ann");
+  EXPECT_EQ(TextOf("111"), "") << "a user's name is not proved";
+  Open("444", 1, "eve", "muster/host/a");
+  EXPECT_THAT(TextOf("111"), ::testing::StartsWith("another job of the same identity waits, too: 444 (1 of 2"));
+}
+
+TEST_F(OtherJobs, FewAreNamedAndThoseOfTheSameSizeFirst) {
+  Open("111", 1, "ann");
+  Edit(Open("0-large", 1, "ann")).settings.set_worker_num(64);
+  for (int i = 2; i < 7; ++i) Open(absl::StrCat(i, i, i), 1, "ann");
+  EXPECT_THAT(TextOf("111"), ::testing::StartsWith(
+                                 "other jobs of the same user wait, too: 222 (1 of 2 workers), 333 (1 of 2 workers), "
+                                 "444 (1 of 2 workers), 3 more: "));
+}
+
+TEST(DescribeWaiting, OtherJobsComeBeforeTheTimeLeft) {
+  scheduler::Run run = RunOf(2);
+  run.topo_deadline = At(100);
+  EXPECT_EQ(DescribeWaiting(run, At(40), "another job").text(), "0 of 2 workers are here; another job; 60 s left");
 }
 
 TEST(DescribeWaiting, SparesStandBy) {

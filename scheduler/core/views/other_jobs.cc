@@ -1,0 +1,91 @@
+// Which other runs are named:
+//
+//   forms, or recovers, for 3 s, and lacks workers    one that gathers normally is done by then
+//   somebody is there                                 a job that everybody left can't be the other half
+//   one user in common                                of the first few nodes on both sides
+//
+// Those that want as many workers as this run come first: they are most likely parts of it.
+#include "scheduler/core/views/other_jobs.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "scheduler/core/membership/admission.h"
+
+namespace muster::scheduler {
+namespace {
+
+constexpr size_t kMostJobsNamed = 3;
+constexpr int kMostLookedAt = 4;  // nodes of each run: up to kMaxJobs are compared with each other
+constexpr absl::Duration kUsualWait = absl::Seconds(3);
+
+using JobUser = std::pair<bool, std::string>;  // whether it is an identity; its name
+
+// What is not known has no user.
+JobUser UserOf(const Node& node) {
+  const std::string& identity = node.record().identity;
+  return identity.empty() ? JobUser(false, node.record().info.user()) : JobUser(true, identity);
+}
+
+// Calls `take` with the users of the first few nodes that are there, until it returns true. Whether it did.
+template <typename Take>
+bool AnyUser(const Run& run, Take take) {
+  int looked_at = 0;
+  for (const auto& [id, node] : run.nodes) {
+    if (++looked_at > kMostLookedAt) return false;
+    if (node.stream == 0) continue;
+    if (const JobUser user = UserOf(node); !user.second.empty() && take(user)) return true;
+  }
+  return false;
+}
+
+bool LacksWorkers(const Run& run, MonotonicTime now) {
+  const bool is_forming = run.record().phase == v1::RUN_PHASE_FORMING;
+  if (!is_forming && run.record().phase != v1::RUN_PHASE_RECOVERING) return false;
+  if (now - (is_forming ? run.opened : run.aborted) < kUsualWait) return false;
+  if (run.record().lost.size() > 0) return true;
+  return run.record().slot_counts.RegularSlots(v1::ROLE_WORKER) < run.record().settings.worker_num();
+}
+
+}  // namespace
+
+std::string DescribeOtherJobs(const State& state, const Run& run, MonotonicTime now) {
+  if (!LacksWorkers(run, now)) return "";
+  std::set<JobUser> users;
+  AnyUser(run, [&](const JobUser& user) { return users.insert(user), false; });
+  if (users.empty()) return "";
+  bool is_identity = false;
+  std::vector<const Run*> others;
+  for (const auto& [id, job] : state.jobs) {
+    if (job.runs.empty() || id == run.record().job_id) continue;
+    const Run& other = job.runs.rbegin()->second;
+    if (!LacksWorkers(other, now)) continue;
+    const bool is_of_same = AnyUser(other, [&](const JobUser& user) {
+      const bool is_same = users.contains(user);
+      is_identity |= is_same && user.first;
+      return is_same;
+    });
+    if (is_of_same) others.push_back(&other);
+  }
+  if (others.empty()) return "";
+  std::stable_partition(others.begin(), others.end(), [&run](const Run* other) {
+    return other->record().settings.worker_num() == run.record().settings.worker_num();
+  });
+  std::vector<std::string> names;
+  for (const Run* other : others) {
+    if (names.size() == kMostJobsNamed) break;
+    names.push_back(absl::StrCat(other->record().job_id, " (", CountConnectedSlots(*other, v1::ROLE_WORKER), " of ",
+                                 other->record().settings.worker_num(), " workers)"));
+  }
+  if (others.size() > names.size()) names.push_back(absl::StrCat(others.size() - names.size(), " more"));
+  const bool is_one = others.size() == 1;
+  return absl::StrCat(is_one ? "another job" : "other jobs", " of the same ", is_identity ? "identity" : "user",
+                      is_one ? " waits, too: " : " wait, too: ", absl::StrJoin(names, ", "),
+                      ": nodes that belong together need the same job id (--job_id, --rdzv_id)");
+}
+
+}  // namespace muster::scheduler
