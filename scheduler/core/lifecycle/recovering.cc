@@ -27,7 +27,7 @@
 #include "scheduler/core/lifecycle/lifecycle.h"
 #include "scheduler/core/liveness/progress.h"
 #include "scheduler/core/membership/admission.h"
-#include "scheduler/core/membership/rank_order.h"
+#include "scheduler/core/membership/standing_in.h"
 #include "scheduler/core/membership/waiting.h"
 #include "scheduler/core/views/event_log.h"
 #include "scheduler/core/views/views.h"
@@ -146,14 +146,10 @@ void Lifecycle::LookForNextRound(Run& run, std::set<std::string> passed_over) {
   run.looked = context_.now.monotonic;
   run.look_deadline = MonotonicTime::Never();
   DismissDraining(run);
-  std::vector<const Node*> members, spares;
+  std::vector<const Node*> members;
   std::map<std::string, const Node*> stands_for;
-  for (const auto& [id, node] : run.nodes) {
-    if (node.record().is_spare && node.stream != 0 && !node.record().is_leaving && !passed_over.contains(id))
-      spares.push_back(&node);
-  }
-  std::sort(spares.begin(), spares.end(),
-            [](const Node* a, const Node* b) { return NaturalLess(a->record().id, b->record().id); });
+  std::vector<const Node*> spares = SparesStandingBy(run);
+  std::erase_if(spares, [&passed_over](const Node* spare) { return passed_over.contains(spare->record().id); });
   bool is_ready = !run.IsRoundBehind() && run.unquit.empty();
   run.rejoin_deadline = MonotonicTime::Never();
   for (auto& [id, node] : run.nodes) {
@@ -163,14 +159,9 @@ void Lifecycle::LookForNextRound(Run& run, std::set<std::string> passed_over) {
     }
     const MonotonicTime missing_since = std::exchange(node.missing_since, MonotonicTime::Never());
     if (node.record().is_lost && node.record().stale_incarnation == 0) {
-      const auto spare = std::find_if(spares.begin(), spares.end(), [&lost = node](const Node* s) {
-        return s->record().info.role() == lost.record().info.role() &&
-               s->record().slots.size() == lost.record().slots.size();
-      });
-      if (spare != spares.end()) {
-        members.push_back(*spare);
-        stands_for[(*spare)->record().id] = &node;
-        spares.erase(spare);
+      if (const Node* spare = TakeSpareFor(node, spares)) {
+        members.push_back(spare);
+        stands_for[spare->record().id] = &node;
         continue;
       }
     }

@@ -18,12 +18,6 @@ namespace {
 
 constexpr size_t kMaxNamed = 8;
 
-std::string JoinSome(const std::vector<std::string>& items) {
-  if (items.size() <= kMaxNamed) return absl::StrJoin(items, ", ");
-  return absl::StrCat(absl::StrJoin(items.begin(), items.begin() + kMaxNamed, ", "), " and ", items.size() - kMaxNamed,
-                      " more");
-}
-
 // "host-a: 4, host-b: 3": machines by name, with the address where a name stands for two machines.
 std::string HostsHere(const Run& run) {
   struct Machine {
@@ -99,6 +93,12 @@ std::string StaleProcesses(const Run& run, MonotonicTime now) {
 
 }  // namespace
 
+std::string JoinSome(const std::vector<std::string>& items) {
+  if (items.size() <= kMaxNamed) return absl::StrJoin(items, ", ");
+  return absl::StrCat(absl::StrJoin(items.begin(), items.begin() + kMaxNamed, ", "), " and ", items.size() - kMaxNamed,
+                      " more");
+}
+
 std::vector<uint32_t> MissingNumbers(const Run& run) {
   std::set<uint32_t> here;
   for (const auto& [id, node] : run.nodes) {
@@ -140,26 +140,6 @@ std::string DescribeStaleEnd(const Node& node, MonotonicTime now) {
   return absl::StrCat(" (", node.IsFenceUnguarded() ? "it can't promise that its fence has ended them: " : "",
                       node.heir_doubt.empty() ? "" : absl::StrCat("its next start says: ", node.heir_doubt, ": "),
                       "`ms-ctl fence ", node.record().id, "` once they certainly don't)");
-}
-
-// A spare can stand in, and the node's next start alone needs no word, once its old processes have certainly ended.
-std::string DescribeRemedy(const Run& run) {
-  if (run.record().phase != v1::RUN_PHASE_RECOVERING) return "";
-  std::vector<std::string> lost, stale;
-  for (const auto& [id, node] : run.nodes) {
-    if (!node.record().is_lost || node.record().is_spare) continue;
-    lost.push_back(absl::StrCat(node.record().info.host_name(), " (node ", id, ")"));
-    if (node.record().stale_incarnation != 0) stale.push_back(id);
-  }
-  if (lost.empty()) return "";
-  std::string text = absl::StrCat("start the same ms-worker line again on ", JoinSome(lost),
-                                  "; or a --spare with as many slots on another machine");
-  if (!stale.empty()) {
-    absl::StrAppend(&text, ", and tell by `ms-ctl fence ", stale.front(), "`",
-                    stale.size() == 1 ? "" : " (each of them)",
-                    " that the old processes have ended, if that is certain");
-  }
-  return absl::StrCat(text, "; or end the job with `ms-ctl stop`");
 }
 
 bool IsWaiting(const Run& run) {

@@ -12,6 +12,9 @@ namespace muster::scheduler {
 
 inline constexpr size_t kFewNodes = 256;  // to look at all of them takes no time
 
+// "a, b and 7 more": at most kMaxNamed of them.
+std::string JoinSome(const std::vector<std::string>& items);
+
 // Whether there is something to say about that. Also of a run that runs, if its journal is an older copy.
 bool IsWaiting(const Run& run);
 
@@ -30,9 +33,6 @@ const v1::WaitStatus& WaitStatusOf(const State& state, const Run& run, Monotonic
 
 // Where ids are numbers and each is one rank: the ids that are missing, rising, 4,096 at most. Else empty.
 std::vector<uint32_t> MissingNumbers(const Run& run);
-
-// What people can do for a run that waits for lost nodes. Empty: it waits for none.
-std::string DescribeRemedy(const Run& run);
 
 // How long the processes of a lost node may still run, with a space before it: " for 20 s", or who has to say that they
 // don't.

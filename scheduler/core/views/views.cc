@@ -8,6 +8,7 @@
 #include "common/net/ip_address.h"
 #include "common/net/peer_node.h"
 #include "scheduler/core/liveness/progress.h"
+#include "scheduler/core/membership/standing_in.h"
 #include "scheduler/core/membership/waiting.h"
 #include "scheduler/core/views/job_map.h"
 #include "scheduler/core/views/missing.h"
@@ -120,7 +121,7 @@ v1::RunStatus RunView(const Context& context, const Run& run) {
   status.set_restart_count(run.record().restart_count);
   if (run.record().last_abort) {
     *status.mutable_last_abort() = *run.record().last_abort;
-    if (std::string remedy = DescribeRemedy(run); !remedy.empty()) status.mutable_last_abort()->set_remedy(remedy);
+    if (std::string remedy = DescribeRemedy(run, now); !remedy.empty()) status.mutable_last_abort()->set_remedy(remedy);
   }
   const std::vector<Watched> watched = WatchedProcesses(run);
   if (!watched.empty()) *status.mutable_progress() = ProgressView(watched, now);

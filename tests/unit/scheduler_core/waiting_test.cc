@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/core/membership/standing_in.h"
 #include "scheduler/core/views/other_jobs.h"
 #include "tests/unit/scheduler_core/run_builder.h"
 
@@ -116,20 +117,75 @@ TEST(DescribeRemedy, WhoWaitsForALostNodeIsToldWhatToDo) {
   scheduler::Run run = RunOf(3);
   AddNode(run, {.id = "a"});
   for (const char* id : {"b", "c"}) Edit(AddNode(run, {.id = id})).is_lost = true;
-  EXPECT_EQ(DescribeRemedy(run), "") << "it forms, or goes on";
+  EXPECT_EQ(DescribeRemedy(run, At(0)), "") << "it forms, or goes on";
   Edit(run).phase = v1::RUN_PHASE_RECOVERING;
   EXPECT_EQ(
-      DescribeRemedy(run),
+      DescribeRemedy(run, At(0)),
       "start the same ms-worker line again on host-b (node b), host-c (node c); or a --spare with as many slots on "
       "another machine; or end the job with `ms-ctl stop`");
   Edit(NodesOf(run)["c"]).stale_incarnation = 7;
   EXPECT_EQ(
-      DescribeRemedy(run),
+      DescribeRemedy(run, At(0)),
       "start the same ms-worker line again on host-b (node b), host-c (node c); or a --spare with as many slots on "
       "another machine, and tell by `ms-ctl fence c` that the old processes have ended, if that is certain; or end "
       "the job with `ms-ctl stop`");
   for (const char* id : {"b", "c"}) Edit(NodesOf(run)[id]).is_lost = false;
-  EXPECT_EQ(DescribeRemedy(run), "");
+  EXPECT_EQ(DescribeRemedy(run, At(0)), "");
+}
+
+TEST(DescribeRemedy, SparesThatTakeOverNeedNobody) {
+  scheduler::Run run = RunOf(3);
+  Edit(run).phase = v1::RUN_PHASE_RECOVERING;
+  AddNode(run, {.id = "a"});
+  Node& lost = AddNode(run, {.id = "b"});
+  Edit(lost).is_lost = true;
+  Edit(lost).stale_incarnation = 7;
+  lost.stale_end = At(100);
+  AddSpare(run, {.id = "d10"});
+  Node& spare = AddSpare(run, {.id = "d9"});
+  const std::string sooner =
+      "; sooner with `ms-ctl fence b`, if the old processes have certainly ended, or with the same ms-worker line "
+      "again on host-b (node b)";
+  EXPECT_EQ(DescribeRemedy(run, At(15)), "nothing to do: spare d9 takes over in 85 s" + sooner);
+  run.restart_at = At(120);
+  EXPECT_EQ(DescribeRemedy(run, At(15)), "nothing to do: spare d9 takes over in 105 s" + sooner) << "the back-off";
+  Edit(spare).is_leaving = true;
+  EXPECT_EQ(DescribeRemedy(run, At(15)), "nothing to do: spare d10 takes over in 105 s" + sooner);
+  Edit(spare).is_leaving = false;
+  spare.stream = 0;
+  EXPECT_EQ(DescribeRemedy(run, At(15)), "nothing to do: spare d10 takes over in 105 s" + sooner);
+  spare.stream = 9;
+  // Nobody but a person can say that they ended.
+  lost.stale_end = MonotonicTime::Never();
+  EXPECT_EQ(DescribeRemedy(run, At(15)),
+            "tell by `ms-ctl fence b` that the old processes have ended, if that is certain: spare d9 takes over then; "
+            "or start the same ms-worker line again on host-b (node b); or end the job with `ms-ctl stop`");
+  // They have ended, and the others have not.
+  Edit(lost).stale_incarnation = 0;
+  EXPECT_EQ(DescribeRemedy(run, At(15)), "nothing to do: spare d9 takes over in 105 s");
+  run.restart_at = At(15);
+  run.holding_up = 1;
+  EXPECT_EQ(DescribeRemedy(run, At(15)), "nothing to do: spare d9 takes over once all others are ready");
+  // Nothing is left to wait for: the others could not reach the spare.
+  run.holding_up = 0;
+  EXPECT_EQ(DescribeRemedy(run, At(15)),
+            "start the same ms-worker line again on host-b (node b); or a --spare with as many slots on another "
+            "machine; or end the job with `ms-ctl stop`");
+}
+
+TEST(DescribeRemedy, ASpareThatFitsNotAllIsNotEnough) {
+  scheduler::Run run = RunOf(4);
+  Edit(run).phase = v1::RUN_PHASE_RECOVERING;
+  run.holding_up = 1;
+  for (const char* id : {"b", "c"}) Edit(AddNode(run, {.id = id, .slots = 2})).is_lost = true;
+  const std::string rest = "; or a --spare with as many slots on another machine; or end the job with `ms-ctl stop`";
+  AddSpare(run, {.id = "small"});
+  EXPECT_EQ(DescribeRemedy(run, At(0)),
+            "start the same ms-worker line again on host-b (node b), host-c (node c)" + rest);
+  AddSpare(run, {.id = "d", .slots = 2});
+  EXPECT_EQ(DescribeRemedy(run, At(0)), "start the same ms-worker line again on host-c (node c)" + rest);
+  AddSpare(run, {.id = "e", .slots = 2});
+  EXPECT_EQ(DescribeRemedy(run, At(0)), "nothing to do: spares d, e take over once all others are ready");
 }
 
 // Jobs whose nodes are of `user`, or of `identity`; each has as many nodes as are `here` and wants two workers.

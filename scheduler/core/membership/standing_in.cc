@@ -1,0 +1,100 @@
+// What people are told to do for a run that waits for lost nodes:
+//
+//   a spare for each, and time shows that the old processes have ended    nothing; what makes it faster
+//   a spare for each, but only a person can say that they have ended      `ms-ctl fence`
+//   no spare for some                                                     start these again, or a spare
+//
+// A spare takes over once the next round closes. When nothing is left to wait for and the run still waits, the other
+// nodes could not reach the spare: then it counts as none.
+#include "scheduler/core/membership/standing_in.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "scheduler/core/membership/rank_order.h"
+#include "scheduler/core/membership/waiting.h"
+#include "scheduler/core/views/event_log.h"
+
+namespace muster::scheduler {
+namespace {
+
+std::string FenceEach(const std::vector<std::string>& ids) {
+  return absl::StrCat("`ms-ctl fence ", ids.front(), "`", ids.size() == 1 ? "" : " (each of them)");
+}
+
+// "spare d takes over" and when, or what to do for that. `stale`: lost nodes whose old processes may still run.
+std::string DescribeTakingOver(const Run& run, const std::vector<std::string>& spares, const std::string& lost,
+                               const std::vector<std::string>& stale, MonotonicTime now) {
+  const std::string takes_over = absl::StrCat(spares.size() == 1 ? "spare " : "spares ", JoinSome(spares),
+                                              spares.size() == 1 ? " takes over" : " take over");
+  MonotonicTime when = run.restart_at.is_never() ? now : run.restart_at;
+  std::vector<std::string> for_ever;
+  for (const std::string& id : stale) {
+    const MonotonicTime end = run.nodes.at(id).stale_end;
+    end.is_never() ? for_ever.push_back(id) : void(when = std::max(when, end));
+  }
+  const std::string line = absl::StrCat("the same ms-worker line again on ", lost);
+  if (!for_ever.empty()) {
+    return absl::StrCat("tell by ", FenceEach(for_ever),
+                        " that the old processes have ended, if that is certain: ", takes_over, " then; or start ",
+                        line, "; or end the job with `ms-ctl stop`");
+  }
+  const std::string in_time = when > now ? absl::StrCat(" in ", FormatAge(when - now)) : " once all others are ready";
+  if (stale.empty()) return absl::StrCat("nothing to do: ", takes_over, in_time);
+  return absl::StrCat("nothing to do: ", takes_over, in_time, "; sooner with ", FenceEach(stale),
+                      ", if the old processes have certainly ended, or with ", line);
+}
+
+}  // namespace
+
+std::vector<const Node*> SparesStandingBy(const Run& run) {
+  std::vector<const Node*> spares;
+  for (const auto& [id, node] : run.nodes) {
+    if (node.record().is_spare && node.stream != 0 && !node.record().is_leaving) spares.push_back(&node);
+  }
+  std::sort(spares.begin(), spares.end(),
+            [](const Node* a, const Node* b) { return NaturalLess(a->record().id, b->record().id); });
+  return spares;
+}
+
+const Node* TakeSpareFor(const Node& lost, std::vector<const Node*>& spares) {
+  const auto spare = std::find_if(spares.begin(), spares.end(), [&lost](const Node* s) {
+    return s->record().info.role() == lost.record().info.role() &&
+           s->record().slots.size() == lost.record().slots.size();
+  });
+  if (spare == spares.end()) return nullptr;
+  const Node* taken = *spare;
+  spares.erase(spare);
+  return taken;
+}
+
+std::string DescribeRemedy(const Run& run, MonotonicTime now) {
+  if (run.record().phase != v1::RUN_PHASE_RECOVERING) return "";
+  std::vector<const Node*> spares = SparesStandingBy(run);
+  std::vector<std::string> lost, stale, taking_over, not_covered;
+  for (const auto& [id, node] : run.nodes) {
+    if (!node.record().is_lost || node.record().is_spare) continue;
+    lost.push_back(absl::StrCat(node.record().info.host_name(), " (node ", id, ")"));
+    if (node.record().stale_incarnation != 0) stale.push_back(id);
+    if (const Node* spare = TakeSpareFor(node, spares)) {
+      taking_over.push_back(spare->record().id);
+    } else {
+      not_covered.push_back(lost.back());
+    }
+  }
+  if (lost.empty()) return "";
+  const bool waits = !stale.empty() || !run.unquit.empty() || run.holding_up > 0 ||
+                     (!run.restart_at.is_never() && run.restart_at > now);
+  if (not_covered.empty() && waits) return DescribeTakingOver(run, taking_over, JoinSome(lost), stale, now);
+  const std::string again = JoinSome(not_covered.empty() ? lost : not_covered);
+  std::string text = absl::StrCat("start the same ms-worker line again on ", again,
+                                  "; or a --spare with as many slots on another machine");
+  if (!stale.empty()) {
+    absl::StrAppend(&text, ", and tell by ", FenceEach(stale),
+                    " that the old processes have ended, if that is certain");
+  }
+  return absl::StrCat(text, "; or end the job with `ms-ctl stop`");
+}
+
+}  // namespace muster::scheduler
