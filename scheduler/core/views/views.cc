@@ -13,6 +13,7 @@
 #include "scheduler/core/views/job_map.h"
 #include "scheduler/core/views/missing.h"
 #include "scheduler/core/views/overview.h"
+#include "scheduler/core/views/silent.h"
 
 namespace muster::scheduler {
 namespace {
@@ -114,6 +115,11 @@ v1::RunStatus RunView(const Context& context, const Run& run) {
   // What can't be killed holds up a restart of this one process, or the end of the job.
   const bool is_held_up = !run.HasEnded() && !DescribeStuck(run, now).empty();
   if (IsWaiting(run) || is_held_up) *status.mutable_waiting() = WaitStatusOf(context.state, run, now);
+  if (const std::string silent = DescribeSilent(context, run); !silent.empty()) {
+    const std::string rest = status.has_waiting() ? absl::StrCat("; ", status.waiting().text()) : "";
+    if (!status.has_waiting()) *status.mutable_waiting() = WaitStatusOf(context.state, run, now);  // for its counts
+    status.mutable_waiting()->set_text(absl::StrCat("not heard: ", silent, rest));
+  }
   if (run.HasEnded()) *status.mutable_outcome() = run.record().outcome;
   status.set_opened_unix_ms(run.record().opened_unix_ms);
   status.set_age_ms(absl::ToInt64Milliseconds(now - run.opened));

@@ -1,0 +1,40 @@
+//   node                                              named
+//   lost, or it knows the outcome and has gone        no: its story says so
+//   connected, heard within 5 s, or two heartbeats    no
+//   connected, silent for longer                      with the end of its lease
+//   its connection is gone, and the run waits         no: what the run waits for names it
+//   its connection is gone, and the run goes on       with the end of its grace
+#include "scheduler/core/views/silent.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/core/membership/admission.h"
+#include "scheduler/core/membership/waiting.h"
+#include "scheduler/core/views/event_log.h"
+
+namespace muster::scheduler {
+
+std::string DescribeSilent(const Context& context, const Run& run) {
+  if (run.HasEnded()) return "";
+  const MonotonicTime now = context.now.monotonic;
+  const absl::Duration usual = std::max(absl::Seconds(5), 2 * context.HeartbeatInterval() + absl::Seconds(1));
+  const bool names_disconnected = !IsWaiting(run);
+  std::vector<std::string> silent;
+  for (const auto& [id, node] : run.nodes) {
+    if (node.record().is_lost || node.is_settled) continue;
+    const bool is_connected = node.stream != 0;
+    if (is_connected ? now - node.last_seen < usual : !names_disconnected) continue;
+    const MonotonicTime end = is_connected ? node.lease_end : node.grace_end;
+    silent.push_back(absl::StrCat(
+        NodeText(node), node.was_seen ? absl::StrCat(" for ", FormatAge(now - node.last_seen)) : " since the restart",
+        is_connected ? "" : ", its connection is gone",
+        end.is_never() || end < now
+            ? ""
+            : absl::StrCat(": lost in ", FormatAge(end - now), is_connected ? " at the latest" : "")));
+  }
+  return JoinSome(silent);
+}
+
+}  // namespace muster::scheduler
