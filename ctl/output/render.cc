@@ -82,6 +82,17 @@ std::string ProgressText(const v1::ProgressStatus& progress) {
   return absl::StrCat(out, ", without change for ", age);
 }
 
+// Also that nothing is watched although the user wants it.
+void AppendProgress(const v1::RunStatus& run, std::string* out) {
+  const uint64_t timeout_ms = run.settings().progress_timeout_ms();
+  if (run.has_progress()) {
+    absl::StrAppend(out, "  progress    ", ProgressText(run.progress()), "\n");
+  } else if (run.phase() == v1::RUN_PHASE_RUNNING && run.processes_running() > 0 && timeout_ms > 0) {
+    absl::StrAppend(out, "  progress    no process has written to MS_PROGRESS_FILE yet: until one does, ",
+                    "--progress_timeout (", Age(static_cast<int64_t>(timeout_ms)), ") notices no hang\n");
+  }
+}
+
 }  // namespace
 
 std::string RenderRun(const v1::RunStatus& run, absl::TimeZone zone) {
@@ -93,7 +104,7 @@ std::string RenderRun(const v1::RunStatus& run, absl::TimeZone zone) {
   if (run.round() > 0 && !HasEnded(run.phase())) {
     absl::StrAppend(&out, "  processes   ", run.processes_running(), " running, ", run.processes_done(), " done\n");
   }
-  if (run.has_progress()) absl::StrAppend(&out, "  progress    ", ProgressText(run.progress()), "\n");
+  AppendProgress(run, &out);
   std::string opened = absl::StrCat(Age(run.age_ms()), " ago");
   const std::string when = FormatWallTime(run.opened_unix_ms(), zone);
   if (!when.empty()) absl::StrAppend(&opened, ", ", when);
@@ -252,7 +263,7 @@ std::string RenderWhy(const v1::RunStatus& run, absl::TimeZone zone) {
       absl::StrAppend(&out, "  what to do  ", EscapeControl(run.last_abort().remedy()), "\n");
     }
   }
-  if (run.has_progress()) absl::StrAppend(&out, "  progress    ", ProgressText(run.progress()), "\n");
+  AppendProgress(run, &out);
   if (run.has_outcome()) AppendOutcome(run.outcome(), zone, &out);
   return out;
 }

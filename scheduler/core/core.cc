@@ -10,6 +10,7 @@
 #include "scheduler/core/lifecycle/lifecycle.h"
 #include "scheduler/core/lighthouse/lighthouses.h"
 #include "scheduler/core/liveness/liveness.h"
+#include "scheduler/core/liveness/progress.h"
 #include "scheduler/core/membership/membership.h"
 #include "scheduler/core/membership/places.h"
 #include "scheduler/core/snapshot.h"
@@ -154,6 +155,9 @@ void Core::Impl::Resume(Run& run) {
   }
   run.restart_at = run.aborted = context_.now.monotonic;
   run.highest_step = run.record().aborted_at_step;
+  if (run.record().phase == v1::RUN_PHASE_RUNNING) {
+    run.progress_deadline = context_.now.monotonic + FirstProgressLimit(run);
+  }
   if (run.HasEnded()) run.forget_at = context_.now.monotonic + lifecycle_.KeepRunsFor();
   // When each was made isn't known any more.
   run.restarts.assign(std::min(run.record().recent_restarts, kMaxRestarts), context_.now.monotonic);

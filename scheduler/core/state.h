@@ -246,9 +246,11 @@ struct RunRuntime {
   MonotonicTime settle_deadline = MonotonicTime::Never();
   MonotonicTime rejoin_deadline = MonotonicTime::Never();  // while somebody is lost
   MonotonicTime restart_at = MonotonicTime::Never();       // RECOVERING: the next round not before
-  bool is_held_back = false;                             // until OnDue has seen restart_at come; see Context::Schedule
-  MonotonicTime looked;                                  // RECOVERING: at all nodes, for the next round …
-  MonotonicTime look_deadline = MonotonicTime::Never();  // … and when that was put off until
+  bool is_held_back = false;  // until OnDue has seen restart_at come; see Context::Schedule
+  MonotonicTime progress_deadline = MonotonicTime::Never();  // when some process should have shown progress
+  bool lacks_progress = false;                               // none had by then: warned of once
+  MonotonicTime looked;                                      // RECOVERING: at all nodes, for the next round …
+  MonotonicTime look_deadline = MonotonicTime::Never();      // … and when that was put off until
   absl::Duration fence;  // what agents were last told to arm, unless --fence_timeout is set; never gets shorter, for
                          // they count on it
   std::deque<MonotonicTime> restarts;                // of the last hour, those without progress twice

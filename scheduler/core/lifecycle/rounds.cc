@@ -17,6 +17,7 @@
 #include "common/net/peer_node.h"
 #include "scheduler/core/lifecycle/hosts.h"
 #include "scheduler/core/lifecycle/lifecycle.h"
+#include "scheduler/core/liveness/progress.h"
 #include "scheduler/core/membership/admission.h"
 #include "scheduler/core/membership/placement.h"
 #include "scheduler/core/membership/rank_order.h"
@@ -182,6 +183,7 @@ void Lifecycle::CloseRound(Run& run, const std::vector<const Node*>& members, co
   run.candidates.clear();
   run.topo_deadline = run.rejoin_deadline = run.restart_at = MonotonicTime::Never();
   run.spare_deadline = MonotonicTime::Never();
+  if (!run.lacks_progress) run.progress_deadline = context_.now.monotonic + FirstProgressLimit(run);
   for (auto& [id, node] : run.nodes) node.must_quit = false;
   context_.Schedule(run);
   context_.effects.push_back(

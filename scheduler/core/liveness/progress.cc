@@ -19,6 +19,8 @@ namespace {
 constexpr size_t kMostNamed = 8;
 // A report may come so many heartbeats after the change that it tells of.
 constexpr int kReportLag = 3;
+// However short the timeout: a healthy script imports and loads before its first step.
+constexpr absl::Duration kStartOfTraining = absl::Seconds(30);
 
 std::string NameOf(const Node& node, uint32_t rank) {
   return absl::StrCat(node.record().info.role() == v1::ROLE_SERVER ? "server rank " : "rank ", rank, " on ",
@@ -134,6 +136,26 @@ CauseCandidate DescribeHang(const Run& run, MonotonicTime now, absl::Duration he
           : "find out where they stand (`ms-ctl stacks` while they run); --progress_timeout must be longer than "
             "the longest pause between two steps, a checkpoint or an evaluation included");
   return candidate;
+}
+
+absl::Duration FirstProgressLimit(const Run& run) {
+  if (run.record().settings.progress_timeout_ms() == 0) return absl::InfiniteDuration();
+  return std::max<absl::Duration>(absl::Milliseconds(run.record().settings.progress_timeout_ms()), kStartOfTraining);
+}
+
+bool IsUnwatched(const Run& run) {
+  if (run.record().phase != v1::RUN_PHASE_RUNNING || !WatchedProcesses(run).empty()) return false;
+  return std::any_of(run.nodes.begin(), run.nodes.end(), [](const auto& entry) {
+    const std::vector<SlotState>& slots = entry.second.record().slots;
+    return std::any_of(slots.begin(), slots.end(),
+                       [](const SlotState& slot) { return slot.phase == SlotState::Phase::kRunning; });
+  });
+}
+
+std::string DescribeUnwatched(const Run& run) {
+  return absl::StrCat("no process has written to MS_PROGRESS_FILE yet: until one does, --progress_timeout (",
+                      FormatAge(absl::Milliseconds(run.record().settings.progress_timeout_ms())),
+                      ") notices no hang; have the script write its step there, or leave --progress_timeout out");
 }
 
 std::string WaitedFor(const Run& run) {

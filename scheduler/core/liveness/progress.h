@@ -34,6 +34,13 @@ std::vector<Watched> StandingStill(const Run& run, MonotonicTime now, absl::Dura
 CauseCandidate DescribeHang(const Run& run, MonotonicTime now, absl::Duration heartbeat_interval,
                             const std::set<uint32_t>& stopped);
 
+// How long after a round's begin some process should have shown progress; infinite: the run has no --progress_timeout.
+absl::Duration FirstProgressLimit(const Run& run);
+
+// Processes run, but none shows progress, so that --progress_timeout notices nothing.
+bool IsUnwatched(const Run& run);
+std::string DescribeUnwatched(const Run& run);
+
 // Whom the others seem to have waited for when one of them gave up waiting: "rank 3 on host-b (node b), which …": one
 // that had ended well already, else one that is behind. To be asked while the round runs. Empty: not known.
 std::string WaitedFor(const Run& run);

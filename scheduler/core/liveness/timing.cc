@@ -13,6 +13,7 @@
 //   cause_deadline         failing                                   the cause is fixed with what is known
 //   settle_deadline        ended                                     whoever has not heard is not waited for
 //   rejoin_deadline        somebody is lost                          the run fails: who did not come back
+//   progress_deadline      running, with --progress_timeout          a warning, if no process shows progress
 //   restart_at             recovering, after a back-off              the next round may close
 //   look_deadline          recovering, a large run                   all nodes are looked at again
 //   forget_at              ended                                     the run is forgotten
@@ -20,14 +21,15 @@
 //   store_waits' next      somebody waits for a key                  it is answered that nothing came
 //   a lighthouse's         replicas are there                        what time alone brings: see lighthouses.h
 //
-// A loop that was late could hear nobody. It moves on what waits for people (topo, spare, cause, settle, rejoin and the
-// challenger's) by as much as it was late, gives each lease a full term, and each grace what is left of it, at least
-// disconnect_grace. Back-offs, fences and forgetting go on: they wait for nobody.
+// A loop that was late could hear nobody. It moves on what waits for people (topo, spare, cause, settle, rejoin,
+// progress and the challenger's) by as much as it was late, gives each lease a full term, and each grace what is left
+// of it, at least disconnect_grace. Back-offs, fences and forgetting go on: they wait for nobody.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "scheduler/core/liveness/liveness.h"
+#include "scheduler/core/liveness/progress.h"
 #include "scheduler/core/membership/admission.h"
 #include "scheduler/core/membership/waiting.h"
 #include "scheduler/core/views/event_log.h"
@@ -91,6 +93,11 @@ void Liveness::OnDue(Run& run) {
   if (context_.now.monotonic >= run.spare_deadline && run.record().phase == v1::RUN_PHASE_FORMING) {
     lifecycle_.TryCloseRound(run);
     if (run.record().phase == v1::RUN_PHASE_FORMING) run.spare_deadline = context_.now.monotonic + kSpareWait;
+  }
+  if (context_.now.monotonic >= run.progress_deadline) {
+    run.progress_deadline = MonotonicTime::Never();
+    run.lacks_progress = IsUnwatched(run);
+    if (run.lacks_progress) context_.Warn(run, "progress_not_written", DescribeUnwatched(run));
   }
   if (context_.now.monotonic >= run.forget_at) return lifecycle_.ForgetRun(run);
   if (context_.now.monotonic >= run.restart_at) run.is_held_back = false;
@@ -208,8 +215,8 @@ void Liveness::On(const LoopWasLate& event) {
     context_.deadlines.Set(context_.once_handle, context_.once_deadline = context_.once_deadline + event.by);
   for (auto& [job_id, job] : context_.state.jobs) {
     for (auto& [number, run] : job.runs) {
-      for (MonotonicTime* deadline :
-           {&run.topo_deadline, &run.spare_deadline, &run.cause_deadline, &run.rejoin_deadline, &run.settle_deadline}) {
+      for (MonotonicTime* deadline : {&run.topo_deadline, &run.spare_deadline, &run.cause_deadline,
+                                      &run.rejoin_deadline, &run.settle_deadline, &run.progress_deadline}) {
         *deadline = *deadline + event.by;
       }
       context_.Schedule(run);

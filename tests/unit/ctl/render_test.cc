@@ -296,6 +296,24 @@ TEST(RenderWhy, TellsWhatToDoWhileItWaits) {
             "  what to do  start it again\n");
 }
 
+TEST(RenderWhy, SaysThatNothingIsWatchedForProgress) {
+  v1::RunStatus run;
+  run.set_phase(v1::RUN_PHASE_RUNNING);
+  run.mutable_settings()->set_progress_timeout_ms(30'000);
+  const std::string words = "no process has written to MS_PROGRESS_FILE yet: until one does, --progress_timeout (30 s)";
+  EXPECT_THAT(RenderWhy(run, absl::UTCTimeZone()), Not(HasSubstr(words))) << "none runs";
+  run.set_processes_running(2);
+  EXPECT_THAT(RenderWhy(run, absl::UTCTimeZone()), HasSubstr(words));
+  EXPECT_THAT(RenderRun(run, absl::UTCTimeZone()), HasSubstr(words));
+  run.mutable_progress()->set_watched(1);
+  run.mutable_progress()->set_slowest_count(1);
+  run.mutable_progress()->add_slowest_ranks(0);
+  EXPECT_THAT(RenderWhy(run, absl::UTCTimeZone()), Not(HasSubstr(words)));
+  run.clear_progress();
+  run.mutable_settings()->clear_progress_timeout_ms();
+  EXPECT_THAT(RenderWhy(run, absl::UTCTimeZone()), Not(HasSubstr(words)));
+}
+
 TEST(RenderNodes, SaysWhoLeaves) {
   NodesOfJob job = OneNode("a");
   job.reply.mutable_nodes(0)->set_draining("drained by ann");
