@@ -158,6 +158,7 @@ void AddWorkersOwn(SettingsTable& table) {
   table.AddIgnored("lighthouse_heartbeat_timeout", "SECONDS", {"MS_LIGHTHOUSE_HEARTBEAT_TIMEOUT"});
   table.AddIgnored("ompi_env", "", {"MS_OMPI_ENV"});
   table.AddIgnored("tf_config", "", {"MS_TF_CONFIG"});
+  table.AddIgnored("print_assignment", "", {"MS_PRINT_ASSIGNMENT"});
   table.AddIgnored("no_python", "", {});
   table.AddIgnored("redirects", "STREAMS", {});
   table.AddIgnored("tee", "STREAMS", {});

@@ -46,8 +46,24 @@ void TakeMore(const SettingsTable& table, const std::map<std::string, std::strin
   if (loaded.findings.errors.empty()) TakeSize(settings, loaded);
 }
 
+namespace {
+
+void CheckThereIsACommand(const AgentSettings& settings, SettingsFindings& findings) {
+  if (settings.prints_assignment && !settings.command.empty()) {
+    findings.errors.push_back("print_assignment starts nothing, so it contradicts a command; leave one of them out");
+  }
+  if (settings.prints_assignment || !settings.command.empty() || settings.check_config) return;
+  findings.errors.push_back(
+      "there is no command to start; usage: ms-worker [settings] -- COMMAND [ARGUMENTS], as in `ms-worker --worker_num "
+      "2 -- python3 train.py`. --print_assignment joins without a command and prints this node's ranks as JSON; --help "
+      "shows all settings");
+}
+
+}  // namespace
+
 SettingsFindings FindMore(const AgentSettings& settings, const std::map<std::string, std::string>& environment) {
   SettingsFindings findings = CheckAgentSettings(settings);
+  CheckThereIsACommand(settings, findings);
   const uint32_t slots = SlotCount(settings, environment);
   if (!settings.per_node && !settings.per_job) CheckLauncher(settings.command, slots, findings);
   if (!PassesOutput(settings, static_cast<int>(slots))) CheckScriptInput(settings.command, findings);

@@ -282,6 +282,10 @@ void AddProcesses(SettingsTable& table, AgentSettings& s) {
                  "are ended. Those in a session of their own (setsid, daemons) are always ended.")
       .Env({"MS_LEFTOVER"})
       .Default(std::string(kLeftoverWait));
+  table
+      .AddBool("print_assignment", &s.prints_assignment,
+               "Starts nothing: joins, prints this node's assignment as JSON, and ends.")
+      .Env({"MS_PRINT_ASSIGNMENT"});
   AddExec(table, s);
   table
       .AddChoice(

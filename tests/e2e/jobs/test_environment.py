@@ -8,7 +8,7 @@ import socket
 
 import pytest
 
-from muster import eventually
+from muster import BIN, eventually
 
 PRINT_ENV = ["python3", "-c", "import json, os; open('env%s.json' % os.environ['RANK'], 'w')"
              ".write(json.dumps(dict(os.environ)))"]
@@ -109,7 +109,15 @@ def test_per_node_starts_one_process(cluster):
     assert agents[0].output().count("started with 3") == 1, agents[0].output()
 
 
-def test_without_a_command_the_assignment_is_printed_as_json(cluster):
+def test_without_a_command_there_is_nothing_to_do(cluster):
+    for words, told in (([], "there is no command to start; usage: ms-worker [settings] -- COMMAND"),
+                        (["--print_assignment", "--", "true"], "print_assignment starts nothing")):
+        agent = cluster.start("agent", [BIN / "ms-worker", "--standalone", *words])
+        agent.expect(2)
+        assert told in agent.output() and "{" not in agent.output(), agent.output()
+
+
+def test_the_assignment_is_printed_as_json(cluster):
     cluster.start_scheduler("--worker_num", 2)
     agents = cluster.start_agents(2, ["--worker_num", 2])
     for agent in agents:

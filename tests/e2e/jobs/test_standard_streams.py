@@ -30,7 +30,7 @@ def test_a_scheduler_lives_without_standard_streams(cluster):
 
 
 @pytest.mark.parametrize("words", [["ms-ctl", "--help"], ["ms-worker", "--check_config"], ["ms-scheduler", "--version"],
-                                   ["ms-worker", "--standalone"]], ids=" ".join)
+                                   ["ms-worker", "--standalone", "--print_assignment"]], ids=" ".join)
 def test_output_that_is_lost_is_no_success(cluster, words):
     program = cluster.start("program", ["sh", "-c", 'exec "$@" >/dev/full', "sh", BIN / words[0], *words[1:]])
     program.expect(1)

@@ -170,11 +170,12 @@ class Cluster:
         return ["--sched_host", scheduler.host, "--sched_port", scheduler.port]
 
     def start_agent(self, name, words, command=(), scheduler=None, **options):
-        """An agent towards the scheduler (unless `words` say otherwise), with `command` as its training program."""
+        """An agent towards the scheduler (unless `words` say otherwise), with `command` as its training program; without
+        one it prints its assignment."""
         words = [str(word) for word in words]
         if "--sched_port" not in words:
             words = self.agent_words(scheduler) + words
-        tail = ["--", *command] if command else []
+        tail = ["--", *command] if command else ["--print_assignment"]
         return self.start(name, [BIN / "ms-worker", *words, *tail], **options)
 
     def start_agents(self, count, words, command=(), **options):
