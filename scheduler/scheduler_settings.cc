@@ -159,6 +159,7 @@ void AddWorkersOwn(SettingsTable& table) {
   table.AddIgnored("ompi_env", "", {"MS_OMPI_ENV"});
   table.AddIgnored("tf_config", "", {"MS_TF_CONFIG"});
   table.AddIgnored("print_assignment", "", {"MS_PRINT_ASSIGNMENT"});
+  table.AddIgnored("python", "PATH", {"MS_PYTHON"});
   table.AddIgnored("no_python", "", {});
   table.AddIgnored("redirects", "STREAMS", {});
   table.AddIgnored("tee", "STREAMS", {});

@@ -88,7 +88,7 @@ std::optional<CommandProblem> SettleCommand(AgentSettings& settings,
   for (const std::string& line : settings.from_lines) Log(Severity::kInfo, line);
   const std::vector<std::string> typed = settings.command;
   PythonCommand python;
-  if (!settings.no_python) python = AddPython(settings.command, settings.env, environment);
+  if (!settings.no_python) python = AddPython(settings.command, settings.env, environment, settings.python);
   if (!python.python.empty() && !python.problem) {
     Log(Severity::kInfo, absl::StrCat(typed[0] == "-m" && typed.size() > 1 ? absl::StrCat("-m ", typed[1]) : typed[0],
                                       " runs under ", python.python));

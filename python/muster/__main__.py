@@ -1,4 +1,6 @@
-"""python -m muster run|scheduler|ctl|ring WORDS…: ms-worker, ms-scheduler, ms-ctl or ms-ring with these words."""
+"""python -m muster run|scheduler|ctl|ring WORDS…: ms-worker, ms-scheduler, ms-ctl or ms-ring with these words.
+
+The Python that runs this runs the training script, too, whichever is first in PATH."""
 
 import os
 import shutil
@@ -31,7 +33,8 @@ def main(words: List[str]) -> int:
     if path is None:
         sys.stderr.write("muster: %s was not found beside this Python or in PATH\n" % program)
         return 127
-    os.execv(path, [path, *words[1:]])
+    own = ["--python", sys.executable] if words[0] == "run" and sys.executable else []
+    os.execv(path, [path, *own, *words[1:]])
 
 
 if __name__ == "__main__":

@@ -325,7 +325,7 @@ void AddProcesses(SettingsTable& table, AgentSettings& s) {
                        "default only with --require_tls; rank 0's agent decides.")
       .Env({"MS_TORCH_STORE_RELAY"});
   AddFrameworks(table, s);
-  AddNoPython(table, s);
+  AddPythonWords(table, s);
   AddEnv(table, &s.env);
   AddParsed(
       table, "stop_signal", Into(&s.stop_signal, ParseSignal),

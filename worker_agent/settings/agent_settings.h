@@ -52,6 +52,7 @@ struct AgentSettings {
   std::string horovod = "auto";         // auto, gloo, mpi, none: how Horovod's processes find each other
   bool ompi_env = false;                // OMPI_COMM_WORLD_* for the processes
   bool tf_config = false;               // TF_CONFIG for the processes
+  std::string python;                   // that runs a .py file or a module; empty: the first in PATH
   bool prints_assignment = false;       // joins without a command
   bool no_python = false;               // a .py file is started as it stands
   std::optional<bool> enable_recovery;  // MS_ENABLE_RECOVERY

@@ -23,7 +23,14 @@ absl::Status CheckStreams(const std::string& text) {
 
 }  // namespace
 
-void AddNoPython(SettingsTable& table, AgentSettings& settings) {
+void AddPythonWords(SettingsTable& table, AgentSettings& settings) {
+  table
+      .AddString(
+          "python", &settings.python,
+          "The Python that runs a .py file, or -m MODULE; `python -m muster run` gives the one that runs it. Else "
+          "the first in PATH.")
+      .Value("PATH")
+      .Env({"MS_PYTHON"});
   table.AddBool("no_python", &settings.no_python, "Starts a .py file as it stands, not under python; torchrun's word.");
 }
 

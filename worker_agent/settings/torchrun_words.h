@@ -7,7 +7,7 @@
 
 namespace muster::agent {
 
-void AddNoPython(SettingsTable& table, AgentSettings& settings);
+void AddPythonWords(SettingsTable& table, AgentSettings& settings);
 void AddTorchrunsOutput(SettingsTable& table, AgentSettings& settings);  // --redirects, --tee
 
 // What contradicts them.

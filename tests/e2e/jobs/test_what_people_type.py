@@ -4,11 +4,12 @@ import json
 import os
 import re
 import subprocess
+import sys
 import time
 
 import pytest
 
-from muster import BIN, EXIT_FAILED_ELSEWHERE, WITH_TLS, eventually
+from muster import BIN, EXIT_FAILED_ELSEWHERE, ROOT, WITH_TLS, eventually
 
 EXIT_USAGE = 2
 
@@ -45,6 +46,22 @@ def test_a_python_file_and_a_module_are_typed_plainly(cluster, script):
         out = run(cluster, "--standalone", *words)
         assert "rank 0 of 1 ['-n', '3']" in out, out
         assert re.search(r"-m pkg\.train runs under \S+/python3$", out, re.MULTILINE), out
+
+
+def test_the_python_that_runs_muster_runs_the_script(cluster):
+    """venv/bin/python -m muster run, without the venv in PATH."""
+    own = cluster.folder / "venv" / "bin" / "python"
+    own.parent.mkdir(parents=True)
+    own.symlink_to(sys.executable)
+    path = cluster.folder / "own.py"
+    path.write_text("#!/bin/false\nimport sys\nprint('under', sys.executable)\n")
+    path.chmod(0o755)
+    for words in (["own.py"], ["./own.py"], ["-m", "own"], ["--python", sys.executable, "own.py"]):
+        agent = cluster.start("agent%d" % len(cluster.programs), [own, "-m", "muster", "run", "--standalone", *words],
+                              env={"PYTHONPATH": "%s:%s" % (ROOT / "python", cluster.folder)})
+        agent.expect(0)
+        wanted = sys.executable if "--python" in words else own
+        assert "under %s\n" % wanted in agent.output(), agent.output()
 
 
 def test_a_python_file_that_names_its_interpreter_runs_as_it_stands(cluster):

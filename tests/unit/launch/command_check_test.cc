@@ -131,6 +131,25 @@ TEST_F(AddPythonTest, APythonFileRunsUnderTheFirstPython) {
   EXPECT_EQ(code_, 0);
 }
 
+TEST_F(AddPythonTest, AChosenPythonRunsWhateverIsFirstInPath) {
+  const auto add = [&](std::vector<std::string> command, const std::string& chosen) {
+    const PythonCommand added = AddPython(command, {}, {{"PATH", Folder("bin")}}, chosen);
+    text_ = added.problem ? added.problem->text : "";
+    return command;
+  };
+  using Words = std::vector<std::string>;
+  const std::string python = Folder("old/python");
+  EXPECT_EQ(add({Folder("plain/train.py")}, python), Words({python, Folder("plain/train.py")}));
+  EXPECT_EQ(add({"-m", "pkg.train"}, python), Words({python, "-m", "pkg.train"}));
+  EXPECT_EQ(add({Folder("tools/run.py")}, python), Words({python, Folder("tools/run.py")}))
+      << "whatever its first line";
+  EXPECT_EQ(add({"python", "train.py"}, python), Words({"python", "train.py"})) << "another one was written out";
+  EXPECT_EQ(add({"-m", "pkg.train"}, "python3"), Words({"python3", "-m", "pkg.train"}));
+  EXPECT_EQ(text_, "");
+  add({"-m", "pkg.train"}, Folder("old/none"));
+  EXPECT_EQ(text_, "--python " + Folder("old/none") + ": there is no such file");
+}
+
 TEST_F(AddPythonTest, WhatRunsAsItStandsStays) {
   using Words = std::vector<std::string>;
   for (const Words& command : {Words{}, {"python", "train.py"}, {Folder("tools/run.py")}, {"train.sh"}, {"m"}}) {

@@ -4,7 +4,7 @@
 //   a folder; a file that may not be executed         126
 //   a script whose interpreter is not there           127; may not be executed: 126
 //   NAME.py that can be run as it stands              stays
-//   another NAME.py, or -m                            runs under python
+//   another NAME.py, or -m                            runs under python; under --python, if that is set
 //   has a {                                           not judged: placeholders are filled in later
 #include "worker_agent/launch/command/command_check.h"
 
@@ -152,12 +152,13 @@ std::optional<CommandProblem> CheckCommand(const std::vector<std::string>& comma
   return CheckProgram(command[0], SearchPath(overrides, inherited), command);
 }
 
-PythonCommand AddPython(std::vector<std::string>& command, const Variables& overrides, const Variables& inherited) {
+PythonCommand AddPython(std::vector<std::string>& command, const Variables& overrides, const Variables& inherited,
+                        const std::string& chosen) {
   const bool is_module = !command.empty() && command[0] == "-m";
   const bool is_file = !command.empty() && absl::EndsWith(command[0], ".py");
   if (!is_module && !is_file) return {};
   const std::string* search_path = SearchPath(overrides, inherited);
-  if (is_file && RunsAsItStands(command[0], search_path)) return {};
+  if (is_file && chosen.empty() && RunsAsItStands(command[0], search_path)) return {};
   PythonCommand out;
   if (is_module && (command.size() < 2 || absl::StartsWith(command[1], "-"))) {
     out.problem = {kNotFound, "-m: name the module behind it, as in -m package.train"};
@@ -172,6 +173,14 @@ PythonCommand AddPython(std::vector<std::string>& command, const Variables& over
     } else if (IsFolder(command[0])) {
       out.problem = NotExecutable(command[0]);
     }
+  }
+  if (!chosen.empty()) {
+    if (auto problem = CheckProgram(chosen, search_path); problem && !out.problem) {
+      out.problem = {problem->exit_code, absl::StrCat("--python ", problem->text)};
+    }
+    out.python = chosen;
+    command.insert(command.begin(), chosen);
+    return out;
   }
   for (const char* name : {"python3", "python"}) {
     const FoundProgram found = FindInPath(name, search_path);

@@ -27,14 +27,15 @@ std::optional<CommandProblem> CheckCommand(const std::vector<std::string>& comma
                                            const std::map<std::string, std::string>& overrides,
                                            const std::map<std::string, std::string>& inherited);
 
-// As torchrun and msrun take it: a command that begins with a file NAME.py, or with -m MODULE, runs under the python
-// that is first in PATH (python3, else python), which is put before it. Not so a file that can be run as it stands:
-// with a slash in its name or found in PATH, executable, and with a first line that names its interpreter.
+// As torchrun and msrun take it: a command that begins with a file NAME.py, or with -m MODULE, runs under `chosen`,
+// which is put before it. Where none is chosen (empty), that is the python that is first in PATH (python3, else
+// python), and a file that can be run as it stands stays so: with a slash in its name or found in PATH, executable, and
+// with a first line that names its interpreter.
 struct PythonCommand {
   std::string python;                     // that was put before the command; empty: the command stays as it is
   std::optional<CommandProblem> problem;  // no python, no module's name, no such file
 };
 PythonCommand AddPython(std::vector<std::string>& command, const std::map<std::string, std::string>& overrides,
-                        const std::map<std::string, std::string>& inherited);
+                        const std::map<std::string, std::string>& inherited, const std::string& chosen = "");
 
 }  // namespace muster::agent
