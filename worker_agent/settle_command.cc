@@ -8,6 +8,7 @@
 #include "common/net/net.h"
 #include "common/sys/log.h"
 #include "worker_agent/ascend/chief.h"
+#include "worker_agent/keeper/files/run_logs.h"
 #include "worker_agent/launch/command/launcher_reach.h"
 #include "worker_agent/launch/command/launchers.h"
 #include "worker_agent/launch/command/script_input.h"
@@ -59,11 +60,20 @@ void CheckThereIsACommand(const AgentSettings& settings, SettingsFindings& findi
       "shows all settings");
 }
 
+// The folder of the job's logs would be where the newest logs are linked.
+void CheckLogFolder(const AgentSettings& settings, SettingsFindings& findings) {
+  if (settings.log_dir.empty() || !IsTakenInBase(settings.job_id)) return;
+  findings.errors.push_back(absl::StrCat("job_id (MS_JOB_ID) is ", settings.job_id,
+                                         ", which is the name of a file or link of Muster's in --log_dir, where each "
+                                         "job has a folder of its name; give the job another name"));
+}
+
 }  // namespace
 
 SettingsFindings FindMore(const AgentSettings& settings, const std::map<std::string, std::string>& environment) {
   SettingsFindings findings = CheckAgentSettings(settings);
   CheckThereIsACommand(settings, findings);
+  CheckLogFolder(settings, findings);
   const uint32_t slots = SlotCount(settings, environment);
   if (!settings.per_node && !settings.per_job) CheckLauncher(settings.command, slots, findings);
   if (!PassesOutput(settings, static_cast<int>(slots))) CheckScriptInput(settings.command, findings);

@@ -64,6 +64,13 @@ def test_the_python_that_runs_muster_runs_the_script(cluster):
         assert "under %s\n" % wanted in agent.output(), agent.output()
 
 
+def test_a_job_that_is_called_as_a_link_of_the_log_folder(cluster):
+    for name in ("worker_0.log", "failure.json"):
+        out = run(cluster, "--standalone", "--job_id", name, "--log_dir", "logs", "true", code=EXIT_USAGE)
+        assert "job_id (MS_JOB_ID) is %s, which is the name of a file or link of Muster's in --log_dir" % name in out, out
+        run(cluster, "--standalone", "--job_id", name, "true")
+
+
 def test_a_python_file_that_names_its_interpreter_runs_as_it_stands(cluster):
     path = cluster.folder / "own.py"
     path.write_text("#!/bin/sh\necho as a shell script\n")

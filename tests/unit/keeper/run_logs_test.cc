@@ -119,6 +119,17 @@ TEST_F(RunLogsTest, ForeignFilesAndLinksStay) {
   EXPECT_FALSE(fs::exists(fs::symlink_status(base_ + "/worker_4.log")));
 }
 
+TEST_F(RunLogsTest, NamesOfMustersOwnAreTaken) {
+  for (const char* name : {"worker_0.log", "server_12.log", "failure.json", "worker_0.log.old", "failure.json.old",
+                           "scheduler.log", ".muster-link-7-1.2"}) {
+    EXPECT_TRUE(IsTakenInBase(name)) << name;
+  }
+  for (const char* name : {"default", "worker_0", "worker_.log", "worker_x.log", "latest", "train.log", "old", ".old",
+                           "worker_0.log.older", "myworker_0.log"}) {
+    EXPECT_FALSE(IsTakenInBase(name)) << name;
+  }
+}
+
 TEST_F(RunLogsTest, OldRunsGoAndWithThemTheLinksThatLedThere) {
   Play(Run(0), "worker_7.log");
   for (int n = 1; n < 4; ++n) Play(Run(n));

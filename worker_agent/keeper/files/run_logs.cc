@@ -31,6 +31,8 @@ namespace {
 
 constexpr char kLatest[] = "latest";
 constexpr char kFailure[] = "failure.json";
+constexpr char kAside[] = ".old";
+constexpr char kLinkInTheMaking[] = ".muster-link-";
 constexpr int64_t kMaxOpenedMs = int64_t{253'402'300'799} * 1000;  // 9999-12-31
 constexpr size_t kMostListed = 20'000;                             // entries of a folder that are looked at
 constexpr int kLockTries = 20;
@@ -84,7 +86,7 @@ std::string ReadLink(const UniqueFd& folder, const std::string& name) {
 std::string PutAside(const UniqueFd& folder, const std::string& folder_path, const std::string& name,
                      const struct stat& info) {
   const std::string path = absl::StrCat(folder_path, "/", name);
-  const std::string aside = absl::StrCat(name, ".old");
+  const std::string aside = absl::StrCat(name, kAside);
   struct stat other {};
   const bool is_aside_free =
       ::fstatat(folder.get(), aside.c_str(), &other, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
@@ -115,7 +117,7 @@ std::string ReplaceLink(const UniqueFd& folder, const std::string& folder_path, 
   };
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);  // only for a name that no other node makes
-  const std::string temporary = absl::StrCat(".muster-link-", ::getpid(), "-", now.tv_sec, ".", now.tv_nsec);
+  const std::string temporary = absl::StrCat(kLinkInTheMaking, ::getpid(), "-", now.tv_sec, ".", now.tv_nsec);
   if (::symlinkat(target.c_str(), folder.get(), temporary.c_str()) != 0) return failed();
   if (::renameat(folder.get(), temporary.c_str(), folder.get(), name.c_str()) == 0) return {};
   std::string notice = failed();
@@ -254,6 +256,12 @@ class Pruner {
 };
 
 }  // namespace
+
+bool IsTakenInBase(std::string_view name) {
+  if (name == "scheduler.log" || name.starts_with(kLinkInTheMaking)) return true;
+  if (name.ends_with(kAside)) name.remove_suffix(std::strlen(kAside));
+  return IsOurFile(name);
+}
 
 std::string RunFolder::path() const { return absl::StrCat(base, "/", job_id, "/", name); }
 

@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "common/base/unique_fd.h"
 
@@ -35,6 +36,10 @@ struct RunFolder {
 // "3-20261125T015200.123Z": two runs of a memory journal that begin in one second must not share a folder.
 // `opened_unix_ms` may be anything: what is no year of four digits counts as 1970.
 std::string RunFolderName(uint64_t run, int64_t opened_unix_ms);
+
+// Whether Muster gives this name to a link or file of its own in `base`, so that no job's folder can have it: those of
+// the runs, what was put aside for them, links in the making, and the log of a scheduler that an agent starts.
+bool IsTakenInBase(std::string_view name);
 
 class RunLogs {
  public:
