@@ -173,6 +173,8 @@ class AdminClient::Impl {
       case grpc::StatusCode::UNIMPLEMENTED:
         return absl::UnavailableError(absl::StrCat(
             "what listens at ", where_, " is no ms-scheduler, or one without this call (", text, "). ", check_));
+      case grpc::StatusCode::PERMISSION_DENIED:  // what this certificate may not
+        return absl::UnauthenticatedError(text);
       default:
         return absl::Status(static_cast<absl::StatusCode>(status.error_code()), text);
     }

@@ -37,6 +37,17 @@ absl::Status CheckSameScheduler(Call& call, AdminClient& behind_socket) {
                                                     SocketOf(settings).path, ": name its socket with --admin_socket"));
 }
 
+// The scheduler would turn the certificate away, and the other way is closed, too.
+absl::Status NoAdmin(const TlsStore& tls, const absl::Status& socket) {
+  const std::optional<PeerName>& name = tls.Current()->own_name;
+  const std::string whose = name.has_value() ? absl::StrCat("is ", name->ToUri()) : "has no name";
+  return absl::UnauthenticatedError(
+      absl::StrCat("refused: this takes an admin's certificate, and the one of --tls_config ", whose,
+                   ". Give an admin's with --tls_config (`ms-ctl certs admin --dir D` makes one), or run this on the "
+                   "scheduler's machine, as the user who started it (",
+                   socket.message(), ")"));
+}
+
 }  // namespace
 
 int Complain(const absl::Status& status) {
@@ -108,8 +119,11 @@ absl::StatusOr<Steered> ChooseSteered(Call& call, const std::string& verb, absl:
     return steered;
   }
   absl::StatusOr<std::unique_ptr<AdminClient>> client = AdminClient::OverSocket(SocketOf(settings), timeout);
-  if (!client.ok()) return client.status();
-  if (absl::Status same = CheckSameScheduler(call, **client); !same.ok()) return same;
+  const bool has_other_certificate = tls != nullptr && settings.admin_socket.empty();
+  if (!client.ok()) return has_other_certificate ? NoAdmin(*tls, client.status()) : client.status();
+  if (absl::Status same = CheckSameScheduler(call, **client); !same.ok()) {
+    return has_other_certificate && absl::IsFailedPrecondition(same) ? NoAdmin(*tls, same) : same;
+  }
   steered.client = *std::move(client);
   return steered;
 }

@@ -77,7 +77,7 @@ def test_an_admin_of_one_job_steers_that_one_only(secured, cluster):
     secured.wait_until_running(2)
     secured.folder("admin", client=secured.authority.issue("spiffe://%s/muster/one/admin" % pki.DOMAIN))
     cluster.env["XDG_RUNTIME_DIR"] = str(cluster.folder / "nowhere")
-    assert "is not of job" in secured.ctl("stop", "two", folder="admin", code=1)
+    assert "is not of job" in secured.ctl("stop", "two", folder="admin", code=EXIT_SECURITY)
     secured.ctl("stop", "one", folder="admin")
     agents["one"].wait(20)
     assert agents["two"].is_running()
@@ -99,6 +99,16 @@ def test_the_scheduler_of_one_job_is_believed_for_that_one_only(secured, cluster
     agent.wait(20)
 
 
+def test_a_nodes_certificate_changes_nothing(secured, cluster):
+    secured.start_scheduler("--admin_socket", cluster.folder / "elsewhere.sock")
+    agent = secured.start_node("a", SLEEP, "--worker_num", 1)
+    secured.wait_until_running(1)
+    for words in (["stop", "default", "--yes"], ["stop"], ["restart"], ["fence", "a"], ["drain", "a"], ["stacks"], ["logs", "0"]):
+        told = secured.ctl(*words, folder="a", code=EXIT_SECURITY)
+        assert re.search(r"refused: .* an admin's certificate.*/node/a\. .*ms-ctl certs admin", told), told
+    assert agent.is_running()
+
+
 def test_a_node_sees_its_own_job_only(secured, cluster):
     secured.start_scheduler()
     for name, job in (("a", "one"), ("b", "two")):
@@ -111,5 +121,5 @@ def test_a_node_sees_its_own_job_only(secured, cluster):
     assert jobs("scheduler") == {"one", "two"}, "an admin of all jobs"
     assert jobs("a") == {"one"} and jobs("b") == {"two"}
     assert {event["job_id"] for event in secured.json("events", folder="a")["events"]} == {"one"}
-    assert "is not of job" in secured.ctl("status", "--job", "two", folder="a", code=1)
+    assert "is not of job" in secured.ctl("status", "--job", "two", folder="a", code=EXIT_SECURITY)
     assert secured.count("identity: other job", folder="a") >= 1, "counters are for everybody"
