@@ -147,6 +147,7 @@ void DatagramPort::Take(int fd, Batch& batch) {
 }
 
 bool DatagramPort::Open(std::string_view bytes, const Way& way, std::vector<HeartbeatReceived>& heartbeats) {
+  if (bytes.empty()) return true;  // ms-ctl ping looks whether datagrams are refused
   const StreamId stream = StreamOfDatagram(bytes);
   if (stream == 0) return false;
   const auto found = senders_.find(stream);

@@ -237,11 +237,7 @@ void Acceptor::Look(UniqueFd fd, const std::string& peer, bool is_new) {
   std::string bytes(kFirstBytesWanted, '\0');
   const ssize_t got = recv(fd.get(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return KeepSilent(std::move(fd), peer, is_new);
-  if (got <= 0) {
-    counted_.Note(Severity::kDebug, "hung up at once",
-                  absl::StrCat(peer, " connected and hung up without sending anything"));
-    return;
-  }
+  if (got <= 0) return;  // it only looked whether the port is open, as ms-ctl ping and load balancers do
   bytes.resize(static_cast<size_t>(got));
   const FirstBytes kind = Classify(bytes);
   if (kind != (options_.expects_tls ? FirstBytes::kTls : FirstBytes::kHttp2)) {

@@ -33,6 +33,7 @@ def test_all_is_well(cluster):
     text = subprocess.run([BIN / "ms-ctl", "ping", "--sched_port", str(scheduler.port)], env=cluster.env, check=True,
                           stdout=subprocess.PIPE, text=True, timeout=30).stdout
     assert [line.split()[:2] for line in text.splitlines()] == [[name, "ok"] for name in checks], text
+    assert cluster.ctl_json("counters")["counters"] == {}, "a ping is no attack"
 
 
 def test_nobody_listens(cluster, network):
