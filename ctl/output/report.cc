@@ -210,10 +210,10 @@ std::string ReportHtml(const ReportInput& input) {
   if (run.has_outcome()) {
     absl::StrAppend(&out, "; ended ", Escape(FormatWallTime(run.outcome().ended_unix_ms(), input.zone)));
   }
-  absl::StrAppend(&out, "; round ", run.round(), ", ", run.restart_count(),
-                  run.restart_count() == 1 ? " restart" : " restarts", "<br>written ",
-                  Escape(FormatWallTime(absl::ToUnixMillis(input.made), input.zone)), " (", Escape(input.zone.name()),
-                  ") from the scheduler at ", Escape(input.scheduler), "</p>\n");
+  absl::StrAppend(
+      &out, "; round ", run.round(), ", ", run.restart_count(), run.restart_count() == 1 ? " restart" : " restarts",
+      "<br>written ", Escape(FormatWallTime(absl::ToUnixMillis(input.made), input.zone)), " (",
+      Escape(ZoneName(input.zone, input.made)), ") from the scheduler at ", Escape(input.scheduler), "</p>\n");
   if (has_failed) absl::StrAppend(&out, "<h2>Why it failed</h2>\n", CauseHtml(run.outcome().cause()));
   if (run.has_waiting())
     absl::StrAppend(&out, "<h2>What it waits for</h2>\n<p>", Escape(run.waiting().text()), "</p>\n");

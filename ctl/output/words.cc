@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -81,6 +83,17 @@ bool HasEnded(v1::RunPhase phase) { return phase == v1::RUN_PHASE_SUCCEEDED || p
 std::string FormatWallTime(int64_t unix_ms, absl::TimeZone zone) {
   if (unix_ms == 0) return "";
   return absl::FormatTime("%Y-%m-%d %H:%M:%S", absl::FromUnixMillis(unix_ms), zone);
+}
+
+std::string ZoneName(absl::TimeZone zone, absl::Time when) {
+  const std::string offset = absl::FormatTime("UTC%Ez", when, zone);
+  std::string name = zone.name();
+  if (absl::StrContains(name, "localtime") || name.empty() || name[0] == '/' || name[0] == ':') {
+    name = absl::FormatTime("%Z", when, zone);
+  }
+  const bool says_more = !name.empty() && absl::ascii_isalpha(name[0]) && !absl::StartsWith(name, "Fixed/");
+  if (name == "UTC") return name;
+  return says_more ? absl::StrCat(name, ", ", offset) : offset;
 }
 
 std::string NearMiss(const std::string& word, const std::vector<std::string>& known) {

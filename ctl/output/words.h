@@ -34,6 +34,10 @@ bool HasEnded(v1::RunPhase phase);
 // "2026-11-20 23:04:30" in the zone; "" for 0.
 std::string FormatWallTime(int64_t unix_ms, absl::TimeZone zone);
 
+// "Asia/Kolkata, UTC+05:30"; where the system has only a file for it, what clocks there show at that time: "CEST,
+// UTC+02:00".
+std::string ZoneName(absl::TimeZone zone, absl::Time when);
+
 // The one of `known` that `word` was probably meant to be (at most two letters off, or its only completion); "" if
 // none.
 std::string NearMiss(const std::string& word, const std::vector<std::string>& known);

@@ -61,6 +61,23 @@ TEST(FormatWallTime, ShowsTheZonesTimeAndNothingForNone) {
   EXPECT_EQ(FormatWallTime(1'795'215'870'123, absl::FixedTimeZone(3600)), "2026-11-21 00:04:30");
 }
 
+TEST(ZoneName, NamesNoFile) {
+  const absl::Time summer = absl::FromUnixSeconds(1'783'000'000), winter = absl::FromUnixSeconds(1'795'215'870);
+  absl::TimeZone zone;
+  ASSERT_TRUE(absl::LoadTimeZone("Europe/Berlin", &zone));
+  EXPECT_EQ(ZoneName(zone, winter), "Europe/Berlin, UTC+01:00");
+  EXPECT_EQ(ZoneName(zone, summer), "Europe/Berlin, UTC+02:00");
+  EXPECT_EQ(ZoneName(absl::UTCTimeZone(), winter), "UTC");
+  EXPECT_EQ(ZoneName(absl::FixedTimeZone(-3600), winter), "UTC-01:00");
+  // What an absolute path stands for has no name.
+  ASSERT_TRUE(absl::LoadTimeZone("/usr/share/zoneinfo/Europe/Berlin", &zone));
+  EXPECT_EQ(ZoneName(zone, summer), "CEST, UTC+02:00");
+  ASSERT_TRUE(absl::LoadTimeZone("/usr/share/zoneinfo/America/Sao_Paulo", &zone));
+  EXPECT_EQ(ZoneName(zone, winter), "UTC-03:00") << "its abbreviation is a number, too";
+  ASSERT_TRUE(absl::LoadTimeZone("/usr/share/zoneinfo/UTC", &zone));
+  EXPECT_EQ(ZoneName(zone, winter), "UTC");
+}
+
 TEST(NearMiss, FindsWhatWasMeant) {
   const std::vector<std::string> known = {"status", "nodes", "ranks", "events", "watch", "stop"};
   EXPECT_EQ(NearMiss("statsu", known), "status");
