@@ -15,6 +15,7 @@ inline constexpr size_t kMaxShortTextBytes = 512;  // reasons, labels, user, ver
 inline constexpr size_t kMaxLastLines = 20;
 inline constexpr size_t kMaxLastLineBytes = 512;
 inline constexpr size_t kMaxErrorMessageBytes = 4096;
+inline constexpr size_t kMaxExceptionBytes = 2048;  // of the message of one that is found in the output
 inline constexpr size_t kMaxLogFileBytes = 4096;
 inline constexpr size_t kMaxShownCommandBytes = 200;            // of a remote command, where it is told
 inline constexpr uint32_t kMaxCommandsCounted = 1'000'000'000;  // that one telling stands for

@@ -32,7 +32,7 @@ SYS = BASE + ("common/sys",)
 NET = SYS + ("common/net",)
 TLS = NET + ("common/settings", "common/tls")
 GRPC_SERVER = TLS + ("common/net/http2",)
-CORE = BASE + ("common/store", "common/net/fair_share.h", "common/net/ip_address.h",
+CORE = BASE + ("common/causes", "common/store", "common/net/fair_share.h", "common/net/ip_address.h",
                "common/net/peer_node.h")  # pure
 # What puts a program together.
 KNOWS_ALL = ("scheduler", "worker_agent", "worker_agent/runtime")
@@ -47,6 +47,7 @@ MAY_INCLUDE = {
     "common/tls": NET + ("common/settings",),
     "common/tcp_server": TLS,
     "common/mindspore": TLS + ("common/store", "common/tcp_server"),
+    "common/causes": BASE,
     "common/hosts": CORE,
     "scheduler/core": CORE + ("common/hosts",),
     "scheduler/journal": NET + ("common/settings", "scheduler/core"),
@@ -64,7 +65,7 @@ MAY_INCLUDE = {
     "worker_agent/ascend": NET + ("common/settings", "worker_agent/diagnostics/bounded_command.h", "worker_agent/launch",
                                   "worker_agent/node/host_roots.h", "worker_agent/settings"),
     "worker_agent/core": CORE,
-    "worker_agent/keeper": NET + ("worker_agent/core/process_end.h", "worker_agent/core/process_key.h",
+    "worker_agent/keeper": NET + ("common/causes", "worker_agent/core/process_end.h", "worker_agent/core/process_key.h",
                                   "worker_agent/launch_error"),
     "worker_agent/launch_error": BASE,
     "worker_agent/settings": TLS + ("worker_agent/platform/platform.h",),
@@ -108,7 +109,7 @@ ONLY_FOR = {
 }
 
 # A core sees no clock, no thread, no file and no socket.
-PURE = ("common/hosts/", "scheduler/core/", "worker_agent/core/", "worker_agent/store/store_core.")
+PURE = ("common/causes/", "common/hosts/", "scheduler/core/", "worker_agent/core/", "worker_agent/store/store_core.")
 PURE_STANDARD = {
     "algorithm", "array", "bit", "cctype", "cmath", "compare", "csignal", "cstddef", "cstdint", "cstdio", "cstdlib", "cstring", "deque",
     "functional", "initializer_list", "iterator", "limits", "list", "map", "memory", "numeric", "optional", "queue",

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/base/exit_status.h"
+#include "common/causes/exceptions.h"
 
 namespace muster::agent {
 
@@ -25,9 +26,12 @@ struct ProcessEnd {
   std::string launch_error;             // why it never ran; empty: it did
   MemoryEnd memory = {};
   std::string log_file = {};       // where all its output is; empty: nowhere
-  std::string launch_reason = {};  // the same in one word (common/base/reason.h)
+  std::string launch_reason = {};  // launch_error in one word (common/base/reason.h)
   std::string launch_remedy = {};  // what to do; {host}: the name of this machine
+  RaisedException exception = {};  // in the end of its output, as CutException leaves it; empty: none
 
+  // Only then does it matter what it said of its end.
+  bool HasFailedByItself() const { return !IsSuccess() && !was_stopped && launch_error.empty(); }
   bool IsSuccess() const { return exit.IsSuccess() && launch_error.empty(); }
 };
 

@@ -60,6 +60,14 @@ void Reporter::AddEnd(const ProcessKey& key, const ProcessEnd& end, MonotonicTim
   for (size_t i = surplus; i < end.last_lines.size(); ++i) {
     ended.add_last_lines(Cut(end.last_lines[i], kMaxLastLineBytes));
   }
+  if (!end.exception.empty()) {
+    v1::RaisedException& exception = *ended.mutable_exception();
+    exception.set_type(Cut(end.exception.type, kMaxShortTextBytes));
+    exception.set_message(Cut(end.exception.message, kMaxExceptionBytes));
+    exception.set_file(Cut(end.exception.file, kMaxShortTextBytes));
+    exception.set_line(end.exception.line);
+    exception.set_is_native(end.exception.is_native);
+  }
   if (end.log_file == Cut(end.log_file, kMaxLogFileBytes) && end.log_file == EscapeControl(end.log_file)) {
     ended.set_log_file(end.log_file);  // else it could not be told as it is
   }

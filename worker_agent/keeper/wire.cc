@@ -184,9 +184,13 @@ void Fields(A& a, MemoryEnd& memory) {
   a(memory.was_short), a(memory.limit_bytes), a(memory.peak_bytes);
 }
 template <typename A>
+void Fields(A& a, RaisedException& exception) {
+  a(exception.type), a(exception.message), a(exception.file), a(exception.line), a(exception.is_native);
+}
+template <typename A>
 void Fields(A& a, ProcessEnd& end) {
   a(end.exit), a(end.was_stopped), a(end.error_message), a(end.last_lines), a(end.launch_error), a(end.memory),
-      a(end.log_file), a(end.launch_reason), a(end.launch_remedy);
+      a(end.log_file), a(end.launch_reason), a(end.launch_remedy), a(end.exception);
 }
 template <typename A>
 void Fields(A& a, Ended& ended) {

@@ -30,6 +30,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/text.h"
+#include "common/causes/known_texts.h"
 #include "scheduler/core/lifecycle/cause.h"
 #include "scheduler/core/lifecycle/last_words.h"
 
@@ -44,38 +45,79 @@ struct Advice {
 constexpr std::array kAdvice = std::to_array<Advice>({
     {reason::kAborted, "it ended itself (abort); PYTHONFAULTHANDLER=1 in its environment shows where"},
     {reason::kArithmeticError, "native code divided by zero or the like; PYTHONFAULTHANDLER=1 shows where"},
+    {reason::kBadPath, "correct the path that is named, on {host}"},
     {reason::kBusError,
      "a file that it has mapped is cut short, or the disk behind it is full, often /dev/shm: look at `df -h /dev/shm` "
      "on {host}"},
     {reason::kCannotStart,
      "see on {host} what can't be executed: the mode, the format and the interpreter of the file that is named"},
     {reason::kCommandNotFound, "check how it is spelt, and that it is installed and in PATH on {host}"},
-    {reason::kBadPath, "correct the path that is named, on {host}"},
     {reason::kCommandTooLong, "shorten the arguments or the environment of the command"},
+    {reason::kDamagedFile,
+     "a file is damaged or cut short: compare its size with the original's, and copy or download it again; of "
+     "checkpoints load the one before (a file of Git LFS may be a pointer only: `git lfs pull`)"},
+    {reason::kDeviceBusy,
+     "another process has the device on {host}, often one of an earlier run: `nvidia-smi` or `npu-smi info` names it"},
+    {reason::kDeviceFault,
+     "the hardware of a device or of its link on {host} is faulty: look at `nvidia-smi -q`, `npu-smi info` and "
+     "`dmesg`, reset the device, or take the machine out of the job"},
+    {reason::kDeviceKernelFailed,
+     "a kernel on the device failed, often by an index out of range; CUDA_LAUNCH_BLOCKING=1 "
+     "(ASCEND_LAUNCH_BLOCKING=1) in its environment shows where"},
+    {reason::kDeviceMissing,
+     "the process sees no such device on {host}: compare the number of processes, CUDA_VISIBLE_DEVICES "
+     "(ASCEND_RT_VISIBLE_DEVICES) and the container's devices with what `nvidia-smi` or `npu-smi info` shows"},
     {reason::kDeviceOutOfMemory,
      "make the batch or the part of the model on a device smaller, and see that nobody else uses the device "
      "(nvidia-smi, npu-smi info)"},
     {reason::kDiskFull,
      "make room on {host} where it writes (`df -h` and `df -i` show what is full), or have it write elsewhere"},
+    {reason::kDuplicateDevice,
+     "two ranks use the same device: have the script choose its device by LOCAL_RANK, or start fewer processes on "
+     "{host}"},
     {reason::kExecFormatError, "install a build of the program that is made for {host}"},
+    {reason::kHostNotResolved,
+     "a host name is not known on {host}: correct it, /etc/hosts or the DNS server (`getent hosts NAME` tests it), or "
+     "use the address"},
     {reason::kIllegalInstruction,
      "a library was built for another processor than {host} has (lscpu): install one that is built for it"},
-    {reason::kIoError, "see what the kernel of {host} says of the disk or the file server (`dmesg`)"},
+    {reason::kInterfaceNotFound,
+     "{host} has no such network interface, or it has no address: `ip addr` shows what there is; correct "
+     "GLOO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME or HCCL_SOCKET_IFNAME, or leave it out"},
+    {reason::kIoError,
+     "a disk or a file server of {host} fails: see that the folder is mounted and its server is up (`mount`, `dmesg`)"},
+    {reason::kLibraryMismatch,
+     "libraries on {host} don't fit each other, its driver or its device: install versions that were built for one "
+     "another, the same ones on every node"},
     {reason::kMissingFile,
      "see that the path is there on {host}: its spelling, the working directory, what is mounted"},
     {reason::kMissingLibrary, "install the library on {host}, or add its folder to LD_LIBRARY_PATH"},
     {reason::kMissingModule,
      "install the module on {host} for the Python that runs the script, or add its folder to PYTHONPATH"},
+    {reason::kNetworkUnreachable,
+     "{host} has no way to that address: see to its interface, routes and firewall (`ip route get ADDRESS`); "
+     "`--preflight "
+     "ring` tests the nodes among each other"},
     {reason::kNodeLost, "see whether {host} is up and reaches the scheduler"},
     {reason::kPermissionDenied, "give the job's user access to it on {host}"},
     {reason::kPortInUse, "end what has the port on {host} (`ss -ltnp` names it), or have the script use another one"},
     {reason::kProgramBusy, "start again when nobody on {host} writes to the program any more"},
-    {reason::kPythonException, "the script has to be mended where its traceback points"},
-    {reason::kReadOnlyFileSystem, "mount the file system on {host} so that it can be written"},
+    {reason::kPythonException, "fix what the exception names; the traceback in its output shows where"},
+    {reason::kRankTableInvalid, "`ms-ctl ranktable --check FILE` says which rule the rank table breaks, and where"},
+    {reason::kRanksDiffer,
+     "the ranks don't do the same: give all nodes the same script, arguments, data and versions, and see that no "
+     "branch "
+     "depends on the rank"},
+    {reason::kReadOnlyFileSystem,
+     "have it write elsewhere (HOME, TMPDIR, HF_HOME, the checkpoint's folder), or mount that file system for writing "
+     "on {host}"},
     {reason::kResourceLimit, "raise the limit (`ulimit -a` shows the limits)"},
     {reason::kSegmentationFault,
      "native code crashed: PYTHONFAULTHANDLER=1 in its environment shows where, and `ulimit -c unlimited` keeps a core "
      "file"},
+    {reason::kServerUnreachable,
+     "a server that the line above names does not answer {host}: see that it is up and that the address, the proxy "
+     "(https_proxy) and the firewall are right, or download what it needs before (HF_HUB_OFFLINE=1)"},
     {reason::kSharedMemoryFull,
      "make /dev/shm on {host} larger (docker: --shm-size; Kubernetes: an emptyDir with medium Memory), or use fewer "
      "data loader workers"},
@@ -152,7 +194,8 @@ std::string ShellsWord(const v1::ProcessEnded& ended) {
 }
 
 Diagnosis DiagnoseExit(const v1::ProcessEnded& ended, const LastWords& words) {
-  const bool says_nothing_better = words.reason.empty() || words.reason == reason::kPythonException;
+  const bool says_nothing_better =
+      words.reason.empty() || words.reason == reason::kPythonException || words.reason == reason::kKilledFromOutside;
   const int signal = SignalInExitCode(ended.exit_code());
   if (ended.has_memory() && says_nothing_better && (words.reason.empty() || words.tells_of_a_killed)) {
     return {std::string(reason::kOutOfMemory),
@@ -234,9 +277,7 @@ Diagnosis Diagnose(const v1::ProcessEnded& ended) {
   return {std::string(is_known ? words.reason : by_signal), words.quote};
 }
 
-bool IsOfAPeer(absl::string_view reason) {
-  return reason == reason::kCollectiveTimeout || reason == reason::kPeerConnectionLost;
-}
+bool IsOfAPeer(absl::string_view reason) { return !reason.empty() && EvidenceOf(reason) == Evidence::kConsequence; }
 
 std::string RemedyOf(const v1::Cause& cause, const RemedyFacts& facts) {
   std::string advice = AdviceFor(cause, facts);

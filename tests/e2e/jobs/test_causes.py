@@ -168,7 +168,7 @@ def test_why_tells_the_reason(cluster):
     agent.expect(1)
     cause = cluster.ctl_json("why")["runs"][0]["outcome"]["cause"]
     assert cause["reason"] == "python_exception"
-    assert re.search(r"cause .*KeyError: 'lr'\n(.*\n)*  what to do  the script has to be mended", cluster.ctl("why"))
+    assert re.search(r"cause .*KeyError: 'lr'\n(.*\n)*  what to do  fix what the exception names", cluster.ctl("why"))
 
 
 def test_a_standalone_run_says_each_text_once(cluster):

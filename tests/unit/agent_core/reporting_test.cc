@@ -154,6 +154,8 @@ TEST(Reporting, AReportFitsIntoAMessage) {
     end.error_message = std::string(kMaxErrorMessageBytes, 'e');
     end.launch_error = std::string(kMaxShortTextBytes, 'l');
     end.last_lines.assign(kMaxLastLines, std::string(kMaxLastLineBytes, 'x'));
+    end.exception = {std::string(kMaxShortTextBytes, 't'), std::string(kMaxExceptionBytes, 'm'),
+                     std::string(kMaxShortTextBytes, 'f'), 1, false};
     reporter.AddEnd({}, end, now);
   }
   uint64_t through = 0;
@@ -191,6 +193,10 @@ TEST(Reporting, AnEndIsToldInFull) {
   reporter.AddEnd({1, 2, 3}, {{0, 11, true}, true, "boom", {"x", "y"}, ""}, {});
   reporter.AddEnd({1, 2, 3}, {{127, 0}, false, "", {}, "not found"}, {});
   reporter.AddEnd({1, 2, 3}, {{0, 9}, false, "", {}, "", {true, 512, 511}}, {});
+  ProcessEnd raised;
+  raised.exit.code = 1;
+  raised.exception = {"KeyError", "'lr'", "train.py", 7, false};
+  reporter.AddEnd({1, 2, 3}, raised, {});
   const v1::Report report = reporter.MakeReport({});
   const v1::ProcessEnded& killed = report.events(0).ended();
   EXPECT_EQ(killed.slot(), 1u);
@@ -207,6 +213,11 @@ TEST(Reporting, AnEndIsToldInFull) {
   EXPECT_FALSE(report.events(1).ended().has_memory());
   EXPECT_EQ(report.events(2).ended().memory().limit_bytes(), 512u);
   EXPECT_EQ(report.events(2).ended().memory().peak_bytes(), 511u);
+  EXPECT_FALSE(report.events(2).ended().has_exception());
+  EXPECT_EQ(report.events(3).ended().exception().type(), "KeyError");
+  EXPECT_EQ(report.events(3).ended().exception().message(), "'lr'");
+  EXPECT_EQ(report.events(3).ended().exception().file(), "train.py");
+  EXPECT_EQ(report.events(3).ended().exception().line(), 7u);
 }
 
 TEST(Reporting, UnansweredHeartbeatsDontPileUp) {

@@ -86,7 +86,16 @@ TEST(Wire, FileRequests) {
 
 TEST(Wire, EndedKeepsEveryField) {
   Ended ended{{1, 2, 3},
-              {{7, 11, true}, true, "boom", {"x", "", "y"}, "not found", {true, 512, 511}, "/l", "bad_path", "fix it"},
+              {{7, 11, true},
+               true,
+               "boom",
+               {"x", "", "y"},
+               "not found",
+               {true, 512, 511},
+               "/l",
+               "bad_path",
+               "fix it",
+               {"KeyError", "'lr'", "train.py", 7, true}},
               MonotonicTime::FromNanoseconds(-5)};
   auto decoded = DecodeEvent(Encode(KeeperEvent(ended)));
   ASSERT_TRUE(decoded.ok());
@@ -102,6 +111,11 @@ TEST(Wire, EndedKeepsEveryField) {
   EXPECT_EQ(copy.end.log_file, "/l");
   EXPECT_EQ(copy.end.launch_reason, "bad_path");
   EXPECT_EQ(copy.end.launch_remedy, "fix it");
+  EXPECT_EQ(copy.end.exception.type, "KeyError");
+  EXPECT_EQ(copy.end.exception.message, "'lr'");
+  EXPECT_EQ(copy.end.exception.file, "train.py");
+  EXPECT_EQ(copy.end.exception.line, 7u);
+  EXPECT_TRUE(copy.end.exception.is_native);
   EXPECT_TRUE(copy.end.memory.was_short);
   EXPECT_EQ(copy.end.memory.limit_bytes, 512u);
   EXPECT_EQ(copy.end.memory.peak_bytes, 511u);

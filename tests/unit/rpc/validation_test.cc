@@ -161,6 +161,9 @@ TEST(Validation, ReportsWithinTheLimitsPass) {
                 e.set_signal(9);
                 e.set_error_message("Traceback:\n\tline\x1b[0m");
                 for (int i = 0; i < 20; ++i) e.add_last_lines(Long(512));
+                e.mutable_exception()->set_type(Long(512));
+                e.mutable_exception()->set_message(Long(2048));
+                e.mutable_exception()->set_file(Long(512));
               })}))
                   .ok());
 }
@@ -190,6 +193,12 @@ TEST(Validation, ReportsBeyondTheLimitsAreRefusedInWords) {
   ExpectRefused(ReportOf({Ended([](auto& e) { e.set_error_message(Long(4097)); })}), "error_message has 4097");
   ExpectRefused(ReportOf({Ended([](auto& e) { e.add_last_lines(Long(513)); })}), "a last line has 513");
   ExpectRefused(ReportOf({Ended([](auto& e) { e.set_log_file(Long(4097)); })}), "log_file has 4097");
+  ExpectRefused(ReportOf({Ended([](auto& e) { e.mutable_exception()->set_type(Long(513)); })}),
+                "exception.type has 513");
+  ExpectRefused(ReportOf({Ended([](auto& e) { e.mutable_exception()->set_message(Long(2049)); })}),
+                "exception.message has 2049");
+  ExpectRefused(ReportOf({Ended([](auto& e) { e.mutable_exception()->set_file(Long(513)); })}),
+                "exception.file has 513");
   ExpectRefused(ReportOf({Ended([](auto& e) { e.set_log_file("/logs/a\nb"); })}), "control characters");
   ExpectRefused(ReportOf({Ended([](auto& e) {
                   for (int i = 0; i < 21; ++i) e.add_last_lines("x");

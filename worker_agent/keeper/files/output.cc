@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/base/limits.h"
 #include "common/base/os_error.h"
 #include "worker_agent/keeper/boottime.h"
@@ -241,6 +243,15 @@ void ProcessOutput::Drain() {
 std::vector<std::string> ProcessOutput::LastLinesSoFar() {
   Drain();
   return last_lines_.SoFar();
+}
+
+RaisedException ProcessOutput::FindException() const {
+  const OutputPart part = tail_.Read(0, std::numeric_limits<uint32_t>::max());
+  std::vector<absl::string_view> lines = absl::StrSplit(part.text, '\n');
+  lines.back() = part.unfinished;
+  RaisedException exception = muster::FindException(lines).value_or(RaisedException{});
+  CutException(exception);
+  return exception;
 }
 
 std::vector<std::string> ProcessOutput::Finish(std::function<void()> log_is_written) {

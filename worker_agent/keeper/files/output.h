@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/unique_fd.h"
+#include "common/causes/exceptions.h"
 #include "common/sys/live_output.h"
 #include "worker_agent/keeper/callback_poller.h"
 #include "worker_agent/keeper/files/file_helper.h"
@@ -97,6 +98,8 @@ class ProcessOutput {
   void Drain();
   // Drains, and returns the last lines so far.
   std::vector<std::string> LastLinesSoFar();
+  // The exception in what is still known of the output; empty: none.
+  RaisedException FindException() const;
   // Drains, closes the pipes, passes on a last unfinished line, and returns the last lines; if there is a log,
   // `log_is_written` is called when that is so. Call it once.
   std::vector<std::string> Finish(std::function<void()> log_is_written);

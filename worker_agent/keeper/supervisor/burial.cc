@@ -32,8 +32,7 @@ Supervisor::Burial& Supervisor::Bury(const Process& process) {
     sinks_.files.ReadErrorFile(process.spec.error_file,
                                [this, key](const std::string& text) { TakeLastAnswer(key, text); });
   }
-  const bool has_failed = !end.IsSuccess() && !end.was_stopped && end.launch_error.empty();
-  if (has_failed && !process.spec.device_logs.empty()) {
+  if (end.HasFailedByItself() && !process.spec.device_logs.empty()) {
     ++burial.answers_left;
     sinks_.files.ReadDeviceLog(process.spec.device_logs, process.pid,
                                [this, key](const std::string& text) { TakeDeviceLog(key, text); });

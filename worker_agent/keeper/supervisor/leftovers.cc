@@ -86,6 +86,7 @@ void Supervisor::TellEarly(Process& process) {
   Burial& burial = Bury(process);
   burial.ended.is_anything_left = true;
   burial.ended.end.last_lines = process.output->LastLinesSoFar();
+  if (burial.ended.end.HasFailedByItself()) burial.ended.end.exception = process.output->FindException();
   TakeLastAnswer(process.spec.key, "");
 }
 

@@ -397,6 +397,8 @@ void Supervisor::Finish(Process& process) {
   std::vector<std::string> last_lines = process.output->Finish([this, key, waits_for_log] {
     if (waits_for_log) TakeLastAnswer(key, "");
   });
+  const bool has_failed = burial != nullptr && burial->ended.end.HasFailedByItself();
+  if (has_failed) burial->ended.end.exception = process.output->FindException();
   remains_[key.slot] = {key, process.pid, has_log ? process.spec.log_path : "", process.output->tail()};
   processes_.erase(key);
   if (burial != nullptr) {

@@ -1,0 +1,400 @@
+// What counts as an exception:
+//
+//   Traceback …, frames, a line "Type: message"   Python's; each prefix ("[rank0]: ") has its own, as ranks' lines mix
+//   frames and such a line                        the head is lost: if the type's name is an exception's
+//   a box with rich's traceback, such a line      likewise, where only the box's end is left
+//   "Type      Traceback …", "Type: message"      IPython's
+//   terminate called …, what()                    C++'s
+//   a line with a fault of the hardware           it is why everything after it failed
+//
+// "Exception ignored in" and "--- Logging error ---" go before what did not end anything.
+//
+// Which of them is told. Only those count that came at the end: after one of them at most kOtherLines other lines stand
+// before the next one, or before the end; after a script's exception and before its launcher's, at most
+// kLaunchersLines. Of those, the first that there is, and of several the last:
+//
+//   a fault of the hardware; the program's own; what follows from another's end; a launcher's
+#include "common/causes/exceptions.h"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/base/limits.h"
+#include "common/base/text.h"
+#include "common/causes/known_texts.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kMessageLines = 8;      // after the first one
+constexpr size_t kOtherLines = 20;       // between two exceptions that belong together
+constexpr size_t kLaunchersLines = 100;  // between a script's and its launcher's: other ranks write on
+constexpr size_t kMostOpen = 16;         // tracebacks whose lines mix
+constexpr size_t kLongestTraceback = 400;
+
+constexpr char kHead[] = "Traceback (most recent call last)";
+
+constexpr std::array<absl::string_view, 9> kEndings = {"Error",   "Exception", "Interrupt", "Exit",   "Iteration",
+                                                       "Expired", "Group",     "Warning",   "Failure"};
+
+constexpr std::array<absl::string_view, 8> kLaunchers = {
+    "ChildFailedError", "CalledProcessError", "ProcessExitedException", "ProcessRaisedException",
+    "SignalException",  "BrokenProcessPool",  "TerminatedWorkerError",  "UnexpectedExit"};
+
+bool IsIdentifier(absl::string_view name) {
+  if (name.empty() || absl::ascii_isdigit(static_cast<unsigned char>(name[0]))) return false;
+  return std::all_of(name.begin(), name.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || (c & 0x80) != 0;
+  });
+}
+
+// "json.decoder.JSONDecodeError" of "json.decoder.JSONDecodeError: Expecting value"; empty: no exception's line.
+absl::string_view TypeOf(absl::string_view line) {
+  const absl::string_view type = line.substr(0, line.find(':'));
+  if (type.size() < line.size() && type.size() + 1 < line.size() && line[type.size() + 1] != ' ') return "";
+  return IsIdentifier(type) ? type : "";
+}
+
+// Where a frame's line begins, `  File "train.py", line 3`: what stands before is a prefix that each line has.
+size_t FindFrame(absl::string_view line) {
+  size_t at = line.find("  File \"");
+  if (at == absl::string_view::npos) at = line.find("> File \"");  // loguru's mark of the frame that caught it
+  const bool is_frame = at != absl::string_view::npos && absl::StrContains(line.substr(at), "\", line ");
+  return is_frame ? at : absl::string_view::npos;
+}
+
+struct Frame {
+  std::string file;
+  uint32_t line = 0;
+
+  bool IsOfLibrary() const {
+    return absl::StrContains(file, "-packages/") || absl::StrContains(file, "/lib/python") ||
+           absl::StartsWith(file, "<");
+  }
+};
+
+// Of `  File "train.py", line 3, in f`, rich's `train.py:3 in f` and IPython's `File train.py:3, in f`.
+Frame FrameOf(absl::string_view line) {
+  Frame frame;
+  const size_t quote = line.find("File \"");
+  size_t end = line.rfind("\", line ");
+  absl::string_view number;
+  if (quote != absl::string_view::npos && end != absl::string_view::npos && end >= quote + 6) {
+    frame.file = std::string(line.substr(quote + 6, end - quote - 6));
+    number = line.substr(end + 8);
+  } else {
+    end = line.find(" in ");
+    if (end == absl::string_view::npos) return frame;
+    const size_t colon = line.rfind(':', end);
+    if (colon == absl::string_view::npos) return frame;
+    number = line.substr(colon + 1);
+    frame.file = std::string(absl::StripPrefix(absl::StripAsciiWhitespace(line.substr(0, colon)), "File "));
+  }
+  size_t digits = 0;
+  while (digits < number.size() && absl::ascii_isdigit(static_cast<unsigned char>(number[digits]))) ++digits;
+  if (!absl::SimpleAtoi(number.substr(0, digits), &frame.line)) return {};
+  return frame;
+}
+
+struct Found {
+  size_t at = 0;  // its line
+  RaisedException exception;
+};
+
+struct Open {
+  std::string prefix;
+  std::string ipython_type;  // of IPython's head; empty: another traceback
+  size_t begin = 0;
+  bool has_head = false;
+  bool has_frames = false;
+  bool has_other_lines = false;
+  bool is_ignored = false;
+  bool is_box = false;  // rich's; until its end
+  Frame innermost, own;
+
+  void Take(const Frame& frame) {
+    if (frame.file.empty()) return;
+    innermost = frame;
+    if (!frame.IsOfLibrary()) own = frame;
+  }
+};
+
+class Finder {
+ public:
+  explicit Finder(const std::vector<absl::string_view>& lines) : lines_(lines), is_other_(lines.size(), false) {}
+
+  std::optional<RaisedException> Find();
+
+ private:
+  void Look(size_t at);
+  Open& Opened(absl::string_view prefix, size_t at);
+  bool TakeHead(absl::string_view line, size_t at);
+  bool TakeBox(absl::string_view line, size_t at);
+  bool TakeTerminate(absl::string_view line, size_t at);
+  bool TakeLineOf(Open& open, absl::string_view line, size_t at);
+  void Add(size_t at, absl::string_view type, absl::string_view message, const Open* open);
+  size_t OthersBetween(size_t first, size_t last) const;
+  RaisedException Choose() const;
+
+  const std::vector<absl::string_view>& lines_;
+  std::vector<bool> is_other_;  // lines that belong to no exception and to no report of one
+  std::vector<Open> open_;
+  std::vector<Found> found_;
+  size_t message_end_ = 0;  // lines before it belong to the exception that was found last
+  bool ignores_next_ = false;
+};
+
+// The message with the lines that follow it.
+void Finder::Add(size_t at, absl::string_view type, absl::string_view message, const Open* open) {
+  Found found{at, {}};
+  found.exception.type = std::string(type);
+  found.exception.message = std::string(message);
+  for (size_t i = at + 1; i < lines_.size() && i <= at + kMessageLines; ++i) {
+    const absl::string_view line =
+        open != nullptr ? absl::StripPrefix(lines_[i], open->prefix) : absl::string_view(lines_[i]);
+    if (absl::StrContains(line, kHead)) break;
+    absl::StrAppend(&found.exception.message, "\n", line);
+  }
+  if (open != nullptr) {
+    const Frame& frame = open->own.file.empty() ? open->innermost : open->own;
+    found.exception.file = frame.file;
+    found.exception.line = frame.line;
+  }
+  found_.push_back(std::move(found));
+}
+
+Open& Finder::Opened(absl::string_view prefix, size_t at) {
+  for (Open& open : open_) {
+    if (open.prefix == prefix) return open;
+  }
+  if (open_.size() == kMostOpen) open_.erase(open_.begin());
+  Open& open = open_.emplace_back();
+  open.prefix = std::string(prefix);
+  open.begin = at;
+  open.is_ignored = std::exchange(ignores_next_, false);
+  return open;
+}
+
+// rich: "╭──── Traceback (most recent call last) ────╮", "│ /job/train.py:3 in <module> │", "╰────╯".
+bool Finder::TakeBox(absl::string_view line, size_t at) {
+  const size_t begin = std::min(line.find("╭"), line.find("+-"));
+  if (begin != absl::string_view::npos && absl::StrContains(line, kHead)) {
+    Open& open = Opened(line.substr(0, begin), at);
+    open = Open{std::string(line.substr(0, begin)), "", at, true, true, false, open.is_ignored, true, {}, {}};
+    return true;
+  }
+  for (Open& open : open_) {
+    if (!open.is_box || !absl::StartsWith(line, open.prefix)) continue;
+    const absl::string_view inner = line.substr(open.prefix.size());
+    const bool is_row = absl::StartsWith(inner, "│") || absl::StartsWith(inner, "|");
+    if (is_row) open.Take(FrameOf(absl::StripPrefix(absl::StripPrefix(inner, "│ "), "| ")));
+    if (absl::StartsWith(inner, "╰") || absl::StartsWith(inner, "+-")) {
+      open.is_box = false;
+    } else if (!is_row) {
+      continue;  // another's
+    }
+    return true;
+  }
+  const size_t end = line.find("╰─");
+  if (end == absl::string_view::npos) return false;
+  Opened(line.substr(0, end), at).has_frames = true;  // the box's head is lost
+  return true;
+}
+
+bool Finder::TakeHead(absl::string_view line, size_t at) {
+  const size_t head = line.find(kHead);
+  if (head == absl::string_view::npos) return false;
+  absl::string_view prefix = line.substr(0, head);
+  const absl::string_view type = absl::StripTrailingAsciiWhitespace(prefix);
+  std::string ipython_type;
+  if (type.size() + 2 <= prefix.size() && LooksLikeException(type) && IsIdentifier(type)) {
+    ipython_type = std::string(type);
+    prefix = "";
+  } else {
+    for (const absl::string_view word : {"Original ", "+ Exception Group "}) prefix = absl::StripSuffix(prefix, word);
+    if (const size_t bar = prefix.find("traceback : "); bar != absl::string_view::npos) prefix = "  ";  // torchrun's
+  }
+  Open& open = Opened(prefix, at);
+  open =
+      Open{std::string(prefix), ipython_type, at, true, !ipython_type.empty(), false, open.is_ignored, false, {}, {}};
+  return true;
+}
+
+bool Finder::TakeTerminate(absl::string_view line, size_t at) {
+  constexpr absl::string_view kTerminate = "terminate called after throwing an instance of '";
+  const size_t begin = line.find(kTerminate);
+  if (begin == absl::string_view::npos) return false;
+  const absl::string_view rest = line.substr(begin + kTerminate.size());
+  const size_t what = at + 1 < lines_.size() ? lines_[at + 1].find("what():") : absl::string_view::npos;
+  const bool has_what = what != absl::string_view::npos;
+  Add(has_what ? at + 1 : at, rest.substr(0, rest.find('\'')),
+      has_what ? absl::StripAsciiWhitespace(lines_[at + 1].substr(what + 7)) : line.substr(begin), nullptr);
+  found_.back().exception.is_native = true;
+  message_end_ = at + 2;
+  return true;
+}
+
+// Whether the line was the traceback's.
+bool Finder::TakeLineOf(Open& open, absl::string_view line, size_t at) {
+  const absl::string_view rest = line.substr(open.prefix.size());
+  if (rest.empty() || absl::ascii_isspace(static_cast<unsigned char>(rest[0]))) return true;
+  if (!open.ipython_type.empty()) {
+    if (absl::StartsWith(rest, "File ") || rest[0] == '/' || rest[0] == '~') open.Take(FrameOf(rest));
+    if (!absl::StartsWith(rest, open.ipython_type)) return true;
+  }
+  if (!open.has_frames) return false;
+  const absl::string_view text = absl::StripAsciiWhitespace(rest);
+  const absl::string_view type = TypeOf(text);
+  if (type.empty() || ((open.has_other_lines || !open.has_head) && !LooksLikeException(type))) {
+    open.has_other_lines = true;
+    return false;
+  }
+  if (!open.is_ignored) {
+    const absl::string_view message = text.size() > type.size() ? text.substr(type.size() + 1) : "";
+    Add(at, type, absl::StripAsciiWhitespace(message), &open);
+    message_end_ = at + 1;
+  }
+  open_.erase(open_.begin() + (&open - open_.data()));
+  return true;
+}
+
+// Lines that belong to a report of an exception, beside its traceback.
+bool IsOfReport(absl::string_view line) {
+  const absl::string_view text = absl::StripLeadingAsciiWhitespace(line);
+  if (text.size() < line.size() || text.empty()) return true;
+  constexpr std::array<absl::string_view, 14> kWords = {"frame #",
+                                                        "Exception raised from",
+                                                        "The above exception was",
+                                                        "During handling of the above",
+                                                        "closing signal",
+                                                        "(exitcode: ",
+                                                        "======",
+                                                        "------",
+                                                        "│",
+                                                        "─",
+                                                        "wandb: ",
+                                                        "C++ CapturedTraceback",
+                                                        "#",
+                                                        "For debugging consider"};
+  return std::any_of(kWords.begin(), kWords.end(), [&](absl::string_view word) {
+    return word == "#" ? text[0] == '#' : absl::StrContains(text, word);
+  });
+}
+
+void Finder::Look(size_t at) {
+  const absl::string_view line = lines_[at];
+  if (absl::StrContains(line, "Exception ignored in") || absl::StrContains(line, "--- Logging error ---")) {
+    ignores_next_ = true;
+  }
+  if (TakeBox(line, at) || TakeHead(line, at) || TakeTerminate(line, at)) return;
+  if (const size_t frame = FindFrame(line); frame != absl::string_view::npos) {
+    Open& open = Opened(line.substr(0, frame), at);
+    open.has_frames = true;
+    open.has_other_lines = false;
+    return open.Take(FrameOf(line.substr(frame)));
+  }
+  open_.erase(std::remove_if(open_.begin(), open_.end(),
+                             [at](const Open& open) { return at - open.begin > kLongestTraceback; }),
+              open_.end());
+  // The longest prefix first: an empty one begins every line.
+  std::stable_sort(open_.begin(), open_.end(),
+                   [](const Open& a, const Open& b) { return a.prefix.size() > b.prefix.size(); });
+  for (Open& open : open_) {
+    if (absl::StartsWith(line, open.prefix) && TakeLineOf(open, line, at)) return;
+  }
+  if (at < message_end_) return;
+  if (EvidenceOf(ReasonByText(line, TextPlace::kLine)) == Evidence::kHardware) {
+    found_.push_back({at, {"", std::string(absl::StripAsciiWhitespace(line)), "", 0, false}});
+  }
+  is_other_[at] = !IsOfReport(line);
+}
+
+size_t Finder::OthersBetween(size_t first, size_t last) const {
+  return static_cast<size_t>(std::count(is_other_.begin() + static_cast<std::ptrdiff_t>(first) + 1,
+                                        is_other_.begin() + static_cast<std::ptrdiff_t>(last), true));
+}
+
+RaisedException Finder::Choose() const {
+  const auto weight = [](const RaisedException& exception) {
+    const int evidence = IsOfLauncher(exception) ? -1 : static_cast<int>(EvidenceOf(ReasonOf(exception)));
+    return std::make_tuple(evidence, !exception.type.empty() && !exception.is_native, !exception.type.empty());
+  };
+  const Found* best = &found_.back();
+  auto best_weight = weight(best->exception);
+  for (size_t i = found_.size() - 1; i > 0; --i) {
+    const Found& before = found_[i - 1];
+    const size_t most = IsOfLauncher(found_[i].exception) ? kLaunchersLines : kOtherLines;
+    if (OthersBetween(before.at, found_[i].at) > most) break;
+    if (const auto its_weight = weight(before.exception); its_weight > best_weight) {
+      best = &before;
+      best_weight = its_weight;
+    }
+  }
+  return best->exception;
+}
+
+std::optional<RaisedException> Finder::Find() {
+  for (size_t at = 0; at < lines_.size(); ++at) Look(at);
+  if (found_.empty() || OthersBetween(found_.back().at, lines_.size()) > kOtherLines) return std::nullopt;
+  return Choose();
+}
+
+}  // namespace
+
+std::string RaisedException::FirstLine() const {
+  const absl::string_view first = absl::string_view(message).substr(0, message.find('\n'));
+  if (is_native || type.empty()) return std::string(first);
+  return first.empty() ? type : absl::StrCat(type, ": ", first);
+}
+
+RaisedException ExceptionOfText(absl::string_view text) {
+  const absl::string_view type = TypeOf(text.substr(0, text.find('\n')));
+  RaisedException exception;
+  if (type.empty()) {
+    exception.message = std::string(text);
+    return exception;
+  }
+  exception.type = std::string(type);
+  if (text.size() > type.size()) {
+    exception.message = std::string(absl::StripLeadingAsciiWhitespace(text.substr(type.size() + 1)));
+  }
+  return exception;
+}
+
+bool IsOfLauncher(const RaisedException& exception) {
+  const absl::string_view type = absl::string_view(exception.type);
+  const absl::string_view last = type.substr(type.rfind('.') + 1);
+  return std::find(kLaunchers.begin(), kLaunchers.end(), last) != kLaunchers.end() ||
+         absl::StrContains(exception.message, "Horovod detected that one or more processes exited");
+}
+
+bool LooksLikeException(absl::string_view type) {
+  const absl::string_view last = type.substr(type.rfind('.') + 1);
+  return std::any_of(kEndings.begin(), kEndings.end(),
+                     [&](absl::string_view ending) { return absl::EndsWith(last, ending); });
+}
+
+absl::string_view ReasonOf(const RaisedException& exception) {
+  const absl::string_view by_text =
+      ReasonByText(absl::StrCat(exception.type, ": ", exception.message), TextPlace::kException);
+  return by_text.empty() ? ReasonByType(exception.type) : by_text;
+}
+
+std::optional<RaisedException> FindException(const std::vector<absl::string_view>& lines) {
+  return Finder(lines).Find();
+}
+
+void CutException(RaisedException& exception) {
+  CutText(exception.type, kMaxShortTextBytes);
+  CutText(exception.message, kMaxExceptionBytes);
+  if (exception.file.size() > kMaxShortTextBytes) exception.file.clear();
+}
+
+}  // namespace muster

@@ -1,0 +1,24 @@
+// The texts with which libraries report why they fail, and the reason that each stands for. known_texts.cc is the
+// table. Pure.
+#pragma once
+
+#include "absl/strings/string_view.h"
+#include "common/base/reason.h"
+
+namespace muster {
+
+// Where a text counts. What programs also log when nothing is wrong counts in an exception only.
+enum class TextPlace { kLine, kException };
+
+// The reason of the first row that is in the text; empty: none. Takes time in proportion to the text's length.
+absl::string_view ReasonByText(absl::string_view text, TextPlace place);
+
+// The reason that an exception's type has by itself, "ModuleNotFoundError" with or without its module; empty: none.
+absl::string_view ReasonByType(absl::string_view type);
+
+// How much a reason says of the cause: a fault of the hardware is why everything after it failed; what only says that
+// somebody else did not answer is never why, if anything else is known.
+enum class Evidence { kConsequence, kOwn, kHardware };
+Evidence EvidenceOf(absl::string_view reason);
+
+}  // namespace muster
