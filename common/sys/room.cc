@@ -83,9 +83,10 @@ void FindFullControlGroup(TaskFacts& facts) {
   }
 }
 
-uint64_t FiniteLimit(__rlimit_resource resource) {
+std::optional<uint64_t> FiniteLimit(__rlimit_resource resource) {
   rlimit limit{};
-  return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : 0;
+  if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  return limit.rlim_cur;
 }
 
 // The number in a line "Threads:\t3" of /proc/PID/status.
@@ -216,8 +217,8 @@ TaskFacts TaskFactsOfThisProcess() {
   facts.data = {FiniteLimit(RLIMIT_DATA), bytes("VmData")};
   if (IsBoundByUserLimit(status)) facts.user = {FiniteLimit(RLIMIT_NPROC), CountTasksOfUser()};
   const std::optional<uint64_t> tasks = CountTasksOfMachine();
-  facts.threads = {ReadNumber("/proc/sys/kernel/threads-max").value_or(0), tasks};
-  facts.pids = {ReadNumber("/proc/sys/kernel/pid_max").value_or(0), tasks};
+  facts.threads = {ReadNumber("/proc/sys/kernel/threads-max"), tasks};
+  facts.pids = {ReadNumber("/proc/sys/kernel/pid_max"), tasks};
   return facts;
 }
 
@@ -234,36 +235,34 @@ std::string TaskLimitText(const TaskFacts& facts) {
     return limit.now ? absl::StrCat(", and ", *limit.now >> 20, " MiB are in use") : "";
   };
   if (!facts.group.empty()) {
-    return absl::StrCat(": pids.max of the control group ", facts.group, " is ", facts.of_group.most, ", and ",
-                        facts.of_group.now.value_or(0), " processes and threads are there: raise it");
+    return absl::StrCat(": pids.max of the control group ", facts.group, " is ", facts.of_group.most.value_or(0),
+                        ", and ", facts.of_group.now.value_or(0), " processes and threads are there: raise it");
   }
-  if (facts.lacks_addresses && facts.address_space.most != 0) {
-    return absl::StrCat(": RLIMIT_AS (ulimit -v) is ", facts.address_space.most >> 20, " MiB",
+  if (facts.lacks_addresses && facts.address_space.most) {
+    return absl::StrCat(": RLIMIT_AS (ulimit -v) is ", *facts.address_space.most >> 20, " MiB",
                         in_use(facts.address_space), ": raise it (batch systems set it: h_vmem, pvmem, VSizeFactor)");
   }
-  if (facts.lacks_memory && !facts.lacks_addresses && facts.data.most != 0) {
-    return absl::StrCat(": RLIMIT_DATA (ulimit -d) is ", facts.data.most >> 20, " MiB", in_use(facts.data),
+  if (facts.lacks_memory && !facts.lacks_addresses && facts.data.most) {
+    return absl::StrCat(": RLIMIT_DATA (ulimit -d) is ", *facts.data.most >> 20, " MiB", in_use(facts.data),
                         ": raise it");
   }
   if (facts.lacks_memory) {
     return ": the kernel gives this process no more memory (vm.overcommit_memory, vm.max_map_count): end what needs "
-           "it, "
-           "or raise them";
+           "it, or raise them";
   }
   std::string list;
   for (const Named& one : counted) {
     const TaskFacts::Limit& limit = one.limit;
-    if (limit.most == 0) continue;
+    if (!limit.most) continue;
     const std::string text =
-        absl::StrCat(one.name, " is ", limit.most,
+        absl::StrCat(one.name, " is ", *limit.most,
                      limit.now ? absl::StrCat(", and ", one.whose, *limit.now, " processes and threads") : "");
-    if (limit.now && *limit.now >= limit.most - limit.most / 20) return absl::StrCat(": ", text, ": raise it");
+    if (limit.now && *limit.now >= *limit.most - *limit.most / 20) return absl::StrCat(": ", text, ": raise it");
     absl::StrAppend(&list, list.empty() ? "" : "; ", text);
   }
   if (list.empty()) {
     return ": which limit is reached can't be told, since /proc can't be read: look at ulimit -u, ulimit -v and "
-           "pids.max "
-           "of the control group";
+           "pids.max of the control group";
   }
   return absl::StrCat(
       ": none of the limits that can be read here is reached: ", list,

@@ -28,8 +28,8 @@ absl::Status CheckRoom(const Room& wanted);
 // What is known of the limits on threads and processes where one could not be made. A limit of 0 is not known, or none.
 struct TaskFacts {
   struct Limit {
-    uint64_t most = 0;
-    std::optional<uint64_t> now;  // nullopt: it can't be counted here
+    std::optional<uint64_t> most;  // nullopt: there is none, or it can't be read
+    std::optional<uint64_t> now;   // nullopt: it can't be counted here
   };
   std::string group;             // the control group whose pids.max is reached; empty: none that can be seen
   Limit of_group;                // its tasks
@@ -37,7 +37,7 @@ struct TaskFacts {
   bool lacks_memory = false;     // no more can be mapped for use
   Limit address_space;           // RLIMIT_AS, bytes
   Limit data;                    // RLIMIT_DATA, bytes
-  Limit user;                    // RLIMIT_NPROC: tasks of this user; 0 also for those whom it does not bind
+  Limit user;                    // RLIMIT_NPROC: tasks of this user; none for those whom it does not bind
   Limit threads;                 // kernel.threads-max
   Limit pids;                    // kernel.pid_max
 };

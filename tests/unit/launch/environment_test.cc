@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "tests/unit/launch/environment_fixture.h"
 
 namespace muster::agent {
@@ -231,7 +232,8 @@ TEST_F(EnvironmentTest, PlaceholdersAgreeWithTheVariables) {
                                                        {"master_port", "MASTER_PORT"}};
   for (const auto& [placeholder, variable] : pairs) EXPECT_EQ(values.at(placeholder), map.at(variable)) << placeholder;
   EXPECT_EQ(values.at("role"), "worker");
-  EXPECT_EQ(values.size(), std::size(pairs) + 1);
+  EXPECT_EQ(values.at("master"), absl::StrCat(map.at("MASTER_ADDR"), ":", map.at("MASTER_PORT")));
+  EXPECT_EQ(values.size(), std::size(pairs) + 2);
 }
 
 TEST_F(EnvironmentTest, OnlyTheMasterIsLocalWithARelay) {

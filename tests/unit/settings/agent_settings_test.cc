@@ -67,14 +67,14 @@ TEST(AgentSettings, ReadsMindSporesStartupScript) {
 }
 
 TEST(AgentSettings, ReadsTorchrunsAndMsrunsWords) {
-  const Loaded loaded({"--nproc-per-node=4", "--cluster_time_out", "60", "--node_rank=-1", "--log_dir", "logs",
+  const Loaded loaded({"--nproc-per-node=4", "--cluster_time_out", "60", "--node_rank=-1", "--log_dir", "/logs",
                        "--tail_worker_log=0,1", "--rdzv-id", "j1", "--bind_core=True", "--", "python"},
                       {{"MASTER_ADDR", "node7"}, {"MASTER_PORT", "29500"}, {"RANK_TABLE_FILE", "/t.json"}});
   EXPECT_THAT(loaded.findings.errors, IsEmpty());
   EXPECT_EQ(loaded.settings.local_worker_num, "4");
   EXPECT_EQ(loaded.settings.topo_timeout, absl::Seconds(60));
   EXPECT_FALSE(loaded.settings.node_rank);
-  EXPECT_EQ(loaded.settings.log_dir, "logs");
+  EXPECT_EQ(loaded.settings.log_dir, "/logs");
   EXPECT_THAT(loaded.settings.tail->ranks, ElementsAre(NumberRange{0, 0}, NumberRange{1, 1}));
   EXPECT_EQ(loaded.settings.job_id, "j1");
   EXPECT_TRUE(loaded.settings.bind_core.is_auto);
