@@ -35,6 +35,7 @@
 #include "common/sys/room.h"
 #include "common/sys/runtime_paths.h"
 #include "common/tls/tls_settings.h"
+#include "worker_agent/agent_timeouts.h"
 #include "worker_agent/agent_tls.h"
 #include "worker_agent/await_name.h"
 #include "worker_agent/gateway/exec/gateway.h"
@@ -80,26 +81,6 @@ int Fail(const absl::Status& status, int code = kExitUsage) {
   Log(Severity::kError, std::string(status.message()));
   return code;
 }
-
-// MindSpore's setting, of which this program takes no more than is good for it.
-absl::Duration RequestTimeout(const AgentSettings& settings) {
-  return std::min(settings.receive_msg_timeout, SessionOptions().request_timeout);
-}
-
-// What --check_config prints of the timeouts.
-std::vector<TimeoutStep> AgentTimeouts(const AgentSettings& settings) {
-  std::vector<TimeoutStep> steps = {
-      {"stop_timeout", settings.stop_timeout, "between stop_signal and SIGKILL"},
-      {"receive_msg_timeout", RequestTimeout(settings), "for the answer to a request"},
-      {"cluster_retry_num x 3 s", settings.cluster_retry_num * absl::Seconds(3), "trying to reach the scheduler"}};
-  if (settings.topo_timeout) {
-    steps.push_back({"topo_timeout", *settings.topo_timeout, "until all nodes have joined"});
-  }
-  return steps;
-}
-
-// For processes to stop, the scheduler to be told, the keeper and a scheduler of our own to end.
-absl::Duration SignalPatience(const AgentSettings& settings) { return 2 * settings.stop_timeout + absl::Seconds(90); }
 
 // Now, while nobody waits for this node yet.
 absl::Status PrepareLogFolder(const std::string& folder) {

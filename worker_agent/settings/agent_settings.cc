@@ -270,8 +270,7 @@ void AddFrameworks(SettingsTable& table, AgentSettings& s) {
       .Env({"MS_TF_CONFIG"});
 }
 
-void AddProcesses(SettingsTable& table, AgentSettings& s) {
-  table.BeginGroup("Processes");
+void AddWhatIsStarted(SettingsTable& table, AgentSettings& s) {
   table.AddBool("per_node", &s.per_node, "Starts the command once for this agent, not once for each process slot.")
       .Env({"MS_PER_NODE"});
   table.AddBool("per_job", &s.per_job, "Starts the command once, on the first node.").Env({"MS_PER_JOB"});
@@ -286,6 +285,11 @@ void AddProcesses(SettingsTable& table, AgentSettings& s) {
       .AddBool("print_assignment", &s.prints_assignment,
                "Starts nothing: joins, prints this node's assignment as JSON, and ends.")
       .Env({"MS_PRINT_ASSIGNMENT"});
+}
+
+void AddProcesses(SettingsTable& table, AgentSettings& s) {
+  table.BeginGroup("Processes");
+  AddWhatIsStarted(table, s);
   AddExec(table, s);
   table
       .AddChoice(

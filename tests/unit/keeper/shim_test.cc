@@ -1,4 +1,4 @@
-#include "worker_agent/keeper/process/shim.h"
+#include "worker_agent/keeper/shim/shim.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -6,7 +6,7 @@
 
 #include <csignal>
 
-#include "worker_agent/keeper/process/left_processes.h"
+#include "worker_agent/keeper/shim/left_processes.h"
 
 namespace muster::agent {
 namespace {

@@ -30,7 +30,7 @@
 #include "worker_agent/keeper/process/fence_page.h"
 #include "worker_agent/keeper/process/guardian.h"
 #include "worker_agent/keeper/process/keeper_process.h"
-#include "worker_agent/keeper/process/shim.h"
+#include "worker_agent/keeper/shim/shim.h"
 #include "worker_agent/keeper/wire.h"
 #include "worker_agent/launch_error/launch_error.h"
 

@@ -16,7 +16,7 @@
 #include "worker_agent/keeper/pid_namespace.h"
 #include "worker_agent/keeper/process/children.h"
 #include "worker_agent/keeper/process/own_process.h"
-#include "worker_agent/keeper/process/shim.h"
+#include "worker_agent/keeper/shim/shim.h"
 
 namespace muster::agent {
 namespace {

@@ -27,8 +27,8 @@
 #include "worker_agent/keeper/process/children.h"
 #include "worker_agent/keeper/process/fence_page.h"
 #include "worker_agent/keeper/process/memory_watch.h"
-#include "worker_agent/keeper/process/shim.h"
 #include "worker_agent/keeper/processes.h"
+#include "worker_agent/keeper/shim/shim.h"
 #include "worker_agent/launch_error/launch_error.h"
 
 namespace muster::agent {

@@ -1,4 +1,4 @@
-#include "worker_agent/keeper/process/shim.h"
+#include "worker_agent/keeper/shim/shim.h"
 
 #include <linux/sockios.h>
 #include <poll.h>
@@ -25,9 +25,10 @@
 #include "worker_agent/keeper/process/children.h"
 #include "worker_agent/keeper/process/descendants.h"
 #include "worker_agent/keeper/process/guardian.h"
-#include "worker_agent/keeper/process/left_processes.h"
 #include "worker_agent/keeper/process/own_process.h"
 #include "worker_agent/keeper/process/spawn.h"
+#include "worker_agent/keeper/shim/left_processes.h"
+#include "worker_agent/keeper/shim/suspension.h"
 
 namespace muster::agent {
 namespace {
@@ -74,8 +75,6 @@ class ShimProcess {
   void Interrupt();
   void LetGoOn();
   void SignalLeft(int signal) const;
-  void Suspend();
-  void Resume();
   void ReadLaunchReport();
   void Reap();
   void LookAtGroup();
@@ -104,8 +103,7 @@ class ShimProcess {
   MonotonicTime ended_at_;
   MonotonicTime looked_at_;
   MonotonicTime name_at_;
-  std::vector<ProcessInfo> suspended_;
-  bool is_group_suspended_ = false;
+  Suspension suspension_;
   bool has_children_ = true;
   bool is_stopping_ = false;
   bool is_interrupted_ = false;  // and not told to stop since
@@ -233,9 +231,10 @@ void ShimProcess::Obey(const Order& order) {
       pause_ms_ = kFirstPauseMs;
       return Tell(ShimReport::kKilling, 0);
     case Order::kSuspend:
-      return Suspend();
+      if (!suspension_.Begin(IsRunning() ? group_ : 0)) Tell(ShimReport::kCantLook, 0, std::strerror(errno));
+      return;
     case Order::kResume:
-      return Resume();
+      return suspension_.End(IsRunning() ? group_ : 0);
   }
 }
 
@@ -264,39 +263,12 @@ void ShimProcess::Interrupt() {
 }
 
 void ShimProcess::SignalLeft(int signal) const {
-  if (!kills_) agent::SignalLeft(has_jobs_ ? 0 : group_, signal, /*lets_go_on=*/suspended_.empty());
+  if (!kills_) agent::SignalLeft(has_jobs_ ? 0 : group_, signal, /*lets_go_on=*/suspension_.is_empty());
 }
 
 // What was stopped couldn't hear the signal.
 void ShimProcess::LetGoOn() {
-  if (suspended_.empty() && !is_group_suspended_) ::kill(-group_, SIGCONT);
-}
-
-// Again until a look finds nothing that runs: what it finds may have forked before it stopped.
-void ShimProcess::Suspend() {
-  constexpr int kMostLooks = 20;
-  for (int look = 0; look < kMostLooks; ++look) {
-    bool is_any_found = false;
-    const std::optional<std::vector<ProcessInfo>> found = DescendantsOf(::getpid(), {});
-    if (!found.has_value()) {  // without /proc: nearly everything, and it is let go on in the same way
-      is_group_suspended_ = IsRunning() && ::kill(-group_, SIGSTOP) == 0;
-      return Tell(ShimReport::kCantLook, 0, std::strerror(errno));
-    }
-    for (const ProcessInfo& process : *found) {
-      const bool is_known = std::any_of(suspended_.begin(), suspended_.end(),
-                                        [&](const ProcessInfo& known) { return known.pid == process.pid; });
-      if (process.is_dead || process.is_stopped || is_known) continue;
-      SignalExactly(process, SIGSTOP);
-      suspended_.push_back(process);
-      is_any_found = true;
-    }
-    if (!is_any_found) return;
-  }
-}
-
-void ShimProcess::Resume() {
-  for (const ProcessInfo& process : std::exchange(suspended_, {})) SignalExactly(process, SIGCONT);
-  if (std::exchange(is_group_suspended_, false) && IsRunning()) ::kill(-group_, SIGCONT);
+  if (suspension_.is_empty()) ::kill(-group_, SIGCONT);
 }
 
 void ShimProcess::ReadLaunchReport() {

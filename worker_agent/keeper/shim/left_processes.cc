@@ -5,7 +5,7 @@
 // | with more (a shell's 128 + N)     | as by the signal N            | failed   |
 // | by TERM, INT, HUP, PIPE or KILL   | well: the script has ended it | failed   |
 // | by another signal                 | failed                        | failed   |
-#include "worker_agent/keeper/process/left_processes.h"
+#include "worker_agent/keeper/shim/left_processes.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
