@@ -1,5 +1,6 @@
 #include "worker_agent/settle_command.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -30,10 +31,27 @@ void TakeSize(AgentSettings& settings, LoadResult& loaded) {
   if (settings.local_worker_num != before.local_worker_num) loaded.sources["local_worker_num"] = "rank table";
 }
 
+// In a pod of Kubeflow's PyTorchJob, for one, they are another job's.
+void DropForeignMaster(std::map<std::string, std::string>& environment, AgentSettings& settings, LoadResult& loaded) {
+  if (!settings.standalone || loaded.sources["torch_master_addr"] != "MASTER_ADDR") return;
+  const auto addresses = ResolveHost(settings.master_addr);
+  if (addresses.ok() && std::any_of(addresses->begin(), addresses->end(), IsLocalAddress)) return;
+  loaded.findings.warnings.push_back(
+      absl::StrCat("MASTER_ADDR and MASTER_PORT of the environment are not used: ", settings.master_addr,
+                   " is no address of this machine, on which --standalone starts all"));
+  settings.master_addr.clear();
+  loaded.sources["torch_master_addr"] = "default";
+  if (loaded.sources["torch_master_port"] == "MASTER_PORT") {
+    settings.master_port.clear();
+    loaded.sources["torch_master_port"] = "default";
+  }
+  for (const char* name : {"MASTER_ADDR", "MASTER_PORT"}) environment.erase(name);
+}
+
 }  // namespace
 
-void TakeMore(const SettingsTable& table, const std::map<std::string, std::string>& environment,
-              AgentSettings& settings, LoadResult& loaded) {
+void TakeMore(const SettingsTable& table, std::map<std::string, std::string>& environment, AgentSettings& settings,
+              LoadResult& loaded) {
   if (loaded.findings.errors.empty() && settings.standalone && !settings.from.empty()) {
     loaded.findings.errors.emplace_back("from and standalone contradict each other; leave one of them out");
   } else if (loaded.findings.errors.empty() && !settings.from.empty()) {
@@ -43,6 +61,7 @@ void TakeMore(const SettingsTable& table, const std::map<std::string, std::strin
   }
   // A shared file or variable names the cluster's port.
   if (settings.standalone && !absl::StartsWith(loaded.sources["sched_port"], "--")) settings.sched_port = 0;
+  if (loaded.findings.errors.empty()) DropForeignMaster(environment, settings, loaded);
   settings.names_no_scheduler = loaded.sources["sched_host"] == "default";
   if (loaded.findings.errors.empty()) TakeSize(settings, loaded);
 }

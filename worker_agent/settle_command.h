@@ -11,9 +11,10 @@
 
 namespace muster::agent {
 
-// What the settings don't give: of the platform (--from), and the job's size, of the rank table.
-void TakeMore(const SettingsTable& table, const std::map<std::string, std::string>& environment,
-              AgentSettings& settings, LoadResult& loaded);
+// What the settings don't give: of the platform (--from), and the job's size, of the rank table. Takes away what is meant
+// for another job than one of --standalone.
+void TakeMore(const SettingsTable& table, std::map<std::string, std::string>& environment, AgentSettings& settings,
+              LoadResult& loaded);
 
 // CheckAgentSettings, and what the command and the surroundings say beside the settings.
 SettingsFindings FindMore(const AgentSettings& settings, const std::map<std::string, std::string>& environment);

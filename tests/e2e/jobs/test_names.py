@@ -137,3 +137,15 @@ def test_standalone_takes_the_port_that_its_line_names(cluster):
                                         "localhost:%d" % holder.getsockname()[1], "--", "true"])
         taken.expect(EXIT_USAGE)
         assert re.search(r"port \d+ \(--sched_port\) is in use", taken.output()), taken.output()
+
+
+def test_a_foreign_masters_address_is_not_taken_by_standalone(cluster):
+    """A pod of Kubeflow's PyTorchJob has the MASTER_ADDR of another pod."""
+    command = [BIN / "ms-worker", "--standalone", "--", "sh", "-c", 'echo "told=$MASTER_ADDR"']
+    agent = cluster.start("agent", command, env={**cluster.env, "MASTER_ADDR": "192.0.2.1", "MASTER_PORT": "23456"})
+    agent.expect(0)
+    assert "MASTER_ADDR and MASTER_PORT of the environment are not used: 192.0.2.1" in agent.output()
+    assert told(agent) == "127.0.0.1"
+    own = cluster.start("own", command, env={**cluster.env, "MASTER_ADDR": "localhost", "MASTER_PORT": str(free_port())})
+    own.expect(0)
+    assert told(own) == "localhost" and "not used" not in own.output()

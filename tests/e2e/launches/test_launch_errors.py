@@ -98,3 +98,17 @@ def test_auto_without_a_device_says_so(cluster):
     out = run(cluster, "--standalone", "--local_worker_num", "auto", "--", "true", code=0,
               env={"MUSTER_HOST_ROOT": str(cluster.folder / "root")})
     assert out.count("no Ascend or NVIDIA device") == 1 and "--local_worker_num 8" in out, out
+
+
+@pytest.mark.parametrize("mount, what", [
+    ("mount -t tmpfs -o noexec,mode=755 none /mnt && cp /bin/true /mnt/true", "mounted noexec"),
+    ("mount -t tmpfs none /proc", "/proc can't be read"),
+    ("ip link set lo down 2>/dev/null", "ip link set lo up")], ids=["noexec", "no_proc", "no_loopback"])
+def test_what_a_container_lacks_is_named(cluster, mount, what):
+    if os.geteuid() != 0:
+        pytest.skip("only root mounts a file system")
+    program = "/mnt/true" if "noexec" in what else "true"
+    agent = cluster.start("agent", ["unshare", "-m", "-n" if "lo up" in what else "--propagation=private", "bash", "-c",
+                                    mount + '; exec "$@"', "bash", BIN / "ms-worker", "--standalone", "--", program])
+    agent.expect(126 if "noexec" in what else 2)
+    assert what in agent.output(), agent.output()

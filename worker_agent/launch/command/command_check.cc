@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -57,8 +58,21 @@ CommandProblem Problem(int code, const std::string& name, const std::string& wha
   return {code, absl::StrCat(ShownName(name), what)};
 }
 
+// Its mode lets somebody execute it, and its file system nobody.
+bool IsMountedNoexec(const std::string& path) {
+  struct stat info {};
+  struct statvfs file_system {};
+  return stat(path.c_str(), &info) == 0 && (info.st_mode & 0111) != 0 && statvfs(path.c_str(), &file_system) == 0 &&
+         (file_system.f_flag & ST_NOEXEC) != 0;
+}
+
+constexpr char kMountedNoexec[] =
+    " can't be executed: its file system is mounted noexec; copy it to another one, mount that with exec, or write a "
+    "script's interpreter before it";
+
 CommandProblem NotExecutable(const std::string& path) {
   if (IsFolder(path)) return Problem(kNotExecutable, path, " is a folder: write the program that is to run");
+  if (IsMountedNoexec(path)) return Problem(kNotExecutable, path, kMountedNoexec);
   return Problem(
       kNotExecutable, path,
       absl::StrCat(" is not executable: chmod +x ", ShownName(path), ", or write its interpreter before it"));
