@@ -25,6 +25,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/base/limits.h"
 #include "common/base/text.h"
@@ -47,6 +48,12 @@ constexpr std::array<absl::string_view, 9> kEndings = {"Error",   "Exception", "
 constexpr std::array<absl::string_view, 8> kLaunchers = {
     "ChildFailedError", "CalledProcessError", "ProcessExitedException", "ProcessRaisedException",
     "SignalException",  "BrokenProcessPool",  "TerminatedWorkerError",  "UnexpectedExit"};
+
+// Python's own whose message is one line.
+constexpr std::array<absl::string_view, 12> kOfPython = {
+    "KeyError",      "IndexError",     "NameError",         "AttributeError",
+    "TypeError",     "AssertionError", "ZeroDivisionError", "UnboundLocalError",
+    "StopIteration", "SyntaxError",    "IndentationError",  "NotImplementedError"};
 
 bool IsIdentifier(absl::string_view name) {
   if (name.empty() || absl::ascii_isdigit(static_cast<unsigned char>(name[0]))) return false;
@@ -178,7 +185,6 @@ Open& Finder::Opened(absl::string_view prefix, size_t at) {
   Open& open = open_.emplace_back();
   open.prefix = std::string(prefix);
   open.begin = at;
-  open.is_ignored = std::exchange(ignores_next_, false);
   return open;
 }
 
@@ -186,8 +192,9 @@ Open& Finder::Opened(absl::string_view prefix, size_t at) {
 bool Finder::TakeBox(absl::string_view line, size_t at) {
   const size_t begin = std::min(line.find("╭"), line.find("+-"));
   if (begin != absl::string_view::npos && absl::StrContains(line, kHead)) {
-    Open& open = Opened(line.substr(0, begin), at);
-    open = Open{std::string(line.substr(0, begin)), "", at, true, true, false, open.is_ignored, true, {}, {}};
+    const bool is_ignored = std::exchange(ignores_next_, false);
+    Opened(line.substr(0, begin), at) =
+        Open{std::string(line.substr(0, begin)), "", at, true, true, false, is_ignored, true, {}, {}};
     return true;
   }
   for (Open& open : open_) {
@@ -221,9 +228,9 @@ bool Finder::TakeHead(absl::string_view line, size_t at) {
     for (const absl::string_view word : {"Original ", "+ Exception Group "}) prefix = absl::StripSuffix(prefix, word);
     if (const size_t bar = prefix.find("traceback : "); bar != absl::string_view::npos) prefix = "  ";  // torchrun's
   }
-  Open& open = Opened(prefix, at);
-  open =
-      Open{std::string(prefix), ipython_type, at, true, !ipython_type.empty(), false, open.is_ignored, false, {}, {}};
+  const bool is_ignored = std::exchange(ignores_next_, false);
+  Opened(prefix, at) =
+      Open{std::string(prefix), ipython_type, at, true, !ipython_type.empty(), false, is_ignored, false, {}, {}};
   return true;
 }
 
@@ -377,14 +384,27 @@ bool IsOfLauncher(const RaisedException& exception) {
 
 bool LooksLikeException(absl::string_view type) {
   const absl::string_view last = type.substr(type.rfind('.') + 1);
-  return std::any_of(kEndings.begin(), kEndings.end(),
-                     [&](absl::string_view ending) { return absl::EndsWith(last, ending); });
+  // "Iteration: 1200" and "Warning: no config" are lines of a log.
+  const bool is_bare = last.size() == type.size() && last != "Exception" && last != "Error";
+  return std::any_of(kEndings.begin(), kEndings.end(), [&](absl::string_view ending) {
+    return absl::EndsWith(last, ending) && !(is_bare && last == ending);
+  });
 }
 
 absl::string_view ReasonOf(const RaisedException& exception) {
-  const absl::string_view by_text =
-      ReasonByText(absl::StrCat(exception.type, ": ", exception.message), TextPlace::kException);
-  return by_text.empty() ? ReasonByType(exception.type) : by_text;
+  const std::vector<absl::string_view> lines = absl::StrSplit(exception.message, '\n');
+  absl::string_view reason = ReasonByText(absl::StrCat(exception.type, ": ", lines[0]), TextPlace::kException);
+  if (reason.empty()) reason = ReasonByType(exception.type);
+  // The causes of MindSpore, CANN, NCCL and XLA stand on the next lines, in exceptions whose type says nothing. A
+  // KeyError says what it is, and the lines after it may be another program's.
+  const absl::string_view last = absl::string_view(exception.type).substr(exception.type.rfind('.') + 1);
+  const bool explains_itself = std::find(kOfPython.begin(), kOfPython.end(), last) != kOfPython.end();
+  for (size_t i = 1; i < lines.size() && !explains_itself; ++i) {
+    const absl::string_view of_line = ReasonByText(lines[i], TextPlace::kLine);
+    const bool says_more = reason.empty() || EvidenceOf(of_line) > EvidenceOf(reason);
+    if (!of_line.empty() && says_more) reason = of_line;
+  }
+  return reason;
 }
 
 std::optional<RaisedException> FindException(const std::vector<absl::string_view>& lines) {
@@ -395,6 +415,10 @@ void CutException(RaisedException& exception) {
   CutText(exception.type, kMaxShortTextBytes);
   CutText(exception.message, kMaxExceptionBytes);
   if (exception.file.size() > kMaxShortTextBytes) exception.file.clear();
+  for (std::string* text : {&exception.type, &exception.file}) {
+    std::replace_if(
+        text->begin(), text->end(), [](char c) { return absl::ascii_iscntrl(static_cast<unsigned char>(c)); }, '?');
+  }
 }
 
 }  // namespace muster

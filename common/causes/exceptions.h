@@ -32,13 +32,14 @@ bool IsOfLauncher(const RaisedException& exception);
 // The name of an exception, by the words with which Python's and libraries' end.
 bool LooksLikeException(absl::string_view type);
 
-// Its reason by its text, else by its type; empty: none that is known.
+// Its reason by its first line, else by its type. The lines after the first one count where they say more. Empty: none
+// that is known.
 absl::string_view ReasonOf(const RaisedException& exception);
 
-// The exception among the lines that says most of why the program ended. Takes time in proportion to the lines' bytes.
+// The exception among the lines that best explains why the program ended. Takes time in proportion to the lines' bytes.
 std::optional<RaisedException> FindException(const std::vector<absl::string_view>& lines);
 
-// What is kept of one: the first bytes of its texts, and no path that is longer.
+// Cuts the texts to their limits, drops a path that is too long, and replaces control characters.
 void CutException(RaisedException& exception);
 
 }  // namespace muster

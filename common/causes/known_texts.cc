@@ -6,6 +6,7 @@
 // "CUBLAS_STATUS_NOT_INITIALIZED") is left out.
 #include "common/causes/known_texts.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -40,7 +41,7 @@ constexpr std::array kTexts = std::to_array<Row>({
     // torch_npu: csrc/core/npu/NPUException.h and .cpp, NPUQueue.cpp
     {"hbm multi bit ecc error", reason::kDeviceFault},
     {"hbm multi-bit ecc error", reason::kDeviceFault},
-    {"uce error", reason::kDeviceFault, kException},
+    {" uce error", reason::kDeviceFault, kException},  // "RuntimeError: UCE ERROR"; not "all_reduce error"
     {"reason=[device mem error]", reason::kDeviceFault},
     {"reason=device mem error", reason::kDeviceFault},
     {"reason=[link error]", reason::kDeviceFault},
@@ -66,8 +67,8 @@ constexpr std::array kTexts = std::to_array<Row>({
     {"read-only file system", reason::kReadOnlyFileSystem},
     {"stale file handle", reason::kIoError},
     {"structure needs cleaning", reason::kIoError},
-    {"transport endpoint is not connected", reason::kIoError, kException},  // also a socket's
-    {"cannot send after transport endpoint shutdown", reason::kIoError},    // Lustre
+    {"transport endpoint is not connected: '", reason::kIoError, kException},  // with a path: not a socket's
+    {"cannot send after transport endpoint shutdown", reason::kIoError},       // Lustre
     {"remote i/o error", reason::kIoError},
     {"[errno 5] input/output error", reason::kIoError},
     {"file too large", reason::kResourceLimit, kException, "[errno 27]"},
@@ -213,6 +214,7 @@ constexpr std::array kTexts = std::to_array<Row>({
     {"terminated with signal sigkill", reason::kKilledFromOutside},
     {"signal 9 (sigkill) received by pid", reason::kKilledFromOutside},
     {"exit codes of the workers are {sigkill(-9)", reason::kKilledFromOutside},
+    {"is killed by signal: killed", reason::kKilledFromOutside},
 
     // PyTorch: torch/csrc/distributed/c10d/ProcessGroupWrapper.cpp
     {"detected mismatch between collectives on ranks", reason::kRanksDiffer},
@@ -291,10 +293,23 @@ constexpr std::array kTypes = std::to_array<Row>({
     {"BadZipFile", reason::kDamagedFile},
 });
 
-constexpr std::array<absl::string_view, 14> kOfOrdinaryLines = {
-    " info ", "info:", "[info",        " debug",       "debug:",    "[debug", "warning",
-    "[w ",    "retry", "trying again", "falling back", "fall back", "ignor",  "skipp",
+constexpr std::array<absl::string_view, 12> kOfOrdinaryLines = {
+    "warning",
+    "[w ",
+    "retrying",
+    "will retry",
+    "retry(",
+    "trying again",
+    "falling back",
+    "fall back",
+    "ignor",
+    "skipp",
+    "could not load dynamic library",  // TensorFlow
+    "reconnecting",
 };
+
+// Levels as loggers write them. Small letters are no level: CANN's "dump info: pc start" stands in a true error.
+constexpr std::array<absl::string_view, 6> kLevels = {" INFO ", " INFO:", "[INFO", " DEBUG", "[DEBUG", " [info"};
 
 bool Holds(absl::string_view text, const Row& row) {
   return absl::StrContains(text, row.text) && (row.also.empty() || absl::StrContains(text, row.also));
@@ -311,14 +326,18 @@ bool HoldsCode(absl::string_view text, absl::string_view code) {
   return false;
 }
 
-// A line by which a program says that it goes on: of a level below an error, or about another try.
+// A line by which a program says that it goes on: of a level below an error, or about another try. Each of both begins
+// with a blank of ours.
 bool IsOrdinary(absl::string_view line, absl::string_view lower) {
   if (absl::StrContains(lower, "nccl warn")) return false;  // NCCL's level of errors
-  for (const absl::string_view word : kOfOrdinaryLines) {
-    if (absl::StrContains(lower, word)) return true;
-  }
-  // glog's "W0904 19:32:38", and PyTorch's "[W904 19:32:38".
-  const size_t at = line.find_first_not_of("[ ");
+  const auto holds = [](absl::string_view text) {
+    return [text](absl::string_view word) { return absl::StrContains(text, word); };
+  };
+  if (std::any_of(kOfOrdinaryLines.begin(), kOfOrdinaryLines.end(), holds(lower))) return true;
+  if (std::any_of(kLevels.begin(), kLevels.end(), holds(line))) return true;
+  // glog's "W0904 19:32:38", PyTorch's "[W904 19:32:38" and "[rank0]:[W1119 15:27:54".
+  const size_t rank_end = line.find("]:[");
+  const size_t at = line.find_first_not_of("[ ", rank_end == absl::string_view::npos ? 0 : rank_end + 2);
   return at != absl::string_view::npos && at + 1 < line.size() && absl::StrContains("IW", line[at]) &&
          absl::ascii_isdigit(static_cast<unsigned char>(line[at + 1]));
 }
@@ -327,7 +346,7 @@ bool IsOrdinary(absl::string_view line, absl::string_view lower) {
 
 absl::string_view ReasonByText(absl::string_view text, TextPlace place) {
   const std::string lower = absl::AsciiStrToLower(text);
-  if (place == kLine && IsOrdinary(text, absl::StrCat(" ", lower))) return "";
+  if (place == kLine && IsOrdinary(absl::StrCat(" ", text), absl::StrCat(" ", lower))) return "";
   absl::string_view found, by_code;
   for (const Row& row : kTexts) {
     if ((row.place == kException && place == kLine) || !Holds(lower, row)) continue;

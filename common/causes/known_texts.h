@@ -16,8 +16,8 @@ absl::string_view ReasonByText(absl::string_view text, TextPlace place);
 // The reason that an exception's type has by itself, "ModuleNotFoundError" with or without its module; empty: none.
 absl::string_view ReasonByType(absl::string_view type);
 
-// How much a reason says of the cause: a fault of the hardware is why everything after it failed; what only says that
-// somebody else did not answer is never why, if anything else is known.
+// How much a reason says of the cause: everything after a fault of the hardware failed because of it; a report that a
+// peer did not answer is a cause only if nothing else is known.
 enum class Evidence { kConsequence, kOwn, kHardware };
 Evidence EvidenceOf(absl::string_view reason);
 

@@ -38,6 +38,7 @@ constexpr std::array<absl::string_view, 8> kKilledChild = {
     "terminated with signal sigkill", "{sigkill(-9)"};
 
 constexpr size_t kNewestLines = 8;
+constexpr size_t kMaxPlaceBytes = 100;
 
 std::string Quote(absl::string_view line) {
   std::string quote(absl::StripAsciiWhitespace(line));
@@ -57,7 +58,7 @@ RaisedException FromMessage(const v1::RaisedException& message) {
   return {message.type(), message.message(), message.file(), message.line(), message.is_native()};
 }
 
-// " (train.py:7)", where the last lines don't have it.
+// " (train.py:7)", where the last lines don't have it. Of a long path the end, which says more.
 std::string PlaceOf(const RaisedException& exception, const std::vector<absl::string_view>& lines) {
   if (exception.file.empty()) return "";
   const std::string first = exception.FirstLine();
@@ -65,7 +66,13 @@ std::string PlaceOf(const RaisedException& exception, const std::vector<absl::st
   for (const absl::string_view line : lines) {
     if (absl::StrContains(line, begin)) return "";
   }
-  return absl::StrCat(" (", exception.file, ":", exception.line, ")");
+  absl::string_view file = exception.file;
+  const bool is_long = file.size() > kMaxPlaceBytes;
+  if (is_long) {
+    file.remove_prefix(file.size() - kMaxPlaceBytes);
+    file.remove_prefix(std::min(file.find('/'), file.size()));
+  }
+  return absl::StrCat(" (", is_long ? "…" : "", file, ":", exception.line, ")");
 }
 
 // Of what the lines say without an exception.
@@ -102,10 +109,11 @@ LastWords ReadLastWords(const v1::ProcessEnded& ended) {
   LastWords words = WordsOf(lines);
   if (const std::optional<RaisedException> exception = ChooseException(ended, lines)) {
     const absl::string_view reason = ReasonOf(*exception);
+    const bool is_launchers = reason.empty() && IsOfLauncher(*exception);
     const bool is_consequence = !reason.empty() && EvidenceOf(reason) == Evidence::kConsequence;
-    const bool may_be_better = is_consequence || (reason.empty() && IsOfLauncher(*exception));
-    // What the lines say is stronger: a fault of the hardware, or a cause where the exception has none of its own.
-    if (words.reason.empty() || !may_be_better || EvidenceOf(words.reason) <= EvidenceOf(reason)) {
+    const bool lines_are_stronger = !words.reason.empty() && EvidenceOf(words.reason) > Evidence::kConsequence;
+    // A launcher's report says nothing of the cause, and a consequence less than a cause.
+    if (!(is_launchers && !words.reason.empty()) && !(is_consequence && lines_are_stronger)) {
       words.reason = reason;
       words.quote = absl::StrCat(Quote(absl::StripSuffix(exception->FirstLine(), ":")), PlaceOf(*exception, lines));
       // A program that is not in Python may write an error file, too.

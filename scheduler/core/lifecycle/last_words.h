@@ -14,8 +14,9 @@ namespace muster::scheduler {
 inline constexpr size_t kMaxQuoteBytes = 300;
 
 struct LastWords {
-  absl::string_view reason;        // one of common/base/reason.h's; empty: nothing that is known
-  std::string quote;               // the line that says it, "KeyError: 'lr'"; at most kMaxQuoteBytes; may be empty
+  absl::string_view reason;  // one of common/base/reason.h's; empty: nothing that is known
+  std::string
+      quote;  // the line that says it, "KeyError: 'lr'"; at most kMaxQuoteBytes, and where it was raised; may be empty
   bool tells_of_a_killed = false;  // that a process of its own was killed: a data loader's worker, a pool's
 };
 

@@ -100,6 +100,15 @@ const Case kCases[] = {
      "Exception ignored in: <function a.__del__ at 0x7f>\nTraceback (most recent call last):\n"
      "  File \"/job/a.py\", line 2, in __del__\nAttributeError: 'a' has no b",
      ""},
+    {"IgnoredInTheFramesOfAnother",
+     "  File \"/job/a.py\", line 5, in dump\n"
+     "Exception ignored in: <function a.__del__ at 0x7f>\nTraceback (most recent call last):\n"
+     "  File \"/job/a.py\", line 2, in __del__\nAttributeError: 'a' has no b\n"
+     "[rank0]: Traceback (most recent call last):\n[rank0]:   File \"/job/train.py\", line 8, in <module>\n"
+     "[rank0]: KeyError: 'lr'",
+     "KeyError: 'lr'", "/job/train.py", 8},
+    {"WordsOfALogAfterATable", "╭──────────╮\n│ lr 0.1   │\n╰──────────╯\nIteration: 1200 loss 2.3\nWarning: no config",
+     ""},
     {"None", "epoch 1\nepoch 2\nError: it is said, but nothing was raised", ""},
     {"Empty", "", ""},
 };
@@ -129,12 +138,32 @@ TEST(ReasonOf, TextBeforeType) {
   EXPECT_EQ(ReasonOf(ExceptionOfText("KeyError: 'lr'")), "");
 }
 
+TEST(ReasonOf, TheLinesThatFollowCountWhereTheySayMore) {
+  EXPECT_EQ(ReasonOf(ExceptionOfText("KeyError: 'lr'\nwandb: Max retries exceeded with url: /a")), "");
+  EXPECT_EQ(ReasonOf(ExceptionOfText("KeyError: 'lr'\n[rank1] Address already in use")), "");
+  EXPECT_EQ(ReasonOf(ExceptionOfText("RuntimeError: a call failed\nINFO retrying: Name or service not known")), "");
+  EXPECT_EQ(ReasonOf(ExceptionOfText("RuntimeError: a call failed\nEI0002: the notify timed out")),
+            reason::kCollectiveTimeout);
+  EXPECT_EQ(ReasonOf(ExceptionOfText("RuntimeError: EI0002: the notify timed out\nHBM MULTI BIT ECC ERROR")),
+            reason::kDeviceFault);
+  EXPECT_EQ(ReasonOf(ExceptionOfText("OSError: [Errno 28] No space left on device\nAddress already in use")),
+            reason::kDiskFull);
+}
+
 TEST(CutException, KeepsTheLimits) {
   RaisedException exception{std::string(9000, 't'), std::string(9000, 'm'), std::string(9000, 'f'), 1, false};
   CutException(exception);
   EXPECT_EQ(exception.type.size(), kMaxShortTextBytes);
   EXPECT_EQ(exception.message.size(), kMaxExceptionBytes);
   EXPECT_EQ(exception.file, "") << "half a path names another file";
+}
+
+TEST(CutException, ReplacesControlCharacters) {
+  RaisedException exception{"Key\x1b[2JError", "a\nb", "/job/a\n.py", 1, false};
+  CutException(exception);
+  EXPECT_EQ(exception.type, "Key?[2JError");
+  EXPECT_EQ(exception.message, "a\nb");
+  EXPECT_EQ(exception.file, "/job/a?.py");
 }
 
 std::string Repeated(absl::string_view piece, size_t bytes) {
@@ -178,7 +207,7 @@ TEST(FindException, TakesTimeInProportionToAHostileText) {
                                         "torch.ChildFailedError: \n"}) {
     const double small = SecondsFor(Repeated(piece, 32 << 10));
     const double large = SecondsFor(Repeated(piece, 128 << 10));
-    EXPECT_LT(large, 10 * small + 0.05) << piece;
+    EXPECT_LT(large, 10 * small + 0.01) << piece;
   }
 }
 

@@ -64,7 +64,11 @@ const Known kInALine[] = {
      reason::kDuplicateDevice},
     {"CUDA error: an illegal memory access was encountered", reason::kDeviceKernelFailed},
     {"RuntimeError: CUDA error: device-side assert triggered", reason::kDeviceKernelFailed},
-    {"there is an aicore error, core id is 0", reason::kDeviceKernelFailed},
+    {"there is an aicore error exception, core id is 0, error code = 0x800000, dump info: pc start: 0x1240c0031000, "
+     "vec "
+     "error info: 0x1f",
+     reason::kDeviceKernelFailed},
+    {"rtStreamSynchronize execute failed, reason=[hccl op retry failed]", reason::kPeerConnectionLost},
     {"gloo/transport/tcp/device.cc:83] ifa != nullptr. Unable to find address for: bond1", reason::kInterfaceNotFound},
     {"bootstrap.cc:45 NCCL WARN Bootstrap : no socket interface found", reason::kInterfaceNotFound},
     {"socket.gaierror: [Errno -2] Name or service not known", reason::kHostNotResolved},
@@ -81,6 +85,7 @@ const Known kInALine[] = {
     {"RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running", reason::kRanksDiffer},
     {"MemoryError: std::bad_alloc", reason::kOutOfMemory},
     {"OSError: [Errno 12] Cannot allocate memory", reason::kOutOfMemory},
+    {"RuntimeError: DataLoader worker (pid 29001) is killed by signal: Killed. ", reason::kKilledFromOutside},
     {"ModuleNotFoundError: No module named 'apex'", reason::kMissingModule},
     {"ImportError: libcudart.so.11.0: cannot open shared object file: No such file", reason::kMissingLibrary},
     {"python: can't open file '/a/train.py': [Errno 2] No such file or directory", reason::kMissingFile},
@@ -119,6 +124,12 @@ TEST(ReasonByText, OfWhatCountsInAnExceptionOnly) {
 
 constexpr absl::string_view kOrdinary[] = {
     "epoch 3/10 step 1200 loss 2.31 lr 3e-4 tokens/s 41234",
+    "[rank0]:[W1119 15:27:54.017 socket.cpp:755] [c10d] The IPv6 network addresses of (node-0, 29500) cannot be "
+    "retrieved "
+    "(gai error: -2 - Name or service not known).",
+    "[default0]:[W1119 15:27:54.017 a.cpp:1] Address already in use",
+    "2026-11-25 02:39:14.120: W tensorflow/stream_executor/platform/default/dso_loader.cc:64] Could not load dynamic "
+    "library 'libnvinfer.so.7'; dlerror: libnvinfer.so.7: cannot open shared object file: No such file or directory",
     "INFO 11-25 02:39:14 no CUDA GPUs are available, using the CPU",
     "2026-11-25 02:39:14 INFO checkpoint saved to /out/step_100.pt",
     "[INFO] connection closed by peer, reconnecting",
@@ -156,6 +167,21 @@ constexpr absl::string_view kOrdinary[] = {
 
 TEST(ReasonByText, OrdinaryLinesHaveNone) {
   for (const absl::string_view line : kOrdinary) EXPECT_EQ(ReasonByText(line, TextPlace::kLine), "") << line;
+}
+
+constexpr absl::string_view kExceptionsOfOtherCauses[] = {
+    "RuntimeError: all_reduce error: shapes differ",
+    "ValueError: cannot reproduce error 3",
+    "OSError: [Errno 107] Transport endpoint is not connected",
+    "KeyError: 'timeout'",
+    "ValueError: step 5 has no input/output error model",
+    "AssertionError: expected 0 killed workers",
+};
+
+TEST(ReasonByText, ExceptionsOfOtherCausesHaveNone) {
+  for (const absl::string_view text : kExceptionsOfOtherCauses) {
+    EXPECT_EQ(ReasonByText(text, TextPlace::kException), "") << text;
+  }
 }
 
 TEST(ReasonByText, OfTwoTheFaultOfTheHardwareWins) {

@@ -228,6 +228,25 @@ TEST(LastWords, WhatOtherLinesSayIsNotTheException) {
             reason::kPythonException);
 }
 
+TEST(LastWords, TheLinesSayWhyALaunchersCommandFailed) {
+  const char launchers[] =
+      "Traceback (most recent call last):\n  File \"run.py\", line 3, in <module>\n"
+      "subprocess.CalledProcessError: Command '['cp', 'a', 'b']' returned non-zero exit status 1.";
+  const LastWords words = Read(absl::StrCat("cp: error writing 'b': No space left on device\n", launchers));
+  EXPECT_EQ(words.reason, reason::kDiskFull);
+  EXPECT_EQ(words.quote, "cp: error writing 'b': No space left on device");
+  EXPECT_EQ(Read(launchers).reason, reason::kPythonException);
+  EXPECT_EQ(Read(absl::StrCat("Connection closed by peer\n", launchers)).reason, reason::kPeerConnectionLost);
+}
+
+TEST(LastWords, AConsequenceGivesWayToACauseOnly) {
+  const char lost[] =
+      "Traceback (most recent call last):\n  File \"a.py\", line 3, in f\nRuntimeError: Connection closed by peer";
+  EXPECT_EQ(Read(absl::StrCat("torch.save: No space left on device\n", lost)).reason, reason::kDiskFull);
+  EXPECT_EQ(Read(absl::StrCat("Watchdog got stuck for 600 s\n", lost)).quote,
+            "RuntimeError: Connection closed by peer");
+}
+
 TEST(LastWords, AKilledChild) {
   EXPECT_TRUE(Read("  File \"dataloader.py\", line 1133, in _try_get_data\nRuntimeError: DataLoader worker (pid(s) "
                    "18750) exited unexpectedly")
