@@ -96,6 +96,8 @@ Json Run(const v1::RunStatus& r) {
               {"opened_by", r.opened_by()},
               {"settings", Settings(r.settings())},
               {"waiting", r.has_waiting() ? Waiting(r.waiting()) : Json()},
+              {"not_heard", r.not_heard()},
+              {"not_watched", r.not_watched()},
               {"outcome", r.has_outcome() ? OutcomeOf(r.outcome()) : Json()}};
 }
 

@@ -82,15 +82,11 @@ std::string ProgressText(const v1::ProgressStatus& progress) {
   return absl::StrCat(out, ", without change for ", age);
 }
 
-// Also that nothing is watched although the user wants it.
+// Also that nothing is watched although the user wants it, and that nodes are silent.
 void AppendProgress(const v1::RunStatus& run, std::string* out) {
-  const uint64_t timeout_ms = run.settings().progress_timeout_ms();
-  if (run.has_progress()) {
-    absl::StrAppend(out, "  progress    ", ProgressText(run.progress()), "\n");
-  } else if (run.phase() == v1::RUN_PHASE_RUNNING && run.processes_running() > 0 && timeout_ms > 0) {
-    absl::StrAppend(out, "  progress    no process has written to MS_PROGRESS_FILE yet: until one does, ",
-                    "--progress_timeout (", Age(static_cast<int64_t>(timeout_ms)), ") notices no hang\n");
-  }
+  if (run.has_progress()) absl::StrAppend(out, "  progress    ", ProgressText(run.progress()), "\n");
+  if (!run.not_watched().empty()) absl::StrAppend(out, "  progress    ", EscapeControl(run.not_watched()), "\n");
+  if (!run.not_heard().empty()) absl::StrAppend(out, "  not heard   ", EscapeControl(run.not_heard()), "\n");
 }
 
 }  // namespace
@@ -259,7 +255,8 @@ std::string RenderWhy(const v1::RunStatus& run, absl::TimeZone zone) {
     const std::string why = EscapeControl(run.last_abort().text());
     absl::StrAppend(&out, "  restarted   ", absl::StripPrefix(why, "restarted "), "\n");  // "restarted by ann"
     AppendLastLines(run.last_abort().last_lines(), "              ", &out);
-    if (!HasEnded(run.phase()) && !run.last_abort().remedy().empty()) {
+    const bool is_to_be_done = run.phase() == v1::RUN_PHASE_RECOVERING;  // what runs again needs nothing
+    if (is_to_be_done && !run.last_abort().remedy().empty()) {
       absl::StrAppend(&out, "  what to do  ", EscapeControl(run.last_abort().remedy()), "\n");
     }
   }

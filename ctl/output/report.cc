@@ -217,6 +217,9 @@ std::string ReportHtml(const ReportInput& input) {
   if (has_failed) absl::StrAppend(&out, "<h2>Why it failed</h2>\n", CauseHtml(run.outcome().cause()));
   if (run.has_waiting())
     absl::StrAppend(&out, "<h2>What it waits for</h2>\n<p>", Escape(run.waiting().text()), "</p>\n");
+  if (!run.not_heard().empty()) {
+    absl::StrAppend(&out, "<h2>Nodes that are not heard</h2>\n<p>", Escape(run.not_heard()), "</p>\n");
+  }
   if (run.has_last_abort()) absl::StrAppend(&out, "<h2>Why it was restarted last</h2>\n", CauseHtml(run.last_abort()));
   absl::StrAppend(&out, "<h2>Timeline</h2>\n", Timeline(input));
   absl::StrAppend(&out, "<h2>Settings</h2>\n", SettingsHtml(run.settings()), "<h2>Versions</h2>\n",

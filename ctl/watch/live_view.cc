@@ -59,6 +59,7 @@ std::string KeyOf(const v1::RunStatus& run) { return absl::StrCat(run.job_id(), 
 std::string WhatOf(const v1::RunStatus& run) {
   if (run.has_outcome() && run.outcome().has_cause()) return run.outcome().cause().text();
   if (!HasEnded(run.phase()) && run.has_waiting()) return run.waiting().text();
+  if (!run.not_heard().empty()) return absl::StrCat("not heard: ", run.not_heard());
   return run.has_last_abort() ? absl::StrCat("last restart: ", run.last_abort().text()) : "";
 }
 

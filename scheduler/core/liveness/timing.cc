@@ -97,7 +97,11 @@ void Liveness::OnDue(Run& run) {
   if (context_.now.monotonic >= run.progress_deadline) {
     run.progress_deadline = MonotonicTime::Never();
     run.lacks_progress = IsUnwatched(run);
-    if (run.lacks_progress) context_.Warn(run, "progress_not_written", DescribeUnwatched(run));
+    if (run.lacks_progress) {
+      context_.Warn(run, "progress_not_written", DescribeUnwatched(run));
+    } else if (run.record().phase == v1::RUN_PHASE_RUNNING && WatchedProcesses(run).empty()) {
+      run.progress_deadline = context_.now.monotonic + FirstProgressLimit(run);  // none runs yet
+    }
   }
   if (context_.now.monotonic >= run.forget_at) return lifecycle_.ForgetRun(run);
   if (context_.now.monotonic >= run.restart_at) run.is_held_back = false;

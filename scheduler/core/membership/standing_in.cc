@@ -32,7 +32,11 @@ std::string DescribeTakingOver(const Run& run, const std::vector<std::string>& s
   std::vector<std::string> for_ever;
   for (const std::string& id : stale) {
     const MonotonicTime end = run.nodes.at(id).stale_end;
-    end.is_never() ? for_ever.push_back(id) : void(when = std::max(when, end));
+    if (end.is_never()) {
+      for_ever.push_back(id);
+    } else {
+      when = std::max(when, end);
+    }
   }
   const std::string line = absl::StrCat("the same ms-worker line again on ", lost);
   if (!for_ever.empty()) {

@@ -16,8 +16,6 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr size_t kMaxNamed = 8;
-
 // "host-a: 4, host-b: 3": machines by name, with the address where a name stands for two machines.
 std::string HostsHere(const Run& run) {
   struct Machine {
@@ -92,12 +90,6 @@ std::string StaleProcesses(const Run& run, MonotonicTime now) {
 }
 
 }  // namespace
-
-std::string JoinSome(const std::vector<std::string>& items) {
-  if (items.size() <= kMaxNamed) return absl::StrJoin(items, ", ");
-  return absl::StrCat(absl::StrJoin(items.begin(), items.begin() + kMaxNamed, ", "), " and ", items.size() - kMaxNamed,
-                      " more");
-}
 
 std::vector<uint32_t> MissingNumbers(const Run& run) {
   std::set<uint32_t> here;

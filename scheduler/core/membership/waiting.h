@@ -1,9 +1,12 @@
 // Who is there, who is missing, and how long is left: what everybody is told while a job forms or waits. Pure.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/clock.h"
 #include "muster/v1/rendezvous.pb.h"
 #include "scheduler/core/state.h"
@@ -12,8 +15,20 @@ namespace muster::scheduler {
 
 inline constexpr size_t kFewNodes = 256;  // to look at all of them takes no time
 
-// "a, b and 7 more": at most kMaxNamed of them.
-std::string JoinSome(const std::vector<std::string>& items);
+inline constexpr size_t kMaxNamed = 8;  // in one sentence
+
+// "a, b and 7 more": at most kMaxNamed of them, each as `text_of` names it.
+template <typename Item, typename TextOf>
+std::string JoinSome(const std::vector<Item>& items, TextOf text_of) {
+  const auto end = items.begin() + static_cast<std::ptrdiff_t>(std::min(items.size(), kMaxNamed));
+  std::string text = absl::StrJoin(items.begin(), end, ", ",
+                                   [&text_of](std::string* out, const Item& item) { out->append(text_of(item)); });
+  if (items.size() > kMaxNamed) absl::StrAppend(&text, " and ", items.size() - kMaxNamed, " more");
+  return text;
+}
+inline std::string JoinSome(const std::vector<std::string>& items) {
+  return JoinSome(items, [](const std::string& item) { return item; });
+}
 
 // Whether there is something to say about that. Also of a run that runs, if its journal is an older copy.
 bool IsWaiting(const Run& run);

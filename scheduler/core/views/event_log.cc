@@ -173,7 +173,7 @@ std::vector<v1::StoryEvent> DescribeReport(const State& state, const v1::NodeRep
     is_failure_told = true;
     lines.push_back(
         Line(record.job_id(), record.run(), "process_failed",
-             CandidateFrom(node, node.record().slots[ended.slot()].rank, ended, MonotonicTime()).cause.text()));
+             CandidateFrom(*run, node, node.record().slots[ended.slot()].rank, ended, MonotonicTime()).cause.text()));
   }
   return lines;
 }

@@ -2,13 +2,13 @@
 //
 //   forms, or recovers, for 3 s, and lacks workers    one that gathers normally is done by then
 //   somebody is there                                 a job that everybody left can't be the other half
-//   one user in common                                of the first few nodes on both sides
+//   of the user of this run                           all its nodes have one; of the other run's one of the first few
 //
 // Those that want as many workers as this run come first: they are most likely parts of it.
 #include "scheduler/core/views/other_jobs.h"
 
 #include <algorithm>
-#include <set>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -23,22 +23,27 @@ constexpr size_t kMostJobsNamed = 3;
 constexpr int kMostLookedAt = 4;  // nodes of each run: up to kMaxJobs are compared with each other
 constexpr absl::Duration kUsualWait = absl::Seconds(3);
 
-using JobUser = std::pair<bool, std::string>;  // whether it is an identity; its name
+using JobUser = std::pair<std::string, std::string>;  // the identity, or empty; the user's name, as the node says it
 
-// What is not known has no user.
-JobUser UserOf(const Node& node) {
-  const std::string& identity = node.record().identity;
-  return identity.empty() ? JobUser(false, node.record().info.user()) : JobUser(true, identity);
+JobUser UserOf(const Node& node) { return {node.record().identity, node.record().info.user()}; }
+
+// Of all nodes that are there; nullopt: they have several, or it is not known.
+std::optional<JobUser> OnlyUserOf(const Run& run) {
+  std::optional<JobUser> only;
+  for (const auto& [id, node] : run.nodes) {
+    if (node.stream == 0) continue;
+    const JobUser user = UserOf(node);
+    if (user == JobUser() || (only && *only != user)) return std::nullopt;
+    only = user;
+  }
+  return only;
 }
 
-// Calls `take` with the users of the first few nodes that are there, until it returns true. Whether it did.
-template <typename Take>
-bool AnyUser(const Run& run, Take take) {
+bool IsAnyOf(const Run& run, const JobUser& user) {
   int looked_at = 0;
   for (const auto& [id, node] : run.nodes) {
     if (++looked_at > kMostLookedAt) return false;
-    if (node.stream == 0) continue;
-    if (const JobUser user = UserOf(node); !user.second.empty() && take(user)) return true;
+    if (node.stream != 0 && UserOf(node) == user) return true;
   }
   return false;
 }
@@ -55,21 +60,13 @@ bool LacksWorkers(const Run& run, MonotonicTime now) {
 
 std::string DescribeOtherJobs(const State& state, const Run& run, MonotonicTime now) {
   if (!LacksWorkers(run, now)) return "";
-  std::set<JobUser> users;
-  AnyUser(run, [&](const JobUser& user) { return users.insert(user), false; });
-  if (users.empty()) return "";
-  bool is_identity = false;
+  const std::optional<JobUser> user = OnlyUserOf(run);
+  if (!user) return "";
   std::vector<const Run*> others;
   for (const auto& [id, job] : state.jobs) {
     if (job.runs.empty() || id == run.record().job_id) continue;
     const Run& other = job.runs.rbegin()->second;
-    if (!LacksWorkers(other, now)) continue;
-    const bool is_of_same = AnyUser(other, [&](const JobUser& user) {
-      const bool is_same = users.contains(user);
-      is_identity |= is_same && user.first;
-      return is_same;
-    });
-    if (is_of_same) others.push_back(&other);
+    if (LacksWorkers(other, now) && IsAnyOf(other, *user)) others.push_back(&other);
   }
   if (others.empty()) return "";
   std::stable_partition(others.begin(), others.end(), [&run](const Run* other) {
@@ -83,7 +80,7 @@ std::string DescribeOtherJobs(const State& state, const Run& run, MonotonicTime 
   }
   if (others.size() > names.size()) names.push_back(absl::StrCat(others.size() - names.size(), " more"));
   const bool is_one = others.size() == 1;
-  return absl::StrCat(is_one ? "another job" : "other jobs", " of the same ", is_identity ? "identity" : "user",
+  return absl::StrCat(is_one ? "another job" : "other jobs", " of the same ", user->first.empty() ? "user" : "identity",
                       is_one ? " waits, too: " : " wait, too: ", absl::StrJoin(names, ", "),
                       ": nodes that belong together need the same job id (--job_id, --rdzv_id)");
 }

@@ -9,8 +9,9 @@
 
 namespace muster::scheduler {
 
-// "job 222 of the same user waits, too (1 of 2 workers): …". With TLS the same identity counts, not the user's name,
-// which the node itself says. Names a few jobs at most. Empty: this run lacks no workers, or no other one does.
+// "another job of the same user waits, too: 222 (1 of 2 workers): …". All nodes of the run read it, so all must be of
+// one user; with TLS of one identity as well, since a node says itself whose it is. Names a few jobs at most. Empty:
+// this run lacks no workers, or no other one does. Looks at each job (kMaxJobs).
 std::string DescribeOtherJobs(const State& state, const Run& run, MonotonicTime now);
 
 }  // namespace muster::scheduler

@@ -16,25 +16,34 @@
 
 namespace muster::scheduler {
 
+namespace {
+
+std::string TextOf(const Node& node, MonotonicTime now) {
+  const bool is_connected = node.stream != 0;
+  const MonotonicTime end = is_connected ? node.lease_end : node.grace_end;
+  return absl::StrCat(NodeText(node),
+                      node.was_seen ? absl::StrCat(" for ", FormatAge(now - node.last_seen)) : " since the restart",
+                      is_connected ? "" : ", its connection is gone",
+                      end.is_never() || end < now
+                          ? ""
+                          : absl::StrCat(": lost in ", FormatAge(end - now), is_connected ? " at the latest" : ""));
+}
+
+}  // namespace
+
 std::string DescribeSilent(const Context& context, const Run& run) {
   if (run.HasEnded()) return "";
   const MonotonicTime now = context.now.monotonic;
   const absl::Duration usual = std::max(absl::Seconds(5), 2 * context.HeartbeatInterval() + absl::Seconds(1));
   const bool names_disconnected = !IsWaiting(run);
-  std::vector<std::string> silent;
+  std::vector<const Node*> silent;
   for (const auto& [id, node] : run.nodes) {
     if (node.record().is_lost || node.is_settled) continue;
     const bool is_connected = node.stream != 0;
     if (is_connected ? now - node.last_seen < usual : !names_disconnected) continue;
-    const MonotonicTime end = is_connected ? node.lease_end : node.grace_end;
-    silent.push_back(absl::StrCat(
-        NodeText(node), node.was_seen ? absl::StrCat(" for ", FormatAge(now - node.last_seen)) : " since the restart",
-        is_connected ? "" : ", its connection is gone",
-        end.is_never() || end < now
-            ? ""
-            : absl::StrCat(": lost in ", FormatAge(end - now), is_connected ? " at the latest" : "")));
+    silent.push_back(&node);
   }
-  return JoinSome(silent);
+  return JoinSome(silent, [now](const Node* node) { return TextOf(*node, now); });
 }
 
 }  // namespace muster::scheduler

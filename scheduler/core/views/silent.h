@@ -1,5 +1,5 @@
 // Nodes that have not been heard for longer than a heartbeat may take, while nothing is decided about them: for people,
-// who else would read "running" for a minute after a machine is gone. Pure.
+// who would otherwise read "running" for a minute after a machine is gone. Pure.
 #pragma once
 
 #include <string>

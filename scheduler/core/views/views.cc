@@ -115,11 +115,7 @@ v1::RunStatus RunView(const Context& context, const Run& run) {
   // What can't be killed holds up a restart of this one process, or the end of the job.
   const bool is_held_up = !run.HasEnded() && !DescribeStuck(run, now).empty();
   if (IsWaiting(run) || is_held_up) *status.mutable_waiting() = WaitStatusOf(context.state, run, now);
-  if (const std::string silent = DescribeSilent(context, run); !silent.empty()) {
-    const std::string rest = status.has_waiting() ? absl::StrCat("; ", status.waiting().text()) : "";
-    if (!status.has_waiting()) *status.mutable_waiting() = WaitStatusOf(context.state, run, now);  // for its counts
-    status.mutable_waiting()->set_text(absl::StrCat("not heard: ", silent, rest));
-  }
+  status.set_not_heard(DescribeSilent(context, run));
   if (run.HasEnded()) *status.mutable_outcome() = run.record().outcome;
   status.set_opened_unix_ms(run.record().opened_unix_ms);
   status.set_age_ms(absl::ToInt64Milliseconds(now - run.opened));
@@ -131,6 +127,7 @@ v1::RunStatus RunView(const Context& context, const Run& run) {
   }
   const std::vector<Watched> watched = WatchedProcesses(run);
   if (!watched.empty()) *status.mutable_progress() = ProgressView(watched, now);
+  if (run.lacks_progress && IsUnwatched(run)) status.set_not_watched(DescribeUnwatched(run));
   return status;
 }
 

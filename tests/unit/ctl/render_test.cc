@@ -301,17 +301,28 @@ TEST(RenderWhy, SaysThatNothingIsWatchedForProgress) {
   run.set_phase(v1::RUN_PHASE_RUNNING);
   run.mutable_settings()->set_progress_timeout_ms(30'000);
   const std::string words = "no process has written to MS_PROGRESS_FILE yet: until one does, --progress_timeout (30 s)";
-  EXPECT_THAT(RenderWhy(run, absl::UTCTimeZone()), Not(HasSubstr(words))) << "none runs";
-  run.set_processes_running(2);
+  EXPECT_THAT(RenderWhy(run, absl::UTCTimeZone()), Not(HasSubstr(words))) << "the scheduler still waits";
+  run.set_not_watched(words);
   EXPECT_THAT(RenderWhy(run, absl::UTCTimeZone()), HasSubstr(words));
   EXPECT_THAT(RenderRun(run, absl::UTCTimeZone()), HasSubstr(words));
-  run.mutable_progress()->set_watched(1);
-  run.mutable_progress()->set_slowest_count(1);
-  run.mutable_progress()->add_slowest_ranks(0);
-  EXPECT_THAT(RenderWhy(run, absl::UTCTimeZone()), Not(HasSubstr(words)));
-  run.clear_progress();
-  run.mutable_settings()->clear_progress_timeout_ms();
-  EXPECT_THAT(RenderWhy(run, absl::UTCTimeZone()), Not(HasSubstr(words)));
+}
+
+TEST(RenderWhy, NamesNodesThatAreNotHeard) {
+  v1::RunStatus run;
+  run.set_phase(v1::RUN_PHASE_RUNNING);
+  run.set_not_heard("node b (host-b) for 12 s");
+  EXPECT_THAT(RenderWhy(run, absl::UTCTimeZone()), HasSubstr("  not heard   node b (host-b) for 12 s\n"));
+  EXPECT_THAT(RenderRun(run, absl::UTCTimeZone()), HasSubstr("  not heard   node b (host-b) for 12 s\n"));
+}
+
+TEST(RenderWhy, WhatRunsAgainNeedsNothing) {
+  v1::RunStatus run;
+  run.mutable_last_abort()->set_text("node b is lost");
+  run.mutable_last_abort()->set_remedy("start it again");
+  run.set_phase(v1::RUN_PHASE_RUNNING);
+  EXPECT_THAT(RenderWhy(run, absl::UTCTimeZone()), Not(HasSubstr("what to do")));
+  run.set_phase(v1::RUN_PHASE_RECOVERING);
+  EXPECT_THAT(RenderWhy(run, absl::UTCTimeZone()), HasSubstr("  what to do  start it again\n"));
 }
 
 TEST(RenderNodes, SaysWhoLeaves) {

@@ -233,7 +233,7 @@ TEST_F(OtherJobs, OnlyThoseThatLackSomebodyCount) {
 }
 
 TEST_F(OtherJobs, OneThatRecoversMayWaitForAnothersNode) {
-  Edit(Open("111", 1, "ann"));
+  Open("111", 1, "ann");
   scheduler::Run& other = Open("222", 2, "ann");
   Edit(other).phase = v1::RUN_PHASE_RECOVERING;
   EXPECT_EQ(TextOf("111"), "") << "it lacks nobody";
@@ -251,7 +251,21 @@ TEST_F(OtherJobs, WithTlsTheIdentityCounts) {
   Open("333", 1, "ann");
   EXPECT_EQ(TextOf("111"), "") << "a user's name is not proved";
   Open("444", 1, "eve", "muster/host/a");
-  EXPECT_THAT(TextOf("111"), ::testing::StartsWith("another job of the same identity waits, too: 444 (1 of 2"));
+  EXPECT_EQ(TextOf("111"), "") << "several users may share a host's certificate";
+  Open("555", 1, "ann", "muster/host/a");
+  EXPECT_THAT(TextOf("111"), ::testing::StartsWith("another job of the same identity waits, too: 555 (1 of 2"));
+}
+
+TEST_F(OtherJobs, ARunOfSeveralUsersIsToldNothing) {
+  scheduler::Run& run = Open("111", 2, "ann");
+  Edit(run).settings.set_worker_num(3);
+  Open("222", 1, "ann");
+  EXPECT_THAT(TextOf("111"), ::testing::HasSubstr("222"));
+  Edit(run.nodes.at("n1")).info.set_user("eve");
+  EXPECT_EQ(TextOf("111"), "") << "eve would read of ann's other jobs";
+  EXPECT_EQ(TextOf("222"),
+            "another job of the same user waits, too: 111 (2 of 3 workers): nodes that belong together "
+            "need the same job id (--job_id, --rdzv_id)");
 }
 
 TEST_F(OtherJobs, FewAreNamedAndThoseOfTheSameSizeFirst) {
