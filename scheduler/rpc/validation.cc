@@ -186,9 +186,9 @@ absl::Status CheckEnded(const v1::ProcessEnded& ended) {
   MUSTER_REQUIRE(CheckLine("log_file", ended.log_file(), kMaxLogFileBytes));
   MUSTER_REQUIRE(CheckRange("the number of last_lines", ended.last_lines_size(), 0, kMaxLastLines));
   for (const std::string& line : ended.last_lines()) MUSTER_REQUIRE(CheckSize("a last line", line, kMaxLastLineBytes));
-  MUSTER_REQUIRE(CheckSize("exception.type", ended.exception().type(), kMaxShortTextBytes));
+  MUSTER_REQUIRE(CheckLine("exception.type", ended.exception().type(), kMaxShortTextBytes));
   MUSTER_REQUIRE(CheckSize("exception.message", ended.exception().message(), kMaxExceptionBytes));
-  MUSTER_REQUIRE(CheckSize("exception.file", ended.exception().file(), kMaxShortTextBytes));
+  MUSTER_REQUIRE(CheckLine("exception.file", ended.exception().file(), kMaxShortTextBytes));
   return absl::OkStatus();
 }
 

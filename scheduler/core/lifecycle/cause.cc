@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
+#include "common/base/limits.h"
+#include "common/base/text.h"
 #include "scheduler/core/lifecycle/diagnosis.h"
 #include "scheduler/core/membership/admission.h"
 
@@ -49,18 +51,21 @@ std::string SignalName(int signal) {
   return name != nullptr ? absl::StrCat("SIG", name) : absl::StrCat("signal ", signal);
 }
 
-CauseCandidate CandidateFrom(const Node& node, uint32_t rank, const v1::ProcessEnded& ended, MonotonicTime died) {
+CauseCandidate CandidateFrom(const Run& run, const Node& node, uint32_t rank, const v1::ProcessEnded& ended,
+                             MonotonicTime died) {
   CauseCandidate candidate;
   candidate.died = died;
   v1::Cause& cause = candidate.cause;
-  const Diagnosis diagnosis = Diagnose(ended);
+  const Diagnosis diagnosis = run.candidates.size() < kMaxCandidates ? Diagnose(ended) : Diagnosis{};
   candidate.priority = PriorityOf(ended, diagnosis);
   cause.set_kind(!ended.launch_error().empty() ? v1::Cause::LAUNCH_FAILED
                  : ended.signal() != 0         ? v1::Cause::PROCESS_SIGNALED
                                                : v1::Cause::PROCESS_EXITED);
   cause.set_reason(diagnosis.reason);
   if (!ended.launch_error().empty()) {
-    cause.set_remedy(absl::StrReplaceAll(ended.launch_remedy(), {{"{host}", node.record().info.host_name()}}));
+    std::string remedy = absl::StrReplaceAll(ended.launch_remedy(), {{"{host}", node.record().info.host_name()}});
+    CutText(remedy, 2 * kMaxShortTextBytes);  // a hostile one may name the host many times
+    cause.set_remedy(std::move(remedy));
   }
   cause.set_text(absl::StrCat(node.record().info.role() == v1::ROLE_SERVER ? "server rank " : "rank ", rank, " on ",
                               node.record().info.host_name(), " (node ", node.record().id, ")", EndText(ended),

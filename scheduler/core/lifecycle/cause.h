@@ -19,8 +19,10 @@ inline constexpr size_t kMaxCandidates = 256;  // of a run; the later ones are c
 
 inline constexpr absl::Duration kCauseWait = absl::Seconds(2);
 
-// How a process that failed is told.
-CauseCandidate CandidateFrom(const Node& node, uint32_t rank, const v1::ProcessEnded& ended, MonotonicTime died);
+// How a process of `run` that failed is told. Once the run has kMaxCandidates, its last words are not looked at: that
+// takes the most time, and a job of thousands of processes fails all at once.
+CauseCandidate CandidateFrom(const Run& run, const Node& node, uint32_t rank, const v1::ProcessEnded& ended,
+                             MonotonicTime died);
 
 // A node that was lost or left while it held ranks.
 CauseCandidate CandidateFrom(const Node& node, v1::Cause::Kind kind, const std::string& why, int signal,

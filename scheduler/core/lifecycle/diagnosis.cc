@@ -96,8 +96,7 @@ constexpr std::array kAdvice = std::to_array<Advice>({
      "install the module on {host} for the Python that runs the script, or add its folder to PYTHONPATH"},
     {reason::kNetworkUnreachable,
      "{host} has no way to that address: see to its interface, routes and firewall (`ip route get ADDRESS`); "
-     "`--preflight "
-     "ring` tests the nodes among each other"},
+     "`--preflight ring` tests the nodes among each other"},
     {reason::kNodeLost, "see whether {host} is up and reaches the scheduler"},
     {reason::kPermissionDenied, "give the job's user access to it on {host}"},
     {reason::kPortInUse, "end what has the port on {host} (`ss -ltnp` names it), or have the script use another one"},
@@ -106,8 +105,7 @@ constexpr std::array kAdvice = std::to_array<Advice>({
     {reason::kRankTableInvalid, "`ms-ctl ranktable --check FILE` says which rule the rank table breaks, and where"},
     {reason::kRanksDiffer,
      "the ranks don't do the same: give all nodes the same script, arguments, data and versions, and see that no "
-     "branch "
-     "depends on the rank"},
+     "branch depends on the rank"},
     {reason::kReadOnlyFileSystem,
      "have it write elsewhere (HOME, TMPDIR, HF_HOME, the checkpoint's folder), or mount that file system for writing "
      "on {host}"},
@@ -283,7 +281,7 @@ std::string RemedyOf(const v1::Cause& cause, const RemedyFacts& facts) {
   std::string advice = AdviceFor(cause, facts);
   const auto add = [&advice](absl::string_view text) { absl::StrAppend(&advice, advice.empty() ? "" : "; ", text); };
   if (facts.has_given_up) {
-    if (advice.empty()) advice = "mend what fails";
+    if (advice.empty()) advice = "fix what fails";
     if (MayPass(cause) || cause.reason().empty()) add("--max_restarts allows more restarts");
   } else if (!facts.recovers && IsNodesEnd(cause)) {
     add("with MS_ENABLE_RECOVERY=1 on every node the job would have waited for it to come back, or for a --spare to "

@@ -106,7 +106,7 @@ void Liveness::TakeEvents(Run& run, Node& node, const v1::Report& report) {
       is_unasked_stop |= run.record().phase == v1::RUN_PHASE_RUNNING && !node.record().is_leaving && leaving == nullptr;
     } else if (ended.exit_code() != 0 || ended.signal() != 0) {
       failures.push_back(
-          CandidateFrom(node, slot.rank, ended, context_.now.monotonic - absl::Milliseconds(event.age_ms())));
+          CandidateFrom(run, node, slot.rank, ended, context_.now.monotonic - absl::Milliseconds(event.age_ms())));
     }
   }
   if (reported.events().empty()) return;

@@ -161,8 +161,10 @@ TEST(Validation, ReportsWithinTheLimitsPass) {
                 e.set_signal(9);
                 e.set_error_message("Traceback:\n\tline\x1b[0m");
                 for (int i = 0; i < 20; ++i) e.add_last_lines(Long(512));
+                e.set_launch_reason("disk_full");
+                e.set_launch_remedy(Long(512));
                 e.mutable_exception()->set_type(Long(512));
-                e.mutable_exception()->set_message(Long(2048));
+                e.mutable_exception()->set_message("a\n" + Long(2046));
                 e.mutable_exception()->set_file(Long(512));
               })}))
                   .ok());
@@ -200,6 +202,10 @@ TEST(Validation, ReportsBeyondTheLimitsAreRefusedInWords) {
   ExpectRefused(ReportOf({Ended([](auto& e) { e.mutable_exception()->set_file(Long(513)); })}),
                 "exception.file has 513");
   ExpectRefused(ReportOf({Ended([](auto& e) { e.set_log_file("/logs/a\nb"); })}), "control characters");
+  ExpectRefused(ReportOf({Ended([](auto& e) { e.mutable_exception()->set_file("a\nb"); })}), "control characters");
+  ExpectRefused(ReportOf({Ended([](auto& e) { e.set_launch_reason("Disk full"); })}), "launch_reason must be a word");
+  ExpectRefused(ReportOf({Ended([](auto& e) { e.set_launch_remedy(Long(513)); })}), "launch_remedy has 513");
+  ExpectRefused(ReportOf({Ended([](auto& e) { e.set_launch_remedy("a\nb"); })}), "control characters");
   ExpectRefused(ReportOf({Ended([](auto& e) {
                   for (int i = 0; i < 21; ++i) e.add_last_lines("x");
                 })}),

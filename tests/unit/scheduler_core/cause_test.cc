@@ -30,7 +30,7 @@ class CauseTest : public testing::Test {
     for (uint32_t i = 0; i < 2; ++i) Edit(node_).slots[i] = {.phase = SlotState::Phase::kRunning, .rank = 2 + i};
   }
   CauseCandidate Process(const v1::ProcessEnded& ended, double died) {
-    return CandidateFrom(node_, 3, ended, At(died));
+    return CandidateFrom(run_, node_, 3, ended, At(died));
   }
   CauseCandidate NodeGone(v1::Cause::Kind kind, const std::string& reason, int signal, double died) {
     return CandidateFrom(node_, kind, reason, signal, At(died));

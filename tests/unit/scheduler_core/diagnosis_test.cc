@@ -186,7 +186,7 @@ TEST(RemedyOf, WhatIsNotKnown) {
   EXPECT_EQ(RemedyOf(cause, {}), "") << "it has said what it means";
   EXPECT_EQ(RemedyOf(CauseOf("", v1::Cause::PROCESS_SIGNALED), {}), "");
   EXPECT_EQ(RemedyOf(CauseOf(""), {.recovers = true, .has_given_up = true}),
-            "mend what fails; --max_restarts allows more restarts");
+            "fix what fails; --max_restarts allows more restarts");
 }
 
 TEST(RemedyOf, AnAgentThatWasKilledIsNotAMachineThatIsDown) {
