@@ -19,7 +19,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/net/address_rules.h"
-#include "common/net/look_up.h"
 
 namespace muster {
 namespace {

@@ -12,9 +12,12 @@
 
 namespace muster {
 
-// All addresses of a host name, or the numeric one, but link-local ones. kUnavailable: it is not known, which may
-// change.
+// Returns all addresses of a host name, or the numeric address itself, without link-local ones. kUnavailable: the name
+// is not known yet.
 absl::StatusOr<std::vector<IpAddress>> ResolveHost(const std::string& host);
+
+// The same with link-local addresses.
+absl::StatusOr<std::vector<IpAddress>> LookUpHost(const std::string& host);
 
 // Whether one of this network namespace's interfaces has the address (127.0.0.0/8 and ::1 included).
 bool IsLocalAddress(const IpAddress& address);

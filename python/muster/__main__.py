@@ -1,6 +1,6 @@
 """python -m muster run|scheduler|ctl|ring WORDS…: ms-worker, ms-scheduler, ms-ctl or ms-ring with these words.
 
-The Python that runs this runs the training script, too, whichever is first in PATH."""
+The Python that runs this also runs the training script, whichever is first in PATH. MS_PYTHON names another one."""
 
 import os
 import shutil
@@ -33,7 +33,8 @@ def main(words: List[str]) -> int:
     if path is None:
         sys.stderr.write("muster: %s was not found beside this Python or in PATH\n" % program)
         return 127
-    own = ["--python", sys.executable] if words[0] == "run" and sys.executable else []
+    is_own = words[0] == "run" and sys.executable and not os.environ.get("MS_PYTHON")
+    own = ["--python", sys.executable] if is_own else []
     os.execv(path, [path, *own, *words[1:]])
 
 

@@ -30,15 +30,14 @@ std::vector<IpAddress> LocalOnes(const std::vector<IpAddress>& addresses, const 
   return local;
 }
 
-// Nothing: the local addresses will do. `remedy` says which setting decides.
+// Nothing: the local addresses will do. `remedy` says how to decide otherwise.
 std::optional<BindPlan> BeyondLoopback(const std::string& setting, const std::string& host,
-                                       const std::vector<IpAddress>& local, const std::string& remedy) {
+                                       const std::vector<IpAddress>& local, absl::string_view remedy) {
   const bool is_name = !IpAddress::Parse(host).has_value();
   if (!is_name || !AllLoopback(local) || absl::StartsWith(host, "localhost")) return std::nullopt;
-  return BindPlan{
-      {},
-      absl::StrCat(setting, " ", Quoted(host), " stands for ", local.front().ToString(),
-                   " here, where no other machine could connect: listening on all addresses (", remedy, " decides)")};
+  return BindPlan{{},
+                  absl::StrCat(setting, " ", Quoted(host), " stands for ", local.front().ToString(),
+                               " here, where no other machine could connect: listening on all addresses; ", remedy)};
 }
 
 }  // namespace
@@ -65,7 +64,8 @@ absl::StatusOr<BindPlan> PlanBind(const std::string& sched_host, const std::stri
                                  " is no address of this machine: listening on all addresses (--listen_address "
                                  "decides)")};
   }
-  if (auto plan = BeyondLoopback("MS_SCHED_HOST", sched_host, local, "--listen_address")) return *std::move(plan);
+  if (auto plan = BeyondLoopback("MS_SCHED_HOST", sched_host, local, "--listen_address decides"))
+    return *std::move(plan);
   return BindPlan{std::move(local), ""};
 }
 
@@ -84,7 +84,9 @@ absl::StatusOr<BindPlan> PlanListen(const std::string& setting, const std::strin
     return absl::InvalidArgumentError(
         absl::StrCat(setting, " ", Quoted(host), " is no address of this machine: give one of its own, or :: for all"));
   }
-  if (auto plan = BeyondLoopback(setting, host, local, "an address in digits")) return *std::move(plan);
+  const std::string remedy =
+      local.empty() ? "" : absl::StrCat("write ", local.front().ToString(), " to listen on the loopback only");
+  if (auto plan = BeyondLoopback(setting, host, local, remedy)) return *std::move(plan);
   return BindPlan{std::move(local), ""};
 }
 

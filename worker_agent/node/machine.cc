@@ -21,7 +21,6 @@
 #include "common/base/limits.h"
 #include "common/base/number_list.h"
 #include "common/base/sha256.h"
-#include "common/net/look_up.h"
 #include "common/net/net.h"
 #include "common/sys/file_io.h"
 #include "common/sys/threads.h"

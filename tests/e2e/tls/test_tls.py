@@ -93,7 +93,7 @@ def test_what_holds_keys_makes_no_core_dump(secured, cluster):
     scheduler.find_port()
     node_files = secured.folder("a", client=secured.authority.node("a"))
     agent = cluster.start("agent", [*nobody, BIN / "ms-worker", *cluster.agent_words(scheduler), "--worker_num", 2,
-                                    "--tls_config", node_files.config])
+                                    "--tls_config", node_files.config, "--print_assignment"])
     agent.expect_said("joined job")
     assert owner(scheduler) == owner(agent) == 0
     plain = cluster.start("plain", [*nobody, BIN / "ms-scheduler", "--sched_port", 0], kind=muster.Scheduler)

@@ -10,8 +10,6 @@
 #include <set>
 #include <utility>
 
-#include "common/net/look_up.h"
-
 namespace muster {
 namespace {
 
