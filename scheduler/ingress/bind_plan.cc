@@ -84,8 +84,7 @@ absl::StatusOr<BindPlan> PlanListen(const std::string& setting, const std::strin
     return absl::InvalidArgumentError(
         absl::StrCat(setting, " ", Quoted(host), " is no address of this machine: give one of its own, or :: for all"));
   }
-  const std::string remedy =
-      local.empty() ? "" : absl::StrCat("write ", local.front().ToString(), " to listen on the loopback only");
+  const std::string remedy = absl::StrCat("write ", local.front().ToString(), " to listen on the loopback only");
   if (auto plan = BeyondLoopback(setting, host, local, remedy)) return *std::move(plan);
   return BindPlan{std::move(local), ""};
 }
