@@ -6,266 +6,361 @@
 //   $(…) `…` ${…} $((…))               part of a word, as written
 //   > FILE 2>&1 &> FILE                left out; < FILE, <<< WORD: input
 //   << END                             input; the lines up to END are left out
-//   if then do while ! { … before it   left out: the command follows
-//   for case select function           left out up to the end of the command
+//   ( { if for while case …            begin a block; && and || too, up to the end of the line
+//   ) } fi done esac                   end it; < FILE after them is the input of all its commands
+//   then elif else ;;                  end an arm's block and begin the next one
+//   for NAME, select NAME, ((NAME=…))  a command without words that sets NAME
+//   case WORD in, function NAME        left out
 //   NAME() and PATTERN)                no command
 //   A=(x y)                            an assignment whose value is "x y"
 #include "common/command/shell_words.h"
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "common/command/shell_cursor.h"
 
 namespace muster {
 namespace {
 
 constexpr size_t kMostCommands = 1024;
-constexpr size_t kMostNesting = 64;
-constexpr std::string_view kBlanks = " \t\r";
-constexpr std::string_view kWordEnds = " \t\r\n;&|<>()";
-constexpr std::string_view kBeforeCommand[] = {"if", "then", "else", "elif", "do", "while", "until", "!", "{", "}"};
-constexpr std::string_view kNoCommand[] = {"for", "case", "select", "function", "fi", "done", "esac", "[[", "[", "in"};
+constexpr std::string_view kBeforeCommand[] = {"if", "then", "else", "elif", "fi", "while", "until",
+                                               "do", "done", "esac", "{",    "}",  "!"};
+constexpr std::string_view kNoCommand[] = {"case", "function", "[[", "[", "in"};
 
 template <size_t kCount>
 bool IsOneOf(const std::string_view (&words)[kCount], std::string_view word) {
   return std::find(std::begin(words), std::end(words), word) != std::end(words);
 }
 
+bool IsNameByte(char c) { return c == '_' || absl::ascii_isalnum(static_cast<unsigned char>(c)); }
+
+// What follows a name in an arithmetic expression assigns to it: =, +=, <<=, ++; not == and <=.
+bool Assigns(std::string_view after) {
+  const size_t sign = std::min(after.find_first_not_of("+-*/%&|^<>"), after.size());
+  const std::string_view begin = after.substr(0, 2);
+  if (begin == "++" || begin == "--") return true;
+  return sign < 3 && after.substr(sign, 1) == "=" && after.substr(sign, 2) != "==" && begin != "<=" && begin != ">=";
+}
+
+// The names that an arithmetic expression assigns to.
+std::vector<std::string> NamesAssignedIn(std::string_view expression) {
+  std::vector<std::string> names;
+  for (size_t at = 0; at < expression.size(); ++at) {
+    const size_t begin = at;
+    while (at < expression.size() && IsNameByte(expression[at])) ++at;
+    if (at == begin) continue;
+    const std::string_view before = expression.substr(0, begin).substr(begin < 2 ? 0 : begin - 2);
+    const size_t after = std::min(expression.find_first_not_of(" \t", at), expression.size());
+    if (Assigns(expression.substr(after)) || before == "++" || before == "--") {
+      names.emplace_back(expression.substr(begin, at - begin));
+    }
+  }
+  return names;
+}
+
 class Scanner {
  public:
-  explicit Scanner(std::string_view text) : text_(text) {}
+  explicit Scanner(std::string_view text) : cursor_(text) {}
 
   std::vector<ShellCommand> Run() {
-    while (at_ < text_.size() && commands_.size() < kMostCommands) Step();
-    End();
+    while (!cursor_.IsAtEnd() && commands_.size() < kMostCommands && open_.size() <= ShellCursor::kMostNesting) Step();
+    if (open_.size() <= ShellCursor::kMostNesting) EndCommand();
     return std::move(commands_);
   }
 
  private:
-  char Here(size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
-  bool IsNext(std::string_view what) const { return text_.substr(at_, what.size()) == what; }
+  enum class Kind { kBraces, kBrackets, kIf, kLoop, kCase, kList };
+  struct Open {
+    Kind kind;
+    ShellBlock block;
+    size_t first = 0;  // of its commands
+    bool has_input = false;
+    bool wants_pattern = false;  // of case: up to the next )
+  };
 
   void Step() {
-    const char c = Here();
-    if (kBlanks.find(c) != std::string_view::npos) {
-      ++at_;
-    } else if (IsNext("\\\n")) {
-      at_ += 2;
-      ++line_;
+    const char c = cursor_.Here();
+    if (cursor_.IsBlank()) {
+      cursor_.SkipBlanks();
+    } else if (cursor_.IsNext("\\\n")) {
+      cursor_.Skip(2);
     } else if (c == '#') {
-      at_ = std::min(text_.find('\n', at_), text_.size());
+      cursor_.SkipToLineEnd();
     } else if (c == '\n') {
-      ++at_;
-      ++line_;
-      End();
-      SkipHereDocuments();
-    } else if (c == '<' || c == '>' || IsNext("&>")) {
+      cursor_.Skip(1);
+      if (!goes_on_) EndList();
+      cursor_.SkipHereDocuments(documents_);
+    } else if (c == '<' || c == '>' || cursor_.IsNext("&>")) {
       Redirect();
     } else if (c == '(') {
-      Open();
+      OpenBracket();
     } else if (c == ')') {
-      Close();
+      CloseBracket();
     } else if (c == ';' || c == '&' || c == '|') {
-      const bool is_pipe = c == '|' && Here(1) != '|';
-      at_ += Here(1) == c || IsNext("|&") ? 2 : 1;
-      End();
-      command_.has_input = is_pipe;
+      Separate();
     } else {
       TakeWord();
     }
   }
 
+  bool IsEmpty() const { return command_.words.empty() && command_.assignments.empty(); }
+  bool WantsPattern() const { return !open_.empty() && open_.back().wants_pattern; }
+  bool IsOpen(Kind kind) const { return !open_.empty() && open_.back().kind == kind; }
+
+  void Begin(Kind kind) {
+    const bool is_body = kind == Kind::kBraces || kind == Kind::kBrackets;
+    const bool is_function = is_body && std::exchange(is_function_, false);
+    open_.push_back({kind, {++last_id_, is_function}, commands_.size(), command_.has_input, kind == Kind::kCase});
+    goes_on_ = false;
+  }
+
+  void BeginArm(Kind kind) {
+    if (IsOpen(kind)) open_.back().block.id = ++last_id_;
+  }
+
+  // The innermost block of this kind, with those in it that are not closed.
+  void Finish(Kind kind) {
+    const auto found = std::find_if(open_.rbegin(), open_.rend(), [&](const Open& each) { return each.kind == kind; });
+    if (found == open_.rend()) return;
+    closed_ = found->first;
+    open_.erase(std::prev(found.base()), open_.end());
+    command_.has_input = !open_.empty() && open_.back().has_input;
+  }
+
+  void TakeKeyword(std::string_view word) {
+    goes_on_ = false;
+    if (word == "if") Begin(Kind::kIf);
+    if (word == "then" || word == "else" || word == "elif") BeginArm(Kind::kIf);
+    if (word == "while" || word == "until") Begin(Kind::kLoop);
+    if (word == "{") Begin(Kind::kBraces);
+    if (word == "fi") Finish(Kind::kIf);
+    if (word == "done") Finish(Kind::kLoop);
+    if (word == "esac") Finish(Kind::kCase);
+    if (word == "}") Finish(Kind::kBraces);
+  }
+
   void TakeWord() {
-    const size_t begin = at_;
-    const uint32_t line = line_;
-    std::string value = ReadWord();
-    if (at_ == begin) {  // nothing that a word can have
-      ++at_;
+    const size_t begin = cursor_.at();
+    std::string value = cursor_.ReadWord();
+    if (cursor_.at() == begin) {  // nothing that a word can have
+      cursor_.Skip(1);
       return;
     }
-    const bool is_fd = (Here() == '<' || Here() == '>') && value.find_first_not_of("0123456789") == std::string::npos;
-    if (is_fd) return;
-    if (command_.words.empty() && IsAssignment(value)) {
-      if (Here() == '(' && absl::EndsWith(value, "=")) value += ReadArray();
-      Extend(begin, line);
-      command_.assignments.push_back(std::move(value));
-      return;
+    const bool is_fd = (cursor_.Here() == '<' || cursor_.Here() == '>') && !value.empty() &&
+                       value.find_first_not_of("0123456789") == std::string::npos;
+    if (is_fd || (value.empty() && cursor_.Since(begin) == "\\\n")) return;
+    const bool is_plain = Typed(begin) == value;
+    if (is_plain && IsEmpty() && IsOneOf(kBeforeCommand, value) && (!WantsPattern() || value == "esac")) {
+      closed_.reset();
+      return TakeKeyword(value);
     }
-    if (command_.words.empty() && IsOneOf(kBeforeCommand, value)) return;
-    Extend(begin, line);
-    command_.typed.emplace_back(text_.substr(begin, at_ - begin));
-    command_.words.push_back(std::move(value));
+    const bool is_body = is_plain && value == "{" && !command_.words.empty() && command_.words[0] == "function";
+    if (is_body) {
+      EndCommand();
+      return Begin(Kind::kBraces);
+    }
+    if (is_plain && IsEmpty() && !WantsPattern()) {
+      if (value == "for" || value == "select") Begin(Kind::kLoop);
+      if (value == "case" && TakeCaseHead()) return;
+    }
+    const bool is_declaration = !command_.words.empty() && IsDeclaration(command_.words[0]);
+    const bool is_assignment = (command_.words.empty() || is_declaration) && IsAssignment(value);
+    if (is_assignment && cursor_.Here() == '(' && absl::EndsWith(value, "=")) value += ReadArray();
+    Extend(begin);
+    const bool is_before = is_assignment && !is_declaration;
+    (is_before ? command_.typed_assignments : command_.typed).emplace_back(Typed(begin));
+    (is_before ? command_.assignments : command_.words).push_back(std::move(value));
   }
 
-  void Extend(size_t begin, uint32_t line) {
-    if (command_.words.empty() && command_.assignments.empty()) {
+  // Without the end of a line that goes on, which no blank parts from the word.
+  std::string_view Typed(size_t begin) const {
+    std::string_view typed = cursor_.Since(begin);
+    while (typed.ends_with("\\\n")) typed.remove_suffix(2);
+    return typed;
+  }
+
+  // WORD in
+  bool TakeCaseHead() {
+    const size_t begin = cursor_.at();
+    cursor_.SkipBlanks();
+    cursor_.ReadWord();
+    while (cursor_.IsBlank() || cursor_.Here() == '\n') cursor_.Skip(1);
+    if (cursor_.ReadWord() != "in") {
+      cursor_.GoBackTo(begin);
+      return false;
+    }
+    Begin(Kind::kCase);
+    return true;
+  }
+
+  void Extend(size_t begin) {
+    goes_on_ = false;
+    is_function_ = false;
+    closed_.reset();
+    if (IsEmpty()) {
       command_.begin = begin;
-      command_.line = line;
+      command_.line = cursor_.LineOf(begin);
     }
-    command_.end = at_;
+    command_.end = cursor_.at();
   }
 
-  // NAME() { … }: what stands before the bracket is no command. Else a subshell begins.
-  void Open() {
-    ++at_;
-    ++depth_;
-    if (!command_.words.empty()) is_dropped_ = true;
-    End();
+  // NAME() { … }: what stands before the bracket is no command. Else arithmetic or a subshell begins.
+  void OpenBracket() {
+    if (WantsPattern()) return cursor_.Skip(1);
+    const bool is_head = command_.words.size() == 1 && command_.words[0] == "for";
+    if (cursor_.IsNext("((") && (IsEmpty() || is_head) && TakeArithmetic()) return;
+    is_dropped_ = !command_.words.empty();
+    const bool is_name = is_dropped_;
+    EndCommand();
+    cursor_.Skip(1);
+    cursor_.SkipBlanks();
+    if (is_name && cursor_.Here() == ')') {
+      cursor_.Skip(1);
+      is_function_ = true;
+    } else {
+      Begin(Kind::kBrackets);
+    }
   }
 
-  // Without an opening one it ends a pattern of `case`.
-  void Close() {
-    ++at_;
-    if (depth_ == 0) is_dropped_ = true;
-    if (depth_ > 0) --depth_;
-    End();
+  bool TakeArithmetic() {
+    const size_t begin = cursor_.at();
+    cursor_.SkipBracket();
+    const std::string_view text = cursor_.Since(begin);
+    if (!text.ends_with("))")) {
+      cursor_.GoBackTo(begin);
+      return false;
+    }
+    Extend(begin);
+    command_.sets = NamesAssignedIn(text);
+    return true;
   }
 
-  void End() {
-    const bool is_empty = command_.words.empty() && command_.assignments.empty();
-    const bool is_other = !command_.words.empty() && IsOneOf(kNoCommand, command_.words[0]);
-    if (!is_empty && !is_other && !is_dropped_) commands_.push_back(std::move(command_));
+  void CloseBracket() {
+    cursor_.Skip(1);
+    if (WantsPattern()) {
+      open_.back().wants_pattern = false;
+      is_dropped_ = true;
+      return EndCommand();
+    }
+    // Without an opening one it ends a pattern, too.
+    is_dropped_ |=
+        std::none_of(open_.begin(), open_.end(), [](const Open& each) { return each.kind == Kind::kBrackets; });
+    EndList();
+    Finish(Kind::kBrackets);
+  }
+
+  void Separate() {
+    const char c = cursor_.Here();
+    if (WantsPattern() && c == '|') return cursor_.Skip(1);  // a|b)
+    const bool is_double = cursor_.Here(1) == c;
+    const bool is_and_or = is_double && c != ';';
+    const bool is_arm = c == ';' && (is_double || cursor_.Here(1) == '&');
+    const bool is_pipe = c == '|' && !is_double;
+    const bool is_long = is_double || is_arm || cursor_.IsNext("|&");
+    cursor_.Skip(is_long ? 2 : 1);
+    if (is_and_or) {
+      EndCommand();
+      GoOnWith(c);
+    } else if (is_pipe) {
+      EndCommand();
+      command_.has_input = true;
+    } else {
+      EndList();
+      if (is_arm) {
+        BeginArm(Kind::kCase);
+        if (IsOpen(Kind::kCase)) open_.back().wants_pattern = true;
+      }
+    }
+    goes_on_ = is_and_or || is_pipe;
+  }
+
+  // After && and || a block begins; another && goes on with that of the one before.
+  void GoOnWith(char sign) {
+    if (!IsOpen(Kind::kList)) {
+      Begin(Kind::kList);
+    } else if (sign != '&' || list_sign_ != '&') {
+      BeginArm(Kind::kList);
+    }
+    list_sign_ = sign;
+  }
+
+  void EndList() {
+    EndCommand();
+    if (IsOpen(Kind::kList)) open_.pop_back();
+    command_.has_input = !open_.empty() && open_.back().has_input;
+  }
+
+  void EndCommand() {
+    goes_on_ = false;
+    closed_.reset();
+    const std::string first = command_.words.empty() ? "" : command_.words[0];
+    const bool is_loop = first == "for" || first == "select";
+    if (is_loop) {
+      if (command_.words.size() > 1) command_.sets.push_back(command_.words[1]);
+      command_.words.clear();
+      command_.typed.clear();
+    }
+    if (first == "function") is_function_ = true;
+    const bool is_any = !IsEmpty() || !command_.sets.empty();
+    if (is_any && !IsOneOf(kNoCommand, first) && !is_dropped_) {
+      for (const Open& each : open_) command_.blocks.push_back(each.block);
+      commands_.push_back(std::move(command_));
+    }
     command_ = {};
+    command_.has_input = !open_.empty() && open_.back().has_input;
     is_dropped_ = false;
   }
 
   void Redirect() {
-    if (IsNext("<(") || IsNext(">(")) {  // a file to the command
-      const size_t begin = at_++;
-      SkipBracket('(', ')');
-      Extend(begin, line_);
-      command_.typed.emplace_back(text_.substr(begin, at_ - begin));
-      command_.words.emplace_back(text_.substr(begin, at_ - begin));
+    const size_t begin = cursor_.at();
+    if (cursor_.IsNext("<(") || cursor_.IsNext(">(")) {  // a file to the command
+      cursor_.Skip(1);
+      cursor_.SkipBracket();
+      Extend(begin);
+      command_.typed.emplace_back(cursor_.Since(begin));
+      command_.words.emplace_back(cursor_.Since(begin));
       return;
     }
-    const bool is_input = Here() == '<';
-    const bool is_here = IsNext("<<") && !IsNext("<<<");
+    const bool is_input = cursor_.Here() == '<';
     command_.has_input |= is_input;
-    while (std::string_view("<>&|-").find(Here()) != std::string_view::npos && at_ < text_.size()) {
-      if (Here() == '-' && !is_here) break;
-      ++at_;
+    if (is_input && closed_ && IsEmpty()) {
+      for (size_t i = *closed_; i < commands_.size(); ++i) commands_[i].has_input = true;
     }
-    while (kBlanks.find(Here()) != std::string_view::npos && at_ < text_.size()) ++at_;
-    const std::string word = ReadWord();
-    if (is_here && !word.empty()) here_ends_.push_back(word);
-  }
-
-  void SkipHereDocuments() {
-    for (const std::string& end : std::exchange(here_ends_, {})) {
-      while (at_ < text_.size()) {
-        const size_t newline = std::min(text_.find('\n', at_), text_.size());
-        std::string_view line = text_.substr(at_, newline - at_);
-        at_ = std::min(newline + 1, text_.size());
-        ++line_;
-        line.remove_prefix(std::min(line.find_first_not_of('\t'), line.size()));
-        if (line == end) break;
-      }
+    if (cursor_.IsNext("<<") && !cursor_.IsNext("<<<")) {
+      documents_.push_back(cursor_.ReadHereOperator());
+      return;
     }
+    while (!cursor_.IsAtEnd() && std::string_view("<>&|").find(cursor_.Here()) != std::string_view::npos) {
+      cursor_.Skip(1);
+    }
+    cursor_.SkipBlanks();
+    cursor_.ReadWord();
   }
 
   std::string ReadArray() {
-    const size_t begin = at_;
-    SkipBracket('(', ')');
-    const size_t size = at_ - begin;
-    return size < 2 ? "" : std::string(text_.substr(begin + 1, size - 2));
+    const size_t begin = cursor_.at();
+    cursor_.SkipBracket();
+    const std::string_view array = cursor_.Since(begin);
+    return array.size() < 2 ? "" : std::string(array.substr(1, array.size() - 2));
   }
 
-  // From an opening bracket to after its closing one; quoted ones count not.
-  void SkipBracket(char open, char close) {
-    size_t depth = 0;
-    while (at_ < text_.size()) {
-      const char c = Here();
-      if (c == '\n' || IsNext("\\\n")) ++line_;
-      if (c == '\\') {
-        ++at_;
-      } else if (c == '\'' || c == '"') {
-        const size_t end = text_.find(c, at_ + 1);
-        if (end == std::string_view::npos) break;
-        line_ += static_cast<uint32_t>(std::count(text_.begin() + static_cast<std::ptrdiff_t>(at_),
-                                                  text_.begin() + static_cast<std::ptrdiff_t>(end), '\n'));
-        at_ = end;
-      } else if (c == open) {
-        if (++depth > kMostNesting) break;
-      } else if (c == close && --depth == 0) {
-        ++at_;
-        return;
-      }
-      ++at_;
-    }
-    at_ = text_.size();
-  }
-
-  // `value` gets what $, ` and what follows them are, as written.
-  bool TakeExpansion(std::string& value) {
-    const size_t begin = at_;
-    if (IsNext("$(") || IsNext("${")) {
-      const char open = Here(1);
-      ++at_;
-      SkipBracket(open, open == '(' ? ')' : '}');
-    } else if (Here() == '`') {
-      const size_t end = text_.find('`', at_ + 1);
-      at_ = end == std::string_view::npos ? text_.size() : end + 1;
-    } else {
-      return false;
-    }
-    value += text_.substr(begin, at_ - begin);
-    return true;
-  }
-
-  std::string ReadWord() {
-    std::string value;
-    while (at_ < text_.size() && kWordEnds.find(Here()) == std::string_view::npos) {
-      if (Here() == '\'') {
-        const size_t end = std::min(text_.find('\'', at_ + 1), text_.size());
-        value += text_.substr(at_ + 1, end - at_ - 1);
-        line_ += static_cast<uint32_t>(std::count(text_.begin() + static_cast<std::ptrdiff_t>(at_),
-                                                  text_.begin() + static_cast<std::ptrdiff_t>(end), '\n'));
-        at_ = std::min(end + 1, text_.size());
-      } else if (Here() == '"') {
-        ++at_;
-        ReadQuoted(value);
-      } else if (IsNext("\\\n")) {
-        at_ += 2;
-        ++line_;
-        if (value.empty()) break;
-      } else if (Here() == '\\') {
-        if (at_ + 1 < text_.size()) value += text_[at_ + 1];
-        at_ = std::min(at_ + 2, text_.size());
-      } else if (!TakeExpansion(value)) {
-        value += Here();
-        ++at_;
-      }
-    }
-    return value;
-  }
-
-  void ReadQuoted(std::string& value) {
-    while (at_ < text_.size() && Here() != '"') {
-      if (Here() == '\n' || IsNext("\\\n")) ++line_;
-      if (IsNext("\\\n")) {
-        at_ += 2;
-      } else if (Here() == '\\' && std::string_view("\"\\`").find(Here(1)) != std::string_view::npos) {
-        value += Here(1);
-        at_ = std::min(at_ + 2, text_.size());
-      } else if (!TakeExpansion(value)) {
-        value += Here();
-        ++at_;
-      }
-    }
-    at_ = std::min(at_ + 1, text_.size());
-  }
-
-  std::string_view text_;
-  size_t at_ = 0;
-  uint32_t line_ = 1;
-  size_t depth_ = 0;  // of subshells
+  ShellCursor cursor_;
+  uint32_t last_id_ = 0;
   bool is_dropped_ = false;
+  bool is_function_ = false;      // the next { or ( is the body of one
+  bool goes_on_ = false;          // after | && ||: a newline ends nothing
+  char list_sign_ = '\0';         // & or |: the last one of the innermost list
+  std::optional<size_t> closed_;  // right after a block: the first of its commands
+  std::vector<Open> open_;
   ShellCommand command_;
-  std::vector<std::string> here_ends_;
+  std::vector<ShellCursor::HereDocument> documents_;
   std::vector<ShellCommand> commands_;
 };
 
@@ -273,17 +368,48 @@ class Scanner {
 
 std::vector<ShellCommand> ShellCommands(std::string_view text) { return Scanner(text).Run(); }
 
+bool IsVariableName(std::string_view word) {
+  return !word.empty() && std::all_of(word.begin(), word.end(), IsNameByte) && (word[0] < '0' || word[0] > '9');
+}
+
 bool IsAssignment(std::string_view word) {
-  const size_t equals = word.find('=');
-  if (equals == std::string_view::npos || equals == 0 || (word[0] >= '0' && word[0] <= '9')) return false;
-  constexpr std::string_view kName = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+";
-  return word.substr(0, equals).find_first_not_of(kName) == std::string_view::npos;
+  const std::string_view name = word.substr(0, word.find('='));
+  return name.size() < word.size() && IsVariableName(name.substr(0, name.size() - (name.ends_with("+") ? 1 : 0)));
+}
+
+bool IsDeclaration(std::string_view word) {
+  constexpr std::string_view kDeclarations[] = {"export", "declare", "local", "readonly", "typeset"};
+  return IsOneOf(kDeclarations, word);
+}
+
+size_t FindOutsideExpansions(std::string_view word, char c) {
+  ShellCursor cursor(word);
+  while (!cursor.IsAtEnd() && cursor.Here() != c) {
+    if (!cursor.SkipExpansion()) cursor.Skip(1);
+  }
+  return cursor.IsAtEnd() ? std::string_view::npos : cursor.at();
 }
 
 std::string ShellWord(const std::string& word) {
   constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./{}-";
   if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
   return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
+}
+
+std::string ShellWordToExpand(const std::string& word) {
+  if (word.find_first_of("$`") == std::string::npos) return ShellWord(word);
+  std::string quoted = "\"";
+  ShellCursor cursor(word);
+  while (!cursor.IsAtEnd()) {
+    const size_t begin = cursor.at();
+    if (!cursor.SkipExpansion()) {
+      // Those in $(…) are the expansion's own; \$ is no variable.
+      if (cursor.Here() == '"' || (cursor.Here() == '\\' && cursor.Here(1) != '$')) quoted += '\\';
+      cursor.Skip(1);
+    }
+    quoted += cursor.Since(begin);
+  }
+  return quoted + "\"";
 }
 
 }  // namespace muster

@@ -10,23 +10,45 @@
 
 namespace muster {
 
-struct ShellCommand {
-  std::vector<std::string> assignments;  // NAME=VALUE before the words; a command may have nothing else
-  std::vector<std::string> words;        // without quotes and redirections; $NAME stays as it is
-  std::vector<std::string> typed;        // the same words as they are written
-  size_t begin = 0, end = 0;             // the bytes of the text from the first assignment or word to the last one
-  uint32_t line = 1;
-  bool has_input = false;  // a redirection or a pipe feeds its standard input
+// A part of the text that may run never, or several times: an arm of if or case, a loop, a function's body, what
+// follows && or ||, a subshell, { }.
+struct ShellBlock {
+  uint32_t id = 0;  // each has its own
+  bool is_function = false;
 };
 
-// In the order of the text, at most 1,024. Comments, here-documents, function names and the patterns of `case` are left
-// out; what stands in $(…) belongs to its word.
+struct ShellCommand {
+  std::vector<std::string> assignments;        // NAME=VALUE before the words
+  std::vector<std::string> typed_assignments;  // the same as they are written
+  std::vector<std::string> words;              // without quotes and redirections; $NAME stays as it is; may be empty
+  std::vector<std::string> typed;              // the same words as they are written
+  std::vector<std::string> sets;               // the variables of a loop's head or of ((…))
+  std::vector<ShellBlock> blocks;              // around the command, outermost first
+  size_t begin = 0, end = 0;  // the bytes of the text from the first assignment or word to the last one
+  uint32_t line = 1;
+  bool has_input = false;  // a redirection or a pipe feeds its standard input, or that of a block around it
+};
+
+// In the order of the text, at most 1,024, up to the first one that is nested more than 64 deep. Comments,
+// here-documents, function names and the patterns of `case` are left out; what stands in $(…) belongs to its word.
 std::vector<ShellCommand> ShellCommands(std::string_view text);
 
 // NAME=VALUE, as a shell takes it before a command.
 bool IsAssignment(std::string_view word);
 
+// A command whose words may be assignments: export, declare, …
+bool IsDeclaration(std::string_view word);
+
+// A name that a variable can have.
+bool IsVariableName(std::string_view word);
+
+// Where the first `c` is that stands in no $(…), ${…} or `…`; npos: nowhere.
+size_t FindOutsideExpansions(std::string_view word, char c);
+
 // The word as a shell reads it back: without quotes where it needs none.
 std::string ShellWord(const std::string& word);
+
+// The same, but the shell expands $NAME, $(…) and `…` in it.
+std::string ShellWordToExpand(const std::string& word);
 
 }  // namespace muster

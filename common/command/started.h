@@ -5,10 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
-
-#include "common/command/shell_words.h"
 
 namespace muster {
 
@@ -36,8 +33,5 @@ struct ShellScript {
   std::vector<std::string> arguments;
 };
 ShellScript ReadShellScript(const std::vector<std::string>& words);
-
-// The commands of a script, in which variables with a value that the script itself gives, and "$@", are filled in.
-std::vector<ShellCommand> ScriptCommands(std::string_view text, const std::vector<std::string>& arguments);
 
 }  // namespace muster

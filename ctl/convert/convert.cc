@@ -20,10 +20,12 @@
 #include "absl/strings/str_join.h"
 #include "common/command/python_target.h"
 #include "common/command/runners.h"
+#include "common/command/script_values.h"
 #include "common/command/shell_words.h"
 #include "common/command/started.h"
 #include "ctl/convert/launcher_line.h"
 #include "ctl/convert/launchers.h"
+#include "ctl/convert/written.h"
 
 namespace muster::ctl {
 namespace {
@@ -33,17 +35,15 @@ using Words = std::vector<std::string>;
 constexpr char kKnown[] = "torchrun, python -m torch.distributed.launch, mpirun, mpiexec, horovodrun and msrun";
 constexpr int kMostLayers = 8;
 
-// A line, and how its words are written for a shell.
 struct Line {
-  Words assignments, words, typed;
+  Written assignments, program;
+  Words arguments = {};                // of the script that the line stands in
   bool is_of_dynamic_cluster = false;  // MindSpore's variables of it are set
 };
 
 Words From(const Words& words, size_t at) {
   return {words.begin() + static_cast<std::ptrdiff_t>(std::min(at, words.size())), words.end()};
 }
-
-void Append(const Words& more, Words& words) { words.insert(words.end(), more.begin(), more.end()); }
 
 bool SetsDynamicCluster(const Words& assignments) {
   return std::any_of(assignments.begin(), assignments.end(), [](const std::string& assignment) {
@@ -56,41 +56,43 @@ class Search {
   // `error` is empty and `line` too: there is no launcher.
   Converted Look(Line line, int depth) {
     Words before;
-    for (const std::string& assignment : line.assignments) TakeAssignment(assignment, before);
-    line.is_of_dynamic_cluster |= SetsDynamicCluster(line.assignments);
-    Words& words = line.words;
-    for (; !words.empty() && depth < kMostLayers; ++depth) {
-      if (const auto found = LauncherAt(line)) {
-        LauncherLine launcher = *found;
-        launcher.before = before;
-        if (launcher.launcher->options == FindLauncher("torchrun")->options) launcher.options = options_;
-        return ConvertLauncher(std::move(launcher));
+    Written options;
+    options.is_split = line.assignments.is_split;
+    for (size_t i = 0; i < line.assignments.size(); ++i) TakeAssignment(line.assignments, i, before, options);
+    line.is_of_dynamic_cluster |= SetsDynamicCluster(line.assignments.words);
+    Written& program = line.program;
+    for (; !program.words.empty() && depth < kMostLayers; ++depth) {
+      if (std::optional<LauncherLine> launcher = LauncherAt(program)) {
+        launcher->before = std::move(before);
+        launcher->script_arguments = std::move(line.arguments);
+        if (launcher->launcher->options == FindLauncher("torchrun")->options) launcher->variables = std::move(options);
+        return ConvertLauncher(*std::move(launcher));
       }
-      const RunProgram program = ProgramOfRunner(words);
-      if (program.text_at != 0) return LookIntoText(line, program.text_at, std::move(before), depth);
-      if (program.words.empty()) break;
-      NoteRunner(Words(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(program.before)));
-      before.insert(before.end(), line.typed.begin(), line.typed.begin() + static_cast<std::ptrdiff_t>(program.before));
-      Words typed = From(line.typed, program.before);
-      if (program.words.size() > typed.size()) typed.insert(typed.begin(), program.words[0]);  // python
-      line.typed = std::move(typed);
-      words = program.words;
+      RunProgram started = ProgramOfRunner(program.words);
+      if (started.text_at != 0) return LookIntoText(program, started.text_at, std::move(before), depth);
+      if (started.words.empty()) break;
+      NoteRunner(Words(program.words.begin(), program.words.begin() + static_cast<std::ptrdiff_t>(started.before)));
+      Append(program.Before(started.before), before);
+      program = program.From(started.before);
+      if (started.words.size() > program.size())
+        program.typed.insert(program.typed.begin(), started.words[0]);  // python
+      program.words = std::move(started.words);
     }
-    if (words.empty()) return {};
-    const ShellScript script = ReadShellScript(words);
+    if (program.words.empty()) return {};
+    const ShellScript script = ReadShellScript(program.words);
     if (!script.file.empty()) return LookIntoScript(script, depth);
-    if (!line.is_of_dynamic_cluster || !IsPython(BaseName(words[0]))) return {};
+    if (!line.is_of_dynamic_cluster || !IsPython(BaseName(program.words[0]))) return {};
     before.emplace_back("ms-worker --");
-    Append(line.typed, before);
+    Append(program.All(), before);
     return {absl::StrJoin(before, " "), {}, ""};
   }
 
   // Each of the text's commands, converted where it is a launcher, with the text between them.
-  Converted LookIntoText(const std::string& text, int depth) {
+  Converted LookIntoText(const std::string& text, const Words& arguments, int depth) {
     Converted out;
     size_t done = 0;
     bool is_any = false;
-    for (const auto& [command, converted] : ConvertEach(ScriptCommands(text, {}), depth)) {
+    for (const auto& [command, converted] : ConvertEach(text, arguments, depth)) {
       Append(converted.notes, out.notes);
       if (!converted.error.empty()) return {"", out.notes, converted.error};
       is_any = true;
@@ -102,39 +104,47 @@ class Search {
     return out;
   }
 
+  const Words& notes() const { return notes_; }
+
  private:
   using Each = std::vector<std::pair<ShellCommand, Converted>>;
 
-  void TakeAssignment(const std::string& assignment, Words& before) {
-    const size_t equals = assignment.find('=');
-    const std::string value = assignment.substr(equals + 1);
-    if (absl::StartsWith(assignment, "PET_")) {
-      const std::string name = absl::AsciiStrToLower(assignment.substr(4, equals - 4));
-      options_.push_back(absl::StrCat("--", name, "=", value));
-      return;
+  // torchrun's PET_NNODES=2 is its option --nnodes=2.
+  static void TakeAssignment(const Written& assignments, size_t i, Words& before, Written& options) {
+    const std::string& assignment = assignments.words[i];
+    const std::string name = assignment.substr(0, assignment.find('=') + 1);
+    if (absl::StartsWith(name, "PET_")) {
+      const std::string option = absl::StrCat("--", absl::AsciiStrToLower(name.substr(4)));
+      options.Add(option + assignment.substr(name.size()), option + assignments.ValueOf(i));
+    } else {
+      before.push_back(name.size() == assignment.size() ? name : name + assignments.ValueOf(i));
     }
-    before.push_back(absl::StrCat(assignment.substr(0, equals + 1), value.empty() ? "" : ShownValue(value)));
   }
 
-  static std::optional<LauncherLine> LauncherAt(const Line& line) {
-    const Words& words = line.words;
+  static std::optional<LauncherLine> LauncherAt(const Written& program) {
+    const Words& words = program.words;
+    const std::string name = BaseName(words[0]);
     LauncherLine found;
     size_t after = 1;
-    if (IsPython(BaseName(words[0]))) {
+    if (IsPython(name)) {
       const PythonTarget python = PythonTargetOf(words);
       const bool may_be = python.runs == PythonTarget::Runs::kModule || python.runs == PythonTarget::Runs::kScript;
       if (may_be) found.launcher = FindLauncher(BaseName(python.name));
-      found.python = words[0];
+      found.python = program.One(0);
       after = python.after;
     } else {
-      found.launcher = FindLauncher(BaseName(words[0]));
-      const size_t slash = words[0].rfind('/');
-      if (slash != std::string::npos) found.python = words[0].substr(0, slash + 1) + "python3";
+      found.launcher = FindLauncher(name);
+      if (name.size() < words[0].size()) found.python = PythonBeside(program.One(0), name);
     }
     if (found.launcher == nullptr) return std::nullopt;
-    found.words = From(words, after);
-    found.typed = From(line.typed, after);
+    found.program = program.From(after);
     return found;
+  }
+
+  // `path`, which is for a shell, with python3 in the place of its last part.
+  static std::string PythonBeside(std::string path, const std::string& name) {
+    const size_t at = path.rfind(name);
+    return at == std::string::npos ? "python3" : path.replace(at, name.size(), "python3");
   }
 
   void NoteRunner(const Words& runner) {
@@ -145,19 +155,19 @@ class Search {
   }
 
   // bash -c TEXT: the shell stays.
-  Converted LookIntoText(const Line& line, size_t text_at, Words before, int depth) {
-    Converted out = LookIntoText(line.words[text_at], depth + 1);
+  Converted LookIntoText(const Written& shell, size_t text_at, Words before, int depth) {
+    Converted out = LookIntoText(shell.words[text_at], From(shell.words, text_at + 2), depth + 1);
     if (out.line.empty()) return out;
-    Append({line.typed.begin(), line.typed.begin() + static_cast<std::ptrdiff_t>(text_at)}, before);
+    Append(shell.Before(text_at), before);
     before.push_back(ShellWord(out.line));
-    Append(From(line.typed, text_at + 1), before);
+    Append(shell.From(text_at + 1).All(), before);
     out.line = absl::StrJoin(before, " ");
     return out;
   }
 
   Converted LookIntoScript(const ShellScript& script, int depth) {
     Converted out;
-    for (auto& [command, converted] : ConvertEach(ScriptCommands(script.text, script.arguments), depth)) {
+    for (auto& [command, converted] : ConvertEach(script.text, script.arguments, depth)) {
       Append(converted.notes, out.notes);
       const std::string where = absl::StrCat("line ", command.line, " of ", script.file);
       if (!converted.error.empty()) return {"", out.notes, absl::StrCat(where, ": ", converted.error)};
@@ -168,24 +178,27 @@ class Search {
     return out;
   }
 
-  Each ConvertEach(std::vector<ShellCommand> commands, int depth) {
+  // `arguments`: the text's own "$@".
+  Each ConvertEach(const std::string& text, const Words& arguments, int depth) {
     Each each;
     bool is_of_dynamic_cluster = false;
-    for (ShellCommand& command : commands) {
+    for (ShellCommand& command : CommandsWithCertainValues(text)) {
       is_of_dynamic_cluster |= SetsDynamicCluster(command.assignments) || SetsDynamicCluster(command.words);
       if (command.words.empty() || IsOnlyAsked(command.words)) continue;
-      Converted converted = Look({command.assignments, command.words, command.typed, is_of_dynamic_cluster}, depth + 1);
+      const bool is_in_function = std::any_of(command.blocks.begin(), command.blocks.end(),
+                                              [](const ShellBlock& block) { return block.is_function; });
+      Converted converted = Look({{command.assignments, command.typed_assignments},
+                                  {command.words, command.typed},
+                                  is_in_function ? Words() : arguments,
+                                  is_of_dynamic_cluster},
+                                 depth + 1);
       if (!converted.line.empty() || !converted.error.empty())
         each.emplace_back(std::move(command), std::move(converted));
     }
     return each;
   }
 
- public:
   Words notes_;
-
- private:
-  Words options_;  // of torchrun's PET_ variables
 };
 
 // No launcher was found.
@@ -206,23 +219,21 @@ Converted Convert(const std::vector<std::string>& words) {
   Search search;
   Converted out;
   if (words.size() == 1 && words[0].find_first_of(" \t\n") != std::string::npos) {
-    out = search.LookIntoText(words[0], 0);
+    out = search.LookIntoText(words[0], {}, 0);
     if (out.line.empty() && out.error.empty()) {
       const std::vector<ShellCommand> commands = ShellCommands(words[0]);
       out.error = WhyNone(commands.empty() ? Words() : commands[0].words);
     }
   } else {
     Line line;
+    line.assignments.is_split = line.program.is_split = true;
     size_t at = 0;
-    while (at < words.size() && IsAssignment(words[at])) line.assignments.push_back(words[at++]);
-    for (; at < words.size(); ++at) {
-      line.words.push_back(words[at]);
-      line.typed.push_back(ShellWord(words[at]));
-    }
+    for (; at < words.size() && IsAssignment(words[at]); ++at) line.assignments.Add(words[at], ShellWord(words[at]));
+    for (; at < words.size(); ++at) line.program.Add(words[at], ShellWord(words[at]));
     out = search.Look(std::move(line), 0);
     if (out.line.empty() && out.error.empty()) out.error = WhyNone(words);
   }
-  out.notes.insert(out.notes.begin(), search.notes_.begin(), search.notes_.end());
+  out.notes.insert(out.notes.begin(), search.notes().begin(), search.notes().end());
   return out;
 }
 

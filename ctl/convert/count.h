@@ -16,7 +16,7 @@ struct Count {
   std::string expression = {};  // then
 
   static std::optional<Count> Of(const std::string& text) {
-    if (text.size() > 1 && text[0] == '$') return Count{0, text};
+    if (text.size() > 1 && (text[0] == '$' || text[0] == '`')) return Count{0, text};
     uint32_t number = 0;
     if (!absl::SimpleAtoi(text, &number) || number == 0 || number > kMaxWorkers) return std::nullopt;
     return Count{number};

@@ -17,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/limits.h"
 #include "common/base/text.h"
+#include "common/command/shell_words.h"
 #include "common/net/ip_address.h"
 
 namespace muster::ctl {
@@ -30,9 +31,7 @@ size_t PortAt(const std::string& host) {
     const size_t bracket = host.find(']');
     return bracket == std::string::npos ? bracket : host.find(':', bracket);
   }
-  if (IpAddress::Parse(host)) return std::string::npos;
-  const size_t brace = host.rfind('}');  // of ${NAME:-x}
-  return host.find(':', brace == std::string::npos || !absl::StartsWith(host, "$") ? 0 : brace);
+  return IpAddress::Parse(host) ? std::string::npos : FindOutsideExpansions(host, ':');
 }
 
 absl::Status Add(const std::string& name, const std::string& slots, std::vector<HostSlots>& hosts) {

@@ -1,0 +1,72 @@
+// A place in a shell's text that moves from left to right over words, quotes, expansions and here-documents. Pure. Each
+// byte is read a bounded number of times; brackets that are nested more than 64 deep end the text.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muster {
+
+class ShellCursor {
+ public:
+  static constexpr size_t kMostNesting = 64;
+
+  struct HereDocument {
+    std::string end;
+    bool strips_tabs = false;  // <<-
+  };
+
+  explicit ShellCursor(std::string_view text) : text_(text) {}
+
+  bool IsAtEnd() const { return at_ >= text_.size(); }
+  size_t at() const { return at_; }
+  char Here(size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
+  bool IsNext(std::string_view what) const { return text_.substr(at_, what.size()) == what; }
+  bool IsBlank() const { return !IsAtEnd() && (Here() == ' ' || Here() == '\t' || Here() == '\r'); }
+  std::string_view Since(size_t begin) const { return text_.substr(begin, at_ - begin); }
+
+  void Skip(size_t bytes) { at_ = bytes < text_.size() - at_ ? at_ + bytes : text_.size(); }
+  void SkipBlanks();
+  void SkipToLineEnd();  // before the newline
+  void GoBackTo(size_t at) { at_ = at; }
+
+  // The line of the byte `at`, from 1 on. `at` must not decrease from call to call.
+  uint32_t LineOf(size_t at);
+
+  // The word that begins here, without its quotes; $NAME and expansions stay as they are. Empty, without a move: none
+  // begins here.
+  std::string ReadWord();
+
+  // From the opening bracket that is here, ( or {, to after its closing one.
+  void SkipBracket() { SkipBracket(false, false); }
+
+  // $(…), ${…}, `…`; false, without a move: none begins here.
+  bool SkipExpansion() { return SkipExpansion(false); }
+
+  // At <<: the operator and the word that ends the document.
+  HereDocument ReadHereOperator();
+  // At the beginning of a line: the documents that the line before asked for. Empties `documents`.
+  void SkipHereDocuments(std::vector<HereDocument>& documents);
+
+ private:
+  // `is_quoted`: the bracket stands in double quotes.
+  void SkipBracket(bool is_quoted, bool is_arithmetic);
+  bool SkipExpansion(bool is_quoted);
+  void SkipSingleQuotes();
+  void SkipAnsiQuotes();
+  void SkipDoubleQuotes();
+  void ReadDoubleQuotes(std::string& value);
+  bool IsAtWordStart() const;
+  bool IsAtCase() const;
+
+  std::string_view text_;
+  size_t at_ = 0;
+  size_t depth_ = 0;  // of the brackets around at_
+  uint32_t line_ = 1;
+  size_t counted_ = 0;  // the bytes whose newlines are in line_
+};
+
+}  // namespace muster

@@ -1,0 +1,31 @@
+#include "common/command/started.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_join.h"
+
+namespace muster {
+namespace {
+
+using Words = std::vector<std::string>;
+
+// The last programs with their words; "<" after those that have input.
+std::string Last(const Words& command) {
+  std::vector<std::string> last;
+  for (const StartedProgram& each : ProgramsOf(command)) {
+    if (each.is_last) last.push_back(absl::StrJoin(each.words, " ") + (each.has_input ? " <" : ""));
+  }
+  return absl::StrJoin(last, "; ");
+}
+
+TEST(Started, WhatATextFeedsItsCommands) {
+  EXPECT_EQ(Last({"bash", "-c", "{ python -; } < f"}), "python - <");
+  EXPECT_EQ(Last({"bash", "-c", "(cd d && python -) < f"}), "cd d <; python - <");
+  EXPECT_EQ(Last({"bash", "-c", "a |\n python -"}), "a; python - <");
+  EXPECT_EQ(Last({"bash", "-c", "if a; then python -; fi < f; python -"}), "a <; python - <; python -");
+  EXPECT_EQ(Last({"bash", "-c", "for i in 1 2; do python -; done"}), "python -");
+}
+
+}  // namespace
+}  // namespace muster
