@@ -1,6 +1,7 @@
 // A number of processes or nodes: known, or a shell's expression such as $NNODES.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -27,7 +28,11 @@ struct Count {
 };
 
 inline Count Times(const Count& a, const Count& b) {
-  if (a.is_known() && b.is_known()) return Count{a.number * b.number};
+  if (a.is_known() && b.is_known()) {
+    const uint64_t product = uint64_t{a.number} * b.number;
+    // One more than a job may have: SettleSize refuses it.
+    return Count{static_cast<uint32_t>(std::min<uint64_t>(product, kMaxWorkers + 1))};
+  }
   if (a.number == 1) return b;
   if (b.number == 1) return a;
   return Count{0, absl::StrCat("$((", a.Text(), " * ", b.Text(), "))")};

@@ -8,7 +8,10 @@
 #include "ctl/convert/hosts.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -34,26 +37,42 @@ size_t PortAt(const std::string& host) {
   return IpAddress::Parse(host) ? std::string::npos : FindOutsideExpansions(host, ':');
 }
 
-absl::Status Add(const std::string& name, const std::string& slots, std::vector<HostSlots>& hosts) {
-  uint32_t number = 0;
-  const bool is_number = absl::SimpleAtoi(slots, &number) && number > 0 && number <= kMaxWorkers;
-  const bool is_variable = absl::StartsWith(slots, "$");
-  if (!slots.empty() && !is_number && !is_variable) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(Quoted(slots), " of host ", Quoted(name), " must be a number of processes"));
-  }
-  if (name.empty()) return absl::InvalidArgumentError("a host has no name");
-  for (HostSlots& host : hosts) {
-    if (host.name != name) continue;
-    // Without a number, each time that a host is named is a process.
-    host.expression.clear();
-    host.slots = std::max<uint32_t>(host.slots, 1) + std::max<uint32_t>(number, 1);
+class HostList {
+ public:
+  absl::Status Add(const std::string& name, const std::string& slots) {
+    uint32_t number = 0;
+    const bool is_number = absl::SimpleAtoi(slots, &number) && number > 0 && number <= kMaxWorkers;
+    const bool is_variable = absl::StartsWith(slots, "$");
+    if (!slots.empty() && !is_number && !is_variable) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(Quoted(slots), " of host ", Quoted(name), " must be a number of processes"));
+    }
+    if (name.empty()) return absl::InvalidArgumentError("a host has no name");
+    const auto [known, is_new] = by_name_.try_emplace(name, hosts_.size());
+    if (!is_new) {
+      // Without a number, each time that a host is named is a process.
+      HostSlots& host = hosts_[known->second];
+      host.expression.clear();
+      const uint64_t sum = uint64_t{std::max<uint32_t>(host.slots, 1)} + std::max<uint32_t>(number, 1);
+      host.slots = static_cast<uint32_t>(std::min<uint64_t>(sum, kMaxWorkers + 1));  // SettleSize refuses that
+      return absl::OkStatus();
+    }
+    if (hosts_.size() == kMostHosts) {
+      return absl::InvalidArgumentError(absl::StrCat("more than ", kMostHosts, " hosts"));
+    }
+    hosts_.push_back({name, is_variable ? 0 : number, is_variable ? slots : ""});
     return absl::OkStatus();
   }
-  if (hosts.size() == kMostHosts) return absl::InvalidArgumentError(absl::StrCat("more than ", kMostHosts, " hosts"));
-  hosts.push_back({name, is_variable ? 0 : number, is_variable ? slots : ""});
-  return absl::OkStatus();
-}
+
+  absl::StatusOr<std::vector<HostSlots>> Take() {
+    if (hosts_.empty()) return absl::InvalidArgumentError("no host is named");
+    return std::move(hosts_);
+  }
+
+ private:
+  std::vector<HostSlots> hosts_;
+  absl::flat_hash_map<std::string, size_t> by_name_;
+};
 
 }  // namespace
 
@@ -71,19 +90,18 @@ bool IsEachMachineItself(const std::string& host) {
 }
 
 absl::StatusOr<std::vector<HostSlots>> ParseHosts(const std::string& list) {
-  std::vector<HostSlots> hosts;
+  HostList hosts;
   for (const absl::string_view item : absl::StrSplit(list, ',', absl::SkipEmpty())) {
     const std::string host(absl::StripAsciiWhitespace(item));
     const size_t port = PortAt(host);
     const std::string slots = port == std::string::npos ? "" : host.substr(port + 1);
-    if (const absl::Status added = Add(WithoutPort(host), slots == "*" ? "" : slots, hosts); !added.ok()) return added;
+    if (absl::Status added = hosts.Add(WithoutPort(host), slots == "*" ? "" : slots); !added.ok()) return added;
   }
-  if (hosts.empty()) return absl::InvalidArgumentError("no host is named");
-  return hosts;
+  return hosts.Take();
 }
 
 absl::StatusOr<std::vector<HostSlots>> ParseHostFile(const std::string& text) {
-  std::vector<HostSlots> hosts;
+  HostList hosts;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
     const std::string bare = absl::StrReplaceAll(line.substr(0, line.find('#')), {{" = ", "="}, {"= ", "="}});
     const std::vector<std::string> words = absl::StrSplit(bare, absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
@@ -95,10 +113,9 @@ absl::StatusOr<std::vector<HostSlots>> ParseHostFile(const std::string& text) {
       if (name == "slots" || name == "cpu" || name == "count")
         slots = word.substr(std::min(word.find('='), word.size() - 1) + 1);
     }
-    if (const absl::Status added = Add(WithoutPort(words[0]), slots, hosts); !added.ok()) return added;
+    if (absl::Status added = hosts.Add(WithoutPort(words[0]), slots); !added.ok()) return added;
   }
-  if (hosts.empty()) return absl::InvalidArgumentError("no host is named");
-  return hosts;
+  return hosts.Take();
 }
 
 }  // namespace muster::ctl

@@ -114,6 +114,9 @@ std::string SettleSize(const Launcher& launcher, JobSize& size, std::vector<std:
   if (!size.processes && !size.is_auto) {
     return absl::StrCat("the line has no number of processes (", launcher.name, " -np N)");
   }
+  if (size.processes && size.processes->number > kMaxWorkers) {
+    return absl::StrCat("the line asks for more than ", kMaxWorkers, " processes, and a job has at most that many");
+  }
   const bool is_all_known = size.processes && size.per_node && size.processes->is_known() && size.per_node->is_known();
   if (is_all_known && size.per_node->number > size.processes->number) {
     return absl::StrCat("the line asks for ", size.per_node->number, " processes of a node, and for ",
@@ -123,10 +126,6 @@ std::string SettleSize(const Launcher& launcher, JobSize& size, std::vector<std:
       uint64_t{size.nodes->number} * size.per_node->number != size.processes->number) {
     notes.push_back(absl::StrCat(size.processes->number, " processes are not ", size.nodes->number, " nodes times ",
                                  size.per_node->number, ": write --local_worker_num for each node"));
-  }
-  if (size.processes && size.processes->number > kMaxWorkers) {
-    return absl::StrCat("the line asks for ", size.processes->number, " processes, but a job has at most ",
-                        kMaxWorkers);
   }
   return "";
 }

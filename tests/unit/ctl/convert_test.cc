@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <ctime>
 #include <fstream>
 
 #include "absl/strings/match.h"
@@ -457,6 +458,31 @@ TEST_F(ConvertFiles, LinesOfDocuments) {
     EXPECT_EQ(converted.line, c.line) << c.old[0] << converted.error;
   }
   EXPECT_THAT(Of(cases[7].old).notes, ElementsAre(HasSubstr("this is for line 7 of")));
+}
+
+TEST(Convert, ManyHostsTakeTimeInProportion) {
+  const auto seconds = [](uint32_t hosts) {
+    std::string list;
+    for (uint32_t i = 0; i < hosts; ++i) absl::StrAppend(&list, "a", i, ",");
+    const std::clock_t begin = std::clock();
+    EXPECT_EQ(ParseHosts(list)->size(), hosts);
+    return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  };
+  const double small = seconds(4096);
+  EXPECT_LT(seconds(65536), 80 * small + 0.005);
+}
+
+TEST(Convert, SizesThatNoJobHas) {
+  for (const std::string nodes : {"65536", "100000", "1000000"}) {
+    const Converted converted = Of("torchrun --master_addr h --nnodes " + nodes + " --nproc_per_node 65536 t.py");
+    EXPECT_THAT(converted.error, HasSubstr("more than 1000000 processes")) << nodes;
+    EXPECT_THAT(converted.notes, IsEmpty()) << nodes;
+  }
+  EXPECT_THAT(Of("torchrun --master_addr h --nnodes 1000 --nproc_per_node 1000 t.py").line,
+              HasSubstr("--worker_num 1000000 "));
+  std::string twice = "mpirun -H ";
+  for (int i = 0; i < 5000; ++i) absl::StrAppend(&twice, "a:1000000,");
+  EXPECT_THAT(Of(twice + " t").error, HasSubstr("a job has at most 1000000"));
 }
 
 TEST(Convert, QuotesForTheShell) {
