@@ -5,7 +5,7 @@
 //   -x, --long, --long=VALUE              an option
 //   A=1                                   an assignment, where the table says so
 //   --                                    the program follows
-//   env -S TEXT                           the text is read as a shell's
+//   env -S TEXT                           the text's words stand in its place
 //   a mask, a number of seconds, …        as many words as the table says
 //   train.py, -m MODULE after uv run      runs under python
 //   command -v, --help                    starts nothing
@@ -207,17 +207,39 @@ size_t FileOfShell(const Words& words) {
   return 0;
 }
 
+Words WithoutSplitString(Words words) {
+  if (words.empty() || BaseName(words[0]) != "env") return words;
+  for (size_t i = 1; i < words.size() && absl::StartsWith(words[i], "-") && words[i] != "--"; ++i) {
+    const std::string& word = words[i];
+    size_t text_at = std::string::npos;  // in the word; its size: the next word
+    if (absl::StartsWith(word, "--split-string")) {
+      text_at = std::min(word.find('=') + 1, word.size());
+      if (text_at == 0) text_at = word.size();
+    } else if (!absl::StartsWith(word, "--")) {
+      const size_t letter = word.find_first_of("uCS", 1);
+      if (letter != std::string::npos && word[letter] == 'S') text_at = letter + 1;
+      if (letter + 1 == word.size() && word[letter] != 'S') ++i;  // the value of -u
+    } else if (word == "--unset" || word == "--chdir") {
+      ++i;
+    }
+    if (text_at == std::string::npos) continue;
+    const size_t after = text_at == word.size() ? i + 2 : i + 1;
+    if (after > words.size()) return words;
+    Words split(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(i));
+    for (ShellCommand& part : ShellCommands(text_at == word.size() ? words[i + 1] : word.substr(text_at))) {
+      std::move(part.assignments.begin(), part.assignments.end(), std::back_inserter(split));
+      std::move(part.words.begin(), part.words.end(), std::back_inserter(split));
+    }
+    split.insert(split.end(), words.begin() + static_cast<std::ptrdiff_t>(after), words.end());
+    return split;
+  }
+  return words;
+}
+
 RunProgram ProgramOfRunner(const Words& words) {
   if (words.empty()) return {};
   const std::string name = BaseName(words[0]);
   if (IsShell(name)) return ProgramOfShell(words);
-  if (name == "env") {
-    const auto split = std::find_if(words.begin(), words.end(), [](const std::string& word) {
-      return word == "-S" || word == "--split-string" || !(absl::StartsWith(word, "-") || BaseName(word) == "env");
-    });
-    const auto at = static_cast<size_t>(split - words.begin()) + 1;
-    if (at < words.size() && absl::StartsWith(*split, "-")) return {{}, at, at};
-  }
   for (const Runner& runner : kRunners) {
     if (runner.name != name) continue;
     const size_t at = SkipOptions(runner, words) + runner.operands;

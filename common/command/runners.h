@@ -13,7 +13,10 @@ struct RunProgram {
   size_t text_at = 0;              // the word that is a shell's text (-c); 0: there is none
 };
 
-// What words[0], a runner, starts.
+// env -S "A=1 python -u" train.py → env A=1 python -u train.py; other words as they are.
+std::vector<std::string> WithoutSplitString(std::vector<std::string> words);
+
+// What words[0], a runner, starts; not through env -S.
 RunProgram ProgramOfRunner(const std::vector<std::string>& words);
 
 bool IsShell(const std::string& name);

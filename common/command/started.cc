@@ -42,6 +42,7 @@ class Finder {
  public:
   void Look(Words words, Origin origin, int depth) {
     for (; depth < kMostLayers && !words.empty() && found_.size() < kMostPrograms; ++depth) {
+      words = WithoutSplitString(std::move(words));
       const std::string name = BaseName(words[0]);
       const RunProgram program = ProgramOfRunner(words);
       if (name == "exec" && !program.words.empty() && !origin.script.empty()) origin.is_exec = true;

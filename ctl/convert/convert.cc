@@ -62,6 +62,7 @@ class Search {
     line.is_of_dynamic_cluster |= SetsDynamicCluster(line.assignments.words);
     Written& program = line.program;
     for (; !program.words.empty() && depth < kMostLayers; ++depth) {
+      SplitString(program);
       if (std::optional<LauncherLine> launcher = LauncherAt(program)) {
         launcher->before = std::move(before);
         launcher->script_arguments = std::move(line.arguments);
@@ -119,6 +120,14 @@ class Search {
     } else {
       before.push_back(name.size() == assignment.size() ? name : name + assignments.ValueOf(i));
     }
+  }
+
+  static void SplitString(Written& program) {
+    Words words = WithoutSplitString(program.words);
+    if (words == program.words) return;
+    program.typed.clear();
+    for (const std::string& word : words) program.typed.push_back(ShellWord(word));
+    program.words = std::move(words);
   }
 
   static std::optional<LauncherLine> LauncherAt(const Written& program) {

@@ -19,6 +19,24 @@ std::string Last(const Words& command) {
   return absl::StrJoin(last, "; ");
 }
 
+TEST(Started, EnvSplitsItsText) {
+  const struct {
+    Words command;
+    std::string last;
+  } cases[] = {
+      {{"env", "-S", "python -u", "train.py"}, "python -u train.py"},
+      {{"env", "-Spython -u", "train.py"}, "python -u train.py"},
+      {{"env", "-iS", "A=1 python -u", "train.py"}, "python -u train.py"},
+      {{"env", "-i", "-u", "B", "--split-string=A=1 python", "a b.py"}, "python a b.py"},
+      {{"env", "--split-string", "nice python", "-"}, "python -"},
+      {{"env", "A=1", "python", "-S", "x"}, "python -S x"},
+      {{"env", "-uS", "python"}, "python"},
+      {{"env", "-u", "S", "python", "x.py"}, "python x.py"},
+      {{"env", "-S"}, "env -S"},
+  };
+  for (const auto& c : cases) EXPECT_EQ(Last(c.command), c.last) << testing::PrintToString(c.command);
+}
+
 TEST(Started, WhatATextFeedsItsCommands) {
   EXPECT_EQ(Last({"bash", "-c", "{ python -; } < f"}), "python - <");
   EXPECT_EQ(Last({"bash", "-c", "(cd d && python -) < f"}), "cd d <; python - <");

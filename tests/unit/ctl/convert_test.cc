@@ -267,6 +267,7 @@ TEST_F(ConvertFiles, WordsStayAsTheyAreTyped) {
       {"~/torchrun/bin/torchrun -m t", "… 1 -- ~/torchrun/bin/python3 -m t"},
       {"$VENV/bin/python -m torch.distributed.run t.py", "… 1 -- $VENV/bin/python t.py"},
       {"python -m torch.distributed.run $SCRIPT --x", "… 1 -- python $SCRIPT --x"},
+      {"env -S \"A=1 torchrun --nproc_per_node 2\" t.py", "env A=1 … 2 -- python3 t.py"},
       {"A=(t.py --lr 1  # don't (\n)\ntorchrun \"${A[@]}\" --x",
        "A=(t.py --lr 1  # don't (\n)\n… 1 -- python3 \"${A[@]}\" --x"},
       {"A=(--nproc_per_node 3); A+=(--log_dir \"$D\")\ntorchrun \"${A[@]}\" t.py",
