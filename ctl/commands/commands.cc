@@ -146,7 +146,7 @@ const std::vector<Command>& Commands() {
        CertsTooLate},
       {"journal", "show|verify FILE",
        "what a scheduler's journal holds, and whether it is sound; no scheduler is asked", InspectJournal},
-      {"convert", "LINE", "the line of torchrun, mpirun, horovodrun or msrun as one of ms-worker's", ConvertTooLate},
+      {"convert", "LINE", "another launcher's line (torchrun, mpirun, …) as one of ms-worker's", ConvertTooLate},
       {"completion", "bash|fish|zsh", "prints a completion script: source <(ms-ctl completion bash)", PrintCompletion},
   };
   return *commands;

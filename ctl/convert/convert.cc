@@ -1,7 +1,7 @@
 // What the line begins with → what is looked at next:
 //
 //   A=1 …                                   what follows; the assignment stays
-//   torchrun, /opt/bin/torchrun, …          the launcher
+//   torchrun, /opt/bin/torchrun, …          the launcher; so is accelerate launch
 //   python [-u …] -m torch.distributed.run  the launcher, and its python
 //   python /usr/bin/torchrun                the same
 //   env A=1 …, uv run …, srun …             what the runner starts; the runner stays
@@ -32,7 +32,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr char kKnown[] = "torchrun, python -m torch.distributed.launch, mpirun, mpiexec, horovodrun and msrun";
+constexpr char kKnown[] =
+    "torchrun, python -m torch.distributed.launch, accelerate launch, deepspeed, mpirun, mpiexec, horovodrun and msrun";
 constexpr int kMostLayers = 8;
 
 struct Line {
@@ -135,15 +136,21 @@ class Search {
     const std::string name = BaseName(words[0]);
     LauncherLine found;
     size_t after = 1;
+    const auto find = [&](const std::string& by_name) {
+      found.launcher = FindLauncher(by_name);
+      if (found.launcher != nullptr || after >= words.size()) return;
+      found.launcher = FindLauncher(absl::StrCat(by_name, " ", words[after]));
+      ++after;
+    };
     if (IsPython(name)) {
       const PythonTarget python = PythonTargetOf(words);
       const bool may_be = python.runs == PythonTarget::Runs::kModule || python.runs == PythonTarget::Runs::kScript;
-      if (may_be) found.launcher = FindLauncher(BaseName(python.name));
       found.python = program.One(0);
       after = python.after;
+      if (may_be) find(BaseName(python.name));
     } else {
-      found.launcher = FindLauncher(name);
       if (name.size() < words[0].size()) found.python = PythonBeside(program.One(0), name);
+      find(name);
     }
     if (found.launcher == nullptr) return std::nullopt;
     found.program = program.From(after);

@@ -6,6 +6,7 @@
 //   hosts with slots                        all of their slots
 //   hosts without slots, processes          shared out evenly; so are those that are placed node by node
 //   hosts, processes of a node              that many on each
+//   more hosts than nodes                   the first of them
 //   nothing of nodes                        one node
 //   $NNODES                                 the shell computes the product
 #include "ctl/convert/job_size.h"
@@ -37,6 +38,9 @@ std::string FillHosts(uint32_t processes, JobSize& size) {
 
 std::string SettleHosts(JobSize& size) {
   std::vector<HostSlots>& hosts = size.hosts;
+  if (size.nodes && !size.nodes->is_known())
+    return "write the number of nodes: the hosts' list does not fit a variable";
+  if (size.nodes && size.nodes->number < hosts.size()) hosts.resize(size.nodes->number);  // the first of them
   const auto count = static_cast<uint32_t>(hosts.size());
   const std::string expression = hosts[0].expression;
   if (std::any_of(hosts.begin(), hosts.end(), [&](const HostSlots& h) { return h.expression != expression; })) {
@@ -101,6 +105,8 @@ std::string SettleSize(const Launcher& launcher, JobSize& size, std::vector<std:
     if (std::string error = SettleHosts(size); !error.empty()) return error;
     NoteHosts(size, notes);
   }
+  const bool is_of_devices = launcher.processes == std::string("auto");
+  size.is_auto |= is_of_devices && !size.per_node && !size.processes;
   if (!size.per_node && !size.is_auto) {
     if (!size.processes) size.per_node = Count::Of(launcher.processes);
     if (size.processes && launcher.name == std::string("msrun")) {
@@ -112,7 +118,7 @@ std::string SettleSize(const Launcher& launcher, JobSize& size, std::vector<std:
   if (size.processes && !size.per_node && !size.is_auto) size.per_node = PerNodeFor(*size.processes, *size.nodes);
   if (!size.processes && size.per_node) size.processes = Times(*size.nodes, *size.per_node);
   if (!size.processes && !size.is_auto) {
-    return absl::StrCat("the line has no number of processes (", launcher.name, " -np N)");
+    return absl::StrCat("the line has no number of processes (", launcher.name, " ", launcher.asks, ")");
   }
   if (size.processes && size.processes->number > kMaxWorkers) {
     return absl::StrCat("the line asks for more than ", kMaxWorkers, " processes, and a job has at most that many");

@@ -29,7 +29,11 @@ class Converter {
   Converted Run() {
     if (asked_.error.empty()) asked_.error = SettleSize(*launcher_, asked_.size, asked_.notes);
     std::string line = asked_.error.empty() ? Write() : "";
-    if (!asked_.error.empty()) line.clear();
+    if (!asked_.error.empty()) {
+      line.clear();
+    } else if (*launcher_->note != '\0') {
+      Note(launcher_->note);
+    }
     return {std::move(line), std::move(asked_.notes), std::move(asked_.error)};
   }
 
@@ -44,7 +48,9 @@ class Converter {
       line.emplace_back("--standalone");
     } else {
       if (!asked_.size.processes) {
-        return Fail("the number of all processes has to be known where there are several nodes: write it for auto");
+        return Fail(absl::StrCat(
+            "the number of all processes has to be known where there are several nodes: write that of each node, ",
+            launcher_->name, " ", launcher_->asks));
       }
       line.push_back(absl::StrCat("--with_scheduler --sched_host ", SchedHost()));
       if (!asked_.port.text.empty() && AddFlag("sched_port", asked_.port, "the port", asked_)) {
@@ -105,9 +111,10 @@ class Converter {
     if (!launcher_->gives_local_rank || !asked_.gets_local_rank) return Append(asked_.command.All(), line);
     Append(asked_.command.Before(1), line);
     line.emplace_back("--local_rank={local_rank}");
-    Note(
-        "--local_rank={local_rank} is the argument that torch.distributed.launch adds (--local-rank from PyTorch 2.0 "
-        "on); leave it out for a script that reads LOCAL_RANK");
+    const bool is_of_torch = launcher_->name == std::string("torch.distributed.launch");
+    Note(absl::StrCat("--local_rank={local_rank} is the argument that ", launcher_->name, " adds",
+                      is_of_torch ? " (--local-rank from PyTorch 2.0 on)" : "",
+                      "; leave it out for a script that reads LOCAL_RANK"));
     Append(asked_.command.From(1).All(), line);
   }
 

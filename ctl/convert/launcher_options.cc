@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/command/shell_words.h"
 #include "common/sys/file_io.h"
 #include "ctl/convert/count.h"
@@ -41,7 +42,8 @@ const Option* FindOption(const std::vector<Option>& options, const std::string& 
   const Option* found = nullptr;
   for (const Option& option : options) {
     for (const char* known : option.names) {
-      if (name == known) return &option;
+      const absl::string_view family = absl::StripSuffix(known, "*");
+      if (name == known || (family != known && absl::StartsWith(name, family))) return &option;
       if (!abbreviates || !absl::StartsWith(known, name)) continue;
       if (found != nullptr && found != &option) abbreviates = false;
       found = &option;
@@ -200,6 +202,12 @@ class Reader {
       case Meaning::kNoCounterpart:
         Note(absl::StrCat(shown, " has no counterpart: ", option.text));
         break;
+      case Meaning::kRefused:
+        Fail(absl::StrCat(shown, ": ", option.text));
+        break;
+      case Meaning::kDevices:
+        TakeDevices(option, shown, value);
+        break;
       case Meaning::kNoArgument:
         out_.gets_local_rank = false;
         break;
@@ -249,6 +257,18 @@ class Reader {
     if (text.ok()) return TakeHosts(absl::StrCat(shown, " ", file), ParseHostFile(*text));
     Fail(absl::StrCat(shown, " ", file, " can't be read here, so the hosts are not known (", text.status().message(),
                       "): write -H HOST1:SLOTS,HOST2:SLOTS in its place, or convert the line where the file is"));
+  }
+
+  // Of this machine, by their numbers.
+  void TakeDevices(const Option& option, const std::string& shown, const std::string& value) {
+    constexpr char kThisMachine[] = "localhost:";
+    const std::string ids = std::string(absl::StripPrefix(value, kThisMachine));
+    if (ids == value || ids.find_first_not_of("0123456789,") != std::string::npos || ids.empty()) {
+      return Fail(absl::StrCat(shown, " ", value, ": ", option.text));
+    }
+    const std::vector<std::string> all = absl::StrSplit(ids, ',', absl::SkipEmpty());
+    out_.size.per_node = Whole(shown, absl::StrCat(all.size()));
+    Note(absl::StrCat(shown, " ", value, ": CUDA_VISIBLE_DEVICES=", ids, " before the line names these devices"));
   }
 
   void TakeJoin(const std::string& shown, const std::string& value) {

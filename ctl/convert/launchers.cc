@@ -156,6 +156,85 @@ const std::vector<Option>* MsrunOptions() {
   return kOptions;
 }
 
+// Options of accelerate 1.15; those of the frameworks are settings that its own code hands to the script.
+constexpr char kOfAccelerate[] =
+    "accelerate launch hands it to the script itself. Keep accelerate launch, and have it started once on each node: "
+    "ms-worker --per_node --with_scheduler --sched_host HOST --worker_num N --local_worker_num N -- accelerate launch "
+    "OPTIONS --num_machines {nnodes} --num_processes {world_size} --machine_rank {node_rank} --main_process_ip "
+    "{master_addr} --main_process_port {master_port} train.py, where OPTIONS are those that configure the training";
+
+constexpr char kOfTpu[] = "TPU pods and SageMaker have no counterpart";
+
+constexpr char kDefaults[] =
+    "accelerate's default configuration file is not read here: what it sets (accelerate env shows it) has to stand in "
+    "the old line as an option";
+
+const std::vector<Option>* AccelerateOptions() {
+  static const auto* const kOptions = new std::vector<Option>{
+      {{"num_processes"}, kProcesses, 1},
+      {{"num_machines"}, kNodes, 1},
+      {{"machine_rank"}, kNodeRank, 1},
+      {{"main_process_ip"}, kHost, 1},
+      {{"main_process_port", "rdzv_backend", "role", "monitor_interval"}, kDrop, 1},
+      {{"multi_gpu", "same_network", "quiet", "q"}, kDrop, 0},
+      {{"rdzv_conf"}, kNoCounterpart, 1, "--topo_timeout SECONDS is how long nodes are waited for"},
+      {{"max_restarts"}, kRestarts, 1},
+      {{"log_dir"}, kFlag, 1, "log_dir"},
+      {{"tee", "t"}, kStreams, 1, "tee"},
+      {{"module", "m"}, kModule, 0},
+      {{"no_python"}, kAsTyped, 0},
+      {{"cpu"}, kSetVariable, 0, "ACCELERATE_USE_CPU=true"},
+      {{"mixed_precision"}, kVariable, 1, "ACCELERATE_MIXED_PRECISION"},
+      {{"num_cpu_threads_per_process"}, kVariable, 1, "OMP_NUM_THREADS"},
+      {{"enable_cpu_affinity"}, kSetVariable, 0, "ACCELERATE_CPU_AFFINITY=1"},
+      {{"debug"}, kSetVariable, 0, "ACCELERATE_DEBUG_MODE=true"},
+      {{"dynamo_backend"}, kVariable, 1, "ACCELERATE_DYNAMO_BACKEND"},
+      {{"dynamo_mode"}, kVariable, 1, "ACCELERATE_DYNAMO_MODE"},
+      {{"dynamo_use_fullgraph"}, kSetVariable, 0, "ACCELERATE_DYNAMO_USE_FULLGRAPH=true"},
+      {{"dynamo_use_dynamic"}, kSetVariable, 0, "ACCELERATE_DYNAMO_USE_DYNAMIC=true"},
+      {{"dynamo_use_regional_compilation"}, kSetVariable, 0, "ACCELERATE_DYNAMO_USE_REGIONAL_COMPILATION=true"},
+      {{"gpu_ids"}, kNoCounterpart, 1, "CUDA_VISIBLE_DEVICES=IDS before the line names the devices"},
+      {{"config_file", "deepspeed_*", "zero_stage", "offload_*", "gradient_*", "zero3_*", "fsdp_*", "megatron_lm_*",
+        "fp8_*", "parallelism_config_*"},
+       kRefused,
+       1,
+       kOfAccelerate},
+      {{"use_deepspeed", "use_fsdp", "use_megatron_lm", "use_parallelism_config"}, kRefused, 0, kOfAccelerate},
+      {{"mpirun_hostfile"}, kRefused, 1, "convert the line of mpirun: mpirun -np N --hostfile FILE python train.py"},
+      {{"vm", "env", "main_training_function", "aws_access_key_id", "aws_secret_access_key"}, kRefused, 1, kOfTpu},
+      {{"tpu", "tpu_cluster", "no_tpu_cluster", "tpu_use_sudo", "downcast_bf16"}, kRefused, 0, kOfTpu},
+  };
+  return kOptions;
+}
+
+constexpr char kHostsOfIt[] = "start the line on the hosts that are to train, and write --num_nodes and --num_gpus";
+
+// Options of deepspeed 0.19, and of older ones those of elastic jobs.
+const std::vector<Option>* DeepspeedOptions() {
+  static const auto* const kOptions = new std::vector<Option>{
+      {{"hostfile", "H"}, kHostFile, 1},
+      {{"num_nodes"}, kNodes, 1},
+      {{"num_gpus", "num_accelerators"}, kPerNode, 1},
+      {{"include", "i"}, kDevices, 1, kHostsOfIt},
+      {{"exclude", "e"}, kRefused, 1, kHostsOfIt},
+      {{"node_rank"}, kNodeRank, 1},
+      {{"master_addr"}, kHost, 1},
+      {{"module"}, kModule, 0},
+      {{"no_python"}, kAsTyped, 0},
+      {{"no_local_rank"}, kNoArgument, 0},
+      {{"enable_each_rank_log"}, kFlag, 1, "log_dir"},
+      {{"bind_cores_to_rank"}, kSwitch, 0, "bind_core=auto"},
+      {{"bind_core_list"}, kNoCounterpart, 1, "--bind_core auto shares a node's CPUs out"},
+      {{"venv_script"}, kNoCounterpart, 1, "start the line in that environment"},
+      {{"autotuning"}, kRefused, 1, "the autotuner starts jobs of its own: run it with deepspeed"},
+      {{"elastic_training"}, kRefused, 0, "the size of a job is fixed; --spare nodes take a lost one's place"},
+      {{"min_elastic_nodes", "max_elastic_nodes"}, kDrop, 1},
+      {{"master_port", "launcher", "launcher_args", "ssh_port", "log_level"}, kDrop, 1},
+      {{"no_ssh", "no_ssh_check", "force_multi", "save_pid", "quiet", "q"}, kDrop, 0},
+  };
+  return kOptions;
+}
+
 const std::vector<Launcher>& Launchers() {
   static const auto* const kLaunchers = new std::vector<Launcher>{
       {.name = "torchrun",
@@ -163,28 +242,48 @@ const std::vector<Launcher>& Launchers() {
        .options = TorchOptions(),
        .abbreviates = true,
        .starts_python = true,
-       .processes = "1"},
+       .processes = "1",
+       .asks = "--nproc_per_node N"},
       {.name = "torch.distributed.launch",
        .programs = {"torch.distributed.launch"},
        .options = TorchOptions(),
        .abbreviates = true,
        .starts_python = true,
        .gives_local_rank = true,
-       .processes = "1"},
+       .processes = "1",
+       .asks = "--nproc_per_node N"},
+      {.name = "accelerate launch",
+       .programs = {"accelerate launch", "accelerate-launch", "accelerate.commands.launch",
+                    "accelerate.commands.accelerate_cli launch"},
+       .options = AccelerateOptions(),
+       .starts_python = true,
+       .asks = "--num_processes N",
+       .note = kDefaults},
+      {.name = "deepspeed",
+       .programs = {"deepspeed", "deepspeed.pt", "deepspeed.launcher.runner"},
+       .options = DeepspeedOptions(),
+       .abbreviates = true,
+       .starts_python = true,
+       .gives_local_rank = true,
+       .processes = "auto",
+       .asks = "--num_gpus N"},
       {.name = "mpirun",
        .programs = {"mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", "mpirun.openmpi", "mpiexec.openmpi",
                     "mpirun.mpich", "mpiexec.mpich"},
-       .options = MpiOptions()},
+       .options = MpiOptions(),
+       .asks = "-np N"},
       {.name = "horovodrun",
        .programs = {"horovodrun", "horovod.runner.launch"},
        .options = HorovodOptions(),
-       .abbreviates = true},
+       .abbreviates = true,
+       .asks = "-np N"},
       {.name = "msrun",
        .programs = {"msrun", "mindspore.parallel.cluster.run"},
        .options = MsrunOptions(),
        .abbreviates = true,
        .starts_python = true,
-       .processes = "8"},
+       .processes = "8",
+       .asks = "--worker_num N"},
   };
   return *kLaunchers;
 }

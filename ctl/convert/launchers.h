@@ -1,4 +1,4 @@
-// The options of other launchers, and what each is here. A table; convert.cc reads by it.
+// The options of other launchers, and what each is here. A table; launcher_options.cc reads by it.
 #pragma once
 
 #include <string>
@@ -32,25 +32,30 @@ enum class Meaning {
   kPlacement,      // --map-by
   kByNode,         // processes go round the hosts
   kDrop,           // not needed here
-  kNoCounterpart,  // `text` says what to do instead
+  kNoCounterpart,  // left out; `text` says what to do instead
+  kRefused,        // the line can't be converted; `text` says what to write
+  kDevices,        // deepspeed's localhost:0,1
   kNoArgument,     // torch.distributed.launch --use_env: the script gets no --local_rank
 };
 
 struct Option {
-  std::vector<const char*> names;  // with underscores, without dashes
+  std::vector<const char*> names;  // with underscores, without dashes; fsdp_*: all that begin so
   Meaning meaning;
   int values;  // that follow, unless there is a "="
   const char* text = "";
 };
 
 struct Launcher {
-  const char* name;                   // as it is told
-  std::vector<const char*> programs;  // by the last part of the first word; or behind "python -m"
+  const char* name;  // as it is told
+  // By the last part of the first word or of what Python runs; "accelerate launch": with the next word.
+  std::vector<const char*> programs;
   const std::vector<Option>* options;
   bool abbreviates = false;       // options may be cut short, as Python's argparse takes them
   bool starts_python = false;     // the command is a script, if nothing says otherwise
   bool gives_local_rank = false;  // as an argument
-  const char* processes = "";     // when no option says so: torchrun's 1, msrun's 8
+  const char* processes = "";     // when no option says so: torchrun's 1, msrun's 8, auto
+  const char* asks = "";          // the option with the number of processes
+  const char* note = "";          // what is to be known of each line
 };
 
 // By a program's name or a module's; null: it is none of them.
