@@ -155,6 +155,7 @@ class Scanner {
     }
     const bool is_fd = (cursor_.Here() == '<' || cursor_.Here() == '>') && !value.empty() &&
                        value.find_first_not_of("0123456789") == std::string::npos;
+    if (is_fd) redirection_at_ = begin;
     if (is_fd || (value.empty() && cursor_.Since(begin) == "\\\n")) return;
     const bool is_plain = Typed(begin) == value;
     if (is_plain && IsEmpty() && IsOneOf(kBeforeCommand, value) && (!WantsPattern() || value == "esac")) {
@@ -209,6 +210,8 @@ class Scanner {
       command_.line = cursor_.LineOf(begin);
     }
     command_.end = cursor_.at();
+    std::move(redirections_.begin(), redirections_.end(), std::back_inserter(command_.redirections));
+    redirections_.clear();
   }
 
   // NAME() { … }: what stands before the bracket is no command. Else arithmetic or a subshell begins.
@@ -314,12 +317,14 @@ class Scanner {
       commands_.push_back(std::move(command_));
     }
     command_ = {};
+    redirections_.clear();
     command_.has_input = !open_.empty() && open_.back().has_input;
     is_dropped_ = false;
   }
 
   void Redirect() {
     const size_t begin = cursor_.at();
+    const size_t first = std::exchange(redirection_at_, std::nullopt).value_or(begin);
     if (cursor_.IsNext("<(") || cursor_.IsNext(">(")) {  // a file to the command
       cursor_.Skip(1);
       cursor_.SkipBracket();
@@ -335,13 +340,20 @@ class Scanner {
     }
     if (cursor_.IsNext("<<") && !cursor_.IsNext("<<<")) {
       documents_.push_back(cursor_.ReadHereOperator());
-      return;
+    } else {
+      while (!cursor_.IsAtEnd() && std::string_view("<>&|").find(cursor_.Here()) != std::string_view::npos &&
+             !cursor_.IsNext("<(") && !cursor_.IsNext(">(")) {
+        cursor_.Skip(1);
+      }
+      cursor_.SkipBlanks();
+      if (cursor_.IsNext("<(") || cursor_.IsNext(">(")) {
+        cursor_.Skip(1);
+        cursor_.SkipBracket();
+      } else {
+        cursor_.ReadWord();
+      }
     }
-    while (!cursor_.IsAtEnd() && std::string_view("<>&|").find(cursor_.Here()) != std::string_view::npos) {
-      cursor_.Skip(1);
-    }
-    cursor_.SkipBlanks();
-    cursor_.ReadWord();
+    redirections_.emplace_back(cursor_.Since(first));
   }
 
   std::string ReadArray() {
@@ -354,10 +366,12 @@ class Scanner {
   ShellCursor cursor_;
   uint32_t last_id_ = 0;
   bool is_dropped_ = false;
-  bool is_function_ = false;      // the next { or ( is the body of one
-  bool goes_on_ = false;          // after | && ||: a newline ends nothing
-  char list_sign_ = '\0';         // & or |: the last one of the innermost list
-  std::optional<size_t> closed_;  // right after a block: the first of its commands
+  bool is_function_ = false;               // the next { or ( is the body of one
+  bool goes_on_ = false;                   // after | && ||: a newline ends nothing
+  char list_sign_ = '\0';                  // & or |: the last one of the innermost list
+  std::optional<size_t> redirection_at_;   // where the 2 of 2>x stands
+  std::vector<std::string> redirections_;  // after the last word
+  std::optional<size_t> closed_;           // right after a block: the first of its commands
   std::vector<Open> open_;
   ShellCommand command_;
   std::vector<ShellCursor::HereDocument> documents_;
@@ -402,9 +416,11 @@ std::string ShellWordToExpand(const std::string& word) {
   ShellCursor cursor(word);
   while (!cursor.IsAtEnd()) {
     const size_t begin = cursor.at();
-    if (!cursor.SkipExpansion()) {
-      // Those in $(…) are the expansion's own; \$ is no variable.
-      if (cursor.Here() == '"' || (cursor.Here() == '\\' && cursor.Here(1) != '$')) quoted += '\\';
+    if (cursor.IsNext("\\$")) {
+      cursor.Skip(2);
+    } else if (!cursor.SkipExpansion()) {
+      // Those in $(…) are the expansion's own.
+      if (cursor.Here() == '"' || cursor.Here() == '\\') quoted += '\\';
       cursor.Skip(1);
     }
     quoted += cursor.Since(begin);

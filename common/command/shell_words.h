@@ -22,6 +22,7 @@ struct ShellCommand {
   std::vector<std::string> typed_assignments;  // the same as they are written
   std::vector<std::string> words;              // without quotes and redirections; $NAME stays as it is; may be empty
   std::vector<std::string> typed;              // the same words as they are written
+  std::vector<std::string> redirections;       // those before `end`, as they are written
   std::vector<std::string> sets;               // the variables of a loop's head or of ((…))
   std::vector<ShellBlock> blocks;              // around the command, outermost first
   size_t begin = 0, end = 0;  // the bytes of the text from the first assignment or word to the last one

@@ -6,6 +6,7 @@
 //   python /usr/bin/torchrun                the same
 //   env A=1 …, uv run …, srun …             what the runner starts; the runner stays
 //   bash -c "…"; one word with blanks       each command in it; the text around them stays
+//   eval …                                  the same, without eval
 //   bash launch.sh                          each command in the file; one line comes out for each launcher
 //   MS_WORKER_NUM=8 … python net.py         MindSpore's dynamic cluster: ms-worker stands before the command
 #include "ctl/convert/convert.h"
@@ -18,6 +19,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "common/command/python_target.h"
 #include "common/command/runners.h"
 #include "common/command/script_values.h"
@@ -40,6 +42,13 @@ struct Line {
   Written assignments, program;
   Words arguments = {};                // of the script that the line stands in
   bool is_of_dynamic_cluster = false;  // MindSpore's variables of it are set
+};
+
+// A shell's text.
+struct Text {
+  std::string text;
+  Words arguments = {};      // "$@"
+  bool is_expanded = false;  // before it is read: $NAME in it is not of the text
 };
 
 Words From(const Words& words, size_t at) {
@@ -81,6 +90,11 @@ class Search {
       program.words = std::move(started.words);
     }
     if (program.words.empty()) return {};
+    if (program.words[0] == "eval") {
+      Converted out = LookIntoText({absl::StrJoin(From(program.words, 1), " "), line.arguments}, depth + 1);
+      if (!out.line.empty()) out.line = absl::StrJoin(before, " ") + (before.empty() ? "" : " ") + out.line;
+      return out;
+    }
     const ShellScript script = ReadShellScript(program.words);
     if (!script.file.empty()) return LookIntoScript(script, depth);
     if (!line.is_of_dynamic_cluster || !IsPython(BaseName(program.words[0]))) return {};
@@ -90,15 +104,16 @@ class Search {
   }
 
   // Each of the text's commands, converted where it is a launcher, with the text between them.
-  Converted LookIntoText(const std::string& text, const Words& arguments, int depth) {
+  Converted LookIntoText(const Text& source, int depth) {
+    const std::string& text = source.text;
     Converted out;
     size_t done = 0;
     bool is_any = false;
-    for (const auto& [command, converted] : ConvertEach(text, arguments, depth)) {
+    for (const auto& [command, converted] : ConvertEach(source, depth)) {
       Append(converted.notes, out.notes);
       if (!converted.error.empty()) return {"", out.notes, converted.error};
       is_any = true;
-      absl::StrAppend(&out.line, text.substr(done, command.begin - done), converted.line);
+      absl::StrAppend(&out.line, text.substr(done, command.begin - done), WithRedirections(command, converted));
       done = command.end;
     }
     if (!is_any) return {};
@@ -142,7 +157,9 @@ class Search {
       found.launcher = FindLauncher(absl::StrCat(by_name, " ", words[after]));
       ++after;
     };
-    if (IsPython(name)) {
+    // $PYTHON -m torch.distributed.run
+    const bool may_be_python = IsPython(name) || (absl::StartsWith(words[0], "$") && FindLauncher(name) == nullptr);
+    if (may_be_python) {
       const PythonTarget python = PythonTargetOf(words);
       const bool may_be = python.runs == PythonTarget::Runs::kModule || python.runs == PythonTarget::Runs::kScript;
       found.python = program.One(0);
@@ -170,42 +187,62 @@ class Search {
     if (!is_once) notes_.emplace_back("srun has to start ms-worker once on each node: --ntasks-per-node=1");
   }
 
-  // bash -c TEXT: the shell stays.
+  // bash -c TEXT: the shell stays. In double quotes the shell around it expands $NAME, and the inner one \$NAME.
   Converted LookIntoText(const Written& shell, size_t text_at, Words before, int depth) {
-    Converted out = LookIntoText(shell.words[text_at], From(shell.words, text_at + 2), depth + 1);
+    Text source{shell.words[text_at], From(shell.words, text_at + 2)};
+    const std::string& typed = shell.typed[text_at];
+    const bool is_double = !shell.is_split && absl::StartsWith(typed, "\"") && absl::EndsWith(typed, "\"");
+    if (is_double && absl::StrContains(source.text, "\\$")) {
+      source.text = absl::StrReplaceAll(source.text, {{"\\$", ""}});
+      const bool is_mixed = source.text.find_first_of("$`") != std::string::npos;
+      source.text = absl::StrReplaceAll(shell.words[text_at], {{"\\$", "$"}});
+      if (is_mixed && !LookIntoText(source, depth + 1).line.empty()) {
+        return {"", {}, "the text after -c has both $NAME and \\$NAME: convert it alone, without the quotes around it"};
+      }
+    } else {
+      source.is_expanded = is_double && source.text.find_first_of("$`") != std::string::npos;
+    }
+    Converted out = LookIntoText(source, depth + 1);
     if (out.line.empty()) return out;
     Append(shell.Before(text_at), before);
-    before.push_back(ShellWord(out.line));
+    before.push_back(source.is_expanded ? ShellWordToExpand(out.line) : ShellWord(out.line));
     Append(shell.From(text_at + 1).All(), before);
     out.line = absl::StrJoin(before, " ");
     return out;
   }
 
+  // Redirections between the words of a command stand after its new line.
+  static std::string WithRedirections(const ShellCommand& command, const Converted& converted) {
+    std::string line = converted.line;
+    for (const std::string& redirection : command.redirections) absl::StrAppend(&line, " ", redirection);
+    return line;
+  }
+
   Converted LookIntoScript(const ShellScript& script, int depth) {
     Converted out;
-    for (auto& [command, converted] : ConvertEach(script.text, script.arguments, depth)) {
+    for (auto& [command, converted] : ConvertEach({script.text, script.arguments}, depth)) {
       Append(converted.notes, out.notes);
       const std::string where = absl::StrCat("line ", command.line, " of ", script.file);
       if (!converted.error.empty()) return {"", out.notes, absl::StrCat(where, ": ", converted.error)};
       out.notes.push_back(absl::StrCat("this is for ", where, ", whose command is ", command.words[0],
                                        ": put it there, and start the script as before"));
-      absl::StrAppend(&out.line, out.line.empty() ? "" : "\n", converted.line);
+      absl::StrAppend(&out.line, out.line.empty() ? "" : "\n", WithRedirections(command, converted));
     }
     return out;
   }
 
-  // `arguments`: the text's own "$@".
-  Each ConvertEach(const std::string& text, const Words& arguments, int depth) {
+  Each ConvertEach(const Text& source, int depth) {
     Each each;
     bool is_of_dynamic_cluster = false;
-    for (ShellCommand& command : CommandsWithCertainValues(text)) {
+    for (ShellCommand& command :
+         source.is_expanded ? ShellCommands(source.text) : CommandsWithCertainValues(source.text)) {
       is_of_dynamic_cluster |= SetsDynamicCluster(command.assignments) || SetsDynamicCluster(command.words);
       if (command.words.empty() || IsOnlyAsked(command.words)) continue;
       const bool is_in_function = std::any_of(command.blocks.begin(), command.blocks.end(),
                                               [](const ShellBlock& block) { return block.is_function; });
       Converted converted = Look({{command.assignments, command.typed_assignments},
                                   {command.words, command.typed},
-                                  is_in_function ? Words() : arguments,
+                                  is_in_function ? Words() : source.arguments,
                                   is_of_dynamic_cluster},
                                  depth + 1);
       if (!converted.line.empty() || !converted.error.empty())
@@ -235,10 +272,12 @@ Converted Convert(const std::vector<std::string>& words) {
   Search search;
   Converted out;
   if (words.size() == 1 && words[0].find_first_of(" \t\n") != std::string::npos) {
-    out = search.LookIntoText(words[0], {}, 0);
+    out = search.LookIntoText({words[0]}, 0);
     if (out.line.empty() && out.error.empty()) {
       const std::vector<ShellCommand> commands = ShellCommands(words[0]);
-      out.error = WhyNone(commands.empty() ? Words() : commands[0].words);
+      const auto first = std::find_if(commands.begin(), commands.end(),
+                                      [](const ShellCommand& command) { return !command.words.empty(); });
+      out.error = WhyNone(first == commands.end() ? Words() : first->words);
     }
   } else {
     Line line;

@@ -94,6 +94,11 @@ absl::StatusOr<std::vector<HostSlots>> ParseHosts(const std::string& list) {
   for (const absl::string_view item : absl::StrSplit(list, ',', absl::SkipEmpty())) {
     const std::string host(absl::StripAsciiWhitespace(item));
     const size_t port = PortAt(host);
+    const bool may_be_several = host == list && host.find_first_of("$`") == 0 && port == std::string::npos;
+    if (may_be_several) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(host, " may hold several hosts: write HOST1:SLOTS,HOST2:SLOTS in its place"));
+    }
     const std::string slots = port == std::string::npos ? "" : host.substr(port + 1);
     if (absl::Status added = hosts.Add(WithoutPort(host), slots == "*" ? "" : slots); !added.ok()) return added;
   }

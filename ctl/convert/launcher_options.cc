@@ -91,11 +91,14 @@ class Reader {
   }
 
   bool MayBeOptions(const Words& command) const {
-    if (command[0] == "$@" || command[0] == "$*") {
+    const std::string& first = command[0];
+    if (first == "$@" || first == "$*") {
       const Words& arguments = line_.script_arguments;
       return arguments.empty() || arguments[0].find_first_of("-$") == 0;
     }
-    return command[0].find_first_of("$`") == 0 && command.size() > 1 && command[1][0] != '-';
+    const bool is_list = absl::StartsWith(first, "${@") || absl::StartsWith(first, "${*") ||
+                         absl::EndsWith(first, "[@]}") || absl::EndsWith(first, "[*]}");
+    return is_list || (first.find_first_of("$`") == 0 && command.size() > 1 && command[1][0] != '-');
   }
 
   void ReadOption(const Written& line, size_t& at) {

@@ -131,6 +131,15 @@ TEST(ShellWords, BlocksAroundACommand) {
   EXPECT_EQ(ShellCommands("((n > 1 && n == m)); a").size(), 1);
 }
 
+TEST(ShellWords, RedirectionsBeforeTheLastWord) {
+  const std::vector<ShellCommand> commands = ShellCommands("a 2>&1 b > >(c d) < 'e f' g 1> h; i <<E j\nE\nk > l");
+  ASSERT_EQ(commands.size(), 3);
+  EXPECT_THAT(commands[0].words, testing::ElementsAre("a", "b", "g"));
+  EXPECT_THAT(commands[0].redirections, testing::ElementsAre("2>&1", "> >(c d)", "< 'e f'"));
+  EXPECT_THAT(commands[1].redirections, testing::ElementsAre("<<E"));
+  EXPECT_THAT(commands[2].redirections, testing::IsEmpty());
+}
+
 TEST(ShellWords, WhatHasInput) {
   const struct {
     std::string text, with;
@@ -192,6 +201,7 @@ TEST(ShellWords, AWordIsQuotedForAShell) {
       {"it's", "'it'\\''s'"},
       {"$x/bin", "\"$x/bin\""},
       {"$(dirname \"$0\")/\"l", "\"$(dirname \"$0\")/\\\"l\""},
+      {"\\$(a \"b\")", "\"\\$(a \\\"b\\\")\""},
       {"`date`", "\"`date`\""},
       {"${A:-\"}\"}\\", "\"${A:-\"}\"}\\\\\""},
   };

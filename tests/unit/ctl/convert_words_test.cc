@@ -36,6 +36,10 @@ TEST_F(ConvertFiles, WordsStayAsTheyAreTyped) {
       {"\"$VENV/bin/torchrun\" t.py", "… 1 -- \"$VENV/bin/python3\" t.py"},
       {"~/torchrun/bin/torchrun -m t", "… 1 -- ~/torchrun/bin/python3 -m t"},
       {"$VENV/bin/python -m torch.distributed.run t.py", "… 1 -- $VENV/bin/python t.py"},
+      {"$PYTHON -m torch.distributed.run t.py", "… 1 -- $PYTHON t.py"},
+      {"torchrun 2>&1 --nproc 2 t.py > >(tee l) --x", "… 2 -- python3 t.py --x 2>&1 > >(tee l)"},
+      {"A=1 eval \"torchrun t.py \\\"$X\\\"\"", "A=1 … 1 -- python3 t.py \"$X\""},
+      {"L='torchrun t.py'\neval $L", "L='torchrun t.py'\n… 1 -- python3 t.py"},
       {"python -m torch.distributed.run $SCRIPT --x", "… 1 -- python $SCRIPT --x"},
       {"env -S \"A=1 torchrun --nproc_per_node 2\" t.py", "env A=1 … 2 -- python3 t.py"},
       {"A=(t.py --lr 1  # don't (\n)\ntorchrun \"${A[@]}\" --x",
@@ -61,6 +65,30 @@ TEST_F(ConvertFiles, WordsStayAsTheyAreTyped) {
   }
   EXPECT_THAT(Of(std::vector<std::string>{"torchrun --nnodes $A:${B:-2} --rdzv_endpoint h t.py"}).line,
               HasSubstr("--worker_num \"${B:-2}\""));
+}
+
+TEST(Convert, TheTextOfAShellKeepsWhatItsQuotesMean) {
+  const auto of = [](const std::string& text) {
+    const Converted converted = Of(std::vector<std::string>{text});
+    return converted.line + converted.error;
+  };
+  EXPECT_EQ(of("bash -c 'N=2; torchrun --nproc $N t.py'"),
+            "bash -c 'N=2; ms-worker --standalone --local_worker_num 2 -- python3 t.py'");
+  EXPECT_EQ(of("bash -c \"N=2; torchrun --nproc \\$N t.py \\$(x \\\"y\\\")\""),
+            "bash -c 'N=2; ms-worker --standalone --local_worker_num 2 -- python3 t.py $(x \"y\")'");
+  EXPECT_EQ(of("bash -c \"N=2; torchrun --nproc $N t.py '$X' \\\"a b\\\"\""),
+            "bash -c \"N=2; ms-worker --standalone --local_worker_num \\\"$N\\\" -- python3 t.py '$X' \\\"a b\\\"\"");
+  EXPECT_THAT(of("bash -c \"torchrun --nproc $N t.py \\$X\""), HasSubstr("has both $NAME and \\$NAME"));
+  EXPECT_THAT(of("bash -c \"echo $N \\$X\"; torchrun t.py"), HasSubstr("; ms-worker --standalone"));
+}
+
+TEST(Convert, AVariableThatMayHoldSeveralThingsIsAnError) {
+  for (const std::string words : {"${ARGS[@]}", "\"${@:1}\"", "\"$@\"", "$*", "$ARGS t.py", "`x` t.py"}) {
+    EXPECT_THAT(Convert({"torchrun --nproc_per_node 8 " + words}).error, HasSubstr("may hold options of torchrun"));
+  }
+  for (const std::string hosts : {"$HOSTS", "${HOSTS:-a}", "$(cat hosts)"}) {
+    EXPECT_THAT(Convert({"mpirun -np 8 -H " + hosts + " ./a"}).error, HasSubstr("may hold several hosts"));
+  }
 }
 
 TEST(Convert, AValueThatIsNotCertainStaysAVariable) {
