@@ -1,12 +1,10 @@
-#include "worker_agent/keeper/shim/shim.h"
-
 #include <gtest/gtest.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 
-#include <csignal>
+#include <vector>
 
-#include "worker_agent/keeper/shim/left_processes.h"
+#include "common/base/unique_fd.h"
+#include "worker_agent/keeper/shim/report.h"
 
 namespace muster::agent {
 namespace {
@@ -29,30 +27,19 @@ TEST(ShimReports, AreReadWhenTheShimEndedWithAnOrderUnread) {
   EXPECT_FALSE(is_open);
 }
 
-TEST(HasJobFailed, GoesByTheExitAndByItsTime) {
-  constexpr int kByOrder[] = {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGKILL};
-  for (const bool is_early : {true, false}) {
-    EXPECT_FALSE(HasJobFailed(W_EXITCODE(0, 0), is_early));
-    EXPECT_TRUE(HasJobFailed(W_EXITCODE(1, 0), is_early)) << "a training that finds no module";
-    EXPECT_TRUE(HasJobFailed(W_EXITCODE(128, 0), is_early));
-    EXPECT_TRUE(HasJobFailed(W_EXITCODE(0, SIGSEGV), is_early));
-    EXPECT_TRUE(HasJobFailed(W_EXITCODE(128 + SIGSEGV, 0), is_early));
-    for (const int signal : kByOrder) {
-      EXPECT_EQ(HasJobFailed(W_EXITCODE(0, signal), is_early), !is_early) << "the script's last act: " << signal;
-      EXPECT_EQ(HasJobFailed(W_EXITCODE(128 + signal, 0), is_early), !is_early) << signal;
-    }
-  }
-}
-
-TEST(NamesOf, NamesFiveAndSaysWhere) {
-  ProcessInfo process;
-  process.name = "python3";
-  process.pid = 7;
-  LeftProcesses left{{process}, {process}};
-  EXPECT_EQ(NamesOf(left), "python3 (7), python3 (7, in a session of its own)");
-  left.jobs.resize(5, process);
-  left.jobs[0].name = "\x1b[31m\n";
-  EXPECT_EQ(NamesOf(left), " (7), python3 (7), python3 (7), python3 (7), python3 (7) and 1 more");
+// A shim that waits for room looks at no fence.
+TEST(ShimReports, WaitForNoRoomUnlessTheyMustArrive) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+  const UniqueFd keepers(ends[0]);
+  const UniqueFd shims(ends[1]);
+  constexpr int kMore = 2000;  // than fit
+  for (int i = 0; i < kMore; ++i) SendShimReport(shims.get(), MakeShimReport(ShimReport::kCantLook, i, "why"));
+  bool is_open = false;
+  const std::vector<ShimReport> reports = ReadShimReports(keepers.get(), is_open);
+  EXPECT_TRUE(is_open);
+  EXPECT_GT(reports.size(), 10U);
+  EXPECT_LT(reports.size(), kMore);
 }
 
 }  // namespace

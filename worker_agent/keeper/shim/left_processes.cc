@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -69,36 +71,71 @@ bool HasJobFailed(int wait_status, bool is_early) {
   return !is_early || !EndsByOrder(signal);
 }
 
-void SignalLeft(pid_t group, int signal, bool lets_go_on) {
+namespace {
+
+// A child that isn't reaped proves that its group is still the one that was started here.
+void SignalGroupsOfChildren(Children& children, pid_t group, int signal, bool lets_go_on) {
+  std::set<pid_t> groups;
+  children.ForEach([&](pid_t child) {
+    const pid_t of_child = ::getpgid(child);
+    if (of_child > 0 && (group != 0 ? of_child == group : ::getsid(child) == ::getpid())) groups.insert(of_child);
+  });
+  groups.erase(::getpgrp());
+  for (const pid_t meant : groups) {
+    ::kill(-meant, signal);
+    if (lets_go_on) ::kill(-meant, SIGCONT);
+  }
+}
+
+bool HasDied(pid_t child) {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;
+}
+
+}  // namespace
+
+bool SignalLeft(Children& children, pid_t group, int signal, bool lets_go_on) {
+  const std::optional<std::vector<ProcessInfo>> found = DescendantsOf(::getpid(), {});
+  if (!found.has_value()) {
+    const int error = errno;
+    SignalGroupsOfChildren(children, group, signal, lets_go_on);
+    errno = error;
+    return false;
+  }
   // Among the descendants: the group's number may be another's once the group is gone.
-  for (const ProcessInfo& process : DescendantsOf(::getpid(), {}).value_or(std::vector<ProcessInfo>())) {
+  for (const ProcessInfo& process : *found) {
     const bool is_meant = group != 0 ? process.group == group : process.session == ::getpid();
     if (!is_meant || process.is_dead) continue;
     SignalExactly(process, signal);
     if (lets_go_on) SignalExactly(process, SIGCONT);
   }
+  return true;
 }
 
-void BackgroundJobs::Begin(MonotonicTime ended_at) {
+// By system calls alone: files can't be opened where no descriptor is to be had.
+void BackgroundJobs::Begin(Children& children, MonotonicTime ended_at) {
   ended_at_ = ended_at;
-  for (const ProcessInfo& process : DescendantsOf(::getpid(), {}).value_or(std::vector<ProcessInfo>())) {
-    if (process.parent == ::getpid() && process.session == ::getpid()) started_[process.pid] = process.is_dead;
-  }
+  knows_started_ = children.ForEach([&](pid_t child) {
+    if (::getsid(child) == ::getpid()) started_[child] = HasDied(child);
+  });
+}
+
+bool BackgroundJobs::IsJob(pid_t child) const {
+  return started_.count(child) != 0 || (!knows_started_ && ::getsid(child) == ::getpid());
 }
 
 bool BackgroundJobs::NoteEnd(const siginfo_t& info) {
-  const auto job = started_.find(info.si_pid);
-  if (job == started_.end()) return false;
-  const bool was_dead = job->second;
-  started_.erase(job);
+  if (!IsJob(info.si_pid)) return false;
+  const auto job = started_.extract(info.si_pid);
+  const bool was_dead = !job.empty() && job.mapped();
   const int status = WaitStatusOf(info);
-  const std::optional<ProcessInfo> process = ReadProcess(info.si_pid);
-  if (!process.has_value() || !HasJobFailed(status, BootTime() < ended_at_ + kEarly)) return false;
+  if (!HasJobFailed(status, BootTime() < ended_at_ + kEarly)) return false;
   if (!has_failed()) {
+    const std::optional<ProcessInfo> process = ReadProcess(info.si_pid);
     const ExitStatus exit = ExitStatus::FromWaitStatus(status);
     failed_status_ = status;
     failure_ = absl::StrCat(
-        ShownName(*process), " (", process->pid, ") ",
+        process.has_value() ? ShownName(*process) : "a background job", " (", info.si_pid, ") ",
         exit.signal != 0 ? absl::StrCat("was killed by signal ", exit.signal) : absl::StrCat("ended with ", exit.code));
   }
   return !was_dead;

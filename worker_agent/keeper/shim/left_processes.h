@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "worker_agent/keeper/process/children.h"
 #include "worker_agent/keeper/process/descendants.h"
 
 namespace muster::agent {
@@ -22,7 +23,9 @@ struct LeftProcesses {
   bool empty() const { return jobs.empty() && daemons.empty(); }
 };
 
-// What descends from the calling shim and lives. Nothing when /proc can't be looked at.
+// What descends from the calling shim and lives. Nothing, with errno, when /proc can't be read. Another user's
+// processes may be hidden (hidepid), and all where /proc is not mounted: that none is found doesn't say that none is
+// left.
 std::optional<LeftProcesses> LookForLeft();
 
 // "python3 (12), redis-server (13, in a session of its own) and 3 more".
@@ -34,14 +37,17 @@ int WaitStatusOf(const siginfo_t& info);
 // Whether a job that ended so has failed. `is_early`: the script may have ended it as its last act, with a signal.
 bool HasJobFailed(int wait_status, bool is_early);
 
-// Sends it to all that descends from the calling shim, lives, and is in the group; 0: in the shim's session.
-void SignalLeft(pid_t group, int signal, bool lets_go_on);
+// Sends it to all that descends from the calling shim, lives, and is in the group; 0: in the shim's session. False,
+// with errno, when /proc can't be read: then it goes to the groups in which the shim has a child, which is nearly all.
+// `children`: the shim's.
+bool SignalLeft(Children& children, pid_t group, int signal, bool lets_go_on);
 
 // The jobs that a process has started itself, from its end on. What they start in turn is theirs to judge.
 class BackgroundJobs {
  public:
-  // The process has died, and nothing else was reaped since.
-  void Begin(MonotonicTime ended_at);
+  // The process has died, and nothing else was reaped since. Where the shim's children can't be seen, each one that
+  // ends later in its session counts as a job.
+  void Begin(Children& children, MonotonicTime ended_at);
   // Before it is reaped. Whether it is a job that has failed since Begin.
   bool NoteEnd(const siginfo_t& info);
 
@@ -51,7 +57,10 @@ class BackgroundJobs {
   const std::string& failure() const { return failure_; }  // "python3 (12) ended with 1"
 
  private:
+  bool IsJob(pid_t child) const;
+
   std::map<pid_t, bool> started_;  // whether it had died at Begin
+  bool knows_started_ = true;      // false: Begin could not look
   MonotonicTime ended_at_;
   int failed_status_ = 0;
   std::string failure_;

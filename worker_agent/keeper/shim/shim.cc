@@ -58,7 +58,7 @@ class ShimProcess {
   [[noreturn]] void Run();
 
  private:
-  // After a process that ended with 0, until its end is told.
+  // After a process that ended with 0, until its end is reported.
   enum class Phase {
     kNone,
     kLingers,  // what it left has kMoment to end by itself
@@ -66,15 +66,18 @@ class ShimProcess {
   };
 
   bool IsRunning() const { return leader_ > 0; }
-  void Tell(ShimReport::Kind kind, int32_t value, const std::string& text = {}) const;
-  void TellNotStarted(const LaunchError& error) const;
+  // Whether the end of what it was started for is still to come. What lingers is no part of that.
+  bool IsUnderWay() const { return IsRunning() || (phase_ != Phase::kNone && spec_->waits_for_background); }
+  void Report(ShimReport::Kind kind, int32_t value, const std::string& text = {}) const;
+  void ReportNotStarted(const LaunchError& error) const;
+  void ReportCantLook(bool& has_reported, const char* why) const;
   void Send(ShimReport report) const;
   void TakeOrders();
   void Obey(const Order& order);
   void Stop();
   void Interrupt();
   void LetGoOn();
-  void SignalLeft(int signal) const;
+  void SignalLeft(int signal);
   void ReadLaunchReport();
   void Reap();
   void LookAtGroup();
@@ -97,8 +100,8 @@ class ShimProcess {
   pid_t leader_ = 0;  // the same until it is reaped, then 0
   int pause_ms_ = kFirstPauseMs;
   Phase phase_ = Phase::kNone;
-  bool has_jobs_ = false;    // it has been in a phase: its session is meant where else its group is
-  bool has_reaped_ = false;  // since the last look for what it left
+  bool has_had_phase_ = false;  // after a phase, signals go to the session; before, to the group
+  bool has_reaped_ = false;     // since the last look for what it left
   BackgroundJobs jobs_;
   MonotonicTime ended_at_;
   MonotonicTime looked_at_;
@@ -107,34 +110,29 @@ class ShimProcess {
   bool has_children_ = true;
   bool is_stopping_ = false;
   bool is_interrupted_ = false;  // and not told to stop since
-  bool was_stopped_ = false;     // while it ran
+  bool was_stopped_ = false;     // while it was under way
   bool kills_ = false;
-  bool has_said_that_it_cant_look_ = false;
+  bool has_said_that_it_cant_look_ = false;  // to see what is left
+  bool has_said_that_it_cant_kill_ = false;
 };
 
-void ShimProcess::Tell(ShimReport::Kind kind, int32_t value, const std::string& text) const {
-  ShimReport report;
-  report.kind = kind;
-  report.value = value;
-  text.copy(report.text, sizeof report.text - 1);
-  Send(report);
+void ShimProcess::Report(ShimReport::Kind kind, int32_t value, const std::string& text) const {
+  Send(MakeShimReport(kind, value, text));
 }
 
-void ShimProcess::TellNotStarted(const LaunchError& error) const {
-  ShimReport report;
-  report.kind = ShimReport::kNotStarted;
-  report.value = error.exit_code;
-  error.text.copy(report.text, sizeof report.text - 1);
-  error.reason.copy(report.reason, sizeof report.reason - 1);
-  error.remedy.copy(report.remedy, sizeof report.remedy - 1);
-  Send(report);
+void ShimProcess::ReportNotStarted(const LaunchError& error) const {
+  Send(MakeShimReport(ShimReport::kNotStarted, error.exit_code, error.text, error.reason, error.remedy));
 }
 
 void ShimProcess::Send(ShimReport report) const {
   report.at = report.kind == ShimReport::kEnded && ended_at_ != MonotonicTime() ? ended_at_ : BootTime();
   report.was_stopped = was_stopped_;
-  // The socket has room for all that is ever told; without a keeper nobody is to be told.
-  [[maybe_unused]] const ssize_t sent = ::send(socket_.get(), &report, sizeof report, MSG_NOSIGNAL);
+  SendShimReport(socket_.get(), report);
+}
+
+// Once: what is left is looked at again and again.
+void ShimProcess::ReportCantLook(bool& has_reported, const char* why) const {
+  if (!std::exchange(has_reported, true)) Report(ShimReport::kCantLook, 0, why);
 }
 
 void ShimProcess::Start(const ProcessSpec& spec, int stdout_fd, int stderr_fd) {
@@ -147,17 +145,17 @@ void ShimProcess::Start(const ProcessSpec& spec, int stdout_fd, int stderr_fd) {
   signals_.reset(::signalfd(-1, &child_signal, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals_.is_open()) {
     const int error = errno;
-    TellNotStarted(MakeLaunchError(LaunchStep::kOther, error,
-                                   absl::StrCat("its shim can't look after it: signalfd: ", std::strerror(error))));
+    ReportNotStarted(MakeLaunchError(LaunchStep::kOther, error,
+                                     absl::StrCat("its shim can't look after it: signalfd: ", std::strerror(error))));
     ::_exit(0);
   }
   if (const absl::Status marked = options_.mark ? options_.mark->Set() : absl::OkStatus(); !marked.ok()) {
-    TellNotStarted(LaunchErrorOf(Reworded(marked, absl::StrCat("its shim can't mark it: ", marked.message()))));
+    ReportNotStarted(LaunchErrorOf(Reworded(marked, absl::StrCat("its shim can't mark it: ", marked.message()))));
     ::_exit(0);
   }
   absl::StatusOr<Spawned> spawned = SpawnProcess(spec, stdout_fd, stderr_fd, options_.open_files);
   if (!spawned.ok()) {
-    TellNotStarted(LaunchErrorOf(spawned.status()));
+    ReportNotStarted(LaunchErrorOf(spawned.status()));
     ::_exit(0);
   }
   spec_ = &spec;
@@ -175,8 +173,8 @@ void ShimProcess::Run() {
     if (fence_.IsOverdue(BootTime())) kills_ = true;
     LookAtLeft();
     LookAtGroup();
-    if (kills_ && !children_.Kill([](pid_t) { return false; }) && !std::exchange(has_said_that_it_cant_look_, true)) {
-      Tell(ShimReport::kCantLook, 0, std::strerror(errno));
+    if (kills_ && !children_.Kill([](pid_t) { return false; })) {
+      ReportCantLook(has_said_that_it_cant_kill_, std::strerror(errno));
     }
     Wait();
   }
@@ -188,7 +186,10 @@ void ShimProcess::Wait() {
   if (kills_ || (!IsRunning() && phase_ != Phase::kWaits)) pause_ms_ = std::min(2 * pause_ms_, kLongestPauseMs);
   if (count <= 0) return;
   if (ready[2].revents != 0) ReadLaunchReport();
-  if (ready[1].revents != 0) TakeOrders();
+  if (ready[1].revents != 0) {
+    Reap();  // what has ended before an order has ended by itself
+    TakeOrders();
+  }
   signalfd_siginfo info[16];
   while (ready[0].revents != 0 && ::read(signals_.get(), info, sizeof info) > 0) {
   }
@@ -215,7 +216,7 @@ void ShimProcess::TakeOrders() {
 }
 
 void ShimProcess::Obey(const Order& order) {
-  if (order.kind != Order::kForward) was_stopped_ = was_stopped_ || IsRunning() || phase_ != Phase::kNone;
+  if (order.kind != Order::kForward) was_stopped_ = was_stopped_ || IsUnderWay();
   switch (order.kind) {
     case Order::kForward:
       if (IsRunning()) ::kill(leader_, order.signal);
@@ -229,10 +230,10 @@ void ShimProcess::Obey(const Order& order) {
       if (IsRunning()) ::kill(-group_, SIGKILL);  // nearly everybody, at once
       kills_ = true;
       pause_ms_ = kFirstPauseMs;
-      return Tell(ShimReport::kKilling, 0);
+      return Report(ShimReport::kKilling, 0);
     case Order::kSuspend:
-      if (!suspension_.Begin(IsRunning() ? group_ : 0)) Tell(ShimReport::kCantLook, 0, std::strerror(errno));
-      return;
+      if (suspension_.Begin(IsRunning() ? group_ : 0)) return;
+      return ReportCantLook(has_said_that_it_cant_look_, std::strerror(errno));
     case Order::kResume:
       return suspension_.End(IsRunning() ? group_ : 0);
   }
@@ -262,11 +263,15 @@ void ShimProcess::Interrupt() {
   }
 }
 
-void ShimProcess::SignalLeft(int signal) const {
-  if (!kills_) agent::SignalLeft(has_jobs_ ? 0 : group_, signal, /*lets_go_on=*/suspension_.is_empty());
+void ShimProcess::SignalLeft(int signal) {
+  if (kills_) return;
+  const pid_t group = has_had_phase_ ? 0 : group_;
+  if (!agent::SignalLeft(children_, group, signal, /*lets_go_on=*/suspension_.is_empty())) {
+    ReportCantLook(has_said_that_it_cant_look_, std::strerror(errno));
+  }
 }
 
-// What was stopped couldn't hear the signal.
+// A stopped process takes a signal only once it goes on.
 void ShimProcess::LetGoOn() {
   if (suspension_.is_empty()) ::kill(-group_, SIGCONT);
 }
@@ -277,8 +282,8 @@ void ShimProcess::ReadLaunchReport() {
   const std::optional<LaunchError> failure = agent::ReadLaunchReport(*spec_, launch_report_, is_done);
   if (!is_done) return;
   launch_report_.reset();
-  if (failure.has_value()) return TellNotStarted(*failure);
-  Tell(ShimReport::kStarted, group_);
+  if (failure.has_value()) return ReportNotStarted(*failure);
+  Report(ShimReport::kStarted, group_);
 }
 
 void ShimProcess::Reap() {
@@ -296,10 +301,10 @@ void ShimProcess::Reap() {
       has_reaped_ = true;
       if (jobs_.NoteEnd(info)) FailByJob();
     }
-    if (is_leader) ReadLaunchReport();  // that it started is told before that it ended
+    if (is_leader) ReadLaunchReport();  // the start is reported before the end
     if (is_leader && !is_well) {
       if (!is_interrupted_) ::kill(-group_, is_stopping_ ? options_.stop_signal : SIGKILL);
-      if (is_stopping_) ::kill(-group_, SIGCONT);
+      if (is_stopping_) LetGoOn();
     }
     int status = 0;
     ::waitpid(info.si_pid, &status, 0);
@@ -312,46 +317,52 @@ void ShimProcess::Reap() {
       continue;
     }
     kills_ = kills_ || !is_stopping_;
-    Tell(ShimReport::kEnded, status);
+    Report(ShimReport::kEnded, status);
   }
 }
 
 // Before anything else is reaped: the dead are still to be seen.
 void ShimProcess::BeginPhase() {
   phase_ = Phase::kLingers;
-  has_jobs_ = true;
-  if (spec_->waits_for_background) jobs_.Begin(ended_at_);
+  has_had_phase_ = true;
+  if (spec_->waits_for_background) jobs_.Begin(children_, ended_at_);
 }
 
 void ShimProcess::LookAtLeft() {
   if (phase_ == Phase::kNone) return;
   if (kills_) {  // the fence, or the keeper is gone: it was not left to end
-    was_stopped_ = true;
-    return EndPhase();
+    was_stopped_ = was_stopped_ || IsUnderWay();
+    return FinishPhase(0);
   }
   const MonotonicTime now = BootTime();
-  const bool is_due = phase_ == Phase::kLingers || now >= name_at_ || (has_reaped_ && now >= looked_at_ + kJobsLook);
+  const bool is_name_due = phase_ == Phase::kWaits && now >= name_at_;
+  const bool is_due = phase_ == Phase::kLingers ? now >= ended_at_ + kMoment
+                                                : is_name_due || (has_reaped_ && now >= looked_at_ + kJobsLook);
   if (!is_due) return;
   has_reaped_ = false;
   looked_at_ = now;
   const std::optional<LeftProcesses> left = LookForLeft();
-  if (!left.has_value() || left->empty()) return FinishPhase(0);
-  if (phase_ == Phase::kLingers && now < ended_at_ + kMoment) return;
-  if (!spec_->waits_for_background || left->jobs.empty()) {
-    Tell(ShimReport::kLeaves, static_cast<int32_t>(left->jobs.size()), NamesOf(*left));
+  const int error = errno;
+  const bool is_any_seen = left.has_value() && !left->empty();
+  if (!spec_->waits_for_background || (is_any_seen && left->jobs.empty())) {
+    if (is_any_seen) Report(ShimReport::kLeaves, static_cast<int32_t>(left->jobs.size()), NamesOf(*left));
     return FinishPhase(0);
   }
-  if (jobs_.has_failed()) return FailByJob();
+  // What isn't seen may live: that nothing is left is seen by Reap alone.
+  if (jobs_.has_failed() && (is_any_seen || !left.has_value())) return FailByJob();
+  if (!left.has_value()) ReportCantLook(has_said_that_it_cant_look_, std::strerror(error));
+  if (is_name_due && !is_any_seen) ReportCantLook(has_said_that_it_cant_look_, "it shows none of its children");
+  if (phase_ != Phase::kLingers && !is_name_due) return;
   int unread = 0;  // a keeper that hangs shall have room for the end
-  if ((phase_ != Phase::kWaits || now >= name_at_) && ::ioctl(socket_.get(), SIOCOUTQ, &unread) == 0 && unread == 0) {
-    Tell(ShimReport::kWaits, static_cast<int32_t>(left->jobs.size()), NamesOf({left->jobs, {}}));
+  if (is_any_seen && ::ioctl(socket_.get(), SIOCOUTQ, &unread) == 0 && unread == 0) {
+    Report(ShimReport::kWaits, static_cast<int32_t>(left->jobs.size()), NamesOf({left->jobs, {}}));
   }
-  if (phase_ != Phase::kWaits || now >= name_at_) name_at_ = now + kNameEach;
+  name_at_ = now + kNameEach;
   phase_ = Phase::kWaits;
 }
 
 void ShimProcess::FailByJob() {
-  Tell(ShimReport::kJobFailed, 0, jobs_.failure());
+  Report(ShimReport::kJobFailed, 0, jobs_.failure());
   FinishPhase(jobs_.failed_status());
 }
 
@@ -359,24 +370,25 @@ void ShimProcess::FinishPhase(int status) {
   phase_ = Phase::kNone;
   kills_ = true;
   pause_ms_ = kFirstPauseMs;
-  Tell(ShimReport::kEnded, status);
+  Report(ShimReport::kEnded, status);
 }
 
-// By an order: what is left has the time that a stop gives.
+// By an order: what is left has the time that a stop gives. What lingers has its moment, and no more.
 void ShimProcess::EndPhase() {
-  if (std::exchange(phase_, Phase::kNone) == Phase::kNone) return;
+  if (!IsUnderWay()) return;
+  phase_ = Phase::kNone;
   pause_ms_ = kFirstPauseMs;
-  Tell(ShimReport::kEnded, 0);
+  Report(ShimReport::kEnded, 0);
 }
 
 // After a stop: once nobody of the group is left, nobody is left that was given time.
 void ShimProcess::LookAtGroup() {
   if (IsRunning() || kills_ || phase_ != Phase::kNone) return;
-  const bool is_empty = !has_jobs_ && ::kill(-group_, 0) != 0 && errno == ESRCH;
+  const bool is_empty = !has_had_phase_ && ::kill(-group_, 0) != 0 && errno == ESRCH;
   if (!is_empty && pause_ms_ < kLookIntoProcAfterMs) return;
   // A zombie whose living parent is elsewhere would hold the group for ever.
   std::optional<std::vector<ProcessInfo>> living = std::vector<ProcessInfo>();
-  if (has_jobs_) {
+  if (has_had_phase_) {
     std::optional<LeftProcesses> left = LookForLeft();
     living = left.has_value() ? std::optional(std::move(left->jobs)) : std::nullopt;
   } else if (!is_empty) {
@@ -421,22 +433,5 @@ void Shim::Interrupt() const { SendOrder(Order::kInterrupt, 0); }
 void Shim::Kill() const { SendOrder(Order::kKill, 0); }
 void Shim::Suspend() const { SendOrder(Order::kSuspend, 0); }
 void Shim::Resume() const { SendOrder(Order::kResume, 0); }
-
-std::vector<ShimReport> ReadShimReports(int socket, bool& is_open) {
-  std::vector<ShimReport> reports;
-  while (true) {
-    ShimReport report;
-    const ssize_t n = ::recv(socket, &report, sizeof report, MSG_DONTWAIT);
-    // ECONNRESET, once: it ended with orders unread. What it had told before is still to come.
-    if (n < 0 && (errno == EINTR || errno == ECONNRESET)) continue;
-    is_open = n > 0 || (n < 0 && errno == EAGAIN);
-    if (n != sizeof report) return reports;
-    for (char* end : {&report.text[sizeof report.text - 1], &report.reason[sizeof report.reason - 1],
-                      &report.remedy[sizeof report.remedy - 1]}) {
-      *end = '\0';
-    }
-    reports.push_back(report);
-  }
-}
 
 }  // namespace muster::agent

@@ -20,7 +20,10 @@
 //   it has no child left (ECHILD)                 ends with 0
 //   it is killed                                  its process dies with it, the rest comes to the keeper
 //
-// Forked from the keeper; one thread; after its start it allocates nothing but for the look at a group.
+// Where /proc can't be read, what is left counts as alive: a phase of waiting then ends with the last child (ECHILD),
+// or with the failure of one.
+//
+// Forked from the keeper; one thread. To see its children and to kill them it neither opens a file nor allocates.
 #pragma once
 
 #include <sys/resource.h>
@@ -38,6 +41,7 @@
 #include "worker_agent/keeper/process/fence_page.h"
 #include "worker_agent/keeper/process_mark.h"
 #include "worker_agent/keeper/processes.h"
+#include "worker_agent/keeper/shim/report.h"
 
 namespace muster::agent {
 
@@ -54,30 +58,6 @@ struct ShimOptions {
   FencePage* page = nullptr;
   std::shared_ptr<const UniqueFd> lock;  // held open until nothing is left; null: none
 };
-
-// What a shim tells, one after the other: kStarted or kNotStarted, kEnded; the others at any time.
-struct ShimReport {
-  enum Kind : int32_t {
-    kStarted,     // `value`: the process's pid
-    kNotStarted,  // `value`: the exit code; `text`, `reason` and `remedy` as of a LaunchError
-    kEnded,       // `value`: the wait status
-    kWaits,       // it has ended with 0; `value`: how many in its background are waited for, `text`: their names
-    kLeaves,      // it has ended with 0, and what it left is ended; `value`: how many in its background, `text`: names
-    kJobFailed,   // one that was waited for; `text`: which, and how. kEnded has its status
-    kKilling,     // it has taken the order to kill
-    kCantLook,    // it can't see what is left, so it can't kill it (once); `text`: why
-  };
-  Kind kind = kStarted;
-  int32_t value = 0;
-  MonotonicTime at;          // of Clock::Boot
-  bool was_stopped = false;  // of kEnded: it was told to stop, or to kill, before
-  char text[1024] = {};
-  char reason[64] = {};
-  char remedy[512] = {};
-};
-
-// What a shim has told over `socket` since the last call. `is_open`: false when nothing more will come.
-std::vector<ShimReport> ReadShimReports(int socket, bool& is_open);
 
 // The keeper's end.
 class Shim {
