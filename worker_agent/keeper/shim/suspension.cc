@@ -23,8 +23,9 @@ bool Suspension::Begin(pid_t group) {
       return false;
     }
     for (const ProcessInfo& process : *found) {
-      const bool is_known = std::any_of(suspended_.begin(), suspended_.end(),
-                                        [&](const ProcessInfo& known) { return known.pid == process.pid; });
+      const bool is_known = std::any_of(suspended_.begin(), suspended_.end(), [&](const ProcessInfo& known) {
+        return known.pid == process.pid && known.start_time == process.start_time;
+      });
       if (process.is_dead || process.is_stopped || is_known) continue;
       SignalExactly(process, SIGSTOP);
       suspended_.push_back(process);
@@ -32,6 +33,8 @@ bool Suspension::Begin(pid_t group) {
     }
     if (!is_any_found) return true;
   }
+  // They start others faster than these are found. One signal to a group reaches all of it at once.
+  is_group_suspended_ = group > 0 && ::kill(-group, SIGSTOP) == 0;
   return true;
 }
 
