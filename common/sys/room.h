@@ -41,6 +41,8 @@ struct TaskFacts {
   Limit threads;                 // kernel.threads-max
   Limit pids;                    // kernel.pid_max
 };
+
+// Only as far as TaskLimitText needs them: counting the tasks of a user reads all of /proc.
 TaskFacts TaskFactsOfThisProcess();
 
 // ": pids.max of the control group /job is 20, and 20 processes and threads are there: raise it". Pure.

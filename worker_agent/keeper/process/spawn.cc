@@ -20,6 +20,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/os_error.h"
 #include "common/sys/room.h"
+#include "worker_agent/keeper/boottime.h"
 #include "worker_agent/launch_error/execute.h"
 
 namespace muster::agent {
@@ -130,10 +131,26 @@ LaunchError Explain(const ProcessSpec& spec, const LaunchReport& report) {
 
 }  // namespace
 
+namespace {
+
+// Once for all slots of a launch: it may read all of /proc, and the keeper takes no order meanwhile.
+const std::string& TaskLimitOfThisLaunch() {
+  constexpr absl::Duration kLaunch = absl::Seconds(10);
+  static std::string text;
+  static MonotonicTime until;
+  if (text.empty() || BootTime() >= until) {
+    text = TaskLimitInWords();
+    until = BootTime() + kLaunch;
+  }
+  return text;
+}
+
+}  // namespace
+
 absl::Status ForkError() {
   const int error = errno;
   const std::string text =
-      absl::StrCat("fork: ", std::strerror(error), error == EAGAIN || error == ENOMEM ? TaskLimitInWords() : "");
+      absl::StrCat("fork: ", std::strerror(error), error == EAGAIN || error == ENOMEM ? TaskLimitOfThisLaunch() : "");
   return At(LaunchStep::kProcess, absl::ResourceExhaustedError(text), error);
 }
 
