@@ -36,9 +36,10 @@ void DropForeignMaster(std::map<std::string, std::string>& environment, AgentSet
   if (!settings.standalone || loaded.sources["torch_master_addr"] != "MASTER_ADDR") return;
   const auto addresses = ResolveHost(settings.master_addr);
   if (addresses.ok() && std::any_of(addresses->begin(), addresses->end(), IsLocalAddress)) return;
-  loaded.findings.warnings.push_back(
-      absl::StrCat("MASTER_ADDR and MASTER_PORT of the environment are not used: ", settings.master_addr,
-                   " is no address of this machine, on which --standalone starts all"));
+  const std::string why = addresses.ok() ? absl::StrCat(settings.master_addr, " is no address of this machine")
+                                         : std::string(addresses.status().message());
+  loaded.findings.warnings.push_back(absl::StrCat("MASTER_ADDR and MASTER_PORT of the environment are not used: ", why,
+                                                  "; --standalone starts all on this machine"));
   settings.master_addr.clear();
   loaded.sources["torch_master_addr"] = "default";
   if (loaded.sources["torch_master_port"] == "MASTER_PORT") {

@@ -146,6 +146,10 @@ def test_a_foreign_masters_address_is_not_taken_by_standalone(cluster):
     agent.expect(0)
     assert "MASTER_ADDR and MASTER_PORT of the environment are not used: 192.0.2.1" in agent.output()
     assert told(agent) == "127.0.0.1"
+    unknown = cluster.start("unknown", command, env={**cluster.env, "MASTER_ADDR": "master.invalid"})
+    unknown.expect(0)
+    assert 'are not used: the host name "master.invalid" can\'t be resolved' in unknown.output(), unknown.output()
+    assert "no address of this machine" not in unknown.output()
     own = cluster.start("own", command, env={**cluster.env, "MASTER_ADDR": "localhost", "MASTER_PORT": str(free_port())})
     own.expect(0)
     assert told(own) == "localhost" and "not used" not in own.output()
