@@ -60,6 +60,7 @@ std::string NamedInterpreter(const std::string& path) {
 }  // namespace
 
 ExecFailure Execute(const std::vector<std::string>& words) {
+  if (words[0].empty()) return {LaunchStep::kProgram, ENOENT, ""};  // in PATH it would name each folder
   std::vector<char*> argv;
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);

@@ -7,6 +7,7 @@
 
 #include "common/base/os_error.h"
 #include "common/base/reason.h"
+#include "worker_agent/launch_error/execute.h"
 
 namespace muster::agent {
 namespace {
@@ -155,6 +156,14 @@ TEST(Pack, ComesBackAndPlainTextStaysText) {
                 .reason,
             reason::kCannotStart)
       << "no number at its beginning";
+}
+
+// In PATH an empty name would be each folder's own.
+TEST(Execute, AnEmptyNameIsNotFound) {
+  const std::vector<std::string> words = {""};
+  const ExecFailure failure = Execute(words);
+  EXPECT_EQ(failure.error, ENOENT);
+  EXPECT_THAT(Explain(failure, words, "").text, HasSubstr("not found in PATH"));
 }
 
 }  // namespace
