@@ -1,6 +1,6 @@
-// What an agent sets for its processes, as digests in a variable beside: a program of Muster that runs inside such a
-// process (an evaluation that is a job of its own) tells by it that the outer job's MASTER_PORT, MS_WORKER_NUM and so
-// on are no words of the user. A variable counts again as soon as its value is another one.
+// What an agent sets for its processes, as digests in a variable of its own. A program of Muster that runs inside such
+// a process (an evaluation that is a job of its own) sees by it that the outer job's MASTER_PORT, MS_WORKER_NUM and so
+// on are no settings of the user. A variable counts as the user's again once its value differs from the digest.
 #pragma once
 
 #include <map>

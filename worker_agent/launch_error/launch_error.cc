@@ -44,8 +44,7 @@ constexpr std::array kRows = std::to_array<Row>({
     {Step::kProgram, EISDIR, kFailed, reason::kCannotStart, "name the program that is to run, not a folder"},
     {Step::kProgram, EPERM, kFailed, reason::kPermissionDenied,
      "ask the administrator of {host} what forbids to run it: a security module (AppArmor, SELinux), seccomp or a "
-     "mount "
-     "option"},
+     "mount option"},
     {Step::kProgram, ENOEXEC, kFailed, reason::kExecFormatError,
      "install a build of the program that is made for {host}"},
     {Step::kProgram, EINVAL, kFailed, reason::kExecFormatError,
@@ -56,8 +55,7 @@ constexpr std::array kRows = std::to_array<Row>({
      "a process on {host} still writes to the program (`fuser -v FILE` names it): start again when it has closed it"},
     {Step::kProgram, E2BIG, kFailed, reason::kCommandTooLong,
      "shorten the arguments or the environment: together they may take a quarter of the stack (`ulimit -s`), and one "
-     "of "
-     "them 128 KiB; a long list belongs in a file"},
+     "of them 128 KiB; a long list belongs in a file"},
     {Step::kInterpreter, ENOENT, kNotFound, reason::kCommandNotFound,
      "install that interpreter on {host}, or name one that is there"},
     {Step::kInterpreter, ENOTDIR, kNotFound, reason::kCommandNotFound,
