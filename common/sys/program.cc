@@ -57,6 +57,7 @@ constexpr absl::Duration kLongest = absl::Hours(24 * 365);  // more than anybody
 std::atomic<int> last_resort_code = kExitUsage;
 std::atomic<unsigned> signal_patience_s = 0;
 std::atomic<bool> has_end_signal = false;
+std::atomic<bool> is_ending = false;  // the alarm is set; else one comes from outside (kill -ALRM) and means nothing
 
 unsigned WholeSeconds(absl::Duration patience) {
   return static_cast<unsigned>(
@@ -65,6 +66,7 @@ unsigned WholeSeconds(absl::Duration patience) {
 
 // Only async-signal-safe calls. A reader of stderr that is stuck must not hold this up, too.
 void OnAlarm(int) {
+  if (!is_ending) return;
   static const char kText[] =
       ": the end takes too long: something hangs, so this program ends at once and waits for nothing\n";
   pollfd writable{STDERR_FILENO, POLLOUT, 0};
@@ -79,6 +81,7 @@ void OnAlarm(int) {
 void HandleAlarm() {
   struct sigaction action {};
   action.sa_handler = OnAlarm;
+  action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   sigaction(SIGALRM, &action, nullptr);
   sigset_t unblocked;  // whoever started this program may have blocked it
@@ -106,6 +109,7 @@ void EndProgram(int code) {
 void EndAtTheLatest(absl::Duration patience, int code) {
   alarm(0);
   last_resort_code = code;
+  is_ending = patience != absl::InfiniteDuration() || has_end_signal;
   if (patience == absl::InfiniteDuration()) {
     if (has_end_signal) alarm(signal_patience_s);
     return;
@@ -122,6 +126,7 @@ void SetSignalPatience(absl::Duration patience) {
 void NoteEndSignal(int signal) {
   if (signal_patience_s == 0 || has_end_signal.exchange(true)) return;
   last_resort_code = kExitSignalBase + signal;
+  is_ending = true;
   alarm(signal_patience_s);
 }
 

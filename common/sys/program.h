@@ -35,7 +35,8 @@ void BeginProgram(const char* name);
 // come, the process still ends within that signal's patience.
 void EndAtTheLatest(absl::Duration patience, int code);
 
-// The same from a signal on: what NoteEndSignal is good for. Without this call it does nothing.
+// The same from a signal on: what NoteEndSignal is good for. Without this call it does nothing. A SIGALRM from outside
+// is ignored from then on, unless an end is under way.
 void SetSignalPatience(absl::Duration patience);
 
 // For a handler: the first signal that shall end this program has come. Later ones give it no more time.

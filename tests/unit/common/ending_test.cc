@@ -82,6 +82,22 @@ TEST(Ending, TheFirstSignalStartsTheClockWhateverHangs) {
       ExitedWithCode(kExitSignalBase + SIGTERM), "the end takes too long");
 }
 
+TEST(Ending, AnAlarmFromOutsideIsIgnoredUnlessAnEndIsUnderWay) {
+  EXPECT_EXIT(
+      {
+        SetSignalPatience(absl::Hours(1));
+        raise(SIGALRM);
+        EndAtTheLatest(absl::Hours(1), 9);
+        EndAtTheLatest(absl::InfiniteDuration(), 9);
+        raise(SIGALRM);
+        std::fprintf(stderr, "goes on;");
+        EndAtTheLatest(absl::Hours(1), 9);
+        raise(SIGALRM);
+        _exit(0);
+      },
+      ExitedWithCode(9), "^goes on;.*the end takes too long");
+}
+
 TEST(Ending, ASignalsClockIsNotTakenBack) {
   EXPECT_EXIT(
       {
