@@ -3,7 +3,6 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "common/net/ip_address.h"
 #include "scheduler/core/views/job_map.h"
 #include "tests/golden/print_record.h"
@@ -55,13 +54,12 @@ std::string PrintAcknowledgement(const v1::Acknowledgement& ack) {
 }
 
 std::string PrintDesired(const v1::DesiredState& desired) {
-  const bool has_remarks = desired.has_assignment() && !desired.reason().empty();
   return absl::StrCat(
       "desired run ", desired.run(), " ", PrintPhase(desired.phase()),
       desired.round() == 0 ? "" : absl::StrCat(" round ", desired.round()),
       desired.restart_count() == 0 ? "" : absl::StrCat(" restarts ", desired.restart_count()),
       desired.is_planned_stop() ? " as planned" : "", PrintAssignment(desired.assignment()),
-      has_remarks ? absl::StrCat(" remarks \"", absl::StrReplaceAll(desired.reason(), {{"\n", " / "}}), "\"") : "",
+      desired.remarks().empty() ? "" : absl::StrCat(" remarks \"", absl::StrJoin(desired.remarks(), " / "), "\""),
       desired.has_outcome() ? absl::StrCat(": ", PrintOutcome(desired.outcome())) : "");
 }
 

@@ -8,7 +8,6 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "common/base/limits.h"
 #include "common/net/ip_address.h"
 #include "worker_agent/ascend/chief.h"
@@ -59,8 +58,7 @@ absl::StatusOr<LaunchPlan> Launcher::Prepare(const Launch& launch, const std::st
   if (absl::Status status = CheckTfConfig(*round); !status.ok()) return status;
   WarnOfRankFormula(*round, plan);
   // What the node's own variables break (common/hosts/endpoints.h).
-  const std::vector<std::string> remarks = absl::StrSplit(round->desired.reason(), '\n', absl::SkipEmpty());
-  for (const std::string& remark : remarks) {
+  for (const std::string& remark : round->desired.remarks()) {
     if (noted_.size() < kMostNoted && noted_.insert(remark).second) plan.warnings.push_back(remark);
   }
   const absl::Status written = WriteClusterFile(round->cluster_file, FileInput(*round));

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/base/check.h"
 #include "common/base/sha256.h"
 #include "common/hosts/endpoints.h"
@@ -203,7 +202,7 @@ void Lifecycle::SendDesired(const Run& run, const Node& node, bool is_urgent) {
   desired.set_restart_count(run.record().restart_count);
   if (run.record().phase == v1::RUN_PHASE_RUNNING && !node.record().is_spare) {
     FillAssignment(run, node, *desired.mutable_assignment());
-    desired.set_reason(absl::StrJoin(RemarksOn(run, node), "\n"));
+    for (std::string& remark : RemarksOn(run, node)) desired.add_remarks(std::move(remark));
   }
   if (run.record().phase == v1::RUN_PHASE_RECOVERING && run.record().last_abort)
     desired.set_reason(run.record().last_abort->text());
