@@ -327,6 +327,8 @@ AgentLoopOptions Agent::OptionsOfLoop() {
     options.logs.keep = settings_.keep_logs;
   }
   options.manager = manager_;
+  options.scheduler = scheduler_.get();
+  options.has_whole_job = settings_.standalone;
   options.started_unix_ms = Clock::System().Read().wall.unix_ms;
   options.on_welcome = [this](const std::string& id) {
     if (has_lock()) lock().Keep(settings_.node_id.empty() ? id : "");
@@ -383,7 +385,7 @@ int Agent::StayWithTheJob() {
 // Other nodes still need the scheduler: to learn how the job ended, for which they may take stop_timeout; or to go on
 // without this node, which was drained.
 void Agent::LetOwnSchedulerEnd(const AgentLoop& loop, int code) {
-  if (scheduler_ == nullptr || (!loop.HasOutcome() && !loop.WasDrained())) return;
+  if (scheduler_ == nullptr || scheduler_->HasEnded() || (!loop.HasOutcome() && !loop.WasDrained())) return;
   EndAtTheLatest(absl::InfiniteDuration(), code);
   if (!loop.HasOutcome()) Log(Severity::kInfo, "the scheduler of the job runs here, until the job has ended");
   scheduler_->WaitForEnd(loop.HasOutcome() ? settings_.stop_timeout + absl::Seconds(5) : absl::InfiniteDuration(),

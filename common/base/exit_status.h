@@ -2,6 +2,7 @@
 #pragma once
 
 #include <compare>
+#include <string>
 
 #include "common/base/exit_codes.h"
 
@@ -21,5 +22,8 @@ struct ExitStatus {
 
   auto operator<=>(const ExitStatus&) const = default;
 };
+
+// "SIGKILL"; "signal 40" where it has no name.
+std::string NameOfSignal(int signal);
 
 }  // namespace muster

@@ -100,6 +100,7 @@ void AgentCore::Impl::OnEvent(const StreamBroken& event) {
   reporter_.StreamClosed();
   ForgetPeersRequest();
   if (connector_.PromoteReplacement(now_)) return;
+  if (EndWithOwnScheduler()) return;
   is_shut_out_ = event.reason == BreakReason::kSecurity;
   if (is_shut_out_ && !IsWelcomed()) {
     return EndHopeless(kExitSecurity, SaySecurity(options_.scheduler, event.text));

@@ -2,13 +2,15 @@
 //
 //   kind       because                                      once nothing is left                      at the latest
 //   hopeless   refused, or the scheduler is lost for good   ends at once                              -
+//              (one of our own, whose process has ended)
 //   outcome    the run has one                              ends when its reports are acknowledged    3 s later
 //   leaving    a signal, or without a keeper                says so; ends when that is acknowledged   2 s later
 //
 // Hopeless and outcome replace leaving; nothing replaces them. Without an open stream nobody is waited for.
 //
 // The exit code: 128 + signal if the agent was told to end by one; else, with an outcome, 0 if the run succeeded, 16 if
-// it gave up, the agent's own first failed process's, or what the cause says; else what the ending was given.
+// it gave up, the agent's own first failed process's, or what the cause says; else what the ending was given. Without a
+// scheduler of our own: the first failed process's; 0 if all of the job were here and ended well; else 14.
 #include <algorithm>
 #include <utility>
 
@@ -71,6 +73,25 @@ void AgentCore::Impl::LeaveWithoutKeeper() {
                              (desired_.phase() == v1::RUN_PHASE_RUNNING || desired_.phase() == v1::RUN_PHASE_STOPPING);
   if (may_be_judged && SlotsToStart().empty()) return;
   Leave(9, "its keeper process was killed", Say{Severity::kError, "leaving the job: nothing can be started any more"});
+}
+
+// The stream's end comes after all that the scheduler has said: it may have said how the job ended.
+void AgentCore::Impl::OnEvent(const OwnSchedulerLost& event) {
+  own_scheduler_lost_ = event;
+  if (!connector_.HasStream()) EndWithOwnScheduler();
+}
+
+bool AgentCore::Impl::EndWithOwnScheduler() {
+  if (!own_scheduler_lost_ || HasOutcome()) return false;
+  const OwnSchedulerLost lost = *std::exchange(own_scheduler_lost_, std::nullopt);
+  const std::optional<int> failure = processes_.FirstFailure();
+  if (lost.has_whole_job && processes_.HaveAllEndedWell()) {
+    EndHopeless(kExitSuccess, SayDoneWithoutScheduler(lost.how));
+    return true;
+  }
+  if (processes_.IsAnyRunning()) Emit(SayOwnSchedulerEnded(lost.how));
+  EndHopeless(IsWelcomed() ? failure.value_or(kExitSchedulerLost) : kExitUnreachable, SayOwnSchedulerLost(lost.how));
+  return true;
 }
 
 void AgentCore::Impl::StepEnding() {

@@ -106,6 +106,12 @@ struct KeeperDied {
   bool leaves_some = false;  // as for ProcessHasEnded
 };
 
+// The scheduler that this agent has started has ended too early, and its memory of the job with it.
+struct OwnSchedulerLost {
+  std::string how;             // "was killed by SIGKILL (pid 12)"
+  bool has_whole_job = false;  // there is no other node
+};
+
 // A signal that tells the agent to end: SIGINT, SIGTERM, SIGHUP, SIGQUIT. The second one kills at once.
 struct EndSignal {
   int signal = 0;
@@ -156,10 +162,10 @@ struct TlsChanged {
 
 struct Tick {};
 
-using Event =
-    std::variant<Begin, MessageReceived, HeartbeatAnswered, DialWaits, StreamBroken, PeersFetched, ProcessHasStarted,
-                 ProcessHasEnded, NothingLeft, ProcessIsStuck, FenceHasFallen, ClockHasJumped, KeeperDied, EndSignal,
-                 LaunchFailed, ProgressMade, StacksGathered, LogRead, CommandsTold, TlsChanged, Tick>;
+using Event = std::variant<Begin, MessageReceived, HeartbeatAnswered, DialWaits, StreamBroken, PeersFetched,
+                           ProcessHasStarted, ProcessHasEnded, NothingLeft, ProcessIsStuck, FenceHasFallen,
+                           ClockHasJumped, KeeperDied, OwnSchedulerLost, EndSignal, LaunchFailed, ProgressMade,
+                           StacksGathered, LogRead, CommandsTold, TlsChanged, Tick>;
 
 // --------------------------------------------------------------------------------------------------------- effects
 

@@ -87,6 +87,7 @@ class AgentCore::Impl {
   void OnEvent(const FenceHasFallen& event);
   void OnEvent(const ClockHasJumped& event);
   void OnEvent(const KeeperDied& event);
+  void OnEvent(const OwnSchedulerLost& event);  // ending.cc
   void OnEvent(const EndSignal& event);
   void OnEvent(const LaunchFailed& event);
   void OnEvent(const ProgressMade& event);
@@ -165,6 +166,8 @@ class AgentCore::Impl {
   void EndByOutcome();
   void Leave(int signal, const std::string& reason, Say last_word);
   void LeaveWithoutKeeper();
+  // Whether the end was decided: the scheduler of our own is lost.
+  bool EndWithOwnScheduler();
   void StepEnding();
   void StepOutcome();
   void StepLeaving();
@@ -221,6 +224,7 @@ class AgentCore::Impl {
   bool was_fence_too_short_ = false;
   bool wants_word_ = false;  // the next report can't wait until it is due, and must be answered
   bool was_told_of_dead_path_ = false;
+  std::optional<OwnSchedulerLost> own_scheduler_lost_;
   std::optional<Ending> ending_;
   int end_signal_ = 0;
 };

@@ -160,6 +160,24 @@ Say SaySchedulerLost(const std::string& scheduler, const std::string& reason, ab
                                          Duration(waited), " (", reason, "): giving up; ", Knocking(retry_num))};
 }
 
+Say SayOwnSchedulerEnded(const std::string& how) {
+  return {Severity::kWarning,
+          absl::StrCat("the ms-scheduler that this agent started ", how, ": stopping the processes")};
+}
+
+Say SayDoneWithoutScheduler(const std::string& how) {
+  return {Severity::kWarning, absl::StrCat("the ms-scheduler that this agent started ", how,
+                                           "; all processes of the job had ended with 0 before")};
+}
+
+Say SayOwnSchedulerLost(const std::string& how) {
+  return {Severity::kError,
+          absl::StrCat("the ms-scheduler that this agent started ", how,
+                       ", and what it knew of the job is gone with it: start the job again. If no person has ended it, "
+                       "this machine may have run out of memory (dmesg says so). With --journal_path FILE this agent "
+                       "would start it again, and the job would go on")};
+}
+
 Say SaySchedulerForgot(const std::string& scheduler) {
   return {Severity::kError,
           absl::StrCat("the scheduler at ", scheduler,
@@ -241,11 +259,6 @@ std::vector<Say> SayOutcome(const std::string& job_id, uint64_t run, const v1::O
 std::string InterruptingInWords(absl::Duration interrupt_time, absl::Duration stop_timeout) {
   return absl::StrCat("interrupting the processes; what goes on gets SIGTERM in ", Duration(interrupt_time),
                       ", and SIGKILL in ", Duration(stop_timeout), " or with the next signal");
-}
-
-std::string NameOfSignal(int signal) {
-  const char* name = sigabbrev_np(signal);
-  return name != nullptr ? absl::StrCat("SIG", name) : absl::StrCat("signal ", signal);
 }
 
 }  // namespace muster::agent

@@ -36,6 +36,10 @@ Say SayProgress(const v1::WaitStatus& waiting);
 Say SayUnreachable(const std::string& scheduler, const std::string& reason, absl::Duration waited, uint32_t retry_num);
 Say SaySchedulerLost(const std::string& scheduler, const std::string& reason, absl::Duration waited,
                      uint32_t retry_num);
+// `how`: see OwnSchedulerLost.
+Say SayOwnSchedulerEnded(const std::string& how);
+Say SayOwnSchedulerLost(const std::string& how);
+Say SayDoneWithoutScheduler(const std::string& how);
 Say SaySchedulerForgot(const std::string& scheduler);
 // In the scheduler's words, or in ours where it gave none.
 std::string WhyRefused(const v1::Refusal& refusal);
@@ -64,8 +68,5 @@ std::vector<Say> SayOutcome(const std::string& job_id, uint64_t run, const v1::O
 
 // What is said where SIGINT goes on to the processes.
 std::string InterruptingInWords(absl::Duration interrupt_time, absl::Duration stop_timeout);
-
-// "SIGTERM"; "signal 40" for those without a name.
-std::string NameOfSignal(int signal);
 
 }  // namespace muster::agent

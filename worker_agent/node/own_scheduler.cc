@@ -17,11 +17,15 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "common/base/clock.h"
 #include "common/base/exit_codes.h"
 #include "common/net/ip_address.h"
 #include "common/net/net.h"
+#include "common/sys/log.h"
 #include "common/sys/room.h"
+#include "worker_agent/keeper/client/keeper.h"
 #include "worker_agent/launch/port_reservation.h"
 #include "worker_agent/node/listening_sockets.h"
 
@@ -33,6 +37,7 @@ constexpr absl::Duration kStartPatience = absl::Seconds(5);
 constexpr int kStartPauseMs = 20;
 constexpr char kOwnHost[] = "127.0.0.1";                    // of --standalone
 constexpr absl::Duration kTermPatience = absl::Seconds(7);  // it drains for 5 s at most
+constexpr int kMostRestarts = 3;
 
 std::vector<char*> ArgvPointers(std::vector<std::string>& argv) {
   std::vector<char*> pointers;
@@ -158,6 +163,17 @@ std::vector<std::string> OwnSchedulerFlags(const AgentSettings& settings) {
   return flags;
 }
 
+bool HasJournalFile(const std::vector<std::string>& flags) {
+  absl::string_view path;
+  bool has_recovery = false;
+  for (const absl::string_view flag : flags) {  // the last one counts
+    absl::string_view value = flag;
+    if (absl::ConsumePrefix(&value, "--journal_path=")) path = value;
+    if (flag == "--enable_recovery=1") has_recovery = true;
+  }
+  return path.empty() ? has_recovery : path != "memory";
+}
+
 absl::StatusOr<std::unique_ptr<OwnScheduler>> OwnScheduler::StartIfWanted(AgentSettings& settings,
                                                                           const std::vector<IpAddress>& addresses,
                                                                           const std::string& lock_base) {
@@ -191,14 +207,46 @@ absl::StatusOr<std::unique_ptr<OwnScheduler>> OwnScheduler::StartIfWanted(AgentS
   } else {
     return nullptr;
   }
-  std::vector<std::string> argv = {SchedulerProgram()};
-  for (std::string& flag : OwnSchedulerFlags(settings)) argv.push_back(std::move(flag));
-  const absl::StatusOr<pid_t> pid = StartChild(std::move(argv));
+  std::vector<std::string> argv = OwnSchedulerFlags(settings);
+  const bool has_journal_file = HasJournalFile(argv);
+  argv.insert(argv.begin(), SchedulerProgram());
+  std::unique_ptr<OwnScheduler> scheduler(
+      new OwnScheduler(std::move(argv), has_journal_file, std::move(lock), std::move(port)));
+  if (const absl::Status started = scheduler->Start(); !started.ok()) return started;
+  return scheduler;
+}
+
+absl::Status OwnScheduler::Start() {
+  const absl::StatusOr<pid_t> pid = StartChild(argv_);
   if (!pid.ok()) return pid.status();
-  return std::unique_ptr<OwnScheduler>(new OwnScheduler(*pid, std::move(lock), std::move(port)));
+  pid_ = *pid;
+  pidfd_.reset(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
+  has_ended_ = is_end_handled_ = false;
+  return absl::OkStatus();
+}
+
+std::optional<std::string> OwnScheduler::TakeLoss() {
+  if (!HasEnded() || std::exchange(is_end_handled_, true)) return std::nullopt;
+  if (exit_.signal == 0) return std::nullopt;
+  const std::string how = absl::StrCat("was killed by ", NameOfSignal(exit_.signal), " (pid ", pid_, ")");
+  if (!has_journal_file_) return how;
+  absl::Status started = absl::ResourceExhaustedError("once more would hardly help");
+  if (restarts_ < kMostRestarts) started = Start();
+  if (started.ok()) {
+    Keeper::Spare(pid_);
+    Log(Severity::kWarning,
+        absl::StrCat("the ms-scheduler that this agent started ", how, ": started again (pid ", pid_, ", ", ++restarts_,
+                     " of at most ", kMostRestarts, " times); it reads from its journal what it knew"));
+  } else {
+    Log(Severity::kError,
+        absl::StrCat("the ms-scheduler that this agent started ", how, " and is not started again (", started.message(),
+                     "): once what ended it is fixed, start it on this machine: ", absl::StrJoin(argv_, " ")));
+  }
+  return std::nullopt;
 }
 
 OwnScheduler::~OwnScheduler() {
+  if (pid_ == 0) return;
   if (!has_ended_) {
     kill(pid_, SIGTERM);
     WaitForEnd(kTermPatience, [] { return false; });
@@ -210,8 +258,12 @@ OwnScheduler::~OwnScheduler() {
 }
 
 bool OwnScheduler::HasEnded() {
-  // A pid that somebody else has reaped is gone as well.
-  if (!has_ended_) has_ended_ = waitpid(pid_, nullptr, WNOHANG) != 0;
+  if (has_ended_) return true;
+  int status = 0;
+  const pid_t reaped = waitpid(pid_, &status, WNOHANG);
+  has_ended_ = reaped != 0;  // also when somebody else has reaped it
+  if (reaped == pid_) exit_ = ExitStatus::FromWaitStatus(status);
+  if (has_ended_) pidfd_.reset();
   return has_ended_;
 }
 
@@ -238,12 +290,10 @@ absl::Status OwnScheduler::WaitUntilItListens(const AgentSettings& settings) {
 
 void OwnScheduler::WaitForEnd(absl::Duration patience, const std::function<bool()>& is_hurried) {
   const MonotonicTime deadline = Clock::System().Read().monotonic + patience;
-  const int fd = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
   while (!HasEnded() && !is_hurried() && Clock::System().Read().monotonic < deadline) {
-    pollfd wait{fd, POLLIN, 0};  // without a pidfd (an old kernel): just the pause
+    pollfd wait{fd(), POLLIN, 0};  // without a pidfd (an old kernel): just the pause
     poll(&wait, 1, static_cast<int>(absl::ToInt64Milliseconds(kLookInterval)));
   }
-  if (fd >= 0) close(fd);
 }
 
 }  // namespace muster::agent

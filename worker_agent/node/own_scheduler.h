@@ -12,6 +12,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/base/exit_status.h"
+#include "common/base/unique_fd.h"
 #include "common/net/ip_address.h"
 #include "worker_agent/launch/port_reservation.h"
 #include "worker_agent/settings/agent_settings.h"
@@ -47,6 +49,14 @@ class OwnScheduler {
   OwnScheduler& operator=(const OwnScheduler&) = delete;
 
   pid_t pid() const { return pid_; }
+  bool HasEnded();
+  // Polls readable once it has ended; -1: it has ended, or the kernel has no such descriptor.
+  int fd() const { return pidfd_.get(); }
+
+  // To be called often, by the thread that started it. If it was killed and its journal is a file, another one is
+  // started, at most three times, and that is logged. If it was killed and its journal was in memory: how, once. One
+  // that ends by itself says why, to its agents or in its log.
+  std::optional<std::string> TakeLoss();
 
   // Until it listens or has ended; at most 5 s. Then the first dial meets it.
   // To be called once. INTERNAL when it has ended and nobody else listens there: waiting for it would be in vain.
@@ -57,18 +67,27 @@ class OwnScheduler {
   void WaitForEnd(absl::Duration patience, const std::function<bool()>& is_hurried);
 
  private:
-  OwnScheduler(pid_t pid, UniqueFd lock, std::optional<ReservedPort> port)
-      : pid_(pid), lock_(std::move(lock)), port_(std::move(port)) {}
-  bool HasEnded();
+  OwnScheduler(std::vector<std::string> argv, bool has_journal_file, UniqueFd lock, std::optional<ReservedPort> port)
+      : argv_(std::move(argv)), has_journal_file_(has_journal_file), lock_(std::move(lock)), port_(std::move(port)) {}
+  absl::Status Start();
 
-  const pid_t pid_;
+  const std::vector<std::string> argv_;
+  const bool has_journal_file_;
+  pid_t pid_ = 0;
+  UniqueFd pidfd_;
   const UniqueFd lock_;               // that no other agent of this user starts one
   std::optional<ReservedPort> port_;  // --standalone: nobody else gets it before the child, which binds with
                                       // SO_REUSEADDR, has it
   bool has_ended_ = false;
+  ExitStatus exit_;  // once it has ended
+  bool is_end_handled_ = false;
+  int restarts_ = 0;
 };
 
 // What a scheduler of our own is started with.
 std::vector<std::string> OwnSchedulerFlags(const AgentSettings& settings);
+
+// Whether a scheduler that is started with these flags keeps its journal in a file, as ms-scheduler decides it.
+bool HasJournalFile(const std::vector<std::string>& flags);
 
 }  // namespace muster::agent

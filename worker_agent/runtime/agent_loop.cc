@@ -31,10 +31,10 @@ constexpr absl::Duration kNextKillTime = absl::Milliseconds(100);
 constexpr absl::Duration kNameLeftAfter = absl::Seconds(5);
 constexpr absl::Duration kProgressInterval = absl::Seconds(1);
 
-// As for Gateway::WhyOver. (The reason of a round that runs is not why the last one ended.)
+// As for Gateway::WhyOver.
 std::string WhyOver(const v1::DesiredState& order) {
   if (order.has_outcome()) return order.outcome().succeeded() ? "" : order.outcome().cause().text();
-  return order.phase() == v1::RUN_PHASE_RUNNING || order.reason().empty() ? "the round was given up" : order.reason();
+  return order.reason().empty() ? "the round was given up" : order.reason();
 }
 
 }  // namespace
@@ -89,7 +89,8 @@ void AgentLoop::Wait() {
   pollfd fds[] = {{is_keeper_lost_ ? -1 : keeper_->fd(), POLLIN, 0},
                   {signals_.fd(), POLLIN, 0},
                   {waker_.fd(), POLLIN, 0},
-                  {heartbeats_.socket == nullptr ? -1 : heartbeats_.socket->fd(), POLLIN, 0}};
+                  {heartbeats_.socket == nullptr ? -1 : heartbeats_.socket->fd(), POLLIN, 0},
+                  {options_.scheduler == nullptr ? -1 : options_.scheduler->fd(), POLLIN, 0}};
   FlushLog();
   poll(fds, std::size(fds), timeout_ms);
   // First: an answer that waits here is not missing, and what is reported next shall not be older than need be.
@@ -107,6 +108,8 @@ void AgentLoop::Wait() {
     for (Event& event : mailbox_.TakeAll()) pending_.push_back(std::move(event));
     ContinueLaunch();
   }
+  auto how = options_.scheduler == nullptr ? std::nullopt : options_.scheduler->TakeLoss();
+  if (how) pending_.push_back(OwnSchedulerLost{*std::move(how), options_.has_whole_job});
   if (clock_.Read().monotonic >= core_.NextDeadline()) pending_.push_back(Tick{});
 }
 
@@ -125,9 +128,8 @@ void AgentLoop::TakeProgress() {
   for (ProgressMade& made : progress_.Poll()) {
     const auto found = followers_.find({made.slot, made.round, made.attempt});
     if (found != followers_.end()) {
-      for (const ProcessKey& key : found->second) {
+      for (const auto& key : found->second)
         pending_.push_back(ProgressMade{key.round, key.slot, key.attempt, made.step});
-      }
     }
     pending_.push_back(made);
   }
@@ -284,8 +286,6 @@ void AgentLoop::On(const KeeperSilent&) {
           " lets it go on), or the machine is overloaded; until it answers the ends of processes are not noticed, "
           "and where they have to be stopped it is killed, and they with it"));
 }
-
-void AgentLoop::On(const KeeperAnswers&) { Log(Severity::kInfo, "the keeper answers again"); }
 
 void AgentLoop::Do(const Dial& effect) {
   if (!effect.is_replacement) {

@@ -12,9 +12,11 @@
 #include "common/base/clock.h"
 #include "common/net/mailbox.h"
 #include "common/net/waker.h"
+#include "common/sys/log.h"
 #include "worker_agent/core/agent_core.h"
 #include "worker_agent/diagnostics/stack_gatherer.h"
 #include "worker_agent/keeper/client/keeper.h"
+#include "worker_agent/node/own_scheduler.h"
 #include "worker_agent/runtime/launcher.h"
 #include "worker_agent/runtime/progress_reader.h"
 #include "worker_agent/runtime/signals.h"
@@ -34,7 +36,9 @@ struct AgentLoopOptions {
   std::string search_path;                                     // PATH
   // base, absolute (empty: no logs), and keep; the rest follows from the run.
   RunFolder logs;
-  ServiceManager manager;       // is told of all that goes on
+  ServiceManager manager;             // is told of all that goes on
+  OwnScheduler* scheduler = nullptr;  // that this agent has started; must outlive the loop
+  bool has_whole_job = false;         // --standalone
   int64_t started_unix_ms = 0;  // of this agent: for the name of a run's folder where the scheduler is an older one
 };
 
@@ -94,7 +98,7 @@ class AgentLoop {
   void On(const KeeperLost& event);
   void EndAfterKeeper();
   void On(const KeeperSilent& event);
-  void On(const KeeperAnswers& event);
+  void On(const KeeperAnswers&) { Log(Severity::kInfo, "the keeper answers again"); }
 
   void Do(const Dial& effect);
   void Do(const Send& effect);

@@ -9,7 +9,7 @@ import time
 import pytest
 
 import processes
-from muster import BIN, EXIT_FAILED_ELSEWHERE, TRAIN, eventually, kill_now
+from muster import BIN, EXIT_FAILED_ELSEWHERE, EXIT_SCHEDULER_LOST, TRAIN, eventually, free_port, kill_now
 
 # Prints, then waits, with a grandchild of its own.
 CHILD = ["sh", "-c", "echo hello from $RANK; sleep 1000 & sleep 1000; wait"]
@@ -200,3 +200,36 @@ def test_a_reader_of_stderr_that_is_stuck_holds_nothing_up(cluster):
                                     str(BIN / "ms-worker"), *words, "--worker_num", "1", "--", "sh", "-c", "sleep 3"])
     agent.expect(0, timeout=30)
     cluster.scheduler.expect(0)
+
+
+def own_scheduler(agent):
+    return next(process.pid for process in processes.descendants(agent.pid) if process.name == "ms-scheduler")
+
+
+UNTIL_GO = ["sh", "-c", "echo up; while [ ! -e go ]; do sleep 0.05; done"]
+
+
+def test_a_killed_scheduler_of_the_agents_own_ends_a_standalone_job_at_once(cluster):
+    agent = cluster.start("agent", [BIN / "ms-worker", "--standalone", "--local_worker_num", 2, "--", *UNTIL_GO])
+    eventually(lambda: agent.output().count("up") == 2, 20, "both run")
+    scheduler = own_scheduler(agent)
+    kill_now(scheduler)
+    agent.expect(EXIT_SCHEDULER_LOST, timeout=5)
+    assert "the ms-scheduler that this agent started was killed by SIGKILL (pid %d)" % scheduler in agent.output()
+    assert "start the job again" in agent.output()
+    cluster.expect_nothing_left()
+
+
+def test_a_killed_scheduler_of_the_agents_own_is_started_again_where_it_has_a_journal(cluster):
+    agent = cluster.start("agent", [BIN / "ms-worker", "--with_scheduler", "--sched_host", "127.0.0.1:%d" % free_port(),
+                                    "--worker_num", 2, "--local_worker_num", 2, "--journal_path", "journal.db", "--",
+                                    *UNTIL_GO])
+    eventually(lambda: agent.output().count("up") == 2, 20, "both run")
+    before = below(agent)
+    kill_now(own_scheduler(agent))
+    agent.expect_said(r"was killed by SIGKILL \(pid \d+\): started again \(pid \d+, 1 of at most 3 times\)")
+    agent.expect_said("again", timeout=20)
+    assert {process.pid for process in before} & {process.pid for process in below(agent)}, "no process starts again"
+    (cluster.folder / "go").touch()
+    agent.expect(0)
+    assert agent.output().count("up") == 2, agent.output()

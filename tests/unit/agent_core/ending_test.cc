@@ -133,6 +133,62 @@ TEST(Ending, TheFirstFailureDecides) {
   EXPECT_THAT(agent.Desire(Failed(v1::Cause::PROCESS_EXITED)), HasSubstr("finish 5\n"));
 }
 
+// ---------------------------------------------------------------------------------------- the scheduler of our own
+
+OwnSchedulerLost Killed(bool has_whole_job = true) { return {"was killed by SIGKILL (pid 12)", has_whole_job}; }
+
+TEST(OwnScheduler, ItsLossStopsTheProcessesAndEndsAtOnce) {
+  AgentHarness agent;
+  agent.RunRound();
+  EXPECT_EQ(agent.Do(Killed()), "") << "what it said last may still come";
+  const std::string lost = agent.Break("Socket closed");
+  EXPECT_THAT(lost,
+              AllOf(HasSubstr("the ms-scheduler that this agent started was killed by SIGKILL (pid 12): stopping"),
+                    HasSubstr("stop\n"), Not(HasSubstr("trying to reach it"))));
+  EXPECT_THAT(agent.Ended(0, 0, 15, true),
+              AllOf(HasSubstr("was killed by SIGKILL (pid 12), and what it knew of the job is gone"),
+                    HasSubstr("--journal_path FILE"), HasSubstr("finish 14\n")));
+}
+
+TEST(OwnScheduler, ItsLossIsTakenAlsoAfterTheStreamsEnd) {
+  AgentHarness agent;
+  agent.RunRound();
+  agent.Break("Socket closed");
+  EXPECT_THAT(agent.Do(Killed()), HasSubstr("stop\n"));
+  EXPECT_THAT(agent.Ended(0, 0, 15, true), HasSubstr("finish 14\n"));
+}
+
+TEST(OwnScheduler, TheProcessesOwnResultCounts) {
+  for (const bool has_whole_job : {true, false}) {
+    AgentHarness well;
+    well.RunRound();
+    well.Ended(0, 0);
+    well.Do(Killed(has_whole_job));
+    EXPECT_THAT(well.Break("Socket closed"), HasSubstr(has_whole_job ? "finish 0\n" : "finish 14\n"));
+    AgentHarness failed;
+    failed.RunRound();
+    failed.Ended(0, 7);
+    failed.Do(Killed(has_whole_job));
+    EXPECT_THAT(failed.Break("Socket closed"), HasSubstr("finish 7\n"));
+  }
+}
+
+TEST(OwnScheduler, AnOutcomeThatCameBeforeCounts) {
+  AgentHarness agent;
+  agent.RunRound();
+  agent.Ended(0, 0);
+  agent.Do(Killed());
+  agent.Desire(Succeeded());
+  EXPECT_THAT(agent.Break("Socket closed"), AllOf(HasSubstr("succeeded"), HasSubstr("finish 0\n")));
+}
+
+TEST(OwnScheduler, WithoutAWelcomeItWasNeverReached) {
+  AgentHarness agent;
+  agent.Begin();
+  agent.Do(Killed());
+  EXPECT_THAT(agent.Break("Connection reset"), HasSubstr("finish 10\n"));
+}
+
 // ------------------------------------------------------------------------------------------------------- refusals
 
 struct RefusalCase {

@@ -172,6 +172,20 @@ TEST(OwnScheduler, IsStartedWithTheAgentsSettings) {
   EXPECT_THAT(OwnSchedulerFlags(settings), Contains("--mindspore_port=8119"));
 }
 
+TEST(OwnScheduler, HasItsJournalInAFileAsItsFlagsSay) {
+  AgentSettings settings;
+  EXPECT_FALSE(HasJournalFile(OwnSchedulerFlags(settings))) << "--once without recovery";
+  settings.enable_recovery = true;
+  EXPECT_TRUE(HasJournalFile(OwnSchedulerFlags(settings)));
+  settings.scheduler_flags = {"--journal_path=memory"};
+  EXPECT_FALSE(HasJournalFile(OwnSchedulerFlags(settings)));
+  settings.scheduler_flags = {};
+  settings.standalone = true;
+  EXPECT_FALSE(HasJournalFile(OwnSchedulerFlags(settings)));
+  settings.scheduler_flags = {"--journal_path=/tmp/journal.db"};
+  EXPECT_TRUE(HasJournalFile(OwnSchedulerFlags(settings)));
+}
+
 TEST(OwnScheduler, IsNotStartedUnlessWanted) {
   AgentSettings settings;
   const auto scheduler = OwnScheduler::StartIfWanted(settings, {}, "/tmp");

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/exit_status.h"
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/keeper/process/descendants.h"
 #include "worker_agent/keeper/supervisor/supervisor.h"
@@ -33,11 +34,6 @@ namespace {
 // A cause is hardly later for it, and in nearly all cases there is one word instead of two.
 constexpr absl::Duration kTogether = absl::Milliseconds(250);
 constexpr absl::Duration kLate = absl::Seconds(1);  // a keeper that runs meets its deadlines by then
-
-std::string NameOf(int signal) {
-  const char* name = sigabbrev_np(signal);
-  return name != nullptr ? absl::StrCat("SIG", name) : absl::StrCat("signal ", signal);
-}
 
 }  // namespace
 
@@ -128,7 +124,7 @@ void Supervisor::TakeStops() {
       process.stopped_at = BootTime();
       process.stop_signal = info.si_status;
       sinks_.live.error().Write(
-          absl::StrCat(which, "was stopped by ", NameOf(info.si_status), ": kill -CONT ", info.si_pid,
+          absl::StrCat(which, "was stopped by ", NameOfSignal(info.si_status), ": kill -CONT ", info.si_pid,
                        " lets it go on; until then the end of its process is not noticed, and in ",
                        absl::ToInt64Seconds(options_.leftovers_patience),
                        " s it is ended with all that it has started\n"),
@@ -146,7 +142,7 @@ void Supervisor::EndStoppedShim(Process& process) {
     return;
   }
   ::kill(shim, SIGKILL);  // not reaped, so the number is still its own
-  const std::string why = absl::StrCat("its shim (pid ", shim, ") was stopped by ", NameOf(process.stop_signal),
+  const std::string why = absl::StrCat("its shim (pid ", shim, ") was stopped by ", NameOfSignal(process.stop_signal),
                                        " for ", absl::ToInt64Seconds(options_.leftovers_patience), " s");
   sinks_.live.error().Write(absl::StrCat("ms-worker: the process of slot ", process.spec.key.slot,
                                          " is ended with all that it has started: ", why, "\n"),
