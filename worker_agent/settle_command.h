@@ -11,8 +11,8 @@
 
 namespace muster::agent {
 
-// What the settings don't give: of the platform (--from), and the job's size, of the rank table. Takes away what is meant
-// for another job than one of --standalone.
+// What the settings don't give: of the platform (--from), and the job's size, of the rank table. Takes away what is
+// meant for another job than one of --standalone.
 void TakeMore(const SettingsTable& table, std::map<std::string, std::string>& environment, AgentSettings& settings,
               LoadResult& loaded);
 

@@ -20,8 +20,8 @@
 namespace muster {
 
 // Before gRPC's first channel or server. RESOURCE_EXHAUSTED, naming the limit, if there are no threads for gRPC and
-// `others` beside: what the caller makes next, of its own or of gRPC's. FAILED_PRECONDITION if /proc can't be read. While
-// there is one thread.
+// `others` beside: what the caller makes next, of its own or of gRPC's. FAILED_PRECONDITION if /proc can't be read.
+// While there is one thread.
 absl::Status StartGrpc(size_t others);
 
 // How many threads a server makes when it starts, beside those.
