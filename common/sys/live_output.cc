@@ -156,7 +156,8 @@ void LiveOutput::FlushChunks(MonotonicTime now) {
       blocked_since_ = std::min(blocked_since_, now);
       return;
     } else if (n < 0 && (errno == ENOSPC || (kind_ == Kind::kNeverBlocks && errno != EINTR))) {
-      // A full disk or quota behind "> file": there is nobody to tell but that file. Try anew with the next chunk.
+      // A full disk or quota of "> file". The next chunk is tried again: somebody may have made room.
+      lost_error_ = errno;
       pending_bytes_ -= front.bytes.size() - front_written_;
       chunks_.pop_front();
       front_written_ = 0;

@@ -53,6 +53,9 @@ class LiveOutput {
   // Waits for that, for SharedLine::kStuckPatience at most. For who may be held up.
   void AwaitLine(const std::function<MonotonicTime()>& now);
 
+  // Why a file could not take all bytes, as errno (a full disk, a quota, a limit); 0: it has taken all.
+  int lost_error() const { return lost_error_; }
+
   bool has_pending() const { return !chunks_.empty() || !held_.empty(); }
   size_t pending_bytes() const { return pending_bytes_; }
   // Something is pending until the destination takes bytes: to be watched for writing.
@@ -85,7 +88,8 @@ class LiveOutput {
   std::deque<Chunk> chunks_;
   size_t front_written_ = 0;  // of chunks_.front()
   size_t pending_bytes_ = 0;
-  uint64_t dropped_bytes_ = 0;       // right behind the front chunk if that has begun, else before it
+  uint64_t dropped_bytes_ = 0;  // right behind the front chunk if that has begun, else before it
+  int lost_error_ = 0;
   bool ends_in_newline_ = true;      // what was written
   bool will_end_in_newline_ = true;  // with what is pending
   std::string held_;                 // lines of ours that wait for the end of one that is pending or written

@@ -1,6 +1,7 @@
 """Standard streams that are closed, full, or may not grow: what a cron job or a careless launcher leaves."""
 
 import resource
+import subprocess
 
 import pytest
 
@@ -46,3 +47,16 @@ def test_a_file_that_may_not_grow_ends_nobody(cluster):
                                     "--standalone", "--", "sleep", "0.2"])
     agent.expect(0)
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
+
+
+def test_output_that_a_full_disk_loses_is_reported(cluster):
+    """The file that stdout leads to takes 64 KiB of the 300."""
+    if subprocess.run(["unshare", "-m", "true"], stderr=subprocess.DEVNULL).returncode != 0:
+        pytest.skip("no mount namespace of our own here")
+    stderr = cluster.folder / "stderr"
+    script = 'mount -t tmpfs -o size=64k none /mnt; "$@" >/mnt/out 2>%s' % stderr
+    agent = cluster.start("agent", ["unshare", "-m", "sh", "-c", script, "sh", BIN / "ms-worker", "--standalone",
+                                    "--local_worker_num", 2, "--", "seq", 30000])
+    agent.expect(0)
+    said = stderr.read_text()
+    assert "output of the processes is lost" in said and "No space left on device" in said

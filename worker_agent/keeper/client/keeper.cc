@@ -19,6 +19,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/unique_fd.h"
+#include "common/sys/log.h"
 #include "common/sys/room.h"
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/keeper/channel.h"
@@ -285,14 +286,21 @@ void Keeper::Impl::Lose() {
 
 void Keeper::Impl::EndHelpers() {
   const MonotonicTime deadline = BootTime() + kHelpersPatience;
+  int lost_error = 0;
   for (auto it = helpers_.begin(); it != helpers_.end();) {
-    if (EndHelper(*it, deadline)) {
+    if (EndHelper(*it, deadline, lost_error)) {
       Spared().erase(*it);
       it = helpers_.erase(it);
     } else {
       ++it;  // it dies when its file system answers; until then nobody waits for it
     }
   }
+  if (lost_error == 0) return;
+  constexpr absl::string_view kRemedy =
+      "make room there, or let standard output lead elsewhere (--log_dir keeps each process's output as well)";
+  Log(Severity::kWarning,
+      absl::StrCat("output of the processes is lost: the file of standard output or error could not take it (",
+                   std::strerror(lost_error), "); ", kRemedy));
 }
 
 bool Keeper::Impl::ReapGuardian() {

@@ -94,21 +94,23 @@ void ServeFiles(UniqueFd socket) {
   }
 }
 
-// `line`: that of the file, if the agent writes there too.
-void Relay(const UniqueFd& socket, const UniqueFd& file, SharedLine* line) {
+// `line`: that of the file, if the agent writes there too. Returns why the file could not take all, as errno: the exit
+// code, which the agent reports. The relay keeps no stderr of its own for that: it may hang in the file for ever, and
+// who reads stderr would wait for its end.
+int Relay(const UniqueFd& socket, const UniqueFd& file, SharedLine* line) {
   static char buffer[64 * 1024];
   LiveOutput output(file.get(), line);
   while (true) {
     const ssize_t n = ::read(socket.get(), buffer, sizeof buffer);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;
+    if (n <= 0) return output.lost_error();
     output.Write(std::string_view(buffer, static_cast<size_t>(n)), BootTime());
     output.AwaitLine(BootTime);
   }
 }
 
-absl::Status Fork(const char* name, UniqueFd file, void (*work)(UniqueFd socket, UniqueFd file),
-                  HelperProcess& helper) {
+// `work` returns the exit code.
+absl::Status Fork(const char* name, UniqueFd file, int (*work)(UniqueFd socket, UniqueFd file), HelperProcess& helper) {
   int sockets[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
     return absl::ResourceExhaustedError(absl::StrCat("can't start ", name, ": socketpair: ", std::strerror(errno)));
@@ -123,20 +125,24 @@ absl::Status Fork(const char* name, UniqueFd file, void (*work)(UniqueFd socket,
   if (helper.pid > 0) return absl::OkStatus();
   BecomeOwnProcess(name, {theirs.get(), file.get()});
   LeaveStandardStreams();
-  work(std::move(theirs), std::move(file));
-  ::_exit(0);
+  ::_exit(work(std::move(theirs), std::move(file)));
 }
 
 absl::Status ForkFileHelper(HelperProcess& helper) {
   return Fork(
-      "ms-keeper-files", UniqueFd(), [](UniqueFd socket, UniqueFd) { ServeFiles(std::move(socket)); }, helper);
+      "ms-keeper-files", UniqueFd(),
+      [](UniqueFd socket, UniqueFd) {
+        ServeFiles(std::move(socket));
+        return 0;
+      },
+      helper);
 }
 
 absl::Status ForkRelay(int fd, bool has_stderr, HelperProcess& helper) {
   UniqueFd file(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
   if (!file.is_open()) return absl::ResourceExhaustedError(absl::StrCat("dup: ", std::strerror(errno)));
-  const auto relay_stderr = [](UniqueFd socket, UniqueFd file) { Relay(socket, file, SharedLine::OfStderr()); };
-  const auto relay_other = [](UniqueFd socket, UniqueFd file) { Relay(socket, file, nullptr); };
+  const auto relay_stderr = [](UniqueFd socket, UniqueFd file) { return Relay(socket, file, SharedLine::OfStderr()); };
+  const auto relay_other = [](UniqueFd socket, UniqueFd file) { return Relay(socket, file, nullptr); };
   if (has_stderr) return Fork("ms-keeper-relay", std::move(file), relay_stderr, helper);
   return Fork("ms-keeper-relay", std::move(file), relay_other, helper);
 }
@@ -176,10 +182,12 @@ std::vector<pid_t> KeeperHelpers::pids() const {
   return pids;
 }
 
-bool EndHelper(pid_t pid, MonotonicTime deadline) {
+bool EndHelper(pid_t pid, MonotonicTime deadline, int& lost_error) {
   bool is_killed = false;
+  int status = 0;
   for (int wait_ms = 1;; wait_ms = std::min(2 * wait_ms, 20)) {
-    const pid_t reaped = ::waitpid(pid, nullptr, WNOHANG);
+    const pid_t reaped = ::waitpid(pid, &status, WNOHANG);
+    if (reaped == pid && WIFEXITED(status) && WEXITSTATUS(status) != 0) lost_error = WEXITSTATUS(status);
     if (reaped == pid || (reaped < 0 && errno == ECHILD)) return true;
     if (BootTime() >= deadline) {
       if (is_killed) return false;

@@ -33,9 +33,9 @@ struct KeeperHelpers {
   HelperProcess err;    // to stderr, if that is another one
 };
 
-// Waits for the end of a helper that nobody talks to any more; SIGKILL from `deadline`
-// (CLOCK_BOOTTIME) on. True when it is gone: one that
-// hangs in a file system dies only when that answers.
-bool EndHelper(pid_t pid, MonotonicTime deadline);
+// Waits for the end of a helper that nobody talks to any more; SIGKILL from `deadline` (CLOCK_BOOTTIME) on. True when
+// it is gone: one that hangs in a file system dies only when that answers. `lost_error` becomes the errno with which
+// the file of a relay could not take all output.
+bool EndHelper(pid_t pid, MonotonicTime deadline, int& lost_error);
 
 }  // namespace muster::agent
