@@ -20,23 +20,6 @@ namespace {
 
 constexpr size_t kOwnThreads = 4;  // of watch, with TLS
 
-// The socket is found by the scheduler's port alone: is it the one that --sched_host names?
-absl::Status CheckSameScheduler(Call& call, AdminClient& behind_socket) {
-  const CtlSettings& settings = call.settings;
-  if (!settings.admin_socket.empty()) return absl::OkStatus();  // the user says so
-  const std::string name = JoinHostPort(settings.sched_host, settings.sched_port);
-  const absl::StatusOr<v1::StatusReply> named = call.client->GetStatus("", 0);
-  if (!named.ok()) {
-    return absl::Status(named.status().code(),
-                        absl::StrCat(named.status().message(), " (--admin_socket names a scheduler's socket)"));
-  }
-  const absl::StatusOr<v1::StatusReply> reached = behind_socket.GetStatus("", 0);
-  if (!reached.ok()) return reached.status();
-  if (named->cluster_id() == reached->cluster_id()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("the scheduler at ", name, " is not the one behind the socket ",
-                                                    SocketOf(settings).path, ": name its socket with --admin_socket"));
-}
-
 // The scheduler would turn the certificate away, and the other way is closed, too.
 absl::Status NoAdmin(const TlsStore& tls, const absl::Status& socket) {
   const std::optional<PeerName>& name = tls.Current()->own_name;
@@ -46,6 +29,26 @@ absl::Status NoAdmin(const TlsStore& tls, const absl::Status& socket) {
                    ". Give an admin's with --tls_config (`ms-ctl certs admin --dir D` makes one), or run this on the "
                    "scheduler's machine, as the user who started it (",
                    socket.message(), ")"));
+}
+
+// The socket is found by the scheduler's port alone: is it the one that --sched_host names? `other` has the certificate
+// that may not do it; null: there is none. A socket that a dead scheduler has left answers nobody.
+absl::Status CheckSameScheduler(Call& call, AdminClient& behind_socket, const TlsStore* other) {
+  const auto refused = [other](const absl::Status& why) { return other != nullptr ? NoAdmin(*other, why) : why; };
+  const CtlSettings& settings = call.settings;
+  if (!settings.admin_socket.empty()) return absl::OkStatus();  // the user says so
+  const std::string name = JoinHostPort(settings.sched_host, settings.sched_port);
+  const absl::StatusOr<v1::StatusReply> named = call.client->GetStatus("", 0);
+  if (!named.ok()) {
+    return absl::Status(named.status().code(),
+                        absl::StrCat(named.status().message(), " (--admin_socket names a scheduler's socket)"));
+  }
+  const absl::StatusOr<v1::StatusReply> reached = behind_socket.GetStatus("", 0);
+  if (!reached.ok()) return refused(reached.status());
+  if (named->cluster_id() == reached->cluster_id()) return absl::OkStatus();
+  return refused(
+      absl::FailedPreconditionError(absl::StrCat("the scheduler at ", name, " is not the one behind the socket ",
+                                                 SocketOf(settings).path, ": name its socket with --admin_socket")));
 }
 
 }  // namespace
@@ -119,11 +122,9 @@ absl::StatusOr<Steered> ChooseSteered(Call& call, const std::string& verb, absl:
     return steered;
   }
   absl::StatusOr<std::unique_ptr<AdminClient>> client = AdminClient::OverSocket(SocketOf(settings), timeout);
-  const bool has_other_certificate = tls != nullptr && settings.admin_socket.empty();
-  if (!client.ok()) return has_other_certificate ? NoAdmin(*tls, client.status()) : client.status();
-  if (absl::Status same = CheckSameScheduler(call, **client); !same.ok()) {
-    return has_other_certificate && absl::IsFailedPrecondition(same) ? NoAdmin(*tls, same) : same;
-  }
+  const TlsStore* const other = settings.admin_socket.empty() ? tls.get() : nullptr;
+  if (!client.ok()) return other != nullptr ? NoAdmin(*other, client.status()) : client.status();
+  if (absl::Status same = CheckSameScheduler(call, **client, other); !same.ok()) return same;
   steered.client = *std::move(client);
   return steered;
 }
