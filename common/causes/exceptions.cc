@@ -39,6 +39,8 @@ constexpr size_t kOtherLines = 20;       // between two exceptions that belong t
 constexpr size_t kLaunchersLines = 100;  // between a script's and its launcher's: other ranks write on
 constexpr size_t kMostOpen = 16;         // tracebacks whose lines mix
 constexpr size_t kLongestTraceback = 400;
+constexpr size_t kMostWeighed = 64;   // of what was found: each is judged by the whole table of texts
+constexpr size_t kIgnoredWithin = 4;  // lines after "Exception ignored in", for its traceback to begin
 
 constexpr char kHead[] = "Traceback (most recent call last)";
 
@@ -142,6 +144,7 @@ class Finder {
  private:
   void Look(size_t at);
   Open& Opened(absl::string_view prefix, size_t at);
+  bool IsIgnored(size_t at);
   bool TakeHead(absl::string_view line, size_t at);
   bool TakeBox(absl::string_view line, size_t at);
   bool TakeTerminate(absl::string_view line, size_t at);
@@ -154,9 +157,15 @@ class Finder {
   std::vector<bool> is_other_;  // lines that belong to no exception and to no report of one
   std::vector<Open> open_;
   std::vector<Found> found_;
-  size_t message_end_ = 0;  // lines before it belong to the exception that was found last
-  bool ignores_next_ = false;
+  size_t message_end_ = 0;            // lines before it belong to the exception that was found last
+  std::optional<size_t> ignored_at_;  // the line that says so of the next traceback
 };
+
+// A traceback that begins here. What is ignored may have none.
+bool Finder::IsIgnored(size_t at) {
+  const std::optional<size_t> said = std::exchange(ignored_at_, std::nullopt);
+  return said && at - *said <= kIgnoredWithin;
+}
 
 // The message with the lines that follow it.
 void Finder::Add(size_t at, absl::string_view type, absl::string_view message, const Open* open) {
@@ -192,7 +201,7 @@ Open& Finder::Opened(absl::string_view prefix, size_t at) {
 bool Finder::TakeBox(absl::string_view line, size_t at) {
   const size_t begin = std::min(line.find("╭"), line.find("+-"));
   if (begin != absl::string_view::npos && absl::StrContains(line, kHead)) {
-    const bool is_ignored = std::exchange(ignores_next_, false);
+    const bool is_ignored = IsIgnored(at);
     Opened(line.substr(0, begin), at) =
         Open{std::string(line.substr(0, begin)), "", at, true, true, false, is_ignored, true, {}, {}};
     return true;
@@ -228,7 +237,7 @@ bool Finder::TakeHead(absl::string_view line, size_t at) {
     for (const absl::string_view word : {"Original ", "+ Exception Group "}) prefix = absl::StripSuffix(prefix, word);
     if (const size_t bar = prefix.find("traceback : "); bar != absl::string_view::npos) prefix = "  ";  // torchrun's
   }
-  const bool is_ignored = std::exchange(ignores_next_, false);
+  const bool is_ignored = IsIgnored(at);
   Opened(prefix, at) =
       Open{std::string(prefix), ipython_type, at, true, !ipython_type.empty(), false, is_ignored, false, {}, {}};
   return true;
@@ -298,7 +307,7 @@ bool IsOfReport(absl::string_view line) {
 void Finder::Look(size_t at) {
   const absl::string_view line = lines_[at];
   if (absl::StrContains(line, "Exception ignored in") || absl::StrContains(line, "--- Logging error ---")) {
-    ignores_next_ = true;
+    ignored_at_ = at;
   }
   if (TakeBox(line, at) || TakeHead(line, at) || TakeTerminate(line, at)) return;
   if (const size_t frame = FindFrame(line); frame != absl::string_view::npos) {
@@ -317,13 +326,14 @@ void Finder::Look(size_t at) {
     if (absl::StartsWith(line, open.prefix) && TakeLineOf(open, line, at)) return;
   }
   if (at < message_end_) return;
-  if (EvidenceOf(ReasonByText(line, TextPlace::kLine)) == Evidence::kHardware) {
+  if (!ReasonByText(line, TextPlace::kLine, Evidence::kHardware).empty()) {
     found_.push_back({at, {"", std::string(absl::StripAsciiWhitespace(line)), "", 0, false}});
   }
   is_other_[at] = !IsOfReport(line);
 }
 
 size_t Finder::OthersBetween(size_t first, size_t last) const {
+  if (last <= first + 1) return 0;  // of one line, if its text is two reports
   return static_cast<size_t>(std::count(is_other_.begin() + static_cast<std::ptrdiff_t>(first) + 1,
                                         is_other_.begin() + static_cast<std::ptrdiff_t>(last), true));
 }
@@ -335,7 +345,7 @@ RaisedException Finder::Choose() const {
   };
   const Found* best = &found_.back();
   auto best_weight = weight(best->exception);
-  for (size_t i = found_.size() - 1; i > 0; --i) {
+  for (size_t i = found_.size() - 1; i > 0 && found_.size() - i <= kMostWeighed; --i) {
     const Found& before = found_[i - 1];
     const size_t most = IsOfLauncher(found_[i].exception) ? kLaunchersLines : kOtherLines;
     if (OthersBetween(before.at, found_[i].at) > most) break;

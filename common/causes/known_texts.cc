@@ -344,17 +344,17 @@ bool IsOrdinary(absl::string_view line, absl::string_view lower) {
 
 }  // namespace
 
-absl::string_view ReasonByText(absl::string_view text, TextPlace place) {
+absl::string_view ReasonByText(absl::string_view text, TextPlace place, Evidence least) {
   const std::string lower = absl::AsciiStrToLower(text);
   if (place == kLine && IsOrdinary(absl::StrCat(" ", text), absl::StrCat(" ", lower))) return "";
   absl::string_view found, by_code;
   for (const Row& row : kTexts) {
-    if ((row.place == kException && place == kLine) || !Holds(lower, row)) continue;
+    if (EvidenceOf(row.reason) < least || (row.place == kException && place == kLine) || !Holds(lower, row)) continue;
     found = row.reason;
     break;
   }
   for (const Row& row : kCodes) {
-    if (!HoldsCode(lower, row.text)) continue;
+    if (EvidenceOf(row.reason) < least || !HoldsCode(lower, row.text)) continue;
     by_code = row.reason;
     break;
   }

@@ -10,9 +10,6 @@ namespace muster {
 // Where a text counts. What programs also log when nothing is wrong counts in an exception only.
 enum class TextPlace { kLine, kException };
 
-// The reason of the first row that is in the text; empty: none. Takes time in proportion to the text's length.
-absl::string_view ReasonByText(absl::string_view text, TextPlace place);
-
 // The reason that an exception's type has by itself, "ModuleNotFoundError" with or without its module; empty: none.
 absl::string_view ReasonByType(absl::string_view type);
 
@@ -20,5 +17,9 @@ absl::string_view ReasonByType(absl::string_view type);
 // peer did not answer is a cause only if nothing else is known.
 enum class Evidence { kConsequence, kOwn, kHardware };
 Evidence EvidenceOf(absl::string_view reason);
+
+// The reason of the first row that is in the text and says as much as `least`; empty: none. Takes time in proportion to
+// the text's length.
+absl::string_view ReasonByText(absl::string_view text, TextPlace place, Evidence least = Evidence::kConsequence);
 
 }  // namespace muster

@@ -107,6 +107,11 @@ const Case kCases[] = {
      "[rank0]: Traceback (most recent call last):\n[rank0]:   File \"/job/train.py\", line 8, in <module>\n"
      "[rank0]: KeyError: 'lr'",
      "KeyError: 'lr'", "/job/train.py", 8},
+    {"AfterOneThatIsIgnoredWithoutATraceback",
+     "Exception ignored in: <_io.TextIOWrapper name='<stdout>'>\nBrokenPipeError: [Errno 32] Broken pipe\na\nb\nc\nd\n"
+     "[rank0]: Traceback (most recent call last):\n[rank0]:   File \"/job/train.py\", line 8, in <module>\n"
+     "[rank0]: KeyError: 'lr'",
+     "KeyError: 'lr'", "/job/train.py", 8},
     {"WordsOfALogAfterATable", "╭──────────╮\n│ lr 0.1   │\n╰──────────╯\nIteration: 1200 loss 2.3\nWarning: no config",
      ""},
     {"None", "epoch 1\nepoch 2\nError: it is said, but nothing was raised", ""},
@@ -125,6 +130,14 @@ TEST_P(FindExceptionIn, TheOneThatSaysMost) {
 
 INSTANTIATE_TEST_SUITE_P(Outputs, FindExceptionIn, testing::ValuesIn(kCases),
                          [](const testing::TestParamInfo<Case>& info) { return std::string(info.param.name); });
+
+TEST(FindException, TwoReportsOnOneLineAreTaken) {
+  const std::string a = "terminate called after throwing an instance of 'A'\n";
+  EXPECT_TRUE(Find(a + "  what():  terminate called after throwing an instance of 'B'\nCUDA error"));
+  EXPECT_TRUE(Find(a + "terminate called after throwing an instance of 'B'  what():  x\n"));
+  EXPECT_TRUE(
+      Find("Traceback (most recent call last):\n  File \"/job/a.py\", line 1, in f\n" + a + "KeyError: what(): 'lr'"));
+}
 
 TEST(FindException, ThatWasOvercomeDoesNotCount) {
   std::string output = kScripts;
