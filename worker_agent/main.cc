@@ -385,11 +385,11 @@ int Agent::StayWithTheJob() {
 // Other nodes still need the scheduler: to learn how the job ended, for which they may take stop_timeout; or to go on
 // without this node, which was drained.
 void Agent::LetOwnSchedulerEnd(const AgentLoop& loop, int code) {
-  if (scheduler_ == nullptr || scheduler_->HasEnded() || (!loop.HasOutcome() && !loop.WasDrained())) return;
+  if (scheduler_ == nullptr || (!loop.HasOutcome() && !loop.WasDrained())) return;
   EndAtTheLatest(absl::InfiniteDuration(), code);
   if (!loop.HasOutcome()) Log(Severity::kInfo, "the scheduler of the job runs here, until the job has ended");
   scheduler_->WaitForEnd(loop.HasOutcome() ? settings_.stop_timeout + absl::Seconds(5) : absl::InfiniteDuration(),
-                         [this] { return signals_->TakeEnd(); });
+                         /*restarts=*/!loop.HasOutcome(), [this] { return signals_->TakeEnd(); });
   EndAtTheLatest(kEndPatience, code);
 }
 

@@ -4,8 +4,10 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -85,6 +87,11 @@ absl::StatusOr<Secret> ReadPassword(
   const std::string where = absl::StrCat(source.variable, " (", source.file, ")");
   if (password.empty()) return absl::InvalidArgumentError(absl::StrCat("the password of ", where, " is empty"));
   return CheckedPassword(std::move(password), where);
+}
+
+bool IsPasswordInEnvironment() {
+  return std::any_of(std::begin(kPasswordVariables), std::end(kPasswordVariables),
+                     [](const char* variable) { return getenv(variable) != nullptr; });
 }
 
 void WipePasswordVariables(std::map<std::string, std::string>& environment) {

@@ -48,6 +48,9 @@ absl::StatusOr<Secret> ReadPassword(
     const PasswordSource& source, bool allow_readable,
     const std::function<absl::StatusOr<TlsFile>(const std::string& path, FileSecrecy secrecy)>& read = ReadTlsFile);
 
+// Whether one of these variables is set.
+bool IsPasswordInEnvironment();
+
 // Takes the password variables, and those that name password files, out of this process's environment and overwrites
 // them where the kernel shows them (/proc/<pid>/environ), and in `environment`: what this process becomes or starts
 // does not get them. While there is one thread.

@@ -163,13 +163,13 @@ std::vector<std::string> OwnSchedulerFlags(const AgentSettings& settings) {
   return flags;
 }
 
-bool HasJournalFile(const std::vector<std::string>& flags) {
-  absl::string_view path;
+bool HasJournalFile(const std::vector<std::string>& flags, absl::string_view path_of_environment) {
+  absl::string_view path = path_of_environment;
   bool has_recovery = false;
   for (const absl::string_view flag : flags) {  // the last one counts
     absl::string_view value = flag;
     if (absl::ConsumePrefix(&value, "--journal_path=")) path = value;
-    if (flag == "--enable_recovery=1") has_recovery = true;
+    if (absl::ConsumePrefix(&value, "--enable_recovery=")) has_recovery = value == "1" || value == "true";
   }
   return path.empty() ? has_recovery : path != "memory";
 }
@@ -208,7 +208,8 @@ absl::StatusOr<std::unique_ptr<OwnScheduler>> OwnScheduler::StartIfWanted(AgentS
     return nullptr;
   }
   std::vector<std::string> argv = OwnSchedulerFlags(settings);
-  const bool has_journal_file = HasJournalFile(argv);
+  const char* const inherited = getenv("MS_JOURNAL_PATH");
+  const bool has_journal_file = HasJournalFile(argv, inherited == nullptr ? "" : inherited);
   argv.insert(argv.begin(), SchedulerProgram());
   std::unique_ptr<OwnScheduler> scheduler(
       new OwnScheduler(std::move(argv), has_journal_file, std::move(lock), std::move(port)));
@@ -222,16 +223,27 @@ absl::Status OwnScheduler::Start() {
   pid_ = *pid;
   pidfd_.reset(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
   has_ended_ = is_end_handled_ = false;
+  exit_ = {};
   return absl::OkStatus();
 }
 
 std::optional<std::string> OwnScheduler::TakeLoss() {
   if (!HasEnded() || std::exchange(is_end_handled_, true)) return std::nullopt;
-  if (exit_.signal == 0) return std::nullopt;
+  if (exit_.signal == 0) {
+    if (restarts_ > 0 && exit_.code != 0) {
+      Log(Severity::kError, absl::StrCat("the ms-scheduler that this agent started again ended with exit code ",
+                                         exit_.code, "; its own log says why"));
+    }
+    return std::nullopt;
+  }
   const std::string how = absl::StrCat("was killed by ", NameOfSignal(exit_.signal), " (pid ", pid_, ")");
   if (!has_journal_file_) return how;
   absl::Status started = absl::ResourceExhaustedError("once more would hardly help");
-  if (restarts_ < kMostRestarts) started = Start();
+  if (has_password_variable_) {
+    started = absl::FailedPreconditionError("its key's password is no longer in the environment");
+  } else if (restarts_ < kMostRestarts) {
+    started = Start();
+  }
   if (started.ok()) {
     Keeper::Spare(pid_);
     Log(Severity::kWarning,
@@ -249,7 +261,7 @@ OwnScheduler::~OwnScheduler() {
   if (pid_ == 0) return;
   if (!has_ended_) {
     kill(pid_, SIGTERM);
-    WaitForEnd(kTermPatience, [] { return false; });
+    WaitForEnd(kTermPatience, /*restarts=*/false, [] { return false; });
   }
   if (!has_ended_) {
     kill(pid_, SIGKILL);
@@ -288,9 +300,11 @@ absl::Status OwnScheduler::WaitUntilItListens(const AgentSettings& settings) {
   return absl::OkStatus();
 }
 
-void OwnScheduler::WaitForEnd(absl::Duration patience, const std::function<bool()>& is_hurried) {
+void OwnScheduler::WaitForEnd(absl::Duration patience, bool restarts, const std::function<bool()>& is_hurried) {
   const MonotonicTime deadline = Clock::System().Read().monotonic + patience;
-  while (!HasEnded() && !is_hurried() && Clock::System().Read().monotonic < deadline) {
+  while (!is_hurried() && Clock::System().Read().monotonic < deadline) {
+    if (restarts) (void)TakeLoss();  // which starts it again
+    if (HasEnded()) return;
     pollfd wait{fd(), POLLIN, 0};  // without a pidfd (an old kernel): just the pause
     poll(&wait, 1, static_cast<int>(absl::ToInt64Milliseconds(kLookInterval)));
   }

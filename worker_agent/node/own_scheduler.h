@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/base/exit_status.h"
 #include "common/base/unique_fd.h"
 #include "common/net/ip_address.h"
+#include "common/tls/tls_settings.h"
 #include "worker_agent/launch/port_reservation.h"
 #include "worker_agent/settings/agent_settings.h"
 
@@ -63,8 +65,8 @@ class OwnScheduler {
   absl::Status WaitUntilItListens(const AgentSettings& settings);
 
   // It ends by itself when all its agents know how the job ended. Waits for that, at most `patience`, or until
-  // `is_hurried` says so.
-  void WaitForEnd(absl::Duration patience, const std::function<bool()>& is_hurried);
+  // `is_hurried` says so. With `restarts` it is started again meanwhile, as TakeLoss does.
+  void WaitForEnd(absl::Duration patience, bool restarts, const std::function<bool()>& is_hurried);
 
  private:
   OwnScheduler(std::vector<std::string> argv, bool has_journal_file, UniqueFd lock, std::optional<ReservedPort> port)
@@ -73,6 +75,7 @@ class OwnScheduler {
 
   const std::vector<std::string> argv_;
   const bool has_journal_file_;
+  const bool has_password_variable_ = IsPasswordInEnvironment();  // which the agent wipes after the start
   pid_t pid_ = 0;
   UniqueFd pidfd_;
   const UniqueFd lock_;               // that no other agent of this user starts one
@@ -88,6 +91,7 @@ class OwnScheduler {
 std::vector<std::string> OwnSchedulerFlags(const AgentSettings& settings);
 
 // Whether a scheduler that is started with these flags keeps its journal in a file, as ms-scheduler decides it.
-bool HasJournalFile(const std::vector<std::string>& flags);
+// MS_JOURNAL_PATH, which it inherits, counts after its flags.
+bool HasJournalFile(const std::vector<std::string>& flags, absl::string_view path_of_environment);
 
 }  // namespace muster::agent

@@ -173,6 +173,14 @@ TEST(OwnScheduler, TheProcessesOwnResultCounts) {
   }
 }
 
+TEST(OwnScheduler, WhatWasStoppedWasNotDone) {
+  AgentHarness agent;
+  agent.RunRound();
+  agent.Ended(0, 0, 0, true);  // it saved, and ended with 0
+  agent.Do(Killed());
+  EXPECT_THAT(agent.Break("Socket closed"), HasSubstr("finish 14\n"));
+}
+
 TEST(OwnScheduler, AnOutcomeThatCameBeforeCounts) {
   AgentHarness agent;
   agent.RunRound();

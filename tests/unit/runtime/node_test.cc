@@ -174,16 +174,19 @@ TEST(OwnScheduler, IsStartedWithTheAgentsSettings) {
 
 TEST(OwnScheduler, HasItsJournalInAFileAsItsFlagsSay) {
   AgentSettings settings;
-  EXPECT_FALSE(HasJournalFile(OwnSchedulerFlags(settings))) << "--once without recovery";
+  EXPECT_FALSE(HasJournalFile(OwnSchedulerFlags(settings), "")) << "--once without recovery";
+  EXPECT_TRUE(HasJournalFile(OwnSchedulerFlags(settings), "/tmp/journal.db")) << "MS_JOURNAL_PATH";
+  EXPECT_FALSE(HasJournalFile(OwnSchedulerFlags(settings), "memory"));
   settings.enable_recovery = true;
-  EXPECT_TRUE(HasJournalFile(OwnSchedulerFlags(settings)));
+  EXPECT_TRUE(HasJournalFile(OwnSchedulerFlags(settings), ""));
   settings.scheduler_flags = {"--journal_path=memory"};
-  EXPECT_FALSE(HasJournalFile(OwnSchedulerFlags(settings)));
+  EXPECT_FALSE(HasJournalFile(OwnSchedulerFlags(settings), ""));
   settings.scheduler_flags = {};
   settings.standalone = true;
-  EXPECT_FALSE(HasJournalFile(OwnSchedulerFlags(settings)));
+  EXPECT_FALSE(HasJournalFile(OwnSchedulerFlags(settings), "/tmp/journal.db")) << "a flag comes first";
+  EXPECT_FALSE(HasJournalFile(OwnSchedulerFlags(settings), ""));
   settings.scheduler_flags = {"--journal_path=/tmp/journal.db"};
-  EXPECT_TRUE(HasJournalFile(OwnSchedulerFlags(settings)));
+  EXPECT_TRUE(HasJournalFile(OwnSchedulerFlags(settings), ""));
 }
 
 TEST(OwnScheduler, IsNotStartedUnlessWanted) {
