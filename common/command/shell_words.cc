@@ -206,7 +206,7 @@ class Scanner {
     is_function_ = false;
     closed_.reset();
     if (IsEmpty()) {
-      command_.begin = begin;
+      command_.begin = redirections_.empty() ? begin : redirections_begin_;
       command_.line = cursor_.LineOf(begin);
     }
     command_.end = cursor_.at();
@@ -353,6 +353,7 @@ class Scanner {
         cursor_.ReadWord();
       }
     }
+    if (redirections_.empty()) redirections_begin_ = first;
     redirections_.emplace_back(cursor_.Since(first));
   }
 
@@ -371,6 +372,7 @@ class Scanner {
   char list_sign_ = '\0';                  // & or |: the last one of the innermost list
   std::optional<size_t> redirection_at_;   // where the 2 of 2>x stands
   std::vector<std::string> redirections_;  // after the last word
+  size_t redirections_begin_ = 0;          // of the first of them
   std::optional<size_t> closed_;           // right after a block: the first of its commands
   std::vector<Open> open_;
   ShellCommand command_;
@@ -406,7 +408,9 @@ size_t FindOutsideExpansions(std::string_view word, char c) {
 
 std::string ShellWord(const std::string& word) {
   constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./{}-";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  const bool may_be_several = word.find('{') != std::string::npos &&
+                              (word.find(',') != std::string::npos || word.find("..") != std::string::npos);  // to bash
+  if (!word.empty() && !may_be_several && word.find_first_not_of(kPlain) == std::string::npos) return word;
   return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
 }
 

@@ -37,6 +37,7 @@ using Words = std::vector<std::string>;
 constexpr char kKnown[] =
     "torchrun, python -m torch.distributed.launch, accelerate launch, deepspeed, mpirun, mpiexec, horovodrun and msrun";
 constexpr int kMostLayers = 8;
+constexpr int kMostScripts = 64;  // one may call itself many times
 
 struct Line {
   Written assignments, program;
@@ -65,6 +66,7 @@ class Search {
  public:
   // `error` is empty and `line` too: there is no launcher.
   Converted Look(Line line, int depth) {
+    if (depth >= kMostLayers) return {};
     Words before;
     Written options;
     options.is_split = line.assignments.is_split;
@@ -96,7 +98,7 @@ class Search {
       return out;
     }
     const ShellScript script = ReadShellScript(program.words);
-    if (!script.file.empty()) return LookIntoScript(script, depth);
+    if (!script.file.empty()) return scripts_++ < kMostScripts ? LookIntoScript(script, depth) : Converted{};
     if (!line.is_of_dynamic_cluster || !IsPython(BaseName(program.words[0]))) return {};
     before.emplace_back("ms-worker --");
     Append(program.All(), before);
@@ -252,6 +254,7 @@ class Search {
   }
 
   Words notes_;
+  int scripts_ = 0;  // that were looked into
 };
 
 // No launcher was found.

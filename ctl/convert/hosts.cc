@@ -79,7 +79,8 @@ class HostList {
 std::string WithoutPort(const std::string& host) {
   std::string name = host.substr(0, PortAt(host));
   if (absl::StartsWith(name, "[") && absl::EndsWith(name, "]")) name = name.substr(1, name.size() - 2);
-  return name.substr(name.find('@') + 1);
+  const size_t user = FindOutsideExpansions(name, '@');
+  return user == std::string::npos ? name : name.substr(user + 1);
 }
 
 bool IsEachMachineItself(const std::string& host) {

@@ -119,7 +119,10 @@ class Reader {
   // `is_attached`: the first value stands after the "=" of the word before `at`.
   void TakeWithValues(const Option& option, const std::string& shown, bool is_attached, const Written& line,
                       size_t& at) {
-    const auto wanted = static_cast<size_t>(option.values);
+    // Hydra takes `-genv NAME VALUE` and `-genv NAME=VALUE`.
+    const bool is_pair_in_one =
+        option.meaning == Meaning::kEnvPair && !is_attached && at < line.size() && IsAssignment(line.words[at]);
+    const auto wanted = static_cast<size_t>(is_pair_in_one ? 1 : option.values);
     std::vector<OptionValue> values;
     if (is_attached && wanted > 0) {
       const std::string& word = line.words[at - 1];
@@ -307,7 +310,7 @@ class Reader {
     const auto set = [&](const std::string& prefix, const OptionValue& name, const OptionValue& value) {
       variable = {absl::StrCat(prefix, name.text, "=", value.text), absl::StrCat(prefix, name.shown, "=", value.shown)};
     };
-    if (option.meaning == Meaning::kEnvPair) set("", values[0], values[1]);
+    if (option.meaning == Meaning::kEnvPair && !IsAssignment(values[0].text)) set("", values[0], values[1]);
     if (option.meaning == Meaning::kVariable) set("", {option.text, option.text}, values[0]);
     if (option.meaning == Meaning::kSetVariable) variable = {option.text, option.text};
     if (option.meaning == Meaning::kMca) {

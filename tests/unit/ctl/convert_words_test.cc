@@ -105,6 +105,29 @@ TEST(Convert, AValueThatIsNotCertainStaysAVariable) {
               HasSubstr("$A may hold options of torchrun"));
 }
 
+TEST_F(ConvertFiles, AScriptThatCallsItselfHasAnEnd) {
+  const std::string path = Write("itself.sh", "");
+  std::string text;
+  for (int i = 0; i < 20; ++i) text += "[ -n \"$X\" ] || X=1 bash " + path + "\n";
+  Write("itself.sh", text);
+  EXPECT_THAT(Of({"bash", path}).error, HasSubstr("no launcher"));
+  EXPECT_THAT(Of({"bash", Write("last.sh", text + "torchrun --nproc_per_node 2 t.py\n")}).line,
+              HasSubstr("--local_worker_num 2"));
+}
+
+TEST_F(ConvertFiles, OddWordsOfRealLines) {
+  EXPECT_THAT(
+      Of("mpiexec -genv I_MPI_DEBUG=5 -n 2 python train.py").line,
+      AllOf(HasSubstr("--env I_MPI_DEBUG=5 "), HasSubstr("--local_worker_num 2"), HasSubstr("-- python train.py")));
+  EXPECT_THAT(Of("mpiexec -genv I_MPI_DEBUG 5 -n 2 python train.py").line, HasSubstr("--env I_MPI_DEBUG=5 "));
+  EXPECT_THAT(Of("torchrun --nproc_per_node 2 t.py opt={lr:1,wd:2}").line, HasSubstr("t.py 'opt={lr:1,wd:2}'"));
+  EXPECT_EQ(WithoutPort("${NODES[@]:0:1}:29500"), "${NODES[@]:0:1}");
+  EXPECT_EQ(WithoutPort("ann@node1:22"), "node1");
+  const std::string line = Of(std::vector<std::string>{"2>&1 >log torchrun --nproc_per_node 2 t.py"}).line;
+  EXPECT_THAT(line, HasSubstr("2>&1 >log"));
+  EXPECT_EQ(line.find(">log"), line.rfind(">log")) << line;
+}
+
 TEST_F(ConvertFiles, ArgumentsOfTheScriptStayThem) {
   const auto line = [&](const std::string& text, const std::vector<std::string>& arguments) {
     std::vector<std::string> old = {"bash", Write("arguments.sh", text)};
