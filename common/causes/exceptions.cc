@@ -9,7 +9,7 @@
 //
 // "Exception ignored in" and "--- Logging error ---" go before what did not end anything.
 //
-// Which of them is told. Only those count that came at the end: after one of them at most kOtherLines other lines stand
+// Which of them is reported. Only those at the end count: after one of them at most kOtherLines other lines stand
 // before the next one, or before the end; after a script's exception and before its launcher's, at most
 // kLaunchersLines. Of those, the first that there is, and of several the last:
 //

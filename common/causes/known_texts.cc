@@ -82,7 +82,7 @@ constexpr std::array kTexts = std::to_array<Row>({
     {"resource temporarily unavailable", reason::kResourceLimit, kException, "fork"},
 
     // CUDA: "out of memory" of cudaGetErrorString, by PyTorch (c10/cuda/CUDACachingAllocator.cpp), NCCL
-    // (src/include/checks.h), cuBLAS, cuDNN; HIP alike
+    // (src/include/checks.h), cuBLAS, cuDNN; HIP likewise
     {"cuda out of memory", reason::kDeviceOutOfMemory},
     {"cuda error: out of memory", reason::kDeviceOutOfMemory},
     {"cuda_error_out_of_memory", reason::kDeviceOutOfMemory},

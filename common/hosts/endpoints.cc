@@ -1,6 +1,6 @@
-// A node says                       rank 0's node                                    what is told
+// A node says                       rank 0's node                                    the remark
 //
-// nothing                           anything                                         nothing: it is told rank 0's
+// nothing                           anything                                         none: it gets rank 0's
 // MASTER_PORT                       the same, or it serves that one                  nothing
 //                                   another one                                      both values
 // an address of the loopback        the same machine, or all machines are one host   nothing

@@ -37,7 +37,7 @@ struct TaskFacts {
   bool lacks_memory = false;     // no more can be mapped for use
   Limit address_space;           // RLIMIT_AS, bytes
   Limit data;                    // RLIMIT_DATA, bytes
-  Limit user;                    // RLIMIT_NPROC: tasks of this user; none for those whom it does not bind
+  Limit user;                    // RLIMIT_NPROC: tasks of this user; none where it does not bind this user
   Limit threads;                 // kernel.threads-max
   Limit pids;                    // kernel.pid_max
 };

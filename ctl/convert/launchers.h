@@ -46,7 +46,7 @@ struct Option {
 };
 
 struct Launcher {
-  const char* name;  // as it is told
+  const char* name;  // as messages show it
   // By the last part of the first word or of what Python runs; "accelerate launch": with the next word.
   std::vector<const char*> programs;
   const std::vector<Option>* options;

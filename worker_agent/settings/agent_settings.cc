@@ -276,11 +276,10 @@ void AddProcesses(SettingsTable& table, AgentSettings& s) {
   AddFrameworks(table, s);
   AddPythonWords(table, s);
   AddEnv(table, &s.env);
-  AddParsed(
-      table, "stop_signal", Into(&s.stop_signal, ParseSignal),
-      "What a process is told to stop with. If not set, Ctrl-C (SIGINT) at ms-worker goes on to its processes first, "
-      "and this follows after a third of --stop_timeout.",
-      "TERM")
+  AddParsed(table, "stop_signal", Into(&s.stop_signal, ParseSignal),
+            "The signal that asks a process to stop. If not set, Ctrl-C (SIGINT) at ms-worker goes on to its processes "
+            "first, and this follows after a third of --stop_timeout.",
+            "TERM")
       .Value("SIGNAL")
       .Env({"MS_STOP_SIGNAL"});
   table
