@@ -21,6 +21,7 @@
 #include "common/base/text.h"
 #include "scheduler/core/core.h"
 #include "scheduler/core/state.h"
+#include "scheduler/journal/journal_format.h"
 #include "scheduler/journal/journal_reader.h"
 
 namespace muster::ctl {
@@ -98,13 +99,13 @@ std::string Verdict(const std::string& path, const scheduler::JournalReader& jou
   if (!json) {
     const std::string snapshot =
         summary.snapshot_through == 0 ? "" : absl::StrCat("a snapshot through ", summary.snapshot_through, " and ");
-    return absl::StrCat(path, " is sound: format ", journal.format(), ", ", snapshot, summary.records,
+    return absl::StrCat(path, " is sound: format ", scheduler::kJournalFormat, ", ", snapshot, summary.records,
                         " records, the last one ", summary.last_sequence, "; cluster ", known.cluster_id(), ", term ",
                         known.term(), "; ", JobsText(known), "\n");
   }
   nlohmann::ordered_json object;
   object["sound"] = true;
-  object["format"] = journal.format();
+  object["format"] = scheduler::kJournalFormat;
   object["id"] = journal.id();
   object["records"] = summary.records;
   object["snapshot_through"] = summary.snapshot_through;

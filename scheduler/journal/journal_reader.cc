@@ -60,7 +60,7 @@ absl::StatusOr<JournalReader> JournalReader::Open(const std::string& path, const
           absl::StrCat(path, suffix, " can't be copied to ", folder, " (TMPDIR names another folder)"), error.value());
     }
   }
-  absl::StatusOr<SqliteFile> file = SqliteFile::Open(copy, CheckJournalEntry, /*migrates=*/false);
+  absl::StatusOr<SqliteFile> file = SqliteFile::Open(copy, CheckJournalEntry);
   if (!file.ok()) {
     fs::remove_all(folder, error);
     return absl::Status(file.status().code(), absl::StrReplaceAll(file.status().message(), {{copy, path}}));

@@ -26,7 +26,6 @@ class JournalReader {
   // The snapshot (its sequence is that of the last record in it), if there is one, then the records, oldest first.
   absl::Status Read(const std::function<void(uint64_t sequence, const v1::Record& record)>& take) const;
 
-  int format() const { return file_.format(); }
   const std::string& id() const { return file_.id(); }
 
  private:

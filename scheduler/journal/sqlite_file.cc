@@ -15,7 +15,7 @@
 #include "scheduler/journal/checksum.h"
 #include "scheduler/journal/journal.h"
 #include "scheduler/journal/journal_folder.h"
-#include "scheduler/journal/migration.h"
+#include "scheduler/journal/journal_format.h"
 #include "scheduler/journal/sqlite_words.h"
 
 namespace muster::scheduler {
@@ -106,7 +106,7 @@ absl::Status CheckJournalEntry(const std::string& path, const JournalEntry& entr
 
 void SqliteFile::Closer::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
 
-absl::StatusOr<SqliteFile> SqliteFile::Open(const std::string& path, const EntryCheck& check, bool migrates) {
+absl::StatusOr<SqliteFile> SqliteFile::Open(const std::string& path, const EntryCheck& check) {
   if (absl::Status status = PrepareJournalFile(path); !status.ok()) return status;
   SqliteFile file(path);
   if (absl::Status status = file.Connect(); !status.ok()) return status;
@@ -119,9 +119,6 @@ absl::StatusOr<SqliteFile> SqliteFile::Open(const std::string& path, const Entry
   if (absl::Status status = file.CheckContent(check); !status.ok()) return status;
   if (absl::Status status = file.CheckNothingIsMissing(); !status.ok()) return status;
   if (absl::Status status = file.Settle(); !status.ok()) return status;
-  if (migrates && file.format_ != kJournalFormat) {
-    if (absl::Status status = MigrateJournal(file.db_.get(), path, file.format_); !status.ok()) return status;
-  }
   const absl::StatusOr<JournalPlace> place = JournalPlace::Of(path);
   if (!place.ok()) return absl::IsNotFound(place.status()) ? NoLongerThere(path) : place.status();
   file.place_ = *place;
@@ -180,7 +177,10 @@ absl::Status SqliteFile::CheckSchema() {
   int number = 0;
   const bool is_number = format.ok() && absl::SimpleAtoi(*format, &number) && number > 0;
   if (is_number) {
-    if (absl::Status status = CheckJournalFormat(path_, number); !status.ok()) return status;
+    if (absl::Status status = CheckJournalFormat(path_, number); !status.ok()) {
+      sqlite3_db_config(db_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);  // leaves file and log as they are
+      return status;
+    }
   }
   std::string expected;
   for (const char* sql : kTables) absl::StrAppend(&expected, sql, "\n");
@@ -190,7 +190,6 @@ absl::Status SqliteFile::CheckSchema() {
   if (!is_number || *found != expected) {
     return DamagedJournal(path_, "its tables are not those of a journal of ms-scheduler");
   }
-  format_ = number;
   const absl::StatusOr<std::string> id = ReadText("SELECT value FROM meta WHERE key='id'");
   if (!id.ok()) return id.status();
   id_ = *id;

@@ -36,10 +36,10 @@ class SqliteFile {
  public:
   // Opens or creates, takes the lock, and checks everything: structure, sequences, checksums, each body by `check`, and
   // that nothing is missing that was acknowledged (owner_note.h). What an earlier life left in the write-ahead log is
-  // brought to the disk, an older format becomes today's (migration.h) if it `migrates`. Errors: see sqlite_words.h;
-  // those of `check`; FAILED_PRECONDITION also for a network file system and a newer format.
+  // brought to the disk. Errors: see sqlite_words.h; those of `check`; FAILED_PRECONDITION also for a network file
+  // system, and for another format (journal_format.h), which leaves the file as it is.
   using EntryCheck = std::function<absl::Status(const std::string& path, const JournalEntry&)>;
-  static absl::StatusOr<SqliteFile> Open(const std::string& path, const EntryCheck& check, bool migrates = true);
+  static absl::StatusOr<SqliteFile> Open(const std::string& path, const EntryCheck& check);
 
   SqliteFile(SqliteFile&&) = default;
   SqliteFile& operator=(SqliteFile&&) = delete;
@@ -59,7 +59,6 @@ class SqliteFile {
 
   const std::string& path() const { return path_; }
   const std::string& id() const { return id_; }
-  int format() const { return format_; }  // that it had
   uint64_t last_sequence() const { return last_sequence_; }
   uint64_t snapshot_bytes() const { return snapshot_bytes_; }
   uint64_t record_bytes() const { return record_bytes_; }  // behind the snapshot, when it was opened
@@ -92,7 +91,6 @@ class SqliteFile {
   std::unique_ptr<int> log_frames_ = std::make_unique<int>(0);  // in the write-ahead log after the last commit
   std::unique_ptr<sqlite3, Closer> db_;
   std::string id_;
-  int format_ = 0;
   std::optional<OwnerNote> note_;
   std::optional<JournalPlace> place_;
   bool is_place_unknown_ = false;  // and somebody heard of it

@@ -26,9 +26,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/unique_fd.h"
 #include "common/sys/log.h"
 #include "scheduler/journal/journal_folder.h"
-#include "scheduler/journal/migration.h"
 #include "scheduler/journal/sqlite_file.h"
 #include "scheduler/journal/sqlite_words.h"
 
@@ -41,6 +41,47 @@ absl::Status AnotherFile(const std::string& path, const std::string& journal) {
       " is another file than the one that this ms-scheduler writes: somebody has put it there, and "
       "what is decided now would be missing in it. See that the right files are at ",
       journal, ", then start ms-scheduler again: it goes on with what they say, and processes run on until then"));
+}
+
+absl::Status Execute(sqlite3* db, const std::string& path, const char* sql) {
+  return sqlite3_exec(db, sql, nullptr, nullptr, nullptr) == SQLITE_OK ? absl::OkStatus()
+                                                                       : SqliteError(db, path, "written");
+}
+
+absl::Status SyncFile(const std::string& path) {
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.is_open() && fsync(fd.get()) == 0) return absl::OkStatus();
+  return UnusableJournal(absl::StrCat(path, " can't be brought to the disk"), errno);
+}
+
+// VACUUM INTO does not copy this mode.
+absl::Status SetWriteAheadLog(const std::string& path) {
+  sqlite3* db = nullptr;
+  absl::Status status = sqlite3_open_v2(path.c_str(), &db, SQLITE_OPEN_READWRITE, nullptr) == SQLITE_OK
+                            ? Execute(db, path, "PRAGMA journal_mode=WAL")
+                            : SqliteError(db, path, "opened");
+  sqlite3_close_v2(db);
+  return status;
+}
+
+// A whole copy, as private as the journal, and durable. Replaces what an interrupted attempt left at `copy`.
+absl::Status CopyJournal(sqlite3* db, const std::string& path, const std::string& copy) {
+  unlink(copy.c_str());
+  {
+    // SQLite writes into an empty file and keeps its mode.
+    const UniqueFd made(open(copy.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!made.is_open()) return UnusableJournal(absl::StrCat("the copy ", copy, " can't be made"), errno);
+  }
+  char* sql = sqlite3_mprintf("VACUUM INTO %Q", copy.c_str());
+  absl::Status status = Execute(db, path, sql);
+  sqlite3_free(sql);
+  if (status.ok()) status = SetWriteAheadLog(copy);
+  if (!status.ok()) {
+    unlink(copy.c_str());
+    return status;
+  }
+  if (absl::Status synced = SyncFile(copy); !synced.ok()) return synced;
+  return SyncFolderOf(copy);
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ TEST_F(SqliteRefusal, ANewerFormat) {
   ASSERT_TRUE(WriteAndDie(path_, {"1"}));
   Change(path_, "UPDATE meta SET value='4' WHERE key='format'; CREATE TABLE more(x)");
   EXPECT_THAT(Refusal(path_), AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr(path_), HasSubstr("format 4"),
-                                    HasSubstr("newer ms-scheduler"), HasSubstr("journal.db.format-3")));
+                                    HasSubstr("newer ms-scheduler"), HasSubstr("--journal_path")));
 }
 
 // A field that this version would not see may be what another decided by.

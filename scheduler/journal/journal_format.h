@@ -1,0 +1,15 @@
+// The version of the journal's tables (docs/journal_format.md).
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace muster::scheduler {
+
+inline constexpr int kJournalFormat = 3;
+
+// FAILED_PRECONDITION: this program cannot read a journal of that format. The message says how to go on.
+absl::Status CheckJournalFormat(const std::string& path, int format);
+
+}  // namespace muster::scheduler
