@@ -322,19 +322,11 @@ absl::StatusOr<v1::NodesReply> AdminClient::ListMissing(const std::string& job_i
   request.set_run(run);
   request.set_limit(1);
   request.set_with_missing(true);
-  absl::StatusOr<v1::NodesReply> reply = impl_->Call(&v1::Admin::Stub::ListNodes, request);
-  if (!reply.ok() || reply->has_missing()) return reply;
-  return absl::FailedPreconditionError(
-      "the scheduler is too old to say who is missing: install a newer ms-scheduler, or see ms-ctl status");
+  return impl_->Call(&v1::Admin::Stub::ListNodes, request);
 }
 
 absl::StatusOr<v1::LogsReply> AdminClient::GetLogs(const v1::LogsRequest& request) {
-  absl::StatusOr<v1::LogsReply> reply = impl_->Call(&v1::Admin::Stub::GetLogs, request);
-  if (reply.ok() || !absl::IsUnavailable(reply.status())) return reply;
-  // It answers other calls: so it is an older one.
-  if (!impl_->Call(&v1::Admin::Stub::GetCounters, v1::CountersRequest()).ok()) return reply;
-  return absl::FailedPreconditionError(
-      "the scheduler is too old to ask for logs: install a newer ms-scheduler, or look at the log files on the node");
+  return impl_->Call(&v1::Admin::Stub::GetLogs, request);
 }
 
 absl::StatusOr<v1::SteerReply> AdminClient::SteerRun(const v1::SteerRequest& request) {

@@ -291,7 +291,7 @@ AgentLoopOptions Agent::OptionsOfLoop() {
   options.agent.node = node_.node;
   if (has_lock()) {
     options.agent.node.set_lock_token(lock().token());
-    options.agent.node.set_lock_take(lock().take());
+    options.agent.node.set_lock_count(lock().take());
     options.agent.node.set_lock_start(lock().start());
     for (const uint64_t start : lock().ended()) options.agent.node.add_ended_starts(start);
     std::string doubt = lock().doubt();
@@ -329,7 +329,6 @@ AgentLoopOptions Agent::OptionsOfLoop() {
   options.manager = manager_;
   options.scheduler = scheduler_.get();
   options.has_whole_job = settings_.standalone;
-  options.started_unix_ms = Clock::System().Read().wall.unix_ms;
   options.on_welcome = [this](const std::string& id) {
     if (has_lock()) lock().Keep(settings_.node_id.empty() ? id : "");
   };

@@ -24,16 +24,6 @@ namespace {
 
 constexpr char kLeaveOut[] = "; leave it out on every node, or give all nodes the same (";
 
-// An older agent tells no facts, but what it wants.
-std::string Told(const v1::NodeInfo& node, const std::string& name) {
-  std::string told = FactOf(node, name);
-  if (told.empty() && name == kMasterAddress) return node.wanted_master_address();
-  if (told.empty() && name == kMasterPort && node.wanted_master_port() != 0) {
-    return absl::StrCat(node.wanted_master_port());
-  }
-  return told;
-}
-
 // A connection to 0.0.0.0 comes to this machine, too.
 bool IsLoopback(const IpAddress& address) { return address.is_loopback() || address.is_any(); }
 
@@ -79,30 +69,30 @@ std::string Differs(const std::string& name, const std::string& value, const std
 
 std::string OfMasterAddress(const v1::NodeInfo& node, const FirstNode& first) {
   constexpr char kSetting[] = "--torch_master_addr";
-  const std::string own = Told(node, kMasterAddress);
+  const std::string own = FactOf(node, kMasterAddress);
   if (own.empty()) return "";
   auto numeric = IpAddress::Parse(own);
   if (!numeric) numeric = IpAddress::Parse(node.wanted_master_address());
   if (numeric && IsLoopback(*numeric)) {
     return IsOneHost(node, first) ? "" : OnlyItself(kMasterAddress, own, first, kSetting);
   }
-  if (own == Told(*first.info, kMasterAddress) || (numeric && IsAddressOf(*numeric, first))) return "";
+  if (own == FactOf(*first.info, kMasterAddress) || (numeric && IsAddressOf(*numeric, first))) return "";
   return Differs(kMasterAddress, own, first.master_address, first, kSetting);
 }
 
 std::string OfMasterPort(const v1::NodeInfo& node, const FirstNode& first) {
-  const std::string own = Told(node, kMasterPort);
-  const std::string wanted = Told(*first.info, kMasterPort);
+  const std::string own = FactOf(node, kMasterPort);
+  const std::string wanted = FactOf(*first.info, kMasterPort);
   const std::string served = wanted.empty() ? absl::StrCat(first.master_port) : wanted;
   return own.empty() || own == served ? "" : Differs(kMasterPort, own, served, first, "--torch_master_port");
 }
 
 std::string OfOther(const std::string& name, const v1::NodeInfo& node, const FirstNode& first) {
-  const std::string own = Told(node, name);
+  const std::string own = FactOf(node, name);
   if (own.empty()) return "";
   const bool is_port = name == kChiefPort;
   if (!is_port && IsLoopback(own)) return IsOneHost(node, first) ? "" : OnlyItself(name, own, first, "--env");
-  const std::string other = Told(*first.info, name);
+  const std::string other = FactOf(*first.info, name);
   return other.empty() || AreEqual(own, other) ? "" : Differs(name, own, other, first, "--env");
 }
 

@@ -72,7 +72,7 @@ int WriteReport(Call& call) {
                     kVersion,
                     absl::Now(),
                     absl::LocalTimeZone()};
-  for (const v1::StoryEvent& event : events->events()) {
+  for (const v1::JobEvent& event : events->events()) {
     if (event.run() == run->run()) *input.events.add_events() = event;
   }
   const std::string html = ReportHtml(input);

@@ -78,7 +78,7 @@ int ShowEvents(Call& call) {
   const absl::StatusOr<v1::EventsReply> all = call.client->ListEvents(settings.job_id, 0);
   if (!all.ok()) return Complain(all.status());
   v1::EventsReply shown;
-  for (const v1::StoryEvent& event : all->events()) {
+  for (const v1::JobEvent& event : all->events()) {
     if (event.unix_ms() < *since) continue;
     if (settings.run == 0 || event.run() == settings.run) *shown.add_events() = event;
   }

@@ -78,7 +78,7 @@ class Watcher {
 
   v1::EventsReply OfThisRun(const v1::EventsReply& events) {
     v1::EventsReply out;
-    for (const v1::StoryEvent& event : events.events()) {
+    for (const v1::JobEvent& event : events.events()) {
       events_seen_ = event.number();
       if (event.run() == run_) *out.add_events() = event;
     }
@@ -87,7 +87,7 @@ class Watcher {
 
   void Show(const v1::RunStatus& run, const v1::EventsReply& news) {
     if (settings_.json) {
-      for (const v1::StoryEvent& event : news.events()) Write(EventLineJson(event));
+      for (const v1::JobEvent& event : news.events()) Write(EventLineJson(event));
       return;
     }
     const absl::TimeZone zone = absl::LocalTimeZone();

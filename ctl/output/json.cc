@@ -75,7 +75,7 @@ Json Progress(const v1::ProgressStatus& p) {
               {"fastest_step", p.has_fastest_step() ? Json(p.fastest_step()) : Json()},
               {"slowest_ranks", ranks},
               {"slowest_count", p.slowest_count()},
-              {"still_ms", p.still_ms()}};
+              {"since_progress_ms", p.since_progress_ms()}};
 }
 
 Json Run(const v1::RunStatus& r) {
@@ -96,7 +96,7 @@ Json Run(const v1::RunStatus& r) {
               {"opened_by", r.opened_by()},
               {"settings", Settings(r.settings())},
               {"waiting", r.has_waiting() ? Waiting(r.waiting()) : Json()},
-              {"not_heard", r.not_heard()},
+              {"silent_nodes", r.silent_nodes()},
               {"not_watched", r.not_watched()},
               {"outcome", r.has_outcome() ? OutcomeOf(r.outcome()) : Json()}};
 }
@@ -135,10 +135,10 @@ Json Rank(const v1::RankStatus& r) {
               {"pid", r.pid() == 0 ? Json() : Json(r.pid())},
               {"ring_port", r.ring_port()},
               {"step", r.has_step() ? Json(r.step()) : Json()},
-              {"still_ms", r.has_still_ms() ? Json(r.still_ms()) : Json()}};
+              {"since_progress_ms", r.has_since_progress_ms() ? Json(r.since_progress_ms()) : Json()}};
 }
 
-Json Event(const v1::StoryEvent& e) {
+Json Event(const v1::JobEvent& e) {
   return Json{{"number", e.number()},
               {"unix_ms", e.unix_ms()},
               {"job_id", e.job_id()},
@@ -223,7 +223,7 @@ std::string RanksJson(const std::vector<RanksOfJob>& jobs) {
 
 std::string EventsJson(const v1::EventsReply& reply) {
   Json events = Json::array();
-  for (const v1::StoryEvent& event : reply.events()) events.push_back(Event(event));
+  for (const v1::JobEvent& event : reply.events()) events.push_back(Event(event));
   return Document(Json{{"events", events}});
 }
 
@@ -263,7 +263,7 @@ std::string StopJson(const std::string& job_id, const v1::StopReply& reply) {
   return Document(Json{{"job_id", job_id}, {"run", reply.run()}, {"phase", PhaseWord(reply.phase())}});
 }
 
-std::string EventLineJson(const v1::StoryEvent& event) { return Dump(Json{{"event", Event(event)}}, -1); }
+std::string EventLineJson(const v1::JobEvent& event) { return Dump(Json{{"event", Event(event)}}, -1); }
 
 std::string RunLineJson(const v1::RunStatus& run) { return Dump(Json{{"run", Run(run)}}, -1); }
 

@@ -31,7 +31,7 @@ std::string SteerJson(const std::string& job_id, const v1::SteerReply& reply);
 std::string StopJson(const std::string& job_id, const v1::StopReply& reply);
 
 // For `watch --json` and `logs -f --json`: one document a line; of watch {"event": {…}} and, at the end, {"run": {…}}.
-std::string EventLineJson(const v1::StoryEvent& event);
+std::string EventLineJson(const v1::JobEvent& event);
 std::string RunLineJson(const v1::RunStatus& run);
 std::string LogsLineJson(const std::string& job_id, const v1::LogsReply& reply);
 

@@ -67,7 +67,7 @@ std::string ProgressText(const v1::ProgressStatus& progress) {
     absl::StrAppend(&out, "; ");
   }
   const bool is_one = progress.slowest_count() == 1;
-  const std::string age = Age(static_cast<int64_t>(progress.still_ms()));
+  const std::string age = Age(static_cast<int64_t>(progress.since_progress_ms()));
   if (IsInStep(progress) || (progress.slowest_count() == progress.watched() && !is_one)) {
     return absl::StrCat(out, IsInStep(progress) ? "" : "all ", progress.watched(),
                         IsInStep(progress) ? " ranks in step" : " that show it", ", longest without change rank ",
@@ -86,7 +86,7 @@ std::string ProgressText(const v1::ProgressStatus& progress) {
 void AppendProgress(const v1::RunStatus& run, std::string* out) {
   if (run.has_progress()) absl::StrAppend(out, "  progress    ", ProgressText(run.progress()), "\n");
   if (!run.not_watched().empty()) absl::StrAppend(out, "  progress    ", EscapeControl(run.not_watched()), "\n");
-  if (!run.not_heard().empty()) absl::StrAppend(out, "  not heard   ", EscapeControl(run.not_heard()), "\n");
+  if (!run.silent_nodes().empty()) absl::StrAppend(out, "  not heard   ", EscapeControl(run.silent_nodes()), "\n");
 }
 
 }  // namespace
@@ -186,7 +186,7 @@ std::string RenderRanks(const std::vector<RanksOfJob>& jobs) {
                                  {"PID", Align::kRight}};
   const bool shows_progress = std::any_of(jobs.begin(), jobs.end(), [](const RanksOfJob& job) {
     return std::any_of(job.reply.ranks().begin(), job.reply.ranks().end(),
-                       [](const v1::RankStatus& rank) { return rank.has_still_ms(); });
+                       [](const v1::RankStatus& rank) { return rank.has_since_progress_ms(); });
   });
   if (shows_progress) columns.insert(columns.end(), {{"STEP", Align::kRight}, {"SINCE", Align::kRight}});
   if (shows_job) columns.insert(columns.begin(), {"JOB"});
@@ -205,7 +205,7 @@ std::string RenderRanks(const std::vector<RanksOfJob>& jobs) {
                                       rank.pid() == 0 ? "" : absl::StrCat(rank.pid())};
       if (shows_progress) {
         row.push_back(rank.has_step() ? absl::StrCat(rank.step()) : "");
-        row.push_back(rank.has_still_ms() ? Age(static_cast<int64_t>(rank.still_ms())) : "");
+        row.push_back(rank.has_since_progress_ms() ? Age(static_cast<int64_t>(rank.since_progress_ms())) : "");
       }
       if (shows_job) row.insert(row.begin(), job.job_id);
       table.AddRow(std::move(row));
@@ -267,7 +267,7 @@ std::string RenderWhy(const v1::RunStatus& run, absl::TimeZone zone) {
 
 std::string RenderEvents(const v1::EventsReply& reply, absl::TimeZone zone) {
   std::string out;
-  for (const v1::StoryEvent& event : reply.events()) {
+  for (const v1::JobEvent& event : reply.events()) {
     absl::StrAppend(&out, FormatWallTime(event.unix_ms(), zone), "  ");
     if (!event.job_id().empty()) absl::StrAppend(&out, EscapeControl(event.job_id()), "/", event.run(), "  ");
     absl::StrAppend(&out, EscapeControl(event.text()), "\n");

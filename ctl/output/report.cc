@@ -131,7 +131,7 @@ std::string Timeline(const ReportInput& input) {
   const int64_t span = std::max<int64_t>(events.rbegin()->unix_ms() - begin, 1);
   std::string marks, list;
   for (int i = first; i < events.size(); ++i) {
-    const v1::StoryEvent& event = events.Get(i);
+    const v1::JobEvent& event = events.Get(i);
     const double at =
         std::clamp(99.5 * static_cast<double>(event.unix_ms() - begin) / static_cast<double>(span), 0.0, 99.5);
     absl::StrAppendFormat(&marks, "<i%s style=\"left:%.2f%%\"></i>", ClassOf(event.kind()), at);
@@ -217,8 +217,8 @@ std::string ReportHtml(const ReportInput& input) {
   if (has_failed) absl::StrAppend(&out, "<h2>Why it failed</h2>\n", CauseHtml(run.outcome().cause()));
   if (run.has_waiting())
     absl::StrAppend(&out, "<h2>What it waits for</h2>\n<p>", Escape(run.waiting().text()), "</p>\n");
-  if (!run.not_heard().empty()) {
-    absl::StrAppend(&out, "<h2>Nodes that are not heard</h2>\n<p>", Escape(run.not_heard()), "</p>\n");
+  if (!run.silent_nodes().empty()) {
+    absl::StrAppend(&out, "<h2>Nodes that are not heard</h2>\n<p>", Escape(run.silent_nodes()), "</p>\n");
   }
   if (run.has_last_abort()) absl::StrAppend(&out, "<h2>Why it was restarted last</h2>\n", CauseHtml(run.last_abort()));
   absl::StrAppend(&out, "<h2>Timeline</h2>\n", Timeline(input));

@@ -19,7 +19,7 @@ std::string AgeText(int64_t ms) { return FormatAge(absl::Milliseconds(ms)); }
 // A rank that writes no numbers is judged by its silence alone, behind those that do.
 bool IsSlower(const v1::RankStatus& a, const v1::RankStatus& b) {
   const auto key = [](const v1::RankStatus& rank) {
-    return std::make_tuple(!rank.has_step(), rank.step(), ~rank.still_ms(), rank.rank());
+    return std::make_tuple(!rank.has_step(), rank.step(), ~rank.since_progress_ms(), rank.rank());
   };
   return key(a) < key(b);
 }
@@ -52,7 +52,7 @@ TopOfJob TopOf(const std::string& job_id, const v1::RanksReply& ranks, const v1:
   top.run = nodes.run();
   for (const v1::RankStatus& rank : ranks.ranks()) {
     top.fastest_step = std::max(top.fastest_step, rank.step());
-    if (rank.has_still_ms()) top.slow.push_back(rank);
+    if (rank.has_since_progress_ms()) top.slow.push_back(rank);
   }
   for (const v1::NodeStatus& node : nodes.nodes()) {
     if (node.state() == "connected" || node.state() == "disconnected" || (node.state() == "lost" && node.slots() > 0)) {
@@ -77,7 +77,7 @@ std::string RenderTop(const std::vector<TopOfJob>& jobs) {
     for (const v1::RankStatus& rank : job.slow) {
       slow.AddRow({absl::StrCat(rank.rank()), rank.node_id(), rank.host_name(),
                    rank.has_step() ? absl::StrCat(rank.step()) : "", Behind(job, rank),
-                   AgeText(static_cast<int64_t>(rank.still_ms()))});
+                   AgeText(static_cast<int64_t>(rank.since_progress_ms()))});
     }
     absl::StrAppend(&out, slow.rows() == 0 ? "no rank shows progress (MS_PROGRESS_FILE)\n" : slow.Print());
     Table late({{"LATE NODE"}, {"STATE"}, {"HOST"}, {"RANKS"}, {"HEARD", Align::kRight}});
@@ -101,7 +101,7 @@ std::string TopJson(const std::vector<TopOfJob>& jobs) {
                           {"node_id", rank.node_id()},
                           {"host_name", rank.host_name()},
                           {"step", rank.has_step() ? Json(rank.step()) : Json()},
-                          {"still_ms", rank.still_ms()}});
+                          {"since_progress_ms", rank.since_progress_ms()}});
     }
     Json late = Json::array();
     for (const v1::NodeStatus& node : job.late) {

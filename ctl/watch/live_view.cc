@@ -59,7 +59,7 @@ std::string KeyOf(const v1::RunStatus& run) { return absl::StrCat(run.job_id(), 
 std::string WhatOf(const v1::RunStatus& run) {
   if (run.has_outcome() && run.outcome().has_cause()) return run.outcome().cause().text();
   if (!HasEnded(run.phase()) && run.has_waiting()) return run.waiting().text();
-  if (!run.not_heard().empty()) return absl::StrCat("not heard: ", run.not_heard());
+  if (!run.silent_nodes().empty()) return absl::StrCat("not heard: ", run.silent_nodes());
   return run.has_last_abort() ? absl::StrCat("last restart: ", run.last_abort().text()) : "";
 }
 
@@ -76,7 +76,7 @@ std::string Cut(const std::string& text, size_t columns) {
 }  // namespace
 
 void LiveView::Take(const v1::EventsReply& events) {
-  for (const v1::StoryEvent& event : events.events()) {
+  for (const v1::JobEvent& event : events.events()) {
     events_seen_ = event.number();
     if (event.run() == run_) events_.push_back(event);
   }
@@ -247,7 +247,7 @@ bool LiveView::Press(const KeyPress& press) {
 
 std::vector<std::string> LiveView::Events(size_t most, const std::string& of_node) const {
   v1::EventsReply reply;
-  for (const v1::StoryEvent& event : events_) {
+  for (const v1::JobEvent& event : events_) {
     if (!of_node.empty() && !absl::StrContains(event.text(), absl::StrCat("node ", of_node))) continue;
     *reply.add_events() = event;
     reply.mutable_events()->rbegin()->clear_last_lines();

@@ -70,7 +70,7 @@ class LiveView {
   const absl::TimeZone zone_;
   v1::StatusReply status_;
   v1::NodesReply nodes_;
-  std::deque<v1::StoryEvent> events_;
+  std::deque<v1::JobEvent> events_;
   uint64_t events_seen_ = 0;
   std::string problem_;
   Level level_ = Level::kJobs;

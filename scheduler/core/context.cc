@@ -16,10 +16,10 @@ v1::Record Context::NewRecord() const {
 }
 
 void Context::Write(v1::Record record) {
-  std::vector<std::shared_ptr<const v1::StoryEvent>> lines = Evolve(state, record);
+  std::vector<std::shared_ptr<const v1::JobEvent>> lines = Evolve(state, record);
   measures.Note(record);
   effects.push_back(Persist{std::move(record)});
-  for (std::shared_ptr<const v1::StoryEvent>& line : lines) {
+  for (std::shared_ptr<const v1::JobEvent>& line : lines) {
     const Severity severity = SeverityOf(*line);
     effects.push_back(Announce{severity, std::move(line)});
   }
@@ -32,12 +32,12 @@ Message Context::NewMessage() const {
 }
 
 void Context::Warn(const Run& run, const char* kind, std::string text) {
-  v1::StoryEvent event;
+  v1::JobEvent event;
   SetHead(event, run);
   event.set_unix_ms(now.wall.unix_ms);
   event.set_kind(kind);
   event.set_text(std::move(text));
-  effects.push_back(Announce{Severity::kWarning, std::make_shared<const v1::StoryEvent>(std::move(event))});
+  effects.push_back(Announce{Severity::kWarning, std::make_shared<const v1::JobEvent>(std::move(event))});
 }
 
 void Context::SendTo(StreamId stream, Message message, bool is_urgent) {

@@ -100,7 +100,6 @@ std::string Core::DebugState() const { return DebugText(impl_->state()); }
 Core::LaterSnapshot Core::Impl::TakeSnapshotLater() const {
   const auto draft = std::make_shared<SnapshotDraft>(DraftSnapshot(context_.state));
   return {[draft, record = context_.NewRecord()]() mutable {
-            record.set_least_reader(draft->least_reader);
             *record.mutable_snapshot() = Complete(std::move(*draft));
             return std::move(record);
           },

@@ -21,8 +21,8 @@ namespace muster::scheduler {
 
 // Which records this program may decide by: those whose least_reader (journal.proto) is no higher. It rises when a
 // record is written that an older program would misunderstand, since it would not see a new field, say.
-//   1 (kRemainsReader): a process may have ended well and have left something (ProcessEnded.has_remains)
-inline constexpr uint32_t kJournalReader = 1;
+//   0: 0.1.0
+inline constexpr uint32_t kJournalReader = 0;
 
 struct CoreOptions {
   OwnSettings own;  // of what a job's nodes agree on

@@ -75,7 +75,7 @@ struct StreamClosed {
 };
 
 struct FarewellReceived {
-  v1::FarewellRequest farewell;
+  v1::LastReportRequest farewell;
   QueryId query = 0;     // answered once it is durable; 0: nobody waits
   std::string identity;  // from the certificate; empty without TLS
 };
@@ -124,7 +124,7 @@ struct LogsRequested {
 };
 
 using StoreOperation = std::variant<v1::StoreSet, v1::StoreGet, v1::StoreWait, v1::StoreDelete, v1::StoreAdd,
-                                    v1::StoreSwap, v1::StoreList, v1::StoreBatch, v1::ReplicasReport>;
+                                    v1::StoreCompareAndSet, v1::StoreList, v1::StoreBatch, v1::ReplicasReport>;
 
 // A call of the Store service. Sizes have been checked, and the identity has been authorised for the caller's node id.
 // Answered once; a Wait and a report of replicas within kLongestStoreWaitMs.
@@ -173,7 +173,7 @@ struct CloseStream {
 };
 
 using QueryReply = std::variant<v1::StatusReply, v1::NodesReply, v1::RanksReply, v1::EventsReply, v1::StopReply,
-                                v1::SteerReply, v1::StacksReply, v1::LogsReply, v1::FarewellReply, v1::StoreReply,
+                                v1::SteerReply, v1::StacksReply, v1::LogsReply, v1::LastReportReply, v1::StoreReply,
                                 std::shared_ptr<const Overview>, std::shared_ptr<const JobMap>>;
 
 struct Answer {
@@ -199,7 +199,7 @@ struct ForgetPeers {
 // A line of the event log, for the log (and, in time, other observers).
 struct Announce {
   Severity severity = Severity::kInfo;
-  std::shared_ptr<const v1::StoryEvent> event;
+  std::shared_ptr<const v1::JobEvent> event;
 };
 
 // A run has ended and all its agents know, or are gone. `ms-scheduler --once` ends with this.

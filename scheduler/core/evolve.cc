@@ -356,8 +356,8 @@ void Apply(State& state, const v1::RunForgotten& record, int64_t) {
 
 }  // namespace
 
-std::vector<std::shared_ptr<const v1::StoryEvent>> Evolve(State& state, const v1::Record& record) {
-  std::vector<v1::StoryEvent> lines = Describe(state, record);  // before: it may speak of what the record removes
+std::vector<std::shared_ptr<const v1::JobEvent>> Evolve(State& state, const v1::Record& record) {
+  std::vector<v1::JobEvent> lines = Describe(state, record);  // before: it may speak of what the record removes
   switch (record.kind_case()) {
     case v1::Record::kClusterFounded:
       Apply(state, record.cluster_founded(), record.unix_ms());
@@ -422,11 +422,11 @@ std::vector<std::shared_ptr<const v1::StoryEvent>> Evolve(State& state, const v1
     case v1::Record::KIND_NOT_SET:
       break;
   }
-  std::vector<std::shared_ptr<const v1::StoryEvent>> logged;
-  for (v1::StoryEvent& line : lines) {
+  std::vector<std::shared_ptr<const v1::JobEvent>> logged;
+  for (v1::JobEvent& line : lines) {
     line.set_number(++Edit(state).last_event_number);
     line.set_unix_ms(record.unix_ms());
-    logged.push_back(std::make_shared<const v1::StoryEvent>(std::move(line)));
+    logged.push_back(std::make_shared<const v1::JobEvent>(std::move(line)));
     Edit(state).event_log.push_back(logged.back());
     if (Edit(state).event_log.size() > kMaxLoggedEvents) Edit(state).event_log.pop_front();
   }

@@ -9,7 +9,7 @@
 namespace muster::scheduler {
 
 // Takes over one record. Returns what it says to people (event_log.h); that has been added to the state's event log.
-std::vector<std::shared_ptr<const v1::StoryEvent>> Evolve(State& state, const v1::Record& record);
+std::vector<std::shared_ptr<const v1::JobEvent>> Evolve(State& state, const v1::Record& record);
 
 // Opens the records for change: for Evolve, for FromSnapshot, and for tests that set a scene. The style stage
 // (tests/tidy) sees that nobody else includes this header but who calls Evolve.

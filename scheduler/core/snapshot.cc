@@ -24,14 +24,14 @@ v1::NodeSnapshot ToSnapshot(const Node& node) {
   snapshot.set_is_lost(node.record().is_lost);
   snapshot.set_lost_why(node.record().lost_why);
   snapshot.set_lost_reason(node.record().lost_reason);
-  snapshot.set_ghost(node.record().stale_incarnation);
+  snapshot.set_stale_incarnation(node.record().stale_incarnation);
   snapshot.set_quit_round(node.record().quit_round);
   snapshot.set_last_change(node.record().last_change);
   snapshot.set_last_sum(node.record().last_sum);
   snapshot.set_last_change_version(node.record().last_change_version);
   snapshot.set_draining_reason(node.record().draining_reason);
   snapshot.set_armed_fence_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(node.record().armed_fence)));
-  snapshot.set_ghost_fence_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(node.record().stale_fence)));
+  snapshot.set_stale_fence_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(node.record().stale_fence)));
   for (const SlotState& slot : node.record().slots) {
     v1::SlotSnapshot& s = *snapshot.add_slots();
     s.set_phase(static_cast<uint32_t>(slot.phase));
@@ -58,14 +58,14 @@ void FromSnapshot(const v1::NodeSnapshot& snapshot, Node& node) {
   node_record.is_lost = snapshot.is_lost();
   node_record.lost_why = snapshot.lost_why();
   node_record.lost_reason = snapshot.lost_reason();
-  node_record.stale_incarnation = snapshot.ghost();
+  node_record.stale_incarnation = snapshot.stale_incarnation();
   node_record.quit_round = snapshot.quit_round();
   node_record.last_change = snapshot.last_change();
   node_record.last_sum = snapshot.last_sum();
   node_record.last_change_version = snapshot.last_change_version();
   node_record.draining_reason = snapshot.draining_reason();
   node_record.armed_fence = absl::Milliseconds(snapshot.armed_fence_ms());
-  node_record.stale_fence = absl::Milliseconds(snapshot.ghost_fence_ms());
+  node_record.stale_fence = absl::Milliseconds(snapshot.stale_fence_ms());
   for (const v1::SlotSnapshot& slot : snapshot.slots()) {
     node_record.slots.push_back({.phase = static_cast<SlotState::Phase>(slot.phase()),
                                  .rank = slot.rank(),
@@ -73,13 +73,6 @@ void FromSnapshot(const v1::NodeSnapshot& snapshot, Node& node) {
                                  .pid = slot.pid(),
                                  .has_remains = slot.has_remains()});
   }
-}
-
-bool HasRemains(const Run& run) {
-  return std::any_of(run.nodes.begin(), run.nodes.end(), [](const auto& entry) {
-    const std::vector<SlotState>& slots = entry.second.record().slots;
-    return std::any_of(slots.begin(), slots.end(), [](const SlotState& slot) { return slot.has_remains; });
-  });
 }
 
 // The entries of a map with departures in that order, which is all that a snapshot keeps of the numbers.
@@ -160,7 +153,7 @@ void FromSnapshot(const v1::RunSnapshot& snapshot, Run& run) {
                                                .address = gone.address(),
                                                .role = gone.role(),
                                                .identity = gone.identity(),
-                                               .was_replaced = !gone.has_was_replaced() || gone.was_replaced(),
+                                               .was_replaced = gone.was_replaced(),
                                                .departure = ++run_record.departures,
                                                .last_seen = {},
                                                .was_seen = false};
@@ -200,7 +193,6 @@ SnapshotDraft DraftSnapshot(const State& state) {
     j.set_last_run(job.last_run);
     for (const auto& [number, run] : job.runs) {
       *j.add_runs() = ToSnapshot(run);
-      if (HasRemains(run)) draft.least_reader = kRemainsReader;
       if (run.record().store.size() == 0) continue;
       SnapshotDraft::Values& store = draft.stores.emplace_back();
       store.job = snapshot.jobs_size() - 1;
@@ -215,8 +207,8 @@ SnapshotDraft DraftSnapshot(const State& state) {
     j.set_last_run(last_run);
   }
   snapshot.set_lowest_last_run(state.record().lowest_last_run);
-  for (const auto& event : state.record().event_log) *snapshot.add_story() = *event;
-  snapshot.set_last_story_number(state.record().last_event_number);
+  for (const auto& event : state.record().event_log) *snapshot.add_events() = *event;
+  snapshot.set_last_event_number(state.record().last_event_number);
   for (const auto& [lighthouse, quorum] : state.record().quorums) {
     v1::QuorumChanged& q = *snapshot.add_quorums();
     q.set_lighthouse(lighthouse);
@@ -251,10 +243,10 @@ State FromSnapshot(const v1::Snapshot& snapshot) {
   }
   for (const v1::JobSnapshot& j : snapshot.forgotten_jobs()) Edit(state).forgotten_jobs[j.job_id()] = j.last_run();
   Edit(state).lowest_last_run = snapshot.lowest_last_run();
-  for (const v1::StoryEvent& event : snapshot.story()) {
-    Edit(state).event_log.push_back(std::make_shared<const v1::StoryEvent>(event));
+  for (const v1::JobEvent& event : snapshot.events()) {
+    Edit(state).event_log.push_back(std::make_shared<const v1::JobEvent>(event));
   }
-  Edit(state).last_event_number = snapshot.last_story_number();
+  Edit(state).last_event_number = snapshot.last_event_number();
   for (const v1::QuorumChanged& quorum : snapshot.quorums()) {
     Edit(state).quorums[quorum.lighthouse()] = {quorum.quorum_id(),
                                                 {quorum.replica_ids().begin(), quorum.replica_ids().end()}};

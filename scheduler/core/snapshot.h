@@ -21,7 +21,6 @@ struct SnapshotDraft {
   };
   std::vector<Values> stores;
   size_t store_bytes = 0;
-  uint32_t least_reader = 0;  // of the snapshot's record
 };
 
 SnapshotDraft DraftSnapshot(const State& state);

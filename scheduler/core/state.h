@@ -27,8 +27,6 @@ namespace muster::scheduler {
 
 class PeerIndex;
 
-// The least_reader (see kJournalReader) of records that speak of SlotState::has_remains.
-inline constexpr uint32_t kRemainsReader = 1;
 
 // The process of one slot in the current round.
 struct SlotState {
@@ -322,7 +320,7 @@ struct StateRecord {
   // way, and no job that isn't known here begins below its number.
   std::map<std::string, uint64_t> forgotten_jobs;
   uint64_t lowest_last_run = 0;
-  std::deque<std::shared_ptr<const v1::StoryEvent>> event_log;  // at most kMaxLoggedEvents, oldest first
+  std::deque<std::shared_ptr<const v1::JobEvent>> event_log;  // at most kMaxLoggedEvents, oldest first
   uint64_t last_event_number = 0;
   size_t store_bytes = 0;                       // of all runs
   std::map<std::string, QuorumRecord> quorums;  // by lighthouse

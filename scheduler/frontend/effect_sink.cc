@@ -33,7 +33,7 @@ void RpcEffectSink::OnPublishPeers(PublishPeers publish) {
 void RpcEffectSink::OnForgetPeers(ForgetPeers forget) { rounds_.Forget(forget.job_id, forget.run); }
 
 void RpcEffectSink::OnAnnounce(const Announce& announce) {
-  const v1::StoryEvent& event = *announce.event;
+  const v1::JobEvent& event = *announce.event;
   if (!event.refusal().empty()) {
     return counted_.Note(announce.severity, event.refusal(), event.text(), std::max(event.times(), 1U));
   }

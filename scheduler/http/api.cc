@@ -94,7 +94,7 @@ void HideOutput(v1::StatusReply& reply) {
 }
 
 void HideOutput(v1::EventsReply& reply) {
-  for (v1::StoryEvent& event : *reply.mutable_events()) {
+  for (v1::JobEvent& event : *reply.mutable_events()) {
     event.clear_last_lines();
     event.set_text(scheduler::WithoutQuote(event.text()));
   }
@@ -147,7 +147,7 @@ absl::StatusOr<ApiQuestion> AskEvents(const Target& target, const ApiViewer& vie
 // As the HTML standard has server-sent events: the number is the id, the data is one line.
 ResponsePtr EventStream(const v1::EventsReply& reply) {
   Response response{200, kEventStream, "", 0};
-  for (const v1::StoryEvent& event : reply.events()) {
+  for (const v1::JobEvent& event : reply.events()) {
     absl::StrAppend(&response.body, "id: ", event.number(), "\ndata: ", ctl::EventLineJson(event), "\n");
     response.cursor = event.number();
   }

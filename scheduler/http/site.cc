@@ -196,11 +196,11 @@ ResponsePtr Site::Session(const Request& request, const Visitor& visitor) {
     }
     if (is_known) view = found;
   }
-  const absl::Status may_act = MayAct(visitor, view, view.job);
+  const absl::Status may_change = MayAct(visitor, view, view.job);
   const nlohmann::ordered_json document{
-      {"may_look", is_known},
-      {"may_act", may_act.ok()},
-      {"why_not", may_act.ok() ? nlohmann::ordered_json() : nlohmann::ordered_json(std::string(may_act.message()))},
+      {"may_view", is_known},
+      {"may_change", may_change.ok()},
+      {"why_not", may_change.ok() ? nlohmann::ordered_json() : nlohmann::ordered_json(std::string(may_change.message()))},
       {"takes_token", tokens_.any()},
       {"by", view.has_token || view.only_looks ? "token"
              : view.has_identity               ? "certificate"

@@ -37,7 +37,7 @@ constexpr char kJobRestarted[] = "job_restarted";
 
 std::string Line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
-Notice Make(const std::string& kind, const v1::StoryEvent& event, uint64_t count = 1) {
+Notice Make(const std::string& kind, const v1::JobEvent& event, uint64_t count = 1) {
   Json lines = Json::array();
   for (const std::string& line : event.last_lines()) lines.push_back(line);
   Json json{{"kind", kind},       {"text", event.text()},       {"job_id", event.job_id()},
@@ -56,7 +56,7 @@ Notice Make(const std::string& kind, const v1::StoryEvent& event, uint64_t count
 }
 
 // What the core says where the cause's own words begin. Behind that place anybody may be quoted.
-bool IsBudgetUsedUp(const v1::StoryEvent& event) {
+bool IsBudgetUsedUp(const v1::JobEvent& event) {
   const std::string before = absl::StrCat(" (run ", event.run(), "): ");
   const size_t at = event.text().find(before);
   return at != std::string::npos &&
@@ -69,7 +69,7 @@ bool GivesWay(const Notice& notice) {
   return notice.kind != "job_failed" && notice.kind != "budget_used_up" && notice.kind != "certificate_ends";
 }
 
-std::vector<Notice> NoticeRules::Judge(const v1::StoryEvent& event) {
+std::vector<Notice> NoticeRules::Judge(const v1::JobEvent& event) {
   MutexLock lock(mutex_);
   const std::string& kind = event.kind();
   std::vector<Notice> notices;
@@ -103,7 +103,7 @@ bool NoticeRules::Folding::IsOver(int64_t now_unix_ms) const {
   return now_unix_ms < since_unix_ms || now_unix_ms - since_unix_ms >= absl::ToInt64Milliseconds(kFoldedFor);
 }
 
-void NoticeRules::Fold(const char* kind, const v1::StoryEvent& event, std::vector<Notice>& notices) {
+void NoticeRules::Fold(const char* kind, const v1::JobEvent& event, std::vector<Notice>& notices) {
   const auto found = folding_.find({event.job_id(), kind});
   if (found == folding_.end() || (found->second.count == 0 && found->second.IsOver(event.unix_ms()))) {
     if (found != folding_.end() || folding_.size() < kMostFolding) {
@@ -121,7 +121,7 @@ void NoticeRules::Fold(const char* kind, const v1::StoryEvent& event, std::vecto
 
 Notice NoticeRules::Together(const std::string& kind, const Folding& folding) {
   if (folding.count == 1) return Make(kind, folding.first);
-  v1::StoryEvent event = folding.first;
+  v1::JobEvent event = folding.first;
   event.clear_last_lines();
   std::string text = kind == kNodeLost ? absl::StrCat(folding.count, " more nodes of job ", event.job_id(), " are lost")
                                        : absl::StrCat("job ", event.job_id(), " has ", folding.count, " more restarts");

@@ -32,7 +32,7 @@ class NoticeRules {
  public:
   // The lines of one scheduler, in their order. What is to be told now, in its order. Of losses and restarts that
   // come in numbers, only the first is: the others are told together, by TakeFolded or at the end of their run.
-  std::vector<Notice> Judge(const v1::StoryEvent& event);
+  std::vector<Notice> Judge(const v1::JobEvent& event);
   // Asked every few seconds: those whose minute is over. INT64_MAX: all of them.
   std::vector<Notice> TakeFolded(int64_t now_unix_ms);
   // When it ends, and now; asked now and then. Once for each end.
@@ -44,10 +44,10 @@ class NoticeRules {
 
     int64_t since_unix_ms = 0;       // when the last one was told
     uint64_t count = 0;              // that have come since, …
-    v1::StoryEvent first;            // … the first of them, …
+    v1::JobEvent first;            // … the first of them, …
     std::vector<std::string> named;  // … and what the first few say
   };
-  void Fold(const char* kind, const v1::StoryEvent& event, std::vector<Notice>& notices)
+  void Fold(const char* kind, const v1::JobEvent& event, std::vector<Notice>& notices)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Those whose minute is over, each with its kind.
   std::vector<std::pair<std::string, Folding>> TakeOver(int64_t now_unix_ms);

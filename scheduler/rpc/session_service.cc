@@ -37,8 +37,8 @@ class SessionService : public Raw {
     return reactor;
   }
 
-  grpc::ServerUnaryReactor* Farewell(grpc::CallbackServerContext* context, const v1::FarewellRequest* request,
-                                     v1::FarewellReply* /*reply*/) override {
+  grpc::ServerUnaryReactor* LastReport(grpc::CallbackServerContext* context, const v1::LastReportRequest* request,
+                                     v1::LastReportReply* /*reply*/) override {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
     if (absl::Status status = TakeFarewell(*services_.peers.Find(context->peer()), *request, reactor); !status.ok()) {
       reactor->Finish(ToGrpcStatus(status));
@@ -65,7 +65,7 @@ class SessionService : public Raw {
   }
 
   // The reactor is finished when what the farewell says is durable; here and now if it isn't taken.
-  absl::Status TakeFarewell(const PeerFacts& peer, const v1::FarewellRequest& farewell,
+  absl::Status TakeFarewell(const PeerFacts& peer, const v1::LastReportRequest& farewell,
                             grpc::ServerUnaryReactor* reactor) {
     if (absl::Status status = CheckRequestSize(farewell.ByteSizeLong()); !status.ok()) return Oversize(peer, status);
     if (const absl::Status status = CheckFarewell(farewell); !status.ok()) return Malformed(peer, status.message());

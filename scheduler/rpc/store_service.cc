@@ -33,7 +33,7 @@ class StoreService : public v1::Store::CallbackService {
   Reactor* Add(Context* context, const v1::StoreAdd* request, v1::StoreReply* reply) override {
     return Call(context, *request, reply);
   }
-  Reactor* CompareAndSet(Context* context, const v1::StoreSwap* request, v1::StoreReply* reply) override {
+  Reactor* CompareAndSet(Context* context, const v1::StoreCompareAndSet* request, v1::StoreReply* reply) override {
     return Call(context, *request, reply);
   }
   Reactor* ReportReplicas(Context* context, const v1::ReplicasReport* request, v1::StoreReply* reply) override {

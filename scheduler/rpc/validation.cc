@@ -261,7 +261,7 @@ absl::Status CheckReport(const v1::Report& report) {
   MUSTER_REQUIRE(CheckRange("the number of progress entries", report.progress_size(), 0, kMaxSlotsPerNode));
   for (const v1::SlotProgress& progress : report.progress()) {
     MUSTER_REQUIRE(CheckProcess(progress.slot()));
-    MUSTER_REQUIRE(CheckRange("still_ms", progress.still_ms(), 0, kMaxTimeoutMs));
+    MUSTER_REQUIRE(CheckRange("since_progress_ms", progress.since_progress_ms(), 0, kMaxTimeoutMs));
   }
   MUSTER_REQUIRE(CheckRange("the number of stuck processes", report.stuck_size(), 0, kMaxStuckPerReport));
   for (const v1::StuckProcess& stuck : report.stuck()) {
@@ -292,7 +292,7 @@ absl::Status CheckLogLines(const v1::LogLines& lines) {
   return CheckSize("note", log.note(), kMaxStackNoteBytes);
 }
 
-absl::Status CheckFarewell(const v1::FarewellRequest& farewell) {
+absl::Status CheckFarewell(const v1::LastReportRequest& farewell) {
   MUSTER_REQUIRE(CheckOptionalId("cluster_id", farewell.cluster_id()));
   MUSTER_REQUIRE(CheckId("job_id", farewell.job_id()));
   MUSTER_REQUIRE(CheckId("node_id", farewell.node_id()));
@@ -375,7 +375,7 @@ absl::Status CheckRest(const v1::StoreSet& request) {
   return CheckLifetime(request.lifetime());
 }
 absl::Status CheckRest(const v1::StoreAdd& request) { return CheckLifetime(request.lifetime()); }
-absl::Status CheckRest(const v1::StoreSwap& request) {
+absl::Status CheckRest(const v1::StoreCompareAndSet& request) {
   if (absl::Status status = CheckStoreValue(request.expected()); !status.ok()) return status;
   if (absl::Status status = CheckStoreValue(request.desired()); !status.ok()) return status;
   return CheckLifetime(request.lifetime());

@@ -73,7 +73,7 @@ class OldReader {
 
 // How an event is told may change.
 v1::Snapshot WithoutWords(v1::Snapshot snapshot) {
-  for (v1::StoryEvent& event : *snapshot.mutable_story()) event.clear_text();
+  for (v1::JobEvent& event : *snapshot.mutable_story()) event.clear_text();
   return snapshot;
 }
 
@@ -111,7 +111,7 @@ TEST_P(Compat, DatagramsAreTheSame) {
 // An agent that was started before an update has its keeper start the new program.
 TEST_P(Compat, FarewellsAreStartedWithTheSameWords) {
   for (const Golden& golden : ReadGolden(Path("farewell.txt"))) {
-    v1::FarewellRequest farewell;
+    v1::LastReportRequest farewell;
     ASSERT_TRUE(farewell.ParseFromString(golden.bytes));
     EXPECT_EQ(absl::StrJoin(agent::FarewellArguments("ms-worker", "127.0.0.1", 1, false, farewell), " "), golden.text);
   }

@@ -130,7 +130,7 @@ void AddMessage(const Descriptor* descriptor, std::vector<Golden>& all) {
 // Those that others use come first.
 std::vector<const FileDescriptor*> Files() {
   return {v1::NodeInfo::descriptor()->file(), v1::StoredValue::descriptor()->file(), v1::Join::descriptor()->file(),
-          v1::StoryEvent::descriptor()->file(), v1::Record::descriptor()->file()};
+          v1::JobEvent::descriptor()->file(), v1::Record::descriptor()->file()};
 }
 
 template <size_t kSize>
@@ -172,7 +172,7 @@ std::vector<Golden> AllDatagrams() {
 }
 
 std::vector<Golden> FarewellWords() {
-  v1::FarewellRequest farewell;
+  v1::LastReportRequest farewell;
   Fill(farewell, 0, 0);
   std::vector<std::string> words =
       agent::FarewellArguments("ms-worker", "127.0.0.1", 1, /*requires_tls=*/false, farewell);

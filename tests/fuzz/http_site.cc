@@ -74,7 +74,7 @@ void CheckResponse(const Request& request, const Response& response, bool shows_
   if (!shows_something) MUSTER_CHECK(response.body.find("secret") == std::string::npos, "nothing of a job is said");
 }
 
-void Play(TestSite& test, const Request& request, bool shows_something, bool may_act, bool is_error) {
+void Play(TestSite& test, const Request& request, bool shows_something, bool may_change, bool is_error) {
   const size_t posted = test.posted.size();
   int replies = 0;
   const scheduler::PeerFacts peer = scheduler::FactsOf("10.0.0.1:4711", nullptr, false);
@@ -85,7 +85,7 @@ void Play(TestSite& test, const Request& request, bool shows_something, bool may
   MUSTER_CHECK(shows_something || test.asked.empty(), "nobody is asked for strangers");
   while (!test.asked.empty()) test.Answer(AnswerTo(test.asked.front().first, is_error));
   if (test.posted.size() > posted) {
-    MUSTER_CHECK(may_act && request.is_post && request.has_action_mark, "only who may act acts");
+    MUSTER_CHECK(may_change && request.is_post && request.has_action_mark, "only who may act acts");
     test.queries.Resolve({test.posted.size(), absl::FailedPreconditionError("no"), {}});
     test.posted.clear();
     return;  // (its number may be another one)
@@ -101,12 +101,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   TestSite test(*tokens);
   std::string bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   const auto has = [&](char one) { return bytes.find(one) != std::string::npos; };
-  const bool may_act = has('\1') || has('\3'), shows_something = may_act || has('\2') || has('\4');
+  const bool may_change = has('\1') || has('\3'), shows_something = may_change || has('\2') || has('\4');
   bytes = absl::StrReplaceAll(bytes, {{"\1", kAct}, {"\2", kLook}});
   if (has('\3')) bytes = absl::StrReplaceAll(bytes, {{"\3", CookieOf(test, kAct)}});
   if (has('\4')) bytes = absl::StrReplaceAll(bytes, {{"\4", CookieOf(test, kLook)}});
   for (RequestReader reader; reader.Read(bytes) == RequestReader::State::kWhole; reader.Reset()) {
-    Play(test, reader.request(), shows_something, may_act, (data[0] & 1) != 0);
+    Play(test, reader.request(), shows_something, may_change, (data[0] & 1) != 0);
     test.clock.Advance(absl::Seconds(data[0] & 2));  // an answer serves for a quarter of a second
     test.questions.Tick();
   }

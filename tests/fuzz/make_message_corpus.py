@@ -73,7 +73,7 @@ def session_messages():
     recovering = "settings { worker_num: 2 enable_recovery: true max_restarts: 5 }"
     formed = join(0, "0", two) + join(1, "1", two) + report(0, started(1)) + report(1, started(1))
     healing = join(0, "0", recovering) + join(1, "1", recovering) + report(0, started(1)) + report(1, started(1))
-    farewell = step(9, 0, counted(encode("FarewellRequest", 'job_id: "j" run: 1 node_id: "0" incarnation: 7 signal: 9')))
+    farewell = step(9, 0, counted(encode("LastReportRequest", 'job_id: "j" run: 1 node_id: "0" incarnation: 7 signal: 9')))
     inputs = {
         "succeeds": formed + report(0, started(1) + ended(2), "is_settled: true") +
         report(1, started(1) + ended(2), "is_settled: true") + CRASH,
@@ -92,8 +92,8 @@ def session_messages():
         "challenged": formed + join(2, "0", two, incarnation=70) + say(0, "probe_answer { probe: 1 }") + wait(3000),
         "table": join(0, "x", two, info="table_ranks: 1 table_ranks: 0", slots=2) + join(1, "", two, info="node_rank: 3"),
         "progress": join(0, "0", "settings { worker_num: 1 progress_timeout_ms: 4000 }") +
-        report(0, started(1), "progress_round: 1 progress { slot: 0 step: 5 still_ms: 10 }") + wait(3000) +
-        report(0, started(1), "progress_round: 1 progress { slot: 0 step: 5 still_ms: 9000 }") + wait(8000) +
+        report(0, started(1), "progress_round: 1 progress { slot: 0 step: 5 since_progress_ms: 10 }") + wait(3000) +
+        report(0, started(1), "progress_round: 1 progress { slot: 0 step: 5 since_progress_ms: 9000 }") + wait(8000) +
         say(0, 'stack_traces { query: 1 stacks { slot: 0 method: "py-spy" text: "here" } }') + wait(8000),
         "asked": formed + ask(0, "StatusRequest", "") + ask(1, "NodesRequest", 'job_id: "j" limit: 3') +
         ask(2, "RanksRequest", 'job_id: "j" offset: 1') + ask(3, "EventsRequest", 'job_id: "j" limit: 9') +

@@ -117,7 +117,7 @@ class Service {
   }
 
   void Farewell(const std::string& bytes) {
-    v1::FarewellRequest farewell;
+    v1::LastReportRequest farewell;
     if (farewell.ParseFromString(bytes) && CheckFarewell(farewell).ok())
       Apply(FarewellReceived{farewell, NewQuery(), ""});
   }

@@ -1,3 +1,4 @@
+#include "tests/unit/scheduler_core/reported_output.h"
 #include "tests/golden/events.h"
 
 #include <cstdlib>
@@ -38,7 +39,7 @@ v1::NodeInfo ParseNode(Command& command, uint64_t stream) {
   info.set_host_name(command.Text("host", absl::StrCat("host-", id)));
   info.set_machine_id(command.Text("machine", info.host_name()));
   if (!command.HasWord("no_lock")) info.set_lock_token(absl::StrCat(info.machine_id(), "/", id));
-  info.set_lock_take(command.Number("lock_take", 0));
+  info.set_lock_count(command.Number("lock_count", 0));
   info.set_lock_start(command.Number("start", 0));
   for (const auto& start : absl::StrSplit(command.Text("ended", ""), ',', absl::SkipEmpty())) {
     info.add_ended_starts(static_cast<uint64_t>(std::atoi(std::string(start).c_str())));
@@ -53,7 +54,6 @@ v1::NodeInfo ParseNode(Command& command, uint64_t stream) {
   info.set_spare(command.HasWord("spare"));
   info.set_shares_job(command.HasWord("shared"));
   info.set_is_fence_guarded(!command.HasWord("unguarded"));
-  info.set_tells_logs(command.HasWord("tells_logs"));
   if (command.Has("node_rank")) info.set_node_rank(static_cast<uint32_t>(command.Number("node_rank", 0)));
   info.set_label_path(command.Text("label", ""));
   for (const auto& rank : absl::StrSplit(command.Text("table", ""), ',', absl::SkipEmpty())) {
@@ -137,7 +137,7 @@ void ParseProgress(const std::string& facts, v1::Report& report) {
     if (starts("slot")) progress.set_slot(number(4));
     if (starts("attempt")) progress.set_attempt(number(7));
     if (starts("step")) progress.set_step(number(4));
-    if (starts("still")) progress.set_still_ms(uint64_t{1000} * number(5));
+    if (starts("still")) progress.set_since_progress_ms(uint64_t{1000} * number(5));
   }
 }
 
@@ -179,7 +179,7 @@ Event ParseReport(Command& command) {
     } else if (key == "reason") {
       last->mutable_leaving()->set_reason(value);
     } else if (key == "last") {
-      for (const auto& line : absl::StrSplit(value, '|')) last->mutable_ended()->add_last_lines(std::string(line));
+      ReportOutput(value, '|', *last->mutable_ended());
     } else {
       continue;
     }
@@ -358,7 +358,7 @@ std::optional<Event> ParseStore(Command& command, uint64_t query) {
     request.set_lifetime(ParseLifetime(command));
     event.operation = std::move(request);
   } else if (what == "swap") {
-    auto request = ParseStoreRequest<v1::StoreSwap>(command);
+    auto request = ParseStoreRequest<v1::StoreCompareAndSet>(command);
     if (command.Has("expected")) request.set_expected(command.Text("expected", ""));
     request.set_desired(command.Text("desired", ""));
     request.set_lifetime(ParseLifetime(command));

@@ -154,14 +154,14 @@ class Printer {
     for (const v1::RankStatus& rank : reply.ranks()) Add("  ", PrintFields(rank));
   }
   void PrintReply(const v1::EventsReply& reply) {
-    for (const v1::StoryEvent& event : reply.events()) Add("  ", event.number(), " ", event.kind(), " ", event.text());
+    for (const v1::JobEvent& event : reply.events()) Add("  ", event.number(), " ", event.kind(), " ", event.text());
   }
   void PrintReply(const v1::StacksReply& reply) {
     for (const v1::RankStack& stack : reply.ranks()) Add("  ", PrintFields(stack));
   }
   void PrintReply(const v1::LogsReply& reply) { Add("  ", PrintFields(reply)); }
   void PrintReply(const v1::StopReply& reply) { Add("  run ", reply.run(), " was ", PrintPhase(reply.phase())); }
-  void PrintReply(const v1::FarewellReply&) { Add("  farewell"); }
+  void PrintReply(const v1::LastReportReply&) { Add("  farewell"); }
   void PrintReply(const std::shared_ptr<const scheduler::Overview>&) { Add("  overview"); }
   void PrintReply(const std::shared_ptr<const scheduler::JobMap>& map) { Add("  map ", map->nodes, " ", map->slots); }
   void PrintReply(const v1::StoreReply& reply) {

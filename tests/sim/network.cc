@@ -155,7 +155,7 @@ void Network::GetPeers(size_t machine, const std::string& job_id, uint64_t run, 
   });
 }
 
-void Network::Farewell(size_t machine, const v1::FarewellRequest& farewell) {
+void Network::Farewell(size_t machine, const v1::LastReportRequest& farewell) {
   const FaultPlan& faults = sim_.parameters.faults;
   const bool is_peace = sim_.timeline.elapsed() >= sim_.parameters.faults_end;
   const int copies = is_peace || !random_.Chance(faults.dial_duplicate) ? 1 : 2;

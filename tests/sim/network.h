@@ -43,7 +43,7 @@ class SchedulerEnd {
   virtual void OnClosed(StreamId stream) = 0;
   // The bytes of a published round, if there is one.
   virtual std::shared_ptr<const std::string> GetPeers(const std::string& job_id, uint64_t run, uint32_t round) = 0;
-  virtual void OnFarewell(const v1::FarewellRequest& farewell) = 0;
+  virtual void OnFarewell(const v1::LastReportRequest& farewell) = 0;
   using StoreDone = std::function<void(absl::StatusOr<v1::StoreReply>)>;
   virtual void OnStoreCall(const scheduler::StoreOperation& operation, StoreDone done) = 0;
 };
@@ -64,7 +64,7 @@ class Network {
   // Its process has ended: what it had sent still goes out. With `is_silent` (the machine is gone) nothing does.
   void AgentDied(AgentEnd* agent, bool is_silent);
   void GetPeers(size_t machine, const std::string& job_id, uint64_t run, uint32_t round, PeersReply reply);
-  void Farewell(size_t machine, const v1::FarewellRequest& farewell);
+  void Farewell(size_t machine, const v1::LastReportRequest& farewell);
 
   // A call of the store: it, or its answer, may be lost; it may come twice, the second time late.
   void CallStore(size_t machine, const scheduler::StoreOperation& operation, absl::Duration limit,

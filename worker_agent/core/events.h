@@ -227,8 +227,8 @@ struct SetFence {
 
 // Who the keeper shall say farewell for: told after each welcome.
 struct SetFarewell {
-  v1::FarewellRequest farewell;
-  int64_t run_opened_unix_ms = 0;  // as the scheduler told it; 0: not known
+  v1::LastReportRequest farewell;
+  int64_t run_opened_unix_ms = 0;  // names the run's log folder on all nodes
 };
 
 // Find out where these processes stand. The answer comes as StacksGathered; only then is there a next one.

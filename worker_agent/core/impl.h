@@ -214,7 +214,6 @@ class AgentCore::Impl {
   uint32_t printed_round_ = 0;
   uint32_t quit_round_ = 0;  // what the scheduler was told of
   bool is_keeper_dead_ = false;
-  bool takes_remains_ = false;  // the scheduler knows ProcessEnded.has_remains
   std::map<ProcessKey, HeldEnd> held_ends_;
   bool has_told_stuck_ = false;         // in the last report
   std::map<uint32_t, uint32_t> ranks_;  // of the slots, as they were launched last

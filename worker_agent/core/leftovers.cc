@@ -3,8 +3,7 @@
 //   the process                  something is left                      nothing is left
 //   failed, or was stopped       reported at once                       -
 //   ended well                   reported once it is known that it      reported
-//                                can't be killed, with that word, to
-//                                a scheduler that knows it
+//                                can't be killed, with that word
 //
 // Until nothing is left the slot is taken, and the round is not quit (converging.cc), nor the node left (ending.cc).
 #include <algorithm>
@@ -24,7 +23,7 @@ void AgentCore::Impl::OnEvent(const NothingLeft& event) {
 
 void AgentCore::Impl::ReportHeldEnd(const ProcessKey& key, bool has_remains) {
   const auto held = held_ends_.find(key);
-  if (held == held_ends_.end() || (has_remains && !takes_remains_)) return;
+  if (held == held_ends_.end()) return;
   reporter_.AddEnd(key, held->second.end, held->second.happened, has_remains);
   held_ends_.erase(held);
 }

@@ -73,7 +73,6 @@ void AgentCore::Impl::TakeWelcome(const v1::SchedulerMessage& message) {
   run_ = welcome.run();
   run_opened_unix_ms_ = welcome.run_opened_unix_ms();
   node_id_ = welcome.node_id();
-  takes_remains_ = welcome.takes_remains();
   term_ = message.term();
   unwelcome_text_.clear();
   is_shut_out_ = is_scheduler_leaving_ = false;
@@ -101,7 +100,7 @@ void AgentCore::Impl::TakeWelcome(const v1::SchedulerMessage& message) {
 }
 
 void AgentCore::Impl::TellFarewell() {
-  v1::FarewellRequest farewell;
+  v1::LastReportRequest farewell;
   farewell.set_cluster_id(cluster_id_);
   farewell.set_job_id(options_.job_id);
   farewell.set_run(run_);

@@ -205,7 +205,6 @@ absl::StatusOr<NodeDescription> DescribeNode(const AgentSettings& settings,
   node.set_pid(static_cast<uint64_t>(getpid()));
   node.set_user(LocalUserName());
   node.set_version(kVersion);
-  node.set_tells_logs(true);
   node.set_is_processless(settings.command.empty());
   const uint32_t slots = SlotCount(settings, environment);
   if (absl::Status status = AddPorts(settings, environment, slots, description); !status.ok()) return status;

@@ -48,7 +48,7 @@ absl::Status Failed(const char* path) { return absl::UnavailableError(absl::StrC
 
 }  // namespace
 
-std::string WhatProcHides(const std::string& mountinfo, bool may_look_into_all) {
+std::string WhatProcHides(const std::string& mountinfo, bool may_view_into_all) {
   std::string hides;
   gid_t sees_all = 0;
   for (const absl::string_view line : absl::StrSplit(mountinfo, '\n')) {
@@ -60,7 +60,7 @@ std::string WhatProcHides(const std::string& mountinfo, bool may_look_into_all) 
       if (absl::ConsumePrefix(&option, "hidepid=") && option != "0" && option != "off") hides = std::string(option);
     }
   }
-  if (hides.empty() || may_look_into_all) return "";
+  if (hides.empty() || may_view_into_all) return "";
   // "ptraceable" (4) looks at no group.
   const bool is_shown = hides != "4" && hides != "ptraceable" && sees_all != 0 && IsInGroup(sees_all);
   return is_shown ? "" : absl::StrCat("/proc hides other users' processes (it is mounted with hidepid=", hides, ")");

@@ -15,7 +15,7 @@ namespace muster::agent {
 absl::StatusOr<std::vector<pid_t>> AllPids();
 
 // Of the content of /proc/self/mountinfo: why a /proc that is mounted with hidepid hides processes from this user;
-// empty: it hides none. `may_look_into_all`: this process has CAP_SYS_PTRACE.
-std::string WhatProcHides(const std::string& mountinfo, bool may_look_into_all);
+// empty: it hides none. `may_view_into_all`: this process has CAP_SYS_PTRACE.
+std::string WhatProcHides(const std::string& mountinfo, bool may_view_into_all);
 
 }  // namespace muster::agent

@@ -179,13 +179,12 @@ void AgentLoop::EndRoundIfOver(const v1::SchedulerMessage& message) {
   launcher_.TellStopping(desired.reason(), options_.agent.stop_timeout);
 }
 
-// Once for each run. Where the scheduler is an older one, each node names the folder by its own start.
+// Once for each run.
 bool AgentLoop::BeginLogs() {
   if (options_.logs.base.empty()) return false;
   RunFolder folder = options_.logs;
   folder.job_id = options_.agent.job_id;
-  const int64_t opened_unix_ms = run_opened_unix_ms_ > 0 ? run_opened_unix_ms_ : options_.started_unix_ms;
-  folder.name = RunFolderName(farewell_.run(), opened_unix_ms);
+  folder.name = RunFolderName(farewell_.run(), run_opened_unix_ms_);
   if (folder.name == logs_.name) return false;
   logs_ = std::move(folder);
   launcher_.SetLogFolder(logs_.path());

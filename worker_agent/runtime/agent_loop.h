@@ -39,7 +39,6 @@ struct AgentLoopOptions {
   ServiceManager manager;             // is told of all that goes on
   OwnScheduler* scheduler = nullptr;  // that this agent has started; must outlive the loop
   bool has_whole_job = false;         // --standalone
-  int64_t started_unix_ms = 0;  // of this agent: for the name of a run's folder where the scheduler is an older one
 };
 
 class AgentLoop {
@@ -150,7 +149,7 @@ class AgentLoop {
   bool has_named_left_ = false;
   std::map<ProcessKey, std::vector<ProcessKey>> followers_;  // see LaunchPlan
   std::map<uint32_t, uint32_t> owners_;                      // of slots that share, or shared last, another's process
-  v1::FarewellRequest farewell_;
+  v1::LastReportRequest farewell_;
   int64_t run_opened_unix_ms_ = 0;
   RunFolder logs_;  // of the run whose logs were begun; without a name: none
   int exit_code_ = 0;

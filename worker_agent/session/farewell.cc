@@ -27,7 +27,7 @@ constexpr absl::Duration kPause = absl::Milliseconds(250);
 constexpr char kRequiresTls[] = "requires_tls";
 constexpr char kTakesPlain[] = "takes_plain";
 
-bool TryOnce(const std::string& host, uint16_t port, const Security& security, const v1::FarewellRequest& farewell,
+bool TryOnce(const std::string& host, uint16_t port, const Security& security, const v1::LastReportRequest& farewell,
              absl::Duration timeout) {
   ConnectOptions connect;
   connect.host = host;
@@ -40,8 +40,8 @@ bool TryOnce(const std::string& host, uint16_t port, const Security& security, c
   if (!channel.ok()) return false;
   grpc::ClientContext context;
   context.set_deadline(GrpcDeadline(timeout));
-  v1::FarewellReply reply;
-  return v1::Rendezvous::NewStub(*channel)->Farewell(&context, farewell, &reply).ok();
+  v1::LastReportReply reply;
+  return v1::Rendezvous::NewStub(*channel)->LastReport(&context, farewell, &reply).ok();
 }
 
 // Null without TLS.
@@ -58,7 +58,7 @@ absl::StatusOr<std::shared_ptr<const TlsStore>> OpenTls(CountedLog& counted) {
 }  // namespace
 
 std::vector<std::string> FarewellArguments(const std::string& program, const std::string& host, uint16_t port,
-                                           bool requires_tls, const v1::FarewellRequest& farewell) {
+                                           bool requires_tls, const v1::LastReportRequest& farewell) {
   return {program,
           kFarewellFlag,
           host,
@@ -72,7 +72,7 @@ std::vector<std::string> FarewellArguments(const std::string& program, const std
 int RunFarewell(const std::vector<std::string>& arguments) {
   uint32_t port = 0;
   int signal = 0, exit_code = 0;
-  v1::FarewellRequest farewell;
+  v1::LastReportRequest farewell;
   if (arguments.size() != 6 || !absl::SimpleAtoi(arguments[1], &port) || port > 65535 ||
       !farewell.ParseFromString(absl::HexStringToBytes(arguments[2])) || !absl::SimpleAtoi(arguments[3], &signal) ||
       !absl::SimpleAtoi(arguments[4], &exit_code)) {
@@ -91,7 +91,7 @@ int RunFarewell(const std::vector<std::string>& arguments) {
                                                                                                : kExitUnreachable;
 }
 
-bool SayFarewell(const std::string& host, uint16_t port, const Security& security, const v1::FarewellRequest& farewell,
+bool SayFarewell(const std::string& host, uint16_t port, const Security& security, const v1::LastReportRequest& farewell,
                  absl::Duration patience) {
   const MonotonicTime deadline = Clock::System().Read().monotonic + patience;
   while (true) {

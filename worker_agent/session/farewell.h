@@ -16,14 +16,14 @@ inline constexpr char kFarewellFlag[] = "--internal_farewell";
 
 // What the keeper is told to run; {signal} and {exit_code} are its placeholders.
 std::vector<std::string> FarewellArguments(const std::string& program, const std::string& host, uint16_t port,
-                                           bool requires_tls, const v1::FarewellRequest& farewell);
+                                           bool requires_tls, const v1::LastReportRequest& farewell);
 
 // The internal mode; `arguments` are those behind kFarewellFlag. Speaks TLS with what it was handed (see
 // common/tls/tls_hand_over.h), else plain text, with `requires_tls` to this machine only. Returns the exit code.
 int RunFarewell(const std::vector<std::string>& arguments);
 
 // Tries for `patience`, each try with a deadline of 5 s. True when the scheduler has heard it.
-bool SayFarewell(const std::string& host, uint16_t port, const Security& security, const v1::FarewellRequest& farewell,
+bool SayFarewell(const std::string& host, uint16_t port, const Security& security, const v1::LastReportRequest& farewell,
                  absl::Duration patience);
 
 }  // namespace muster::agent

@@ -201,7 +201,7 @@ void RequestedChanges::Add(const std::string& key, std::int64_t delta, Lifetime 
 
 void RequestedChanges::CompareAndSet(const std::string& key, const std::optional<std::string>& expected,
                                      const std::string& desired, Lifetime lifetime, ValueDone done) {
-  v1::StoreSwap swap;
+  v1::StoreCompareAndSet swap;
   swap.set_key(key);
   if (expected) swap.set_expected(*expected);
   swap.set_desired(desired);

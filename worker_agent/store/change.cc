@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kMaxBatchBytes = 256 * 1024;
 
 bool GoesInBatch(const StoreOperation& change) {
-  const auto* swap = std::get_if<v1::StoreSwap>(&change);
+  const auto* swap = std::get_if<v1::StoreCompareAndSet>(&change);
   return std::holds_alternative<v1::StoreSet>(change) || std::holds_alternative<v1::StoreDelete>(change) ||
          (swap != nullptr && !swap->has_expected());
 }
@@ -39,7 +39,7 @@ v1::StoreEdit EditOf(const StoreOperation& change) {
     edit.set_value(set->value());
     edit.set_lifetime(set->lifetime());
   }
-  if (const auto* swap = std::get_if<v1::StoreSwap>(&change)) {
+  if (const auto* swap = std::get_if<v1::StoreCompareAndSet>(&change)) {
     edit.set_value(swap->desired());
     edit.set_lifetime(swap->lifetime());
     edit.set_only_new(true);
@@ -66,7 +66,7 @@ std::optional<std::string> Resulting(const StoreOperation& change, const v1::Sto
 absl::Status CheckChange(const StoreOperation& change) {
   if (absl::Status status = CheckStoreKey(KeyOf(change)); !status.ok()) return status;
   if (const auto* set = std::get_if<v1::StoreSet>(&change)) return CheckStoreValue(set->value());
-  if (const auto* swap = std::get_if<v1::StoreSwap>(&change)) {
+  if (const auto* swap = std::get_if<v1::StoreCompareAndSet>(&change)) {
     if (absl::Status status = CheckStoreValue(swap->expected()); !status.ok()) return status;
     return CheckStoreValue(swap->desired());
   }

@@ -13,7 +13,7 @@
 namespace muster::agent {
 
 using StoreOperation = std::variant<v1::StoreSet, v1::StoreGet, v1::StoreWait, v1::StoreDelete, v1::StoreAdd,
-                                    v1::StoreSwap, v1::StoreList, v1::StoreBatch>;
+                                    v1::StoreCompareAndSet, v1::StoreList, v1::StoreBatch>;
 
 // Empty for a batch.
 std::string KeyOf(const StoreOperation& operation);

@@ -318,7 +318,7 @@ void StoreCore::FinishChange(absl::StatusOr<v1::StoreReply> reply, MonotonicTime
   alone_ -= std::min(alone_, sent);
   for (size_t i = 0; i < sent; ++i) {
     absl::StatusOr<v1::StoreReply> own = reply;
-    const auto* swap = std::get_if<v1::StoreSwap>(&pending_.front().change);
+    const auto* swap = std::get_if<v1::StoreCompareAndSet>(&pending_.front().change);
     if (sent > 1 && swap != nullptr) own->set_value(swap->desired());
     FinishFirst(std::move(own), now);
   }

@@ -46,7 +46,7 @@ class Begin {
   Reader operator()(const v1::StoreWait& r) const { return call_.stub->AsyncWait(&call_.context, r, &queue_); }
   Reader operator()(const v1::StoreDelete& r) const { return call_.stub->AsyncDelete(&call_.context, r, &queue_); }
   Reader operator()(const v1::StoreAdd& r) const { return call_.stub->AsyncAdd(&call_.context, r, &queue_); }
-  Reader operator()(const v1::StoreSwap& r) const { return call_.stub->AsyncCompareAndSet(&call_.context, r, &queue_); }
+  Reader operator()(const v1::StoreCompareAndSet& r) const { return call_.stub->AsyncCompareAndSet(&call_.context, r, &queue_); }
   Reader operator()(const v1::StoreList& r) const { return call_.stub->AsyncList(&call_.context, r, &queue_); }
   Reader operator()(const v1::StoreBatch& /*r*/) const {  // came back from a stream to a newer scheduler
     call_.status = grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "");

@@ -18,7 +18,7 @@ struct Put {
   void operator()(const v1::StoreWait& wait) const { *request.mutable_wait() = wait; }
   void operator()(const v1::StoreDelete& removal) const { *request.mutable_delete_() = removal; }
   void operator()(const v1::StoreAdd& add) const { *request.mutable_add() = add; }
-  void operator()(const v1::StoreSwap& swap) const { *request.mutable_compare_and_set() = swap; }
+  void operator()(const v1::StoreCompareAndSet& swap) const { *request.mutable_compare_and_set() = swap; }
   void operator()(const v1::StoreList& list) const { *request.mutable_list() = list; }
   void operator()(const v1::StoreBatch& batch) const { *request.mutable_batch() = batch; }
 };

@@ -1,8 +1,7 @@
 // Where the line that is told comes from, the first that there is:
 //
 //   the exception that the agent found in its output, which reaches back further than the last lines
-//   an exception in the last lines (an older agent sends only these)
-//   none of them                                    the last of the newest lines that the table of texts knows; a fault
+//   none                                            the last of the newest lines that the table of texts knows; a fault
 //                                                   of the hardware wherever it stands
 //
 // The error file's message stands for the exception, unless that one says more (common/causes).
@@ -91,10 +90,9 @@ LastWords WordsOf(const std::vector<absl::string_view>& lines) {
 }
 
 // Of the error file and the output, which one says more of the cause.
-std::optional<RaisedException> ChooseException(const v1::ProcessEnded& ended,
-                                               const std::vector<absl::string_view>& lines) {
-  std::optional<RaisedException> found =
-      ended.has_exception() ? std::optional(FromMessage(ended.exception())) : FindException(lines);
+std::optional<RaisedException> ChooseException(const v1::ProcessEnded& ended) {
+  std::optional<RaisedException> found;
+  if (ended.has_exception()) found = FromMessage(ended.exception());
   if (ended.error_message().empty()) return found;
   RaisedException of_file = ExceptionOfText(ended.error_message());
   if (!found || IsOfLauncher(*found)) return of_file;
@@ -107,7 +105,7 @@ std::optional<RaisedException> ChooseException(const v1::ProcessEnded& ended,
 LastWords ReadLastWords(const v1::ProcessEnded& ended) {
   const std::vector<absl::string_view> lines(ended.last_lines().begin(), ended.last_lines().end());
   LastWords words = WordsOf(lines);
-  if (const std::optional<RaisedException> exception = ChooseException(ended, lines)) {
+  if (const std::optional<RaisedException> exception = ChooseException(ended)) {
     const absl::string_view reason = ReasonOf(*exception);
     const bool is_launchers = reason.empty() && IsOfLauncher(*exception);
     const bool is_consequence = !reason.empty() && EvidenceOf(reason) == Evidence::kConsequence;

@@ -189,7 +189,7 @@ v1::ProgressStatus ProgressView(const std::vector<Watched>& watched, MonotonicTi
     if (status.slowest_ranks_size() < static_cast<int>(kMostNamed)) status.add_slowest_ranks(w.rank);
   }
   if (lowest && !status.has_fastest_step()) status.set_fastest_step(*lowest);
-  status.set_still_ms(static_cast<uint64_t>(absl::ToInt64Milliseconds(now - first)));
+  status.set_since_progress_ms(static_cast<uint64_t>(absl::ToInt64Milliseconds(now - first)));
   return status;
 }
 

@@ -97,7 +97,6 @@ void Liveness::TakeEvents(Run& run, Node& node, const v1::Report& report) {
       is_unasked_stop = true;  // the order was not durable when the scheduler crashed
     }
     if (!event.has_ended()) continue;
-    if (event.ended().has_remains()) record.set_least_reader(kRemainsReader);
     const v1::ProcessEnded& ended = event.ended();
     if (ended.round() != run.record().round || ended.slot() >= node.record().slots.size()) continue;
     const SlotState& slot = node.record().slots[ended.slot()];
@@ -147,7 +146,7 @@ void Liveness::TakeProgress(Run& run, Node& node, const v1::Report& report) {
     if (slot.slot() >= node.record().slots.size()) continue;
     node.progress.resize(node.record().slots.size());
     ProcessProgress& progress = node.progress[slot.slot()];
-    const absl::Duration still = absl::Milliseconds(slot.still_ms());
+    const absl::Duration still = absl::Milliseconds(slot.since_progress_ms());
     progress = {.round = run.record().round,
                 .attempt = slot.attempt(),
                 .step = {},
@@ -230,11 +229,11 @@ void Liveness::On(const StreamClosed& event) {
 // A keeper that is answered too early would not try again after a crash.
 void Liveness::On(const FarewellReceived& event) {
   HearFarewell(event);
-  if (event.query != 0) context_.effects.push_back(Answer{event.query, absl::OkStatus(), v1::FarewellReply()});
+  if (event.query != 0) context_.effects.push_back(Answer{event.query, absl::OkStatus(), v1::LastReportReply()});
 }
 
 void Liveness::HearFarewell(const FarewellReceived& event) {
-  const v1::FarewellRequest& farewell = event.farewell;
+  const v1::LastReportRequest& farewell = event.farewell;
   if (farewell.cluster_id() != context_.state.record().cluster_id) return;
   Run* run = context_.state.FindRun(farewell.job_id(), farewell.run());
   if (run == nullptr || run->HasEnded()) return;

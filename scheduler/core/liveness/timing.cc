@@ -200,14 +200,14 @@ bool Liveness::SuspectsItself() {
     node->had_extra_lease = true;
     context_.Schedule(*node);
   }
-  v1::StoryEvent event;
+  v1::JobEvent event;
   event.set_kind("self_suspicion");
   event.set_unix_ms(context_.now.wall.unix_ms);
   event.set_text(absl::StrCat(ending.size(), " of ", connected,
                               " leases end within a second: this scheduler may have been away, so they "
                               "get one more term of ",
                               FormatAge(context_.options.lease)));
-  context_.effects.push_back(Announce{Severity::kWarning, std::make_shared<const v1::StoryEvent>(std::move(event))});
+  context_.effects.push_back(Announce{Severity::kWarning, std::make_shared<const v1::JobEvent>(std::move(event))});
   return true;
 }
 

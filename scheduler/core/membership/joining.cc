@@ -310,8 +310,6 @@ v1::Record Membership::NewNodeJoined(const Run& run, const std::string& id, cons
   if (joined.info().address().empty()) {
     joined.mutable_info()->set_address(event.peer_address);
     joined.mutable_info()->set_is_address_given(false);
-  } else {
-    joined.mutable_info()->set_is_address_given(true);  // older agents don't say so
   }
   for (v1::HostFact& fact : *joined.mutable_info()->mutable_host_facts()) {
     int64_t sent_ms = 0;  // by the agent's clock
@@ -389,7 +387,6 @@ void Membership::Attach(const JoinRequested& event, Run& run, Node& node, bool i
   welcome.set_fence_timeout_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(context_.FenceTimeout(run))));
   welcome.set_previous_run(PreviousRunText(run));
   welcome.set_is_resumed(is_resumed);
-  welcome.set_takes_remains(true);
   welcome.set_is_spare(node.record().is_spare);
   welcome.set_run_opened_unix_ms(run.record().opened_unix_ms);
   context_.SendTo(node.stream, std::move(message));

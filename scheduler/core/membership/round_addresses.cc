@@ -12,8 +12,7 @@
 //   … and so did nodes of other boots (tunnels, forwarded ports) only the address of the node's own default route
 //   none of these is there                                       none: the node can't take part
 //
-// Any other address is told as it is. (An agent of an older version tells no default route, nor whether its address
-// was given: then one that it told itself was.)
+// Any other address is told as it is.
 #include "scheduler/core/membership/round_addresses.h"
 
 #include <algorithm>

@@ -116,7 +116,7 @@ bool Membership::IsFormerStart(const Node& node, const v1::Join& join) {
     return Names(later.ended_starts(), join.node().lock_start());
   }
   return !later.lock_token().empty() && later.lock_token() == join.node().lock_token() &&
-         join.node().lock_take() < later.lock_take();
+         join.node().lock_count() < later.lock_count();
 }
 
 // Why the newcomer can't vouch for the end of the former start; empty: nobody knows.

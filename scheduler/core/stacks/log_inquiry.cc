@@ -3,7 +3,6 @@
 //   no such job, run or rank                 NOT_FOUND, INVALID_ARGUMENT
 //   no round has closed, or the run is over  FAILED_PRECONDITION: what to look at instead
 //   the rank's node is not connected         FAILED_PRECONDITION: since when, and that its log file may have it
-//   its agent is too old                     FAILED_PRECONDITION
 //   it does not answer in 9 s                DEADLINE_EXCEEDED would read as "no scheduler": ABORTED
 #include "scheduler/core/stacks/log_inquiry.h"
 
@@ -54,9 +53,7 @@ std::string WhyNot(const Run& run, const Place& place, uint32_t rank, MonotonicT
                         node.was_seen ? absl::StrCat(", last seen ", FormatAge(now - node.last_seen), " ago") : "",
                         ": log files on that machine may have what rank ", rank, " wrote");
   }
-  if (node.record().info.tells_logs()) return "";
-  return absl::StrCat(who, " is ms-worker ", node.record().info.version(),
-                      ", which can't tell what its processes write: install a newer one there");
+  return "";
 }
 
 }  // namespace

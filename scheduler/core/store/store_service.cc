@@ -67,7 +67,7 @@ absl::StatusOr<Decided> Decide(const RunStore& store, const v1::StoreAdd& reques
   return decided;
 }
 
-absl::StatusOr<Decided> Decide(const RunStore& store, const v1::StoreSwap& request) {
+absl::StatusOr<Decided> Decide(const RunStore& store, const v1::StoreCompareAndSet& request) {
   const v1::StoredValue* present = store.Find(request.key());
   const bool is_as_expected =
       request.has_expected() ? present != nullptr && present->value() == request.expected() : present == nullptr;
@@ -89,7 +89,7 @@ v1::StoreReply Again(const Node& node, const v1::StoreAdd& /*request*/) {
   reply.set_number(node.record().last_sum);
   return reply;
 }
-v1::StoreReply Again(const Node& /*node*/, const v1::StoreSwap& request) {
+v1::StoreReply Again(const Node& /*node*/, const v1::StoreCompareAndSet& request) {
   v1::StoreReply reply;
   reply.set_value(request.desired());
   return reply;

@@ -14,8 +14,8 @@
 namespace muster::scheduler {
 namespace {
 
-v1::StoryEvent Line(const std::string& job_id, uint64_t run, const char* kind, std::string text) {
-  v1::StoryEvent event;
+v1::JobEvent Line(const std::string& job_id, uint64_t run, const char* kind, std::string text) {
+  v1::JobEvent event;
   event.set_job_id(job_id);
   event.set_run(run);
   event.set_kind(kind);
@@ -32,7 +32,7 @@ std::string SizeText(const v1::JobSettings& settings) {
   return text;
 }
 
-v1::StoryEvent DescribeJoin(const v1::NodeJoined& record) {
+v1::JobEvent DescribeJoin(const v1::NodeJoined& record) {
   return Line(
       record.job_id(), record.run(), "node_joined",
       absl::StrCat("node ", record.node_id(), " joined from ", record.info().host_name(), " (", record.info().address(),
@@ -41,7 +41,7 @@ v1::StoryEvent DescribeJoin(const v1::NodeJoined& record) {
 }
 
 // A node that goes while the run still forms holds no ranks: everybody sees it among the missing, and it is no alarm.
-v1::StoryEvent DescribeRemoval(const State& state, const v1::NodeRemoved& record) {
+v1::JobEvent DescribeRemoval(const State& state, const v1::NodeRemoved& record) {
   const Run* run = state.FindRun(record.job_id(), record.run());
   const bool is_forming = run != nullptr && run->record().phase == v1::RUN_PHASE_FORMING;
   const char* lost = is_forming ? "node_gone" : "node_lost";
@@ -51,7 +51,7 @@ v1::StoryEvent DescribeRemoval(const State& state, const v1::NodeRemoved& record
   return Line(record.job_id(), record.run(), kind, absl::StrCat("node ", record.node_id(), verb, record.reason()));
 }
 
-v1::StoryEvent DescribeLoss(const State& state, const v1::NodeLost& record) {
+v1::JobEvent DescribeLoss(const State& state, const v1::NodeLost& record) {
   const bool has_left = record.why() != v1::NodeRemoved::LOST;
   std::string text = absl::StrCat("node ", record.node_id(), has_left ? " left: " : " is lost: ", record.reason());
   if (!record.is_confirmed()) absl::StrAppend(&text, "; its processes may still run");
@@ -89,7 +89,7 @@ v1::PeerList HeadOf(const std::string& bytes) {
   return head;
 }
 
-v1::StoryEvent DescribeRound(const v1::RoundClosed& record) {
+v1::JobEvent DescribeRound(const v1::RoundClosed& record) {
   const v1::PeerList peers = HeadOf(record.peer_list());
   std::string text = absl::StrCat("job ", record.job_id(), record.round() == 1 ? " formed: " : " formed again: ");
   absl::StrAppend(&text, Plural(peers.worker_num(), "worker"));
@@ -108,13 +108,13 @@ v1::StoryEvent DescribeRound(const v1::RoundClosed& record) {
   return Line(record.job_id(), record.run(), "round_closed", std::move(text));
 }
 
-std::optional<v1::StoryEvent> DescribeSlotRestart(const State& state, const v1::SlotRestarted& record) {
+std::optional<v1::JobEvent> DescribeSlotRestart(const State& state, const v1::SlotRestarted& record) {
   const Run* run = state.FindRun(record.job_id(), record.run());
   const Node* found = run == nullptr ? nullptr : run->nodes.Find(record.node_id());
   if (found == nullptr) return std::nullopt;
   const Node& node = *found;
   if (record.slot() >= node.record().slots.size()) return std::nullopt;
-  v1::StoryEvent event = Line(
+  v1::JobEvent event = Line(
       record.job_id(), record.run(), "process_restarted",
       absl::StrCat("rank ", node.record().slots[record.slot()].rank, " on ", node.record().info.host_name(), " (node ",
                    node.record().id, ") starts again, attempt ", record.attempt(), " of round ", run->record().round));
@@ -122,21 +122,21 @@ std::optional<v1::StoryEvent> DescribeSlotRestart(const State& state, const v1::
   return event;
 }
 
-v1::StoryEvent DescribeEnd(const v1::RunEnded& record) {
+v1::JobEvent DescribeEnd(const v1::RunEnded& record) {
   const std::string age = FormatAge(absl::Milliseconds(record.lasted_ms()));
   if (record.outcome().succeeded()) {
     return Line(record.job_id(), record.run(), "run_succeeded",
                 absl::StrCat("job ", record.job_id(), " succeeded after ", age, " (run ", record.run(), ")"));
   }
   const v1::Cause& cause = record.outcome().cause();
-  v1::StoryEvent event =
+  v1::JobEvent event =
       Line(record.job_id(), record.run(), "run_failed",
            absl::StrCat("job ", record.job_id(), " failed after ", age, " (run ", record.run(), "): ", cause.text()));
   *event.mutable_last_lines() = cause.last_lines();
   return event;
 }
 
-v1::StoryEvent DescribeCommands(const v1::NodeReported& record, const v1::RemoteCommands& commands) {
+v1::JobEvent DescribeCommands(const v1::NodeReported& record, const v1::RemoteCommands& commands) {
   const bool is_refused = commands.refusal() != v1::RemoteCommands::NOT_REFUSED;
   std::string text = absl::StrCat("node ", record.node_id(), is_refused ? " refused " : " ran ");
   absl::StrAppend(&text, commands.count() == 1 ? "a remote command of "
@@ -144,7 +144,7 @@ v1::StoryEvent DescribeCommands(const v1::NodeReported& record, const v1::Remote
   absl::StrAppend(&text, commands.from(), is_refused ? ": " : "", commands.why());
   if (commands.round() != 0) absl::StrAppend(&text, " (round ", commands.round(), ")");
   if (!commands.words().empty()) absl::StrAppend(&text, ": ", commands.words());
-  v1::StoryEvent event =
+  v1::JobEvent event =
       Line(record.job_id(), record.run(), is_refused ? "remote_command_refused" : "remote_command", std::move(text));
   event.set_times(commands.count());
   const std::string& reason = v1::RemoteCommands::Refusal_Name(commands.refusal());
@@ -154,8 +154,8 @@ v1::StoryEvent DescribeCommands(const v1::NodeReported& record, const v1::Remote
 
 // Only what went wrong, in the words of the cause, and what others did here: a line for each healthy start and end of a
 // process would drown the rest.
-std::vector<v1::StoryEvent> DescribeReport(const State& state, const v1::NodeReported& record) {
-  std::vector<v1::StoryEvent> lines;
+std::vector<v1::JobEvent> DescribeReport(const State& state, const v1::NodeReported& record) {
+  std::vector<v1::JobEvent> lines;
   const Run* run = state.FindRun(record.job_id(), record.run());
   if (run == nullptr) return lines;
   const Node* found = run->nodes.Find(record.node_id());
@@ -178,7 +178,7 @@ std::vector<v1::StoryEvent> DescribeReport(const State& state, const v1::NodeRep
   return lines;
 }
 
-std::optional<v1::StoryEvent> DescribeOne(const State& state, const v1::Record& record) {
+std::optional<v1::JobEvent> DescribeOne(const State& state, const v1::Record& record) {
   switch (record.kind_case()) {
     case v1::Record::kRunOpened: {
       const v1::RunOpened& opened = record.run_opened();
@@ -210,7 +210,7 @@ std::optional<v1::StoryEvent> DescribeOne(const State& state, const v1::Record& 
                                " are gone: ", record.incarnation_gone().reason()));
     case v1::Record::kRoundAborted: {
       const v1::RoundAborted& aborted = record.round_aborted();
-      v1::StoryEvent event =
+      v1::JobEvent event =
           Line(aborted.job_id(), aborted.run(), "round_aborted",
                absl::StrCat("restarting the processes of job ", aborted.job_id(), ": ", aborted.first().text()));
       *event.mutable_last_lines() = aborted.first().last_lines();
@@ -242,14 +242,14 @@ std::optional<v1::StoryEvent> DescribeOne(const State& state, const v1::Record& 
 
 }  // namespace
 
-std::vector<v1::StoryEvent> Describe(const State& state, const v1::Record& record) {
+std::vector<v1::JobEvent> Describe(const State& state, const v1::Record& record) {
   if (record.has_node_reported()) return DescribeReport(state, record.node_reported());
-  std::vector<v1::StoryEvent> lines;
-  if (std::optional<v1::StoryEvent> line = DescribeOne(state, record)) lines.push_back(*std::move(line));
+  std::vector<v1::JobEvent> lines;
+  if (std::optional<v1::JobEvent> line = DescribeOne(state, record)) lines.push_back(*std::move(line));
   return lines;
 }
 
-Severity SeverityOf(const v1::StoryEvent& event) {
+Severity SeverityOf(const v1::JobEvent& event) {
   // A job that fails is no error of the scheduler's; one that an agent started for itself leaves it to the agent.
   if (event.kind() == "run_failed" || event.kind() == "node_lost" || event.kind() == "remote_command_refused") {
     return Severity::kWarning;

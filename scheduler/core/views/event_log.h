@@ -17,10 +17,10 @@ class State;
 
 // What `record`, about to be applied to `state`, says to a person, in the order in which it happened. number and
 // unix_ms are not set.
-std::vector<v1::StoryEvent> Describe(const State& state, const v1::Record& record);
+std::vector<v1::JobEvent> Describe(const State& state, const v1::Record& record);
 
 // How loud a line of this kind is in the log.
-Severity SeverityOf(const v1::StoryEvent& event);
+Severity SeverityOf(const v1::JobEvent& event);
 
 // "40 ms", "1.5 s", "3 min", "2 h 5 min", "3 d 4 h", "for ever": for people, never parsed. Rounded.
 std::string FormatAge(absl::Duration duration);

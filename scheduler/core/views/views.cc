@@ -115,7 +115,7 @@ v1::RunStatus RunView(const Context& context, const Run& run) {
   // What can't be killed holds up a restart of this one process, or the end of the job.
   const bool is_held_up = !run.HasEnded() && !DescribeStuck(run, now).empty();
   if (IsWaiting(run) || is_held_up) *status.mutable_waiting() = WaitStatusOf(context.state, run, now);
-  status.set_not_heard(DescribeSilent(context, run));
+  status.set_silent_nodes(DescribeSilent(context, run));
   if (run.HasEnded()) *status.mutable_outcome() = run.record().outcome;
   status.set_opened_unix_ms(run.record().opened_unix_ms);
   status.set_age_ms(absl::ToInt64Milliseconds(now - run.opened));
@@ -201,7 +201,7 @@ v1::RankStatus RankView(const Run& run, const RankPlace& place, MonotonicTime no
   rank.set_pid(node->record().slots[i].pid);
   if (const ProcessProgress* progress = ProgressOf(run, *node, i)) {
     if (progress->step) rank.set_step(*progress->step);
-    rank.set_still_ms(static_cast<uint64_t>(absl::ToInt64Milliseconds(now - progress->changed)));
+    rank.set_since_progress_ms(static_cast<uint64_t>(absl::ToInt64Milliseconds(now - progress->changed)));
   }
   return rank;
 }

@@ -244,7 +244,7 @@ def test_what_another_site_can_send_changes_nothing(cluster, tmp_path):
     assert status == 200 and "script-src 'self'" in headers["Content-Security-Policy"], headers
     assert ask(port, "/", {"If-None-Match": headers["ETag"]})[0] == 304
     assert ask(port, "/assets/../main.js")[0] == 400 and ask(port, "/api/v1/jobs")[0] == 401
-    assert json.loads(ask(port, "/api/v1/session")[2])["may_look"] is False
+    assert json.loads(ask(port, "/api/v1/session")[2])["may_view"] is False
     cluster.start_agent("a", ["--worker_num", 1], ["sleep", "1000"])
     cluster.wait_until_running(1)
 

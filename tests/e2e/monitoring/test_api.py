@@ -68,7 +68,7 @@ def get(port, path, **query):
 def without_times(document):
     if isinstance(document, dict):
         return {key: without_times(value) for key, value in document.items()
-                if key not in ("up_ms", "age_ms", "last_seen_ms", "still_ms", "time_left_ms")}
+                if key not in ("up_ms", "age_ms", "last_seen_ms", "since_progress_ms", "time_left_ms")}
     return [without_times(one) for one in document] if isinstance(document, list) else document
 
 

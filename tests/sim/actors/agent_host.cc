@@ -38,7 +38,7 @@ agent::AgentOptions AgentHost::Options() const {
     options.node.set_lock_token(absl::StrCat(node_.info.machine_id(), "/", node_.info.master_port()));
     options.node.set_lock_start(lock_->start);
     options.node.mutable_ended_starts()->Assign(lock_->ended.begin(), lock_->ended.end());
-    options.node.set_lock_take(static_cast<uint64_t>(absl::ToInt64Microseconds(parts_.sim.timeline.elapsed())) + 1);
+    options.node.set_lock_count(static_cast<uint64_t>(absl::ToInt64Microseconds(parts_.sim.timeline.elapsed())) + 1);
   }
   options.retry_num = job_.retry_num;
   options.stop_timeout = parts_.sim.parameters.scheduler.stop_timeout;

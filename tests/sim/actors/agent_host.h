@@ -117,7 +117,7 @@ class AgentHost : public AgentEnd {
   MonotonicTime armed_at_ = MonotonicTime::Never();
   MonotonicTime hangs_until_;
   std::deque<agent::Event> unheard_;  // while it hangs
-  v1::FarewellRequest farewell_;
+  v1::LastReportRequest farewell_;
   RunName run_;
   MonotonicTime last_step_;
   int steps_now_ = 0;  // at one moment: a core that spins is broken

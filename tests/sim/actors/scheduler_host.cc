@@ -101,7 +101,7 @@ void SchedulerHost::OnClosed(StreamId stream) {
   Post(scheduler::StreamClosed{stream});
 }
 
-void SchedulerHost::OnFarewell(const v1::FarewellRequest& farewell) {
+void SchedulerHost::OnFarewell(const v1::LastReportRequest& farewell) {
   sim_.Trace("farewell of ", farewell.node_id(), " (", farewell.incarnation(), ") arrives");
   Post(scheduler::FarewellReceived{farewell, 0, ""});
 }

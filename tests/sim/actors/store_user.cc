@@ -135,7 +135,7 @@ void StoreUser::Count() {
 
 // What everybody shares.
 void StoreUser::Look() {
-  v1::StoreSwap swap;
+  v1::StoreCompareAndSet swap;
   swap.set_key(absl::StrCat("shared/", random_.Int(0, 2)));
   swap.set_desired(absl::StrCat(incarnation_, "/", ++last_value_));
   swap.set_lifetime(random_.Chance(0.5) ? v1::LIFETIME_RUN : v1::LIFETIME_ROUND);

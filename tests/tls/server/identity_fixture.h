@@ -29,16 +29,16 @@ class IdentityTest : public TlsServerTest {
   }
   grpc::Status Farewell(const testing_tls::Issued& issued, const std::string& node_id,
                         const std::string& job = "default") {
-    v1::FarewellRequest request;
+    v1::LastReportRequest request;
     request.set_cluster_id("c");
     request.set_job_id(job);
     request.set_run(1);
     request.set_node_id(node_id);
     request.set_incarnation(7);
-    v1::FarewellReply reply;
+    v1::LastReportReply reply;
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(500));
-    return v1::Rendezvous::NewStub(Channel(issued))->Farewell(&context, request, &reply);
+    return v1::Rendezvous::NewStub(Channel(issued))->LastReport(&context, request, &reply);
   }
   grpc::Status SetValue(const testing_tls::Issued& issued, const std::string& node_id,
                         const std::string& job = "default") {

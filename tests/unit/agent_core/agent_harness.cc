@@ -33,7 +33,7 @@ std::string ProgressText(const v1::Report& report) {
   std::vector<std::string> parts;
   for (const v1::SlotProgress& p : report.progress()) {
     parts.push_back(absl::StrCat(p.slot(), "/", p.attempt(), p.has_step() ? absl::StrCat(" step ", p.step()) : "",
-                                 " still ", p.still_ms(), "ms"));
+                                 " still ", p.since_progress_ms(), "ms"));
   }
   return absl::StrCat("progress of round ", report.progress_round(), ": ", absl::StrJoin(parts, ", "));
 }
@@ -208,7 +208,6 @@ v1::SchedulerMessage AgentHarness::WelcomeMessage(bool is_resumed, uint64_t even
   welcome.set_heartbeat_interval_ms(2000);
   welcome.set_fence_timeout_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(fence)));
   welcome.set_is_resumed(is_resumed);
-  welcome.set_takes_remains(takes_remains_);
   return message;
 }
 

@@ -24,9 +24,6 @@ class AgentHarness {
   // Lets time pass, stopping at each deadline on the way.
   std::string Pass(absl::Duration duration);
 
-  // The scheduler is one that doesn't know ProcessEnded.has_remains.
-  void MakeSchedulerOlder() { takes_remains_ = false; }
-
   // From now on the scheduler answers each report that Pass sees.
   void AnswerReports() { answers_reports_ = true; }
 
@@ -75,7 +72,6 @@ class AgentHarness {
   absl::Duration fence_;  // of the round that RunRound ran
   Effects last_;
   bool answers_reports_ = false;
-  bool takes_remains_ = true;
 };
 
 v1::DesiredState Running(uint32_t slots, uint32_t round = 1, uint32_t attempt = 0);

@@ -95,15 +95,6 @@ TEST(Leftovers, AGoodEndIsReportedWithItsRemainsOnceTheyAreStuck) {
   EXPECT_EQ(agent.Cleared(0), "");
 }
 
-TEST(Leftovers, ToAnOlderSchedulerAGoodEndIsReportedWhenNothingIsLeft) {
-  AgentHarness agent;
-  agent.MakeSchedulerOlder();
-  agent.RunRound();
-  agent.Died(0, 0);
-  EXPECT_THAT(agent.Stuck(0), Not(HasSubstr("ended")));
-  EXPECT_THAT(agent.Cleared(0), HasSubstr("#2 ended 0/1/0 code=0 signal=0\n"));
-}
-
 TEST(Leftovers, WhatIsStuckIsNamedHereAndInEachReport) {
   AgentHarness agent;
   agent.Begin();

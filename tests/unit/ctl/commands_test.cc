@@ -162,13 +162,6 @@ TEST_F(CommandsTest, LogsTakesARankAndPerhapsAJob) {
   EXPECT_EQ(Run({"logs", "train", "-1"}), kExitUsage);
 }
 
-TEST_F(CommandsTest, AnOlderSchedulerIsToldOf) {
-  settings_.missing = true;
-  testing::internal::CaptureStderr();
-  EXPECT_EQ(Run({"nodes"}), kExitJobFailed);
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("the scheduler is too old to say who is missing"));
-}
-
 TEST_F(CommandsTest, ASharedConfigFileIsReadAndOthersFlagsAreNot) {
   const std::string path = testing::TempDir() + "/commands_test." + std::to_string(getpid()) + ".conf";
   std::ofstream(path) << "sched_host = node7:9000\nworker_num = 4\nnode_timeout = 60\nlog_dir = logs\nonce = 1\n"

@@ -106,7 +106,7 @@ TEST(RanksJson, ListsRanksWithTheRound) {
 TEST(EventsJson, TellsTheEventLog) {
   v1::EventsReply reply;
   EXPECT_EQ(json::parse(EventsJson(reply)), json({{"events", json::array()}}));
-  v1::StoryEvent& event = *reply.add_events();
+  v1::JobEvent& event = *reply.add_events();
   event.set_number(7);
   event.set_kind("node_joined");
   const json out = json::parse(EventsJson(reply))["events"][0];
@@ -151,7 +151,7 @@ TEST(StopJson, TellsThePhaseBefore) {
 }
 
 TEST(WatchJson, IsOneDocumentALine) {
-  v1::StoryEvent event;
+  v1::JobEvent event;
   event.set_text("a\nb");
   for (const std::string& line : {EventLineJson(event), RunLineJson(v1::RunStatus())}) {
     EXPECT_EQ(line.find('\n'), line.size() - 1) << line;

@@ -126,7 +126,7 @@ TEST_F(LiveViewTest, OpensAJobThenANodeAndGoesBack) {
   EXPECT_THAT(Listed(), ElementsAre(">n2", "n1", "n3"));
   v1::EventsReply events;
   for (int i = 1; i <= 9; ++i) {
-    v1::StoryEvent& event = *events.add_events();
+    v1::JobEvent& event = *events.add_events();
     event.set_number(static_cast<uint64_t>(i));
     event.set_run(i == 9 ? 2 : 1);
     event.set_text(i == 8 ? "node n3 is lost" : "something \x1b[2J");

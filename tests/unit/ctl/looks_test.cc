@@ -15,11 +15,11 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-v1::RankStatus Rank(uint32_t rank, std::optional<uint64_t> step, uint64_t still_ms) {
+v1::RankStatus Rank(uint32_t rank, std::optional<uint64_t> step, uint64_t since_progress_ms) {
   v1::RankStatus status;
   status.set_rank(rank);
   if (step) status.set_step(*step);
-  status.set_still_ms(still_ms);
+  status.set_since_progress_ms(since_progress_ms);
   return status;
 }
 
@@ -111,7 +111,7 @@ ReportInput FailedRun() {
   cause.add_last_lines("</pre><script>alert(1)</script>");
   cause.set_node_id("b\" onload=\"x");
   for (int i = 0; i < 3; ++i) {
-    v1::StoryEvent& event = *input.events.add_events();
+    v1::JobEvent& event = *input.events.add_events();
     event.set_unix_ms(1'000'000 + 1000 * i);
     event.set_kind(i == 2 ? "run_failed" : "node_joined");
     event.set_text("event " + std::to_string(i) + " & more");

@@ -162,7 +162,7 @@ TEST(RenderRanks, ShowsStepsWhereAnyAreKnown) {
   rank.set_role(v1::ROLE_WORKER);
   rank.set_rank(1);
   rank.set_step(17);
-  rank.set_still_ms(12'000);
+  rank.set_since_progress_ms(12'000);
   const std::string text = RenderRanks({job});
   EXPECT_THAT(text, HasSubstr("STEP  SINCE\n"));
   EXPECT_THAT(text, HasSubstr("-      -\n"));
@@ -194,7 +194,7 @@ TEST(RenderRun, NamesWhoIsBehind) {
               p.set_fastest_step(18);
               p.add_slowest_ranks(2);
               p.set_slowest_count(1);
-              p.set_still_ms(12'000);
+              p.set_since_progress_ms(12'000);
             }),
             "steps 16 to 18; slowest rank 2, without change for 12 s");
   EXPECT_EQ(ProgressLine([](auto& p) {
@@ -211,7 +211,7 @@ TEST(RenderRun, NamesWhoIsBehind) {
               p.set_fastest_step(16);
               for (uint32_t rank : {3, 0, 1, 2}) p.add_slowest_ranks(rank);
               p.set_slowest_count(4);
-              p.set_still_ms(900);
+              p.set_since_progress_ms(900);
             }),
             "step 16; 4 ranks in step, longest without change rank 3: 0.9 s");
   EXPECT_EQ(ProgressLine([](auto& p) {
@@ -220,7 +220,7 @@ TEST(RenderRun, NamesWhoIsBehind) {
               p.set_fastest_step(17);
               for (uint32_t rank : {1, 2, 3}) p.add_slowest_ranks(rank);
               p.set_slowest_count(3);
-              p.set_still_ms(500);
+              p.set_since_progress_ms(500);
             }),
             "steps 16 to 17; 4 ranks in step, longest without change rank 1: 0.5 s")
       << "rank 0 has just gone on";
@@ -230,7 +230,7 @@ TEST(RenderRun, NamesWhoIsBehind) {
               p.set_fastest_step(17);
               p.add_slowest_ranks(2);
               p.set_slowest_count(1);
-              p.set_still_ms(12'000);
+              p.set_since_progress_ms(12'000);
             }),
             "steps 16 to 17; slowest rank 2, without change for 12 s")
       << "the others wait for it";
@@ -310,7 +310,7 @@ TEST(RenderWhy, SaysThatNothingIsWatchedForProgress) {
 TEST(RenderWhy, NamesNodesThatAreNotHeard) {
   v1::RunStatus run;
   run.set_phase(v1::RUN_PHASE_RUNNING);
-  run.set_not_heard("node b (host-b) for 12 s");
+  run.set_silent_nodes("node b (host-b) for 12 s");
   EXPECT_THAT(RenderWhy(run, absl::UTCTimeZone()), HasSubstr("  not heard   node b (host-b) for 12 s\n"));
   EXPECT_THAT(RenderRun(run, absl::UTCTimeZone()), HasSubstr("  not heard   node b (host-b) for 12 s\n"));
 }
@@ -335,10 +335,10 @@ TEST(RenderRanks, BeforeTheFirstRound) { EXPECT_THAT(RenderRanks({{"a", {}}}), H
 
 TEST(RenderEvents, OneLineEachAndLastLinesBelow) {
   v1::EventsReply reply;
-  v1::StoryEvent& first = *reply.add_events();
+  v1::JobEvent& first = *reply.add_events();
   first.set_unix_ms(1'795'215'870'000);
   first.set_text("term 1 begins");
-  v1::StoryEvent& second = *reply.add_events();
+  v1::JobEvent& second = *reply.add_events();
   second.set_unix_ms(1'795'215'871'000);
   second.set_job_id("train");
   second.set_run(1);

@@ -137,7 +137,7 @@ TEST(ParseApi, ChangesAreServerSentEvents) {
   EXPECT_NE(changes->key, Parse("/api/v1/events?after=4")->key);
   v1::EventsReply reply;
   for (const uint64_t number : {5, 9}) {
-    v1::StoryEvent& event = *reply.add_events();
+    v1::JobEvent& event = *reply.add_events();
     event.set_number(number);
     event.set_text("two\nlines");
     event.add_last_lines("secret");

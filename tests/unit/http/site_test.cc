@@ -59,7 +59,7 @@ TEST_F(SiteTest, ATokenToLookShowsAllAndChangesNothing) {
 }
 
 TEST_F(SiteTest, TheCookieOfALoginIsWorthWhatItsTokenIs) {
-  for (const auto& [token, may_act] : {std::pair(kAct, true), std::pair(kLook, false)}) {
+  for (const auto& [token, may_change] : {std::pair(kAct, true), std::pair(kLook, false)}) {
     const Response login = Ask(Post("/login", absl::StrCat("{\"token\": \"", token, "\"}")));
     ASSERT_EQ(login.status, 200) << login.body;
     const auto with_cookie = [cookie = login.cookie.substr(0, login.cookie.find(';'))](Request request) {
@@ -68,11 +68,11 @@ TEST_F(SiteTest, TheCookieOfALoginIsWorthWhatItsTokenIs) {
     };
     const Response session = Ask(with_cookie(Get("/api/v1/session")));
     EXPECT_NE(session.body.find("\"by\": \"token\""), std::string::npos) << session.body;
-    EXPECT_NE(session.body.find("\"may_look\": true"), std::string::npos) << session.body;
-    EXPECT_NE(session.body.find(may_act ? "\"may_act\": true" : "\"may_act\": false"), std::string::npos)
+    EXPECT_NE(session.body.find("\"may_view\": true"), std::string::npos) << session.body;
+    EXPECT_NE(session.body.find(may_change ? "\"may_change\": true" : "\"may_change\": false"), std::string::npos)
         << session.body;
     EXPECT_EQ(Ask(with_cookie(Get("/api/v1/counters"))).status, 200);
-    EXPECT_EQ(Ask(with_cookie(Post("/api/v1/jobs/j/stop", R"({"reason": "x"})"))).status, may_act ? 0 : 403);
+    EXPECT_EQ(Ask(with_cookie(Post("/api/v1/jobs/j/stop", R"({"reason": "x"})"))).status, may_change ? 0 : 403);
     EXPECT_EQ(Ask(With(with_cookie(Get("/api/v1/counters")), std::string(40, 'x'))).status, 401)
         << "a wrong token isn't helped by a cookie";
   }

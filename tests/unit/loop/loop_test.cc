@@ -102,7 +102,7 @@ TEST_F(LoopTest, UrgentOvertakesAndTheOldDesiredStateDoesNotComeBack) {
 }
 
 TEST_F(LoopTest, EveryKindOfEffectReachesTheSinkInOrder) {
-  const auto line = std::make_shared<const v1::StoryEvent>();
+  const auto line = std::make_shared<const v1::JobEvent>();
   script_.at_start = {ARecord(),
                       CloseStream{1},
                       Answer{2, absl::OkStatus(), {}},

@@ -9,8 +9,8 @@
 namespace muster::scheduler {
 namespace {
 
-v1::StoryEvent Line(const std::string& kind, const std::string& text = "", int64_t unix_ms = 0) {
-  v1::StoryEvent event;
+v1::JobEvent Line(const std::string& kind, const std::string& text = "", int64_t unix_ms = 0) {
+  v1::JobEvent event;
   event.set_kind(kind);
   event.set_text(text);
   event.set_job_id("train");
@@ -26,7 +26,7 @@ std::string KindsOf(const std::vector<Notice>& notices) {
   return kinds;
 }
 
-std::string KindOf(NoticeRules& rules, const v1::StoryEvent& event) { return KindsOf(rules.Judge(event)); }
+std::string KindOf(NoticeRules& rules, const v1::JobEvent& event) { return KindsOf(rules.Judge(event)); }
 
 nlohmann::json Parsed(const Notice& notice) { return nlohmann::json::parse(notice.json); }
 
@@ -75,7 +75,7 @@ TEST(NoticeRules, LossesOfOneMinuteAreToldTogether) {
 
 TEST(NoticeRules, EachJobAndKindIsFoldedByItself) {
   NoticeRules rules;
-  v1::StoryEvent other = Line("node_lost");
+  v1::JobEvent other = Line("node_lost");
   other.set_job_id("other");
   EXPECT_EQ(KindOf(rules, Line("node_lost")), "node_lost");
   EXPECT_EQ(KindOf(rules, other), "node_lost");
@@ -109,7 +109,7 @@ TEST(NoticeRules, FormingIsLateAfterFiveMinutes) {
 
 TEST(NoticeRules, TheJsonIsOneLineAndFitsIntoAPipe) {
   NoticeRules rules;
-  v1::StoryEvent event = Line("run_failed", "rank 1 \"ended\"\n\xff", 77);
+  v1::JobEvent event = Line("run_failed", "rank 1 \"ended\"\n\xff", 77);
   event.add_last_lines("Traceback");
   const std::string text = rules.Judge(event).at(0).json;
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);

@@ -82,15 +82,6 @@ TEST(EndpointRemarks, ANameOfThisMachineMayStandForItsLoopbackOnIt) {
   EXPECT_THAT(EndpointRemarks(other, first), ElementsAre(HasSubstr("MASTER_ADDR is node1")));
 }
 
-TEST(EndpointRemarks, OlderAgentsTellNumbersOnly) {
-  v1::NodeInfo node = Node("m1", "10.0.0.2", {});
-  node.set_wanted_master_address("10.0.0.9");
-  node.set_wanted_master_port(29512);
-  const v1::NodeInfo zero = Node("m0", "10.0.0.1", {});
-  EXPECT_THAT(EndpointRemarks(node, {"node a", &zero, "10.0.0.1", 29500}),
-              ElementsAre(HasSubstr("MASTER_ADDR is 10.0.0.9"), HasSubstr("MASTER_PORT is 29512")));
-}
-
 TEST(EndpointRemarks, LongAndStrangeValuesDoNoHarm) {
   EXPECT_THAT(Remarks({{"MASTER_ADDR", std::string(10'000, 'x')}}, {}), IsEmpty()) << "not told";
   for (const std::string& remark : Remarks(

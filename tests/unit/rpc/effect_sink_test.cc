@@ -33,7 +33,7 @@ class EffectSinkTest : public ::testing::Test {
     return lines;
   }
   Announce AFailure() {
-    auto event = std::make_shared<v1::StoryEvent>();
+    auto event = std::make_shared<v1::JobEvent>();
     event->set_kind("run_failed");
     event->set_job_id("job");
     event->set_run(3);
@@ -77,7 +77,7 @@ TEST_F(EffectSinkTest, RefusalsAreCountedByReasonAndNotAFlood) {
 }
 
 TEST_F(EffectSinkTest, ARefusedCommandIsCountedAsOftenAsItHappened) {
-  auto event = std::make_shared<v1::StoryEvent>();
+  auto event = std::make_shared<v1::JobEvent>();
   event->set_text("node b refused 40 remote commands");
   event->set_times(40);
   event->set_refusal("remote command: WRONG_KEY");

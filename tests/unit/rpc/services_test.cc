@@ -78,7 +78,7 @@ TEST_F(SizeTest, EveryUnaryCallHasALimit) {
     expect_refused(Do([&](grpc::ClientContext* context) { return (stub.get()->*method)(context, request, &reply); }));
   };
   ask(rendezvous, v1::GetPeersRequest(), v1::GetPeersReply(), &v1::Rendezvous::Stub::GetPeers);
-  ask(rendezvous, v1::FarewellRequest(), v1::FarewellReply(), &v1::Rendezvous::Stub::Farewell);
+  ask(rendezvous, v1::LastReportRequest(), v1::LastReportReply(), &v1::Rendezvous::Stub::LastReport);
   ask(admin, v1::StatusRequest(), v1::StatusReply(), &v1::Admin::Stub::GetStatus);
   ask(admin, v1::NodesRequest(), v1::NodesReply(), &v1::Admin::Stub::ListNodes);
   ask(admin, v1::RanksRequest(), v1::RanksReply(), &v1::Admin::Stub::ListRanks);
@@ -140,29 +140,29 @@ TEST_F(UnjoinedTest, WhoeverBeginsACallAndNoMoreIsBroken) {
 
 class FarewellTest : public ServerTest {
  protected:
-  static v1::FarewellRequest Farewell() {
-    v1::FarewellRequest request;
+  static v1::LastReportRequest Farewell() {
+    v1::LastReportRequest request;
     request.set_job_id("job");
     request.set_node_id("n1");
     request.set_incarnation(7);
     request.set_signal(9);
     return request;
   }
-  grpc::Status Say(const v1::FarewellRequest& request) {
+  grpc::Status Say(const v1::LastReportRequest& request) {
     grpc::ClientContext context;
     Bound(context);
-    v1::FarewellReply reply;
-    return v1::Rendezvous::NewStub(TcpChannel())->Farewell(&context, request, &reply);
+    v1::LastReportReply reply;
+    return v1::Rendezvous::NewStub(TcpChannel())->LastReport(&context, request, &reply);
   }
 };
 
 TEST_F(FarewellTest, ReachesTheCoreAndIsAnsweredWhenItIsDurable) {
-  v1::FarewellRequest request = Farewell();
+  v1::LastReportRequest request = Farewell();
   grpc::Status status(grpc::StatusCode::UNKNOWN, "not answered yet");
   std::thread call([&] { status = Say(request); });
   const FarewellReceived farewell = loop_.Await<FarewellReceived>();
   EXPECT_EQ(farewell.farewell.incarnation(), 7u);
-  sink().OnAnswer(Answer{farewell.query, absl::OkStatus(), v1::FarewellReply()});  // it is durable
+  sink().OnAnswer(Answer{farewell.query, absl::OkStatus(), v1::LastReportReply()});  // it is durable
   call.join();
   EXPECT_TRUE(status.ok()) << status.error_message();
   request.set_node_id("");
@@ -188,16 +188,16 @@ TEST_F(FarewellTest, UnansweredOnesAreBounded) {
   }
   struct Call {
     grpc::ClientContext context;
-    v1::FarewellReply reply;
+    v1::LastReportReply reply;
   };
   std::deque<Call> calls;
   std::atomic<int> refused = 0;
   std::atomic<int> ended = 0;
-  const v1::FarewellRequest request = Farewell();
+  const v1::LastReportRequest request = Farewell();
   for (size_t i = 0; i < 600; ++i) {
     Call& call = calls.emplace_back();
     Bound(call.context);
-    stubs[i % 12]->async()->Farewell(&call.context, &request, &call.reply, [&](const grpc::Status& status) {
+    stubs[i % 12]->async()->LastReport(&call.context, &request, &call.reply, [&](const grpc::Status& status) {
       refused += status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED ? 1 : 0;
       ++ended;
     });
@@ -206,7 +206,7 @@ TEST_F(FarewellTest, UnansweredOnesAreBounded) {
   while (refused < 88 && absl::Now() < deadline) std::this_thread::yield();
   loop_.Await<FarewellReceived>(511);  // all 512; gRPC's threads may have brought them in any order
   for (uint64_t query = 1; query <= 512; ++query) {
-    sink().OnAnswer(Answer{query, absl::OkStatus(), v1::FarewellReply()});
+    sink().OnAnswer(Answer{query, absl::OkStatus(), v1::LastReportReply()});
   }
   while (ended < 600 && absl::Now() < deadline) std::this_thread::yield();
   EXPECT_EQ(ended, 600);

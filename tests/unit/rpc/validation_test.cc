@@ -242,9 +242,9 @@ TEST(Validation, ProgressIsBounded) {
   progress.set_slot(1024);
   ExpectRefused(report, "slot is 1024");
   progress.set_slot(0);
-  progress.set_still_ms(~uint64_t{0});
-  ExpectRefused(report, "still_ms");
-  progress.set_still_ms(0);
+  progress.set_since_progress_ms(~uint64_t{0});
+  ExpectRefused(report, "since_progress_ms");
+  progress.set_since_progress_ms(0);
   for (int i = 0; i < 1024; ++i) report.add_progress();
   ExpectRefused(report, "progress entries is 1025");
 }
@@ -301,7 +301,7 @@ TEST(Validation, SteeringNamesANode) {
 }
 
 TEST(Validation, FarewellsNameANode) {
-  v1::FarewellRequest farewell;
+  v1::LastReportRequest farewell;
   farewell.set_job_id("default");
   farewell.set_node_id("n1");
   farewell.set_incarnation(1);

@@ -134,7 +134,7 @@ class Storm {
         break;
       }
       case 2: {
-        auto swap = StoreRequest<v1::StoreSwap>();
+        auto swap = StoreRequest<v1::StoreCompareAndSet>();
         if (Chance(60)) swap.set_expected(absl::StrCat(Pick(4)));
         swap.set_desired(Chance(80) ? absl::StrCat(Pick(4)) : "word");
         event.operation = std::move(swap);
@@ -230,7 +230,7 @@ class Storm {
       v1::SlotProgress& progress = *event.report.add_progress();
       progress.set_slot(Pick(4));
       if (Chance(80)) progress.set_step(Pick(9));
-      progress.set_still_ms(Pick(20'000));
+      progress.set_since_progress_ms(Pick(20'000));
     }
     if (Chance(25)) {  // all is done, and well
       for (uint32_t i = 0; i < 9; ++i) {

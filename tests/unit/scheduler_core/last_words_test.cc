@@ -14,9 +14,7 @@ LastWords Read(const std::string& output, const std::string& error_message = "")
   v1::ProcessEnded ended;
   ended.set_exit_code(1);
   ended.set_error_message(error_message);
-  if (!output.empty()) {
-    for (const absl::string_view line : absl::StrSplit(output, '\n')) ended.add_last_lines(std::string(line));
-  }
+  if (!output.empty()) ReportOutput(output, '\n', ended);
   return ReadLastWords(ended);
 }
 

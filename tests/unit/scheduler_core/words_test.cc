@@ -100,7 +100,7 @@ TEST(Describe, RemoteCommandsAreToldBesideAFailure) {
   v1::ProcessEnded& ended = *reported.add_events()->mutable_ended();
   ended.set_round(1);
   ended.set_exit_code(1);
-  const std::vector<v1::StoryEvent> lines = Describe(state, record);
+  const std::vector<v1::JobEvent> lines = Describe(state, record);
   ASSERT_EQ(lines.size(), 3U);
   EXPECT_EQ(lines[0].text(), "node b ran a remote command of \"a\" at 10.0.0.1 (round 1): orted -mca ess env");
   EXPECT_EQ(lines[0].refusal(), "");
@@ -122,7 +122,7 @@ TEST(SeverityOf, OnlyWhatNeedsAPersonIsLoud) {
       {"remote_command", Severity::kInfo}, {"remote_command_refused", Severity::kWarning},
   };
   for (const auto& [kind, severity] : table) {
-    v1::StoryEvent event;
+    v1::JobEvent event;
     event.set_kind(kind);
     EXPECT_EQ(SeverityOf(event), severity) << kind;
   }

@@ -24,7 +24,7 @@ std::vector<v1::AgentMessage> FakeScheduler::Received() const {
   return received_;
 }
 
-std::vector<v1::FarewellRequest> FakeScheduler::Farewells() const {
+std::vector<v1::LastReportRequest> FakeScheduler::Farewells() const {
   MutexLock lock(mutex_);
   return farewells_;
 }
@@ -60,7 +60,7 @@ grpc::Status FakeScheduler::GetPeers(grpc::ServerContext*, const v1::GetPeersReq
   return grpc::Status::OK;
 }
 
-grpc::Status FakeScheduler::Farewell(grpc::ServerContext*, const v1::FarewellRequest* request, v1::FarewellReply*) {
+grpc::Status FakeScheduler::LastReport(grpc::ServerContext*, const v1::LastReportRequest* request, v1::LastReportReply*) {
   MutexLock lock(mutex_);
   farewells_.push_back(*request);
   return grpc::Status::OK;

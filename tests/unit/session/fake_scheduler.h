@@ -26,7 +26,7 @@ class FakeScheduler final : public v1::Rendezvous::Service {
   void set_peer_list(std::string list) { peer_list_ = std::move(list); }
 
   std::vector<v1::AgentMessage> Received() const;
-  std::vector<v1::FarewellRequest> Farewells() const;
+  std::vector<v1::LastReportRequest> Farewells() const;
   // True when an agent's stream came to its end in good order (half-closed, nothing lost).
   bool WaitForCleanEnd(absl::Duration timeout);
 
@@ -35,8 +35,8 @@ class FakeScheduler final : public v1::Rendezvous::Service {
                        grpc::ServerReaderWriter<v1::SchedulerMessage, v1::AgentMessage>* stream) override;
   grpc::Status GetPeers(grpc::ServerContext* context, const v1::GetPeersRequest* request,
                         v1::GetPeersReply* reply) override;
-  grpc::Status Farewell(grpc::ServerContext* context, const v1::FarewellRequest* request,
-                        v1::FarewellReply* reply) override;
+  grpc::Status LastReport(grpc::ServerContext* context, const v1::LastReportRequest* request,
+                        v1::LastReportReply* reply) override;
 
   const OnMessage on_message_;
   std::string peer_list_;
@@ -46,7 +46,7 @@ class FakeScheduler final : public v1::Rendezvous::Service {
   mutable Mutex mutex_;
   CondVar changed_;
   std::vector<v1::AgentMessage> received_ ABSL_GUARDED_BY(mutex_);
-  std::vector<v1::FarewellRequest> farewells_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::LastReportRequest> farewells_ ABSL_GUARDED_BY(mutex_);
   bool has_ended_cleanly_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

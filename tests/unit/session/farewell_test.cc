@@ -12,7 +12,7 @@ namespace {
 
 TEST(Farewell, ReachesTheSchedulerWithWhatTheAgentDiedOf) {
   FakeScheduler scheduler("127.0.0.1", [](const auto&, auto&) { return true; });
-  v1::FarewellRequest farewell;
+  v1::LastReportRequest farewell;
   farewell.set_job_id("j");
   farewell.set_node_id("n");
   farewell.set_run(2);
@@ -33,7 +33,7 @@ TEST(Farewell, ReachesTheSchedulerWithWhatTheAgentDiedOf) {
 
 TEST(Farewell, GivesUpInTime) {
   const SilentPort port(false);
-  EXPECT_FALSE(SayFarewell("127.0.0.1", port.port(), Security(), v1::FarewellRequest(), absl::Milliseconds(300)));
+  EXPECT_FALSE(SayFarewell("127.0.0.1", port.port(), Security(), v1::LastReportRequest(), absl::Milliseconds(300)));
   EXPECT_EQ(RunFarewell({"127.0.0.1", "x"}), kExitUsage);
 }
 

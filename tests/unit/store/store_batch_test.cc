@@ -21,7 +21,7 @@ class StoreBatchTest : public StoreCoreTest {
     core_.AskMoreAtOnce();
   }
   void PutNew(const std::string& key, const std::string& value) {
-    v1::StoreSwap swap;
+    v1::StoreCompareAndSet swap;
     swap.set_key(key);
     swap.set_desired(value);
     Change(std::move(swap));
@@ -66,7 +66,7 @@ TEST_F(StoreBatchTest, WhereOneCannotBeMadeTheyGoOneByOne) {
   Fail(Code::kAlreadyExists);
   EXPECT_EQ(Asked<v1::StoreSet>().number(), 4) << "the batch has used up two";
   Reply(2);
-  EXPECT_EQ(Asked<v1::StoreSwap>().key(), "c");
+  EXPECT_EQ(Asked<v1::StoreCompareAndSet>().key(), "c");
   Reply(2, "another's");
   Get("c");
   EXPECT_EQ(LastRead(), "another's");

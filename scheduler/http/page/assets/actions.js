@@ -44,11 +44,11 @@ function confirmAction(verb, job, run, node) {
 }
 
 // Who logged in only to look has no buttons.
-export const onlyLooks = (session) => session.by === 'token' && !session.may_act;
+export const onlyLooks = (session) => session.by === 'token' && !session.may_change;
 
 // A button, which says why it can't be used where it can't.
 export function actionButton(verb, label, session, job, run, node) {
   if (onlyLooks(session)) return null;
-  return h('button', {type: 'button', disabled: !session.may_act, title: session.may_act ? null : session.why_not,
+  return h('button', {type: 'button', disabled: !session.may_change, title: session.may_change ? null : session.why_not,
     onclick: () => confirmAction(verb, job, run, node)}, label);
 }

@@ -103,7 +103,7 @@ export function sentenceOf(run) {
   if (run.processes_running === 0 && run.processes_done === 0) text = `Starting on ${nodes}`;
   else if (run.processes_done > 0) text += ` run, ${run.processes_done.toLocaleString('en')} done`;
   else text += run.processes_running === 1 ? ' runs' : ' run';
-  if (run.not_heard) text += `; not heard: ${run.not_heard}`;
+  if (run.silent_nodes) text += `; not heard: ${run.silent_nodes}`;
   else if (run.nodes_disconnected > 0) text += `; ${plural(run.nodes_disconnected, 'node')} disconnected`;
   return text;
 }

@@ -128,7 +128,7 @@ export class JobView {
 
   #showHead(run, sentence) {
     const remedy = run.outcome?.cause?.remedy || (!hasEnded(run.phase) && run.last_abort?.remedy) || '';
-    const {may_act: mayAct, why_not: whyNot} = this.session;
+    const {may_change: mayAct, why_not: whyNot} = this.session;
     const shown = [run.run, run.phase, sentence, remedy, run.round, run.restart_count, run.nodes_here, run.nodes_disconnected,
       run.spares, run.processes_running, run.processes_done, run.settings, mayAct, whyNot];
     const figure = (name, value, extra) => h('div', {}, h('dt', {}, name), h('dd', {}, value, extra ? h('small', {}, ` ${extra}`) : null));
@@ -212,7 +212,7 @@ export class JobView {
   #showProgress(run) {
     this.progress.show([run.progress, this.samples.length, this.ranks.map((rank) => rank.step)], () => {
       if (!run.progress) return null;
-      const {slowest_step: slowest, fastest_step: fastest, watched, still_ms: still} = run.progress;
+      const {slowest_step: slowest, fastest_step: fastest, watched, since_progress_ms: still} = run.progress;
       const slow = slowest === fastest ? [] : run.progress.slowest_ranks;
       const stepped = this.ranks.filter((rank) => rank.step !== null);
       return [h('h2', {}, 'Progress', h('span', {class: 'count'}, `${plural(watched, 'rank')} tell it`)),

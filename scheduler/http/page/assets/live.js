@@ -38,7 +38,7 @@ class Live extends EventTarget {
   // Somebody may have logged in beside this page, or the scheduler may ask for nothing any more.
   async #knock() {
     try {
-      if ((await get('/api/v1/session')).may_look) this.unlock();
+      if ((await get('/api/v1/session')).may_view) this.unlock();
     } catch {
       // it stays as it is
     }

@@ -11,7 +11,7 @@ const main = document.getElementById('main');
 let view = null;
 let shown = 'starting';  // of live's states
 
-export const session = {may_look: true, may_act: false, why_not: '', takes_token: false, by: 'nothing'};
+export const session = {may_view: true, may_change: false, why_not: '', takes_token: false, by: 'nothing'};
 
 function makeView(parts) {
   const [kind, job, what, which] = parts;

@@ -128,7 +128,7 @@ export class RankView extends PlaceView {
       h('div', {class: 'head-line'}, h('h1', {}, `Rank ${this.rank}`), stateBadge(rank.state)),
       cause ? h('p', {class: 'sentence'}, cause.text) : null,
       cause?.last_lines.length ? h('pre', {class: 'lines', tabindex: 0, 'aria-label': 'Its last lines'}, cause.last_lines.join('\n')) : null]);
-    const {still_ms: stillMs, step, ...facts} = rank;
+    const {since_progress_ms: stillMs, step, ...facts} = rank;
     this.facts.show([facts, stillMs === null, step === null], () => [h('h2', {}, 'Facts'), pairs([
       ['Node', h('a', {href: path('job', this.job, 'node', rank.node_id)}, rank.node_id)], ['Host', rank.host_name], ['Address', rank.address],
       ['Local rank', rank.local_rank], ['Machine', rank.node_rank], ['Device', rank.device_id], ['Device address', rank.device_address],

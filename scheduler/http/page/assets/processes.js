@@ -37,7 +37,7 @@ export class ProcessPart {
   }
 
   update() {
-    const {may_act: mayAct, why_not: whyNot} = this.session;
+    const {may_change: mayAct, why_not: whyNot} = this.session;
     this.element.hidden = onlyLooks(this.session);
     this.buttons.show([mayAct, whyNot, this.isAsking], () => Object.keys(asks).filter((verb) => this.rank !== null || verb === 'stacks')
       .map((verb) => h('button', {type: 'button', disabled: !mayAct || this.isAsking, title: mayAct ? null : whyNot, onclick: () => this.#ask(verb)},
