@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 """What keeps the house in order: who may include whom, sizes, purity, documented settings, and documents' lines.
 
-    python3 tests/tidy/tidy.py            checks; says what is wrong and where, exits with 1
-    python3 tests/tidy/tidy.py --figures  prints the figures of the tree
+    python3 tests/tidy/tidy.py  checks; says what is wrong and where, exits with 1
+
+(tests/tidy/figures.py prints the tree's figures.)
 """
-import argparse
 import os
 import re
-import statistics
 import subprocess
 import sys
 
@@ -318,62 +317,8 @@ def check_errors(texts):
             yield f"docs/errors.md has no row for {reason}, for which a node may be refused"
 
 
-def figures(texts):
-    units = {}
-    for path, text in texts.items():
-        units.setdefault(os.path.splitext(path)[0], []).append(text.count("\n"))
-    every = subprocess.check_output(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
-                                    text=True).split()
-    users = {path: set() for path in texts if path.endswith(".h")}
-    users_in_tests = {path: set() for path in users}
-    for path in every:
-        if not path.endswith((".h", ".cc")) or not os.path.exists(os.path.join(ROOT, path)):
-            continue
-        with open(os.path.join(ROOT, path), encoding="utf-8") as file:
-            for other in includes(file.read()):
-                if other in users and os.path.splitext(path)[0] != os.path.splitext(other)[0]:
-                    (users if path in texts else users_in_tests)[other].add(path)
-    single = [path for path in users if len(users[path]) == 1]
-    single_at_all = [path for path in single if not users_in_tests[path]]
-
-    depths = {}
-
-    def depth(path):
-        if path not in depths:
-            depths[path] = 0  # a circle would end here
-            depths[path] = 1 + max((depth(other) for other in includes(texts[path]) if other in texts), default=0)
-        return depths[path]
-
-    comments = code = 0
-    for path, text in texts.items():
-        if path.endswith(".cc"):
-            for line in text.split("\n"):
-                comments += line.lstrip().startswith("//")
-                code += bool(line.strip())
-    longest = max(((length, path, begin) for path, text in texts.items() for begin, length in functions(text)))
-    folders = {}
-    for path in texts:
-        folders[os.path.dirname(path)] = folders.get(os.path.dirname(path), 0) + 1
-    largest = max(folders, key=folders.get)
-    print(f"files                        {len(texts)}")
-    print(f"units                        {len(units)}")
-    print(f"lines of a unit, median      {statistics.median(map(sum, units.values())):.0f}")
-    print(f"headers with one user        {100 * len(single_at_all) / len(users):.0f} % "
-          f"({100 * len(single) / len(users):.0f} % without the tests)")
-    print(f"include depth                {max(map(depth, texts))}")
-    print(f"longest file                 {max(text.count(chr(10)) for text in texts.values())} lines")
-    print(f"longest function             {longest[0]} lines ({longest[1]}:{longest[2]})")
-    print(f"largest folder               {folders[largest]} sources ({largest})")
-    print(f"comments in .cc files        {100 * comments / code:.1f} % of the lines")
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--figures", action="store_true", help="prints the figures of the tree")
     texts = sources()
-    if parser.parse_args().figures:
-        figures(texts)
-        return 0
     found = []
     for check in (check_layers, check_parts, check_purity, check_parsers, check_sizes, check_settings,
                   check_documents, check_errors, check_grpc_servers, check_files):
