@@ -1,4 +1,7 @@
-"""Cost against size, as SVG: how long a round takes, and the server's processor time for it."""
+"""Cost against size: how long a round takes, the server's processor time for it, and its memory.
+
+As SVG, and the first one as a small PNG, which RESULTS.md shows.
+"""
 
 from plan import SIZES
 
@@ -9,19 +12,23 @@ CURVES = (("muster", "Muster", 8), ("floor", "floor: gRPC with empty handlers", 
           ("torchft", "torchft lighthouse", 1), ("mindspore", "MindSpore's scheduler", 1))
 
 
+PICTURE = "form_seconds.png"  # under 60 KB
+PLOTS = (("form_seconds.svg", "seconds", "a round of N agents: seconds"),
+         ("form_server_cpu.svg", "server_cpu_seconds", "a round of N agents: server CPU, seconds"),
+         ("server_memory.svg", "server_rss_mb", "the server's peak memory, MB"),
+         (PICTURE, "seconds", "a round of N agents: seconds"))
+
+
 def draw(results, folder):
     """The plots' file names; none without matplotlib."""
     try:
         import matplotlib
-        matplotlib.use("svg")
+        matplotlib.use("agg")
         from matplotlib import pyplot
     except ImportError:
         return []
     matplotlib.rcParams["svg.hashsalt"] = "muster"  # the same figures give the same file
-    plots = (("form_seconds.svg", "seconds", "a round of N agents: seconds"),
-             ("form_server_cpu.svg", "server_cpu_seconds", "a round of N agents: server CPU, seconds"),
-             ("server_memory.svg", "server_rss_mb", "the server's peak memory, MB"))
-    return [name for name, field, title in plots if _draw_one(pyplot, results, folder / name, field, title)]
+    return [name for name, field, title in PLOTS if _draw_one(pyplot, results, folder / name, field, title)]
 
 
 def _draw_one(pyplot, results, path, field, title):
@@ -39,6 +46,6 @@ def _draw_one(pyplot, results, path, field, title):
         axes.set_xticks(SIZES, [str(size) for size in SIZES])
         axes.grid(True, which="major", alpha=0.3)
         axes.legend(fontsize=8)
-        figure.savefig(path, metadata={"Date": None})
+        figure.savefig(path, dpi=72, metadata={"Date": None} if path.suffix == ".svg" else None)
     pyplot.close(figure)
     return has_any

@@ -101,14 +101,15 @@ def machine(root):
     return ["- %s: %s" % item for item in versions if item[1]]
 
 
-def write(path, root, mode, runs, lines, results, reasons, commands, plots):
-    """`runs`: how often was measured, in words. `commands`: {key: [command lines of its first run]}."""
+def write(path, root, mode, runs, lines, results, reasons, commands, picture):
+    """`runs`: how often was measured, in words. `commands`: {key: [command lines of its first run]}. `picture`: the file
+    name of a plot; empty: none."""
     text = ["# Results", "",
             "Written by `bash bench/run.sh --%s`; what it means stands in README.md beside it. %s" % (mode, runs), ""]
     text += verdict_rows(lines)
     text += ["", "## Machine and versions", ""] + machine(root)
-    for plot in plots:
-        text += ["", "![%s](%s)" % (plot, plot)]
+    if picture:
+        text += ["", "![How long a round takes, by the number of agents](%s)" % picture]
     text += ["", "## All figures", ""] + _figures(results) + _core_figures(results)
     if reasons:
         text += ["", "## Not run", ""] + ["- %s: %s" % item for item in reasons.items()]

@@ -1,6 +1,6 @@
 """Takes the measurements of one plan and writes RESULTS.md, results.json and the plots. run.sh builds and calls it.
 
-    run.py --smoke|--quick|--full [--only WORD] [--budget SECONDS] [--out FOLDER]
+    run.py --smoke|--quick|--full [--only WORD] [--budget SECONDS] [--out FOLDER] [--publish]
 
 Sides of a pair are taken in turn, so that what else the machine does meets both. Ends with 1 when a measurement of
 Muster or of the floor failed; never because of a figure, and never because a peer is not there.
@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import time
@@ -92,13 +93,14 @@ def parse():
         mode.add_argument("--" + name, dest="mode", action="store_const", const=name)
     parser.add_argument("--only", default="", help="groups with a key that holds this word")
     parser.add_argument("--budget", type=float, help="no measurement begins after that many seconds")
-    parser.add_argument("--out", type=pathlib.Path, help="where the results go; default: this folder, for --smoke none")
+    parser.add_argument("--out", type=pathlib.Path, help="where the results go; default: bench/results, for --smoke nowhere")
+    parser.add_argument("--publish", action="store_true", help="also puts RESULTS.md and its picture into bench/")
     parser.set_defaults(mode="quick")
     return parser.parse_args()
 
 
 def write_all(options, taken, results, lines):
-    out = options.out or (None if options.mode == "smoke" else HERE)
+    out = options.out or (None if options.mode == "smoke" else HERE / "results")
     if out is None:
         return
     out.mkdir(parents=True, exist_ok=True)
@@ -106,14 +108,17 @@ def write_all(options, taken, results, lines):
     (out / "results.json").write_text(json.dumps(everything, indent=1) + "\n")
     drawn = plots.draw(results, out)
     report.write(out / "RESULTS.md", ROOT, options.mode, RUNS[options.mode], lines, taken.results, taken.reasons,
-                 taken.commands, drawn)
+                 taken.commands, plots.PICTURE if plots.PICTURE in drawn else "")
     print("Written: %s and %d plots" % (out / "RESULTS.md", len(drawn)))
+    if options.publish:
+        for name in ("RESULTS.md",) + ((plots.PICTURE,) if plots.PICTURE in drawn else ()):
+            shutil.copyfile(out / name, HERE / name)
 
 
 def main():
     options = parse()
     leave_on_sigterm()
-    # Before the results are written, which are in the tree themselves.
+    # Before --publish changes the tree.
     os.environ["MUSTER_BENCH_COMMIT"] = report.output_of("git", "-C", str(ROOT), "describe", "--always", "--dirty")
     os.environ["MUSTER_BENCH_LOAD"] = "%.2f %.2f %.2f" % os.getloadavg()
     budget = options.budget or (_QUICK_BUDGET_S if options.mode == "quick" else 1e9)

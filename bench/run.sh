@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Builds release, installs the peers, measures, and writes bench/RESULTS.md with its plots.
+# Builds release, installs the peers, measures, and writes bench/results/RESULTS.md with its plots.
 #
 #   bench/run.sh --quick     within ten minutes after the build and the installing (the default)
 #   bench/run.sh --full      everything, with as many runs as the targets ask for: 70 minutes
 #   bench/run.sh --smoke     that it works, under a minute; no peers, writes nothing (tests/run.sh calls this)
 #
-# Further words go to run.py: --only WORD, --budget SECONDS, --out FOLDER. A peer that can't be had is reported as not
+# Further words go to run.py: --only WORD, --budget SECONDS, --out FOLDER, --publish (into bench/ itself). A peer that can't be had is reported as not
 # run.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
