@@ -66,7 +66,7 @@ class JobStore {
                              const std::string& desired, Lifetime lifetime, ValueDone done) = 0;
 
   // The keys that begin with `prefix`, behind `after` if it is not empty, `most` of them at most (0: as many as one
-  // answer takes). Never of a copy. kUnimplemented: the scheduler is too old for it.
+  // answer takes). Never of a copy.
   virtual void List(const std::string& prefix, const std::string& after, std::uint32_t most, ListDone done) = 0;
 
   // What is asked for until `steps` returns may go out together: that is cheaper for the scheduler, and nothing else

@@ -1,4 +1,4 @@
-// A request of the store as it comes in, by a call of its own or on a stream: whether its sender may ask, and on to the
+// A request of the store as it comes in: whether its sender may ask, and on to the
 // core.
 #pragma once
 

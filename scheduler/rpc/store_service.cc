@@ -18,47 +18,21 @@ class StoreService : public v1::Store::CallbackService {
  public:
   StoreService(const ServiceContext& services, StoreCalls& calls) : services_(services), calls_(calls) {}
 
-  Reactor* Set(Context* context, const v1::StoreSet* request, v1::StoreReply* reply) override {
-    return Call(context, *request, reply);
-  }
-  Reactor* Get(Context* context, const v1::StoreGet* request, v1::StoreReply* reply) override {
-    return Call(context, *request, reply);
-  }
-  Reactor* Wait(Context* context, const v1::StoreWait* request, v1::StoreReply* reply) override {
-    return Call(context, *request, reply);
-  }
-  Reactor* Delete(Context* context, const v1::StoreDelete* request, v1::StoreReply* reply) override {
-    return Call(context, *request, reply);
-  }
-  Reactor* Add(Context* context, const v1::StoreAdd* request, v1::StoreReply* reply) override {
-    return Call(context, *request, reply);
-  }
-  Reactor* CompareAndSet(Context* context, const v1::StoreCompareAndSet* request, v1::StoreReply* reply) override {
-    return Call(context, *request, reply);
-  }
+  // The call stays open until the core has answered, or its time is up; no thread waits for it.
   Reactor* ReportReplicas(Context* context, const v1::ReplicasReport* request, v1::StoreReply* reply) override {
-    return Call(context, *request, reply);
-  }
-  Reactor* List(Context* context, const v1::StoreList* request, v1::StoreReply* reply) override {
-    return Call(context, *request, reply);
+    // Beyond the budget as beyond the limits of StoreCalls: it may come again.
+    auto* call = new BoundedCall(services_, services_.store_replies, context, grpc::StatusCode::UNAVAILABLE);
+    CallStore(services_, calls_, *services_.peers.Find(context->peer()), *request, [call, reply](auto answer) {
+      if (answer.ok()) *reply = std::move(*answer);
+      call->Answer(answer.status(), answer.ok() ? reply->ByteSizeLong() : 0);
+    });
+    return call;
   }
   grpc::ServerBidiReactor<v1::StoreRequests, v1::StoreAnswers>* Stream(Context* context) override {
     return StoreStream::Begin(services_, calls_, context);
   }
 
  private:
-  // The call stays open until the core has answered, or its time is up; no thread waits for it.
-  template <typename Request>
-  Reactor* Call(Context* context, const Request& request, v1::StoreReply* reply) {
-    // Beyond the budget as beyond the limits of StoreCalls: it may come again.
-    auto* call = new BoundedCall(services_, services_.store_replies, context, grpc::StatusCode::UNAVAILABLE);
-    CallStore(services_, calls_, *services_.peers.Find(context->peer()), request, [call, reply](auto answer) {
-      if (answer.ok()) *reply = std::move(*answer);
-      call->Answer(answer.status(), answer.ok() ? reply->ByteSizeLong() : 0);
-    });
-    return call;
-  }
-
   const ServiceContext& services_;
   StoreCalls& calls_;
 };

@@ -67,8 +67,7 @@ class Network {
   void Farewell(size_t machine, const v1::LastReportRequest& farewell);
 
   // A call of the store: it, or its answer, may be lost; it may come twice, the second time late.
-  void CallStore(size_t machine, const scheduler::StoreOperation& operation, absl::Duration limit,
-                 SchedulerEnd::StoreDone done);
+  void CallStore(size_t machine, const scheduler::StoreOperation& operation, SchedulerEnd::StoreDone done);
 
   // ---- the scheduler's side.
   void Send(StreamId stream, std::shared_ptr<const v1::SchedulerMessage> message);

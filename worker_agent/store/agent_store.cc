@@ -27,11 +27,7 @@ AgentStore::AgentStore(const Clock& clock)
     : clock_(clock),
       counted_(clock),
       link_(std::make_unique<StoreLink>(
-          [this](uint64_t call, absl::StatusOr<v1::StoreReply> reply) { Replied(call, std::move(reply)); },
-          [this] {
-            MutexLock lock(mutex_);
-            core_.AskMoreAtOnce();
-          })) {}
+          [this](uint64_t call, absl::StatusOr<v1::StoreReply> reply) { Replied(call, std::move(reply)); })) {}
 
 AgentStore::~AgentStore() {
   EndRound();

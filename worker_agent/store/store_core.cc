@@ -74,7 +74,6 @@ void StoreCore::End(const std::string& why) {
 
 StoreCore::Effects StoreCore::Connect(MonotonicTime now) {
   LoseCalls();
-  most_at_once_ = kMostAtOnce;
   is_connected_ = true;
   retry_at_ = now;
   SendOn(now);
@@ -165,7 +164,7 @@ void StoreCore::Join(Lane& lane, const std::string& key, Reader reader) {
 void StoreCore::SendFetches(Lane& lane, MonotonicTime now) {
   if (now < lane.retry_at) return;
   std::vector<std::string> ending;
-  while (lane.calls.size() < most_at_once_ && !lane.turn.empty()) {
+  while (lane.calls.size() < kMaxUnderWay && !lane.turn.empty()) {
     const std::string key = std::move(lane.turn.front());
     lane.turn.pop_front();
     const auto fetch = lane.fetches.find(key);
@@ -182,14 +181,14 @@ void StoreCore::SendFetches(Lane& lane, MonotonicTime now) {
     }
     fetch->second.call = ++last_call_;
     lane.calls[fetch->second.call] = key;
-    Send send{fetch->second.call, {}, kLongest};
+    Send send{fetch->second.call, {}};
     if (&lane == &waits_) {
       v1::StoreWait request;
       *request.mutable_caller() = caller_;
       request.set_key(key);
       // Where more keys are waited for than can be asked for at once, each has its turn within about kWaitSlice.
-      const auto turns = static_cast<int64_t>(lane.fetches.size() / most_at_once_ + 1);
-      const absl::Duration longest = most_at_once_ == kMostOnStream && turns == 1 ? kLongest : kWaitSlice / turns;
+      const auto turns = static_cast<int64_t>(lane.fetches.size() / kMaxUnderWay + 1);
+      const absl::Duration longest = turns == 1 ? kLongest : kWaitSlice / turns;
       const absl::Duration slice = std::min(last - now, std::max(longest, kLeastSlice));
       request.set_limit_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(slice)));
       send.operation = std::move(request);
@@ -263,7 +262,7 @@ StoreCore::Effects StoreCore::Change(StoreOperation change, std::function<void(a
 }
 
 size_t StoreCore::CountBatch() const {
-  if (alone_ > 0 || most_at_once_ != kMostOnStream) return 1;
+  if (alone_ > 0) return 1;
   BatchRoom room;
   size_t count = 0;
   for (const Pending& pending : pending_) {
@@ -285,7 +284,7 @@ void StoreCore::SendChange(MonotonicTime now) {
     }
   }
   change_call_ = ++last_call_;
-  Send send{change_call_, {}, kLongest};
+  Send send{change_call_, {}};
   if (sent_ == 1) {
     send.operation = pending_.front().change;
   } else {

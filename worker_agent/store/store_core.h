@@ -11,11 +11,11 @@
 // scheduler's return. Nothing of the copy outlives its round.
 //
 // Changes go out one after another, in the order in which they were made, each with a number: one whose answer was lost
-// is asked for again and takes effect once. On a stream those that wait go out together, as one batch, as far as they
-// are Sets, Deletes and swaps that want the key not to be there, each of another key; where the scheduler makes none of
-// them, they go out one by one. Nobody waits for longer than kLongestStoreWaitMs: a Set or Delete that
-// takes longer is told so (DEADLINE_EXCEEDED) and still goes out; an Add or CompareAndSet that has not gone out by then
-// never does (UNAVAILABLE).
+// is asked for again and takes effect once. Those that wait go out together, as one batch, as far as they are Sets,
+// Deletes and swaps that want the key not to be there, each of another key; where the scheduler makes none of them,
+// they go out one by one. Nobody waits for longer than kLongestStoreWaitMs: a Set or Delete that takes longer is told
+// so (DEADLINE_EXCEEDED) and still goes out; an Add or CompareAndSet that has not gone out by then never does
+// (UNAVAILABLE).
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,6 @@ class StoreCore {
   struct Send {
     uint64_t call = 0;  // never reused
     StoreOperation operation;
-    absl::Duration limit;
   };
   // A change that the scheduler refused after its caller had been told that it may still be made.
   struct Refused {
@@ -72,8 +71,6 @@ class StoreCore {
   // one.
   Effects Connect(MonotonicTime now);
   Effects Disconnect(MonotonicTime now);
-  // This connection takes many requests at once, and batches of changes. Until the next one.
-  void AskMoreAtOnce() { most_at_once_ = kMostOnStream; }
 
   Effects Get(const std::string& key, JobStore::ValueDone done, MonotonicTime now);
   Effects Wait(const std::string& key, absl::Duration limit, JobStore::ValueDone done, MonotonicTime now);
@@ -106,8 +103,7 @@ class StoreCore {
   size_t backlog_bytes() const { return backlog_bytes_; }
 
  private:
-  static constexpr size_t kMostAtOnce = 32;     // of each kind, of the 128 calls that one connection may have open …
-  static constexpr size_t kMostOnStream = 256;  // … and of those on a stream
+  static constexpr size_t kMaxUnderWay = 256;  // of each kind
 
   struct Reader {
     JobStore::ValueDone done;
@@ -176,7 +172,6 @@ class StoreCore {
   size_t backlog_bytes_ = 0;
   uint64_t change_call_ = 0;  // 0: none is under way
   MonotonicTime retry_at_;    // no request before
-  size_t most_at_once_ = kMostAtOnce;
 
   Lane gets_;
   Lane waits_;

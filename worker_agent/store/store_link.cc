@@ -37,32 +37,7 @@ struct Ongoing : LinkTag {
   grpc::Alarm at_once;  // where nothing can be asked
 };
 
-// One for each kind of request.
-class Begin {
- public:
-  Begin(Ongoing& call, grpc::CompletionQueue& queue) : call_(call), queue_(queue) {}
-  Reader operator()(const v1::StoreSet& r) const { return call_.stub->AsyncSet(&call_.context, r, &queue_); }
-  Reader operator()(const v1::StoreGet& r) const { return call_.stub->AsyncGet(&call_.context, r, &queue_); }
-  Reader operator()(const v1::StoreWait& r) const { return call_.stub->AsyncWait(&call_.context, r, &queue_); }
-  Reader operator()(const v1::StoreDelete& r) const { return call_.stub->AsyncDelete(&call_.context, r, &queue_); }
-  Reader operator()(const v1::StoreAdd& r) const { return call_.stub->AsyncAdd(&call_.context, r, &queue_); }
-  Reader operator()(const v1::StoreCompareAndSet& r) const { return call_.stub->AsyncCompareAndSet(&call_.context, r, &queue_); }
-  Reader operator()(const v1::StoreList& r) const { return call_.stub->AsyncList(&call_.context, r, &queue_); }
-  Reader operator()(const v1::StoreBatch& /*r*/) const {  // came back from a stream to a newer scheduler
-    call_.status = grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "");
-    return nullptr;
-  }
-
- private:
-  Ongoing& call_;
-  grpc::CompletionQueue& queue_;
-};
-
 absl::Status ToAbsl(const grpc::Status& status) {
-  if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
-    return absl::UnimplementedError(
-        "the scheduler is older than this ms-worker, and its store lacks what is asked for");
-  }
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
 }
 
@@ -70,7 +45,7 @@ absl::Status ToAbsl(const grpc::Status& status) {
 
 class StoreLink::Impl {
  public:
-  Impl(OnReply on_reply, OnStream on_stream) : on_reply_(std::move(on_reply)), on_stream_(std::move(on_stream)) {}
+  explicit Impl(OnReply on_reply) : on_reply_(std::move(on_reply)) {}
 
   ~Impl() {
     SetChannel(nullptr);
@@ -92,7 +67,6 @@ class StoreLink::Impl {
   void SetChannel(std::shared_ptr<grpc::Channel> channel) {
     MutexLock lock(mutex_);
     stub_ = channel == nullptr ? nullptr : std::shared_ptr<v1::Store::Stub>(v1::Store::NewStub(channel));
-    takes_streams_ = true;
     for (Ongoing* call : under_way_) call->context.TryCancel();
     if (stream_ != nullptr) stream_->Cancel();
     stream_ = nullptr;
@@ -113,11 +87,7 @@ class StoreLink::Impl {
     {
       MutexLock lock(mutex_);
       status = HaveThread();
-      if (status.ok()) {
-        Start(number, limit, [&](Ongoing& ongoing, grpc::CompletionQueue& queue) {
-          return ongoing.stub->AsyncReportReplicas(&ongoing.context, report, &queue);
-        });
-      }
+      if (status.ok() && !is_closed_) stub_ == nullptr ? FinishAtOnce(number) : StartReport(number, report, limit);
     }
     if (!status.ok()) on_reply_(number, status);
   }
@@ -125,14 +95,25 @@ class StoreLink::Impl {
  private:
   absl::Status Begun(const std::vector<StoreCore::Send>& sends) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (absl::Status status = HaveThread(); !status.ok()) return status;
-    if (!is_closed_ && stub_ != nullptr && takes_streams_) {
-      if (stream_ != nullptr && stream_->Ask(sends)) return absl::OkStatus();
-      stream_ = NewStream();
-      stream_->Ask(sends);
+    if (is_closed_) return absl::OkStatus();
+    if (stub_ == nullptr) {
+      for (const StoreCore::Send& send : sends) FinishAtOnce(send.call);
       return absl::OkStatus();
     }
-    for (const StoreCore::Send& send : sends) StartAlone(send);
+    if (stream_ != nullptr && stream_->Ask(sends)) return absl::OkStatus();
+    stream_ = NewStream();
+    stream_->Ask(sends);
     return absl::OkStatus();
+  }
+
+  void StartReport(uint64_t number, const v1::ReplicasReport& report, absl::Duration limit)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    std::unique_ptr<Ongoing> call = NewCall(number);
+    call->stub = stub_;
+    call->context.set_deadline(GrpcDeadline(limit));
+    call->reader = stub_->AsyncReportReplicas(&call->context, report, &queue_);
+    call->reader->Finish(&call->reply, &call->status, static_cast<LinkTag*>(call.get()));
+    under_way_.insert(call.release());
   }
 
   // Not before it is needed: a thread that waits here takes part in all of gRPC's polling, and most jobs keep nothing
@@ -161,21 +142,14 @@ class StoreLink::Impl {
   }
 
   void Answered(v1::StoreAnswer& answer) {
-    on_stream_();
     if (answer.code() == 0) return on_reply_(answer.call(), std::move(*answer.mutable_reply()));
     on_reply_(answer.call(), ToAbsl(grpc::Status(static_cast<grpc::StatusCode>(answer.code()), answer.message())));
   }
 
-  // An older scheduler is asked by calls of their own.
   void StreamEnded(const StoreStream& ended, const grpc::Status& status, StoreStream::Sends unanswered) {
     {
       MutexLock lock(mutex_);
-      const bool is_present = stream_.get() == &ended;  // else another one has taken its place
-      if (is_present) stream_ = nullptr;
-      if (is_present && status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
-        takes_streams_ = false;
-        for (const auto& [call, send] : std::exchange(unanswered, {})) StartAlone(send);
-      }
+      if (stream_.get() == &ended) stream_ = nullptr;  // else another one has taken its place
     }
     for (const auto& [call, send] : unanswered) {
       on_reply_(call,
@@ -186,30 +160,18 @@ class StoreLink::Impl {
     ended_.NotifyAll();
   }
 
-  void StartAlone(const StoreCore::Send& send) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    Start(send.call, send.limit,
-          [&](Ongoing& call, grpc::CompletionQueue& queue) { return std::visit(Begin(call, queue), send.operation); });
-  }
-
-  // `begin(ongoing, queue)` makes the reader.
-  template <typename MakeReader>
-  void Start(uint64_t number, absl::Duration limit, const MakeReader& begin) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (is_closed_) return;
+  std::unique_ptr<Ongoing> NewCall(uint64_t number) {
     auto call = std::make_unique<Ongoing>();
     call->done = [this](Ongoing& ended) { Replied(std::unique_ptr<Ongoing>(&ended)); };
     call->number = number;
-    call->stub = stub_;
-    if (stub_ == nullptr) {
-      call->status = grpc::Status(grpc::StatusCode::UNAVAILABLE, "there is no connection to the scheduler");
-    } else {
-      call->context.set_deadline(GrpcDeadline(limit));
-      call->reader = begin(*call, queue_);
-    }
-    if (call->reader == nullptr) {
-      call->at_once.Set(&queue_, GrpcDeadline(absl::ZeroDuration()), static_cast<LinkTag*>(call.get()));
-    } else {
-      call->reader->Finish(&call->reply, &call->status, static_cast<LinkTag*>(call.get()));
-    }
+    return call;
+  }
+
+  // Nobody can be asked. The answer comes from the queue all the same, as each caller expects.
+  void FinishAtOnce(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    std::unique_ptr<Ongoing> call = NewCall(number);
+    call->status = grpc::Status(grpc::StatusCode::UNAVAILABLE, "there is no connection to the scheduler");
+    call->at_once.Set(&queue_, GrpcDeadline(absl::ZeroDuration()), static_cast<LinkTag*>(call.get()));
     under_way_.insert(call.release());
   }
 
@@ -232,12 +194,10 @@ class StoreLink::Impl {
   }
 
   const OnReply on_reply_;
-  const OnStream on_stream_;
   grpc::CompletionQueue queue_;
   Mutex mutex_;
   CondVar ended_;
   std::shared_ptr<v1::Store::Stub> stub_ ABSL_GUARDED_BY(mutex_);
-  bool takes_streams_ ABSL_GUARDED_BY(mutex_) = true;            // what stub_ leads to, as far as is known
   std::shared_ptr<StoreStream> stream_ ABSL_GUARDED_BY(mutex_);  // of stub_; null: none is open
   size_t streams_ ABSL_GUARDED_BY(mutex_) = 0;                   // that have not ended
   std::set<Ongoing*> under_way_ ABSL_GUARDED_BY(mutex_);         // owned by the queue
@@ -245,8 +205,7 @@ class StoreLink::Impl {
   std::thread thread_ ABSL_GUARDED_BY(mutex_);  // from the first call on
 };
 
-StoreLink::StoreLink(OnReply on_reply, OnStream on_stream)
-    : impl_(std::make_unique<Impl>(std::move(on_reply), std::move(on_stream))) {}
+StoreLink::StoreLink(OnReply on_reply) : impl_(std::make_unique<Impl>(std::move(on_reply))) {}
 StoreLink::~StoreLink() = default;
 
 void StoreLink::SetChannel(std::shared_ptr<grpc::Channel> channel) { impl_->SetChannel(std::move(channel)); }

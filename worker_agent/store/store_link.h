@@ -21,12 +21,9 @@ class StoreLink {
  public:
   using OnReply = std::function<void(uint64_t call, absl::StatusOr<v1::StoreReply> reply)>;
 
-  using OnStream = std::function<void()>;
-
   // `on_reply` is called by the link's own thread, once for each call, also for what is cancelled; by the caller's
-  // while no such thread can be had. `on_stream`, too, before each answer that comes over a stream: this scheduler can
-  // be asked for more at once than one that wants a call of its own for each.
-  StoreLink(OnReply on_reply, OnStream on_stream);
+  // while no such thread can be had.
+  explicit StoreLink(OnReply on_reply);
   ~StoreLink();  // cancels what is under way
 
   // Any thread. Null: there is none. What is under way is cancelled.

@@ -31,10 +31,7 @@ void StoreUser::EndRound() {
   CarryOut(core_.EndRound());
 }
 
-void StoreUser::Connect() {
-  CarryOut(core_.Connect(Now()));
-  if (random_.Chance(0.5)) core_.AskMoreAtOnce();  // as over a stream
-}
+void StoreUser::Connect() { CarryOut(core_.Connect(Now())); }
 
 void StoreUser::Disconnect() { CarryOut(core_.Disconnect(Now())); }
 
@@ -46,7 +43,7 @@ void StoreUser::Stop() {
 void StoreUser::CarryOut(agent::StoreCore::Effects effects) {
   for (const agent::StoreCore::Send& send : effects.sends) {
     const auto operation = std::visit([](const auto& one) -> scheduler::StoreOperation { return one; }, send.operation);
-    network_.CallStore(machine_, operation, send.limit,
+    network_.CallStore(machine_, operation,
                        [self = shared_from_this(), call = send.call](absl::StatusOr<v1::StoreReply> reply) {
                          if (self->is_stopped_) return;
                          self->CarryOut(self->core_.Replied(call, std::move(reply), self->Now()));

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tests/tls/server/tls_server_fixture.h"
+#include "tests/unit/store/ask_once.h"
 
 namespace muster::scheduler {
 
@@ -42,18 +43,16 @@ class IdentityTest : public TlsServerTest {
   }
   grpc::Status SetValue(const testing_tls::Issued& issued, const std::string& node_id,
                         const std::string& job = "default") {
-    v1::StoreSet request;
-    request.mutable_caller()->set_job_id(job);
-    request.mutable_caller()->set_run(1);
-    request.mutable_caller()->set_round(1);
-    request.mutable_caller()->set_node_id(node_id);
-    request.mutable_caller()->set_incarnation(7);
-    request.set_key("x");
-    request.set_lifetime(v1::LIFETIME_ROUND);
-    v1::StoreReply reply;
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(500));
-    return v1::Store::NewStub(Channel(issued))->Set(&context, request, &reply);
+    v1::StoreRequest request;
+    v1::StoreSet& set = *request.mutable_set();
+    set.mutable_caller()->set_job_id(job);
+    set.mutable_caller()->set_run(1);
+    set.mutable_caller()->set_round(1);
+    set.mutable_caller()->set_node_id(node_id);
+    set.mutable_caller()->set_incarnation(7);
+    set.set_key("x");
+    set.set_lifetime(v1::LIFETIME_ROUND);
+    return AskOnce(*v1::Store::NewStub(Channel(issued)), request, std::chrono::milliseconds(500));
   }
   grpc::Status GetPeers(const std::shared_ptr<grpc::Channel>& channel, const std::string& job, uint32_t round = 1) {
     v1::GetPeersRequest request;

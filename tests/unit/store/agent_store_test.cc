@@ -16,6 +16,7 @@
 #include "common/base/limits.h"
 #include "common/sys/log.h"
 #include "muster/v1/store.grpc.pb.h"
+#include "tests/unit/store/ask_once.h"
 #include "tests/unit/store/whole_scheduler.h"
 
 namespace muster::agent {
@@ -141,15 +142,13 @@ TEST_F(AgentStoreTest, ManyCallersAtOnceLoseNothing) {
 TEST_F(AgentStoreTest, MalformedCallsAreRefusedWithTheField) {
   const auto stub = v1::Store::NewStub(scheduler_.Channel());
   const auto set = [&](const std::function<void(v1::StoreSet&)>& spoil) {
-    v1::StoreSet request;
-    *request.mutable_caller() = CallerOf("n1", 1);
-    request.set_key("x");
-    request.set_lifetime(v1::LIFETIME_ROUND);
-    spoil(request);
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + kPatience);
-    v1::StoreReply reply;
-    return stub->Set(&context, request, &reply);
+    v1::StoreRequest request;
+    v1::StoreSet& set = *request.mutable_set();
+    *set.mutable_caller() = CallerOf("n1", 1);
+    set.set_key("x");
+    set.set_lifetime(v1::LIFETIME_ROUND);
+    spoil(set);
+    return AskOnce(*stub, request, kPatience);
   };
   EXPECT_TRUE(set([](v1::StoreSet&) {}).ok());
   const std::vector<std::function<void(v1::StoreSet&)>> spoils = {
@@ -169,13 +168,10 @@ TEST_F(AgentStoreTest, MalformedCallsAreRefusedWithTheField) {
 }
 
 grpc::StatusCode GetOnce(const Scheduler& scheduler) {
-  v1::StoreGet request;
-  *request.mutable_caller() = CallerOf("n1", 1);
-  request.set_key("x");
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kPatience);
-  v1::StoreReply reply;
-  return v1::Store::NewStub(scheduler.Channel())->Get(&context, request, &reply).error_code();
+  v1::StoreRequest request;
+  *request.mutable_get()->mutable_caller() = CallerOf("n1", 1);
+  request.mutable_get()->set_key("x");
+  return AskOnce(*v1::Store::NewStub(scheduler.Channel()), request, kPatience).error_code();
 }
 
 // Its answer would lie behind a record that can't be written.

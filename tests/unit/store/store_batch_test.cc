@@ -18,7 +18,6 @@ class StoreBatchTest : public StoreCoreTest {
   void SetUp() override {
     StoreCoreTest::SetUp();
     Connect();
-    core_.AskMoreAtOnce();
   }
   void PutNew(const std::string& key, const std::string& value) {
     v1::StoreCompareAndSet swap;
@@ -88,19 +87,6 @@ TEST_F(StoreBatchTest, ThatWasPerhapsNotHeardGoesAgainAsItWas) {
   EXPECT_EQ(Asked<v1::StoreSet>().number(), 4);
 }
 
-// A scheduler that was replaced by an older one doesn't know batches.
-TEST_F(StoreBatchTest, ThatIsNotKnownGoesOneByOne) {
-  AskFor("a", {"b", "c"});
-  Reply(1);
-  Asked<v1::StoreBatch>();
-  Fail(Code::kUnimplemented);
-  for (const char* key : {"b", "c"}) {
-    EXPECT_EQ(Asked<v1::StoreSet>().key(), key);
-    Reply(2);
-  }
-  EXPECT_THAT(changed_, ElementsAre(Code::kOk, Code::kOk, Code::kOk));
-}
-
 TEST_F(StoreBatchTest, HoldsEachKeyOnceAndNothingThatNeedsAnAnswerOfItsOwn) {
   AskFor("a", {"b", "c", "b"});
   Reply(1);
@@ -135,15 +121,7 @@ TEST_F(StoreBatchTest, ARoundsEndIsToldToAllOfIt) {
   EXPECT_EQ(Asked<v1::StoreSet>().number(), 4);
 }
 
-TEST_F(StoreBatchTest, ByCallsOfTheirOwnChangesGoOneByOne) {
-  Disconnect();
-  Connect();
-  AskFor("a", {"b", "c"});
-  Reply(1);
-  EXPECT_EQ(Asked<v1::StoreSet>().key(), "b");
-}
-
-TEST_F(StoreBatchTest, AStreamTakesMoreReadsAtOnce) {
+TEST_F(StoreBatchTest, ManyReadsAreUnderWayAtOnce) {
   for (int i = 0; i < 200; ++i) Wait(absl::StrCat("k", i), absl::Seconds(5));
   EXPECT_THAT(sends_, SizeIs(200));
   EXPECT_EQ(Asked<v1::StoreWait>().limit_ms(), 5000) << "none has to wait for its turn";

@@ -130,7 +130,6 @@ TEST_F(StoreStreamTest, AnAgentsChangesAllTakeEffectInTheirOrder) {
   store.BeginRound(CallerOf("n1", 1));
   store.SetChannel(scheduler_.Channel());
   Blocking blocking(store);
-  EXPECT_TRUE(blocking.Set("first", "1").ok());  // it knows of the stream from here on
   std::atomic<int> made = 0;
   for (int i = 0; i < 500; ++i) {
     const std::string key = absl::StrCat("k", i % 100);
@@ -164,23 +163,6 @@ class ServedStore : public v1::Store::Service {
  private:
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
-};
-
-// Of Set and Get alone, as a call for each.
-class OlderScheduler : public ServedStore {
- public:
-  grpc::Status Set(grpc::ServerContext* /*context*/, const v1::StoreSet* request, v1::StoreReply* reply) override {
-    values_[request->key()] = request->value();
-    reply->set_version(values_.size());
-    return grpc::Status::OK;
-  }
-  grpc::Status Get(grpc::ServerContext* /*context*/, const v1::StoreGet* request, v1::StoreReply* reply) override {
-    if (values_.contains(request->key())) reply->set_value(values_[request->key()]);
-    return grpc::Status::OK;
-  }
-
- private:
-  std::map<std::string, std::string> values_;
 };
 
 // Ends each stream after one message, answered or not: what is asked meanwhile opens the next one.
@@ -217,22 +199,6 @@ TEST(CurtSchedulerTest, IsAskedOnAnotherStreamAndLeavesNoneBehind) {
     for (int i = 0; i < 3; ++i) EXPECT_EQ(*blocking.Wait(absl::StrCat("b", i), std::chrono::seconds(5)), "here");
     if (round % 2 == 0) store.SetChannel(nullptr);
   }
-}
-
-TEST(OlderSchedulerTest, IsAskedByACallForEach) {
-  OlderScheduler scheduler;
-  AgentStore store(Clock::System());
-  store.BeginRound(CallerOf("n1", 1));
-  store.SetChannel(scheduler.Channel());
-  std::atomic<int> made = 0;
-  for (int i = 0; i < 20; ++i) {
-    store.Set(absl::StrCat("k", i), "1", Lifetime::kRound,
-              [&](const absl::Status& status) { made += status.ok() ? 1 : 0; });
-  }
-  Blocking blocking(store);
-  EXPECT_TRUE(blocking.Set("last", "2").ok());
-  EXPECT_EQ(made, 20);
-  EXPECT_EQ(*blocking.Get("other"), std::nullopt);
 }
 
 }  // namespace
