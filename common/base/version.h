@@ -2,6 +2,6 @@
 
 namespace muster {
 
-inline constexpr char kVersion[] = "0.1.0";
+inline constexpr char kVersion[] = "0.2.0";
 
 }  // namespace muster

@@ -73,7 +73,7 @@ class OldReader {
 
 // How an event is told may change.
 v1::Snapshot WithoutWords(v1::Snapshot snapshot) {
-  for (v1::JobEvent& event : *snapshot.mutable_story()) event.clear_text();
+  for (v1::JobEvent& event : *snapshot.mutable_events()) event.clear_text();
   return snapshot;
 }
 

@@ -38,6 +38,7 @@ int Main(const fs::path& folder) {
   WriteGolden(folder / "datagrams.txt", AllDatagrams());
   WriteGolden(folder / "farewell.txt", FarewellWords());
   for (const auto& entry : fs::recursive_directory_iterator(MUSTER_GOLDEN_SCRIPTS)) {
+    if (!entry.is_regular_file()) continue;
     WriteGolden(folder / "journals" / entry.path().filename(), JournalOf(entry.path()));
   }
   return 0;
