@@ -7,6 +7,8 @@
 # --long all end-to-end tests run alone.
 #
 #   tests/run.sh                      every stage, as continuous integration does
+#   tests/run.sh --quick              while you work: style, the unit tests that were built since the last --quick that
+#                                     passed, golden scripts, 300 seeds of the simulation, one job
 #   tests/run.sh --only unit,e2e      these stages only
 #   tests/run.sh --long               also what takes hours (simulation, every point of a crash, each link 20 times)
 #
@@ -14,11 +16,12 @@
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
-stages=(style unit sim e2e faults bench asan fuzz tsan aarch64)
+stages=(style unit sim e2e faults bench asan fuzz tsan aarch64 quick)
 # What each stage is for:
 #   style  clang-format; clang-tidy; that the simulation's planted defects still fit the code; tests/tidy: who includes whom, sizes,
 #          purity, that settings are documented
-#   unit   unit, golden and contract tests, release build; that the programs can be linked fully static
+#   unit   unit, golden and contract tests, release build (without --long, and where asan is run, too, only those that
+#          tests/CMakeLists.txt says); that the programs can be linked fully static
 #   sim    the simulation's share for each change
 #   e2e    real processes, PyTorch 2.13 and Debian's 1.13, MindSpore 2.10.0, JAX 0.10.2
 #   faults real processes in network namespaces under random faults (tests/faults): 2.5 minutes, with --long an hour
@@ -28,6 +31,7 @@ stages=(style unit sim e2e faults bench asan fuzz tsan aarch64)
 #   fuzz   libFuzzer on what reads foreign bytes: 5 minutes of all targets together, with --long an hour for each
 #   tsan   the test programs that link no gRPC (which is not built for it) with ThreadSanitizer (with --long, or
 #          by name); with --long the end-to-end tests as well, with suppressions for libraries only
+#   quick  what --quick adds to style
 #   aarch64  (with --long, or by name) the wheel for aarch64, and a job of its programs in an emulated machine
 
 is_long=0
@@ -35,10 +39,11 @@ chosen=()
 while (($# > 0)); do
   case $1 in
     --long) is_long=1 ;;
+    --quick) chosen=(style quick) ;;
     --only) shift; IFS=, read -ra chosen <<<"${1:-}" ;;
     --only=*) IFS=, read -ra chosen <<<"${1#--only=}" ;;
     --) shift; break ;;
-    *) echo "tests/run.sh: unknown option '$1'; known: --long, --only STAGE[,STAGE…] (${stages[*]}), --" >&2; exit 2 ;;
+    *) echo "tests/run.sh: unknown option '$1'; known: --long, --quick, --only STAGE[,STAGE…] (${stages[*]}), --" >&2; exit 2 ;;
   esac
   shift
 done
@@ -48,9 +53,11 @@ for stage in "${chosen[@]}"; do
     { echo "tests/run.sh: unknown stage '$stage'; known: ${stages[*]}" >&2; exit 2; }
 done
 if ((${#chosen[@]} == 0)); then
-  chosen=("${stages[@]}")
-  ((is_long)) || chosen=(style unit sim e2e faults bench asan fuzz)
+  chosen=(style unit sim e2e faults bench asan fuzz)
+  if ((is_long)); then chosen+=(tsan aarch64); fi
 fi
+release_tests=ON  # which tests are compiled without sanitizers, too
+if ((!is_long)) && [[ " ${chosen[*]} " == *" asan "* ]]; then release_tests=BOTH; fi
 
 jobs=$(nproc)
 export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1  # a clone elsewhere finds what was compiled here
@@ -78,12 +85,13 @@ quietly() {  # its output only when it fails
 }
 
 build() {  # build FOLDER PRESET [target…]
-  local folder=$1 preset=$2
+  local folder=$1 preset=$2 tests=ON
+  if [[ $preset == release ]]; then tests=$release_tests; fi
   # A folder that somebody configured with another generator is used as it is.
   if [[ -f $folder/CMakeCache.txt ]]; then
-    quietly cmake -S . -B "$folder" -DMUSTER_TESTS=ON || return 1
+    quietly cmake -S . -B "$folder" -DMUSTER_TESTS=$tests || return 1
   else
-    quietly cmake --preset "$preset" -DMUSTER_TESTS=ON || return 1
+    quietly cmake --preset "$preset" -DMUSTER_TESTS=$tests || return 1
   fi
   quietly cmake --build "$folder" --parallel "$jobs" ${3:+--target "${@:3}"}
 }
@@ -190,7 +198,7 @@ stage_style() {
   return $code
 }
 
-tidied() { cmake --preset asan -DMUSTER_TESTS=ON && bash tests/tidy/clang_tidy.sh build-asan; }
+tidied() { cmake --preset asan -DMUSTER_TESTS=ON && /usr/bin/python3 tests/tidy/clang_tidy.py build-asan; }
 
 plain_build() {
   cmake -S . -B build-plain -G Ninja -DCMAKE_BUILD_TYPE=Release -DMUSTER_UNITY=OFF -DMUSTER_TESTS=ON &&
@@ -204,6 +212,21 @@ stage_unit() {
   run_ctest build unit -j $((2 * jobs)) -LE 'sim|long' || code=1  # they mostly wait
   check "the programs, linked fully static" quietly bash deploy/wheel/static_link.sh build || code=1
   check "the fault campaign's checks" quietly /usr/bin/python3 -m pytest tests/faults -q -p no:cacheprovider || code=1
+  return $code
+}
+
+stage_quick() {
+  check "release build" build build release || return 1
+  local code=0 program programs=(golden_test) passed=build/quick-passed
+  for program in build/bin/*_test; do
+    if [[ ! -e $passed || $program -nt $passed ]]; then programs+=("${program##*/}"); fi
+  done
+  echo "programs: ${programs[*]}"
+  run_ctest build quick -j $((2 * jobs)) -LE 'sim|long' -R "^($(IFS='|' && echo "${programs[*]}"))\\." || code=1
+  check "300 seeds of the simulation" quietly build/bin/muster_sim --seeds 300 || code=1
+  check "one job" quietly env MUSTER_BIN="$root/build/bin" /usr/bin/python3 -m pytest tests/e2e/jobs/test_jobs.py -q \
+    -p no:cacheprovider -k test_two_jobs_at_once || code=1
+  ((code != 0)) || touch "$passed"
   return $code
 }
 
