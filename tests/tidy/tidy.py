@@ -301,6 +301,44 @@ def check_documents(_texts):
                 yield f"{path}:{number}: users don't know what \"{found.group()}\" means: say it in common words"
 
 
+FOR_MAINTAINERS = ("CONTRIBUTING.md", "docs/architecture.md")
+
+
+def alternatives(word):
+    """a/{b,c}: a/b and a/c."""
+    found = re.fullmatch(r"(.*)\{([^}]*)\}(.*)", word)
+    return [found.group(1) + one + found.group(3) for one in found.group(2).split(",")] if found else [word]
+
+
+def check_named(_texts):
+    """The files and names that maintainers' documents quote are there."""
+    files = subprocess.check_output(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
+                                    text=True).split()
+    places, words = set(), set()
+    for path in files:
+        if not os.path.exists(os.path.join(ROOT, path)):
+            continue
+        parts = path.split("/")
+        places.update("/".join(parts[first:last]) for last in range(1, len(parts) + 1) for first in range(last))
+        if path.endswith((".h", ".cc", ".proto", ".py", ".sh", ".js", ".cmake", "CMakeLists.txt")):
+            with open(os.path.join(ROOT, path), encoding="utf-8", errors="replace") as file:
+                words.update(re.findall(r"\w+", file.read()))
+    for document in FOR_MAINTAINERS:
+        with open(os.path.join(ROOT, document), encoding="utf-8") as file:
+            text = re.sub(r"```.*?```", "", file.read(), flags=re.DOTALL)
+        for quoted in re.findall(r"`([^`\n]+)`", text):
+            if re.search(r"[ <$*…]|^-", quoted) or quoted in places:
+                continue  # a command, a pattern, or there
+            if "/" in quoted or re.search(r"\.(cc|h|proto|py|sh|txt|md|js|json|cmake)$", quoted):
+                for place in alternatives(quoted.rstrip("/")):
+                    if not any(place + suffix in places for suffix in ("", ".h", ".cc")):
+                        yield f"{document} names {place}, which is not there"
+            elif re.fullmatch(r"[A-Za-z_][\w:]*(\(.*\))?", quoted):
+                for name in re.sub(r"\(.*", "", quoted).split("::"):
+                    if name not in words:
+                        yield f"{document} names {quoted}: no source has that word"
+
+
 def check_errors(texts):
     """docs/errors.md quotes messages as the programs say them, and knows each reason to refuse a node."""
     with open(os.path.join(ROOT, "docs", "errors.md"), encoding="utf-8") as file:
@@ -321,7 +359,7 @@ def main():
     texts = sources()
     found = []
     for check in (check_layers, check_parts, check_purity, check_parsers, check_sizes, check_settings,
-                  check_documents, check_errors, check_grpc_servers, check_files):
+                  check_documents, check_named, check_errors, check_grpc_servers, check_files):
         found += check(texts)
     for line in found:
         print(line)
