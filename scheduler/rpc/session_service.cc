@@ -18,7 +18,7 @@ namespace {
 constexpr int kMaxUnansweredFarewells = 512;
 
 using Raw = v1::Rendezvous::WithRawCallbackMethod_Session<v1::Rendezvous::WithRawCallbackMethod_GetPeers<
-    v1::Rendezvous::WithCallbackMethod_Farewell<v1::Rendezvous::Service>>>;
+    v1::Rendezvous::WithCallbackMethod_LastReport<v1::Rendezvous::Service>>>;
 
 class SessionService : public Raw {
  public:
@@ -38,7 +38,7 @@ class SessionService : public Raw {
   }
 
   grpc::ServerUnaryReactor* LastReport(grpc::CallbackServerContext* context, const v1::LastReportRequest* request,
-                                     v1::LastReportReply* /*reply*/) override {
+                                       v1::LastReportReply* /*reply*/) override {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
     if (absl::Status status = TakeFarewell(*services_.peers.Find(context->peer()), *request, reactor); !status.ok()) {
       reactor->Finish(ToGrpcStatus(status));

@@ -73,13 +73,6 @@ TEST_F(SqliteRefusal, ARecordForNewerReaders) {
                                     HasSubstr("use the newer ms-scheduler")));
 }
 
-TEST_F(SqliteRefusal, AnOlderFormat) {
-  ASSERT_TRUE(WriteAndDie(path_, {"1"}));
-  Change(path_, "UPDATE meta SET value='1' WHERE key='format'");
-  EXPECT_THAT(Refusal(path_), AllOf(HasSubstr("FAILED_PRECONDITION"), HasSubstr(path_), HasSubstr("format 1"),
-                                    HasSubstr("older ms-scheduler"), HasSubstr("--journal_path")));
-}
-
 TEST_F(SqliteRefusal, AnotherProgramsDatabase) {
   Change(path_, "CREATE TABLE songs(name)");
   EXPECT_THAT(Refusal(path_), AllOf(HasSubstr("DATA_LOSS"), HasSubstr("not those of a journal of ms-scheduler")));

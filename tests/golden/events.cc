@@ -1,4 +1,3 @@
-#include "tests/unit/scheduler_core/reported_output.h"
 #include "tests/golden/events.h"
 
 #include <cstdlib>
@@ -8,6 +7,8 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/base/limits.h"
+#include "common/hosts/endpoints.h"
+#include "tests/unit/scheduler_core/reported_output.h"
 
 namespace muster::golden {
 namespace {
@@ -60,6 +61,8 @@ v1::NodeInfo ParseNode(Command& command, uint64_t stream) {
     info.add_table_ranks(static_cast<uint32_t>(std::atoi(std::string(rank).c_str())));
   }
   info.set_wanted_master_address(command.Text("master_addr", ""));
+  AddEndpointFacts({{kMasterAddress, command.Text("master_addr", "")}, {kMasterPort, command.Text("master_port", "")}},
+                   info);
   info.set_wanted_master_port(static_cast<uint32_t>(command.Number("master_port", 0)));
   info.set_master_port(static_cast<uint32_t>(command.Number("offered_port", 20000 + stream)));
   info.set_pid(command.Number("pid", 100 + stream));

@@ -9,7 +9,7 @@
 // | machine-id, and the board's number     |            |                                                           |
 // | where root may read it)                |            |                                                           |
 // | another boot otherwise                 | kElsewhere | another machine, or none that can be told from one        |
-// | no place or boot id: 0.1.0's, torn, …  | kUnseen    | nothing to know its processes by                          |
+// | no place or boot id: torn, unreadable   | kUnseen    | nothing to know its processes by                          |
 #include "worker_agent/node/lock_record.h"
 
 #include <signal.h>

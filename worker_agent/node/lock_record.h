@@ -26,7 +26,7 @@ struct StartPlace {
   static StartPlace Here();
 };
 
-// Five lines as 0.1.0 has them (pid, token, id, work folder, take), then "name value" lines and a digest of all before.
+// Five lines (pid, token, id, work folder, take), then "name value" lines and a digest of all before.
 struct LockRecord {
   pid_t pid = 0;
   std::string token;

@@ -196,7 +196,6 @@ absl::StatusOr<NodeDescription> DescribeNode(const AgentSettings& settings,
   if (!machine.ok()) return machine.status();
   node.set_machine_id(*machine);
   node.set_address(settings.worker_ip);
-  node.set_is_address_given(!settings.worker_ip.empty());
   if (const auto other = DefaultRouteAddress()) node.set_other_address(other->ToString());
   node.set_spare(settings.spare);
   node.set_shares_job(settings.shared_job);

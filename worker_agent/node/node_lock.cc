@@ -77,7 +77,7 @@ std::string WhyUnclear(const LockRecord& former, const NodeLock::Options& option
     case FormerStart::kUnseen: {
       const bool has_boot_ids = !former.place.boot.empty() && !options.place.boot.empty();
       return absl::StrCat(FormerText(former),
-                          !former.is_whole ? " has left no whole record, or one of an older version"
+                          !former.is_whole ? " has left no whole record"
                           : has_boot_ids   ? " ran in another container (pid namespace)"
                                            : " ran where this one can't tell (there is no boot id)",
                           "; its processes can't be seen from here");

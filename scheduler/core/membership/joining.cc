@@ -307,10 +307,8 @@ v1::Record Membership::NewNodeJoined(const Run& run, const std::string& id, cons
   joined.set_node_id(id);
   joined.set_incarnation(event.join.incarnation());
   *joined.mutable_info() = event.join.node();
-  if (joined.info().address().empty()) {
-    joined.mutable_info()->set_address(event.peer_address);
-    joined.mutable_info()->set_is_address_given(false);
-  }
+  joined.mutable_info()->set_is_address_given(!joined.info().address().empty());
+  if (joined.info().address().empty()) joined.mutable_info()->set_address(event.peer_address);
   for (v1::HostFact& fact : *joined.mutable_info()->mutable_host_facts()) {
     int64_t sent_ms = 0;  // by the agent's clock
     if (fact.name() != kFactClock || !absl::SimpleAtoi(fact.value(), &sent_ms)) continue;

@@ -109,7 +109,7 @@ TEST(SameHcclMode, TwoNodesOfDifferentMindsAreNamed) {
          p.mutable_nodes(0)->set_role(v1::ROLE_SERVER);
        },
        ""},
-      {"an older scheduler tells no ports", "chief",
+      {"no ports are told", "chief",
        [](v1::PeerList& p) {
          for (v1::PeerNode& node : *p.mutable_nodes()) node.set_chief_port(0);
        },

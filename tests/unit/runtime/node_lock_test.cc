@@ -429,7 +429,7 @@ TEST(LockRecordTest, AWholeOneIsReadBackAndATornOneNotBelieved) {
     EXPECT_FALSE(torn.is_whole) << size;
     EXPECT_EQ(torn.secret, "") << size;
   }
-  const LockRecord old = LockRecord::Decode("7\nt\nhost-0\n/tmp/w\n3\n");  // 0.1.0's
+  const LockRecord old = LockRecord::Decode("7\nt\nhost-0\n/tmp/w\n3\n");  // cut off
   EXPECT_EQ(old.id, "host-0");
   EXPECT_EQ(old.take, 3U);
   EXPECT_EQ(Judge(old, StartPlace::Here()), FormerStart::kUnseen);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <random>
 
+#include "absl/strings/str_join.h"
+#include "tests/unit/scheduler_core/reported_output.h"
 #include "tests/unit/scheduler_core/run_builder.h"
 
 namespace muster::scheduler {
@@ -20,7 +22,7 @@ v1::ProcessEnded Ended(int exit_code, int signal, const std::string& error = "",
 }
 
 v1::ProcessEnded WithOutput(v1::ProcessEnded ended, const std::vector<std::string>& lines) {
-  for (const std::string& line : lines) ended.add_last_lines(line);
+  if (!lines.empty()) ReportOutput(absl::StrJoin(lines, "\n"), '\n', ended);
   return ended;
 }
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "tests/unit/scheduler_core/reported_output.h"
 
 namespace muster::scheduler {
 namespace {
@@ -33,7 +34,7 @@ v1::ProcessEnded Ended(const End& end) {
   ended.set_signal(end.signal);
   ended.set_launch_error(end.launch_error);
   ended.set_launch_reason(end.launch_reason);
-  for (const absl::string_view line : absl::StrSplit(end.output, '\n')) ended.add_last_lines(std::string(line));
+  ReportOutput(end.output, '\n', ended);
   if (end.was_short_of_memory) {
     ended.mutable_memory()->set_limit_bytes(512ull << 20);
     ended.mutable_memory()->set_peak_bytes(512ull << 20);

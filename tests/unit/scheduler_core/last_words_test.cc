@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "scheduler/core/lifecycle/diagnosis.h"
+#include "tests/unit/scheduler_core/reported_output.h"
 
 namespace muster::scheduler {
 namespace {
