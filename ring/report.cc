@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/base/text.h"
-#include "ctl/output/table.h"
+#include "common/show/table.h"
 
 namespace muster::ring {
 namespace {
@@ -80,15 +80,14 @@ std::string RenderLinks(const Checked& checked) {
     shown.resize(kMaxLinksShown);
   }
   if (shown.empty()) return "";
-  using ctl::Align;
-  ctl::Table table({{"FROM", Align::kRight},
-                    {"HOST"},
-                    {"TO", Align::kRight},
-                    {"HOST"},
-                    {"LATENCY", Align::kRight},
-                    {"MEDIAN", Align::kRight},
-                    {"BANDWIDTH", Align::kRight},
-                    {"OF MEDIAN", Align::kRight}});
+  Table table({{"FROM", Align::kRight},
+               {"HOST"},
+               {"TO", Align::kRight},
+               {"HOST"},
+               {"LATENCY", Align::kRight},
+               {"MEDIAN", Align::kRight},
+               {"BANDWIDTH", Align::kRight},
+               {"OF MEDIAN", Align::kRight}});
   for (const uint32_t from : shown) {
     const uint32_t to = (from + 1) % plan.size();
     table.AddRow({absl::StrCat(from), plan.peers[from].host, absl::StrCat(to), plan.peers[to].host,

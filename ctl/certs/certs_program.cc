@@ -10,12 +10,12 @@
 #include "common/base/exit_codes.h"
 #include "common/base/text.h"
 #include "common/base/version.h"
+#include "common/show/words.h"
 #include "ctl/certs/certs_settings.h"
 #include "ctl/certs/folder.h"
 #include "ctl/certs/inspect.h"
 #include "ctl/certs/render.h"
 #include "ctl/certs/subject.h"
-#include "ctl/output/words.h"
 
 namespace muster::certs {
 namespace {
@@ -145,7 +145,7 @@ int Issue(const CertsCall& call) {
 std::string UnknownName(const CertFolder& folder, const std::string& word) {
   std::vector<std::string> names;
   for (const IndexEntry& entry : folder.index().entries) names.push_back(entry.subject.name);
-  const std::string meant = ctl::NearMiss(word, names);
+  const std::string meant = NearMiss(word, names);
   return absl::StrCat("nothing was issued in ", folder.path(), " as ", Quoted(word),
                       meant.empty() ? "" : absl::StrCat("; did you mean '", meant, "'?"),
                       "; ms-ctl certs list shows all names and serial numbers");
@@ -250,7 +250,7 @@ std::string CheckWords(const CertsCommand* found, const std::vector<std::string>
   for (const CertsCommand& command : CertsCommands()) names.push_back(command.name);
   if (words.empty()) return absl::StrCat("a command is missing: ", absl::StrJoin(names, ", "));
   if (found == nullptr) {
-    const std::string meant = ctl::NearMiss(words[0], names);
+    const std::string meant = NearMiss(words[0], names);
     return absl::StrCat("unknown command ", Quoted(words[0]),
                         meant.empty() ? "" : absl::StrCat("; did you mean '", meant, "'?"),
                         "; `ms-ctl certs --help` lists all");

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "common/show/table.h"
 #include "ctl/certs/authority.h"
 #include "ctl/certs/certs_program.h"
 #include "ctl/certs/subject.h"
-#include "ctl/output/table.h"
 
 namespace muster::certs {
 namespace {
@@ -16,12 +16,12 @@ constexpr uint32_t kMaxDays = 36'500;
 std::string UsageText() {
   size_t width = 0;
   for (const CertsCommand& c : CertsCommands()) {
-    width = std::max(width, c.name.size() + ctl::DisplayWidth(c.argument) + 1);
+    width = std::max(width, c.name.size() + DisplayWidth(c.argument) + 1);
   }
   std::string out = "ms-ctl certs COMMAND --dir FOLDER [settings]\n\nCommands:";
   for (const CertsCommand& c : CertsCommands()) {
     std::string name = c.argument.empty() ? c.name : absl::StrCat(c.name, " ", c.argument);
-    name.append(width - ctl::DisplayWidth(name), ' ');
+    name.append(width - DisplayWidth(name), ' ');
     absl::StrAppend(&out, "\n  ", name, "  ", c.help);
   }
   return out;

@@ -6,7 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "common/base/text.h"
-#include "ctl/output/table.h"
+#include "common/show/table.h"
 
 namespace muster::certs {
 namespace {
@@ -105,7 +105,7 @@ std::string RenderRevoked(const CertFolder& folder, const std::vector<IndexEntry
 }
 
 std::string RenderList(const CertFolder& folder, absl::Time now) {
-  ctl::Table table({{"NAME"}, {"KIND"}, {"STATUS"}, {"ENDS"}, {"DAYS LEFT", ctl::Align::kRight}, {"SERIAL"}, {"FOR"}});
+  Table table({{"NAME"}, {"KIND"}, {"STATUS"}, {"ENDS"}, {"DAYS LEFT", Align::kRight}, {"SERIAL"}, {"FOR"}});
   for (const IndexEntry& entry : folder.index().entries) {
     const bool is_live = entry.IsLive(now);
     const std::string hosts =

@@ -10,10 +10,10 @@
 #include "common/base/text.h"
 #include "common/net/grpc_start.h"
 #include "common/net/net.h"
+#include "common/show/words.h"
 #include "common/sys/log.h"
 #include "common/sys/runtime_paths.h"
 #include "ctl/commands/choose.h"
-#include "ctl/output/words.h"
 
 namespace muster::ctl {
 namespace {

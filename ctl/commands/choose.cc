@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/text.h"
-#include "ctl/output/words.h"
+#include "common/show/words.h"
 
 namespace muster::ctl {
 

@@ -8,8 +8,8 @@
 #include "common/base/limits.h"
 #include "common/settings/names.h"
 #include "common/settings/sched_address.h"
+#include "common/show/hostfile.h"
 #include "ctl/commands/commands.h"
-#include "ctl/output/hostfile.h"
 #include "scheduler/scheduler_settings.h"
 #include "worker_agent/settings/agent_settings.h"
 

@@ -34,7 +34,7 @@ struct CtlSettings {
   uint32_t for_nodes = 0;               // --for; 0: not given
   std::string hosts;                    // addresses with commas between them
   std::vector<std::string> device_ips;  // one text for each host
-  std::string form = "openmpi";         // hostfile: see ctl/output/hostfile.h
+  std::string form = "openmpi";         // hostfile: see common/show/hostfile.h
   TlsSettings tls;
 };
 

@@ -21,10 +21,10 @@
 #include "common/base/exit_codes.h"
 #include "common/base/limits.h"
 #include "common/base/text.h"
+#include "common/show/json.h"
+#include "common/show/log_text.h"
 #include "ctl/commands/asking.h"
 #include "ctl/commands/handlers.h"
-#include "ctl/output/json.h"
-#include "ctl/output/log_text.h"
 
 namespace muster::ctl {
 namespace {

@@ -14,10 +14,10 @@
 #include "common/base/unique_fd.h"
 #include "common/base/version.h"
 #include "common/net/net.h"
+#include "common/show/report.h"
 #include "ctl/commands/asking.h"
 #include "ctl/commands/choose.h"
 #include "ctl/commands/handlers.h"
-#include "ctl/output/report.h"
 
 namespace muster::ctl {
 namespace {

@@ -7,14 +7,14 @@
 #include "common/base/limits.h"
 #include "common/base/number_list.h"
 #include "common/net/net.h"
+#include "common/show/json.h"
+#include "common/show/missing.h"
+#include "common/show/render.h"
+#include "common/show/render_hosts.h"
+#include "common/show/since.h"
+#include "common/show/top.h"
 #include "ctl/commands/asking.h"
 #include "ctl/commands/handlers.h"
-#include "ctl/output/json.h"
-#include "ctl/output/missing.h"
-#include "ctl/output/render.h"
-#include "ctl/output/render_hosts.h"
-#include "ctl/output/since.h"
-#include "ctl/output/top.h"
 
 namespace muster::ctl {
 namespace {

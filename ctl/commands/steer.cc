@@ -2,11 +2,11 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/text.h"
 #include "common/net/net.h"
+#include "common/show/json.h"
+#include "common/show/words.h"
 #include "ctl/commands/asking.h"
 #include "ctl/commands/confirm.h"
 #include "ctl/commands/handlers.h"
-#include "ctl/output/json.h"
-#include "ctl/output/words.h"
 
 namespace muster::ctl {
 namespace {

@@ -12,13 +12,13 @@
 #include "common/base/clock.h"
 #include "common/base/exit_codes.h"
 #include "common/base/text.h"
+#include "common/show/json.h"
+#include "common/show/render.h"
+#include "common/show/screen.h"
+#include "common/show/words.h"
 #include "ctl/commands/asking.h"
 #include "ctl/commands/choose.h"
 #include "ctl/commands/handlers.h"
-#include "ctl/output/json.h"
-#include "ctl/output/render.h"
-#include "ctl/output/screen.h"
-#include "ctl/output/words.h"
 #include "ctl/watch/live_watch.h"
 
 namespace muster::ctl {

@@ -10,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/text.h"
-#include "ctl/output/render.h"
-#include "ctl/output/table.h"
-#include "ctl/output/words.h"
+#include "common/show/render.h"
+#include "common/show/table.h"
+#include "common/show/words.h"
 
 namespace muster::ctl {
 namespace {

@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
 #include "common/base/exit_codes.h"
+#include "common/show/render.h"
+#include "common/show/words.h"
 #include "ctl/commands/asking.h"
-#include "ctl/output/render.h"
-#include "ctl/output/words.h"
 #include "ctl/watch/live_view.h"
 #include "ctl/watch/terminal.h"
 

@@ -13,8 +13,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "common/base/text.h"
-#include "ctl/output/json.h"
-#include "ctl/output/render.h"
+#include "common/show/json.h"
+#include "common/show/render.h"
 #include "scheduler/core/lifecycle/cause.h"
 #include "scheduler/core/views/job_map.h"
 #include "scheduler/rpc/validation.h"
@@ -116,7 +116,7 @@ absl::StatusOr<ApiQuestion> AskStatus(v1::StatusRequest request, bool must_be_th
                        }
                        return Rendered<v1::StatusReply>(answer, [&](v1::StatusReply reply) {
                          if (!sees_output) HideOutput(reply);
-                         return ctl::StatusJson(reply);
+                         return StatusJson(reply);
                        });
                      }};
 }
@@ -139,7 +139,7 @@ absl::StatusOr<ApiQuestion> AskEvents(const Target& target, const ApiViewer& vie
   return ApiQuestion{"", std::move(request), [sees = viewer.sees_output](const Answer& answer) {
                        return Rendered<v1::EventsReply>(answer, [&](v1::EventsReply reply) {
                          if (!sees) HideOutput(reply);
-                         return ctl::EventsJson(reply);
+                         return EventsJson(reply);
                        });
                      }};
 }
@@ -148,7 +148,7 @@ absl::StatusOr<ApiQuestion> AskEvents(const Target& target, const ApiViewer& vie
 ResponsePtr EventStream(const v1::EventsReply& reply) {
   Response response{200, kEventStream, "", 0};
   for (const v1::JobEvent& event : reply.events()) {
-    absl::StrAppend(&response.body, "id: ", event.number(), "\ndata: ", ctl::EventLineJson(event), "\n");
+    absl::StrAppend(&response.body, "id: ", event.number(), "\ndata: ", EventLineJson(event), "\n");
     response.cursor = event.number();
   }
   return std::make_shared<const Response>(std::move(response));
@@ -179,7 +179,7 @@ absl::StatusOr<ApiQuestion> AskWhy(v1::StatusRequest request, bool sees_output) 
         nlohmann::ordered_json runs = nlohmann::ordered_json::array();
         for (const v1::RunStatus& run : reply.runs()) {
           runs.push_back(
-              {{"job_id", run.job_id()}, {"run", run.run()}, {"text", ctl::RenderWhy(run, absl::LocalTimeZone())}});
+              {{"job_id", run.job_id()}, {"run", run.run()}, {"text", RenderWhy(run, absl::LocalTimeZone())}});
         }
         return JsonResponse(200, {{"runs", runs}});
       }};
@@ -245,7 +245,7 @@ absl::StatusOr<ApiQuestion> AskJob(const std::string& job, const std::string& wh
     if (absl::Status status = ReadPage(target, request); !status.ok()) return status;
     return ApiQuestion{"", std::move(request), [job](const Answer& answer) {
                          return Rendered<v1::NodesReply>(answer, [&](const v1::NodesReply& reply) {
-                           return ctl::NodesJson({{job, reply}});
+                           return NodesJson({{job, reply}});
                          });
                        }};
   }
@@ -255,7 +255,7 @@ absl::StatusOr<ApiQuestion> AskJob(const std::string& job, const std::string& wh
     if (absl::Status status = ReadPage(target, request); !status.ok()) return status;
     return ApiQuestion{"", std::move(request), [job](const Answer& answer) {
                          return Rendered<v1::RanksReply>(answer, [&](const v1::RanksReply& reply) {
-                           return ctl::RanksJson({{job, reply}});
+                           return RanksJson({{job, reply}});
                          });
                        }};
   }

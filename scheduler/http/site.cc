@@ -9,7 +9,7 @@
 #include "common/base/text.h"
 #include "common/net/fair_share.h"
 #include "common/settings/settings.h"
-#include "ctl/output/json.h"
+#include "common/show/json.h"
 #include "scheduler/frontend/core_calls.h"
 #include "scheduler/frontend/counters.h"
 #include "scheduler/http/api.h"
@@ -280,7 +280,7 @@ void Site::Api(const Request& request, const Visitor& visitor, const ApiViewer& 
       return reply(
           ApiError(absl::PermissionDeniedError("these are counters of all jobs: show an admin's certificate")));
     }
-    return reply(MakeResponse(200, kJson, ctl::CountersJson(scheduler::CountersOf(context_.services))));
+    return reply(MakeResponse(200, kJson, CountersJson(scheduler::CountersOf(context_.services))));
   }
   absl::StatusOr<ApiQuestion> question = ParseApi(request.target, viewer);
   if (!question.ok()) return reply(ApiError(question.status()));

@@ -22,7 +22,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/limits.h"
 #include "common/base/text.h"
-#include "ctl/output/json.h"
+#include "common/show/json.h"
 #include "scheduler/http/api.h"
 #include "scheduler/rpc/validation.h"
 
@@ -200,16 +200,16 @@ scheduler::Event EventOf(scheduler::QueryId query, const Action& action) {
 ResponsePtr AnswerOf(const Action& action, const scheduler::Answer& answer) {
   if (!answer.status.ok()) return ApiError(answer.status);
   if (const auto* stop = std::get_if<v1::StopReply>(&answer.reply)) {
-    return MakeResponse(200, kJson, ctl::StopJson(action.job_id, *stop));
+    return MakeResponse(200, kJson, StopJson(action.job_id, *stop));
   }
   if (const auto* steer = std::get_if<v1::SteerReply>(&answer.reply)) {
-    return MakeResponse(200, kJson, ctl::SteerJson(action.job_id, *steer));
+    return MakeResponse(200, kJson, SteerJson(action.job_id, *steer));
   }
   if (const auto* stacks = std::get_if<v1::StacksReply>(&answer.reply)) {
-    return MakeResponse(200, kJson, ctl::StacksJson(action.job_id, *stacks));
+    return MakeResponse(200, kJson, StacksJson(action.job_id, *stacks));
   }
   if (const auto* logs = std::get_if<v1::LogsReply>(&answer.reply)) {
-    return MakeResponse(200, kJson, ctl::LogsJson(action.job_id, *logs));
+    return MakeResponse(200, kJson, LogsJson(action.job_id, *logs));
   }
   return ApiError(absl::InternalError("an answer of another kind"));
 }

@@ -13,8 +13,8 @@
 #include "common/base/exit_codes.h"
 #include "common/base/limits.h"
 #include "common/base/mutex.h"
+#include "common/show/log_text.h"
 #include "ctl/commands/commands.h"
-#include "ctl/output/log_text.h"
 #include "muster/v1/admin.grpc.pb.h"
 
 namespace muster::ctl {

@@ -1,0 +1,38 @@
+// The admin service's replies as JSON documents: what `--json` prints, part of the interface for scripts.
+//
+// Names are the protocol's field names (snake_case), numbers are numbers (64 bits too; incarnations, which use all 64,
+// are hexadecimal text because many readers keep only 53 bits), phases and roles are lower-case words, members that
+// don't apply are null. Members may be added later, none will change its meaning. Every document ends with a line feed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/show/render.h"
+#include "muster/v1/admin.pb.h"
+
+namespace muster {
+
+std::string StatusJson(const v1::StatusReply& reply);
+// {"jobs": [{"job_id", "run", "total", "nodes": […]}]}: total of them, where these are a page.
+std::string NodesJson(const std::vector<NodesOfJob>& jobs);
+// {"jobs": [{"job_id", "run", "round", "master_address", "master_port", "total", "ranks": […]}]}
+std::string RanksJson(const std::vector<RanksOfJob>& jobs);
+// {"events": […]}
+std::string EventsJson(const v1::EventsReply& reply);
+std::string CountersJson(const v1::CountersReply& reply);
+// {"job_id", "run", "round", "ranks": [{"rank", "node_id", "host_name", "pid", "method", "text", "note"}]}
+std::string StacksJson(const std::string& job_id, const v1::StacksReply& reply);
+// {"job_id", "run", "rank", "node_id", "host_name", "round", "attempt", "pid", "has_ended", "has_gap", "text",
+// "unfinished", "end", "log_file", "note"}; "text" may have several lines.
+std::string LogsJson(const std::string& job_id, const v1::LogsReply& reply);
+std::string SteerJson(const std::string& job_id, const v1::SteerReply& reply);
+// {"job_id", "run", "phase"}: the phase before the stop.
+std::string StopJson(const std::string& job_id, const v1::StopReply& reply);
+
+// For `watch --json` and `logs -f --json`: one document a line; of watch {"event": {…}} and, at the end, {"run": {…}}.
+std::string EventLineJson(const v1::JobEvent& event);
+std::string RunLineJson(const v1::RunStatus& run);
+std::string LogsLineJson(const std::string& job_id, const v1::LogsReply& reply);
+
+}  // namespace muster

@@ -1,0 +1,57 @@
+// What is left of a process's last lines:
+//
+//   its last lines                          what was shown       left
+//   end with what was shown last            anything             nothing
+//   have what was shown last further up     anything             those behind it
+//   fewer than an agent keeps, so all       nothing yet          all of them
+//   any others                              anything             not known: there may be a gap
+#include "common/show/log_text.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "absl/strings/str_split.h"
+#include "common/base/limits.h"
+#include "common/base/text.h"
+
+namespace muster {
+
+std::string ShownText(const std::string& text) {
+  std::string shown;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find_first_of("\n\t", at), text.size());
+    shown += EscapeControl(text.substr(at, end - at));
+    if (end < text.size()) shown += text[end];
+    at = end + 1;
+  }
+  return shown;
+}
+
+void ShownLines::Add(const std::string& text) {
+  std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  lines.pop_back();  // what stands behind the last line's end
+  for (std::string& line : lines) {
+    CutText(line, kMaxLastLineBytes);
+    lines_.push_back(std::move(line));
+    if (lines_.size() > kMaxLastLines) lines_.pop_front();
+  }
+}
+
+std::optional<std::vector<std::string>> ShownLines::Rest(const std::vector<std::string>& last_lines) const {
+  if (lines_.empty()) return last_lines.size() < kMaxLastLines ? std::optional(last_lines) : std::nullopt;
+  size_t best = 0;
+  size_t rest = 0;
+  for (size_t end = last_lines.size(); end > 0; --end) {
+    size_t same = 0;
+    while (same < std::min(end, lines_.size()) && last_lines[end - 1 - same] == lines_[lines_.size() - 1 - same])
+      ++same;
+    if (same > best) {
+      best = same;
+      rest = end;
+    }
+  }
+  if (best == 0) return std::nullopt;
+  return std::vector<std::string>(last_lines.begin() + static_cast<std::ptrdiff_t>(rest), last_lines.end());
+}
+
+}  // namespace muster

@@ -1,0 +1,28 @@
+// All that is known about one run, as one HTML file that needs nothing else: to be attached to a ticket. Pure.
+#pragma once
+
+#include <string>
+
+#include "absl/time/time.h"
+#include "muster/v1/admin.pb.h"
+
+namespace muster {
+
+struct ReportInput {
+  v1::RunStatus run;
+  v1::NodesReply nodes;
+  v1::RanksReply ranks;
+  v1::EventsReply events;  // of that run
+  std::string scheduler;   // where it was asked
+  std::string scheduler_version;
+  std::string ctl_version;
+  absl::Time made;
+  absl::TimeZone zone;
+};
+
+// Valid HTML without scripts and without references to anything outside; every text of a peer is escaped. At most
+// kMostReportRows nodes, ranks and events each; what is left out is said.
+inline constexpr int kMostReportRows = 2000;
+std::string ReportHtml(const ReportInput& input);
+
+}  // namespace muster

@@ -1,0 +1,37 @@
+// A table for people: columns that line up, no lines drawn.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace muster {
+
+enum class Align { kLeft, kRight };
+
+struct Column {
+  std::string title;
+  Align align = Align::kLeft;
+};
+
+class Table {
+ public:
+  explicit Table(std::vector<Column> columns);
+
+  // One cell for each column. An empty cell is shown as "-", so that a line can be cut into fields by a script.
+  void AddRow(std::vector<std::string> cells);
+  size_t rows() const { return rows_.size(); }
+
+  // The titles, then the rows, two spaces between columns, no blanks at the end of a line. Control characters are
+  // escaped: a host name can't move the cursor.
+  std::string Print() const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// How many columns of a terminal the UTF-8 text takes; each code point counts as one.
+size_t DisplayWidth(const std::string& text);
+
+}  // namespace muster
