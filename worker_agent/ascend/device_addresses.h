@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
 #include "muster/v1/types.pb.h"
-#include "worker_agent/node/host_roots.h"
+#include "worker_agent/machine/host_roots.h"
 #include "worker_agent/settings/agent_settings.h"
 
 namespace muster::agent {

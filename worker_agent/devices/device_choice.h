@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "worker_agent/node/machine.h"
+#include "worker_agent/machine/machine.h"
 
 namespace muster::agent {
 

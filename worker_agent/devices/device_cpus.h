@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "worker_agent/node/host_roots.h"
+#include "worker_agent/machine/host_roots.h"
 
 namespace muster::agent {
 

@@ -19,8 +19,8 @@
 #include "worker_agent/launch/command/launchers.h"
 #include "worker_agent/launch/command/script_ports.h"
 #include "worker_agent/launch/rank_table.h"
-#include "worker_agent/node/host_roots.h"
-#include "worker_agent/node/machine.h"
+#include "worker_agent/machine/host_roots.h"
+#include "worker_agent/machine/machine.h"
 
 namespace muster::agent {
 namespace {

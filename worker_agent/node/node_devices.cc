@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
 #include "common/sys/log.h"
-#include "worker_agent/node/machine.h"
+#include "worker_agent/machine/machine.h"
 #include "worker_agent/node/node_description.h"
 
 namespace muster::agent {

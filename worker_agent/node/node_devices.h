@@ -8,7 +8,7 @@
 #include "worker_agent/core/agent_core.h"
 #include "worker_agent/devices/device_choice.h"
 #include "worker_agent/devices/device_claim.h"
-#include "worker_agent/node/host_roots.h"
+#include "worker_agent/machine/host_roots.h"
 #include "worker_agent/settings/agent_settings.h"
 
 namespace muster::agent {

@@ -12,7 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/number_list.h"
 #include "worker_agent/ascend/device_addresses.h"
-#include "worker_agent/node/host_roots.h"
+#include "worker_agent/machine/host_roots.h"
 
 namespace muster::agent {
 

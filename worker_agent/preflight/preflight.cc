@@ -14,7 +14,7 @@
 #include "common/net/ip_address.h"
 #include "common/sys/log.h"
 #include "worker_agent/ascend/chief.h"
-#include "worker_agent/node/machine.h"
+#include "worker_agent/machine/machine.h"
 #include "worker_agent/preflight/facts.h"
 #include "worker_agent/preflight/rules.h"
 

@@ -20,8 +20,8 @@
 #include "worker_agent/launch/cpu_binding.h"
 #include "worker_agent/launch/environment/environment.h"
 #include "worker_agent/launch/table_devices.h"
-#include "worker_agent/node/host_roots.h"
-#include "worker_agent/node/machine.h"
+#include "worker_agent/machine/host_roots.h"
+#include "worker_agent/machine/machine.h"
 #include "worker_agent/settings/agent_settings.h"
 
 namespace muster::agent {

@@ -38,7 +38,7 @@ bool LeadsFar(const std::string& address) {
   return parsed && !parsed->is_loopback() && !parsed->is_any();
 }
 
-// Of --machine NAME: several of them may stand on one host. (See MachineId in worker_agent/node/machine.h.)
+// Of --machine NAME: several of them may stand on one host. (See MachineId in worker_agent/machine/machine.h.)
 bool IsOnlyNamed(const std::string& machine) { return absl::StartsWith(machine, "name:"); }
 
 struct Survey {

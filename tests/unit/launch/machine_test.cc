@@ -1,4 +1,4 @@
-#include "worker_agent/node/machine.h"
+#include "worker_agent/machine/machine.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/net/ip_address.h"
-#include "worker_agent/node/machine.h"
+#include "worker_agent/machine/machine.h"
 
 namespace muster::agent {
 
