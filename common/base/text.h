@@ -1,8 +1,10 @@
-// Foreign text made fit to be shown.
+// Text for people: foreign text made fit to be shown, and durations in words.
 #pragma once
 
 #include <cstddef>
 #include <string>
+
+#include "absl/time/time.h"
 
 namespace muster {
 
@@ -21,5 +23,8 @@ std::string Quoted(const std::string& text, size_t limit = 100);
 
 // Cuts it after at most `limit` bytes, not in the middle of a character.
 void CutText(std::string& text, size_t limit);
+
+// "40 ms", "1.5 s", "3 min", "2 h 5 min", "3 d 4 h", "for ever": for people, never parsed. Rounded.
+std::string FormatAge(absl::Duration duration);
 
 }  // namespace muster

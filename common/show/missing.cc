@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string Ago(int64_t ms) { return absl::StrCat(FormatAge(absl::Milliseconds(ms)), " ago"); }
+std::string Ago(int64_t ms) { return absl::StrCat(ShortAge(absl::Milliseconds(ms)), " ago"); }
 
 std::string Unnamed(uint32_t count, const char* what, bool has_named) {
   if (count == 0) return "";

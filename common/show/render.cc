@@ -14,7 +14,7 @@
 namespace muster {
 namespace {
 
-std::string Age(int64_t ms) { return FormatAge(absl::Milliseconds(ms)); }
+std::string Age(int64_t ms) { return ShortAge(absl::Milliseconds(ms)); }
 
 std::string Count(uint32_t n, const std::string& one) { return absl::StrCat(n, " ", one, n == 1 ? "" : "s"); }
 

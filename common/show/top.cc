@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string AgeText(int64_t ms) { return FormatAge(absl::Milliseconds(ms)); }
+std::string AgeText(int64_t ms) { return ShortAge(absl::Milliseconds(ms)); }
 
 // A rank that writes no numbers is judged by its silence alone, behind those that do.
 bool IsSlower(const v1::RankStatus& a, const v1::RankStatus& b) {

@@ -38,7 +38,7 @@ size_t EditDistance(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-std::string FormatAge(absl::Duration age) {
+std::string ShortAge(absl::Duration age) {
   if (age < absl::ZeroDuration()) age = absl::ZeroDuration();
   const int64_t ms = absl::ToInt64Milliseconds(age);
   if (ms == 0) return "0 s";

@@ -11,7 +11,7 @@
 namespace muster {
 
 // "0 s", "12 s", "3 min", "5 h", "2 d": the largest unit that fits, cut off. Under a second "0.4 s".
-std::string FormatAge(absl::Duration age);
+std::string ShortAge(absl::Duration age);
 
 // What is left of a limit, exact enough to wait by: "29 min 48 s", "2 h 5 min", "0 s". Negative: "no limit".
 std::string FormatTimeLeft(int64_t milliseconds);

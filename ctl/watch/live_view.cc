@@ -121,7 +121,7 @@ LiveView::List LiveView::Jobs() const {
   for (const v1::RunStatus* run : runs) {
     table.AddRow({run->job_id(), absl::StrCat(run->run()), PhaseWord(run->phase()), absl::StrCat(run->nodes_here()),
                   absl::StrCat(run->processes_running()), absl::StrCat(run->restart_count()),
-                  FormatAge(absl::Milliseconds(run->age_ms())), WhatOf(*run)});
+                  ShortAge(absl::Milliseconds(run->age_ms())), WhatOf(*run)});
   }
   const std::vector<std::string> lines = LinesOf(table.Print());
   List list{lines.front(), {}};
@@ -284,7 +284,7 @@ std::vector<std::string> LiveView::Above() const {
     fact("slots", absl::StrCat(node.slots()));
     fact("last heard", node.last_seen_ms() < 0
                            ? "not since this scheduler started"
-                           : absl::StrCat(FormatAge(absl::Milliseconds(node.last_seen_ms())), " ago"));
+                           : absl::StrCat(ShortAge(absl::Milliseconds(node.last_seen_ms())), " ago"));
     fact("agent", absl::StrCat("pid ", node.pid(), ", version ", node.version()));
     fact("leaves", node.draining());
     fact("note", node.note());

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/text.h"
 #include "scheduler/core/lifecycle/lifecycle.h"
 #include "scheduler/core/membership/admission.h"
-#include "scheduler/core/views/event_log.h"
 #include "scheduler/core/views/views.h"
 
 namespace muster::scheduler {

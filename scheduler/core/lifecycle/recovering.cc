@@ -29,7 +29,6 @@
 #include "scheduler/core/membership/admission.h"
 #include "scheduler/core/membership/standing_in.h"
 #include "scheduler/core/membership/waiting.h"
-#include "scheduler/core/views/event_log.h"
 #include "scheduler/core/views/views.h"
 
 namespace muster::scheduler {

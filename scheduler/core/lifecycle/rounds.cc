@@ -22,7 +22,6 @@
 #include "scheduler/core/membership/rank_order.h"
 #include "scheduler/core/membership/round_addresses.h"
 #include "scheduler/core/membership/waiting.h"
-#include "scheduler/core/views/event_log.h"
 
 namespace muster::scheduler {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/text.h"
 #include "scheduler/core/lifecycle/cause.h"
-#include "scheduler/core/views/event_log.h"
 
 namespace muster::scheduler {
 namespace {

@@ -28,11 +28,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/text.h"
 #include "scheduler/core/liveness/liveness.h"
 #include "scheduler/core/liveness/progress.h"
 #include "scheduler/core/membership/admission.h"
 #include "scheduler/core/membership/waiting.h"
-#include "scheduler/core/views/event_log.h"
 #include "scheduler/core/views/other_jobs.h"
 
 namespace muster::scheduler {

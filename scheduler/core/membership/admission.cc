@@ -15,7 +15,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/core/membership/rank_order.h"
-#include "scheduler/core/views/event_log.h"
 
 namespace muster::scheduler {
 std::string NodeText(const Node& node) {

@@ -21,7 +21,6 @@
 #include "scheduler/core/membership/agreed_settings.h"
 #include "scheduler/core/membership/membership.h"
 #include "scheduler/core/membership/older_journal.h"
-#include "scheduler/core/views/event_log.h"
 
 namespace muster::scheduler {
 namespace {

@@ -12,9 +12,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/text.h"
 #include "scheduler/core/membership/rank_order.h"
 #include "scheduler/core/membership/waiting.h"
-#include "scheduler/core/views/event_log.h"
 
 namespace muster::scheduler {
 namespace {

@@ -23,7 +23,6 @@
 #include "scheduler/core/membership/agreed_settings.h"
 #include "scheduler/core/membership/membership.h"
 #include "scheduler/core/membership/waiting.h"
-#include "scheduler/core/views/event_log.h"
 
 namespace muster::scheduler {
 namespace {

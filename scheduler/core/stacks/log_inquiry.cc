@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
-#include "scheduler/core/views/event_log.h"
+#include "common/base/text.h"
 #include "scheduler/core/views/views.h"
 
 namespace muster::scheduler {

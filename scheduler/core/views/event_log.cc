@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/text.h"
 #include "common/net/ip_address.h"
 #include "scheduler/core/lifecycle/cause.h"
 #include "scheduler/core/state.h"
@@ -261,30 +262,6 @@ Severity SeverityOf(const v1::JobEvent& event) {
     return Severity::kInfo;
   }
   return Severity::kDebug;
-}
-
-namespace {
-
-std::string TwoUnits(int64_t value, int64_t per_unit, const char* unit, const char* small_unit) {
-  const int64_t rest = value % per_unit;
-  return absl::StrCat(value / per_unit, " ", unit, rest == 0 ? "" : absl::StrCat(" ", rest, " ", small_unit));
-}
-
-}  // namespace
-
-std::string FormatAge(absl::Duration duration) {
-  if (duration == absl::InfiniteDuration()) return "for ever";
-  const int64_t ms = absl::ToInt64Milliseconds(duration + absl::Microseconds(500));
-  if (ms <= 0) return "0 s";
-  if (ms < 100) return absl::StrCat(ms, " ms");
-  const int64_t tenths = (ms + 50) / 100;
-  if (tenths < 100) return absl::StrCat(tenths / 10, tenths % 10 == 0 ? "" : absl::StrCat(".", tenths % 10), " s");
-  const int64_t seconds = (ms + 500) / 1000;
-  if (seconds < 120) return absl::StrCat(seconds, " s");
-  if (seconds < 3600) return TwoUnits(seconds, 60, "min", "s");
-  const int64_t minutes = (seconds + 30) / 60;
-  if (minutes < 48 * 60) return TwoUnits(minutes, 60, "h", "min");
-  return TwoUnits((minutes + 30) / 60, 24, "d", "h");
 }
 
 }  // namespace muster::scheduler

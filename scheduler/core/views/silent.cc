@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/text.h"
 #include "scheduler/core/membership/admission.h"
 #include "scheduler/core/membership/waiting.h"
-#include "scheduler/core/views/event_log.h"
 
 namespace muster::scheduler {
 

@@ -60,5 +60,35 @@ TEST(Quoted, CutsBetweenCharacters) {
   EXPECT_EQ(Quoted("abü", 3), "\"ab…\"");
 }
 
+TEST(FormatAge, Table) {
+  const std::vector<std::pair<absl::Duration, std::string>> table = {
+      {absl::ZeroDuration(), "0 s"},
+      {absl::Seconds(-5), "0 s"},
+      {absl::Microseconds(400), "0 s"},
+      {absl::Microseconds(600), "1 ms"},
+      {absl::Milliseconds(99), "99 ms"},
+      {absl::Milliseconds(100), "0.1 s"},
+      {absl::Milliseconds(949), "0.9 s"},
+      {absl::Milliseconds(950), "1 s"},
+      {absl::Milliseconds(1500), "1.5 s"},
+      {absl::Seconds(2), "2 s"},
+      {absl::Milliseconds(9949), "9.9 s"},
+      {absl::Milliseconds(9950), "10 s"},
+      {absl::Milliseconds(119'499), "119 s"},
+      {absl::Milliseconds(119'500), "2 min"},
+      {absl::Seconds(150), "2 min 30 s"},
+      {absl::Seconds(1800), "30 min"},
+      {absl::Seconds(3599), "59 min 59 s"},
+      {absl::Hours(1), "1 h"},
+      {absl::Minutes(125), "2 h 5 min"},
+      {absl::Hours(47) + absl::Minutes(59), "47 h 59 min"},
+      {absl::Hours(48), "2 d"},
+      {absl::Hours(76), "3 d 4 h"},
+      {absl::InfiniteDuration(), "for ever"},
+      {-absl::InfiniteDuration(), "0 s"},
+  };
+  for (const auto& [age, text] : table) EXPECT_EQ(FormatAge(age), text) << absl::FormatDuration(age);
+}
+
 }  // namespace
 }  // namespace muster

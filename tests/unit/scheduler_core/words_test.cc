@@ -1,4 +1,4 @@
-// What people read: ranks, ages, names of phases.
+// What people read: ranks, names of phases.
 #include <gtest/gtest.h>
 
 #include "scheduler/core/evolve.h"
@@ -21,36 +21,6 @@ TEST(FormatRanks, Table) {
       {{4294967294u, 4294967295u, 0}, "0,4294967294-4294967295"},
   };
   for (const auto& [ranks, text] : table) EXPECT_EQ(FormatRanks(ranks), text);
-}
-
-TEST(FormatAge, Table) {
-  const std::vector<std::pair<absl::Duration, std::string>> table = {
-      {absl::ZeroDuration(), "0 s"},
-      {absl::Seconds(-5), "0 s"},
-      {absl::Microseconds(400), "0 s"},
-      {absl::Microseconds(600), "1 ms"},
-      {absl::Milliseconds(99), "99 ms"},
-      {absl::Milliseconds(100), "0.1 s"},
-      {absl::Milliseconds(949), "0.9 s"},
-      {absl::Milliseconds(950), "1 s"},
-      {absl::Milliseconds(1500), "1.5 s"},
-      {absl::Seconds(2), "2 s"},
-      {absl::Milliseconds(9949), "9.9 s"},
-      {absl::Milliseconds(9950), "10 s"},
-      {absl::Milliseconds(119'499), "119 s"},
-      {absl::Milliseconds(119'500), "2 min"},
-      {absl::Seconds(150), "2 min 30 s"},
-      {absl::Seconds(1800), "30 min"},
-      {absl::Seconds(3599), "59 min 59 s"},
-      {absl::Hours(1), "1 h"},
-      {absl::Minutes(125), "2 h 5 min"},
-      {absl::Hours(47) + absl::Minutes(59), "47 h 59 min"},
-      {absl::Hours(48), "2 d"},
-      {absl::Hours(76), "3 d 4 h"},
-      {absl::InfiniteDuration(), "for ever"},
-      {-absl::InfiniteDuration(), "0 s"},
-  };
-  for (const auto& [age, text] : table) EXPECT_EQ(FormatAge(age), text) << absl::FormatDuration(age);
 }
 
 TEST(Describe, AFailedProcessIsToldInTheWordsOfTheCause) {

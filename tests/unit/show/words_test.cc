@@ -5,21 +5,21 @@
 namespace muster {
 namespace {
 
-TEST(FormatAge, NamesTheLargestUnitThatFits) {
-  EXPECT_EQ(FormatAge(absl::ZeroDuration()), "0 s");
-  EXPECT_EQ(FormatAge(absl::Milliseconds(5)), "0.1 s");
-  EXPECT_EQ(FormatAge(absl::Milliseconds(449)), "0.4 s");
-  EXPECT_EQ(FormatAge(absl::Milliseconds(999)), "0.9 s");
-  EXPECT_EQ(FormatAge(absl::Milliseconds(1000)), "1 s");
-  EXPECT_EQ(FormatAge(absl::Seconds(12)), "12 s");
-  EXPECT_EQ(FormatAge(absl::Milliseconds(59'999)), "59 s");
-  EXPECT_EQ(FormatAge(absl::Seconds(60)), "1 min");
-  EXPECT_EQ(FormatAge(absl::Minutes(59)), "59 min");
-  EXPECT_EQ(FormatAge(absl::Hours(1)), "1 h");
-  EXPECT_EQ(FormatAge(absl::Hours(49)), "2 d");
+TEST(ShortAge, NamesTheLargestUnitThatFits) {
+  EXPECT_EQ(ShortAge(absl::ZeroDuration()), "0 s");
+  EXPECT_EQ(ShortAge(absl::Milliseconds(5)), "0.1 s");
+  EXPECT_EQ(ShortAge(absl::Milliseconds(449)), "0.4 s");
+  EXPECT_EQ(ShortAge(absl::Milliseconds(999)), "0.9 s");
+  EXPECT_EQ(ShortAge(absl::Milliseconds(1000)), "1 s");
+  EXPECT_EQ(ShortAge(absl::Seconds(12)), "12 s");
+  EXPECT_EQ(ShortAge(absl::Milliseconds(59'999)), "59 s");
+  EXPECT_EQ(ShortAge(absl::Seconds(60)), "1 min");
+  EXPECT_EQ(ShortAge(absl::Minutes(59)), "59 min");
+  EXPECT_EQ(ShortAge(absl::Hours(1)), "1 h");
+  EXPECT_EQ(ShortAge(absl::Hours(49)), "2 d");
 }
 
-TEST(FormatAge, ShowsNoNegativeAge) { EXPECT_EQ(FormatAge(absl::Seconds(-3)), "0 s"); }
+TEST(ShortAge, ShowsNoNegativeAge) { EXPECT_EQ(ShortAge(absl::Seconds(-3)), "0 s"); }
 
 TEST(FormatTimeLeft, IsExactEnoughToWaitBy) {
   EXPECT_EQ(FormatTimeLeft(-1), "no limit");
