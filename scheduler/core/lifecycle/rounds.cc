@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
+#include "common/base/ids.h"
 #include "common/base/sha256.h"
 #include "common/hosts/endpoints.h"
 #include "common/net/peer_node.h"
@@ -19,7 +20,6 @@
 #include "scheduler/core/liveness/progress.h"
 #include "scheduler/core/membership/admission.h"
 #include "scheduler/core/membership/placement.h"
-#include "scheduler/core/membership/rank_order.h"
 #include "scheduler/core/membership/round_addresses.h"
 #include "scheduler/core/membership/waiting.h"
 

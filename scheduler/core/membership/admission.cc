@@ -14,7 +14,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "scheduler/core/membership/rank_order.h"
+#include "common/base/ids.h"
 
 namespace muster::scheduler {
 std::string NodeText(const Node& node) {

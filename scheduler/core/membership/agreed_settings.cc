@@ -13,7 +13,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/ids.h"
 #include "scheduler/core/membership/admission.h"
-#include "scheduler/core/membership/rank_order.h"
 
 namespace muster::scheduler {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "scheduler/core/membership/rank_order.h"
+#include "common/base/ids.h"
 #include "scheduler/core/state.h"
 
 namespace muster::scheduler {

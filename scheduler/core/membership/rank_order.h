@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,14 +25,5 @@ struct OrderedNode {
 // With `ids_are_ranks`, a node with one slot whose id is a number gets just that rank.
 std::vector<std::vector<uint32_t>> AssignRanks(const std::vector<OrderedNode>& nodes, bool forces_address_order,
                                                bool ids_are_ranks);
-
-// The value of an id of digits only ("007" is 7); nullopt for anything else, and above 999,999,999.
-std::optional<uint32_t> NumericId(const std::string& id);
-
-// Whether an id consists of digits only, of whatever length.
-bool IsAllDigits(const std::string& id);
-
-// Digits compare as numbers: "node9" < "node10". Total: equal only for equal texts.
-bool NaturalLess(const std::string& a, const std::string& b);
 
 }  // namespace muster::scheduler

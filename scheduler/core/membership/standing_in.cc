@@ -12,8 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/ids.h"
 #include "common/base/text.h"
-#include "scheduler/core/membership/rank_order.h"
 #include "scheduler/core/membership/waiting.h"
 
 namespace muster::scheduler {

@@ -7,10 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/ids.h"
 #include "common/base/text.h"
 #include "scheduler/core/membership/admission.h"
 #include "scheduler/core/membership/older_journal.h"
-#include "scheduler/core/membership/rank_order.h"
 #include "scheduler/core/views/other_jobs.h"
 
 namespace muster::scheduler {

@@ -15,7 +15,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/net/ip_address.h"
 #include "common/net/peer_node.h"
-#include "scheduler/core/membership/rank_order.h"
 #include "scheduler/core/membership/waiting.h"
 
 namespace muster::scheduler {
