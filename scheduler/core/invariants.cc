@@ -11,7 +11,6 @@
 #include "common/base/sha256.h"
 #include "common/net/peer_node.h"
 #include "scheduler/core/lifecycle/cause.h"
-#include "scheduler/core/membership/admission.h"
 
 namespace muster::scheduler {
 namespace {

@@ -181,4 +181,9 @@ std::string DebugText(const State& state) {
   return text;
 }
 
+std::string NodeText(const Node& node) {
+  return absl::StrCat("node ", node.record().id, " (", node.record().info.host_name(), ", ",
+                      node.record().info.address(), ")");
+}
+
 }  // namespace muster::scheduler

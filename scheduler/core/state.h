@@ -379,5 +379,7 @@ const char* RunPhaseName(v1::RunPhase phase);
 std::string FormatRanks(std::vector<uint32_t> ranks);
 // The ranks that a node holds now, in slot order.
 std::vector<uint32_t> RanksOf(const Node& node);
+// "node b (host-b, 10.0.0.2)"
+std::string NodeText(const Node& node);
 
 }  // namespace muster::scheduler

@@ -11,7 +11,6 @@
 #include "common/base/limits.h"
 #include "common/base/text.h"
 #include "scheduler/core/lifecycle/diagnosis.h"
-#include "scheduler/core/membership/admission.h"
 
 namespace muster::scheduler {
 namespace {

@@ -26,7 +26,6 @@
 #include "absl/strings/str_cat.h"
 #include "scheduler/core/lifecycle/lifecycle.h"
 #include "scheduler/core/liveness/progress.h"
-#include "scheduler/core/membership/admission.h"
 #include "scheduler/core/membership/standing_in.h"
 #include "scheduler/core/membership/waiting.h"
 #include "scheduler/core/views/views.h"

@@ -31,7 +31,6 @@
 #include "common/base/text.h"
 #include "scheduler/core/liveness/liveness.h"
 #include "scheduler/core/liveness/progress.h"
-#include "scheduler/core/membership/admission.h"
 #include "scheduler/core/membership/waiting.h"
 #include "scheduler/core/views/other_jobs.h"
 

@@ -17,10 +17,6 @@
 #include "common/base/ids.h"
 
 namespace muster::scheduler {
-std::string NodeText(const Node& node) {
-  return absl::StrCat("node ", node.record().id, " (", node.record().info.host_name(), ", ",
-                      node.record().info.address(), ")");
-}
 
 v1::Refusal MakeRefusal(v1::Refusal::Reason reason, std::string text) {
   v1::Refusal refusal;

@@ -9,9 +9,6 @@
 
 namespace muster::scheduler {
 
-// "node b (host-b, 10.0.0.2)"
-std::string NodeText(const Node& node);
-
 // A job is its user's: why a node of another user may not join; nullopt if it may. A guard against accidents (two
 // users, one default job name) where both sides name their users; names are not proved, so with TLS the certificate's
 // is what counts. See --shared_job.

@@ -11,7 +11,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/text.h"
-#include "scheduler/core/membership/admission.h"
 #include "scheduler/core/membership/waiting.h"
 
 namespace muster::scheduler {
