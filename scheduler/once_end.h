@@ -5,7 +5,7 @@
 #include <atomic>
 #include <functional>
 
-#include "scheduler/core/events.h"
+#include "scheduler/core/state/events.h"
 #include "scheduler/mindspore/direct_cluster.h"
 
 namespace muster::scheduler {

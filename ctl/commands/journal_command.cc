@@ -20,7 +20,7 @@
 #include "common/base/exit_codes.h"
 #include "common/base/text.h"
 #include "scheduler/core/core.h"
-#include "scheduler/core/state.h"
+#include "scheduler/core/state/state.h"
 #include "scheduler/journal/journal_format.h"
 #include "scheduler/journal/journal_reader.h"
 

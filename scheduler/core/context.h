@@ -13,11 +13,12 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "scheduler/core/core.h"
-#include "scheduler/core/deadline_queue.h"
-#include "scheduler/core/membership/recent_refusals.h"
-#include "scheduler/core/state.h"
-#include "scheduler/core/views/measures.h"
+#include "scheduler/core/state/deadline_queue.h"
+#include "scheduler/core/state/events.h"
+#include "scheduler/core/state/measures.h"
+#include "scheduler/core/state/options.h"
+#include "scheduler/core/state/recent_refusals.h"
+#include "scheduler/core/state/state.h"
 
 namespace muster::scheduler {
 

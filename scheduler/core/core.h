@@ -8,14 +8,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/time/time.h"
 #include "common/base/clock.h"
-#include "scheduler/core/events.h"
-#include "scheduler/core/own_settings.h"
+#include "scheduler/core/state/events.h"
+#include "scheduler/core/state/options.h"
 
 namespace muster::scheduler {
 
@@ -23,23 +21,6 @@ namespace muster::scheduler {
 // record is written that an older program would misunderstand, since it would not see a new field, say.
 //   0: 0.1.0
 inline constexpr uint32_t kJournalReader = 0;
-
-struct CoreOptions {
-  OwnSettings own;  // of what a job's nodes agree on
-  absl::Duration lease = absl::Seconds(600);
-  absl::Duration disconnect_grace = absl::Seconds(10);
-  absl::Duration stop_timeout = absl::Seconds(30);
-  std::optional<absl::Duration> fence_timeout;         // the user's (0: off); else see Context::SpareFence
-  bool fence_needs_all_four = false;                   // a fence that falls only as long as one of the four lives: none
-  std::optional<absl::Duration> rejoin_timeout;        // else topo_timeout
-  absl::Duration topo_timeout = absl::Seconds(1800);   // unless the settings or the first join say otherwise
-  std::optional<absl::Duration> heartbeat_interval;    // else 2 s, 5 s above 1,000 agents, at most lease / 3
-  absl::Duration keep_runs_for = absl::Hours(24 * 7);  // that have ended
-  size_t max_nodes = 1'000'000;                        // of all jobs; see places.cc
-  bool is_once = false;                                // one run only; its topology timeout starts with the scheduler
-  std::string own_address;                             // that it listens on, if other machines reach it; else empty
-  std::string version;
-};
 
 class Core {
  public:

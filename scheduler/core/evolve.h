@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "scheduler/core/state.h"
+#include "scheduler/core/state/state.h"
 
 namespace muster::scheduler {
 

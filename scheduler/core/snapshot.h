@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "muster/v1/journal.pb.h"
-#include "scheduler/core/state.h"
+#include "scheduler/core/state/state.h"
 
 namespace muster::scheduler {
 

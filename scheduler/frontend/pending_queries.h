@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
-#include "scheduler/core/events.h"
+#include "scheduler/core/state/events.h"
 
 namespace muster::scheduler {
 

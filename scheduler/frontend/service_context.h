@@ -8,7 +8,7 @@
 #include "common/base/clock.h"
 #include "common/sys/log.h"
 #include "common/tls/tls_store.h"
-#include "scheduler/core/events.h"
+#include "scheduler/core/state/events.h"
 #include "scheduler/frontend/authorizer.h"
 #include "scheduler/frontend/pending_queries.h"
 #include "scheduler/frontend/published_rounds.h"

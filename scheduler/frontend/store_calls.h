@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
-#include "scheduler/core/events.h"
+#include "scheduler/core/state/events.h"
 #include "scheduler/frontend/pending_queries.h"
 #include "scheduler/frontend/service_context.h"
 

@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
-#include "scheduler/core/events.h"
+#include "scheduler/core/state/events.h"
 
 namespace muster::scheduler {
 

@@ -21,7 +21,7 @@
 #include "common/net/datagram.h"
 #include "common/sys/log.h"
 #include "muster/v1/rendezvous.pb.h"
-#include "scheduler/core/events.h"
+#include "scheduler/core/state/events.h"
 
 namespace muster::scheduler {
 

@@ -14,7 +14,7 @@
 
 #include "absl/status/status.h"
 #include "common/base/clock.h"
-#include "scheduler/core/events.h"
+#include "scheduler/core/state/events.h"
 #include "scheduler/http/response.h"
 
 namespace muster::http {

@@ -14,7 +14,7 @@
 #include "common/base/clock.h"
 #include "common/base/histogram.h"
 #include "scheduler/core/core.h"
-#include "scheduler/core/events.h"
+#include "scheduler/core/state/events.h"
 #include "scheduler/journal/journal.h"
 
 namespace muster::scheduler {

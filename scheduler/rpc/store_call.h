@@ -2,7 +2,7 @@
 // core.
 #pragma once
 
-#include "scheduler/core/events.h"
+#include "scheduler/core/state/events.h"
 #include "scheduler/frontend/service_context.h"
 #include "scheduler/frontend/store_calls.h"
 

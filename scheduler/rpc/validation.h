@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "muster/v1/admin.pb.h"
 #include "muster/v1/rendezvous.pb.h"
-#include "scheduler/core/events.h"
+#include "scheduler/core/state/events.h"
 
 namespace muster::scheduler {
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "scheduler/core/state.h"
+#include "scheduler/core/state/state.h"
 #include "tests/golden/events.h"
 #include "tests/golden/printer.h"
 

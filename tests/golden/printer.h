@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/core/events.h"
+#include "scheduler/core/state/events.h"
 
 namespace muster::golden {
 

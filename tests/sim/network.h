@@ -18,7 +18,7 @@
 
 #include "absl/status/statusor.h"
 #include "muster/v1/rendezvous.pb.h"
-#include "scheduler/core/events.h"
+#include "scheduler/core/state/events.h"
 #include "tests/sim/random.h"
 #include "tests/sim/sim.h"
 

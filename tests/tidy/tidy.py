@@ -58,7 +58,7 @@ MAY_INCLUDE = {
     "scheduler/ingress": GRPC_SERVER + ("scheduler/core", "scheduler/loop"),
     "scheduler/http": TLS + ("common/show", "common/tcp_server", "scheduler/core", "scheduler/frontend",
                              "scheduler/ingress/peer_facts.h", "scheduler/loop", "scheduler/rpc/validation.h"),
-    "scheduler/notices": NET + ("scheduler/core/events.h", "scheduler/loop"),
+    "scheduler/notices": NET + ("scheduler/core/state/events.h", "scheduler/loop"),
     "scheduler/mindspore": TLS + ("common/mindspore", "common/store", "common/tcp_server", "scheduler/ingress"),
     "scheduler/rpc": GRPC_SERVER + ("common/hosts", "common/store", "scheduler/core", "scheduler/loop",
                                     "scheduler/frontend", "scheduler/ingress", "scheduler/heartbeat"),

@@ -1,4 +1,4 @@
-// What goes into the agent's core and what comes out of it. See scheduler/core/events.h for the idea.
+// What goes into the agent's core and what comes out of it. See scheduler/core/state/events.h for the idea.
 #pragma once
 
 #include <cstdint>

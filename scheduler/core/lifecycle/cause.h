@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "scheduler/core/state.h"
+#include "scheduler/core/state/state.h"
 
 namespace muster::scheduler {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "scheduler/core/membership/round_addresses.h"
-#include "scheduler/core/state.h"
+#include "scheduler/core/state/state.h"
 
 namespace muster::scheduler {
 

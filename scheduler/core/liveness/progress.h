@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "scheduler/core/lifecycle/cause.h"
-#include "scheduler/core/state.h"
+#include "scheduler/core/state/state.h"
 
 namespace muster::scheduler {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "muster/v1/rendezvous.pb.h"
-#include "scheduler/core/state.h"
+#include "scheduler/core/state/state.h"
 
 namespace muster::scheduler {
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "muster/v1/rendezvous.pb.h"
-#include "scheduler/core/own_settings.h"
-#include "scheduler/core/state.h"
+#include "scheduler/core/state/options.h"
+#include "scheduler/core/state/state.h"
 
 namespace muster::scheduler {
 

@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "muster/v1/rendezvous.pb.h"
 #include "scheduler/core/membership/round_addresses.h"
-#include "scheduler/core/state.h"
+#include "scheduler/core/state/state.h"
 
 namespace muster::scheduler {
 

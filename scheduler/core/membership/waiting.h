@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/clock.h"
 #include "muster/v1/rendezvous.pb.h"
-#include "scheduler/core/state.h"
+#include "scheduler/core/state/state.h"
 
 namespace muster::scheduler {
 

@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "muster/v1/store.pb.h"
-#include "scheduler/core/state.h"
+#include "scheduler/core/state/state.h"
 
 namespace muster::scheduler {
 

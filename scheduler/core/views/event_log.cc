@@ -10,7 +10,7 @@
 #include "common/base/text.h"
 #include "common/net/ip_address.h"
 #include "scheduler/core/lifecycle/cause.h"
-#include "scheduler/core/state.h"
+#include "scheduler/core/state/state.h"
 
 namespace muster::scheduler {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "muster/v1/admin.pb.h"
 #include "muster/v1/journal.pb.h"
-#include "scheduler/core/events.h"
+#include "scheduler/core/state/events.h"
 
 namespace muster::scheduler {
 

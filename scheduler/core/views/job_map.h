@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "scheduler/core/state.h"
+#include "scheduler/core/state/state.h"
 
 namespace muster::scheduler {
 

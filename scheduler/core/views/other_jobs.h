@@ -5,7 +5,7 @@
 #include <string>
 
 #include "common/base/clock.h"
-#include "scheduler/core/state.h"
+#include "scheduler/core/state/state.h"
 
 namespace muster::scheduler {
 

@@ -9,7 +9,7 @@
 
 #include "muster/v1/admin.pb.h"
 #include "scheduler/core/context.h"
-#include "scheduler/core/views/measures.h"
+#include "scheduler/core/state/measures.h"
 
 namespace muster::scheduler {
 

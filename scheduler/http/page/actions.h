@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "muster/v1/admin.pb.h"
-#include "scheduler/core/events.h"
+#include "scheduler/core/state/events.h"
 #include "scheduler/http/request.h"
 #include "scheduler/http/response.h"
 

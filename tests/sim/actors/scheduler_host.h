@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "scheduler/core/core.h"
-#include "scheduler/core/events.h"
+#include "scheduler/core/state/events.h"
 #include "scheduler/heartbeat/datagram_port.h"
 #include "scheduler/loop/outbox.h"
 #include "tests/sim/checks/world_invariants.h"

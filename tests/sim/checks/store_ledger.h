@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "muster/v1/journal.pb.h"
-#include "scheduler/core/events.h"
+#include "scheduler/core/state/events.h"
 
 namespace muster::sim {
 

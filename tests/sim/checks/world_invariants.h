@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "scheduler/core/events.h"
+#include "scheduler/core/state/events.h"
 #include "tests/sim/actors/processes.h"
 #include "tests/sim/checks/ledger.h"
 #include "tests/sim/sim.h"

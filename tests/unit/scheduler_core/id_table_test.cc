@@ -1,4 +1,4 @@
-#include "scheduler/core/id_table.h"
+#include "scheduler/core/state/id_table.h"
 
 #include <gtest/gtest.h>
 

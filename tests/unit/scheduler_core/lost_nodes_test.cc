@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "scheduler/core/core.h"
-#include "scheduler/core/membership/node_index.h"
+#include "scheduler/core/state/node_index.h"
 #include "tests/unit/scheduler_core/run_builder.h"
 
 namespace muster::scheduler {

@@ -1,5 +1,5 @@
 // The store's limits, and its snapshot; what each request does stands in the golden scripts.
-#include "scheduler/core/store/store.h"
+#include "scheduler/core/state/store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

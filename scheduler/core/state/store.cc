@@ -1,4 +1,4 @@
-#include "scheduler/core/store/store.h"
+#include "scheduler/core/state/store.h"
 
 #include <utility>
 

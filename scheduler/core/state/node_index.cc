@@ -1,9 +1,9 @@
-#include "scheduler/core/membership/node_index.h"
+#include "scheduler/core/state/node_index.h"
 
 #include <utility>
 
 #include "common/base/ids.h"
-#include "scheduler/core/state.h"
+#include "scheduler/core/state/state.h"
 
 namespace muster::scheduler {
 namespace {

@@ -1,4 +1,4 @@
-#include "scheduler/core/deadline_queue.h"
+#include "scheduler/core/state/deadline_queue.h"
 
 namespace muster::scheduler {
 

@@ -7,7 +7,7 @@
 
 #include "common/base/clock.h"
 #include "muster/v1/admin.pb.h"
-#include "scheduler/core/events.h"
+#include "scheduler/core/state/events.h"
 
 namespace muster::scheduler {
 

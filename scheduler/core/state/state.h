@@ -18,10 +18,10 @@
 #include "common/base/clock.h"
 #include "muster/v1/admin.pb.h"
 #include "muster/v1/journal.pb.h"
-#include "scheduler/core/events.h"
-#include "scheduler/core/id_table.h"
-#include "scheduler/core/membership/node_index.h"
-#include "scheduler/core/store/store.h"
+#include "scheduler/core/state/events.h"
+#include "scheduler/core/state/id_table.h"
+#include "scheduler/core/state/node_index.h"
+#include "scheduler/core/state/store.h"
 
 namespace muster::scheduler {
 

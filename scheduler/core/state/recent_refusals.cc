@@ -1,4 +1,4 @@
-#include "scheduler/core/membership/recent_refusals.h"
+#include "scheduler/core/state/recent_refusals.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "scheduler/core/state.h"
+#include "scheduler/core/state/state.h"
 
 #include <algorithm>
 

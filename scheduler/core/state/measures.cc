@@ -5,7 +5,7 @@
 //   NodeLost         gone_nodes, by why; so is NodeRemoved
 //   RunEnded         succeeded_runs, or failed_runs by cause
 //   any other        nothing
-#include "scheduler/core/views/measures.h"
+#include "scheduler/core/state/measures.h"
 
 namespace muster::scheduler {
 
