@@ -5,7 +5,7 @@
 
 #include "common/base/limits.h"
 #include "scheduler/core/evolve.h"
-#include "scheduler/core/views/event_log.h"
+#include "scheduler/core/facts/event_log.h"
 
 namespace muster::scheduler {
 

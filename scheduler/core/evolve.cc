@@ -6,8 +6,8 @@
 
 #include "common/base/limits.h"
 #include "common/net/peer_node.h"
+#include "scheduler/core/facts/event_log.h"
 #include "scheduler/core/snapshot.h"
-#include "scheduler/core/views/event_log.h"
 
 namespace muster::scheduler {
 namespace {

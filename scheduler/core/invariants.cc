@@ -10,7 +10,7 @@
 #include "common/base/limits.h"
 #include "common/base/sha256.h"
 #include "common/net/peer_node.h"
-#include "scheduler/core/lifecycle/cause.h"
+#include "scheduler/core/facts/cause.h"
 
 namespace muster::scheduler {
 namespace {

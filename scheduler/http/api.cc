@@ -15,7 +15,7 @@
 #include "common/base/text.h"
 #include "common/show/json.h"
 #include "common/show/render.h"
-#include "scheduler/core/lifecycle/cause.h"
+#include "scheduler/core/facts/cause.h"
 #include "scheduler/core/views/job_map.h"
 #include "scheduler/rpc/validation.h"
 

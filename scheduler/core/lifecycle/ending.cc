@@ -3,9 +3,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
-#include "scheduler/core/lifecycle/diagnosis.h"
+#include "scheduler/core/facts/diagnosis.h"
+#include "scheduler/core/facts/progress.h"
 #include "scheduler/core/lifecycle/lifecycle.h"
-#include "scheduler/core/liveness/progress.h"
 #include "scheduler/core/membership/admission.h"
 #include "scheduler/core/membership/agreed_settings.h"
 #include "scheduler/core/views/views.h"

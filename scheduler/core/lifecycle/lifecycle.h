@@ -14,7 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "scheduler/core/context.h"
-#include "scheduler/core/lifecycle/cause.h"
+#include "scheduler/core/facts/cause.h"
 #include "scheduler/core/membership/places.h"
 #include "scheduler/core/membership/round_addresses.h"
 #include "scheduler/core/store/store_service.h"

@@ -24,8 +24,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/core/facts/progress.h"
 #include "scheduler/core/lifecycle/lifecycle.h"
-#include "scheduler/core/liveness/progress.h"
 #include "scheduler/core/membership/standing_in.h"
 #include "scheduler/core/membership/waiting.h"
 #include "scheduler/core/views/views.h"

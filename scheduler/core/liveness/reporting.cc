@@ -11,8 +11,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/core/facts/progress.h"
 #include "scheduler/core/liveness/liveness.h"
-#include "scheduler/core/liveness/progress.h"
 #include "scheduler/core/membership/waiting.h"
 
 namespace muster::scheduler {

@@ -29,8 +29,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/text.h"
+#include "scheduler/core/facts/progress.h"
 #include "scheduler/core/liveness/liveness.h"
-#include "scheduler/core/liveness/progress.h"
 #include "scheduler/core/membership/waiting.h"
 #include "scheduler/core/views/other_jobs.h"
 

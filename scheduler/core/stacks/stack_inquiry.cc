@@ -8,7 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/limits.h"
 #include "common/base/text.h"
-#include "scheduler/core/liveness/progress.h"
+#include "scheduler/core/facts/progress.h"
 #include "scheduler/core/views/views.h"
 
 namespace muster::scheduler {

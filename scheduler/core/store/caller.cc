@@ -1,7 +1,7 @@
 #include "scheduler/core/store/caller.h"
 
 #include "absl/strings/str_cat.h"
-#include "scheduler/core/lifecycle/cause.h"
+#include "scheduler/core/facts/cause.h"
 
 namespace muster::scheduler {
 namespace {

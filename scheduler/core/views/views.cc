@@ -7,7 +7,7 @@
 #include "common/base/sha256.h"
 #include "common/net/ip_address.h"
 #include "common/net/peer_node.h"
-#include "scheduler/core/liveness/progress.h"
+#include "scheduler/core/facts/progress.h"
 #include "scheduler/core/membership/standing_in.h"
 #include "scheduler/core/membership/waiting.h"
 #include "scheduler/core/views/job_map.h"

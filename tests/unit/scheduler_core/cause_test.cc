@@ -1,4 +1,4 @@
-#include "scheduler/core/lifecycle/cause.h"
+#include "scheduler/core/facts/cause.h"
 
 #include <gtest/gtest.h>
 

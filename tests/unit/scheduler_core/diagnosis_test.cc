@@ -1,4 +1,4 @@
-#include "scheduler/core/lifecycle/diagnosis.h"
+#include "scheduler/core/facts/diagnosis.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,11 +1,11 @@
 // The texts are those that Python 3.11, PyTorch 1.13 and 2, MindSpore and shells really write.
-#include "scheduler/core/lifecycle/last_words.h"
+#include "scheduler/core/facts/last_words.h"
 
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "scheduler/core/lifecycle/diagnosis.h"
+#include "scheduler/core/facts/diagnosis.h"
 #include "tests/unit/scheduler_core/reported_output.h"
 
 namespace muster::scheduler {

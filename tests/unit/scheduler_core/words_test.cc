@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "scheduler/core/evolve.h"
-#include "scheduler/core/views/event_log.h"
+#include "scheduler/core/facts/event_log.h"
 #include "tests/unit/scheduler_core/run_builder.h"
 
 namespace muster::scheduler {

@@ -1,4 +1,4 @@
-#include "scheduler/core/views/event_log.h"
+#include "scheduler/core/facts/event_log.h"
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
@@ -9,7 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "common/base/text.h"
 #include "common/net/ip_address.h"
-#include "scheduler/core/lifecycle/cause.h"
+#include "scheduler/core/facts/cause.h"
 #include "scheduler/core/state/state.h"
 
 namespace muster::scheduler {

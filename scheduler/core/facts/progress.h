@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/core/lifecycle/cause.h"
+#include "scheduler/core/facts/cause.h"
 #include "scheduler/core/state/state.h"
 
 namespace muster::scheduler {

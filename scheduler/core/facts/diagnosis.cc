@@ -20,7 +20,7 @@
 //   would it have helped without recovery?   killed_from_outside, collective_timeout, peer_connection_lost,
 //                                            node_lost, agent_ended
 //   the restart budget is used up            the same may be given more restarts; the others need to be mended
-#include "scheduler/core/lifecycle/diagnosis.h"
+#include "scheduler/core/facts/diagnosis.h"
 
 #include <array>
 #include <csignal>
@@ -31,8 +31,8 @@
 #include "absl/strings/str_replace.h"
 #include "common/base/text.h"
 #include "common/causes/known_texts.h"
-#include "scheduler/core/lifecycle/cause.h"
-#include "scheduler/core/lifecycle/last_words.h"
+#include "scheduler/core/facts/cause.h"
+#include "scheduler/core/facts/last_words.h"
 
 namespace muster::scheduler {
 namespace {

@@ -3,7 +3,7 @@
 //
 // Progress is judged by fresh reports alone: a report says for how long the agent has seen no change, so neither a
 // broken connection nor a paused scheduler makes anybody stand still.
-#include "scheduler/core/liveness/progress.h"
+#include "scheduler/core/facts/progress.h"
 
 #include <algorithm>
 #include <tuple>
@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/text.h"
-#include "scheduler/core/lifecycle/cause.h"
+#include "scheduler/core/facts/cause.h"
 
 namespace muster::scheduler {
 namespace {

@@ -1,4 +1,4 @@
-#include "scheduler/core/lifecycle/cause.h"
+#include "scheduler/core/facts/cause.h"
 
 #include <algorithm>
 #include <csignal>
@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "common/base/limits.h"
 #include "common/base/text.h"
-#include "scheduler/core/lifecycle/diagnosis.h"
+#include "scheduler/core/facts/diagnosis.h"
 
 namespace muster::scheduler {
 namespace {

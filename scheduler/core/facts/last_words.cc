@@ -8,7 +8,7 @@
 //
 // The reason is the exception's own, by its text and then by its type, else python_exception. Where it only follows
 // from another's end, or is a launcher's, the lines speak if they say more.
-#include "scheduler/core/lifecycle/last_words.h"
+#include "scheduler/core/facts/last_words.h"
 
 #include <algorithm>
 #include <array>
@@ -25,7 +25,7 @@
 #include "common/base/text.h"
 #include "common/causes/exceptions.h"
 #include "common/causes/known_texts.h"
-#include "scheduler/core/lifecycle/diagnosis.h"
+#include "scheduler/core/facts/diagnosis.h"
 
 namespace muster::scheduler {
 namespace {
