@@ -4,8 +4,9 @@
 #include <utility>
 
 #include "common/base/limits.h"
-#include "scheduler/core/context.h"
-#include "scheduler/core/evolve.h"
+#include "scheduler/core/context/context.h"
+#include "scheduler/core/context/evolve.h"
+#include "scheduler/core/context/snapshot.h"
 #include "scheduler/core/facts/progress.h"
 #include "scheduler/core/invariants.h"
 #include "scheduler/core/lifecycle/lifecycle.h"
@@ -13,7 +14,6 @@
 #include "scheduler/core/liveness/liveness.h"
 #include "scheduler/core/membership/membership.h"
 #include "scheduler/core/membership/places.h"
-#include "scheduler/core/snapshot.h"
 #include "scheduler/core/stacks/log_inquiry.h"
 #include "scheduler/core/stacks/stack_inquiry.h"
 #include "scheduler/core/store/store_service.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "absl/status/status.h"
-#include "scheduler/core/context.h"
+#include "scheduler/core/context/context.h"
 #include "scheduler/core/membership/places.h"
 
 namespace muster::scheduler {

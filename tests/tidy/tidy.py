@@ -102,7 +102,7 @@ MAY_INCLUDE = {
 # durable state changes by records only (state.h).
 C = "scheduler/core/"
 ONLY_FOR = {
-    C + "evolve.h": (C + "context.cc", C + "core.cc", C + "evolve.cc", C + "snapshot.cc"),
+    C + "context/evolve.h": (C + "context/context.cc", C + "core.cc", C + "context/evolve.cc", C + "context/snapshot.cc"),
     C + "liveness/liveness.h": (C + "core.cc", C + "liveness"),
     C + "membership/membership.h": (C + "core.cc", C + "liveness", C + "membership"),
     C + "stacks/stack_inquiry.h": (C + "core.cc", C + "liveness", C + "stacks"),

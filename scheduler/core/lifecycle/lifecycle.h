@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "scheduler/core/context.h"
+#include "scheduler/core/context/context.h"
 #include "scheduler/core/facts/cause.h"
 #include "scheduler/core/membership/places.h"
 #include "scheduler/core/membership/round_addresses.h"

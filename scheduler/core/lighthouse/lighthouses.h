@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "scheduler/core/context.h"
+#include "scheduler/core/context/context.h"
 #include "scheduler/core/lighthouse/quorum.h"
 
 namespace muster::scheduler {

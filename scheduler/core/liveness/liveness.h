@@ -4,7 +4,7 @@
 //   timing.cc     what time alone brings about
 #pragma once
 
-#include "scheduler/core/context.h"
+#include "scheduler/core/context/context.h"
 #include "scheduler/core/lifecycle/lifecycle.h"
 #include "scheduler/core/lighthouse/lighthouses.h"
 #include "scheduler/core/membership/membership.h"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "scheduler/core/context.h"
+#include "scheduler/core/context/context.h"
 #include "scheduler/core/lifecycle/lifecycle.h"
 #include "scheduler/core/membership/places.h"
 

@@ -8,7 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "common/base/limits.h"
-#include "scheduler/core/context.h"
+#include "scheduler/core/context/context.h"
 
 namespace muster::scheduler {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/core/context.h"
+#include "scheduler/core/context/context.h"
 #include "scheduler/core/lifecycle/lifecycle.h"
 
 namespace muster::scheduler {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "muster/v1/admin.pb.h"
-#include "scheduler/core/context.h"
+#include "scheduler/core/context/context.h"
 
 namespace muster::scheduler {
 

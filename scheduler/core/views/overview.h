@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "muster/v1/admin.pb.h"
-#include "scheduler/core/context.h"
+#include "scheduler/core/context/context.h"
 #include "scheduler/core/state/measures.h"
 
 namespace muster::scheduler {

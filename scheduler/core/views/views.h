@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "scheduler/core/context.h"
+#include "scheduler/core/context/context.h"
 
 namespace muster::scheduler {
 

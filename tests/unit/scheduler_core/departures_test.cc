@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_format.h"
-#include "scheduler/core/evolve.h"
-#include "scheduler/core/snapshot.h"
+#include "scheduler/core/context/evolve.h"
+#include "scheduler/core/context/snapshot.h"
 
 namespace muster::scheduler {
 namespace {

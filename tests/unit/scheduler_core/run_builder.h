@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "scheduler/core/evolve.h"
+#include "scheduler/core/context/evolve.h"
 
 namespace muster::scheduler {
 

@@ -1,7 +1,7 @@
 // What people read: ranks, names of phases.
 #include <gtest/gtest.h>
 
-#include "scheduler/core/evolve.h"
+#include "scheduler/core/context/evolve.h"
 #include "scheduler/core/facts/event_log.h"
 #include "tests/unit/scheduler_core/run_builder.h"
 

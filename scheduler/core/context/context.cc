@@ -1,10 +1,10 @@
-#include "scheduler/core/context.h"
+#include "scheduler/core/context/context.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "common/base/limits.h"
-#include "scheduler/core/evolve.h"
+#include "scheduler/core/context/evolve.h"
 #include "scheduler/core/facts/event_log.h"
 
 namespace muster::scheduler {

@@ -1,10 +1,10 @@
-#include "scheduler/core/snapshot.h"
+#include "scheduler/core/context/snapshot.h"
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "scheduler/core/evolve.h"
+#include "scheduler/core/context/evolve.h"
 
 namespace muster::scheduler {
 namespace {

@@ -1,13 +1,13 @@
 // How each record changes the durable state. Nothing is decided here, and nothing may fail: a record is a fact.
-#include "scheduler/core/evolve.h"
+#include "scheduler/core/context/evolve.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "common/base/limits.h"
 #include "common/net/peer_node.h"
+#include "scheduler/core/context/snapshot.h"
 #include "scheduler/core/facts/event_log.h"
-#include "scheduler/core/snapshot.h"
 
 namespace muster::scheduler {
 namespace {
