@@ -3,7 +3,7 @@
 
 #include "absl/status/status.h"
 #include "scheduler/core/context/context.h"
-#include "scheduler/core/membership/places.h"
+#include "scheduler/core/places/places.h"
 
 namespace muster::scheduler {
 

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/text.h"
 #include "scheduler/core/lifecycle/lifecycle.h"
-#include "scheduler/core/membership/admission.h"
+#include "scheduler/core/places/admission.h"
 #include "scheduler/core/views/views.h"
 
 namespace muster::scheduler {

@@ -6,8 +6,8 @@
 #include "scheduler/core/facts/diagnosis.h"
 #include "scheduler/core/facts/progress.h"
 #include "scheduler/core/lifecycle/lifecycle.h"
-#include "scheduler/core/membership/admission.h"
-#include "scheduler/core/membership/agreed_settings.h"
+#include "scheduler/core/places/admission.h"
+#include "scheduler/core/places/agreed_settings.h"
 #include "scheduler/core/views/views.h"
 
 namespace muster::scheduler {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/core/membership/round_addresses.h"
+#include "scheduler/core/places/round_addresses.h"
 #include "scheduler/core/state/state.h"
 
 namespace muster::scheduler {

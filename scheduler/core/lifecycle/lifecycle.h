@@ -15,8 +15,8 @@
 #include "absl/status/statusor.h"
 #include "scheduler/core/context/context.h"
 #include "scheduler/core/facts/cause.h"
-#include "scheduler/core/membership/places.h"
-#include "scheduler/core/membership/round_addresses.h"
+#include "scheduler/core/places/places.h"
+#include "scheduler/core/places/round_addresses.h"
 #include "scheduler/core/store/store_service.h"
 
 namespace muster::scheduler {

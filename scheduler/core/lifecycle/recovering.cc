@@ -26,8 +26,8 @@
 #include "absl/strings/str_cat.h"
 #include "scheduler/core/facts/progress.h"
 #include "scheduler/core/lifecycle/lifecycle.h"
-#include "scheduler/core/membership/standing_in.h"
-#include "scheduler/core/membership/waiting.h"
+#include "scheduler/core/places/standing_in.h"
+#include "scheduler/core/places/waiting.h"
 #include "scheduler/core/views/views.h"
 
 namespace muster::scheduler {

@@ -18,10 +18,10 @@
 #include "scheduler/core/facts/progress.h"
 #include "scheduler/core/lifecycle/hosts.h"
 #include "scheduler/core/lifecycle/lifecycle.h"
-#include "scheduler/core/membership/admission.h"
-#include "scheduler/core/membership/placement.h"
-#include "scheduler/core/membership/round_addresses.h"
-#include "scheduler/core/membership/waiting.h"
+#include "scheduler/core/places/admission.h"
+#include "scheduler/core/places/placement.h"
+#include "scheduler/core/places/round_addresses.h"
+#include "scheduler/core/places/waiting.h"
 
 namespace muster::scheduler {
 namespace {

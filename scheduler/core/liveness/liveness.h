@@ -8,7 +8,7 @@
 #include "scheduler/core/lifecycle/lifecycle.h"
 #include "scheduler/core/lighthouse/lighthouses.h"
 #include "scheduler/core/membership/membership.h"
-#include "scheduler/core/membership/places.h"
+#include "scheduler/core/places/places.h"
 #include "scheduler/core/stacks/log_inquiry.h"
 #include "scheduler/core/stacks/stack_inquiry.h"
 #include "scheduler/core/store/store_service.h"

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "scheduler/core/facts/progress.h"
 #include "scheduler/core/liveness/liveness.h"
-#include "scheduler/core/membership/waiting.h"
+#include "scheduler/core/places/waiting.h"
 
 namespace muster::scheduler {
 

@@ -31,8 +31,8 @@
 #include "common/base/text.h"
 #include "scheduler/core/facts/progress.h"
 #include "scheduler/core/liveness/liveness.h"
-#include "scheduler/core/membership/waiting.h"
-#include "scheduler/core/views/other_jobs.h"
+#include "scheduler/core/places/other_jobs.h"
+#include "scheduler/core/places/waiting.h"
 
 namespace muster::scheduler {
 

@@ -17,10 +17,10 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/hosts/compare.h"
-#include "scheduler/core/membership/admission.h"
-#include "scheduler/core/membership/agreed_settings.h"
 #include "scheduler/core/membership/membership.h"
-#include "scheduler/core/membership/older_journal.h"
+#include "scheduler/core/places/admission.h"
+#include "scheduler/core/places/agreed_settings.h"
+#include "scheduler/core/places/older_journal.h"
 
 namespace muster::scheduler {
 namespace {

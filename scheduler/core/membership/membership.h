@@ -9,7 +9,7 @@
 
 #include "scheduler/core/context/context.h"
 #include "scheduler/core/lifecycle/lifecycle.h"
-#include "scheduler/core/membership/places.h"
+#include "scheduler/core/places/places.h"
 
 namespace muster::scheduler {
 

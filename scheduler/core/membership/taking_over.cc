@@ -19,10 +19,10 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "scheduler/core/membership/admission.h"
-#include "scheduler/core/membership/agreed_settings.h"
 #include "scheduler/core/membership/membership.h"
-#include "scheduler/core/membership/waiting.h"
+#include "scheduler/core/places/admission.h"
+#include "scheduler/core/places/agreed_settings.h"
+#include "scheduler/core/places/waiting.h"
 
 namespace muster::scheduler {
 namespace {

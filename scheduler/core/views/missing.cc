@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/net/ip_address.h"
 #include "common/net/peer_node.h"
-#include "scheduler/core/membership/waiting.h"
+#include "scheduler/core/places/waiting.h"
 
 namespace muster::scheduler {
 namespace {

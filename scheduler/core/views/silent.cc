@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/text.h"
-#include "scheduler/core/membership/waiting.h"
+#include "scheduler/core/places/waiting.h"
 
 namespace muster::scheduler {
 

@@ -1,4 +1,4 @@
-#include "scheduler/core/membership/admission.h"
+#include "scheduler/core/places/admission.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "scheduler/core/membership/agreed_settings.h"
+#include "scheduler/core/places/agreed_settings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "scheduler/core/membership/placement.h"
+#include "scheduler/core/places/placement.h"
 
 #include <gtest/gtest.h>
 

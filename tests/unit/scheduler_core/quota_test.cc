@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "scheduler/core/core.h"
-#include "scheduler/core/membership/places.h"
+#include "scheduler/core/places/places.h"
 #include "tests/unit/scheduler_core/run_builder.h"
 
 namespace muster::scheduler {

@@ -1,12 +1,12 @@
 // The rows of the table in round_addresses.cc.
-#include "scheduler/core/membership/round_addresses.h"
+#include "scheduler/core/places/round_addresses.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "scheduler/core/membership/placement.h"
+#include "scheduler/core/places/placement.h"
 #include "tests/unit/scheduler_core/run_builder.h"
 
 namespace muster::scheduler {

@@ -1,11 +1,11 @@
-#include "scheduler/core/membership/waiting.h"
+#include "scheduler/core/places/waiting.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "scheduler/core/membership/standing_in.h"
-#include "scheduler/core/views/other_jobs.h"
+#include "scheduler/core/places/other_jobs.h"
+#include "scheduler/core/places/standing_in.h"
 #include "tests/unit/scheduler_core/run_builder.h"
 
 namespace muster::scheduler {

@@ -5,7 +5,7 @@
 //   of the user of this run                           all its nodes have one; of the other run's one of the first few
 //
 // Those that want as many workers as this run come first: they are most likely parts of it.
-#include "scheduler/core/views/other_jobs.h"
+#include "scheduler/core/places/other_jobs.h"
 
 #include <algorithm>
 #include <optional>
@@ -14,7 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "scheduler/core/membership/admission.h"
+#include "scheduler/core/places/admission.h"
 
 namespace muster::scheduler {
 namespace {

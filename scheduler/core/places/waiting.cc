@@ -1,4 +1,4 @@
-#include "scheduler/core/membership/waiting.h"
+#include "scheduler/core/places/waiting.h"
 
 #include <algorithm>
 #include <map>
@@ -9,9 +9,9 @@
 #include "absl/strings/str_join.h"
 #include "common/base/ids.h"
 #include "common/base/text.h"
-#include "scheduler/core/membership/admission.h"
-#include "scheduler/core/membership/older_journal.h"
-#include "scheduler/core/views/other_jobs.h"
+#include "scheduler/core/places/admission.h"
+#include "scheduler/core/places/older_journal.h"
+#include "scheduler/core/places/other_jobs.h"
 
 namespace muster::scheduler {
 namespace {

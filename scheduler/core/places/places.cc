@@ -3,14 +3,14 @@
 //   a job    of who opened it (after a restart of the scheduler: of the first that comes back to it), while its run has
 //            not ended and has a node
 //   a node   of who brought it, while its run has not ended, or its stream is open
-#include "scheduler/core/membership/places.h"
+#include "scheduler/core/places/places.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/net/fair_share.h"
-#include "scheduler/core/membership/admission.h"
+#include "scheduler/core/places/admission.h"
 
 namespace muster::scheduler {
 namespace {

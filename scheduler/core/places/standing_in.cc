@@ -6,7 +6,7 @@
 //
 // A spare takes over once the next round closes. When nothing is left to wait for and the run still waits, the other
 // nodes could not reach the spare: then it counts as none.
-#include "scheduler/core/membership/standing_in.h"
+#include "scheduler/core/places/standing_in.h"
 
 #include <algorithm>
 
@@ -14,7 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/ids.h"
 #include "common/base/text.h"
-#include "scheduler/core/membership/waiting.h"
+#include "scheduler/core/places/waiting.h"
 
 namespace muster::scheduler {
 namespace {

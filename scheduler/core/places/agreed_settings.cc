@@ -6,13 +6,13 @@
 //   nobody: a default of the scheduler, or a      the run is forming: the node's value takes its place, unless
 //   word of a node that has left                    somebody who is there would have no place then: refused
 //                                                 a round was closed with it: refused
-#include "scheduler/core/membership/agreed_settings.h"
+#include "scheduler/core/places/agreed_settings.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/ids.h"
-#include "scheduler/core/membership/admission.h"
+#include "scheduler/core/places/admission.h"
 
 namespace muster::scheduler {
 namespace {

@@ -7,7 +7,7 @@
 //   events that the run doesn't have   they are lost; the next ones are taken all the same
 //
 // A restart gives up the agents' round, not the run's (Lifecycle::AbortRound), so that the next one is above both.
-#include "scheduler/core/membership/older_journal.h"
+#include "scheduler/core/places/older_journal.h"
 
 #include <algorithm>
 

@@ -8,7 +8,7 @@
 //   id is a number, one slot: too high, or taken (1 and 01)   NODE_ID_INVALID: the number would be its rank
 //   ids are numbers at some nodes and names at others         NODE_ID_INVALID
 //   no id                                                     gets one: host name and a counter
-#include "scheduler/core/membership/admission.h"
+#include "scheduler/core/places/admission.h"
 
 #include <algorithm>
 #include <set>

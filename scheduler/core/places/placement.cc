@@ -1,4 +1,4 @@
-#include "scheduler/core/membership/placement.h"
+#include "scheduler/core/places/placement.h"
 
 #include <algorithm>
 #include <map>
@@ -10,7 +10,7 @@
 #include "common/base/check.h"
 #include "common/net/ip_address.h"
 #include "common/net/peer_node.h"
-#include "scheduler/core/membership/rank_order.h"
+#include "scheduler/core/places/rank_order.h"
 
 namespace muster::scheduler {
 namespace {

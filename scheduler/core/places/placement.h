@@ -10,7 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "muster/v1/rendezvous.pb.h"
-#include "scheduler/core/membership/round_addresses.h"
+#include "scheduler/core/places/round_addresses.h"
 #include "scheduler/core/state/state.h"
 
 namespace muster::scheduler {

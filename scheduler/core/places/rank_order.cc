@@ -1,4 +1,4 @@
-#include "scheduler/core/membership/rank_order.h"
+#include "scheduler/core/places/rank_order.h"
 
 #include <algorithm>
 #include <map>

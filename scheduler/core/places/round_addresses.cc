@@ -13,7 +13,7 @@
 //   none of these is there                                       none: the node can't take part
 //
 // Any other address is told as it is.
-#include "scheduler/core/membership/round_addresses.h"
+#include "scheduler/core/places/round_addresses.h"
 
 #include <algorithm>
 #include <map>
