@@ -1,10 +1,21 @@
-// What the parts of the core share: what is known, the time, who is connected, what is written and sent.
+// What the parts of the core share: what is known, the time, who is connected, what is written and sent. Everything here
+// belongs to the one thread that owns the core.
 //
-//   Liveness → Membership → StackInquiry → Lifecycle → StoreService, Places → Context
+// The core's folders, as floors. A file includes only files of its own folder and of the floors below it; core.cc and
+// invariants.cc stand above all. tests/tidy/tidy.py reads this table and checks it.
 //
-// A part may use those to its right, and all may use the pure functions and counts beside them (admission, waiting,
-// progress, cause, lost_nodes, …). core.cc says which of them deals with which event. Everything here belongs to the
-// one thread that owns the core.
+//   liveness            Liveness: reports, leases, and what silence and time bring about
+//   membership          Membership: how nodes get in, and who keeps a node's id
+//   stacks              StackInquiry: where processes hang; LogInquiry: what they wrote
+//   lifecycle           Lifecycle: rounds, recovery, draining, the end
+//   views               what ms-ctl and monitoring are shown
+//   lighthouse, places  Lighthouses: torchft's quorums; Places: what one party may hold, and the rules of membership
+//   store               StoreService: the job's values
+//   context             Context; how records change the state (evolve), and the state as one record (snapshot)
+//   facts               causes, progress, and the texts of the event log: pure functions of the state
+//   state               events, options, and the state itself
+//
+// core.cc says which part handles which event.
 #pragma once
 
 #include <memory>

@@ -107,7 +107,7 @@ class Lifecycle {
   absl::StatusOr<std::string> Fence(Run& run, const v1::SteerRequest& request);
   bool TakeFromBudget(Run& run);
   void LookForNextRound(Run& run, std::set<std::string> passed_over);
-  // `round`: the one that is given up, if it is above the run's (membership/older_journal.cc).
+  // `round`: the one that is given up, if it is above the run's (places/older_journal.cc).
   void AbortRound(Run& run, CauseCandidate candidate, absl::Duration back_off, uint32_t round = 0);
   void MarkLost(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed);
 

@@ -11,9 +11,9 @@
 // The next round closes when each rank's old process has certainly ended and somebody is there to start the new one:
 //
 //   member, connected                        has said that it quit the round
-//   … that the others could not reach        turned away: lost (membership/round_addresses.cc)
+//   … that the others could not reach        turned away: lost (places/round_addresses.cc)
 //   member, disconnected but not lost        comes back, or is lost after its grace
-//   spare that may have processes            has said that it quit the round (membership/older_journal.cc)
+//   spare that may have processes            has said that it quit the round (places/older_journal.cc)
 //   … and has left without                   its keeper's farewell, or a person's word
 //   lost, its processes confirmed dead       a spare with as many slots, which the others can reach, stands in, else
 //                                            its own next start

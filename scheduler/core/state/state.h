@@ -27,7 +27,6 @@ namespace muster::scheduler {
 
 class PeerIndex;
 
-
 // The process of one slot in the current round.
 struct SlotState {
   enum class Phase { kIdle, kAssigned, kRunning, kDone, kFailed, kStopped };
