@@ -194,6 +194,7 @@ stage_style() {
   check "clang-format" clang-format-14 --dry-run -Werror "${files[@]}" || code=1
   check "the simulation's planted defects fit the code" quietly defects_fit || code=1
   check "who includes whom, sizes, purity, documents" quietly /usr/bin/python3 tests/tidy/tidy.py || code=1
+  check "the checks find planted violations" quietly /usr/bin/python3 tests/tidy/tidy_test.py || code=1
   check "clang-tidy" quietly tidied || code=1
   return $code
 }

@@ -11,7 +11,7 @@ What is counted, in production code (common, scheduler, worker_agent, ring, ctl)
     mutual pair            two folders of scheduler/core (one of them may be scheduler/core itself) whose files include
                            each other
     upward arrow           two folders of scheduler/core where a file of the lower floor includes one of a higher floor
-                           (FLOORS; core.cc, which puts the parts together, is left out)
+                           (tidy.floors; scheduler/core itself is the highest)
     methods of a class     names of functions that are declared in its body, each counted once; operators, constructors
                            and destructors are left out
 """
@@ -25,8 +25,6 @@ import tidy
 CORE = "scheduler/core"
 GATEWAYS = "worker_agent/gateway"
 SHOWN_CLASSES = 10
-# From the top; the last one is scheduler/core itself.
-FLOORS = ("liveness", "membership", "stacks", "lifecycle", "lighthouse", "store", "views", "facts", "state", "")
 
 
 def unit_of(path):
@@ -59,7 +57,7 @@ def core_arrows(texts):
     """(folder, folder): the includes that lead from one to the other, within the scheduler's core."""
     arrows = {}
     for path, text in texts.items():
-        if not path.startswith(CORE + "/") or path == CORE + "/core.cc":
+        if not path.startswith(CORE + "/"):
             continue
         for other in tidy.includes(text):
             pair = os.path.dirname(path), os.path.dirname(other)
@@ -68,8 +66,9 @@ def core_arrows(texts):
     return arrows
 
 
-def floor_of(folder):
-    return FLOORS.index(folder[len(CORE) + 1:])
+def floor_of(folder, rows):
+    name = folder[len(CORE) + 1:]
+    return next((number for number, row in enumerate(rows) if name in row), -1)
 
 
 def without_comments(text):
@@ -143,7 +142,8 @@ def print_figures(texts, with_arrows):
     largest = max(folders, key=folders.get)
     arrows = core_arrows(texts)
     mutual = sorted(pair for pair in arrows if pair[0] < pair[1] and pair[::-1] in arrows)
-    upward = sorted(pair for pair in arrows if floor_of(pair[0]) > floor_of(pair[1]))
+    rows = tidy.floors(texts[tidy.FLOORS[0]])
+    upward = sorted(pair for pair in arrows if floor_of(pair[0], rows) > floor_of(pair[1], rows))
 
     print(f"lines                        {sum(lines[part] for part in tidy.PRODUCTION)} "
           f"({', '.join(f'{part} {lines[part]}' for part in tidy.PRODUCTION)})")

@@ -98,16 +98,15 @@ MAY_INCLUDE = {
                   "worker_agent/ascend/made_table.h", "worker_agent/launch/rank_table.h"),
 }
 
-# Who alone may include a header of the scheduler's core: its parts call each other in one direction (context.h), and
-# durable state changes by records only (state.h).
+# Who alone may include a header of the scheduler's core: durable state changes by records only (state.h).
 C = "scheduler/core/"
 ONLY_FOR = {
-    C + "context/evolve.h": (C + "context/context.cc", C + "core.cc", C + "context/evolve.cc", C + "context/snapshot.cc"),
-    C + "liveness/liveness.h": (C + "core.cc", C + "liveness"),
-    C + "membership/membership.h": (C + "core.cc", C + "liveness", C + "membership"),
-    C + "stacks/stack_inquiry.h": (C + "core.cc", C + "liveness", C + "stacks"),
-    C + "lifecycle/lifecycle.h": (C + "core.cc", C + "liveness", C + "membership", C + "stacks", C + "lifecycle"),
+    C + "context/evolve.h": (C + "core.cc", C + "context"),
 }
+
+# The floors of the scheduler's core, from the top: the rows of the table in the first file. The second one shows them,
+# too. Folders of one row don't include each other; what lies in no folder stands above all.
+FLOORS = (C + "context/context.h", "docs/architecture.md")
 
 # A core sees no clock, no thread, no file and no socket.
 PURE = ("common/causes/", "common/hosts/", "scheduler/core/", "worker_agent/core/", "worker_agent/store/store_core.")
@@ -185,6 +184,31 @@ def check_parts(texts):
         for other in includes(text):
             if other in ONLY_FOR and not lies_in(path, ONLY_FOR[other]):
                 yield f"{path} includes {other}: that is for {', '.join(ONLY_FOR[other])} (see ONLY_FOR)"
+
+
+def floors(text):
+    """The rows of a table of floors, each a list of folders."""
+    return [row.split(", ") for row in re.findall(r"^(?://   |    )([a-z]+(?:, [a-z]+)*)  +\S", text, re.M)]
+
+
+def check_floors(texts):
+    rows = floors(texts[FLOORS[0]])
+    with open(os.path.join(ROOT, FLOORS[1]), encoding="utf-8") as file:
+        if not re.search(r"\n\n" + "".join(rf"    {', '.join(row)}  .*\n" for row in rows) + r"\n", file.read()):
+            yield f"{FLOORS[1]} shows other floors than {FLOORS[0]}"
+    height = {folder: len(rows) - number for number, row in enumerate(rows) for folder in row}
+    height[""] = len(rows) + 1
+    for path, text in texts.items():
+        if not path.startswith(C):
+            continue
+        folder = os.path.dirname(path)[len(C):]
+        if folder not in height:
+            yield f"{path}: the table of floors in {FLOORS[0]} has no row for its folder"
+            continue
+        for other in includes(text):
+            below = os.path.dirname(other)[len(C):]
+            if other.startswith(C) and below != folder and height.get(below, 0) >= height[folder]:
+                yield f"{path} includes {other}, which is on no floor below it (see the table in {FLOORS[0]})"
 
 
 def check_purity(texts):
@@ -360,7 +384,7 @@ def check_errors(texts):
 def main():
     texts = sources()
     found = []
-    for check in (check_layers, check_parts, check_purity, check_parsers, check_sizes, check_settings,
+    for check in (check_layers, check_parts, check_floors, check_purity, check_parsers, check_sizes, check_settings,
                   check_documents, check_named, check_errors, check_grpc_servers, check_files):
         found += check(texts)
     for line in found:

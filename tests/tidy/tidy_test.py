@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""Whether the checks of tidy.py find what they are for: each is given the tree with one violation planted.
+
+    python3 tests/tidy/tidy_test.py
+"""
+import unittest
+
+import tidy
+
+
+class Floors(unittest.TestCase):
+    def setUp(self):
+        self.texts = tidy.sources()
+
+    def found(self):
+        return "\n".join(tidy.check_floors(self.texts))
+
+    def plant(self, path, line):
+        self.texts[path] = line + "\n" + self.texts.get(path, "")
+
+    def test_the_tree_itself_has_no_violation(self):
+        self.assertEqual(self.found(), "")
+
+    def test_an_include_of_a_higher_floor(self):
+        self.plant("scheduler/core/state/state.h", '#include "scheduler/core/facts/cause.h"')
+        self.assertRegex(self.found(), r"^scheduler/core/state/state\.h includes scheduler/core/facts/cause\.h, which")
+
+    def test_an_include_of_the_same_floor(self):
+        self.plant("scheduler/core/places/waiting.cc", '#include "scheduler/core/lighthouse/quorum.h"')
+        self.assertRegex(self.found(), r"^scheduler/core/places/waiting\.cc includes scheduler/core/lighthouse/quorum\.h")
+
+    def test_an_include_of_what_stands_above_all_floors(self):
+        self.plant("scheduler/core/liveness/timing.cc", '#include "scheduler/core/core.h"')
+        self.assertRegex(self.found(), r"^scheduler/core/liveness/timing\.cc includes scheduler/core/core\.h")
+
+    def test_a_folder_without_a_floor(self):
+        self.plant("scheduler/core/new/part.h", "#pragma once")
+        self.assertRegex(self.found(), r"^scheduler/core/new/part\.h: the table of floors .* has no row for its folder")
+
+    def test_a_document_that_shows_other_floors(self):
+        table = self.texts[tidy.FLOORS[0]]
+        self.texts[tidy.FLOORS[0]] = table.replace("//   facts ", "//   tales ", 1)
+        self.assertRegex(self.found(), r"^docs/architecture\.md shows other floors")
+
+
+if __name__ == "__main__":
+    unittest.main()
