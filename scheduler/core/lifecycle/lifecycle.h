@@ -29,14 +29,13 @@ class Lifecycle {
   Lifecycle(Context& context, Places& places, StoreService& store)
       : context_(context), places_(places), store_(store) {}
 
-  void On(const SteerRequested& event);
-  void On(const StopRequested& event);
-  void On(const DrainRequested& event);
-
-  // Rounds. May remove nodes that the others could not reach.
+  // ---- rounds.cc
+  // May remove nodes that the others could not reach.
   void TryCloseRound(Run& run);
   void SendDesired(const Run& run, const Node& node, bool is_urgent);
 
+  // ---- recovering.cc
+  void On(const SteerRequested& event);
   // Something failed: the round is given up, or the run. The caller tries the next round once it has dealt with all
   // that came with it.
   void Disturb(Run& run, CauseCandidate candidate);
@@ -52,27 +51,29 @@ class Lifecycle {
   // Between these two, TryNextRound after a loss is put off: one look is enough for all that a tick brings.
   void BeginTick() { is_ticking_ = true; }
   void EndTick();
-
   // The run needs nothing more of the node, or can wait for it or for a spare.
   bool GoesOnWithout(const Run& run, const Node& node) const;
-  // The node is lost: the run waits for it, or goes on without it, or fails. `signal`: what ended its agent; 0: none,
-  // or not known.
-  void LoseNode(Run& run, Node& node, const std::string& why, bool is_confirmed, int signal);
   // The part of LoseNode for a run that goes on without it: its ranks wait. `candidate`: told if the round is given up
   // for it.
   void MissNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed,
                 CauseCandidate candidate);
-  // It goes. Its stream is left to the caller, who may still want to say something on it.
-  void RemoveNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed);
   // The processes of the node's stale incarnation have certainly ended. The caller tries the next round.
   void ConfirmDead(Run& run, Node& node, const std::string& reason);
-  // Records what the node's keeper is armed with; anything but what it was told last counts as not armed.
-  void NoteFence(Run& run, Node& node, absl::Duration armed);
   // When time alone shows that the processes of the node's stale incarnation have ended: the fence, counted from when
   // it was heard. One that needs agent or keeper alive shows nothing, for who was killed with them can't have ended
   // anybody.
   static MonotonicTime StaleEnd(const Node& node, MonotonicTime heard);
 
+  // ---- ending.cc
+  void On(const StopRequested& event);
+  void On(const DrainRequested& event);
+  // The node is lost: the run waits for it, or goes on without it, or fails. `signal`: what ended its agent; 0: none,
+  // or not known.
+  void LoseNode(Run& run, Node& node, const std::string& why, bool is_confirmed, int signal);
+  // It goes. Its stream is left to the caller, who may still want to say something on it.
+  void RemoveNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed);
+  // Records what the node's keeper is armed with; anything but what it was told last counts as not armed.
+  void NoteFence(Run& run, Node& node, absl::Duration armed);
   void Fail(Run& run, CauseCandidate candidate, bool gives_up = false);  // gives_up: the restart budget is used up
   // Ends a failing run once nobody can report another cause, or CauseWait is over.
   void FixCauseIfKnown(Run& run);
@@ -89,6 +90,7 @@ class Lifecycle {
   absl::Duration CauseWait(const Run& run) const;
 
  private:
+  // ---- rounds.cc
   // `passed_over`: spares that are of no use, since the others could not reach them.
   std::vector<const Node*> ChooseMembers(const Run& run, const std::set<std::string>& passed_over,
                                          std::vector<std::string>& promoted) const;
@@ -100,10 +102,10 @@ class Lifecycle {
   bool DoHostsFit(Run& run, const std::vector<const Node*>& members);
   void SendDesiredToAll(const Run& run, bool is_urgent);
 
+  // ---- recovering.cc
   absl::StatusOr<std::string> RestartByHand(Run& run, const v1::SteerRequest& request);
   // Counts for no budget.
   void RestartAsDecided(Run& run, const std::string& why, uint32_t round = 0);
-  void NoteDraining(const Run& run, const Node& node, const v1::SteerRequest& request);
   absl::StatusOr<std::string> Fence(Run& run, const v1::SteerRequest& request);
   bool TakeFromBudget(Run& run);
   void LookForNextRound(Run& run, std::set<std::string> passed_over);
@@ -111,11 +113,14 @@ class Lifecycle {
   void AbortRound(Run& run, CauseCandidate candidate, absl::Duration back_off, uint32_t round = 0);
   void MarkLost(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed);
 
+  // ---- draining.cc
   absl::StatusOr<std::string> Drain(Run& run, const v1::SteerRequest& request);
+  void NoteDraining(const Run& run, const Node& node, const v1::SteerRequest& request);
   void DismissDraining(Run& run);
   void Dismiss(Run& run, Node& node);
   void SendAway(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, v1::Refusal refusal);
 
+  // ---- ending.cc
   void SayGoingAway();
   void ReleaseChallenger(Node& node);
   void End(Run& run, bool succeeded, const v1::Cause& cause);

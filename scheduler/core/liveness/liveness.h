@@ -28,15 +28,19 @@ class Liveness {
         lighthouses_(lighthouses),
         membership_(membership) {}
 
+  // ---- reporting.cc
   void On(const ReportReceived& event);
   void On(const HeartbeatReceived& event);
   void On(const ProbeAnswered& event);
   void On(const StreamClosed& event);
   void On(const FarewellReceived& event);
+
+  // ---- timing.cc
   void On(const Tick& event);
   void On(const LoopWasLate& event);
 
  private:
+  // ---- reporting.cc
   void Hear(Run& run, Node& node, uint32_t armed_fence_ms);
   void Acknowledge(Run& run, Node& node, uint64_t heartbeat_seq);
   void TakeEvents(Run& run, Node& node, const v1::Report& report);
@@ -45,6 +49,7 @@ class Liveness {
   void HearOfLeaving(Run& run, Node& node, const v1::NodeLeaving& leaving, MonotonicTime when);
   void HearFarewell(const FarewellReceived& event);
 
+  // ---- timing.cc
   void TakeDue();
   void OnDue(Run& run);
   void OnDue(Run& run, Node& node);

@@ -18,18 +18,19 @@ class Membership {
   Membership(Context& context, Places& places, Lifecycle& lifecycle)
       : context_(context), places_(places), lifecycle_(lifecycle) {}
 
+  // ---- joining.cc
   void On(const JoinRequested& event);
 
+  // ---- taking_over.cc
   // The node has a challenger: who keeps the id is known now.
   void ResolveChallenge(Run& run, Node& node, bool is_old_alive);
 
  private:
+  // ---- joining.cc
   void JoinKnownRun(const JoinRequested& event, Run& run);
   void JoinCurrentRun(const JoinRequested& event);
   Run* RunForNewcomer(const JoinRequested& event);
   Run* OpenRun(const JoinRequested& event);
-  void Challenge(const JoinRequested& event, Run& run, Node& node);
-  void TakeOver(const JoinRequested& event, Run& run, Node& node);
   std::optional<v1::Refusal> CheckAdmission(const Run& run, const v1::JobSettings& settings,
                                             const JoinRequested& event) const;
   // `replaces`: the node that had the id was just removed, so no further place is taken and the topology timeout goes
@@ -42,6 +43,9 @@ class Membership {
   void Refuse(const JoinRequested& event, v1::Refusal refusal);
   std::string PreviousRunText(const Run& run) const;
 
+  // ---- taking_over.cc
+  void Challenge(const JoinRequested& event, Run& run, Node& node);
+  void TakeOver(const JoinRequested& event, Run& run, Node& node);
   void Rejoin(const JoinRequested& event, Run& run, Node& node);
   static Node* SeatFor(Run& run, const JoinRequested& event);
   static bool IsSoleHeir(const Node& node, const v1::Join& join);
