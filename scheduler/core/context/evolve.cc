@@ -29,20 +29,22 @@ void Apply(State& state, const v1::RunOpened& record, int64_t unix_ms) {
   run_record.opened_unix_ms = unix_ms;
 }
 
-// Of a map with departures: the one that went first makes room.
-template <typename Departed>
-void MakeRoom(Departed& departed) {
+// Of a map with departures: the one that went first makes room, also in the map of their runtimes.
+template <typename Departed, typename Runtimes>
+void MakeRoom(Departed& departed, Runtimes& runtimes) {
   if (departed.size() < kMaxGoneNodes) return;
-  departed.erase(std::min_element(departed.begin(), departed.end(), [](const auto& a, const auto& b) {
+  const auto first = std::min_element(departed.begin(), departed.end(), [](const auto& a, const auto& b) {
     return a.second.departure < b.second.departure;
-  }));
+  });
+  runtimes.erase(first->first);
+  departed.erase(first);
 }
 
 void AddRemoved(Run& run, const Node& node, bool is_dead) {
   RunRecord& run_record = Edit(run);
-  MakeRoom(run_record.removed);
-  run_record.removed[node.record().incarnation] = {
-      .is_dead = is_dead, .departure = ++run_record.departures, .connect_seq = node.connect_seq};
+  MakeRoom(run_record.removed, run.removed_runtimes);
+  run_record.removed[node.record().incarnation] = {.is_dead = is_dead, .departure = ++run_record.departures};
+  run.removed_runtimes[node.record().incarnation] = {.connect_seq = node.connect_seq};
 }
 
 // What was running there runs no more.
@@ -56,7 +58,7 @@ void EndSlots(Node& node) {
 
 void Remove(Run& run, const Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_dead) {
   RunRecord& run_record = Edit(run);
-  MakeRoom(run_record.gone);
+  MakeRoom(run_record.gone, run.gone_runtimes);
   run_record.gone[node.record().id] = GoneNode{.incarnation = node.record().incarnation,
                                                .why = why,
                                                .reason = reason,
@@ -64,9 +66,8 @@ void Remove(Run& run, const Node& node, v1::NodeRemoved::Why why, const std::str
                                                .address = node.record().info.address(),
                                                .role = node.record().info.role(),
                                                .identity = node.record().identity,
-                                               .departure = ++run_record.departures,
-                                               .last_seen = node.last_seen,
-                                               .was_seen = node.was_seen};
+                                               .departure = ++run_record.departures};
+  run.gone_runtimes[node.record().id] = {.was_seen = node.was_seen, .last_seen = node.last_seen};
   AddRemoved(run, node, is_dead);
   run_record.by_incarnation.erase(node.record().incarnation);
   run_record.spare_count -= node.record().is_spare ? 1 : 0;
@@ -108,7 +109,9 @@ void Apply(State& state, const v1::NodeJoined& record, int64_t) {
   run_record.slot_counts.Add(node_record.id, node_record.info, node_record.is_spare);
   run_record.by_incarnation[record.incarnation()] = &node;
   run_record.gone.erase(record.node_id());
+  run->gone_runtimes.erase(record.node_id());
   run_record.removed.erase(record.incarnation());
+  run->removed_runtimes.erase(record.incarnation());
   run_record.settings = record.settings();
 }
 
@@ -147,7 +150,7 @@ void Apply(State& state, const v1::RoundClosed& record, int64_t) {
   run_record.master_port = record.master_port();
   run_record.peer_list = std::make_shared<const std::string>(record.peer_list());
   run_record.peers.ParseFromString(record.peer_list());
-  run_record.peer_index = nullptr;
+  run->peer_index = nullptr;
   for (const std::string& id : record.promoted_spares()) {
     if (Node* spare = run->nodes.Find(id)) MakeRegular(*run, *spare);
   }

@@ -154,9 +154,7 @@ void FromSnapshot(const v1::RunSnapshot& snapshot, Run& run) {
                                                .role = gone.role(),
                                                .identity = gone.identity(),
                                                .was_replaced = gone.was_replaced(),
-                                               .departure = ++run_record.departures,
-                                               .last_seen = {},
-                                               .was_seen = false};
+                                               .departure = ++run_record.departures};
   }
   for (const v1::RemovedSnapshot& removed : snapshot.removed()) {
     run_record.removed[removed.incarnation()] = {.is_dead = removed.is_dead(), .departure = ++run_record.departures};

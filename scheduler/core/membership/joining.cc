@@ -39,7 +39,7 @@ std::optional<v1::Refusal> RefuseStaleIncarnation(const Job& job, const v1::Join
           absl::StrCat("this start of the node no longer belongs to run ", number, " of job ", run.record().job_id,
                        ": it has ended, or a newer one has taken its place", kStartAgain));
     }
-    if (join.connect_seq() <= it->second.connect_seq) {
+    if (join.connect_seq() <= run.RuntimeOfRemoved(join.incarnation()).connect_seq) {
       return MakeRefusal(v1::Refusal::STALE_CONNECT, "a newer connection of this agent is known already");
     }
   }

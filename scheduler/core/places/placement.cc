@@ -227,9 +227,8 @@ const v1::PeerNode* PeerIndex::Find(const std::string& node_id) const {
 }
 
 const PeerIndex& IndexOf(const Run& run) {
-  if (run.record().peer_index == nullptr)
-    run.record().peer_index = std::make_shared<const PeerIndex>(run.record().peers);
-  return *run.record().peer_index;
+  if (run.peer_index == nullptr) run.peer_index = std::make_shared<const PeerIndex>(run.record().peers);
+  return *run.peer_index;
 }
 
 void FillAssignment(const Run& run, const Node& node, v1::Assignment& assignment) {

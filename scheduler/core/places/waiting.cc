@@ -64,7 +64,10 @@ std::string LastSeen(const Run& run, MonotonicTime now) {
   }
   for (const auto& [id, gone] : run.record().gone) {
     if (run.record().phase != v1::RUN_PHASE_FORMING) break;  // their ranks are others' now
-    if (gone.why == v1::NodeRemoved::LOST) add(id, gone.host_name, gone.was_seen, gone.last_seen);
+    if (gone.why == v1::NodeRemoved::LOST) {
+      const auto [was_seen, last_seen] = run.RuntimeOfGone(id);
+      add(id, gone.host_name, was_seen, last_seen);
+    }
     if (gone.why == v1::NodeRemoved::LEFT) {
       seen.push_back(absl::StrCat("node ", id, " (", gone.host_name, ") has left: ", gone.reason));
     }

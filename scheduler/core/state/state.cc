@@ -40,6 +40,16 @@ uint32_t Run::MaxRestarts() const {
   return record_.settings.has_max_restarts() ? record_.settings.max_restarts() : kDefault;
 }
 
+GoneNodeRuntime Run::RuntimeOfGone(const std::string& node_id) const {
+  const auto it = gone_runtimes.find(node_id);
+  return it == gone_runtimes.end() ? GoneNodeRuntime() : it->second;
+}
+
+RemovedIncarnationRuntime Run::RuntimeOfRemoved(uint64_t incarnation) const {
+  const auto it = removed_runtimes.find(incarnation);
+  return it == removed_runtimes.end() ? RemovedIncarnationRuntime() : it->second;
+}
+
 void Run::NoteReadiness(Node& node) {
   if (record_.phase != v1::RUN_PHASE_RECOVERING) return;
   const bool holds_up = !node.record().is_spare && !node.record().is_lost &&

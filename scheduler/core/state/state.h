@@ -1,8 +1,7 @@
 // What the scheduler knows. The records are durable: they change through Evolve alone, and everyone else sees them
 // const. The runtimes are forgotten in a crash and belong to the code that applies events.
 //
-// Two exceptions: fields marked volatile inside records (empty after recovery; Evolve copies them from the runtimes),
-// and State::jobs and Job, which are not const, but which only Evolve may change.
+// State::jobs and Job are not const, but only Evolve may change them.
 #pragma once
 
 #include <cstdint>
@@ -162,15 +161,23 @@ struct GoneNode {
   std::string identity;       // whose id it is
   bool was_replaced = false;  // a spare took its ranks
   uint64_t departure = 0;     // who went later has the higher number
-  MonotonicTime last_seen;    // volatile
-  bool was_seen = false;      // volatile
+};
+
+// What of a node that is gone a crash of the scheduler forgets.
+struct GoneNodeRuntime {
+  bool was_seen = false;  // by this scheduler process
+  MonotonicTime last_seen;
 };
 
 // One start of an agent that was removed. A Join that it sent before may still be on its way.
 struct RemovedIncarnation {
-  bool is_dead = false;      // it can't have sent anything since
-  uint64_t departure = 0;    // who went later has the higher number
-  uint64_t connect_seq = 0;  // volatile
+  bool is_dead = false;    // it can't have sent anything since
+  uint64_t departure = 0;  // who went later has the higher number
+};
+
+// What of a removed incarnation a crash of the scheduler forgets.
+struct RemovedIncarnationRuntime {
+  uint64_t connect_seq = 0;
 };
 
 // A reason to call a run failed; see cause.h for which one is told.
@@ -214,9 +221,8 @@ struct RunRecord {
   std::map<uint64_t, RemovedIncarnation> removed;  // by incarnation; the latest kMaxGoneNodes
   uint32_t round = 0;                              // 0: none was closed yet
   uint32_t restart_count = 0;
-  std::shared_ptr<const std::string> peer_list;         // serialised, of `round`
-  v1::PeerList peers;                                   // the same, parsed
-  mutable std::shared_ptr<const PeerIndex> peer_index;  // of `peers`, once somebody wanted it; see IndexOf
+  std::shared_ptr<const std::string> peer_list;  // serialised, of `round`
+  v1::PeerList peers;                            // the same, parsed
   std::string digest;
   std::string master_address;
   uint32_t master_port = 0;
@@ -260,6 +266,11 @@ struct RunRuntime {
   bool is_settled = false;
   std::vector<CauseCandidate> candidates;
   StoreWaits store_waits;  // while its processes may use the store (store/caller.cc)
+  // Of the entries of RunRecord::gone and RunRecord::removed, with which Evolve adds and erases them; none after a
+  // crash.
+  std::map<std::string, GoneNodeRuntime> gone_runtimes;
+  std::map<uint64_t, RemovedIncarnationRuntime> removed_runtimes;
+  mutable std::shared_ptr<const PeerIndex> peer_index;  // of RunRecord::peers, once somebody wanted it; see IndexOf
   mutable struct {
     bool is_valid = false;
     MonotonicTime made;
@@ -296,6 +307,8 @@ class Run : public RunRuntime {
   uint32_t Needed(v1::Role role) const {
     return role == v1::ROLE_SERVER ? record_.settings.server_num() : record_.settings.worker_num();
   }
+  GoneNodeRuntime RuntimeOfGone(const std::string& node_id) const;
+  RemovedIncarnationRuntime RuntimeOfRemoved(uint64_t incarnation) const;
   // After each change to the node's stream, quit_round, is_lost or is_spare: keeps `holding_up`, so that thousands that
   // quit need not look at each other. Lost nodes are not counted, for spares may stand in for them.
   void NoteReadiness(Node& node);

@@ -51,7 +51,8 @@ class MissingList {
       missing->set_host_name(gone.host_name);
       missing->set_address(gone.address);
       missing->set_role(gone.role);
-      SetSeen(*missing, gone.was_seen, gone.last_seen);
+      const auto [was_seen, last_seen] = run_.RuntimeOfGone(id);
+      SetSeen(*missing, was_seen, last_seen);
       missing->set_why(absl::StrCat(gone.why == v1::NodeRemoved::LOST ? "lost: " : "has left: ", gone.reason));
     }
   }

@@ -64,7 +64,8 @@ v1::NodeStatus NodeView(const Node& node, MonotonicTime now, bool with_hosts) {
   return status;
 }
 
-v1::NodeStatus GoneView(const std::string& id, const GoneNode& gone, MonotonicTime now) {
+v1::NodeStatus GoneView(const std::string& id, const GoneNode& gone, const GoneNodeRuntime& runtime,
+                        MonotonicTime now) {
   v1::NodeStatus status;
   status.set_node_id(id);
   status.set_state(gone.why == v1::NodeRemoved::LEFT      ? "left"
@@ -74,7 +75,7 @@ v1::NodeStatus GoneView(const std::string& id, const GoneNode& gone, MonotonicTi
   status.set_role(gone.role);
   status.set_host_name(gone.host_name);
   status.set_address(gone.address);
-  status.set_last_seen_ms(AgeMs(gone.was_seen, gone.last_seen, now));
+  status.set_last_seen_ms(AgeMs(runtime.was_seen, runtime.last_seen, now));
   status.set_incarnation(Fingerprint(gone.incarnation));
   status.set_note(gone.reason);
   return status;
@@ -162,7 +163,7 @@ v1::NodesReply View(const Context& context, const v1::NodesRequest& request) {
     if (wanted()) *reply.add_nodes() = NodeView(node, context.now.monotonic, request.with_hosts());
   }
   for (const auto& [id, gone] : run.record().gone) {
-    if (wanted()) *reply.add_nodes() = GoneView(id, gone, context.now.monotonic);
+    if (wanted()) *reply.add_nodes() = GoneView(id, gone, run.RuntimeOfGone(id), context.now.monotonic);
   }
   if (request.with_missing()) *reply.mutable_missing() = MissingOf(context, run);
   return reply;

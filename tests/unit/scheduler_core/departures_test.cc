@@ -44,6 +44,8 @@ class DeparturesTest : public testing::Test {
     const scheduler::Run& run = *state_.FindRun("j", 1);
     EXPECT_EQ(run.record().gone.size(), kMaxGoneNodes);
     EXPECT_EQ(run.record().removed.size(), kMaxGoneNodes);
+    EXPECT_LE(run.gone_runtimes.size(), kMaxGoneNodes);
+    EXPECT_LE(run.removed_runtimes.size(), kMaxGoneNodes);
     for (int number = from; number < until; ++number) {
       EXPECT_TRUE(run.record().gone.contains(Name(number))) << number;
       EXPECT_TRUE(run.record().removed.contains(Incarnation(number))) << number;

@@ -149,7 +149,7 @@ class AssignmentTest : public testing::Test {
  protected:
   void Close() {
     Edit(run_).peers = BuildPeerList(run_, 1, All(run_));
-    Edit(run_).peer_index = nullptr;
+    run_.peer_index = nullptr;
     Edit(run_).master_address = "10.0.0.1";
     Edit(run_).master_port = 20000;
     for (const v1::PeerNode& peer : Edit(run_).peers.nodes()) {

@@ -81,8 +81,7 @@ TEST(DescribeWaiting, WhoWasHere) {
   GoneNode& lost = Edit(run).gone["c"];
   lost.why = v1::NodeRemoved::LOST;
   lost.host_name = "host-c";
-  lost.last_seen = At(40);
-  lost.was_seen = true;
+  run.gone_runtimes["c"] = {.was_seen = true, .last_seen = At(40)};
   GoneNode& left = Edit(run).gone["d"];
   left.why = v1::NodeRemoved::LEFT;
   left.reason = "it got SIGTERM";
