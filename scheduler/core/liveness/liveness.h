@@ -4,6 +4,8 @@
 //   timing.cc     what time alone brings about
 #pragma once
 
+#include <vector>
+
 #include "scheduler/core/context/context.h"
 #include "scheduler/core/lifecycle/lifecycle.h"
 #include "scheduler/core/lighthouse/lighthouses.h"
@@ -43,7 +45,17 @@ class Liveness {
   // ---- reporting.cc
   void Hear(Run& run, Node& node, uint32_t armed_fence_ms);
   void Acknowledge(Run& run, Node& node, uint64_t heartbeat_seq);
+  // The events of a report that are new, and what follows from them.
+  struct NewEvents {
+    v1::Record record;                     // NodeReported
+    std::vector<CauseCandidate> failures;  // of processes
+    const v1::NodeEvent* leaving = nullptr;
+    bool is_unasked_stop = false;  // processes were stopped without an order that is known here
+  };
   void TakeEvents(Run& run, Node& node, const v1::Report& report);
+  NewEvents SelectNew(const Run& run, const Node& node, const v1::Report& report) const;
+  void JudgeEnd(const Run& run, const Node& node, const v1::NodeEvent& event, NewEvents& selected) const;
+  void ActOnFailures(Run& run, Node& node, NewEvents& taken);
   void TakeStuck(Run& run, Node& node, const v1::Report& report);
   void TakeProgress(Run& run, Node& node, const v1::Report& report);
   void HearOfLeaving(Run& run, Node& node, const v1::NodeLeaving& leaving, MonotonicTime when);

@@ -77,11 +77,29 @@ void Liveness::Acknowledge(Run& run, Node& node, uint64_t heartbeat_seq) {
 // Takes the events that are new, in order of their numbers; what was taken before is only acknowledged again.
 void Liveness::TakeEvents(Run& run, Node& node, const v1::Report& report) {
   const bool was_recovering = run.record().phase == v1::RUN_PHASE_RECOVERING;
-  v1::Record record = context_.NewRecord();
-  v1::NodeReported& reported = *record.mutable_node_reported();
-  const v1::NodeEvent* leaving = nullptr;
-  bool is_unasked_stop = false;
-  std::vector<CauseCandidate> failures;
+  NewEvents taken = SelectNew(run, node, report);
+  if (taken.record.node_reported().events().empty()) return;
+  context_.Write(std::move(taken.record));
+  run.NoteReadiness(node);
+  ActOnFailures(run, node, taken);
+  if (taken.leaving != nullptr) {
+    const v1::NodeLeaving& leaving = taken.leaving->leaving();
+    if (leaving.is_quiet()) Acknowledge(run, node, report.heartbeat_seq());
+    HearOfLeaving(run, node, leaving, context_.now.monotonic - absl::Milliseconds(taken.leaving->age_ms()));
+    if (leaving.is_quiet()) return;  // and it is gone
+  }
+  lifecycle_.CheckSuccess(run);
+  // Whoever was lost without harm while the round ran is missing from the moment it is given up.
+  was_recovering ? lifecycle_.TryNextRoundAfter(run, node) : lifecycle_.TryNextRound(run);
+  if (run.record().phase == v1::RUN_PHASE_STOPPING) lifecycle_.FixCauseIfKnown(run);
+}
+
+Liveness::NewEvents Liveness::SelectNew(const Run& run, const Node& node, const v1::Report& report) const {
+  NewEvents selected;
+  selected.record = context_.NewRecord();
+  v1::NodeReported& reported = *selected.record.mutable_node_reported();
+  SetHead(reported, run, node);
+  reported.set_incarnation(node.record().incarnation);
   uint64_t through = std::max(node.record().events_through, node.acknowledged_elsewhere);
   for (const v1::NodeEvent& event : report.events()) {
     if (event.number() != through + 1) continue;
@@ -92,50 +110,43 @@ void Liveness::TakeEvents(Run& run, Node& node, const v1::Report& report) {
     } else {
       taken = event;
     }
-    if (event.has_leaving()) leaving = &event;
+    if (event.has_leaving()) selected.leaving = &event;
     if (event.has_quit() && event.quit().round() == run.record().round && run.record().phase == v1::RUN_PHASE_RUNNING) {
-      is_unasked_stop = true;  // the order was not durable when the scheduler crashed
+      selected.is_unasked_stop = true;  // the order was not durable when the scheduler crashed
     }
-    if (!event.has_ended()) continue;
-    const v1::ProcessEnded& ended = event.ended();
-    if (ended.round() != run.record().round || ended.slot() >= node.record().slots.size()) continue;
-    const SlotState& slot = node.record().slots[ended.slot()];
-    if (slot.phase == SlotState::Phase::kIdle || slot.HasEnded() || ended.attempt() != slot.attempt) continue;
-    if (ended.was_stopped()) {
-      is_unasked_stop |= run.record().phase == v1::RUN_PHASE_RUNNING && !node.record().is_leaving && leaving == nullptr;
-    } else if (ended.exit_code() != 0 || ended.signal() != 0) {
-      failures.push_back(
-          CandidateFrom(run, node, slot.rank, ended, context_.now.monotonic - absl::Milliseconds(event.age_ms())));
-    }
+    if (event.has_ended()) JudgeEnd(run, node, event, selected);
   }
-  if (reported.events().empty()) return;
-  SetHead(reported, run, node);
-  reported.set_incarnation(node.record().incarnation);
-  context_.Write(std::move(record));
-  run.NoteReadiness(node);
+  return selected;
+}
 
-  for (CauseCandidate& failure : failures) {
+void Liveness::JudgeEnd(const Run& run, const Node& node, const v1::NodeEvent& event, NewEvents& selected) const {
+  const v1::ProcessEnded& ended = event.ended();
+  if (ended.round() != run.record().round || ended.slot() >= node.record().slots.size()) return;
+  const SlotState& slot = node.record().slots[ended.slot()];
+  if (slot.phase == SlotState::Phase::kIdle || slot.HasEnded() || ended.attempt() != slot.attempt) return;
+  if (ended.was_stopped()) {
+    selected.is_unasked_stop |=
+        run.record().phase == v1::RUN_PHASE_RUNNING && !node.record().is_leaving && selected.leaving == nullptr;
+  } else if (ended.exit_code() != 0 || ended.signal() != 0) {
+    selected.failures.push_back(
+        CandidateFrom(run, node, slot.rank, ended, context_.now.monotonic - absl::Milliseconds(event.age_ms())));
+  }
+}
+
+void Liveness::ActOnFailures(Run& run, Node& node, NewEvents& taken) {
+  for (CauseCandidate& failure : taken.failures) {
     if (run.RestartsAlone() && run.record().phase == v1::RUN_PHASE_RUNNING) {
       lifecycle_.RestartAlone(run, node, std::move(failure));
     } else {
       lifecycle_.Disturb(run, std::move(failure));
     }
   }
-  if (is_unasked_stop && run.record().phase == v1::RUN_PHASE_RUNNING) {
+  if (taken.is_unasked_stop && run.record().phase == v1::RUN_PHASE_RUNNING) {
     const std::string why =
         "its processes were stopped without an order that is known here: its fence fell (--fence_timeout), or the "
         "order was given shortly before the scheduler was restarted";
     lifecycle_.Disturb(run, CandidateFrom(node, v1::Cause::NODE_LOST, why, 0, context_.now.monotonic));
   }
-  if (leaving != nullptr) {
-    if (leaving->leaving().is_quiet()) Acknowledge(run, node, report.heartbeat_seq());
-    HearOfLeaving(run, node, leaving->leaving(), context_.now.monotonic - absl::Milliseconds(leaving->age_ms()));
-    if (leaving->leaving().is_quiet()) return;  // and it is gone
-  }
-  lifecycle_.CheckSuccess(run);
-  // Whoever was lost without harm while the round ran is missing from the moment it is given up.
-  was_recovering ? lifecycle_.TryNextRoundAfter(run, node) : lifecycle_.TryNextRound(run);
-  if (run.record().phase == v1::RUN_PHASE_STOPPING) lifecycle_.FixCauseIfKnown(run);
 }
 
 void Liveness::TakeProgress(Run& run, Node& node, const v1::Report& report) {
