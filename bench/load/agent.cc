@@ -9,7 +9,7 @@
 namespace muster::bench {
 namespace {
 
-// As worker_agent/core/connector.cc has them.
+// As worker_agent/core/connection/connector.cc has them.
 constexpr absl::Duration kFirstBackOff = absl::Milliseconds(100);
 constexpr absl::Duration kLongestBackOff = absl::Seconds(3);
 

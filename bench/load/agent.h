@@ -14,8 +14,8 @@
 #include "bench/load/link.h"
 #include "bench/load/load_settings.h"
 #include "common/base/clock.h"
-#include "worker_agent/core/heartbeat_path.h"
-#include "worker_agent/core/jitter.h"
+#include "worker_agent/core/connection/heartbeat_path.h"
+#include "worker_agent/core/connection/jitter.h"
 
 namespace muster::bench {
 

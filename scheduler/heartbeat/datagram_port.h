@@ -3,7 +3,7 @@
 // A thread of its own takes them, opens them with their stream's key, and posts those that are new to the loop; the
 // loop's answers go out from whatever thread brings them. Nothing is said to a datagram that doesn't open: whoever sent
 // it learns nothing, and can't have others answered at. What is lost on the way, or dropped here in a flood, comes
-// again over the stream (worker_agent/core/heartbeat_path.h).
+// again over the stream (worker_agent/core/connection/heartbeat_path.h).
 #pragma once
 
 #include <netinet/in.h>

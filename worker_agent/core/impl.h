@@ -13,13 +13,13 @@
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "worker_agent/core/agent_core.h"
-#include "worker_agent/core/connector.h"
+#include "worker_agent/core/connection/connector.h"
+#include "worker_agent/core/connection/heartbeat_path.h"
+#include "worker_agent/core/connection/reporter.h"
 #include "worker_agent/core/events.h"
-#include "worker_agent/core/heartbeat_path.h"
 #include "worker_agent/core/messages.h"
 #include "worker_agent/core/processes.h"
 #include "worker_agent/core/progress.h"
-#include "worker_agent/core/reporter.h"
 
 namespace muster::agent {
 

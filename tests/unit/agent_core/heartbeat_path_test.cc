@@ -1,5 +1,5 @@
 // By which way heartbeats go.
-#include "worker_agent/core/heartbeat_path.h"
+#include "worker_agent/core/connection/heartbeat_path.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 
 #include "common/base/limits.h"
 #include "tests/unit/agent_core/agent_harness.h"
-#include "worker_agent/core/reporter.h"
+#include "worker_agent/core/connection/reporter.h"
 
 namespace muster::agent {
 namespace {

@@ -21,8 +21,8 @@
 
 #include "absl/time/time.h"
 #include "common/base/clock.h"
+#include "worker_agent/core/connection/jitter.h"
 #include "worker_agent/core/events.h"
-#include "worker_agent/core/jitter.h"
 
 namespace muster::agent {
 

@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "common/base/clock.h"
-#include "worker_agent/core/jitter.h"
+#include "worker_agent/core/connection/jitter.h"
 
 namespace muster::agent {
 

@@ -1,4 +1,4 @@
-#include "worker_agent/core/heartbeat_path.h"
+#include "worker_agent/core/connection/heartbeat_path.h"
 
 #include <utility>
 

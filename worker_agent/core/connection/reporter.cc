@@ -1,4 +1,4 @@
-#include "worker_agent/core/reporter.h"
+#include "worker_agent/core/connection/reporter.h"
 
 #include <algorithm>
 #include <string>

@@ -1,4 +1,4 @@
-#include "worker_agent/core/connector.h"
+#include "worker_agent/core/connection/connector.h"
 
 #include <algorithm>
 #include <array>
