@@ -36,6 +36,7 @@ AgentCore::Impl::Impl(AgentOptions options)
     : options_(std::move(options)),
       connector_(options_.incarnation, options_.retry_num * kTryInterval, options_.scheduler, options_.scheduler_hint),
       jitter_(~options_.incarnation),
+      fence_(options_.stop_timeout),
       node_id_(options_.node_id.empty() ? options_.kept_node_id : options_.node_id) {
   MUSTER_CHECK(options_.incarnation != 0, "an incarnation is not 0");
 }
@@ -79,7 +80,7 @@ void AgentCore::Impl::OnEvent(const MessageReceived& event) {
     OnAcknowledgement(event.message.acknowledgement());
   }
   if (event.message.has_desired()) OnDesired(event.message.desired());
-  if (event.message.has_going_away()) OnGoingAway();
+  if (event.message.has_going_away()) fence_.OnSchedulerLeaving(effects_);
   if (event.message.has_stack_query()) OnStackQuery(event.message.stack_query());
   if (event.message.has_log_query()) OnLogQuery(event.message.log_query());
 }
@@ -107,7 +108,9 @@ void AgentCore::Impl::OnEvent(const StreamBroken& event) {
   }
   const bool was_open = connector_.IsOpen();
   connector_.OnFailure(event.text, now_, effects_);
-  if (was_open && fence_at_ && processes_.IsAnyLeft()) Emit(SayFenceRuns(fence_counted_on_, *fence_at_ - now_));
+  if (was_open && fence_.falls_at() && processes_.IsAnyLeft()) {
+    Emit(SayFenceRuns(fence_.counted_on(), *fence_.falls_at() - now_));
+  }
 }
 
 void AgentCore::Impl::OnEvent(const PeersFetched& event) {
@@ -148,18 +151,12 @@ void AgentCore::Impl::ReportEnd(const ProcessKey& key, const ProcessEnd& end, ab
   NoteCleared();
 }
 
-// The scheduler hears with the next report that no fence is armed here, and the answer to that one arms it anew.
+// The scheduler hears with the next report that no fence is armed here, and the answer to that one arms it again.
 void AgentCore::Impl::OnEvent(const FenceHasFallen&) {
-  fence_at_.reset();
-  const bool is_counted_on = fence_counted_on_ > absl::ZeroDuration();
-  if (!is_counted_on) Emit(SetFence{});  // it fell while that was under way
+  fence_.OnFallen(effects_);
   if (!processes_.IsAnyLeft()) return;
   if (!stopping_since_) stopping_since_ = now_;
-  const std::string timeout = is_counted_on ? absl::StrCat(" ", absl::FormatDuration(fence_counted_on_)) : "";
-  Emit(Say{Severity::kError, absl::StrCat("no answer from the scheduler at ", options_.scheduler,
-                                          " for so long that others may take over the ranks of this node "
-                                          "(--fence_timeout",
-                                          timeout, "): stopping its processes")});
+  Emit(SayFenceHasFallen(options_.scheduler, fence_.counted_on()));
 }
 
 void AgentCore::Impl::OnEvent(const ClockHasJumped& event) {
@@ -310,14 +307,15 @@ void AgentCore::Impl::SendDueReport() {
     connector_.WantReplacement(heartbeat_interval_, Connector::Want::kAnswers, now_);
   }
   // The fence can't end what has survived SIGKILL: the node promises nothing until that is gone.
-  const bool is_fenced = fence_at_ && !processes_.HasSurvivors();
-  const auto armed_fence_ms = is_fenced ? static_cast<uint32_t>(absl::ToInt64Milliseconds(fence_counted_on_)) : 0;
+  const bool is_fenced = fence_.falls_at() && !processes_.HasSurvivors();
+  const auto armed_fence_ms = is_fenced ? static_cast<uint32_t>(absl::ToInt64Milliseconds(fence_.counted_on())) : 0;
   // Once more when nothing is stuck any longer: a datagram has no room for that.
   const bool has_news =
       !reporter_.IsAllAcknowledged() || !progress_.empty() || processes_.HasSurvivors() || has_told_stuck_;
   // That a datagram was lost shows when the next one is due: the fence must not fall before that one's answer.
   const bool is_asked = std::exchange(wants_word_, false);
-  const bool must_arrive = is_asked || (fence_at_ && *fence_at_ < now_ + heartbeat_interval_ + kRepairTime);
+  const bool must_arrive =
+      is_asked || (fence_.falls_at() && *fence_.falls_at() < now_ + heartbeat_interval_ + kRepairTime);
   const HeartbeatPath::Way way = has_news || must_arrive ? HeartbeatPath::Way::kStream : heartbeat_path_.Choose(now_);
   if (heartbeat_path_.is_dead() && !std::exchange(was_told_of_dead_path_, true)) {
     Emit(SayNoDatagrams(options_.scheduler));
@@ -358,6 +356,7 @@ void AgentCore::Impl::CheckInvariants() const {
   MUSTER_CHECK(!stacks_.waiting || stacks_.gathering_for != 0, "a stack query waits only for an earlier one");
   progress_.CheckInvariants(processes_);
   reporter_.CheckInvariants();
+  fence_.CheckInvariants();
   MUSTER_CHECK(!connector_.IsOpen() || IsWelcomed(), "an open stream was welcomed");
   MUSTER_CHECK(connector_.replacement_seq() == 0 || connector_.IsOpen(), "only an open stream is replaced");
   MUSTER_CHECK(!IsWelcomed() || !cluster_id_.empty(), "a run belongs to a cluster");

@@ -70,8 +70,8 @@ void AgentCore::Impl::StartRound() {
     return StopAll();
   }
   if (processes_.IsAnyLeftOutside(desired_.round())) return StopAll();
-  if (stopping_since_) return;  // what was told to stop has to end first
-  if (IsFenceDown()) return;    // this order may be older than the fall; the answer to the next report tells
+  if (stopping_since_) return;      // what was told to stop has to end first
+  if (fence_.IsDown(now_)) return;  // this order may be older than the fall; the answer to the next report tells
   const std::vector<uint32_t> slots = SlotsToStart();
   if (slots.empty() || is_keeper_dead_ || !HavePeers()) return;
   if (options_.has_command) {

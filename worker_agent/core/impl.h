@@ -14,6 +14,7 @@
 #include "common/base/clock.h"
 #include "worker_agent/core/agent_core.h"
 #include "worker_agent/core/connection/connector.h"
+#include "worker_agent/core/connection/fence.h"
 #include "worker_agent/core/connection/heartbeat_path.h"
 #include "worker_agent/core/connection/reporter.h"
 #include "worker_agent/core/events.h"
@@ -122,17 +123,9 @@ class AgentCore::Impl {
   void OnNotAuthorized(const v1::Refusal& refusal);
   void OnClusterChanged(const v1::Refusal& refusal);
   void OnAcknowledgement(const v1::Acknowledgement& acknowledgement);
-  void OnGoingAway();
   void TellWaiting(const v1::WaitStatus& waiting);
   void OnDesired(const v1::DesiredState& desired);
   void OnProbe(const v1::Probe& probe);
-  // The fence falls that long before `since` + the scheduler's fence_timeout that the processes are gone by then.
-  MonotonicTime FenceAt(MonotonicTime since) const;
-  bool IsFenceCountedOn() const;
-  // It fell, or is about to, and no answer has moved it yet: others may have the ranks, so nothing starts.
-  bool IsFenceDown() const;
-  void ArmFence(MonotonicTime since);
-  void DisarmFence();
 
   // converging.cc
   void Converge();
@@ -187,6 +180,7 @@ class AgentCore::Impl {
   Jitter jitter_;
   Reporter reporter_;
   HeartbeatPath heartbeat_path_;
+  Fence fence_;
   Processes processes_;
   Progress progress_;
   bool is_finished_ = false;
@@ -198,12 +192,7 @@ class AgentCore::Impl {
   std::string node_id_;
   uint64_t term_ = 0;
   absl::Duration heartbeat_interval_ = absl::Seconds(2);
-  absl::Duration fence_timeout_ = absl::ZeroDuration();  // as told last; 0: the fence is not to be armed
-  std::optional<MonotonicTime> fence_at_;                // what the keeper is armed with, until it fell
-  absl::Duration fence_counted_on_;    // fence_timeout_ when it was armed last, also after it fell; 0: it was disarmed
-  bool is_scheduler_leaving_ = false;  // it said so on this stream
-  MonotonicTime heard_at_;             // when the last thing was sent that the scheduler has answered
-  uint64_t answered_seq_ = 0;          // the latest heartbeat that the scheduler has answered
+  uint64_t answered_seq_ = 0;  // the latest heartbeat that the scheduler has answered
   v1::DesiredState desired_;
 
   Peers peers_;
@@ -220,7 +209,6 @@ class AgentCore::Impl {
   std::optional<MonotonicTime> stopping_since_;
   std::optional<MonotonicTime> held_up_since_;  // a slot that shall run waits for what its last process has left
   bool was_killed_ = false;
-  bool was_fence_too_short_ = false;
   bool wants_word_ = false;  // the next report can't wait until it is due, and must be answered
   bool was_told_of_dead_path_ = false;
   std::optional<OwnSchedulerLost> own_scheduler_lost_;

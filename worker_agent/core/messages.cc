@@ -83,6 +83,21 @@ Say SayFenceRuns(absl::Duration fence_timeout, absl::Duration left) {
                        Duration(fence_timeout), ")")};
 }
 
+Say SayFenceHasFallen(const std::string& scheduler, absl::Duration fence_timeout) {
+  const bool is_known = fence_timeout > absl::ZeroDuration();
+  return {Severity::kError,
+          absl::StrCat("no answer from the scheduler at ", scheduler,
+                       " for so long that others may take over the ranks of this node (--fence_timeout",
+                       is_known ? absl::StrCat(" ", absl::FormatDuration(fence_timeout)) : "",
+                       "): stopping its processes")};
+}
+
+Say SayFenceTooShort(absl::Duration fence_timeout, absl::Duration stop_timeout) {
+  return {Severity::kWarning, absl::StrCat("--fence_timeout ", absl::FormatDuration(fence_timeout),
+                                           " is too short for --stop_timeout ", absl::FormatDuration(stop_timeout),
+                                           ": this node runs without a fence; raise the one or lower the other")};
+}
+
 Say SayReconnected(absl::Duration apart) {
   if (apart < absl::Milliseconds(100)) return {Severity::kInfo, "reconnected to the scheduler"};
   return {Severity::kInfo, absl::StrCat("reconnected to the scheduler after ", Duration(apart))};

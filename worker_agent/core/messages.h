@@ -19,6 +19,9 @@ Say SayDialWaits(const std::string& scheduler);
 Say SayApart(const std::string& scheduler, const std::string& reason, absl::Duration apart, absl::Duration patience);
 // After it, where the fence is armed.
 Say SayFenceRuns(absl::Duration fence_timeout, absl::Duration left);
+// `fence_timeout`: 0 where it is not known any more.
+Say SayFenceHasFallen(const std::string& scheduler, absl::Duration fence_timeout);
+Say SayFenceTooShort(absl::Duration fence_timeout, absl::Duration stop_timeout);
 Say SayReconnected(absl::Duration apart);
 // A connection with the renewed certificate has taken the place of the open one, or has failed to.
 Say SayReplaced();

@@ -28,8 +28,6 @@
 namespace muster::agent {
 namespace {
 
-// Between the fence's SIGKILL and the moment from which the ranks may start elsewhere.
-constexpr absl::Duration kFenceMargin = absl::Seconds(5);
 // Within it the agents of a job that were started together have joined, and progress has been logged once (another
 // line puts that off).
 constexpr absl::Duration kSoon = absl::Seconds(10);
@@ -75,7 +73,7 @@ void AgentCore::Impl::TakeWelcome(const v1::SchedulerMessage& message) {
   node_id_ = welcome.node_id();
   term_ = message.term();
   unwelcome_text_.clear();
-  is_shut_out_ = is_scheduler_leaving_ = false;
+  is_shut_out_ = false;
   heartbeat_interval_ = HeartbeatInterval(welcome.heartbeat_interval_ms(), heartbeat_interval_);
   // An older copy of the journal has lost what was acknowledged: that this node quit is said again.
   if (welcome.events_through() < reporter_.AcknowledgedThrough()) quit_round_ = 0;
@@ -83,19 +81,8 @@ void AgentCore::Impl::TakeWelcome(const v1::SchedulerMessage& message) {
   // The first heartbeat comes somewhere within the interval, so that agents that joined at once don't stay in step.
   reporter_.StreamOpened(now_, heartbeat_interval_, heartbeat_interval_ * jitter_.Factor(0.25, 1));
   heartbeat_path_.StreamOpened(now_, welcome.has_datagrams(), jitter_);
-  fence_timeout_ = absl::Milliseconds(welcome.fence_timeout_ms());
-  heard_at_ = std::max(heard_at_, connector_.dialed_at());
-  if (fence_timeout_ > absl::ZeroDuration()) {
-    // A dial may have waited for minutes for its turn: the answer to the first heartbeat arms it then. So it does where
-    // the scheduler was started again with another timeout: it counts on none until the next report.
-    if (IsFenceCountedOn() || now_ - heard_at_ < kFenceMargin) {
-      ArmFence(heard_at_);
-    } else {
-      DisarmFence();
-    }
-  } else {
-    DisarmFence();
-  }
+  fence_.OnWelcome(absl::Milliseconds(welcome.fence_timeout_ms()), connector_.dialed_at(), heartbeat_interval_, now_,
+                   effects_);
   TellFarewell();
 }
 
@@ -205,8 +192,7 @@ void AgentCore::Impl::OnClusterChanged(const v1::Refusal& refusal) {
   desired_.Clear();
   quit_round_ = 0;
   reporter_.ForgetEvents();
-  fence_timeout_ = absl::ZeroDuration();
-  DisarmFence();
+  fence_.OnClusterChanged(effects_);
   Emit(HangUp{});
   connector_.OnFailure(refusal.text().empty() ? "the scheduler is another one now; joining it anew" : refusal.text(),
                        now_, effects_);
@@ -219,17 +205,8 @@ void AgentCore::Impl::OnAcknowledgement(const v1::Acknowledgement& acknowledgeme
   answered_seq_ = acknowledgement.heartbeat_seq();
   heartbeat_interval_ = HeartbeatInterval(acknowledgement.heartbeat_interval_ms(), heartbeat_interval_);
   reporter_.SetInterval(heartbeat_interval_);
-  const std::optional<MonotonicTime> sent_at = reporter_.TakeSentAt(acknowledgement.heartbeat_seq());
-  fence_timeout_ =
-      is_scheduler_leaving_ ? absl::ZeroDuration() : absl::Milliseconds(acknowledgement.fence_timeout_ms());
-  // One that is read too late (the machine slept) arms nothing: what is armed falls.
-  const bool is_in_time = sent_at && FenceAt(*sent_at) > now_;
-  if (fence_timeout_ == absl::ZeroDuration()) {
-    DisarmFence();
-  } else if (is_in_time) {
-    ArmFence(*sent_at);
-  }
-  if (sent_at) heard_at_ = std::max(heard_at_, *sent_at);
+  fence_.OnAnswer(absl::Milliseconds(acknowledgement.fence_timeout_ms()),
+                  reporter_.TakeSentAt(acknowledgement.heartbeat_seq()), heartbeat_interval_, now_, effects_);
   if (!acknowledgement.waiting().text().empty()) TellWaiting(acknowledgement.waiting());
 }
 
@@ -239,52 +216,6 @@ void AgentCore::Impl::TellWaiting(const v1::WaitStatus& waiting) {
     Emit(Say{Severity::kWarning, options_.scheduler_hint});
   }
   Emit(SayProgress(waiting));
-}
-
-// Its last word, as a rule: what comes later by datagram was sent before.
-void AgentCore::Impl::OnGoingAway() {
-  is_scheduler_leaving_ = true;
-  fence_timeout_ = absl::ZeroDuration();
-  DisarmFence();
-}
-
-MonotonicTime AgentCore::Impl::FenceAt(MonotonicTime since) const {
-  return since + (fence_timeout_ - options_.stop_timeout - kFenceMargin);
-}
-
-// It isn't where the scheduler was started again with another timeout.
-bool AgentCore::Impl::IsFenceCountedOn() const {
-  return fence_counted_on_ > absl::ZeroDuration() && fence_timeout_ == fence_counted_on_;
-}
-
-bool AgentCore::Impl::IsFenceDown() const {
-  return fence_counted_on_ > absl::ZeroDuration() && (!fence_at_ || *fence_at_ <= now_);
-}
-
-void AgentCore::Impl::ArmFence(MonotonicTime since) {
-  // Where the processes' own stop_timeout leaves no room for it, an armed fence would end a healthy job: better none,
-  // and the scheduler is told so. One that is armed stays so when only the heartbeat changes: the scheduler counts on
-  // it.
-  if (!IsFenceCountedOn() && fence_timeout_ < options_.stop_timeout + kFenceMargin + heartbeat_interval_) {
-    if (!std::exchange(was_fence_too_short_, true)) {
-      Emit(Say{Severity::kWarning,
-               absl::StrCat("--fence_timeout ", absl::FormatDuration(fence_timeout_),
-                            " is too short for --stop_timeout ", absl::FormatDuration(options_.stop_timeout),
-                            ": this node runs without a fence; raise the one or lower the other")});
-    }
-    return DisarmFence();
-  }
-  if (!IsFenceCountedOn() && FenceAt(since) <= now_) return DisarmFence();
-  fence_counted_on_ = fence_timeout_;
-  fence_at_ = FenceAt(since);
-  Emit(SetFence{true, *fence_at_, since});
-}
-
-void AgentCore::Impl::DisarmFence() {
-  if (fence_counted_on_ == absl::ZeroDuration()) return;
-  fence_counted_on_ = absl::ZeroDuration();
-  fence_at_.reset();
-  Emit(SetFence{});
 }
 
 void AgentCore::Impl::OnDesired(const v1::DesiredState& desired) {

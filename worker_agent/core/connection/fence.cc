@@ -1,0 +1,116 @@
+// The states, and what changes them. "off": counted_on_ is 0. "armed": counted_on_ and falls_at_ are set. "fallen":
+// only counted_on_ is set, for the scheduler has counted on the fence and may have given the ranks away.
+//
+//                                                       off             armed            fallen
+//   welcome or answer, with timeout 0                   off             off              off
+//   answer, while its fall would lie ahead              arms            arms             arms
+//   answer that came too late, or to an unknown         off             armed            fallen
+//     heartbeat
+//   welcome with the timeout that was counted on        -               arms             arms
+//   welcome with another timeout, heard just now        arms            arms             arms
+//   welcome with another timeout, heard long ago        off             off              off
+//   the scheduler leaves, or is another one             off             off              off
+//   it falls                                            off             fallen           fallen
+//
+// "arms": armed with the timeout that was told. The fall is counted from the sending of what was answered: the
+// heartbeat, at a welcome its dial or the heartbeat that was answered last ("heard"). Where the timeout is another one
+// than was counted on, and leaves no room for stop_timeout or would have ended already: off instead.
+//
+// The keeper is told each time that the fence is armed, and when it changes to off. A fall while it is off has crossed
+// that word on its way: the keeper is told once more. From the word that the scheduler leaves until the next welcome,
+// each answer counts as one with timeout 0.
+#include "worker_agent/core/connection/fence.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/check.h"
+#include "worker_agent/core/messages.h"
+
+namespace muster::agent {
+namespace {
+
+// Between the fence's SIGKILL and the moment from which the ranks may start elsewhere.
+constexpr absl::Duration kFenceMargin = absl::Seconds(5);
+
+}  // namespace
+
+void Fence::OnWelcome(absl::Duration timeout, MonotonicTime dialed_at, absl::Duration heartbeat_interval,
+                      MonotonicTime now, Effects& out) {
+  is_scheduler_leaving_ = false;
+  told_timeout_ = timeout;
+  heard_at_ = std::max(heard_at_, dialed_at);
+  // A dial may have waited for minutes for its turn: the answer to the first heartbeat arms the fence then. So it does
+  // where the scheduler was started again with another timeout: it counts on none until the next report.
+  const bool is_armed_now = IsTimeoutCountedOn() || now - heard_at_ < kFenceMargin;
+  if (timeout == absl::ZeroDuration() || !is_armed_now) return Disarm(out);
+  Arm(heard_at_, heartbeat_interval, now, out);
+}
+
+void Fence::OnAnswer(absl::Duration timeout, std::optional<MonotonicTime> sent_at, absl::Duration heartbeat_interval,
+                     MonotonicTime now, Effects& out) {
+  told_timeout_ = is_scheduler_leaving_ ? absl::ZeroDuration() : timeout;
+  if (told_timeout_ == absl::ZeroDuration()) {
+    Disarm(out);
+  } else if (sent_at && FallsAt(*sent_at) > now) {
+    // An answer that is read too late (the machine slept) arms nothing: what is armed falls.
+    Arm(*sent_at, heartbeat_interval, now, out);
+  }
+  if (sent_at) heard_at_ = std::max(heard_at_, *sent_at);
+}
+
+// Its last word, as a rule: what comes later by datagram was sent before.
+void Fence::OnSchedulerLeaving(Effects& out) {
+  is_scheduler_leaving_ = true;
+  told_timeout_ = absl::ZeroDuration();
+  Disarm(out);
+}
+
+void Fence::OnClusterChanged(Effects& out) {
+  told_timeout_ = absl::ZeroDuration();
+  Disarm(out);
+}
+
+void Fence::OnFallen(Effects& out) {
+  falls_at_.reset();
+  if (counted_on_ == absl::ZeroDuration()) out.push_back(SetFence{});
+}
+
+bool Fence::IsDown(MonotonicTime now) const {
+  return counted_on_ > absl::ZeroDuration() && (!falls_at_ || *falls_at_ <= now);
+}
+
+void Fence::CheckInvariants() const {
+  MUSTER_CHECK(!falls_at_ || counted_on_ > absl::ZeroDuration(),
+               "a fence is armed with the timeout that is counted on");
+}
+
+MonotonicTime Fence::FallsAt(MonotonicTime since) const {
+  return since + (told_timeout_ - stop_timeout_ - kFenceMargin);
+}
+
+// It isn't where the scheduler was started again with another timeout.
+bool Fence::IsTimeoutCountedOn() const { return counted_on_ > absl::ZeroDuration() && told_timeout_ == counted_on_; }
+
+void Fence::Arm(MonotonicTime since, absl::Duration heartbeat_interval, MonotonicTime now, Effects& out) {
+  // Where the processes' own stop_timeout leaves no room for it, an armed fence would end a healthy job: better none,
+  // and the scheduler is told so. One that is armed stays so when only the heartbeat changes: the scheduler counts on
+  // it.
+  if (!IsTimeoutCountedOn() && told_timeout_ < stop_timeout_ + kFenceMargin + heartbeat_interval) {
+    if (!std::exchange(was_too_short_, true)) out.push_back(SayFenceTooShort(told_timeout_, stop_timeout_));
+    return Disarm(out);
+  }
+  if (!IsTimeoutCountedOn() && FallsAt(since) <= now) return Disarm(out);
+  counted_on_ = told_timeout_;
+  falls_at_ = FallsAt(since);
+  out.push_back(SetFence{true, *falls_at_, since});
+}
+
+void Fence::Disarm(Effects& out) {
+  if (counted_on_ == absl::ZeroDuration()) return;
+  counted_on_ = absl::ZeroDuration();
+  falls_at_.reset();
+  out.push_back(SetFence{});
+}
+
+}  // namespace muster::agent
