@@ -19,6 +19,8 @@ constexpr absl::string_view kKeeperRemedy =
     "see who killed it on {host}: an administrator, earlyoom or systemd-oomd, the kernel for want of memory (`dmesg`)";
 constexpr absl::Duration kTryInterval = absl::Seconds(3);  // what MS_CLUSTER_RETRY_NUM counts
 
+constexpr const char* kNoAnswer = "it took the connection but gave no answer within 15 s";
+
 constexpr int kKillSignal = 9;
 
 // Renewed certificates are shown within this many heartbeats: in a large cluster these are longer.
@@ -34,7 +36,9 @@ constexpr absl::Duration kAsleep = absl::Seconds(2);
 
 AgentCore::Impl::Impl(AgentOptions options)
     : options_(std::move(options)),
-      connector_(options_.incarnation, options_.retry_num * kTryInterval, options_.scheduler, options_.scheduler_hint),
+      dial_jitter_(options_.incarnation),
+      connector_(dial_jitter_, options_.retry_num * kTryInterval, options_.scheduler, options_.scheduler_hint),
+      replacement_(dial_jitter_, options_.scheduler),
       jitter_(~options_.incarnation),
       fence_(options_.stop_timeout),
       node_id_(options_.node_id.empty() ? options_.kept_node_id : options_.node_id) {
@@ -60,7 +64,7 @@ Effects AgentCore::Impl::Apply(const Event& event, MonotonicTime now) {
 void AgentCore::Impl::OnEvent(const Begin&) { connector_.Begin(now_); }
 
 void AgentCore::Impl::OnEvent(const MessageReceived& event) {
-  if (connector_.IsReplacement(event.connect_seq)) return OnReplacementMessage(event.message);
+  if (replacement_.Is(event.connect_seq)) return OnReplacementMessage(event.message);
   if (event.connect_seq != connector_.connect_seq() || !connector_.HasStream()) return;
   switch (event.message.kind_case()) {
     case v1::SchedulerMessage::kRefusal:
@@ -91,23 +95,26 @@ void AgentCore::Impl::OnEvent(const HeartbeatAnswered& event) {
   OnAcknowledgement(event.acknowledgement);
 }
 
-void AgentCore::Impl::OnEvent(const DialWaits& event) { connector_.OnDialWaits(event.connect_seq, now_, effects_); }
+void AgentCore::Impl::OnEvent(const DialWaits& event) {
+  if (replacement_.Is(event.connect_seq)) return replacement_.OnDialWaits(now_);
+  connector_.OnDialWaits(event.connect_seq, now_, effects_);
+}
 
 void AgentCore::Impl::OnEvent(const StreamBroken& event) {
-  if (connector_.IsReplacement(event.connect_seq)) {
-    return connector_.OnReplacementFailure(event.text, absl::ZeroDuration(), now_, effects_);
+  if (replacement_.Is(event.connect_seq)) {
+    return replacement_.OnFailure(event.text, absl::ZeroDuration(), now_, effects_);
   }
   if (event.connect_seq != connector_.connect_seq() || !connector_.HasStream()) return;
   reporter_.StreamClosed();
   ForgetPeersRequest();
-  if (connector_.PromoteReplacement(now_)) return;
+  if (replacement_.IsDialed()) return connector_.Promote(replacement_.Take(), now_);
   if (EndWithOwnScheduler()) return;
   is_shut_out_ = event.reason == BreakReason::kSecurity;
   if (is_shut_out_ && !IsWelcomed()) {
     return EndHopeless(kExitSecurity, SaySecurity(options_.scheduler, event.text));
   }
   const bool was_open = connector_.IsOpen();
-  connector_.OnFailure(event.text, now_, effects_);
+  Redial(event.text);
   if (was_open && fence_.falls_at() && processes_.IsAnyLeft()) {
     Emit(SayFenceRuns(fence_.counted_on(), *fence_.falls_at() - now_));
   }
@@ -171,7 +178,8 @@ void AgentCore::Impl::OnEvent(const ClockHasJumped& event) {
 void AgentCore::Impl::OnEvent(const TlsChanged& event) {
   if (IsWelcomed()) TellFarewell();
   if (event.has_new_certificate) {
-    connector_.WantReplacement(kReplacementHeartbeats * heartbeat_interval_, Connector::Want::kNewCertificate, now_);
+    replacement_.Want(kReplacementHeartbeats * heartbeat_interval_, Replacement::Purpose::kNewCertificate, connector_,
+                      now_);
   }
 }
 
@@ -244,14 +252,12 @@ void AgentCore::Impl::OnEvent(const Tick&) {}
 
 void AgentCore::Impl::RunTimers() {
   if (connector_.IsDialTimedOut(now_)) {
-    Emit(HangUp{});
     ForgetPeersRequest();
     is_shut_out_ = false;
-    connector_.OnFailure("it took the connection but gave no answer within 15 s", now_, effects_);
+    Emit(HangUp{});
+    Redial(kNoAnswer);
   }
-  if (connector_.IsReplacementTimedOut(now_)) {
-    FailReplacement("it took the connection but gave no answer within 15 s", absl::ZeroDuration());
-  }
+  if (replacement_.IsTimedOut(now_)) replacement_.GiveUp(kNoAnswer, absl::ZeroDuration(), now_, effects_);
   if (connector_.IsPatienceUsedUp(now_)) {
     const absl::Duration apart = connector_.ApartFor(now_);
     const std::string& reason = connector_.last_reason();
@@ -263,24 +269,27 @@ void AgentCore::Impl::RunTimers() {
     }
     return EndHopeless(kExitSchedulerLost, SaySchedulerLost(options_.scheduler, reason, apart, options_.retry_num));
   }
-  if (connector_.IsDialDue(now_)) DialNow();
-  if (connector_.IsReplacementDue(now_)) DialReplacement();
+  if (connector_.IsDialDue(now_)) {
+    replacement_.OnDial();
+    SendJoin(connector_.StartDial(now_), false);
+  }
+  if (replacement_.IsDue(now_)) {
+    const uint64_t seq = connector_.NextConnectSeq();
+    replacement_.Start(seq, now_);
+    SendJoin(seq, true);
+  }
 }
 
-void AgentCore::Impl::DialNow() {
-  const uint64_t seq = connector_.StartDial(now_);
-  Emit(Dial{seq});
+void AgentCore::Impl::SendJoin(uint64_t connect_seq, bool is_replacement) {
+  Emit(Dial{connect_seq, is_replacement});
   v1::AgentMessage message;
-  *message.mutable_join() = MakeJoin(seq);
-  Emit(Send{seq, std::move(message)});
+  *message.mutable_join() = MakeJoin(connect_seq);
+  Emit(Send{connect_seq, std::move(message)});
 }
 
-void AgentCore::Impl::DialReplacement() {
-  const uint64_t seq = connector_.StartReplacement(now_);
-  Emit(Dial{seq, true});
-  v1::AgentMessage message;
-  *message.mutable_join() = MakeJoin(seq);
-  Emit(Send{seq, std::move(message)});
+void AgentCore::Impl::Redial(const std::string& reason) {
+  replacement_.Drop();
+  connector_.OnFailure(reason, now_, effects_);
 }
 
 v1::Join AgentCore::Impl::MakeJoin(uint64_t connect_seq) const {
@@ -304,7 +313,7 @@ v1::Join AgentCore::Impl::MakeJoin(uint64_t connect_seq) const {
 void AgentCore::Impl::SendDueReport() {
   if (!connector_.IsOpen() || (!reporter_.IsDue(now_) && !wants_word_)) return;
   if (heartbeat_path_.CountDue(now_, heartbeat_interval_)) {
-    connector_.WantReplacement(heartbeat_interval_, Connector::Want::kAnswers, now_);
+    replacement_.Want(heartbeat_interval_, Replacement::Purpose::kAnswers, connector_, now_);
   }
   // The fence can't end what has survived SIGKILL: the node promises nothing until that is gone.
   const bool is_fenced = fence_.falls_at() && !processes_.HasSurvivors();
@@ -343,7 +352,7 @@ void AgentCore::Impl::SendToScheduler(v1::AgentMessage message) {
 
 MonotonicTime AgentCore::Impl::NextDeadline() const {
   if (is_finished_) return MonotonicTime::Never();
-  MonotonicTime next = std::min(connector_.NextDeadline(), reporter_.NextDeadline());
+  MonotonicTime next = std::min({connector_.NextDeadline(), replacement_.NextDeadline(), reporter_.NextDeadline()});
   if (peers_.is_wanted) next = std::min(next, peers_.next_at);
   if (stopping_since_ && processes_.IsAnyLeft()) next = std::min(next, NextStopDeadline());
   next = std::min(next, HeldUpDeadline());
@@ -358,7 +367,7 @@ void AgentCore::Impl::CheckInvariants() const {
   reporter_.CheckInvariants();
   fence_.CheckInvariants();
   MUSTER_CHECK(!connector_.IsOpen() || IsWelcomed(), "an open stream was welcomed");
-  MUSTER_CHECK(connector_.replacement_seq() == 0 || connector_.IsOpen(), "only an open stream is replaced");
+  MUSTER_CHECK(!replacement_.IsDialed() || connector_.IsOpen(), "only an open stream is replaced");
   MUSTER_CHECK(!IsWelcomed() || !cluster_id_.empty(), "a run belongs to a cluster");
   MUSTER_CHECK(!is_keeper_dead_ || !processes_.IsAnyRunning(), "nothing runs without the keeper");
   MUSTER_CHECK(!stopping_since_ || processes_.IsAnyLeft(), "only what is there is being stopped");

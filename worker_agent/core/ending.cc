@@ -38,6 +38,7 @@ void AgentCore::Impl::EndByOutcome() {
 void AgentCore::Impl::EndHopeless(int exit_code, Say last_word) {
   if (connector_.HasStream()) Emit(HangUp{});
   connector_.Stop();
+  replacement_.Drop();
   reporter_.StreamClosed();
   ForgetPeersRequest();
   Ending ending;
@@ -152,6 +153,7 @@ void AgentCore::Impl::FinishNow() {
   if (end_signal_ != 0) finish.exit_code = kExitSignalBase + end_signal_;
   if (connector_.HasStream()) Emit(HangUp{});
   connector_.Stop();
+  replacement_.Drop();
   Emit(std::move(finish));
   is_finished_ = true;
 }

@@ -16,6 +16,7 @@
 #include "worker_agent/core/connection/connector.h"
 #include "worker_agent/core/connection/fence.h"
 #include "worker_agent/core/connection/heartbeat_path.h"
+#include "worker_agent/core/connection/replacement.h"
 #include "worker_agent/core/connection/reporter.h"
 #include "worker_agent/core/events.h"
 #include "worker_agent/core/messages.h"
@@ -101,8 +102,7 @@ class AgentCore::Impl {
   void SendDueReport();
   void FailLaunch(const std::vector<ProcessKey>& ids, const LaunchFailed& failure);
   void ReportEnd(const ProcessKey& key, const ProcessEnd& end, absl::Duration age, bool leaves_some = false);
-  void DialNow();
-  void DialReplacement();
+  void SendJoin(uint64_t connect_seq, bool is_replacement);
   v1::Join MakeJoin(uint64_t connect_seq) const;
 
   // leftovers.cc
@@ -116,8 +116,8 @@ class AgentCore::Impl {
   // What either welcome brings.
   void TakeWelcome(const v1::SchedulerMessage& message);
   void OnReplacementMessage(const v1::SchedulerMessage& message);
-  void FailReplacement(const std::string& reason, absl::Duration delay);
-  void TellReplaced();
+  // What was open or being dialed has failed: dials again after a while.
+  void Redial(const std::string& reason);
   void TellFarewell();
   void OnRefusal(const v1::Refusal& refusal);
   void OnNotAuthorized(const v1::Refusal& refusal);
@@ -176,7 +176,9 @@ class AgentCore::Impl {
   const AgentOptions options_;
   MonotonicTime now_;
   Effects effects_;
+  Jitter dial_jitter_;
   Connector connector_;
+  Replacement replacement_;
   Jitter jitter_;
   Reporter reporter_;
   HeartbeatPath heartbeat_path_;

@@ -45,8 +45,7 @@ void AgentCore::Impl::OnWelcome(const v1::SchedulerMessage& message) {
   if (connector_.IsOpen()) return;
   if (welcome.cluster_id() == cluster_id_ && message.term() < term_) {
     Emit(HangUp{});
-    connector_.OnFailure("a scheduler of an older term answered", now_, effects_);
-    return;
+    return Redial("a scheduler of an older term answered");
   }
   const absl::Duration apart = connector_.ApartFor(now_);
   const bool is_new_run = welcome.run() != run_ || welcome.cluster_id() != cluster_id_;
@@ -60,9 +59,10 @@ void AgentCore::Impl::OnWelcome(const v1::SchedulerMessage& message) {
   }
   const bool is_replacement = connector_.IsDialingPromoted();
   connector_.OnWelcome(now_);
+  replacement_.OnWelcome(now_);
   TakeWelcome(message);
   if (is_new_run || !welcome.is_resumed()) return Emit(SayJoined(welcome));
-  is_replacement ? TellReplaced() : Emit(SayReconnected(apart));
+  Emit(is_replacement ? replacement_.SayTaken() : SayReconnected(apart));
 }
 
 void AgentCore::Impl::TakeWelcome(const v1::SchedulerMessage& message) {
@@ -99,30 +99,23 @@ void AgentCore::Impl::TellFarewell() {
 void AgentCore::Impl::OnReplacementMessage(const v1::SchedulerMessage& message) {
   if (message.has_refusal()) {
     // What it says of this node it will say on the open stream as well, or when that one breaks.
-    return FailReplacement(message.refusal().text(), absl::Milliseconds(message.refusal().retry_after_ms()));
+    return replacement_.GiveUp(message.refusal().text(), absl::Milliseconds(message.refusal().retry_after_ms()), now_,
+                               effects_);
   }
   if (!message.has_welcome()) return;
   const v1::Welcome& welcome = message.welcome();
   if (welcome.cluster_id() != cluster_id_ || welcome.run() != run_ || message.term() < term_) {
-    return FailReplacement("another scheduler answered, or one of an older term", absl::ZeroDuration());
+    return replacement_.GiveUp("another scheduler answered, or one of an older term", absl::ZeroDuration(), now_,
+                               effects_);
   }
   reporter_.StreamClosed();
   ForgetPeersRequest();
-  const uint64_t replaced = connector_.TakeReplacement(now_);
+  const uint64_t replaced = connector_.SwitchTo(replacement_.Take(), now_);
+  replacement_.OnWelcome(now_);
   Emit(HangUp{replaced});
   MoveStackQueries(replaced, connector_.connect_seq());
   TakeWelcome(message);
-  TellReplaced();
-}
-
-void AgentCore::Impl::TellReplaced() {
-  const bool was_silent = connector_.replacement_want() == Connector::Want::kAnswers;
-  Emit(was_silent ? SayAnswersAgain(options_.scheduler) : SayReplaced());
-}
-
-void AgentCore::Impl::FailReplacement(const std::string& reason, absl::Duration delay) {
-  Emit(HangUp{connector_.replacement_seq()});
-  connector_.OnReplacementFailure(reason, delay, now_, effects_);
+  Emit(replacement_.SayTaken());
 }
 
 void AgentCore::Impl::OnRefusal(const v1::Refusal& refusal) {
@@ -131,26 +124,27 @@ void AgentCore::Impl::OnRefusal(const v1::Refusal& refusal) {
   ForgetPeersRequest();
   if (!IsKnown(refusal.reason())) {
     Emit(HangUp{});
-    return connector_.OnFailure(WhyRefused(refusal), now_, effects_);
+    return Redial(WhyRefused(refusal));
   }
   const Say refused = SayRefused(options_.scheduler, refusal);
   if (refusal.reason() == v1::Refusal::DRAINED) return EndHopeless(kExitSuccess, SayDrained(refusal));
   if (!IsWelcomed() && options_.node_id.empty() && !node_id_.empty() && refusal.reason() != v1::Refusal::TRY_LATER) {
     node_id_.clear();  // the id of a former start is of no use any more
     Emit(HangUp{});
-    return connector_.OnFailure(refusal.text(), now_, effects_);
+    return Redial(refusal.text());
   }
   switch (refusal.reason()) {
     case v1::Refusal::TRY_LATER:
       Emit(HangUp{});
+      replacement_.Drop();
       return connector_.OnTryLater(absl::StrCat("it asks to try again later: ", refusal.text()),
                                    absl::Milliseconds(refusal.retry_after_ms()), now_, effects_);
     case v1::Refusal::STALE_CONNECT:
       Emit(HangUp{});
-      return connector_.OnFailure("another connect of this agent came first", now_, effects_);
+      return Redial("another connect of this agent came first");
     case v1::Refusal::STALE_TERM:  // the newest journal may still be found
       Emit(HangUp{});
-      return connector_.OnFailure(refusal.text(), now_, effects_);
+      return Redial(refusal.text());
     case v1::Refusal::CLUSTER_CHANGED:
       return OnClusterChanged(refusal);
     case v1::Refusal::RUN_UNKNOWN:
@@ -179,7 +173,7 @@ void AgentCore::Impl::OnNotAuthorized(const v1::Refusal& refusal) {
     unwelcome_text_ = refusal.text();
     Emit(SayUnwelcome(options_.scheduler, refusal.text(), connector_.patience()));
   }
-  connector_.OnFailure(refusal.text(), now_, effects_);
+  Redial(refusal.text());
 }
 
 void AgentCore::Impl::OnClusterChanged(const v1::Refusal& refusal) {
@@ -194,8 +188,7 @@ void AgentCore::Impl::OnClusterChanged(const v1::Refusal& refusal) {
   reporter_.ForgetEvents();
   fence_.OnClusterChanged(effects_);
   Emit(HangUp{});
-  connector_.OnFailure(refusal.text().empty() ? "the scheduler is another one now; joining it anew" : refusal.text(),
-                       now_, effects_);
+  Redial(refusal.text().empty() ? "the scheduler is another one now; joining it anew" : refusal.text());
 }
 
 void AgentCore::Impl::OnAcknowledgement(const v1::Acknowledgement& acknowledgement) {

@@ -11,10 +11,6 @@ namespace {
 
 constexpr absl::Duration kFirstBackOff = absl::Milliseconds(100);
 constexpr absl::Duration kLongestBackOff = absl::Seconds(3);
-constexpr absl::Duration kWelcomeTimeout = absl::Seconds(15);
-constexpr double kSpread = 0.3;
-constexpr absl::Duration kFirstReplacementBackOff = absl::Seconds(3);
-constexpr absl::Duration kLongestReplacementBackOff = absl::Minutes(1);
 constexpr size_t kMostNews = 3;  // reasons told out of turn
 
 // How long after the connection was lost a person hears of it again; then every five minutes.
@@ -36,7 +32,6 @@ uint64_t Connector::StartDial(MonotonicTime now) {
   next_at_ = now + kWelcomeTimeout;
   waits_for_turn_ = false;
   is_promoted_ = false;
-  is_replacement_wanted_ = false;
   return connect_seq_ = ++last_seq_;
 }
 
@@ -48,16 +43,9 @@ void Connector::OnWelcome(MonotonicTime now) {
   has_said_waits_ = waits_for_turn_ = false;
   was_open_ = true;
   times_said_ = 0;
-  replacement_back_off_ = kFirstReplacementBackOff;
-  replacement_reason_.clear();
-  if (std::exchange(is_replacement_wanted_, false)) PlanReplacement(now);
 }
 
 void Connector::OnDialWaits(uint64_t connect_seq, MonotonicTime now, Effects& out) {
-  if (IsReplacement(connect_seq)) {
-    replacement_at_ = now + kWelcomeTimeout;
-    return;
-  }
   if (phase_ != Phase::kDialing || connect_seq != connect_seq_) return;
   next_at_ = now + kWelcomeTimeout;
   waits_for_turn_ = true;
@@ -74,68 +62,26 @@ void Connector::OnTryLater(const std::string& reason, absl::Duration delay, Mono
   Fail(reason, std::max(delay, kFirstBackOff) * jitter_.Factor(1, 1 + kSpread), now, out);
 }
 
-void Connector::WantReplacement(absl::Duration span, Want want, MonotonicTime now) {
-  // One that is planned or under way will answer, too, whatever it is for.
-  if (want == Want::kAnswers && (replacement_seq_ != 0 || replacement_at_ != MonotonicTime::Never())) return;
-  replacement_span_ = span;
-  replacement_want_ = want;
-  if (phase_ == Phase::kOpen && replacement_seq_ == 0) return PlanReplacement(now);
-  is_replacement_wanted_ = phase_ == Phase::kOpen || phase_ == Phase::kDialing;
-}
-
-void Connector::PlanReplacement(MonotonicTime now) {
-  // One that is planned already will show whatever is new then.
-  replacement_at_ = std::min(replacement_at_, now + replacement_span_ * jitter_.Factor(0, 1));
-}
-
-void Connector::DropReplacement() {
-  replacement_seq_ = 0;
-  replacement_at_ = MonotonicTime::Never();
-  is_replacement_wanted_ = false;
-}
-
-uint64_t Connector::StartReplacement(MonotonicTime now) {
-  replacement_dialed_at_ = now;
-  replacement_at_ = now + kWelcomeTimeout;
-  is_replacement_wanted_ = false;
-  return replacement_seq_ = ++last_seq_;
-}
-
-uint64_t Connector::TakeReplacement(MonotonicTime now) {
-  const uint64_t replaced = std::exchange(connect_seq_, std::exchange(replacement_seq_, 0));
-  dialed_at_ = replacement_dialed_at_;
-  replacement_at_ = MonotonicTime::Never();
-  OnWelcome(now);
-  return replaced;
-}
-
-void Connector::OnReplacementFailure(const std::string& reason, absl::Duration delay, MonotonicTime now, Effects& out) {
-  replacement_seq_ = 0;
-  is_replacement_wanted_ = false;  // the next one shows whatever is new then
-  replacement_at_ = now + std::max(delay, replacement_back_off_) * jitter_.Factor(1, 1 + kSpread);
-  replacement_back_off_ = std::min(replacement_back_off_ * 2, kLongestReplacementBackOff);
-  if (reason == replacement_reason_) return;
-  replacement_reason_ = reason;
-  out.push_back(replacement_want_ == Want::kAnswers ? SayStillSilent(scheduler_, reason)
-                                                    : SayNotRelieved(scheduler_, reason));
-}
-
-bool Connector::PromoteReplacement(MonotonicTime now) {
-  if (replacement_seq_ == 0) return false;
+void Connector::Promote(const OngoingDial& replacement, MonotonicTime now) {
   phase_ = Phase::kDialing;
   is_promoted_ = true;
   apart_since_ = now;
-  connect_seq_ = std::exchange(replacement_seq_, 0);
-  dialed_at_ = replacement_dialed_at_;
-  next_at_ = std::exchange(replacement_at_, MonotonicTime::Never());
-  return true;
+  connect_seq_ = replacement.connect_seq;
+  dialed_at_ = replacement.dialed_at;
+  next_at_ = replacement.gives_up_at;
+}
+
+uint64_t Connector::SwitchTo(const OngoingDial& replacement, MonotonicTime now) {
+  const uint64_t replaced = std::exchange(connect_seq_, replacement.connect_seq);
+  dialed_at_ = replacement.dialed_at;
+  OnWelcome(now);
+  return replaced;
 }
 
 void Connector::Fail(const std::string& reason, absl::Duration delay, MonotonicTime now, Effects& out) {
   if (phase_ == Phase::kOpen) apart_since_ = now;
   phase_ = Phase::kWaiting;
   waits_for_turn_ = false;
-  DropReplacement();
   next_at_ = now + delay;
   has_failed_ = true;
   last_reason_ = reason;
@@ -159,8 +105,7 @@ bool Connector::IsPatienceUsedUp(MonotonicTime now) const {
 }
 
 MonotonicTime Connector::NextDeadline() const {
-  if (phase_ == Phase::kStopped) return MonotonicTime::Never();
-  if (phase_ == Phase::kOpen) return replacement_at_;
+  if (phase_ == Phase::kStopped || phase_ == Phase::kOpen) return MonotonicTime::Never();
   return has_failed_ && !waits_for_turn_ ? std::min(next_at_, apart_since_ + patience_) : next_at_;
 }
 
