@@ -41,6 +41,8 @@ AgentCore::Impl::Impl(AgentOptions options)
       replacement_(dial_jitter_, options_.scheduler),
       jitter_(~options_.incarnation),
       fence_(options_.stop_timeout),
+      stopping_(processes_, options_.stop_timeout, options_.passes_interrupt),
+      held_ends_(reporter_),
       node_id_(options_.node_id.empty() ? options_.kept_node_id : options_.node_id) {
   MUSTER_CHECK(options_.incarnation != 0, "an incarnation is not 0");
 }
@@ -150,19 +152,36 @@ void AgentCore::Impl::ReportEnd(const ProcessKey& key, const ProcessEnd& end, ab
   const MonotonicTime happened = now_ - std::max(age, absl::ZeroDuration());
   // For the scheduler a node whose processes have all ended well has none, and its ranks may start elsewhere.
   if (leaves_some && end.IsSuccess() && !end.was_stopped) {
-    held_ends_[key] = {end, happened};
-    if (processes_.Stuck().contains(key)) ReportHeldEnd(key, true);
+    held_ends_.Hold(key, end, happened);
+    if (processes_.Stuck().contains(key)) held_ends_.Report(key, true);
     return;
   }
   reporter_.AddEnd(key, end, happened);
-  NoteCleared();
+  stopping_.NoteCleared();
+}
+
+void AgentCore::Impl::OnEvent(const NothingLeft& event) {
+  if (!processes_.MarkCleared(event.key)) return;
+  held_ends_.Report(event.key, false);
+  stopping_.NoteCleared();
+}
+
+void AgentCore::Impl::OnEvent(const ProcessIsStuck& event) {
+  const bool is_known = processes_.Stuck().contains(event.key);
+  const absl::Duration age = std::max(event.age, absl::ZeroDuration());
+  if (!processes_.MarkStuck(event.key, {event.pid, event.name, event.state, now_ - age})) return;
+  held_ends_.Report(event.key, true);
+  // An agent that ends is about to name all of them.
+  if (!is_known && !ending_) {
+    Emit(SayLeft({processes_.RankOf(event.key.slot), event.pid, event.name, event.state}, age));
+  }
 }
 
 // The scheduler hears with the next report that no fence is armed here, and the answer to that one arms it again.
 void AgentCore::Impl::OnEvent(const FenceHasFallen&) {
   fence_.OnFallen(effects_);
   if (!processes_.IsAnyLeft()) return;
-  if (!stopping_since_) stopping_since_ = now_;
+  stopping_.NoteStopped(now_);
   Emit(SayFenceHasFallen(options_.scheduler, fence_.counted_on()));
 }
 
@@ -186,8 +205,8 @@ void AgentCore::Impl::OnEvent(const TlsChanged& event) {
 void AgentCore::Impl::OnEvent(const KeeperDied& event) {
   if (!event.leaves_some) {
     processes_.MarkAllCleared();
-    while (!held_ends_.empty()) ReportHeldEnd(held_ends_.begin()->first, false);
-    NoteCleared();
+    held_ends_.ReportAll();
+    stopping_.NoteCleared();
   }
   if (std::exchange(is_keeper_dead_, true)) return;
   Emit(Say{Severity::kError, "the keeper process was killed; the processes of this node went with it"});
@@ -195,10 +214,9 @@ void AgentCore::Impl::OnEvent(const KeeperDied& event) {
   FailLaunch(processes_.Unconfirmed(desired_.round()), {.text = "the keeper process was killed",
                                                         .reason = std::string(reason::kKilledFromOutside),
                                                         .remedy = std::string(kKeeperRemedy)});
-  const bool was_stopping = stopping_since_.has_value();
   ProcessEnd end;
   end.exit.signal = kKillSignal;
-  end.was_stopped = was_stopping;
+  end.was_stopped = stopping_.IsUnderWay();
   end.last_lines = {"the keeper process was killed"};
   for (const ProcessKey& id : processes_.Running()) ReportEnd(id, end, absl::ZeroDuration(), event.leaves_some);
 }
@@ -207,17 +225,19 @@ void AgentCore::Impl::OnEvent(const EndSignal& event) {
   if (end_signal_ != 0) {
     if (!processes_.IsAnyLeft()) return;
     Emit(Say{Severity::kWarning, absl::StrCat("got ", NameOfSignal(event.signal), " again: killing the processes")});
-    return KillAll();
+    return stopping_.KillAll(now_, effects_);
   }
   end_signal_ = event.signal;
+  stopping_.OnEndSignal(event.signal);
   const std::string name = NameOfSignal(event.signal);
   if (!IsWelcomed()) {
     Emit(Say{Severity::kInfo, absl::StrCat("got ", name, " before the job had begun: ending")});
     return FinishNow();
   }
-  const bool is_interrupted = !stopping_since_ && InterruptTime() > absl::ZeroDuration();
+  const absl::Duration interrupt_time = stopping_.InterruptTime();
+  const bool is_interrupted = !stopping_.IsUnderWay() && interrupt_time > absl::ZeroDuration();
   const std::string what = !processes_.IsAnyLeft() ? "leaving the job"
-                           : is_interrupted        ? InterruptingInWords(InterruptTime(), options_.stop_timeout)
+                           : is_interrupted        ? InterruptingInWords(interrupt_time, options_.stop_timeout)
                                                    : "stopping the processes";
   Leave(event.signal, absl::StrCat("it was told to end by ", name),
         Say{Severity::kInfo, absl::StrCat("got ", name, ": ", what)});
@@ -333,7 +353,8 @@ void AgentCore::Impl::SendDueReport() {
     v1::AgentMessage message;
     *message.mutable_report() = reporter_.MakeReport(now_);
     progress_.Fill(*message.mutable_report(), now_);
-    FillStuck(*message.mutable_report());
+    FillStuck(processes_, now_, *message.mutable_report());
+    has_told_stuck_ = message.report().stuck_size() > 0;
     message.mutable_report()->set_armed_fence_ms(armed_fence_ms);
     heartbeat_path_.StreamSent(message.report().heartbeat_seq(), now_);
     SendToScheduler(std::move(message));
@@ -354,14 +375,15 @@ MonotonicTime AgentCore::Impl::NextDeadline() const {
   if (is_finished_) return MonotonicTime::Never();
   MonotonicTime next = std::min({connector_.NextDeadline(), replacement_.NextDeadline(), reporter_.NextDeadline()});
   if (peers_.is_wanted) next = std::min(next, peers_.next_at);
-  if (stopping_since_ && processes_.IsAnyLeft()) next = std::min(next, NextStopDeadline());
-  next = std::min(next, HeldUpDeadline());
+  next = std::min(next, stopping_.StopDeadline());
+  if (!ending_) next = std::min(next, stopping_.HeldUpDeadline());
   if (ending_ && ending_->quiet_since) next = std::min(next, ending_->give_up_at);
   return next;
 }
 
 void AgentCore::Impl::CheckInvariants() const {
   processes_.CheckInvariants();
+  stopping_.CheckInvariants();
   MUSTER_CHECK(!stacks_.waiting || stacks_.gathering_for != 0, "a stack query waits only for an earlier one");
   progress_.CheckInvariants(processes_);
   reporter_.CheckInvariants();
@@ -370,10 +392,9 @@ void AgentCore::Impl::CheckInvariants() const {
   MUSTER_CHECK(!replacement_.IsDialed() || connector_.IsOpen(), "only an open stream is replaced");
   MUSTER_CHECK(!IsWelcomed() || !cluster_id_.empty(), "a run belongs to a cluster");
   MUSTER_CHECK(!is_keeper_dead_ || !processes_.IsAnyRunning(), "nothing runs without the keeper");
-  MUSTER_CHECK(!stopping_since_ || processes_.IsAnyLeft(), "only what is there is being stopped");
   MUSTER_CHECK(processes_.Running().empty() || processes_.Running().front().round <= desired_.round(),
                "only rounds that the scheduler closed run");
-  MUSTER_CHECK(!is_finished_ || !processes_.IsAnyLeft() || was_killed_ || processes_.IsAllStuck(),
+  MUSTER_CHECK(!is_finished_ || !processes_.IsAnyLeft() || stopping_.was_killed() || processes_.IsAllStuck(),
                "nothing outlives the agent that can be killed");
 }
 

@@ -27,11 +27,7 @@ namespace muster::agent {
 namespace {
 
 constexpr absl::Duration kFirstPeersBackOff = absl::Milliseconds(500);
-constexpr int kInterruptSignal = 2;
 constexpr absl::Duration kPeersTimeout = absl::Seconds(30);
-
-// The keeper kills after stop_timeout; if it has not reported by then, it gets this much longer before we insist.
-constexpr absl::Duration kStopGrace = absl::Seconds(5);
 
 }  // namespace
 
@@ -39,12 +35,12 @@ void AgentCore::Impl::Converge() {
   peers_.is_wanted = false;
   if (HasOutcome() && !(ending_ && ending_->kind == Ending::Kind::kOutcome)) EndByOutcome();
   if (ending_) {
-    StopAll();
+    stopping_.StopAll(now_, effects_);
   } else if (desired_.phase() == v1::RUN_PHASE_RUNNING && desired_.has_assignment()) {
     StartRound();
   } else {
-    held_up_since_.reset();
-    StopAll();
+    stopping_.NoteHeldUp(false, now_);
+    stopping_.StopAll(now_, effects_);
   }
   QuitRound();
   if (is_keeper_dead_ && !ending_) LeaveWithoutKeeper();
@@ -64,14 +60,14 @@ void AgentCore::Impl::QuitRound() {
 }
 
 void AgentCore::Impl::StartRound() {
-  NoteHeldUp();
-  if (now_ >= HeldUpDeadline()) {
-    EndHopeless(kExitStuck, SayStuck(StuckProcesses(), node_id_));
-    return StopAll();
+  stopping_.NoteHeldUp(IsAnySlotHeldUp(), now_);
+  if (now_ >= stopping_.HeldUpDeadline()) {
+    EndHopeless(kExitStuck, SayStuck(NameAllLeft(processes_), node_id_));
+    return stopping_.StopAll(now_, effects_);
   }
-  if (processes_.IsAnyLeftOutside(desired_.round())) return StopAll();
-  if (stopping_since_) return;      // what was told to stop has to end first
-  if (fence_.IsDown(now_)) return;  // this order may be older than the fall; the answer to the next report tells
+  if (processes_.IsAnyLeftOutside(desired_.round())) return stopping_.StopAll(now_, effects_);
+  if (stopping_.IsUnderWay()) return;  // what was told to stop has to end first
+  if (fence_.IsDown(now_)) return;     // this order may be older than the fall; the answer to the next report tells
   const std::vector<uint32_t> slots = SlotsToStart();
   if (slots.empty() || is_keeper_dead_ || !HavePeers()) return;
   if (options_.has_command) {
@@ -81,21 +77,15 @@ void AgentCore::Impl::StartRound() {
   }
 }
 
-// Since when a slot waits for what its last process left. What is being stopped has a time of its own.
-void AgentCore::Impl::NoteHeldUp() {
-  bool is_any_held_up = false;
+// Whether a slot waits for what its last process left.
+bool AgentCore::Impl::IsAnySlotHeldUp() const {
   const v1::Assignment& assignment = desired_.assignment();
   for (int i = 0; i < assignment.slots_size(); ++i) {
     const auto slot = static_cast<uint32_t>(i);
     const ProcessKey next{slot, desired_.round(), assignment.slots(i).attempt()};
-    is_any_held_up |=
-        assignment.slots(i).should_run() && !processes_.WasLaunched(next) && processes_.IsSlotHeldUp(slot);
+    if (assignment.slots(i).should_run() && !processes_.WasLaunched(next) && processes_.IsSlotHeldUp(slot)) return true;
   }
-  if (!is_any_held_up || stopping_since_) {
-    held_up_since_.reset();
-  } else if (!held_up_since_) {
-    held_up_since_ = now_;
-  }
+  return false;
 }
 
 std::vector<uint32_t> AgentCore::Impl::SlotsToStart() const {
@@ -142,8 +132,7 @@ void AgentCore::Impl::ForgetPeersRequest() {
 void AgentCore::Impl::LaunchSlots(const std::vector<uint32_t>& slots) {
   for (const uint32_t slot : slots) {
     const v1::SlotAssignment& assigned = desired_.assignment().slots(static_cast<int>(slot));
-    processes_.Launched({slot, desired_.round(), assigned.attempt()});
-    ranks_[slot] = assigned.rank();
+    processes_.Launched({slot, desired_.round(), assigned.attempt()}, assigned.rank());
   }
   Emit(SayRound(desired_, slots));
   Emit(Launch{desired_, peers_.round == desired_.round() ? peers_.list : nullptr, slots});
@@ -155,49 +144,20 @@ void AgentCore::Impl::PrintAndReport(const std::vector<uint32_t>& slots) {
     Emit(PrintAssignment{desired_, peers_.round == desired_.round() ? peers_.list : nullptr});
   }
   for (const uint32_t slot : slots) {
-    const ProcessKey key{slot, desired_.round(), desired_.assignment().slots(static_cast<int>(slot)).attempt()};
-    processes_.Launched(key);
+    const v1::SlotAssignment& assigned = desired_.assignment().slots(static_cast<int>(slot));
+    const ProcessKey key{slot, desired_.round(), assigned.attempt()};
+    processes_.Launched(key, assigned.rank());
     ReportEnd(key, {}, absl::ZeroDuration());
   }
 }
 
-void AgentCore::Impl::StopAll() {
-  if (stopping_since_ || !processes_.IsAnyLeft()) return;
-  stopping_since_ = now_;
-  Emit(StopProcesses{InterruptTime()});
-}
-
-void AgentCore::Impl::KillAll() {
-  if (!processes_.IsAnyLeft()) return;
-  if (!stopping_since_) stopping_since_ = now_;
-  was_killed_ = true;
-  Emit(KillProcesses{});
-}
-
-// A third of their time for scripts that save on Ctrl-C; what does not hear SIGINT has two thirds for stop_signal.
-absl::Duration AgentCore::Impl::InterruptTime() const {
-  const bool is_interrupted = options_.passes_interrupt && end_signal_ == kInterruptSignal;
-  return is_interrupted ? options_.stop_timeout / 3 : absl::ZeroDuration();
-}
-
-MonotonicTime AgentCore::Impl::NextStopDeadline() const {
-  const MonotonicTime kill_at = *stopping_since_ + (options_.stop_timeout + kStopGrace);
-  return was_killed_ ? kill_at + kStopGrace : kill_at;
-}
-
-// As long as for what is stopped.
-MonotonicTime AgentCore::Impl::HeldUpDeadline() const {
-  return held_up_since_ && !ending_ ? *held_up_since_ + (options_.stop_timeout + 2 * kStopGrace)
-                                    : MonotonicTime::Never();
-}
-
 void AgentCore::Impl::StopPatiently() {
-  if (!stopping_since_ || !processes_.IsAnyLeft()) return;
+  if (!stopping_.IsUnderWay() || !processes_.IsAnyLeft()) return;
   const bool is_hopeless = ending_ && processes_.IsAllStuck();
-  if (!is_hopeless && now_ < NextStopDeadline()) return;
-  if (is_hopeless || was_killed_) {
+  if (!is_hopeless && now_ < stopping_.StopDeadline()) return;
+  if (is_hopeless || stopping_.was_killed()) {
     // A keeper that doesn't answer is given up long before (KeeperSilent, then KeeperDied): this one sees them run.
-    Say stuck = SayStuck(StuckProcesses(), node_id_);
+    Say stuck = SayStuck(NameAllLeft(processes_), node_id_);
     if (ending_) {  // whose exit code stays
       Emit(std::move(stuck));
     } else {
@@ -205,7 +165,7 @@ void AgentCore::Impl::StopPatiently() {
     }
     return FinishNow();
   }
-  KillAll();
+  stopping_.KillAll(now_, effects_);
 }
 
 }  // namespace muster::agent

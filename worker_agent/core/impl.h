@@ -1,10 +1,9 @@
 // The parts of AgentCore, one file for each idea: receiving.cc (what the scheduler says), converging.cc (what shall
-// run), leftovers.cc (what is left of a process that has died), stacks.cc (where processes stand), ending.cc (when and
+// run), stacks.cc (where processes stand), ending.cc (when and
 // how the agent ends), agent_core.cc (events and time).
 // Private to worker_agent/core.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,9 +18,11 @@
 #include "worker_agent/core/connection/replacement.h"
 #include "worker_agent/core/connection/reporter.h"
 #include "worker_agent/core/events.h"
+#include "worker_agent/core/leftovers.h"
 #include "worker_agent/core/messages.h"
 #include "worker_agent/core/processes.h"
 #include "worker_agent/core/progress.h"
+#include "worker_agent/core/stopping.h"
 
 namespace muster::agent {
 
@@ -51,12 +52,6 @@ class AgentCore::Impl {
     MonotonicTime give_up_at = MonotonicTime::Never();  // of waiting for acknowledgements, once quiet
   };
 
-  // A process that has ended well, which is not reported while something of it is left.
-  struct HeldEnd {
-    ProcessEnd end;
-    MonotonicTime happened;
-  };
-
   // The peer list of the round that is to be started.
   struct Peers {
     uint32_t round = 0;
@@ -84,8 +79,8 @@ class AgentCore::Impl {
   void OnEvent(const PeersFetched& event);
   void OnEvent(const ProcessHasStarted& event);
   void OnEvent(const ProcessHasEnded& event);
-  void OnEvent(const NothingLeft& event);     // leftovers.cc
-  void OnEvent(const ProcessIsStuck& event);  // leftovers.cc
+  void OnEvent(const NothingLeft& event);
+  void OnEvent(const ProcessIsStuck& event);
   void OnEvent(const FenceHasFallen& event);
   void OnEvent(const ClockHasJumped& event);
   void OnEvent(const KeeperDied& event);
@@ -104,12 +99,6 @@ class AgentCore::Impl {
   void ReportEnd(const ProcessKey& key, const ProcessEnd& end, absl::Duration age, bool leaves_some = false);
   void SendJoin(uint64_t connect_seq, bool is_replacement);
   v1::Join MakeJoin(uint64_t connect_seq) const;
-
-  // leftovers.cc
-  void ReportHeldEnd(const ProcessKey& key, bool has_remains);
-  void NoteCleared();
-  void FillStuck(v1::Report& report);
-  std::vector<NamedProcess> StuckProcesses() const;
 
   // receiving.cc
   void OnWelcome(const v1::SchedulerMessage& message);
@@ -131,22 +120,15 @@ class AgentCore::Impl {
   void Converge();
   void QuitRound();
   void StartRound();
-  void NoteHeldUp();
+  bool IsAnySlotHeldUp() const;
   std::vector<uint32_t> SlotsToStart() const;
   // True once the peer list is there or not needed; else asks for it.
   bool HavePeers();
   void ForgetPeersRequest();
   void LaunchSlots(const std::vector<uint32_t>& slots);
   void PrintAndReport(const std::vector<uint32_t>& slots);
-  void StopAll();
-  // At once, whatever they were told before.
-  void KillAll();
   // Insists when what was told to stop has not ended long after stop_timeout.
   void StopPatiently();
-  // How long the processes have for SIGINT before they are told to stop; 0: they don't get it.
-  absl::Duration InterruptTime() const;
-  MonotonicTime NextStopDeadline() const;
-  MonotonicTime HeldUpDeadline() const;
 
   // stacks.cc
   void OnStackQuery(const v1::StackQuery& query);
@@ -184,6 +166,8 @@ class AgentCore::Impl {
   HeartbeatPath heartbeat_path_;
   Fence fence_;
   Processes processes_;
+  Stopping stopping_;
+  HeldEnds held_ends_;
   Progress progress_;
   bool is_finished_ = false;
 
@@ -205,13 +189,8 @@ class AgentCore::Impl {
   uint32_t printed_round_ = 0;
   uint32_t quit_round_ = 0;  // what the scheduler was told of
   bool is_keeper_dead_ = false;
-  std::map<ProcessKey, HeldEnd> held_ends_;
-  bool has_told_stuck_ = false;         // in the last report
-  std::map<uint32_t, uint32_t> ranks_;  // of the slots, as they were launched last
-  std::optional<MonotonicTime> stopping_since_;
-  std::optional<MonotonicTime> held_up_since_;  // a slot that shall run waits for what its last process has left
-  bool was_killed_ = false;
-  bool wants_word_ = false;  // the next report can't wait until it is due, and must be answered
+  bool has_told_stuck_ = false;  // in the last report
+  bool wants_word_ = false;      // the next report can't wait until it is due, and must be answered
   bool was_told_of_dead_path_ = false;
   std::optional<OwnSchedulerLost> own_scheduler_lost_;
   std::optional<Ending> ending_;

@@ -7,12 +7,12 @@
 
 namespace muster::agent {
 
-void Processes::Launched(const ProcessKey& id) {
+void Processes::Launched(const ProcessKey& id, uint32_t rank) {
   MUSTER_CHECK(!WasLaunched(id), "a process is started once");
   MUSTER_CHECK(!IsSlotTaken(id.slot), "a slot has one process at a time");
   running_.insert(id);
   unconfirmed_.insert(id);
-  launched_[id.slot] = {id.round, id.attempt};
+  launched_[id.slot] = {id.round, id.attempt, rank};
   ended_well_.erase(id.slot);
   std::erase_if(failures_, [&](const Failure& f) { return f.id.slot == id.slot || f.id.round < id.round; });
 }
@@ -77,7 +77,8 @@ bool Processes::IsAnyLeftOutside(uint32_t round) const {
 
 bool Processes::WasLaunched(const ProcessKey& id) const {
   const auto found = launched_.find(id.slot);
-  return found != launched_.end() && found->second >= Start{id.round, id.attempt};
+  if (found == launched_.end()) return false;
+  return std::pair(found->second.round, found->second.attempt) >= std::pair(id.round, id.attempt);
 }
 
 std::vector<ProcessKey> Processes::Unconfirmed(uint32_t round) const {

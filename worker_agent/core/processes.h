@@ -28,7 +28,7 @@ struct StuckProcess {
 class Processes {
  public:
   // Counts as running from here on. What the slot's earlier processes died of no longer matters.
-  void Launched(const ProcessKey& id);
+  void Launched(const ProcessKey& id, uint32_t rank);
   // Its ProcessStarted came: it is no launch failure any more.
   bool MarkStarted(const ProcessKey& id, uint64_t pid);
   // False when it was not running: a repetition, or nothing of ours.
@@ -49,6 +49,8 @@ class Processes {
   bool IsSlotHeldUp(uint32_t slot) const;
   // Of the process that runs there; 0 when there is none or nothing was heard of it yet.
   uint64_t PidOf(uint32_t slot) const;
+  // Of the slot's last start.
+  uint32_t RankOf(uint32_t slot) const { return launched_.at(slot).rank; }
   bool IsAnyLeftOutside(uint32_t round) const;
   // Something was sent SIGKILL and is still there.
   bool HasSurvivors() const { return !left_.empty() || !stuck_.empty(); }
@@ -77,7 +79,7 @@ class Processes {
   struct Start {
     uint32_t round = 0;
     uint32_t attempt = 0;
-    auto operator<=>(const Start&) const = default;
+    uint32_t rank = 0;
   };
   struct Failure {
     ProcessKey id;

@@ -151,10 +151,10 @@ void AgentCore::Impl::OnRefusal(const v1::Refusal& refusal) {
       if (!processes_.HaveAllEndedWell()) return EndHopeless(kExitRefused, refused);
       return EndHopeless(kExitSuccess, Say{Severity::kInfo, "the run is over; the processes of this node ended well"});
     case v1::Refusal::NODE_LOST:
-      if (!refusal.ranks_are_free()) KillAll();
+      if (!refusal.ranks_are_free()) stopping_.KillAll(now_, effects_);
       return EndHopeless(kExitFailedElsewhere, refused);
     case v1::Refusal::STALE_INCARNATION:
-      KillAll();
+      stopping_.KillAll(now_, effects_);
       return EndHopeless(kExitRefused, refused);
     case v1::Refusal::NOT_AUTHORIZED:
       return OnNotAuthorized(refusal);
