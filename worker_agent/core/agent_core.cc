@@ -43,7 +43,9 @@ AgentCore::Impl::Impl(AgentOptions options)
       fence_(options_.stop_timeout),
       stopping_(processes_, options_.stop_timeout, options_.passes_interrupt),
       held_ends_(reporter_),
-      node_id_(options_.node_id.empty() ? options_.kept_node_id : options_.node_id) {
+      peers_(jitter_, connector_),
+      stacks_(connector_, processes_, options_.node.slots_size()) {
+  seat_.node_id = options_.node_id.empty() ? options_.kept_node_id : options_.node_id;
   MUSTER_CHECK(options_.incarnation != 0, "an incarnation is not 0");
 }
 
@@ -79,15 +81,15 @@ void AgentCore::Impl::OnEvent(const MessageReceived& event) {
       break;
   }
   // Nothing else is for an agent that was not welcomed, and a leader of an older term has no say.
-  if (!connector_.IsOpen() || event.message.term() < term_) return;
-  term_ = event.message.term();
+  if (!connector_.IsOpen() || event.message.term() < seat_.term) return;
+  seat_.term = event.message.term();
   if (event.message.has_acknowledgement()) {
     heartbeat_path_.StreamAnswered(event.message.acknowledgement().heartbeat_seq());
     OnAcknowledgement(event.message.acknowledgement());
   }
   if (event.message.has_desired()) OnDesired(event.message.desired());
   if (event.message.has_going_away()) fence_.OnSchedulerLeaving(effects_);
-  if (event.message.has_stack_query()) OnStackQuery(event.message.stack_query());
+  if (event.message.has_stack_query()) stacks_.OnQuery(event.message.stack_query(), effects_);
   if (event.message.has_log_query()) OnLogQuery(event.message.log_query());
 }
 
@@ -108,11 +110,11 @@ void AgentCore::Impl::OnEvent(const StreamBroken& event) {
   }
   if (event.connect_seq != connector_.connect_seq() || !connector_.HasStream()) return;
   reporter_.StreamClosed();
-  ForgetPeersRequest();
+  peers_.OnStreamClosed(now_);
   if (replacement_.IsDialed()) return connector_.Promote(replacement_.Take(), now_);
   if (EndWithOwnScheduler()) return;
   is_shut_out_ = event.reason == BreakReason::kSecurity;
-  if (is_shut_out_ && !IsWelcomed()) {
+  if (is_shut_out_ && !seat_.IsWelcomed()) {
     return EndHopeless(kExitSecurity, SaySecurity(options_.scheduler, event.text));
   }
   const bool was_open = connector_.IsOpen();
@@ -122,21 +124,7 @@ void AgentCore::Impl::OnEvent(const StreamBroken& event) {
   }
 }
 
-void AgentCore::Impl::OnEvent(const PeersFetched& event) {
-  if (event.round != peers_.round || !peers_.is_asked) return;
-  peers_.is_asked = false;
-  if (event.status.ok() && event.peer_list != nullptr) {
-    peers_.list = event.peer_list;
-    return;
-  }
-  peers_.next_at = now_ + jitter_.Around(peers_.back_off, 0.3);
-  peers_.back_off = std::min(peers_.back_off * 2, absl::Seconds(3));
-  const std::string error(event.status.message());
-  if (error == peers_.last_error) return;
-  peers_.last_error = error;
-  Emit(Say{Severity::kWarning,
-           absl::StrCat("the peer list of round ", event.round, " could not be fetched, trying again: ", error)});
-}
+void AgentCore::Impl::OnEvent(const PeersFetched& event) { peers_.OnFetched(event, now_, effects_); }
 
 void AgentCore::Impl::OnEvent(const ProcessHasStarted& event) {
   if (processes_.MarkStarted(event.key, event.pid)) reporter_.AddStart(event.key, event.pid, now_);
@@ -195,7 +183,7 @@ void AgentCore::Impl::OnEvent(const ClockHasJumped& event) {
 }
 
 void AgentCore::Impl::OnEvent(const TlsChanged& event) {
-  if (IsWelcomed()) TellFarewell();
+  if (seat_.IsWelcomed()) Emit(Farewell());
   if (event.has_new_certificate) {
     replacement_.Want(kReplacementHeartbeats * heartbeat_interval_, Replacement::Purpose::kNewCertificate, connector_,
                       now_);
@@ -230,7 +218,7 @@ void AgentCore::Impl::OnEvent(const EndSignal& event) {
   end_signal_ = event.signal;
   stopping_.OnEndSignal(event.signal);
   const std::string name = NameOfSignal(event.signal);
-  if (!IsWelcomed()) {
+  if (!seat_.IsWelcomed()) {
     Emit(Say{Severity::kInfo, absl::StrCat("got ", name, " before the job had begun: ending")});
     return FinishNow();
   }
@@ -266,13 +254,31 @@ void AgentCore::Impl::OnEvent(const ProgressMade& event) {
   if (processes_.IsRunning(id)) progress_.Made(id, event.step, now_);
 }
 
+void AgentCore::Impl::OnEvent(const StacksGathered& event) {
+  if (stacks_.OnGathered()) {
+    v1::AgentMessage message;
+    message.mutable_stack_traces()->set_query(event.query);
+    for (const v1::SlotStack& stack : event.stacks) *message.mutable_stack_traces()->add_stacks() = stack;
+    SendToScheduler(std::move(message));
+  }
+  stacks_.GatherNext(effects_);
+}
+
+void AgentCore::Impl::OnEvent(const LogRead& event) {
+  if (event.asked_on != connector_.connect_seq() || !connector_.IsOpen()) return;
+  v1::AgentMessage message;
+  message.mutable_log_lines()->set_query(event.query);
+  *message.mutable_log_lines()->mutable_log() = event.log;
+  SendToScheduler(std::move(message));
+}
+
 void AgentCore::Impl::OnEvent(const CommandsTold& event) { reporter_.AddCommands(event.commands, now_); }
 
 void AgentCore::Impl::OnEvent(const Tick&) {}
 
 void AgentCore::Impl::RunTimers() {
   if (connector_.IsDialTimedOut(now_)) {
-    ForgetPeersRequest();
+    peers_.OnStreamClosed(now_);
     is_shut_out_ = false;
     Emit(HangUp{});
     Redial(kNoAnswer);
@@ -281,7 +287,7 @@ void AgentCore::Impl::RunTimers() {
   if (connector_.IsPatienceUsedUp(now_)) {
     const absl::Duration apart = connector_.ApartFor(now_);
     const std::string& reason = connector_.last_reason();
-    if (!IsWelcomed()) {
+    if (!seat_.IsWelcomed()) {
       return EndHopeless(kExitUnreachable, SayUnreachable(options_.scheduler, reason, apart, options_.retry_num));
     }
     if (is_shut_out_) {
@@ -303,31 +309,26 @@ void AgentCore::Impl::RunTimers() {
 void AgentCore::Impl::SendJoin(uint64_t connect_seq, bool is_replacement) {
   Emit(Dial{connect_seq, is_replacement});
   v1::AgentMessage message;
-  *message.mutable_join() = MakeJoin(connect_seq);
+  v1::Join& join = *message.mutable_join();
+  join.set_protocol_version(kProtocolVersion);
+  join.set_job_id(options_.job_id);
+  join.set_node_id(seat_.node_id);
+  join.set_is_assigned_id(options_.node_id.empty() && !seat_.node_id.empty());
+  join.set_incarnation(options_.incarnation);
+  join.set_connect_seq(connect_seq);
+  join.set_cluster_id(seat_.cluster_id);
+  join.set_run(seat_.run);
+  *join.mutable_settings() = options_.settings;
+  *join.mutable_node() = options_.node;
+  join.set_term(seat_.term);
+  join.set_round(desired_.round());
+  join.set_events_through(reporter_.AcknowledgedThrough());
   Emit(Send{connect_seq, std::move(message)});
 }
 
 void AgentCore::Impl::Redial(const std::string& reason) {
   replacement_.Drop();
   connector_.OnFailure(reason, now_, effects_);
-}
-
-v1::Join AgentCore::Impl::MakeJoin(uint64_t connect_seq) const {
-  v1::Join join;
-  join.set_protocol_version(kProtocolVersion);
-  join.set_job_id(options_.job_id);
-  join.set_node_id(node_id_);
-  join.set_is_assigned_id(options_.node_id.empty() && !node_id_.empty());
-  join.set_incarnation(options_.incarnation);
-  join.set_connect_seq(connect_seq);
-  join.set_cluster_id(cluster_id_);
-  join.set_run(run_);
-  *join.mutable_settings() = options_.settings;
-  *join.mutable_node() = options_.node;
-  join.set_term(term_);
-  join.set_round(desired_.round());
-  join.set_events_through(reporter_.AcknowledgedThrough());
-  return join;
 }
 
 void AgentCore::Impl::SendDueReport() {
@@ -374,8 +375,7 @@ void AgentCore::Impl::SendToScheduler(v1::AgentMessage message) {
 MonotonicTime AgentCore::Impl::NextDeadline() const {
   if (is_finished_) return MonotonicTime::Never();
   MonotonicTime next = std::min({connector_.NextDeadline(), replacement_.NextDeadline(), reporter_.NextDeadline()});
-  if (peers_.is_wanted) next = std::min(next, peers_.next_at);
-  next = std::min(next, stopping_.StopDeadline());
+  next = std::min({next, peers_.NextDeadline(), stopping_.StopDeadline()});
   if (!ending_) next = std::min(next, stopping_.HeldUpDeadline());
   if (ending_ && ending_->quiet_since) next = std::min(next, ending_->give_up_at);
   return next;
@@ -384,13 +384,13 @@ MonotonicTime AgentCore::Impl::NextDeadline() const {
 void AgentCore::Impl::CheckInvariants() const {
   processes_.CheckInvariants();
   stopping_.CheckInvariants();
-  MUSTER_CHECK(!stacks_.waiting || stacks_.gathering_for != 0, "a stack query waits only for an earlier one");
+  stacks_.CheckInvariants();
   progress_.CheckInvariants(processes_);
   reporter_.CheckInvariants();
   fence_.CheckInvariants();
-  MUSTER_CHECK(!connector_.IsOpen() || IsWelcomed(), "an open stream was welcomed");
+  MUSTER_CHECK(!connector_.IsOpen() || seat_.IsWelcomed(), "an open stream was welcomed");
   MUSTER_CHECK(!replacement_.IsDialed() || connector_.IsOpen(), "only an open stream is replaced");
-  MUSTER_CHECK(!IsWelcomed() || !cluster_id_.empty(), "a run belongs to a cluster");
+  MUSTER_CHECK(!seat_.IsWelcomed() || !seat_.cluster_id.empty(), "a run belongs to a cluster");
   MUSTER_CHECK(!is_keeper_dead_ || !processes_.IsAnyRunning(), "nothing runs without the keeper");
   MUSTER_CHECK(processes_.Running().empty() || processes_.Running().front().round <= desired_.round(),
                "only rounds that the scheduler closed run");

@@ -26,14 +26,20 @@
 namespace muster::agent {
 namespace {
 
-constexpr absl::Duration kFirstPeersBackOff = absl::Milliseconds(500);
-constexpr absl::Duration kPeersTimeout = absl::Seconds(30);
+bool NeedsPeers(const v1::Assignment& assignment, bool wants_whole_list) {
+  const bool is_large = assignment.worker_num() + assignment.server_num() > kMaxRanksInClusterFile;
+  // (Rank 0's agent serves PyTorch's store to the machines that the list tells of.)
+  const bool serves_store =
+      assignment.has_torch_store() && assignment.role() == v1::ROLE_WORKER &&
+      std::any_of(assignment.slots().begin(), assignment.slots().end(), [](const auto& s) { return s.rank() == 0; });
+  return !is_large || wants_whole_list || serves_store;
+}
 
 }  // namespace
 
 void AgentCore::Impl::Converge() {
-  peers_.is_wanted = false;
-  if (HasOutcome() && !(ending_ && ending_->kind == Ending::Kind::kOutcome)) EndByOutcome();
+  peers_.Release();
+  if (desired_.has_outcome() && !(ending_ && ending_->kind == Ending::Kind::kOutcome)) EndByOutcome();
   if (ending_) {
     stopping_.StopAll(now_, effects_);
   } else if (desired_.phase() == v1::RUN_PHASE_RUNNING && desired_.has_assignment()) {
@@ -62,14 +68,16 @@ void AgentCore::Impl::QuitRound() {
 void AgentCore::Impl::StartRound() {
   stopping_.NoteHeldUp(IsAnySlotHeldUp(), now_);
   if (now_ >= stopping_.HeldUpDeadline()) {
-    EndHopeless(kExitStuck, SayStuck(NameAllLeft(processes_), node_id_));
+    EndHopeless(kExitStuck, SayStuck(NameAllLeft(processes_), seat_.node_id));
     return stopping_.StopAll(now_, effects_);
   }
   if (processes_.IsAnyLeftOutside(desired_.round())) return stopping_.StopAll(now_, effects_);
   if (stopping_.IsUnderWay()) return;  // what was told to stop has to end first
   if (fence_.IsDown(now_)) return;     // this order may be older than the fall; the answer to the next report tells
   const std::vector<uint32_t> slots = SlotsToStart();
-  if (slots.empty() || is_keeper_dead_ || !HavePeers()) return;
+  if (slots.empty() || is_keeper_dead_) return;
+  if (NeedsPeers(desired_.assignment(), options_.wants_whole_peer_list) && !peers_.Have(desired_, now_, effects_))
+    return;
   if (options_.has_command) {
     LaunchSlots(slots);
   } else {
@@ -100,48 +108,19 @@ std::vector<uint32_t> AgentCore::Impl::SlotsToStart() const {
   return slots;
 }
 
-bool AgentCore::Impl::HavePeers() {
-  const v1::Assignment& assignment = desired_.assignment();
-  const bool is_large = assignment.worker_num() + assignment.server_num() > kMaxRanksInClusterFile;
-  // (Rank 0's agent serves PyTorch's store to the machines that the list tells of.)
-  const bool serves_store =
-      assignment.has_torch_store() && assignment.role() == v1::ROLE_WORKER &&
-      std::any_of(assignment.slots().begin(), assignment.slots().end(), [](const auto& s) { return s.rank() == 0; });
-  if (is_large && !options_.wants_whole_peer_list && !serves_store) return true;
-  if (peers_.round != desired_.round()) {
-    peers_ = Peers{};
-    peers_.round = desired_.round();
-    peers_.back_off = kFirstPeersBackOff;
-    peers_.next_at = now_;
-  }
-  if (peers_.list != nullptr) return true;
-  if (!connector_.IsOpen()) return false;
-  peers_.is_wanted = true;
-  if (now_ < peers_.next_at) return false;
-  peers_.is_asked = true;
-  peers_.next_at = now_ + kPeersTimeout;
-  Emit(FetchPeers{run_, desired_.round(), desired_.peers_digest(), connector_.connect_seq()});
-  return false;
-}
-
-void AgentCore::Impl::ForgetPeersRequest() {
-  if (!std::exchange(peers_.is_asked, false)) return;
-  peers_.next_at = now_;
-}
-
 void AgentCore::Impl::LaunchSlots(const std::vector<uint32_t>& slots) {
   for (const uint32_t slot : slots) {
     const v1::SlotAssignment& assigned = desired_.assignment().slots(static_cast<int>(slot));
     processes_.Launched({slot, desired_.round(), assigned.attempt()}, assigned.rank());
   }
   Emit(SayRound(desired_, slots));
-  Emit(Launch{desired_, peers_.round == desired_.round() ? peers_.list : nullptr, slots});
+  Emit(Launch{desired_, peers_.Of(desired_.round()), slots});
 }
 
 void AgentCore::Impl::PrintAndReport(const std::vector<uint32_t>& slots) {
   if (printed_round_ != desired_.round()) {
     printed_round_ = desired_.round();
-    Emit(PrintAssignment{desired_, peers_.round == desired_.round() ? peers_.list : nullptr});
+    Emit(PrintAssignment{desired_, peers_.Of(desired_.round())});
   }
   for (const uint32_t slot : slots) {
     const v1::SlotAssignment& assigned = desired_.assignment().slots(static_cast<int>(slot));
@@ -157,7 +136,7 @@ void AgentCore::Impl::StopPatiently() {
   if (!is_hopeless && now_ < stopping_.StopDeadline()) return;
   if (is_hopeless || stopping_.was_killed()) {
     // A keeper that doesn't answer is given up long before (KeeperSilent, then KeeperDied): this one sees them run.
-    Say stuck = SayStuck(NameAllLeft(processes_), node_id_);
+    Say stuck = SayStuck(NameAllLeft(processes_), seat_.node_id);
     if (ending_) {  // whose exit code stays
       Emit(std::move(stuck));
     } else {

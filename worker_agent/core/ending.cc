@@ -24,13 +24,27 @@ namespace {
 constexpr absl::Duration kOutcomeAckTimeout = absl::Seconds(3);
 constexpr absl::Duration kLeavingAckTimeout = absl::Seconds(2);
 
+int ExitCodeOf(const v1::Outcome& outcome, std::optional<int> own_failure) {
+  if (outcome.succeeded()) return kExitSuccess;
+  if (outcome.cause().kind() == v1::Cause::GAVE_UP) return kExitGaveUp;
+  if (own_failure) return *own_failure;
+  switch (outcome.cause().kind()) {
+    case v1::Cause::NEVER_FORMED:
+      return kExitNeverFormed;
+    case v1::Cause::SCHEDULER_STOPPED:
+      return kExitSchedulerLost;
+    default:
+      return kExitFailedElsewhere;
+  }
+}
+
 }  // namespace
 
 void AgentCore::Impl::EndByOutcome() {
   Ending ending;
   ending.kind = Ending::Kind::kOutcome;
-  const bool are_lines_shown = options_.shows_output && desired_.outcome().cause().node_id() == node_id_;
-  ending.last_words = SayOutcome(options_.job_id, run_, desired_.outcome(), are_lines_shown);
+  const bool are_lines_shown = options_.shows_output && desired_.outcome().cause().node_id() == seat_.node_id;
+  ending.last_words = SayOutcome(options_.job_id, seat_.run, desired_.outcome(), are_lines_shown);
   // Hopeless stays hopeless: there is no stream any more.
   if (!ending_ || ending_->kind == Ending::Kind::kLeaving) ending_ = std::move(ending);
 }
@@ -40,7 +54,7 @@ void AgentCore::Impl::EndHopeless(int exit_code, Say last_word) {
   connector_.Stop();
   replacement_.Drop();
   reporter_.StreamClosed();
-  ForgetPeersRequest();
+  peers_.OnStreamClosed(now_);
   Ending ending;
   ending.kind = Ending::Kind::kHopeless;
   // Who was already leaving keeps the exit code with which it leaves.
@@ -58,14 +72,8 @@ void AgentCore::Impl::Leave(int signal, const std::string& reason, Say last_word
   ending.leaving.set_signal(signal);
   ending.leaving.set_reason(reason);
   ending_ = std::move(ending);
-  if (processes_.IsAnyLeft()) SayLeaving(false);  // so that the other nodes need not wait for our processes' end
-}
-
-void AgentCore::Impl::SayLeaving(bool is_quiet) {
-  ending_->leaving.set_is_quiet(is_quiet);
-  v1::NodeEvent event;
-  *event.mutable_leaving() = ending_->leaving;
-  reporter_.Add(std::move(event), now_);
+  // So that the other nodes need not wait for our processes' end.
+  if (processes_.IsAnyLeft()) reporter_.Add(ending_->LeavingEvent(false), now_);
 }
 
 void AgentCore::Impl::LeaveWithoutKeeper() {
@@ -83,7 +91,7 @@ void AgentCore::Impl::OnEvent(const OwnSchedulerLost& event) {
 }
 
 bool AgentCore::Impl::EndWithOwnScheduler() {
-  if (!own_scheduler_lost_ || HasOutcome()) return false;
+  if (!own_scheduler_lost_ || desired_.has_outcome()) return false;
   const OwnSchedulerLost lost = *std::exchange(own_scheduler_lost_, std::nullopt);
   const std::optional<int> failure = processes_.FirstFailure();
   if (lost.has_whole_job && processes_.HaveAllEndedWell()) {
@@ -91,7 +99,8 @@ bool AgentCore::Impl::EndWithOwnScheduler() {
     return true;
   }
   if (processes_.IsAnyRunning()) Emit(SayOwnSchedulerEnded(lost.how));
-  EndHopeless(IsWelcomed() ? failure.value_or(kExitSchedulerLost) : kExitUnreachable, SayOwnSchedulerLost(lost.how));
+  EndHopeless(seat_.IsWelcomed() ? failure.value_or(kExitSchedulerLost) : kExitUnreachable,
+              SayOwnSchedulerLost(lost.how));
   return true;
 }
 
@@ -122,24 +131,9 @@ void AgentCore::Impl::StepOutcome() {
 
 void AgentCore::Impl::StepLeaving() {
   if (!connector_.IsOpen()) return FinishNow();
-  if (!ending_->leaving.is_quiet()) SayLeaving(true);
+  if (!ending_->leaving.is_quiet()) reporter_.Add(ending_->LeavingEvent(true), now_);
   ending_->give_up_at = *ending_->quiet_since + kLeavingAckTimeout;
   if (reporter_.IsAllAcknowledged() || now_ >= ending_->give_up_at) FinishNow();
-}
-
-int AgentCore::Impl::OutcomeExitCode() const {
-  const v1::Outcome& outcome = desired_.outcome();
-  if (outcome.succeeded()) return kExitSuccess;
-  if (outcome.cause().kind() == v1::Cause::GAVE_UP) return kExitGaveUp;
-  if (const std::optional<int> own = processes_.FirstFailure()) return *own;
-  switch (outcome.cause().kind()) {
-    case v1::Cause::NEVER_FORMED:
-      return kExitNeverFormed;
-    case v1::Cause::SCHEDULER_STOPPED:
-      return kExitSchedulerLost;
-    default:
-      return kExitFailedElsewhere;
-  }
 }
 
 void AgentCore::Impl::FinishNow() {
@@ -147,7 +141,9 @@ void AgentCore::Impl::FinishNow() {
   finish.outcome = desired_.outcome();
   finish.leaves_some = processes_.IsAnyLeft();
   if (ending_) {
-    finish.exit_code = ending_->kind == Ending::Kind::kOutcome ? OutcomeExitCode() : ending_->exit_code;
+    finish.exit_code = ending_->kind == Ending::Kind::kOutcome
+                           ? ExitCodeOf(desired_.outcome(), processes_.FirstFailure())
+                           : ending_->exit_code;
     for (Say& say : ending_->last_words) Emit(std::move(say));
   }
   if (end_signal_ != 0) finish.exit_code = kExitSignalBase + end_signal_;

@@ -1,10 +1,8 @@
 // The parts of AgentCore, one file for each idea: receiving.cc (what the scheduler says), converging.cc (what shall
-// run), stacks.cc (where processes stand), ending.cc (when and
-// how the agent ends), agent_core.cc (events and time).
+// run), ending.cc (when and how the agent ends), agent_core.cc (events and time).
 // Private to worker_agent/core.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,8 +18,11 @@
 #include "worker_agent/core/events.h"
 #include "worker_agent/core/leftovers.h"
 #include "worker_agent/core/messages.h"
+#include "worker_agent/core/peer_list.h"
 #include "worker_agent/core/processes.h"
 #include "worker_agent/core/progress.h"
+#include "worker_agent/core/seat.h"
+#include "worker_agent/core/stack_queries.h"
 #include "worker_agent/core/stopping.h"
 
 namespace muster::agent {
@@ -50,24 +51,13 @@ class AgentCore::Impl {
     v1::NodeLeaving leaving;                            // kLeaving
     std::optional<MonotonicTime> quiet_since;           // no process runs any more
     MonotonicTime give_up_at = MonotonicTime::Never();  // of waiting for acknowledgements, once quiet
-  };
 
-  // The peer list of the round that is to be started.
-  struct Peers {
-    uint32_t round = 0;
-    std::shared_ptr<const std::string> list;
-    bool is_wanted = false;  // a round waits for it, and there is somebody to ask
-    bool is_asked = false;
-    MonotonicTime next_at;  // is_asked: when the answer is given up; else: when to ask (again)
-    absl::Duration back_off;
-    std::string last_error;
-  };
-
-  // A gathering takes seconds: one at a time, and of the queries that come meanwhile the last one.
-  struct Stacks {
-    uint64_t gathering_for = 0;  // connect_seq of the stream that the one under way was asked on; 0: none
-    std::optional<v1::StackQuery> waiting;
-    uint64_t waiting_for = 0;
+    v1::NodeEvent LeavingEvent(bool is_quiet) {
+      leaving.set_is_quiet(is_quiet);
+      v1::NodeEvent event;
+      *event.mutable_leaving() = leaving;
+      return event;
+    }
   };
 
   // agent_core.cc
@@ -88,8 +78,8 @@ class AgentCore::Impl {
   void OnEvent(const EndSignal& event);
   void OnEvent(const LaunchFailed& event);
   void OnEvent(const ProgressMade& event);
-  void OnEvent(const StacksGathered& event);  // stacks.cc
-  void OnEvent(const LogRead& event);         // stacks.cc
+  void OnEvent(const StacksGathered& event);
+  void OnEvent(const LogRead& event);
   void OnEvent(const TlsChanged& event);
   void OnEvent(const CommandsTold& event);
   void OnEvent(const Tick& event);
@@ -98,16 +88,15 @@ class AgentCore::Impl {
   void FailLaunch(const std::vector<ProcessKey>& ids, const LaunchFailed& failure);
   void ReportEnd(const ProcessKey& key, const ProcessEnd& end, absl::Duration age, bool leaves_some = false);
   void SendJoin(uint64_t connect_seq, bool is_replacement);
-  v1::Join MakeJoin(uint64_t connect_seq) const;
+  // What was open or being dialed has failed: dials again after a while.
+  void Redial(const std::string& reason);
 
   // receiving.cc
   void OnWelcome(const v1::SchedulerMessage& message);
   // What either welcome brings.
   void TakeWelcome(const v1::SchedulerMessage& message);
   void OnReplacementMessage(const v1::SchedulerMessage& message);
-  // What was open or being dialed has failed: dials again after a while.
-  void Redial(const std::string& reason);
-  void TellFarewell();
+  SetFarewell Farewell() const;
   void OnRefusal(const v1::Refusal& refusal);
   void OnNotAuthorized(const v1::Refusal& refusal);
   void OnClusterChanged(const v1::Refusal& refusal);
@@ -115,6 +104,7 @@ class AgentCore::Impl {
   void TellWaiting(const v1::WaitStatus& waiting);
   void OnDesired(const v1::DesiredState& desired);
   void OnProbe(const v1::Probe& probe);
+  void OnLogQuery(const v1::LogQuery& query);
 
   // converging.cc
   void Converge();
@@ -122,19 +112,10 @@ class AgentCore::Impl {
   void StartRound();
   bool IsAnySlotHeldUp() const;
   std::vector<uint32_t> SlotsToStart() const;
-  // True once the peer list is there or not needed; else asks for it.
-  bool HavePeers();
-  void ForgetPeersRequest();
   void LaunchSlots(const std::vector<uint32_t>& slots);
   void PrintAndReport(const std::vector<uint32_t>& slots);
   // Insists when what was told to stop has not ended long after stop_timeout.
   void StopPatiently();
-
-  // stacks.cc
-  void OnStackQuery(const v1::StackQuery& query);
-  void OnLogQuery(const v1::LogQuery& query);
-  void GatherNext();
-  void MoveStackQueries(uint64_t from, uint64_t to);
 
   // ending.cc
   void EndHopeless(int exit_code, Say last_word);
@@ -146,12 +127,8 @@ class AgentCore::Impl {
   void StepEnding();
   void StepOutcome();
   void StepLeaving();
-  void SayLeaving(bool is_quiet);
   void FinishNow();
-  int OutcomeExitCode() const;
 
-  bool IsWelcomed() const { return run_ != 0; }
-  bool HasOutcome() const { return desired_.has_outcome(); }
   void Emit(Effect effect) { effects_.push_back(std::move(effect)); }
   void SendToScheduler(v1::AgentMessage message);
 
@@ -168,21 +145,17 @@ class AgentCore::Impl {
   Processes processes_;
   Stopping stopping_;
   HeldEnds held_ends_;
+  PeerList peers_;
+  StackQueries stacks_;
   Progress progress_;
   bool is_finished_ = false;
 
   // What the scheduler told.
-  std::string cluster_id_;
-  uint64_t run_ = 0;  // 0: never welcomed
-  int64_t run_opened_unix_ms_ = 0;
-  std::string node_id_;
-  uint64_t term_ = 0;
+  Seat seat_;
   absl::Duration heartbeat_interval_ = absl::Seconds(2);
   uint64_t answered_seq_ = 0;  // the latest heartbeat that the scheduler has answered
   v1::DesiredState desired_;
 
-  Peers peers_;
-  Stacks stacks_;
   bool has_hinted_ = false;     // options_.scheduler_hint was said while others were awaited
   bool is_shut_out_ = false;    // the last connection failed for its security
   std::string unwelcome_text_;  // for which reason, as it was told last

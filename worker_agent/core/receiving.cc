@@ -22,6 +22,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/exit_codes.h"
+#include "common/base/limits.h"
 #include "worker_agent/core/impl.h"
 #include "worker_agent/core/messages.h"
 
@@ -43,19 +44,19 @@ absl::Duration HeartbeatInterval(uint32_t ms, absl::Duration otherwise) {
 void AgentCore::Impl::OnWelcome(const v1::SchedulerMessage& message) {
   const v1::Welcome& welcome = message.welcome();
   if (connector_.IsOpen()) return;
-  if (welcome.cluster_id() == cluster_id_ && message.term() < term_) {
+  if (welcome.cluster_id() == seat_.cluster_id && message.term() < seat_.term) {
     Emit(HangUp{});
     return Redial("a scheduler of an older term answered");
   }
   const absl::Duration apart = connector_.ApartFor(now_);
-  const bool is_new_run = welcome.run() != run_ || welcome.cluster_id() != cluster_id_;
+  const bool is_new_run = seat_.IsOtherRun(welcome);
   if (is_new_run && processes_.WasAnyLaunched()) {  // our processes belong to a run that it no longer knows
     return EndHopeless(kExitSchedulerLost, SaySchedulerForgot(options_.scheduler));
   }
   if (is_new_run) {
     desired_.Clear();
     quit_round_ = 0;
-    peers_ = Peers{};
+    peers_.Forget();
   }
   const bool is_replacement = connector_.IsDialingPromoted();
   connector_.OnWelcome(now_);
@@ -67,11 +68,7 @@ void AgentCore::Impl::OnWelcome(const v1::SchedulerMessage& message) {
 
 void AgentCore::Impl::TakeWelcome(const v1::SchedulerMessage& message) {
   const v1::Welcome& welcome = message.welcome();
-  cluster_id_ = welcome.cluster_id();
-  run_ = welcome.run();
-  run_opened_unix_ms_ = welcome.run_opened_unix_ms();
-  node_id_ = welcome.node_id();
-  term_ = message.term();
+  seat_.Take(message);
   unwelcome_text_.clear();
   is_shut_out_ = false;
   heartbeat_interval_ = HeartbeatInterval(welcome.heartbeat_interval_ms(), heartbeat_interval_);
@@ -83,17 +80,17 @@ void AgentCore::Impl::TakeWelcome(const v1::SchedulerMessage& message) {
   heartbeat_path_.StreamOpened(now_, welcome.has_datagrams(), jitter_);
   fence_.OnWelcome(absl::Milliseconds(welcome.fence_timeout_ms()), connector_.dialed_at(), heartbeat_interval_, now_,
                    effects_);
-  TellFarewell();
+  Emit(Farewell());
 }
 
-void AgentCore::Impl::TellFarewell() {
+SetFarewell AgentCore::Impl::Farewell() const {
   v1::LastReportRequest farewell;
-  farewell.set_cluster_id(cluster_id_);
+  farewell.set_cluster_id(seat_.cluster_id);
   farewell.set_job_id(options_.job_id);
-  farewell.set_run(run_);
-  farewell.set_node_id(node_id_);
+  farewell.set_run(seat_.run);
+  farewell.set_node_id(seat_.node_id);
   farewell.set_incarnation(options_.incarnation);
-  Emit(SetFarewell{std::move(farewell), run_opened_unix_ms_});
+  return {std::move(farewell), seat_.run_opened_unix_ms};
 }
 
 void AgentCore::Impl::OnReplacementMessage(const v1::SchedulerMessage& message) {
@@ -103,17 +100,16 @@ void AgentCore::Impl::OnReplacementMessage(const v1::SchedulerMessage& message) 
                                effects_);
   }
   if (!message.has_welcome()) return;
-  const v1::Welcome& welcome = message.welcome();
-  if (welcome.cluster_id() != cluster_id_ || welcome.run() != run_ || message.term() < term_) {
+  if (seat_.IsOtherRun(message.welcome()) || message.term() < seat_.term) {
     return replacement_.GiveUp("another scheduler answered, or one of an older term", absl::ZeroDuration(), now_,
                                effects_);
   }
   reporter_.StreamClosed();
-  ForgetPeersRequest();
+  peers_.OnStreamClosed(now_);
   const uint64_t replaced = connector_.SwitchTo(replacement_.Take(), now_);
   replacement_.OnWelcome(now_);
   Emit(HangUp{replaced});
-  MoveStackQueries(replaced, connector_.connect_seq());
+  stacks_.OnStreamReplaced(replaced, connector_.connect_seq());
   TakeWelcome(message);
   Emit(replacement_.SayTaken());
 }
@@ -121,15 +117,16 @@ void AgentCore::Impl::OnReplacementMessage(const v1::SchedulerMessage& message) 
 void AgentCore::Impl::OnRefusal(const v1::Refusal& refusal) {
   is_shut_out_ = false;
   reporter_.StreamClosed();
-  ForgetPeersRequest();
+  peers_.OnStreamClosed(now_);
   if (!IsKnown(refusal.reason())) {
     Emit(HangUp{});
     return Redial(WhyRefused(refusal));
   }
   const Say refused = SayRefused(options_.scheduler, refusal);
   if (refusal.reason() == v1::Refusal::DRAINED) return EndHopeless(kExitSuccess, SayDrained(refusal));
-  if (!IsWelcomed() && options_.node_id.empty() && !node_id_.empty() && refusal.reason() != v1::Refusal::TRY_LATER) {
-    node_id_.clear();  // the id of a former start is of no use any more
+  if (!seat_.IsWelcomed() && options_.node_id.empty() && !seat_.node_id.empty() &&
+      refusal.reason() != v1::Refusal::TRY_LATER) {
+    seat_.node_id.clear();  // the id of a former start is of no use any more
     Emit(HangUp{});
     return Redial(refusal.text());
   }
@@ -166,7 +163,7 @@ void AgentCore::Impl::OnRefusal(const v1::Refusal& refusal) {
 // Whoever started the scheduler again with another configuration, or listed too much as revoked, must be able to mend
 // that before it costs a running job its processes.
 void AgentCore::Impl::OnNotAuthorized(const v1::Refusal& refusal) {
-  if (!IsWelcomed()) return EndHopeless(kExitSecurity, SayRefused(options_.scheduler, refusal));
+  if (!seat_.IsWelcomed()) return EndHopeless(kExitSecurity, SayRefused(options_.scheduler, refusal));
   Emit(HangUp{});
   is_shut_out_ = true;
   if (refusal.text() != unwelcome_text_) {
@@ -179,10 +176,8 @@ void AgentCore::Impl::OnNotAuthorized(const v1::Refusal& refusal) {
 void AgentCore::Impl::OnClusterChanged(const v1::Refusal& refusal) {
   if (processes_.WasAnyLaunched()) return EndHopeless(kExitSchedulerLost, SaySchedulerForgot(options_.scheduler));
   // Nothing has begun here: join the new one as if for the first time.
-  cluster_id_.clear();
-  run_ = 0;
-  term_ = 0;
-  node_id_ = options_.node_id;
+  seat_ = Seat{};
+  seat_.node_id = options_.node_id;
   desired_.Clear();
   quit_round_ = 0;
   reporter_.ForgetEvents();
@@ -213,7 +208,7 @@ void AgentCore::Impl::TellWaiting(const v1::WaitStatus& waiting) {
 
 void AgentCore::Impl::OnDesired(const v1::DesiredState& desired) {
   // An agent gets the verdict of its own run only; what is older than what it knows has come too late.
-  if (desired.run() != run_ || desired.round() < desired_.round() || HasOutcome()) return;
+  if (desired.run() != seat_.run || desired.round() < desired_.round() || desired_.has_outcome()) return;
   if (!IsKnown(desired.phase())) return;
   // An order to stop may overtake the one to start: a round that was given up doesn't begin again.
   if (desired.phase() == v1::RUN_PHASE_RUNNING && desired.round() == desired_.round() &&
@@ -230,6 +225,17 @@ void AgentCore::Impl::OnProbe(const v1::Probe& probe) {
   v1::AgentMessage message;
   message.mutable_probe_answer()->set_probe(probe.probe());
   SendToScheduler(std::move(message));
+}
+
+// The keeper answers at once, so any number may be under way.
+void AgentCore::Impl::OnLogQuery(const v1::LogQuery& query) {
+  if (query.slot() >= static_cast<uint32_t>(options_.node.slots_size())) return;
+  Emit(ReadLog{query.query(),
+               connector_.connect_seq(),
+               query.slot(),
+               std::min(query.lines(), kMaxLogLines),
+               {query.slot(), query.round(), query.attempt()},
+               query.after()});
 }
 
 }  // namespace muster::agent
