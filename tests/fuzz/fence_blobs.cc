@@ -10,9 +10,9 @@
 #include "common/base/limits.h"
 #include "common/store/memory_job_store.h"
 #include "tests/fuzz/input.h"
-#include "worker_agent/gateway/mpi/allgather.h"
-#include "worker_agent/gateway/pmix/direct_modex.h"
-#include "worker_agent/gateway/pmix/frames.h"
+#include "worker_agent/gateway/chassis/allgather.h"
+#include "worker_agent/gateway/mpi/pmix/direct_modex.h"
+#include "worker_agent/gateway/mpi/pmix/frames.h"
 
 namespace muster::agent {
 namespace {

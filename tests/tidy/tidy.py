@@ -127,7 +127,7 @@ CLOCK = re.compile(r"absl::Now\(|absl::SleepFor|steady_clock|system_clock|clock_
 STREAMS = re.compile(r"\b[io]?fstream\b|\bfopen\(")
 MAY_STREAM = {
     "worker_agent/gateway/exec/program/command.cc": "reads /proc; ms-exec links none of our libraries",
-    "worker_agent/gateway/pmix/socket_owner.cc": "reads /proc/self/net/tcp for each connection, up to one row",
+    "worker_agent/gateway/mpi/pmix/socket_owner.cc": "reads /proc/self/net/tcp for each connection, up to one row",
 }
 CREATES_SAFELY = re.compile(r"O_NOFOLLOW|O_EXCL|OpenOwnFile\(|OpenPlainFile\(|OpenMarker\(")
 MAY_CREATE = {

@@ -14,7 +14,7 @@
 #include "worker_agent/ascend/table_files.h"
 #include "worker_agent/core/events.h"
 #include "worker_agent/devices/device_choice.h"
-#include "worker_agent/gateway/gateway.h"
+#include "worker_agent/gateway/chassis/gateway.h"
 #include "worker_agent/keeper/processes.h"
 #include "worker_agent/launch/cluster_file.h"
 #include "worker_agent/launch/cpu_binding.h"

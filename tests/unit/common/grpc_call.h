@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/net/grpc_calls.h"
-#include "worker_agent/gateway/grpc_server.h"
+#include "worker_agent/gateway/chassis/grpc_server.h"
 
 namespace muster {
 

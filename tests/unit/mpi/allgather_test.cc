@@ -1,4 +1,4 @@
-#include "worker_agent/gateway/mpi/allgather.h"
+#include "worker_agent/gateway/chassis/allgather.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

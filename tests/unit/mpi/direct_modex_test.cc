@@ -1,4 +1,4 @@
-#include "worker_agent/gateway/pmix/direct_modex.h"
+#include "worker_agent/gateway/mpi/pmix/direct_modex.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include "common/store/memory_job_store.h"
 #include "tests/unit/common/manual_clock.h"
 #include "tests/unit/mpi/sample_layout.h"
-#include "worker_agent/gateway/length.h"
+#include "worker_agent/gateway/chassis/length.h"
 
 namespace muster::agent {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker_agent/gateway/pmix/pmix_server.h"
+#include "worker_agent/gateway/mpi/pmix/pmix_server.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

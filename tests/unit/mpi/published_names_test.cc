@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/store/memory_job_store.h"
 #include "tests/unit/common/manual_clock.h"
-#include "worker_agent/gateway/pmix/frames.h"
+#include "worker_agent/gateway/mpi/pmix/frames.h"
 
 namespace muster::agent {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker_agent/gateway/round_layout.h"
+#include "worker_agent/gateway/chassis/round_layout.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "worker_agent/gateway/store_text.h"
+#include "worker_agent/gateway/chassis/store_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include "common/store/memory_job_store.h"
 #include "tests/unit/common/manual_clock.h"
 #include "tests/unit/common/silent_job_store.h"
-#include "worker_agent/gateway/length.h"
+#include "worker_agent/gateway/chassis/length.h"
 
 namespace muster::agent {
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "common/store/job_store.h"
+#include "worker_agent/gateway/chassis/allgather.h"
+#include "worker_agent/gateway/chassis/gateway.h"
 #include "worker_agent/gateway/exec/server.h"
-#include "worker_agent/gateway/gateway.h"
-#include "worker_agent/gateway/mpi/allgather.h"
 
 namespace muster::agent {
 

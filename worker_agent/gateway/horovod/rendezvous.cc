@@ -13,7 +13,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "worker_agent/gateway/store_text.h"
+#include "worker_agent/gateway/chassis/store_text.h"
 
 namespace muster::horovod {
 namespace {

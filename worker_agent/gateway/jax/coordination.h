@@ -16,10 +16,10 @@
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
 #include "common/store/job_store.h"
-#include "worker_agent/gateway/barriers/barriers.h"
+#include "worker_agent/gateway/chassis/barriers/barriers.h"
+#include "worker_agent/gateway/chassis/strand.h"
 #include "worker_agent/gateway/jax/key_values.h"
 #include "worker_agent/gateway/jax/request.h"
-#include "worker_agent/gateway/strand.h"
 
 namespace muster::jax {
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/sha256.h"
-#include "worker_agent/gateway/round_layout.h"
+#include "worker_agent/gateway/chassis/round_layout.h"
 
 namespace muster::agent {
 namespace {

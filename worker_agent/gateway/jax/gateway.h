@@ -12,8 +12,8 @@
 
 #include "common/base/clock.h"
 #include "common/store/job_store.h"
-#include "worker_agent/gateway/begun_round.h"
-#include "worker_agent/gateway/gateway.h"
+#include "worker_agent/gateway/chassis/begun_round.h"
+#include "worker_agent/gateway/chassis/gateway.h"
 #include "worker_agent/gateway/jax/server.h"
 
 namespace muster::agent {

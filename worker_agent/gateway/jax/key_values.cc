@@ -15,8 +15,8 @@
 #include "absl/strings/strip.h"
 #include "common/base/limits.h"
 #include "common/base/sha256.h"
-#include "worker_agent/gateway/store_answers.h"
-#include "worker_agent/gateway/store_text.h"
+#include "worker_agent/gateway/chassis/store_answers.h"
+#include "worker_agent/gateway/chassis/store_text.h"
 
 namespace muster::jax {
 namespace {

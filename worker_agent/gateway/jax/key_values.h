@@ -21,8 +21,8 @@
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
 #include "common/store/job_store.h"
+#include "worker_agent/gateway/chassis/strand.h"
 #include "worker_agent/gateway/jax/messages.pb.h"
-#include "worker_agent/gateway/strand.h"
 
 namespace muster::jax {
 

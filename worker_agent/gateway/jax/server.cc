@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/mutex.h"
 #include "common/net/grpc_calls.h"
-#include "worker_agent/gateway/grpc_server.h"
+#include "worker_agent/gateway/chassis/grpc_server.h"
 #include "worker_agent/gateway/jax/coordination.h"
 #include "worker_agent/gateway/jax/dialect.h"
 

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
 #include "common/store/job_store.h"
-#include "worker_agent/gateway/barriers/barriers.h"
+#include "worker_agent/gateway/chassis/barriers/barriers.h"
 
 namespace muster::jax {
 

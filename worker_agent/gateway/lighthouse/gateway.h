@@ -7,8 +7,8 @@
 #include <string>
 
 #include "common/base/clock.h"
-#include "worker_agent/gateway/begun_round.h"
-#include "worker_agent/gateway/gateway.h"
+#include "worker_agent/gateway/chassis/begun_round.h"
+#include "worker_agent/gateway/chassis/gateway.h"
 #include "worker_agent/gateway/lighthouse/server.h"
 
 namespace muster::agent {

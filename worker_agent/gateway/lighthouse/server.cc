@@ -11,7 +11,7 @@
 #include "common/base/limits.h"
 #include "common/base/mutex.h"
 #include "common/sys/log.h"
-#include "worker_agent/gateway/grpc_server.h"
+#include "worker_agent/gateway/chassis/grpc_server.h"
 
 namespace muster::lighthouse {
 namespace {

@@ -16,7 +16,7 @@
 #include "common/mindspore/socket_owner.h"
 #include "common/store/job_store.h"
 #include "common/tls/tls_store.h"
-#include "worker_agent/gateway/gateway.h"
+#include "worker_agent/gateway/chassis/gateway.h"
 #include "worker_agent/gateway/mindspore/slots.h"
 
 namespace muster::agent {

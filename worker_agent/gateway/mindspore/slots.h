@@ -20,7 +20,7 @@
 #include "common/mindspore/cluster.h"
 #include "common/store/job_store.h"
 #include "muster/v1/rendezvous.pb.h"
-#include "worker_agent/gateway/gateway.h"
+#include "worker_agent/gateway/chassis/gateway.h"
 
 namespace muster::agent {
 

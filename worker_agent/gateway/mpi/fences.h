@@ -11,8 +11,8 @@
 #include "common/net/mailbox.h"
 #include "common/net/poller.h"
 #include "common/store/job_store.h"
-#include "worker_agent/gateway/mpi/allgather.h"
-#include "worker_agent/gateway/round_layout.h"
+#include "worker_agent/gateway/chassis/allgather.h"
+#include "worker_agent/gateway/chassis/round_layout.h"
 
 namespace muster::agent {
 

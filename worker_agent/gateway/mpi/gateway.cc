@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/sys/log.h"
 #include "common/sys/threads.h"
-#include "worker_agent/gateway/begun_round.h"
+#include "worker_agent/gateway/chassis/begun_round.h"
 #include "worker_agent/gateway/mpi/verdict.h"
 #include "worker_agent/launch_error/launch_error.h"
 

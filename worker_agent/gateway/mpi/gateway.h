@@ -12,11 +12,11 @@
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
 #include "common/store/job_store.h"
-#include "worker_agent/gateway/gateway.h"
+#include "worker_agent/gateway/chassis/gateway.h"
+#include "worker_agent/gateway/chassis/round_layout.h"
 #include "worker_agent/gateway/mpi/pmi1_server.h"
+#include "worker_agent/gateway/mpi/pmix/pmix_server.h"
 #include "worker_agent/gateway/mpi/rank_ender.h"
-#include "worker_agent/gateway/pmix/pmix_server.h"
-#include "worker_agent/gateway/round_layout.h"
 #include "worker_agent/launch/command/mpi_program.h"
 
 namespace muster::agent {

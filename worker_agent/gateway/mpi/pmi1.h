@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "worker_agent/gateway/round_layout.h"
+#include "worker_agent/gateway/chassis/round_layout.h"
 
 namespace muster::agent {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "worker_agent/gateway/round_layout.h"
+#include "worker_agent/gateway/chassis/round_layout.h"
 
 namespace muster::agent {
 

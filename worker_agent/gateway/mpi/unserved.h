@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "common/base/mutex.h"
-#include "worker_agent/gateway/gateway.h"
+#include "worker_agent/gateway/chassis/gateway.h"
 
 namespace muster::agent {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "worker_agent/gateway/round_layout.h"
+#include "worker_agent/gateway/chassis/round_layout.h"
 
 namespace muster::agent {
 namespace {

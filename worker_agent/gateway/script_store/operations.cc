@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "worker_agent/gateway/store_answers.h"
+#include "worker_agent/gateway/chassis/store_answers.h"
 
 namespace muster::script_store {
 namespace {

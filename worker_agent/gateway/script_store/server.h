@@ -10,7 +10,7 @@
 #include "common/base/clock.h"
 #include "common/store/job_store.h"
 #include "common/tcp_server/server.h"
-#include "worker_agent/gateway/barriers/task_layout.h"
+#include "worker_agent/gateway/chassis/barriers/task_layout.h"
 
 namespace muster::script_store {
 

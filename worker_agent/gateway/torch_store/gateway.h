@@ -13,8 +13,8 @@
 #include "common/base/clock.h"
 #include "common/net/ip_network.h"
 #include "common/tls/tls_store.h"
-#include "worker_agent/gateway/begun_round.h"
-#include "worker_agent/gateway/gateway.h"
+#include "worker_agent/gateway/chassis/begun_round.h"
+#include "worker_agent/gateway/chassis/gateway.h"
 #include "worker_agent/gateway/torch_store/relay/relay.h"
 #include "worker_agent/gateway/torch_store/server.h"
 

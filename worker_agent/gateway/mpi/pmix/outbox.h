@@ -1,0 +1,80 @@
+// What libpmix's thread leaves for ms-pmix's main one, which sends it to the agent. Thread-safe; no call waits.
+#pragma once
+
+#include <pmix_server.h>
+#include <sys/eventfd.h>
+
+#include <deque>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "worker_agent/gateway/mpi/pmix/frames.h"
+
+namespace muster::pmix {
+
+// A fence or another question that libpmix waits for the answer of.
+struct Pending {
+  pmix_modex_cbfunc_t done = nullptr;
+  void* data = nullptr;
+
+  void Answer(pmix_status_t status, std::string_view bytes) const {
+    auto* text = new std::string(bytes);  // libpmix says when it is done with it
+    const auto release = [](void* of) { delete static_cast<std::string*>(of); };
+    done(status, text->data(), text->size(), data, release, text);
+  }
+};
+
+// What libpmix's thread leaves for the main one.
+class Outbox {
+ public:
+  void Send(Kind kind, const std::string& bytes) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    frames_ += Encode(kind, bytes);
+    eventfd_write(wake_, 1);
+  }
+  // Before it is sent, the fence is known here.
+  void SendFence(const std::string& bytes, Pending pending, bool has_data) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!std::exchange(had_fence_, true)) is_modex_wanted_ = !has_data;
+    fences_.push_back(pending);
+    frames_ += Encode(Kind::kFence, bytes);
+    eventfd_write(wake_, 1);
+  }
+  std::string TakeFrames() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    eventfd_t ignored = 0;
+    eventfd_read(wake_, &ignored);
+    return std::exchange(frames_, "");
+  }
+  Pending TakeFence() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (fences_.empty()) return {};
+    const Pending first = fences_.front();
+    fences_.pop_front();
+    return first;
+  }
+  // Once, where the first fence had no data.
+  bool TakeModexWanted() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return std::exchange(is_modex_wanted_, false);
+  }
+  int wake() const { return wake_; }
+
+ private:
+  const int wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  std::mutex mutex_;
+  std::string frames_;
+  std::deque<Pending> fences_;
+  bool had_fence_ = false;
+  bool is_modex_wanted_ = false;
+};
+
+// libpmix's callbacks take no object.
+inline Outbox& TheOutbox() {
+  static Outbox outbox;
+  return outbox;
+}
+
+}  // namespace muster::pmix

@@ -1,0 +1,133 @@
+#include "worker_agent/gateway/mpi/pmix/own_names.h"
+
+#include <pmix.h>
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "worker_agent/gateway/mpi/pmix/outbox.h"
+
+namespace muster::pmix {
+namespace {
+
+constexpr size_t kMaxWaiting = 256;
+
+struct AskedName {
+  pmix_op_cbfunc_t done = nullptr;
+  pmix_lookup_cbfunc_t found = nullptr;  // of a lookup
+  void* data = nullptr;
+  std::string nspace;
+  std::string key;
+};
+
+struct WaitingNames {
+  std::mutex mutex;
+  std::map<size_t, AskedName> by_token;
+  size_t last_token = 0;
+};
+
+WaitingNames& TheWaitingNames() {
+  static WaitingNames waiting;
+  return waiting;
+}
+
+pmix_status_t AskForName(NameRequest request, AskedName asked) {
+  WaitingNames& waiting = TheWaitingNames();
+  const std::lock_guard<std::mutex> lock(waiting.mutex);
+  if (waiting.by_token.size() >= kMaxWaiting) return PMIX_ERR_OUT_OF_RESOURCE;
+  request.token = ++waiting.last_token;
+  waiting.by_token.emplace(request.token, std::move(asked));
+  TheOutbox().Send(Kind::kName, NameBytes(request));
+  return PMIX_SUCCESS;
+}
+
+bool IsOne(char** keys) { return keys != nullptr && keys[0] != nullptr && keys[1] == nullptr; }
+
+// Of those without a meaning for libpmix, whose keys begin so.
+bool IsOwnWord(const pmix_info_t& info) { return std::string_view(info.key).substr(0, 5) == "pmix."; }
+
+pmix_status_t StatusOf(NameResult result) {
+  switch (result) {
+    case NameResult::kDone:
+      return PMIX_SUCCESS;
+    case NameResult::kNotThere:
+      return PMIX_ERR_NOT_FOUND;
+    case NameResult::kTaken:
+      return PMIX_ERR_DUPLICATE_KEY;
+    case NameResult::kFailed:
+      break;
+  }
+  return PMIX_ERROR;
+}
+
+// Of a lookup: the rank that has published it, as a length, and the text.
+void GiveFound(const AskedName& asked, pmix_status_t status, std::string_view value) {
+  const std::optional<size_t> rank = agent::TakeLength(value);
+  if (status != PMIX_SUCCESS || !rank) {
+    return asked.found(status == PMIX_SUCCESS ? PMIX_ERROR : status, nullptr, 0, asked.data);
+  }
+  const std::string text(value);
+  pmix_pdata_t* found = nullptr;
+  PMIX_PDATA_CREATE(found, 1);
+  PMIX_LOAD_PROCID(&found->proc, asked.nspace.c_str(), static_cast<pmix_rank_t>(*rank));
+  PMIX_LOAD_KEY(found->key, asked.key.c_str());
+  PMIX_VALUE_LOAD(&found->value, text.c_str(), PMIX_STRING);
+  asked.found(PMIX_SUCCESS, found, 1, asked.data);  // packs it before it returns
+  PMIX_PDATA_FREE(found, 1);
+}
+
+}  // namespace
+
+pmix_status_t PublishName(const pmix_proc_t& who, const pmix_info_t infos[], size_t count, pmix_op_cbfunc_t done,
+                          void* of_done) {
+  const pmix_info_t* published = nullptr;
+  for (size_t i = 0; i < count; ++i) {
+    if (IsOwnWord(infos[i])) continue;
+    if (published != nullptr) return PMIX_ERR_NOT_SUPPORTED;
+    published = &infos[i];
+  }
+  if (published == nullptr || published->value.type != PMIX_STRING || published->value.data.string == nullptr) {
+    return PMIX_ERR_NOT_SUPPORTED;
+  }
+  NameRequest request{'P', 0, published->key, agent::LengthText(who.rank) + published->value.data.string};
+  return AskForName(std::move(request), {done, nullptr, of_done, "", ""});
+}
+
+pmix_status_t LookUpName(const pmix_proc_t& who, char** keys, pmix_lookup_cbfunc_t done, void* of_done) {
+  if (!IsOne(keys)) return PMIX_ERR_NOT_SUPPORTED;
+  return AskForName({'L', 0, keys[0], ""}, {nullptr, done, of_done, who.nspace, keys[0]});
+}
+
+pmix_status_t UnpublishName(char** keys, pmix_op_cbfunc_t done, void* of_done) {
+  if (!IsOne(keys)) return PMIX_ERR_NOT_SUPPORTED;
+  return AskForName({'U', 0, keys[0], ""}, {done, nullptr, of_done, "", ""});
+}
+
+bool AnswerName(const Frame& frame) {
+  std::string_view bytes = frame.bytes;
+  const std::optional<size_t> token = agent::TakeLength(bytes);
+  if (!token || bytes.empty()) return false;
+  const auto result = static_cast<NameResult>(bytes[0]);
+  bytes.remove_prefix(1);
+  AskedName asked;
+  {
+    WaitingNames& waiting = TheWaitingNames();
+    const std::lock_guard<std::mutex> lock(waiting.mutex);
+    const auto found = waiting.by_token.find(*token);
+    if (found == waiting.by_token.end()) return true;
+    asked = std::move(found->second);
+    waiting.by_token.erase(found);
+  }
+  if (asked.found != nullptr) {
+    GiveFound(asked, StatusOf(result), bytes);
+  } else {
+    asked.done(StatusOf(result), asked.data);
+  }
+  return true;
+}
+
+}  // namespace muster::pmix

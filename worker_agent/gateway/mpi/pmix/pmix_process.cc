@@ -1,0 +1,242 @@
+#include "worker_agent/gateway/mpi/pmix/pmix_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "common/base/clock.h"
+#include "common/base/exit_status.h"
+#include "common/base/os_error.h"
+#include "common/base/text.h"
+#include "worker_agent/gateway/mpi/pmix/frames.h"
+#include "worker_agent/launch_error/launch_error.h"
+
+namespace muster::agent {
+namespace {
+
+using pmix::Kind;
+
+constexpr int kReadyMs = 5000;
+constexpr int kEndTries = 100;
+constexpr int kEndTryMs = 10;
+constexpr size_t kMaxVariables = 256;
+constexpr char kMemoryPrefix[] = "muster-mpi-";
+constexpr int kLockOfServer = 3;
+constexpr char kNeeds[] = " before it was ready (it needs libpmix2)";
+
+// What hwloc is not to look at: screens, and devices that it would start drivers for. MPI asks for neither.
+constexpr char kHwlocComponents[] = "HWLOC_COMPONENTS=-gl,-opencl,-cuda,-nvml,-rsmi,-levelzero";
+
+// What libpmix is to see of this process's environment. Where the agent is a PMIx client itself (srun --mpi=pmix), its
+// own variables are not ms-pmix's.
+std::vector<std::string> EnvironmentOfServer() {
+  std::vector<std::string> kept;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    for (const char* name : {"PATH=", "HOME=", "LANG=", "LD_LIBRARY_PATH=", "PMIX_MCA_", "HWLOC_"}) {
+      if (absl::StartsWith(*variable, name)) kept.emplace_back(*variable);
+    }
+  }
+  if (::getenv("HWLOC_COMPONENTS") == nullptr) kept.emplace_back(kHwlocComponents);
+  return kept;
+}
+
+// Of this user's agents which were killed together with their ms-pmix: nobody holds the folder's lock. A young folder
+// may not be locked yet.
+void RemoveDeadFolders(const std::string& memory) {
+  constexpr absl::Duration kYoung = absl::Minutes(1);
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(memory, error), end; !error && at != end; at.increment(error)) {
+    const std::string path = at->path().string();
+    if (!absl::StartsWith(at->path().filename().string(), kMemoryPrefix)) continue;
+    const UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    struct stat info {};
+    if (!folder.is_open() || ::fstat(folder.get(), &info) != 0 || info.st_uid != ::geteuid()) continue;
+    if (ToAbslTime(Clock::System().Read().wall) - absl::FromTimeT(info.st_mtime) < kYoung) continue;
+    std::error_code ignored;
+    if (::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) std::filesystem::remove_all(path, ignored);
+  }
+}
+
+std::vector<char*> Pointers(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+std::string EndInWords(const ExitStatus& end) {
+  return end.signal != 0 ? absl::StrCat("was killed by signal ", end.signal)
+                         : absl::StrCat("ended with code ", end.code);
+}
+
+std::string SetupFor(const RoundLayout& layout, const std::string& folder, const std::string& memory) {
+  std::string setup =
+      absl::StrCat("nspace=muster-", layout.id, "\nfolder=", folder, "\nmemory=", memory, "\nown=", layout.own, "\n");
+  for (const RoundLayout::Agent& agent : layout.agents) {
+    absl::StrAppend(&setup, "agent=", absl::StrJoin(agent.ranks, ","), "\n");
+  }
+  return setup;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PmixProcess>> PmixProcess::Start(PmixOptions options, const RoundLayout& layout) {
+  std::unique_ptr<PmixProcess> process(new PmixProcess(std::move(options)));
+  if (absl::Status begun = process->Begin(layout); !begun.ok()) return begun;
+  return process;
+}
+
+absl::Status PmixProcess::Begin(const RoundLayout& layout) {
+  if (::mkdir(options_.folder.c_str(), 0700) != 0) {
+    const int error = errno;
+    return At(LaunchStep::kWorkFile, FileError(absl::StrCat("MPI: can't make ", options_.folder), error));
+  }
+  MakeMemoryFolder();
+  if (absl::Status spawned = Spawn(); !spawned.ok()) return spawned;
+  const std::string setup = SetupFor(layout, options_.folder, memory_folder_);
+  if (absl::Status told = Tell(pmix::Encode(Kind::kSetup, setup)); !told.ok()) return told;
+  return WaitUntilReady(layout.own_agent().ranks.size());
+}
+
+PmixProcess::~PmixProcess() {
+  End();
+  std::error_code ignored;
+  std::filesystem::remove_all(options_.folder, ignored);
+  if (!memory_folder_.empty()) std::filesystem::remove_all(memory_folder_, ignored);
+}
+
+// Without it ranks share memory where Open MPI wants it.
+void PmixProcess::MakeMemoryFolder() {
+  std::string name = absl::StrCat(options_.memory, "/", kMemoryPrefix, "XXXXXX");
+  RemoveDeadFolders(options_.memory);
+  if (::mkdtemp(name.data()) == nullptr) return;
+  memory_folder_ = name;
+  memory_lock_.reset(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (memory_lock_.is_open()) ::flock(memory_lock_.get(), LOCK_EX | LOCK_NB);
+}
+
+// In a group of its own: a Ctrl-C is not meant for it.
+absl::Status PmixProcess::Spawn() {
+  int pair[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
+    return At(LaunchStep::kStreams, OsError(absl::StatusCode::kResourceExhausted, "MPI: socketpair", errno));
+  }
+  socket_.reset(pair[0]);
+  const UniqueFd theirs(pair[1]);
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  sigset_t none;
+  sigset_t all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, theirs.get(), 0);
+  if (memory_lock_.is_open()) posix_spawn_file_actions_adddup2(&actions, memory_lock_.get(), kLockOfServer);
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  std::vector<std::string> words = {options_.program};
+  std::vector<std::string> variables = EnvironmentOfServer();
+  variables.push_back(absl::StrCat("TMPDIR=", options_.folder));
+  const int error = ::posix_spawn(&pid_, options_.program.c_str(), &actions, &attributes, Pointers(words).data(),
+                                  Pointers(variables).data());
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  if (error == 0) return absl::OkStatus();
+  pid_ = -1;
+  return At(LaunchStep::kOwnProgram, FileError(absl::StrCat("MPI: can't start ", options_.program), error));
+}
+
+absl::Status PmixProcess::Tell(std::string frame) {
+  while (!frame.empty()) {
+    pollfd writable{socket_.get(), POLLOUT, 0};
+    if (::poll(&writable, 1, kReadyMs) <= 0) return absl::UnavailableError("MPI: ms-pmix does not read");
+    const ssize_t sent = ::send(socket_.get(), frame.data(), frame.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0 && errno != EAGAIN && errno != EINTR) {
+      return At(LaunchStep::kOwnProgram, absl::UnavailableError(absl::StrCat("MPI: ms-pmix ", End(), kNeeds)), ELIBACC);
+    }
+    if (sent > 0) frame.erase(0, static_cast<size_t>(sent));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PmixProcess::WaitUntilReady(size_t slots) {
+  bool is_broken = false;
+  while (true) {
+    if (const std::optional<pmix::Frame> frame = pmix::TakeFrame(input_, is_broken)) {
+      if (frame->kind == Kind::kReady) return TakeVariables(frame->bytes, slots);
+      const std::string said = frame->kind == Kind::kFailed ? frame->bytes : "something else than that it is ready";
+      return absl::UnavailableError(absl::StrCat("MPI: ms-pmix says: ", Quoted(said, 256)));
+    }
+    pollfd readable{socket_.get(), POLLIN, 0};
+    if (is_broken || ::poll(&readable, 1, kReadyMs) <= 0) {
+      return absl::UnavailableError("MPI: ms-pmix did not become ready within 5 s");
+    }
+    char bytes[4096];
+    const ssize_t size = ::recv(socket_.get(), bytes, sizeof bytes, MSG_DONTWAIT);
+    if (size == 0)
+      return At(LaunchStep::kOwnProgram, absl::UnavailableError(absl::StrCat("MPI: ms-pmix ", End(), kNeeds)), ELIBACC);
+    if (size > 0) input_.append(bytes, static_cast<size_t>(size));
+  }
+}
+
+absl::Status PmixProcess::TakeVariables(const std::string& bytes, size_t slots) {
+  variables_.resize(1);
+  for (const absl::string_view variable : absl::StrSplit(bytes, '\0')) {
+    if (variable.empty()) {
+      variables_.emplace_back();
+      continue;
+    }
+    const std::pair<std::string, std::string> named = absl::StrSplit(variable, absl::MaxSplits('=', 1));
+    if (variables_.back().size() < kMaxVariables) variables_.back().insert(named);
+  }
+  if (variables_.size() < slots) return absl::InternalError("MPI: ms-pmix did not tell the variables of all ranks");
+  variables_.resize(slots);
+  if (memory_folder_.empty()) return absl::OkStatus();
+  for (auto& variables : variables_) {
+    for (const char* component : {"btl_vader", "osc_rdma", "osc_sm"}) {
+      variables[absl::StrCat("OMPI_MCA_", component, "_backing_directory")] = memory_folder_;
+    }
+  }
+  return absl::OkStatus();
+}
+
+// It ends where its socket is closed; it is killed where it does not. In words how it has ended.
+std::string PmixProcess::End() {
+  if (pid_ < 0) return "has ended";
+  socket_.reset();
+  int status = 0;
+  pid_t reaped = 0;
+  for (int i = 0; i < kEndTries && reaped == 0; ++i) {
+    reaped = ::waitpid(pid_, &status, WNOHANG);
+    if (reaped == 0) ::poll(nullptr, 0, kEndTryMs);
+  }
+  if (reaped == 0) {
+    ::kill(pid_, SIGKILL);
+    reaped = ::waitpid(pid_, &status, 0);
+  }
+  const bool is_known = std::exchange(pid_, -1) == reaped;
+  return is_known ? EndInWords(ExitStatus::FromWaitStatus(status)) : "has ended";
+}
+
+}  // namespace muster::agent

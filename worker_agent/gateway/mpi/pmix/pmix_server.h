@@ -1,0 +1,80 @@
+// The agent's side of ms-pmix: starts it for a round, gives the fences of its ranks to the other agents, and knows how
+// far each rank has come.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/base/clock.h"
+#include "common/base/mutex.h"
+#include "common/store/job_store.h"
+#include "worker_agent/gateway/chassis/round_layout.h"
+#include "worker_agent/gateway/mpi/fences.h"
+#include "worker_agent/gateway/mpi/pmix/direct_modex.h"
+#include "worker_agent/gateway/mpi/pmix/frames.h"
+#include "worker_agent/gateway/mpi/pmix/pmix_process.h"
+#include "worker_agent/gateway/mpi/published_names.h"
+#include "worker_agent/gateway/mpi/verdict.h"
+
+namespace muster::agent {
+
+class PmixServer {
+ public:
+  // Waits until ms-pmix is ready, see PmixProcess. `end` is called by a thread of this for each slot's rank that has
+  // lost ms-pmix, or whose fence has failed. `store` and `clock` must outlive what this has asked the store.
+  using EndRank = std::function<void(uint32_t slot)>;
+  static absl::StatusOr<std::unique_ptr<PmixServer>> Start(PmixOptions options, const RoundLayout& layout,
+                                                           JobStore& store, const Clock& clock, EndRank end);
+  ~PmixServer();
+
+  const std::map<std::string, std::string>& VariablesOf(uint32_t slot) const { return process_->VariablesOf(slot); }
+
+  // How far it has come. Of a process that has ended: with all that it had told ms-pmix, for which a moment is waited.
+  MpiProgress ProgressOf(uint32_t slot);
+
+ private:
+  PmixServer(std::unique_ptr<PmixProcess> process, const RoundLayout& layout, JobStore& store, const Clock& clock,
+             EndRank end);
+  absl::Status Open();
+  void Run();
+  bool Read();
+  void Write() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Send(pmix::Kind kind, const std::string& bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Take(const pmix::Frame& frame);
+  void NextFence();
+  void TakeModex();
+  void TakeNames();
+  void Lose(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Ends the ranks that have not come to an end by themselves.
+  void Condemn(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  MpiProgress* OfRank(const std::string& digits) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::unique_ptr<PmixProcess> process_;
+  const std::vector<uint32_t> ranks_;  // by slot
+  const EndRank end_;
+  Fences fences_;  // the thread's, as the five below
+  DirectModex modex_;
+  PublishedNames names_;
+  std::string input_;
+  std::vector<std::string> bundles_;  // of fences; the first is under way
+  bool is_gathering_ = false;
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<MpiProgress> progress_ ABSL_GUARDED_BY(mutex_);  // by slot
+  std::string output_ ABSL_GUARDED_BY(mutex_);
+  uint64_t pings_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t pongs_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool is_lost_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_silent_ ABSL_GUARDED_BY(mutex_) = false;  // a ping was not answered: nobody waits for one again
+  bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace muster::agent
