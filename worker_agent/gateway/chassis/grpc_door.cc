@@ -1,14 +1,11 @@
 #include "worker_agent/gateway/chassis/grpc_door.h"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/mindspore/socket_owner.h"
-#include "worker_agent/gateway/mindspore/gateway.h"
+#include "worker_agent/gateway/chassis/socket_owner.h"
 
 namespace muster::agent {
 namespace {
@@ -33,7 +30,7 @@ void GrpcDoor::Admit(const std::function<void(UniqueFd client)>& take) {
     SocketAddress client;
     UniqueFd socket = AcceptFrom(listener_.get(), client);
     if (!socket.is_open()) return RestOrListen(errno);
-    const std::string why = WhyNotServed(client, mindspore::OwnerOf(client, own_), geteuid());
+    const std::string why = WhyNotOfThisUser(client, own_);
     if (!why.empty()) {
       counted_.Note(Severity::kWarning, "gateway: not let in",
                     absl::StrCat(whose_, " gateway turned a connection away: ", why));

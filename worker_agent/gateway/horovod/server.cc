@@ -1,13 +1,10 @@
 #include "worker_agent/gateway/horovod/server.h"
 
-#include <unistd.h>
-
 #include <string>
 #include <utility>
 
-#include "common/mindspore/socket_owner.h"
+#include "worker_agent/gateway/chassis/socket_owner.h"
 #include "worker_agent/gateway/horovod/connection.h"
-#include "worker_agent/gateway/mindspore/gateway.h"
 
 namespace muster::horovod {
 namespace {
@@ -47,9 +44,7 @@ Server::~Server() = default;
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(uint32_t slots, JobStore& store, const Clock& clock) {
   TcpServerOptions tcp;
   tcp.max_connections = kConnectionsEach * slots;
-  tcp.why_not = [](const SocketAddress& client, const SocketAddress& own) {
-    return agent::WhyNotServed(client, mindspore::OwnerOf(client, own), geteuid());
-  };
+  tcp.why_not = agent::WhyNotOfThisUser;
   std::unique_ptr<Server> server(new Server(std::make_unique<RendezvousProtocol>(store, clock)));
   absl::StatusOr<std::unique_ptr<TcpServer>> started = TcpServer::Start(std::move(tcp), *server->protocol_, clock);
   if (!started.ok()) return started.status();

@@ -5,15 +5,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/net/net.h"
 #include "common/sys/log.h"
+#include "worker_agent/gateway/chassis/socket_owner.h"
 
 namespace muster::agent {
 namespace {
 
 constexpr size_t kConnectionsEach = 64;  // of a slot; a process has two
-
-using mindspore::SocketOwner;
 
 void WarnOnce() {
   static const bool is_said = [] {
@@ -26,23 +24,6 @@ void WarnOnce() {
 }
 
 }  // namespace
-
-std::string WhyNotServed(const SocketAddress& client, const SocketOwner& owner, uid_t own) {
-  if (!client.address.is_loopback() && !IsLocalAddress(client.address)) {
-    return "only processes of this machine are served here";
-  }
-  switch (owner.answer) {
-    case SocketOwner::Answer::kFound:
-      if (owner.uid == own || owner.uid == 0) return "";
-      return absl::StrCat("it belongs to user number ", owner.uid, "; only those of ms-worker's own user, number ", own,
-                          ", and of root are served here");
-    case SocketOwner::Answer::kNone:
-      return "its process can't be found: it has ended, or is in another network namespace";
-    case SocketOwner::Answer::kCannotBeAsked:
-      return "";
-  }
-  return "";
-}
 
 MindSporeGateway::MindSporeGateway(MindSporeGatewayOptions options, JobStore& store, const Clock& clock)
     : options_(std::move(options)), clock_(clock), slots_(store, options_.store_has_room) {}
@@ -57,7 +38,7 @@ absl::Status MindSporeGateway::Begin(const GatewayRound& round) {
     TcpServerOptions server;
     server.max_connections = kConnectionsEach * options_.ports.size();
     server.why_not = [](const SocketAddress& client, const SocketAddress& own) {
-      const SocketOwner owner = mindspore::OwnerOf(client, own);
+      const SocketOwner owner = OwnerOf(client, own);
       if (owner.answer == SocketOwner::Answer::kCannotBeAsked) WarnOnce();
       return WhyNotServed(client, owner, geteuid());
     };

@@ -13,7 +13,6 @@
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
 #include "common/mindspore/server.h"
-#include "common/mindspore/socket_owner.h"
 #include "common/store/job_store.h"
 #include "common/tls/tls_store.h"
 #include "worker_agent/gateway/chassis/gateway.h"
@@ -26,10 +25,6 @@ struct MindSporeGatewayOptions {
   std::shared_ptr<const TlsStore> tls;   // for scripts that call set_ps_context(enable_ssl=True); null: none
   std::function<bool()> store_has_room;  // empty: always
 };
-
-// Why a connection is not served; empty: it is. Only this machine's processes of the user `own` and of root are; where
-// the kernel can't be asked whose they are, those of all users.
-std::string WhyNotServed(const SocketAddress& client, const mindspore::SocketOwner& owner, uid_t own);
 
 class MindSporeGateway final : public Gateway {
  public:

@@ -1,12 +1,9 @@
 #include "worker_agent/gateway/script_store/server.h"
 
-#include <unistd.h>
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/mindspore/socket_owner.h"
-#include "worker_agent/gateway/mindspore/gateway.h"
+#include "worker_agent/gateway/chassis/socket_owner.h"
 #include "worker_agent/gateway/script_store/connection.h"
 
 namespace muster::script_store {
@@ -65,9 +62,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(uint32_t slots, JobStore& 
                                                       const absl::StatusOr<agent::TaskLayout>& layout) {
   TcpServerOptions tcp;
   tcp.max_connections = kConnectionsEach * slots;
-  tcp.why_not = [](const SocketAddress& client, const SocketAddress& own) {
-    return agent::WhyNotServed(client, mindspore::OwnerOf(client, own), geteuid());
-  };
+  tcp.why_not = agent::WhyNotOfThisUser;
   std::unique_ptr<Server> server(new Server(std::make_unique<Protocol>(store, clock, layout)));
   absl::StatusOr<std::unique_ptr<TcpServer>> started = TcpServer::Start(std::move(tcp), *server->protocol_, clock);
   if (!started.ok()) return started.status();

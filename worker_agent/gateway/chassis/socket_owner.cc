@@ -1,4 +1,4 @@
-#include "common/mindspore/socket_owner.h"
+#include "worker_agent/gateway/chassis/socket_owner.h"
 
 #include <arpa/inet.h>
 #include <linux/inet_diag.h>
@@ -7,12 +7,16 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
 
-namespace muster::mindspore {
+#include "absl/strings/str_cat.h"
+#include "common/net/net.h"
+
+namespace muster::agent {
 namespace {
 
 struct Request {
@@ -73,4 +77,25 @@ SocketOwner OwnerOf(const SocketAddress& client, const SocketAddress& server) {
   return Understood(answer.data(), static_cast<size_t>(size));
 }
 
-}  // namespace muster::mindspore
+std::string WhyNotServed(const SocketAddress& client, const SocketOwner& owner, uid_t own) {
+  if (!client.address.is_loopback() && !IsLocalAddress(client.address)) {
+    return "only processes of this machine are served here";
+  }
+  switch (owner.answer) {
+    case SocketOwner::Answer::kFound:
+      if (owner.uid == own || owner.uid == 0) return "";
+      return absl::StrCat("it belongs to user number ", owner.uid, "; only those of ms-worker's own user, number ", own,
+                          ", and of root are served here");
+    case SocketOwner::Answer::kNone:
+      return "its process can't be found: it has ended, or is in another network namespace";
+    case SocketOwner::Answer::kCannotBeAsked:
+      return "";
+  }
+  return "";
+}
+
+std::string WhyNotOfThisUser(const SocketAddress& client, const SocketAddress& server) {
+  return WhyNotServed(client, OwnerOf(client, server), geteuid());
+}
+
+}  // namespace muster::agent

@@ -1,4 +1,4 @@
-#include "common/mindspore/socket_owner.h"
+#include "worker_agent/gateway/chassis/socket_owner.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -6,13 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "worker_agent/gateway/mindspore/gateway.h"
+#include <string>
 
 namespace muster::agent {
 namespace {
-
-using mindspore::OwnerOf;
-using mindspore::SocketOwner;
 
 constexpr uid_t kSomebody = 65534;
 
