@@ -62,7 +62,7 @@ bool ServesJax(const AgentSettings& settings) {
 ServedFrameworks::ServedFrameworks(MpiGatewayOptions mpi, AgentStore& store)
     : family_(mpi.family),
       mpi_(std::move(mpi), store, Clock::System()),
-      horovod_(store, Clock::System()),
+      horovod_(horovod::MakeGateway(store, Clock::System())),
       jax_(store.patient(), Clock::System()),
       lighthouse_([&store](v1::ReplicasReport report, auto done) { store.Report(std::move(report), std::move(done)); },
                   Clock::System()),
@@ -71,7 +71,7 @@ ServedFrameworks::ServedFrameworks(MpiGatewayOptions mpi, AgentStore& store)
 void ServedFrameworks::AddTo(Launcher& launcher, const AgentSettings& settings) {
   if (family_ != MpiFamily::kNone) launcher.AddGateway(mpi_, /*is_required=*/true);
   if (ServesHorovod(settings, family_)) {
-    launcher.AddGateway(horovod_, /*is_required=*/true);  // may be linked with MPI and not use it
+    launcher.AddGateway(*horovod_, /*is_required=*/true);  // may be linked with MPI and not use it
   } else if (family_ == MpiFamily::kNone && AsksForMpi(settings)) {
     launcher.AddGateway(unserved_mpi_, /*is_required=*/false);
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 
 #include "worker_agent/gateway/horovod/gateway.h"
@@ -42,7 +43,7 @@ class ServedFrameworks {
   const MpiFamily family_;
   MpiGateway mpi_;
   UnservedMpi unserved_mpi_;
-  HorovodGateway horovod_;
+  const std::unique_ptr<Gateway> horovod_;
   JaxGateway jax_;
   LighthouseGateway lighthouse_;
   ScriptStoreGateway script_store_;

@@ -1,0 +1,53 @@
+// A gateway that has a server of its own for each round. The server stays where some processes start again within the
+// round, and until the next round begins, unless the gateway ends it before (End).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "worker_agent/gateway/chassis/gateway.h"
+
+namespace muster::agent {
+
+template <typename Server>
+class RoundGateway : public Gateway {
+ public:
+  absl::Status Begin(const GatewayRound& round) override {
+    if (server_ != nullptr && run_ == round.run && round_ == round.round) return BeginAgain();
+    server_.reset();
+    absl::StatusOr<std::unique_ptr<Server>> server = ServerFor(round);
+    if (!server.ok()) return server.status();
+    server_ = *std::move(server);
+    run_ = round.run;
+    round_ = round.round;
+    return absl::OkStatus();
+  }
+
+ protected:
+  virtual absl::StatusOr<std::unique_ptr<Server>> ServerFor(const GatewayRound& round) = 0;
+  // Some processes of the round start again.
+  virtual absl::Status BeginAgain() { return absl::OkStatus(); }
+
+  // Of the present round, or of the last one; null: none.
+  Server* server() const { return server_.get(); }
+  void End() { server_.reset(); }
+  // Whether `key` is one of the processes that the server serves.
+  bool Serves(const ProcessKey& key) const { return server_ != nullptr && round_ == key.round; }
+
+ private:
+  std::unique_ptr<Server> server_;
+  uint64_t run_ = 0;
+  uint32_t round_ = 0;
+};
+
+// For BeginAgain where processes can't start again one by one; `whose`: "an MPI", for people.
+inline absl::Status NoneStartsAlone(const char* whose) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the ranks of ", whose, " job can't start again one by one, since the others hold connections to the dead one; ",
+      "start with --restart_scope job"));
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,71 @@
+// A framework's protocol at TCP ports: the protocol's state, and the server whose thread calls it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "common/base/clock.h"
+#include "common/tcp_server/server.h"
+#include "worker_agent/gateway/chassis/socket_owner.h"
+
+namespace muster::agent {
+
+// For ports that only this machine's processes of this user may use.
+inline TcpServerOptions OnlyForThisUser(size_t max_connections) {
+  TcpServerOptions options;
+  options.max_connections = max_connections;
+  options.why_not = WhyNotOfThisUser;
+  return options;
+}
+
+// `Protocol`: a TcpProtocol.
+template <typename Protocol>
+class TcpService {
+ public:
+  // `clock` must outlive this. The error says what there was none of: a descriptor, a thread.
+  static absl::StatusOr<std::unique_ptr<TcpService>> Start(TcpServerOptions options, std::unique_ptr<Protocol> protocol,
+                                                           const Clock& clock) {
+    std::unique_ptr<TcpService> service(new TcpService(std::move(protocol)));
+    absl::StatusOr<std::unique_ptr<TcpServer>> server =
+        TcpServer::Start(std::move(options), *service->protocol_, clock);
+    if (!server.ok()) return server.status();
+    service->server_ = *std::move(server);
+    return service;
+  }
+
+  // See TcpServer::Listen.
+  absl::StatusOr<uint16_t> Listen(const IpAddress& address, uint16_t port, uint32_t listener = 0) {
+    return server_->Listen(address, port, listener);
+  }
+  absl::StatusOr<uint16_t> ListenOnLoopback(uint16_t port, uint32_t listener = 0) {
+    return Listen(*IpAddress::Parse("127.0.0.1"), port, listener);
+  }
+  // At all addresses, also where the kernel has no IPv6.
+  absl::StatusOr<uint16_t> ListenEverywhere(uint16_t port, uint32_t listener = 0) {
+    absl::StatusOr<uint16_t> listens = Listen(*IpAddress::Parse("::"), port, listener);
+    if (listens.ok() || absl::IsAlreadyExists(listens.status())) return listens;
+    return Listen(*IpAddress::Parse("0.0.0.0"), port, listener);
+  }
+  void ListenLocally(UniqueFd socket, uint32_t listener) { server_->ListenLocally(std::move(socket), listener); }
+
+  // Of the server's thread, once something listens.
+  Protocol& protocol() { return *protocol_; }
+  // Any thread, also after this has gone, when nothing happens: `step` in the server's thread.
+  std::function<void(std::function<void(Protocol&)> step)> Poster() const {
+    return [post = server_->Poster(), protocol = protocol_.get()](std::function<void(Protocol&)> step) {
+      post([protocol, step = std::move(step)] { step(*protocol); });
+    };
+  }
+  void Post(std::function<void(Protocol&)> step) const { Poster()(std::move(step)); }
+
+ private:
+  explicit TcpService(std::unique_ptr<Protocol> protocol) : protocol_(std::move(protocol)) {}
+
+  std::unique_ptr<Protocol> protocol_;
+  std::unique_ptr<TcpServer> server_;  // last: its thread uses the protocol
+};
+
+}  // namespace muster::agent
