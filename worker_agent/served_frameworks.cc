@@ -66,7 +66,7 @@ ServedFrameworks::ServedFrameworks(MpiGatewayOptions mpi, AgentStore& store)
       jax_(store.patient(), Clock::System()),
       lighthouse_([&store](v1::ReplicasReport report, auto done) { store.Report(std::move(report), std::move(done)); },
                   Clock::System()),
-      script_store_(store.patient(), Clock::System()) {}
+      script_store_(script_store::MakeGateway(store.patient(), Clock::System())) {}
 
 void ServedFrameworks::AddTo(Launcher& launcher, const AgentSettings& settings) {
   if (family_ != MpiFamily::kNone) launcher.AddGateway(mpi_, /*is_required=*/true);
@@ -89,7 +89,7 @@ void ServedFrameworks::AddTo(Launcher& launcher, const AgentSettings& settings) 
         "--jax auto: the script names a coordinator_address of its own, so its process 0 is JAX's coordination "
         "service; without it, or with --jax on, the agents are");
   }
-  launcher.AddGateway(script_store_, /*is_required=*/false);
+  launcher.AddGateway(*script_store_, /*is_required=*/false);
 }
 
 }  // namespace muster::agent

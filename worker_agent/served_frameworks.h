@@ -46,7 +46,7 @@ class ServedFrameworks {
   const std::unique_ptr<Gateway> horovod_;
   JaxGateway jax_;
   LighthouseGateway lighthouse_;
-  ScriptStoreGateway script_store_;
+  const std::unique_ptr<Gateway> script_store_;
 };
 
 }  // namespace muster::agent

@@ -10,6 +10,7 @@
 #include "common/base/clock.h"
 #include "common/tcp_server/server.h"
 #include "worker_agent/gateway/chassis/socket_owner.h"
+#include "worker_agent/gateway/chassis/strand.h"
 
 namespace muster::agent {
 
@@ -53,13 +54,12 @@ class TcpService {
 
   // Of the server's thread, once something listens.
   Protocol& protocol() { return *protocol_; }
-  // Any thread, also after this has gone, when nothing happens: `step` in the server's thread.
-  std::function<void(std::function<void(Protocol&)> step)> Poster() const {
-    return [post = server_->Poster(), protocol = protocol_.get()](std::function<void(Protocol&)> step) {
-      post([protocol, step = std::move(step)] { step(*protocol); });
-    };
+  // See TcpServer::Poster.
+  agent::Post Poster() const { return server_->Poster(); }
+  // Any thread: calls `step` in the server's thread.
+  void Post(std::function<void(Protocol&)> step) const {
+    Poster()([protocol = protocol_.get(), step = std::move(step)] { step(*protocol); });
   }
-  void Post(std::function<void(Protocol&)> step) const { Poster()(std::move(step)); }
 
  private:
   explicit TcpService(std::unique_ptr<Protocol> protocol) : protocol_(std::move(protocol)) {}

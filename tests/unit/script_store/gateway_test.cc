@@ -1,4 +1,4 @@
-#include "worker_agent/gateway/script_store/server.h"
+#include "worker_agent/gateway/script_store/gateway.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/store/memory_job_store.h"
+#include "tests/unit/gateway/sample_round.h"
 #include "tests/unit/torch_store/socket_client.h"
 #include "worker_agent/gateway/script_store/request.h"
 
@@ -21,16 +22,13 @@ namespace {
 using ::testing::HasSubstr;
 using torch_store::SocketClient;  // any bytes over a connection
 
-class ScriptStoreServerTest : public testing::Test {
+class ScriptStoreGatewayTest : public testing::Test {
  protected:
-  ScriptStoreServerTest() {
-    agent::TaskLayout layout;
-    layout.agents = {{0, 1}};
-    layout.hosts = {"one"};
-    auto server = Server::Start(2, store_, Clock::System(), layout);
-    EXPECT_TRUE(server.ok()) << server.status();
-    server_ = *std::move(server);
+  ScriptStoreGatewayTest() {
+    const absl::Status begun = gateway_->Begin(agent::SampleRound(2));
+    EXPECT_TRUE(begun.ok()) << begun;
   }
+  uint16_t port() const { return static_cast<uint16_t>(agent::GivenTo(*gateway_, 0).script_store_port); }
   static std::string LineOf(SocketClient& client) {
     std::string line;
     while (!absl::EndsWith(line, "\n")) {
@@ -53,19 +51,19 @@ class ScriptStoreServerTest : public testing::Test {
   }
 
   MemoryJobStore store_{Clock::System()};
-  std::unique_ptr<Server> server_;
+  const std::unique_ptr<agent::Gateway> gateway_ = MakeGateway(store_, Clock::System());
 };
 
-TEST_F(ScriptStoreServerTest, OneConnectionAsksAgainAndAgain) {
-  SocketClient client(server_->port());
+TEST_F(ScriptStoreGatewayTest, OneConnectionAsksAgainAndAgain) {
+  SocketClient client(port());
   EXPECT_EQ(Ask(client, R"({"op":"set","key":"a","value":"aGk="})"), Nothing());
   EXPECT_EQ(Ask(client, R"({"op":"get","key":"a"})"), ValueLine("hi"));
   EXPECT_THAT(Ask(client, "nonsense"), HasSubstr("INVALID_ARGUMENT"));
   EXPECT_EQ(Ask(client, R"({"op":"add","key":"n","delta":3})"), NumberLine(3)) << "after what was no request";
 }
 
-TEST_F(ScriptStoreServerTest, LinesThatComeTogetherAreAnsweredInOrder) {
-  SocketClient client(server_->port());
+TEST_F(ScriptStoreGatewayTest, LinesThatComeTogetherAreAnsweredInOrder) {
+  SocketClient client(port());
   std::string lines;
   std::string answers;
   for (int i = 1; i <= 1000; ++i) {
@@ -76,8 +74,8 @@ TEST_F(ScriptStoreServerTest, LinesThatComeTogetherAreAnsweredInOrder) {
   EXPECT_EQ(client.Receive(answers.size()), answers);
 }
 
-TEST_F(ScriptStoreServerTest, TheLargestValuesComeBackWhole) {
-  SocketClient client(server_->port());
+TEST_F(ScriptStoreGatewayTest, TheLargestValuesComeBackWhole) {
+  SocketClient client(port());
   const std::string large(64 * 1024, 'x');
   EXPECT_EQ(Ask(client, absl::StrCat(R"({"op":"compare_and_set","key":"a","expected":")", absl::Base64Escape(large),
                                      R"(","value":")", absl::Base64Escape(large), "\"}")),
@@ -87,55 +85,55 @@ TEST_F(ScriptStoreServerTest, TheLargestValuesComeBackWhole) {
   EXPECT_EQ(Ask(client, R"({"op":"get","key":"a"})"), ValueLine(large));
 }
 
-TEST_F(ScriptStoreServerTest, WhoHasAskedAllIsStillAnswered) {
-  SocketClient client(server_->port());
+TEST_F(ScriptStoreGatewayTest, WhoHasAskedAllIsStillAnswered) {
+  SocketClient client(port());
   client.Send("{\"op\":\"add\",\"key\":\"n\",\"delta\":1}\n{\"op\":\"get\",\"key\":\"n\"}\n");
   client.EndWriting();
   const std::string answers = NumberLine(1) + ValueLine("1");
   EXPECT_EQ(client.Receive(answers.size() + 1), answers) << "and then it is closed";
 }
 
-TEST_F(ScriptStoreServerTest, WhoNeverEndsItsLineIsCut) {
-  SocketClient client(server_->port());
+TEST_F(ScriptStoreGatewayTest, WhoNeverEndsItsLineIsCut) {
+  SocketClient client(port());
   client.Send(std::string(2 * kMaxLineBytes, 'x'));
   EXPECT_EQ(client.ReceiveSome(), "");
 }
 
-TEST_F(ScriptStoreServerTest, OneThatWaitsKeepsNobodyBack) {
-  SocketClient waits(server_->port());
-  SocketClient asks(server_->port());
+TEST_F(ScriptStoreGatewayTest, OneThatWaitsKeepsNobodyBack) {
+  SocketClient waits(port());
+  SocketClient asks(port());
   waits.Send("{\"op\":\"wait\",\"key\":\"a\",\"limit_ms\":5000}\n");
   EXPECT_EQ(Ask(asks, R"({"op":"set","key":"a","value":"aGk="})"), Nothing());
   EXPECT_EQ(LineOf(waits), ValueLine("hi"));
 }
 
-TEST_F(ScriptStoreServerTest, ABarrierMeetsOverTwoConnections) {
-  SocketClient one(server_->port());
-  SocketClient two(server_->port());
+TEST_F(ScriptStoreGatewayTest, ABarrierMeetsOverTwoConnections) {
+  SocketClient one(port());
+  SocketClient two(port());
   one.Send("{\"op\":\"barrier\",\"name\":\"b\",\"rank\":0}\n");
   EXPECT_EQ(Ask(two, R"({"op":"barrier","name":"b","rank":1})"), Nothing());
   EXPECT_EQ(LineOf(one), Nothing());
 }
 
-TEST_F(ScriptStoreServerTest, ABarrierOfOneWhoDoesNotComeEndsInTime) {
-  SocketClient one(server_->port());
+TEST_F(ScriptStoreGatewayTest, ABarrierOfOneWhoDoesNotComeEndsInTime) {
+  SocketClient one(port());
   EXPECT_THAT(Ask(one, R"({"op":"barrier","name":"b","rank":0,"limit_ms":100})"),
-              HasSubstr("1 of 2 ranks have come; not there: 1 on one."));
+              HasSubstr("1 of 2 ranks have come; not there: 1 on one-0."));
 }
 
-TEST_F(ScriptStoreServerTest, TheEndOfTheRoundIsTheAnswerToAll) {
-  SocketClient waits(server_->port());
+TEST_F(ScriptStoreGatewayTest, TheEndOfTheRoundIsTheAnswerToAll) {
+  SocketClient waits(port());
   waits.Send("{\"op\":\"barrier\",\"name\":\"b\",\"rank\":0}\n");
-  SocketClient asks(server_->port());
+  SocketClient asks(port());
   Ask(asks, R"({"op":"get","key":"a"})");
-  server_->End("rank 1 on host-2 was killed by SIGKILL");
+  gateway_->WhyOver("rank 1 on host-2 was killed by SIGKILL");
   const std::string told = ErrorLine(absl::FailedPreconditionError("rank 1 on host-2 was killed by SIGKILL"));
   EXPECT_EQ(LineOf(waits), told);
   EXPECT_EQ(Ask(asks, R"({"op":"get","key":"a"})"), told);
 }
 
-TEST_F(ScriptStoreServerTest, WhoAsksForMuchAndReadsNothingIsCut) {
-  SocketClient asks(server_->port());
+TEST_F(ScriptStoreGatewayTest, WhoAsksForMuchAndReadsNothingIsCut) {
+  SocketClient asks(port());
   const std::string large = absl::Base64Escape(std::string(64 * 1024, 'x'));
   for (int i = 0; i < 15; ++i) {  // a list has a MiB at most
     Ask(asks, absl::StrCat(R"({"op":"set","key":")", i, R"(","value":")", large, "\"}"));
@@ -143,7 +141,7 @@ TEST_F(ScriptStoreServerTest, WhoAsksForMuchAndReadsNothingIsCut) {
   const size_t all = EntriesLine(*Listed()).size() * 6;
   std::vector<std::unique_ptr<SocketClient>> deaf;
   for (int i = 0; i < 80; ++i) {
-    deaf.push_back(std::make_unique<SocketClient>(server_->port()));
+    deaf.push_back(std::make_unique<SocketClient>(port()));
     for (int of_each = 0; of_each < 6; ++of_each) deaf.back()->Send("{\"op\":\"list\",\"prefix\":\"\"}\n");
   }
   EXPECT_EQ(Ask(asks, R"({"op":"add","key":"n","delta":1})"), NumberLine(1));
@@ -153,13 +151,13 @@ TEST_F(ScriptStoreServerTest, WhoAsksForMuchAndReadsNothingIsCut) {
   EXPECT_LT(cut, deaf.size());
 }
 
-TEST_F(ScriptStoreServerTest, ThoseWhoSayNothingMakeRoom) {
+TEST_F(ScriptStoreGatewayTest, ThoseWhoSayNothingMakeRoom) {
   std::vector<std::unique_ptr<SocketClient>> silent;
-  for (int i = 0; i < 300; ++i) silent.push_back(std::make_unique<SocketClient>(server_->port()));
+  for (int i = 0; i < 300; ++i) silent.push_back(std::make_unique<SocketClient>(port()));
   std::string answer;
   const absl::Time limit = absl::Now() + absl::Seconds(20);
   while (answer.empty() && absl::Now() < limit) {
-    SocketClient client(server_->port());
+    SocketClient client(port());
     answer = Ask(client, R"({"op":"get","key":"a"})");
   }
   EXPECT_EQ(answer, ValueLine(std::nullopt));
