@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
 #include "common/sys/log.h"
-#include "worker_agent/gateway/torch_store/relay/relay.h"
 #include "worker_agent/gateway/torch_store/server.h"
 
 namespace {
@@ -20,7 +19,7 @@ namespace {
 using namespace muster;
 
 int ServeStores() {
-  std::unique_ptr<torch_store::Server> server;
+  std::unique_ptr<torch_store::Service> server;
   std::string line;
   while (std::getline(std::cin, line)) {
     server.reset();
@@ -29,10 +28,10 @@ int ServeStores() {
     torch_store::LinksOptions links;
     links.why_not = [](const torch_store::LinkHello&, const TcpClient&) { return std::string(); };
     auto started =
-        torch_store::Server::Start(std::move(options), torch_store::Limits(), Clock::System(), std::move(links));
+        torch_store::StartServer(std::move(options), torch_store::Limits(), Clock::System(), std::move(links));
     if (!started.ok()) return 1;
     server = *std::move(started);
-    const absl::StatusOr<uint16_t> port = server->Listen(*IpAddress::Parse("127.0.0.1"), 0);
+    const absl::StatusOr<uint16_t> port = server->ListenOnLoopback(0);
     if (!port.ok()) return 1;
     std::cout << *port << std::endl;
   }
@@ -40,7 +39,7 @@ int ServeStores() {
 }
 
 int ServeRelays(int count) {
-  std::vector<std::unique_ptr<torch_store::Relay>> relays;
+  std::vector<std::unique_ptr<torch_store::Service>> relays;
   std::string line;
   while (std::getline(std::cin, line)) {
     relays.clear();
@@ -48,9 +47,9 @@ int ServeRelays(int count) {
       torch_store::RelayOptions options;
       options.store.port = static_cast<uint16_t>(std::atoi(line.c_str()));
       options.hello.node = absl::StrCat("node-", i);
-      auto started = torch_store::Relay::Start(std::move(options), Clock::System());
+      auto started = torch_store::StartRelay(std::move(options), Clock::System());
       if (!started.ok()) return 1;
-      const absl::StatusOr<uint16_t> port = (*started)->Listen(0);
+      const absl::StatusOr<uint16_t> port = (*started)->ListenOnLoopback(0);
       if (!port.ok()) return 1;
       std::cout << *port << ' ';
       relays.push_back(*std::move(started));

@@ -1,7 +1,7 @@
-#include "worker_agent/gateway/torch_store/allowed_peers.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "worker_agent/gateway/torch_store/peer_rules.h"
 
 namespace muster::agent {
 namespace {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "tests/unit/torch_store/socket_client.h"
-#include "worker_agent/gateway/torch_store/relay/relay.h"
 #include "worker_agent/gateway/torch_store/server.h"
 
 namespace muster::torch_store {
@@ -19,10 +18,10 @@ class RelayTest : public testing::Test {
  protected:
   void StartStore(LinksOptions links = {}, const Limits& limits = Limits()) {
     if (!links.why_not) links.why_not = [](const LinkHello&, const TcpClient&) { return std::string(); };
-    auto server = Server::Start({}, limits, Clock::System(), std::move(links));
+    auto server = StartServer({}, limits, Clock::System(), std::move(links));
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
-    port_ = *server_->Listen(*IpAddress::Parse("127.0.0.1"), 0);
+    port_ = *server_->ListenOnLoopback(0);
   }
   // Returns the port of the relay.
   uint16_t AddRelay(uint16_t to, const std::string& node) {
@@ -30,9 +29,9 @@ class RelayTest : public testing::Test {
     options.store.port = to;
     options.hello.node = node;
     options.hello.job = "job";
-    auto relay = Relay::Start(std::move(options), Clock::System());
+    auto relay = StartRelay(std::move(options), Clock::System());
     EXPECT_TRUE(relay.ok()) << relay.status();
-    const uint16_t port = *(*relay)->Listen(0);
+    const uint16_t port = *(*relay)->ListenOnLoopback(0);
     relays_.push_back(*std::move(relay));
     return port;
   }
@@ -49,9 +48,9 @@ class RelayTest : public testing::Test {
   static std::string Wait(const std::string& key) { return Ask(Query::kWait, Counted({key})); }
   static std::string Add(const std::string& key, int64_t number) { return Ask(Query::kAdd, Text(key) + Bytes(number)); }
 
-  std::unique_ptr<Server> server_;
+  std::unique_ptr<Service> server_;
   uint16_t port_ = 0;
-  std::vector<std::unique_ptr<Relay>> relays_;
+  std::vector<std::unique_ptr<Service>> relays_;
 };
 
 }  // namespace muster::torch_store

@@ -1,4 +1,3 @@
-#include "worker_agent/gateway/torch_store/relay/relay.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -161,9 +160,9 @@ TEST_F(RelayTest, TheEndIsNoFailureOfTheLink) {
   RelayOptions options;
   options.store.port = port_;
   options.hello.node = "a";
-  auto relay = Relay::Start(std::move(options), clock);
+  auto relay = StartRelay(std::move(options), clock);
   ASSERT_TRUE(relay.ok());
-  SocketClient client = Greeted(*(*relay)->Listen(0));
+  SocketClient client = Greeted(*(*relay)->ListenOnLoopback(0));
   clock.leapt = 60;
   EXPECT_TRUE(client.Ping());
   testing::internal::CaptureStderr();

@@ -14,10 +14,10 @@ namespace {
 class ServerTest : public testing::Test {
  protected:
   void Start(TcpServerOptions tcp = {}, const Limits& limits = Limits()) {
-    auto started = Server::Start(std::move(tcp), limits, Clock::System());
+    auto started = StartServer(std::move(tcp), limits, Clock::System());
     ASSERT_TRUE(started.ok()) << started.status();
     server_ = *std::move(started);
-    const auto port = server_->Listen(*IpAddress::Parse("127.0.0.1"), 0);
+    const auto port = server_->ListenOnLoopback(0);
     ASSERT_TRUE(port.ok()) << port.status();
     port_ = *port;
   }
@@ -35,7 +35,7 @@ class ServerTest : public testing::Test {
   static std::string Get(const std::string& key) { return Ask(Query::kGet, Text(key)); }
   static std::string Wait(const std::string& key) { return Ask(Query::kWait, Counted({key})); }
 
-  std::unique_ptr<Server> server_;
+  std::unique_ptr<Service> server_;
   uint16_t port_ = 0;
 };
 

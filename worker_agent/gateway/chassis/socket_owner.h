@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "common/tcp_server/socket_address.h"
+#include "common/tcp_server/server.h"
 
 namespace muster::agent {
 
@@ -29,5 +29,13 @@ std::string WhyNotServed(const SocketAddress& client, const SocketOwner& owner, 
 
 // The same for a client of this process's socket `server`: asks the kernel. Fits TcpServerOptions::why_not.
 std::string WhyNotOfThisUser(const SocketAddress& client, const SocketAddress& server);
+
+// For ports that only this machine's processes of this user may use.
+inline TcpServerOptions OnlyForThisUser(size_t max_connections) {
+  TcpServerOptions options;
+  options.max_connections = max_connections;
+  options.why_not = WhyNotOfThisUser;
+  return options;
+}
 
 }  // namespace muster::agent

@@ -9,18 +9,9 @@
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
 #include "common/tcp_server/server.h"
-#include "worker_agent/gateway/chassis/socket_owner.h"
 #include "worker_agent/gateway/chassis/strand.h"
 
 namespace muster::agent {
-
-// For ports that only this machine's processes of this user may use.
-inline TcpServerOptions OnlyForThisUser(size_t max_connections) {
-  TcpServerOptions options;
-  options.max_connections = max_connections;
-  options.why_not = WhyNotOfThisUser;
-  return options;
-}
 
 // `Protocol`: a TcpProtocol.
 template <typename Protocol>

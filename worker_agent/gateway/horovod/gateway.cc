@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "worker_agent/gateway/chassis/round_gateway.h"
+#include "worker_agent/gateway/chassis/socket_owner.h"
 #include "worker_agent/gateway/chassis/tcp_service.h"
 #include "worker_agent/gateway/horovod/rendezvous.h"
 #include "worker_agent/gateway/horovod/request.h"

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "worker_agent/gateway/chassis/round_gateway.h"
 #include "worker_agent/gateway/chassis/round_layout.h"
+#include "worker_agent/gateway/chassis/socket_owner.h"
 #include "worker_agent/gateway/chassis/tcp_service.h"
 #include "worker_agent/gateway/script_store/operations.h"
 #include "worker_agent/gateway/script_store/request.h"

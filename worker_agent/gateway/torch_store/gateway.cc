@@ -9,8 +9,7 @@
 #include "common/base/os_error.h"
 #include "common/net/net.h"
 #include "common/sys/log.h"
-#include "worker_agent/gateway/torch_store/allowed_peers.h"
-#include "worker_agent/gateway/torch_store/link_rules.h"
+#include "worker_agent/gateway/torch_store/peer_rules.h"
 
 namespace muster::agent {
 namespace {
@@ -51,24 +50,14 @@ void SayWhere(const v1::Assignment& assignment, uint32_t port) {
                    assignment.master_address()));
 }
 
-// All addresses, also where the kernel has no IPv6.
-absl::Status ListenEverywhere(torch_store::Server& server, uint16_t port) {
-  const absl::Status listens = server.Listen(*IpAddress::Parse("::"), port).status();
-  if (listens.ok() || absl::IsAlreadyExists(listens)) return listens;
-  return server.Listen(*IpAddress::Parse("0.0.0.0"), port).status();
-}
-
 }  // namespace
 
 absl::Status TorchStoreGateway::Begin(const GatewayRound& round) {
   has_store_ = round.assignment.has_torch_store();
-  const bool is_here = has_store_ && HasRank0(round.assignment);
-  const bool is_relayed = has_store_ && !round.assignment.torch_store_node().empty();
-  if ((server_ != nullptr || relay_ != nullptr) && begun_.Is(round)) return absl::OkStatus();
-  server_.reset();
-  relay_.reset();
-  local_port_ = 0;
-  begun_.Set(round);
+  return RoundGateway::Begin(round);
+}
+
+absl::StatusOr<std::unique_ptr<TorchStoreServers>> TorchStoreGateway::ServerFor(const GatewayRound& round) {
   if (LacksRelays(round)) {
     if (options_.is_plain_port_refused) return absl::FailedPreconditionError(absl::StrCat(kTooOld, kNoPlainPort));
     Log(Severity::kWarning,
@@ -76,8 +65,15 @@ absl::Status TorchStoreGateway::Begin(const GatewayRound& round) {
                      "so PyTorch's store has an open port for the machines of the round; use one version of "
                      "Muster"));
   }
-  if (is_here) return Serve(round);
-  return is_relayed ? ServeByRelay(round) : absl::OkStatus();
+  auto servers = std::make_unique<TorchStoreServers>();
+  absl::Status served;
+  if (has_store_ && HasRank0(round.assignment)) {
+    served = Serve(round, *servers);
+  } else if (has_store_ && !round.assignment.torch_store_node().empty()) {
+    served = ServeByRelay(round, *servers);
+  }
+  if (!served.ok()) return served;
+  return servers;
 }
 
 bool TorchStoreGateway::LacksRelays(const GatewayRound& round) const {
@@ -89,7 +85,7 @@ bool TorchStoreGateway::LacksRelays(const GatewayRound& round) const {
 
 void TorchStoreGateway::AddTo(EnvironmentInput& input) const {
   input.has_torch_store = has_store_;
-  input.local_store_port = local_port_;
+  input.local_store_port = server()->local_port;
 }
 
 torch_store::LinksOptions TorchStoreGateway::LinksFor(const GatewayRound& round) const {
@@ -104,7 +100,7 @@ torch_store::LinksOptions TorchStoreGateway::LinksFor(const GatewayRound& round)
   return links;
 }
 
-absl::Status TorchStoreGateway::ServeByRelay(const GatewayRound& round) {
+absl::Status TorchStoreGateway::ServeByRelay(const GatewayRound& round, TorchStoreServers& servers) const {
   const v1::Assignment& assignment = round.assignment;
   const auto address = IpAddress::Parse(assignment.master_address());
   if (!address) {
@@ -121,43 +117,44 @@ absl::Status TorchStoreGateway::ServeByRelay(const GatewayRound& round) {
     return WhyNotNode(name, job, node);
   };
   options.max_connections = kConnectionsOfRank * static_cast<size_t>(assignment.slots_size());
-  absl::StatusOr<std::unique_ptr<torch_store::Relay>> relay = torch_store::Relay::Start(std::move(options), clock_);
+  absl::StatusOr<std::unique_ptr<torch_store::Service>> relay = torch_store::StartRelay(std::move(options), clock_);
   if (!relay.ok()) return relay.status();
-  if (absl::Status listens = ListenForRelay(**relay, IsLocalAddress(*address)); !listens.ok()) return listens;
-  relay_ = *std::move(relay);
-  SayWhere(assignment, local_port_);
+  const absl::StatusOr<uint16_t> port = ListenForRelay(**relay, IsLocalAddress(*address));
+  if (!port.ok()) return port.status();
+  servers.relay = *std::move(relay);
+  servers.local_port = *port;
+  SayWhere(assignment, *port);
   return absl::OkStatus();
 }
 
 // On the store's own machine its ports are its own.
-absl::Status TorchStoreGateway::ListenForRelay(torch_store::Relay& relay, bool is_store_here) {
+absl::StatusOr<uint16_t> TorchStoreGateway::ListenForRelay(torch_store::Service& relay, bool is_store_here) const {
   const uint16_t wanted = is_store_here ? 0 : options_.wanted_port;
-  absl::StatusOr<uint16_t> port = relay.Listen(wanted);
+  absl::StatusOr<uint16_t> port = relay.ListenOnLoopback(wanted);
   const auto& named = options_.script_ports;
   if (absl::IsAlreadyExists(port.status()) && std::find(named.begin(), named.end(), wanted) == named.end()) {
     Log(Severity::kInfo, absl::StrCat("--torch_master_port: port ", wanted,
                                       " of this machine is taken, maybe by another agent; any free one does, as its "
                                       "processes are told MASTER_PORT"));
-    port = relay.Listen(0);
+    port = relay.ListenOnLoopback(0);
   }
   if (!port.ok()) {
     return Reworded(port.status(), absl::StrCat(std::string(port.status().message()),
                                                 "; end what has that port (ss -tlnp), or choose another one with "
                                                 "--torch_master_port"));
   }
-  local_port_ = *port;
   for (const uint16_t also : options_.script_ports) {
     if (is_store_here || also == *port) continue;
-    if (const absl::StatusOr<uint16_t> listens = relay.Listen(also); !listens.ok()) {
+    if (const absl::StatusOr<uint16_t> listens = relay.ListenOnLoopback(also); !listens.ok()) {
       return Reworded(listens.status(), absl::StrCat(std::string(listens.status().message()),
                                                      ", a port that the script names; leave it to "
                                                      "MASTER_PORT"));
     }
   }
-  return absl::OkStatus();
+  return port;
 }
 
-absl::Status TorchStoreGateway::Serve(const GatewayRound& round) {
+absl::Status TorchStoreGateway::Serve(const GatewayRound& round, TorchStoreServers& servers) const {
   if (round.peers == nullptr) return absl::InternalError("the round's peer list is not known to rank 0's agent");
   const uint32_t ranks = round.assignment.worker_num() + round.assignment.server_num();
   TcpServerOptions options;
@@ -175,30 +172,30 @@ absl::Status TorchStoreGateway::Serve(const GatewayRound& round) {
     if (options.tls != nullptr) options.plain_from = PlainFrom::kThisMachine;
   }
   const bool is_relayed = static_cast<bool>(links.why_not);
-  absl::StatusOr<std::unique_ptr<torch_store::Server>> server =
-      torch_store::Server::Start(std::move(options), torch_store::Limits(), clock_, std::move(links));
-  if (!server.ok()) return server.status();
+  absl::StatusOr<std::unique_ptr<torch_store::Service>> store =
+      torch_store::StartServer(std::move(options), torch_store::Limits(), clock_, std::move(links));
+  if (!store.ok()) return store.status();
   const auto port = static_cast<uint16_t>(round.assignment.master_port());
-  if (const absl::Status listens = ListenEverywhere(**server, port); !listens.ok()) {
+  if (const absl::Status listens = (*store)->ListenEverywhere(port).status(); !listens.ok()) {
     return absl::Status(listens.code(),
                         absl::StrCat(std::string(listens.message()),
                                      " (MASTER_PORT); end what has that port (ss -tlnp), "
                                      "choose another one with --torch_master_port, or start with --torch_store=rank0"));
   }
-  if (absl::Status listens = ListenWhereTheScriptSays(**server, port); !listens.ok()) return listens;
-  server_ = *std::move(server);
+  if (absl::Status listens = ListenWhereTheScriptSays(**store, port); !listens.ok()) return listens;
+  servers.store = *std::move(store);
   if (is_relayed) {
-    local_port_ = port;
-    SayWhere(round.assignment, local_port_);
+    servers.local_port = port;
+    SayWhere(round.assignment, port);
   }
   return absl::OkStatus();
 }
 
 // Where that is not to be had, another job's store may be there, which its clients would take for theirs.
-absl::Status TorchStoreGateway::ListenWhereTheScriptSays(torch_store::Server& server, uint16_t master_port) const {
+absl::Status TorchStoreGateway::ListenWhereTheScriptSays(torch_store::Service& store, uint16_t master_port) const {
   for (const uint16_t port : options_.script_ports) {
     if (port == master_port) continue;
-    if (const absl::Status listens = ListenEverywhere(server, port); !listens.ok()) {
+    if (const absl::Status listens = store.ListenEverywhere(port).status(); !listens.ok()) {
       return absl::Status(listens.code(), absl::StrCat(std::string(listens.message()),
                                                        ", a port that the script names; leave it to MASTER_PORT"));
     }
@@ -208,9 +205,7 @@ absl::Status TorchStoreGateway::ListenWhereTheScriptSays(torch_store::Server& se
 }
 
 void TorchStoreGateway::Over(uint64_t /*run*/, uint32_t /*round*/) {
-  server_.reset();
-  relay_.reset();
-  local_port_ = 0;
+  End();
   has_store_ = false;
 }
 

@@ -13,9 +13,7 @@
 #include "common/base/clock.h"
 #include "common/net/ip_network.h"
 #include "common/tls/tls_store.h"
-#include "worker_agent/gateway/chassis/begun_round.h"
-#include "worker_agent/gateway/chassis/gateway.h"
-#include "worker_agent/gateway/torch_store/relay/relay.h"
+#include "worker_agent/gateway/chassis/round_gateway.h"
 #include "worker_agent/gateway/torch_store/server.h"
 
 namespace muster::agent {
@@ -30,7 +28,14 @@ struct TorchStoreOptions {
   std::vector<uint16_t> script_ports;   // see PortsOfScript
 };
 
-class TorchStoreGateway final : public Gateway {
+// What serves a round here; nothing where the store is elsewhere and without relays.
+struct TorchStoreServers {
+  std::unique_ptr<torch_store::Service> store;
+  std::unique_ptr<torch_store::Service> relay;
+  uint32_t local_port = 0;  // with relays: where this machine's processes find it
+};
+
+class TorchStoreGateway final : public RoundGateway<TorchStoreServers> {
  public:
   // `clock` must outlive this.
   TorchStoreGateway(TorchStoreOptions options, const Clock& clock) : options_(std::move(options)), clock_(clock) {}
@@ -48,19 +53,17 @@ class TorchStoreGateway final : public Gateway {
  private:
   // This agent is to serve the store, and has asked for relays in vain.
   bool LacksRelays(const GatewayRound& round) const;
-  absl::Status Serve(const GatewayRound& round);
+  absl::StatusOr<std::unique_ptr<TorchStoreServers>> ServerFor(const GatewayRound& round) override;
+  absl::Status Serve(const GatewayRound& round, TorchStoreServers& servers) const;
   torch_store::LinksOptions LinksFor(const GatewayRound& round) const;
-  absl::Status ServeByRelay(const GatewayRound& round);
-  absl::Status ListenForRelay(torch_store::Relay& relay, bool is_store_here);
-  absl::Status ListenWhereTheScriptSays(torch_store::Server& server, uint16_t master_port) const;
+  absl::Status ServeByRelay(const GatewayRound& round, TorchStoreServers& servers) const;
+  // Returns where this machine's processes find it.
+  absl::StatusOr<uint16_t> ListenForRelay(torch_store::Service& relay, bool is_store_here) const;
+  absl::Status ListenWhereTheScriptSays(torch_store::Service& store, uint16_t master_port) const;
 
   const TorchStoreOptions options_;
   const Clock& clock_;
-  bool has_store_ = false;                       // in this round, somewhere
-  BegunRound begun_;                             // whose store server_ is
-  uint32_t local_port_ = 0;                      // with relays: where this machine's processes find it
-  std::unique_ptr<torch_store::Server> server_;  // null: not here, or not now
-  std::unique_ptr<torch_store::Relay> relay_;    // likewise
+  bool has_store_ = false;  // in this round, somewhere
 };
 
 }  // namespace muster::agent

@@ -1,12 +1,144 @@
+// Who is served, by how the connection begins:
+//
+//                      TLS        a link's first byte    anything else
+//   no links here      (refused)  client, who fails      client
+//   links, this host   link       link, without TLS      client
+//   links, another     link       likewise               refused
 #include "worker_agent/gateway/torch_store/server.h"
 
+#include <cstddef>
+#include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
-#include "worker_agent/gateway/torch_store/connection.h"
+#include "common/net/net.h"
+#include "common/tcp_server/connection.h"
+#include "worker_agent/gateway/torch_store/channel.h"
+#include "worker_agent/gateway/torch_store/client.h"
 
 namespace muster::torch_store {
 namespace {
+
+// One connection to the store: a client's own, or the link of an agent, which stands for many (LinkEnd). Its first byte
+// tells, and TLS, which only agents speak.
+class Connection final : public TcpConnection, private Channel {
+ public:
+  // `links` null: none are served.
+  Connection(Stream stream, const TcpClient& client, Shared& shared, Links* links, TcpServerContext& context);
+
+  ~Connection() override;
+
+  bool Serve() override;
+  void CheckTimes() override;
+  bool wants_read() const override;
+  bool wants_write() const override;
+  bool is_held() const override { return speaker_ && speaker_->is_held(); }
+  size_t input_bytes() const override;
+  bool has_spoken() const override;
+  // A client says nothing for hours, and is lost without its connection.
+  bool has_work() const override { return has_spoken(); }
+  void FlushAtEnd() override;
+
+ private:
+  Stream::Io Read(char* out, size_t most, size_t* done) override { return stream_.Read(out, most, done); }
+  Stream::Io Write(std::string_view bytes, size_t* done) override { return stream_.Write(bytes, done); }
+  void Touch() override { context_.touch(client_.connection); }
+  // False: not known yet, or it is turned away.
+  bool Recognise();
+
+  Shared& shared_;
+  Links* const links_;
+  std::optional<Client> speaker_;  // either that, …
+  std::unique_ptr<LinkEnd> link_;  // … or that
+};
+
+Connection::Connection(Stream stream, const TcpClient& client, Shared& shared, Links* links, TcpServerContext& context)
+    : TcpConnection(std::move(stream), client, context), shared_(shared), links_(links) {}
+
+// What was cut for a reason does not come back.
+Connection::~Connection() {
+  if (link_ != nullptr && !reason().empty()) link_->EndSession();
+}
+
+bool Connection::Recognise() {
+  if (speaker_ || link_ != nullptr) return true;
+  bool is_link = links_ != nullptr && stream_.has_tls();
+  if (!is_link && links_ != nullptr) {
+    char first = 0;
+    const Stream::Io io = stream_.Peek(&first);
+    if (io == Stream::Io::kAgain) return false;
+    if (io != Stream::Io::kDone) {
+      Finish("");
+      return false;
+    }
+    is_link = first == kLinkByte && !links_->options().needs_tls;
+  }
+  if (is_link) {
+    link_ = std::make_unique<LinkEnd>(stream_, client_, *links_, context_);
+    return true;
+  }
+  if (links_ != nullptr && !IsLocalAddress(client_.address)) {
+    Finish(
+        "it is a process of another machine; with --torch_store_relay they reach the store through their own agent, at "
+        "MASTER_ADDR and MASTER_PORT");
+    return false;
+  }
+  speaker_.emplace(client_.connection, static_cast<Channel&>(*this), shared_, context_);
+  return true;
+}
+
+bool Connection::Serve() {
+  if (is_finished_ || opening_ != Opening::kOpen || !Recognise()) return false;
+  if (link_ != nullptr) {
+    const absl::StatusOr<bool> has_more = link_->Serve();
+    if (!has_more.ok()) Finish(std::string(has_more.status().message()));
+    return has_more.ok() && *has_more;
+  }
+  if (has_ended_) speaker_->NoteEnd();
+  const bool has_more = speaker_->Serve();
+  last_heard_ = speaker_->last_heard();
+  if (speaker_->is_finished()) Finish(speaker_->reason());
+  return has_more;
+}
+
+bool Connection::wants_read() const { return !is_finished_ && !has_ended_ && (!speaker_ || speaker_->wants_read()); }
+
+bool Connection::wants_write() const {
+  if (link_ != nullptr) return link_->wants_write();
+  return speaker_ && speaker_->wants_write();
+}
+
+size_t Connection::input_bytes() const {
+  if (link_ != nullptr) return link_->input_bytes();
+  return speaker_ ? speaker_->input_bytes() : 0;
+}
+
+bool Connection::has_spoken() const {
+  if (link_ != nullptr) return link_->has_session();
+  return speaker_ && speaker_->has_spoken();
+}
+
+void Connection::FlushAtEnd() {
+  if (opening_ != Opening::kOpen) return;
+  if (link_ != nullptr) {
+    link_->Flush();
+  } else if (speaker_) {
+    speaker_->Write();
+  }
+}
+
+void Connection::CheckTimes() {
+  if (is_finished_) return;
+  TcpConnection::CheckTimes();
+  if (link_ != nullptr) {
+    if (const std::string late = link_->CheckTimes(); !late.empty()) Finish(late);
+  } else if (speaker_) {
+    speaker_->CheckTimes();
+    if (speaker_->is_finished()) Finish(speaker_->reason());
+  }
+}
 
 class StoreProtocol final : public TcpProtocol {
  public:
@@ -51,17 +183,10 @@ class StoreProtocol final : public TcpProtocol {
 
 }  // namespace
 
-Server::Server(std::unique_ptr<TcpProtocol> protocol) : protocol_(std::move(protocol)) {}
-Server::~Server() = default;
-
-absl::StatusOr<std::unique_ptr<Server>> Server::Start(TcpServerOptions tcp, const Limits& limits, const Clock& clock,
-                                                      LinksOptions links) {
+absl::StatusOr<std::unique_ptr<Service>> StartServer(TcpServerOptions tcp, const Limits& limits, const Clock& clock,
+                                                     LinksOptions links) {
   tcp.detects_dead_peers = false;  // an idle client must outlive a cut of the network, as with PyTorch's own server
-  std::unique_ptr<Server> server(new Server(std::make_unique<StoreProtocol>(limits, std::move(links))));
-  absl::StatusOr<std::unique_ptr<TcpServer>> started = TcpServer::Start(std::move(tcp), *server->protocol_, clock);
-  if (!started.ok()) return started.status();
-  server->server_ = *std::move(started);
-  return server;
+  return Service::Start(std::move(tcp), std::make_unique<StoreProtocol>(limits, std::move(links)), clock);
 }
 
 }  // namespace muster::torch_store

@@ -1,4 +1,5 @@
-// Which links of agents the store takes (--torch_store_relay): those of the round's agents. Pure.
+// Whom the store serves: connections of processes, and links of agents (--torch_store_relay). TCPStore knows no
+// password, so without links an address is all that tells a process of the round from a stranger. Pure.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +17,23 @@
 
 namespace muster::agent {
 
+class AllowedPeers {
+ public:
+  // The machines of the round, by all addresses that they have told, and `networks`.
+  AllowedPeers(const v1::PeerList& peers, std::vector<IpNetwork> networks);
+
+  // Besides this machine's own.
+  bool Contains(const IpAddress& address) const;
+
+ private:
+  std::set<IpAddress> addresses_;
+  std::vector<IpNetwork> networks_;
+};
+
+// Why a process of that address is not served, with what to do.
+std::string WhyNotInRound(const IpAddress& address);
+
+// The links of the round's agents.
 class LinkRules {
  public:
   // `networks`: addresses of agents that their machines don't know themselves (NAT).

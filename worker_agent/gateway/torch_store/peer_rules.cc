@@ -3,9 +3,10 @@
 //   it is of this job, run and round, and names a node of the round
 //   its address      is one that this node has told, or of --torch_store_peers, or of this machine for a node of it
 //   with TLS         the certificate is that node's (WhyNotNode)
-#include "worker_agent/gateway/torch_store/link_rules.h"
+#include "worker_agent/gateway/torch_store/peer_rules.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,29 @@
 #include "common/net/peer_node.h"
 
 namespace muster::agent {
+
+AllowedPeers::AllowedPeers(const v1::PeerList& peers, std::vector<IpNetwork> networks)
+    : networks_(std::move(networks)) {
+  const auto add = [this](const std::string& bytes) {
+    if (const auto address = IpAddress::FromBytes(bytes)) addresses_.insert(*address);
+  };
+  for (const v1::PeerNode& node : peers.nodes()) {
+    add(node.address());
+    for (const std::string& other : node.other_addresses()) add(other);
+  }
+}
+
+bool AllowedPeers::Contains(const IpAddress& address) const {
+  return addresses_.contains(address) || std::any_of(networks_.begin(), networks_.end(), [&](const IpNetwork& network) {
+           return network.Contains(address);
+         });
+}
+
+std::string WhyNotInRound(const IpAddress& address) {
+  return absl::StrCat(
+      "no machine of this round has told that address; if it is one of theirs that they can't know (NAT), ",
+      "start rank 0's ms-worker with --torch_store_peers=", address.ToString());
+}
 
 LinkRules::LinkRules(const v1::PeerList& peers, std::vector<IpNetwork> networks)
     : job_(peers.job_id()), run_(peers.run()), round_(peers.round()), networks_(std::move(networks)) {
