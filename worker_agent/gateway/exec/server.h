@@ -12,8 +12,8 @@
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
 #include "common/base/unique_fd.h"
-#include "common/tcp_server/server.h"
 #include "common/tls/tls_store.h"
+#include "worker_agent/gateway/chassis/tcp_service.h"
 #include "worker_agent/gateway/exec/round.h"
 #include "worker_agent/gateway/exec/told_commands.h"
 
@@ -46,11 +46,9 @@ class ExecServer {
   std::function<void()> HolderEnder() const;
 
  private:
-  ExecServer();
-  void Post(std::function<void()> task) { server_->Poster()(std::move(task)); }
+  explicit ExecServer(std::unique_ptr<agent::TcpService<Hub>> service);
 
-  std::unique_ptr<Hub> hub_;  // outlives the server, which uses it
-  std::unique_ptr<TcpServer> server_;
+  const std::unique_ptr<agent::TcpService<Hub>> service_;
 };
 
 }  // namespace muster::exec
