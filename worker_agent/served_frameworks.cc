@@ -61,11 +61,10 @@ bool ServesJax(const AgentSettings& settings) {
 
 ServedFrameworks::ServedFrameworks(MpiGatewayOptions mpi, AgentStore& store)
     : family_(mpi.family),
+      store_(store),
       mpi_(std::move(mpi), store, Clock::System()),
       horovod_(horovod::MakeGateway(store, Clock::System())),
-      jax_(store.patient(), Clock::System()),
-      lighthouse_([&store](v1::ReplicasReport report, auto done) { store.Report(std::move(report), std::move(done)); },
-                  Clock::System()),
+      jax_(jax::MakeGateway(store.patient(), Clock::System())),
       script_store_(script_store::MakeGateway(store.patient(), Clock::System())) {}
 
 void ServedFrameworks::AddTo(Launcher& launcher, const AgentSettings& settings) {
@@ -76,14 +75,17 @@ void ServedFrameworks::AddTo(Launcher& launcher, const AgentSettings& settings) 
     launcher.AddGateway(unserved_mpi_, /*is_required=*/false);
   }
   if (!settings.lighthouse.empty()) {
-    lighthouse_.SetSettings({.name = settings.lighthouse,
-                             .min_replicas = settings.lighthouse_min_replicas,
-                             .join_timeout = settings.lighthouse_join_timeout,
-                             .heartbeat_timeout = settings.lighthouse_heartbeat_timeout});
-    launcher.AddGateway(lighthouse_, /*is_required=*/true);
+    lighthouse_ = lighthouse::MakeGateway(
+        {.name = settings.lighthouse,
+         .min_replicas = settings.lighthouse_min_replicas,
+         .join_timeout = settings.lighthouse_join_timeout,
+         .heartbeat_timeout = settings.lighthouse_heartbeat_timeout},
+        [this](v1::ReplicasReport report, auto done) { store_.Report(std::move(report), std::move(done)); },
+        Clock::System());
+    launcher.AddGateway(*lighthouse_, /*is_required=*/true);
   }
   if (ServesJax(settings)) {
-    launcher.AddGateway(jax_, /*is_required=*/IsJaxNamed(settings));
+    launcher.AddGateway(*jax_, /*is_required=*/IsJaxNamed(settings));
   } else if (settings.jax == "auto" && MayServeJax(settings)) {
     Log(Severity::kInfo,
         "--jax auto: the script names a coordinator_address of its own, so its process 0 is JAX's coordination "

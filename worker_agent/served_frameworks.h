@@ -41,11 +41,12 @@ class ServedFrameworks {
 
  private:
   const MpiFamily family_;
+  AgentStore& store_;
   MpiGateway mpi_;
   UnservedMpi unserved_mpi_;
   const std::unique_ptr<Gateway> horovod_;
-  JaxGateway jax_;
-  LighthouseGateway lighthouse_;
+  const std::unique_ptr<Gateway> jax_;
+  std::unique_ptr<Gateway> lighthouse_;
   const std::unique_ptr<Gateway> script_store_;
 };
 

@@ -14,7 +14,7 @@
 #include "common/store/memory_job_store.h"
 #include "tests/fuzz/input.h"
 #include "worker_agent/gateway/jax/coordination.h"
-#include "worker_agent/gateway/jax/dialect.h"
+#include "worker_agent/gateway/jax/request.h"
 
 namespace muster::jax {
 namespace {

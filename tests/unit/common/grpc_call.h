@@ -12,7 +12,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/net/grpc_calls.h"
-#include "worker_agent/gateway/chassis/grpc_server.h"
 
 namespace muster {
 
@@ -51,7 +50,11 @@ class GrpcCall {
     return status_;
   }
   // Once it was awaited.
-  std::string reply() const { return agent::BytesOf(reply_); }
+  std::string reply() const {
+    grpc::Slice bytes;
+    EXPECT_TRUE(reply_.DumpToSingleSlice(&bytes).ok());
+    return {reinterpret_cast<const char*>(bytes.begin()), bytes.size()};
+  }
   std::string trailer(const std::string& name) const {
     const auto& trailers = context_.GetServerTrailingMetadata();
     const auto found = trailers.find(name);

@@ -1,8 +1,8 @@
 // Requests as jaxlib writes them, in bytes.
-#include "worker_agent/gateway/jax/dialect.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "worker_agent/gateway/jax/request.h"
 
 namespace muster::jax {
 namespace {

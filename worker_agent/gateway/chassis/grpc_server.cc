@@ -1,19 +1,32 @@
 #include "worker_agent/gateway/chassis/grpc_server.h"
 
+#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/server_builder.h>
 #include <pthread.h>
 
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <thread>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/net/grpc_calls.h"
 #include "common/net/http2/connection_name.h"
+#include "common/net/http2/relay.h"
+#include "common/net/mailbox.h"
+#include "common/net/poller.h"
+#include "common/sys/log.h"
 #include "common/sys/threads.h"
+#include "worker_agent/gateway/chassis/socket_owner.h"
 
 namespace muster::agent {
 namespace {
 
+constexpr int kBacklog = 1024;
 // One for each value that a process waits for; JAX waits for one of every other node at once.
 constexpr int kMostStreams = 4096;
 constexpr int kMostMetadataBytes = 4096;                            // of a call's headers, unpacked
@@ -21,7 +34,7 @@ constexpr absl::Duration kEndPatience = absl::Milliseconds(200);    // for calls
 constexpr absl::Duration kLastBytesTime = absl::Milliseconds(200);  // for clients to take gRPC's last words
 constexpr absl::Duration kFlushInterval = absl::Seconds(10);
 
-}  // namespace
+constexpr char kDetailsTrailer[] = "grpc-status-details-bin";
 
 std::string BytesOf(const grpc::ByteBuffer& buffer) {
   std::vector<grpc::Slice> slices;
@@ -32,12 +45,216 @@ std::string BytesOf(const grpc::ByteBuffer& buffer) {
   return bytes;
 }
 
-GrpcServer::GrpcServer(Options options, grpc::CallbackGenericService& service, Hooks hooks, const Clock& clock)
+// A port of loopback at which this machine's processes of this user reach the server. Of the thread that owns it.
+class Door {
+ public:
+  // `whose`, for people: "JAX's". `poller` and `counted` must outlive this; `key` is the listener's there.
+  Door(std::string whose, Poller& poller, uint64_t key, CountedLog& counted)
+      : whose_(std::move(whose)), poller_(poller), key_(key), counted_(counted) {}
+
+  // Listens at a free port. The error says what there was none of.
+  absl::Status Open();
+  uint16_t port() const { return own_.port; }
+
+  // Accepts every waiting connection from this user and hands it to `take`; closes and counts the others. To be called
+  // when the poller has an event of the listener, and now and then while IsResting.
+  void Admit(const std::function<void(UniqueFd client)>& take);
+  // There was no descriptor for a client.
+  bool IsResting() const { return is_resting_; }
+
+ private:
+  void RestOrListen(int error);
+
+  const std::string whose_;
+  Poller& poller_;
+  const uint64_t key_;
+  CountedLog& counted_;
+  UniqueFd listener_;
+  SocketAddress own_;
+  bool is_resting_ = false;
+};
+
+absl::Status Door::Open() {
+  absl::StatusOr<UniqueFd> listener =
+      ListenOn(*IpAddress::Parse("127.0.0.1"), 0, kBacklog, absl::StrCat(whose_, " processes"));
+  if (!listener.ok()) return listener.status();
+  listener_ = *std::move(listener);
+  const absl::StatusOr<SocketAddress> own = LocalEnd(listener_.get());
+  if (!own.ok()) return own.status();
+  own_ = *own;
+  return poller_.Add(listener_.get(), EPOLLIN, key_);
+}
+
+void Door::Admit(const std::function<void(UniqueFd client)>& take) {
+  while (true) {
+    SocketAddress client;
+    UniqueFd socket = AcceptFrom(listener_.get(), client);
+    if (!socket.is_open()) return RestOrListen(errno);
+    const std::string why = WhyNotOfThisUser(client, own_);
+    if (!why.empty()) {
+      counted_.Note(Severity::kWarning, "gateway: not let in",
+                    absl::StrCat(whose_, " gateway turned a connection away: ", why));
+      continue;
+    }
+    take(std::move(socket));
+  }
+}
+
+// Without a descriptor for a client the listener would be ready all the time: it is looked at now and then.
+void Door::RestOrListen(int error) {
+  const bool is_out = error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+  if (is_out == is_resting_) return;
+  if (is_out) {
+    Log(Severity::kWarning, absl::StrCat(whose_, " gateway can't take another connection: ", std::strerror(error)));
+    poller_.Remove(listener_.get());
+    is_resting_ = true;
+  } else {
+    is_resting_ = !poller_.Add(listener_.get(), EPOLLIN, key_).ok();
+  }
+}
+
+// One call. gRPC's threads read it, any thread answers it.
+class Reactor final : public grpc::ServerGenericBidiReactor {
+ public:
+  using IndexOf = std::function<std::optional<uint32_t>(const std::string& peer)>;
+
+  Reactor(grpc::GenericCallbackServerContext& context, GrpcService& service, const std::string& whose,
+          const IndexOf& index_of)
+      : context_(context), service_(service), index_of_(index_of) {
+    if (service.Knows(context.method())) {
+      StartRead(&buffer_);
+    } else {
+      Finish(grpc::Status(
+          grpc::StatusCode::UNIMPLEMENTED,
+          absl::StrCat("Muster's gateway for ", whose, " does not know ", context.method().substr(0, 200))));
+    }
+  }
+
+  void OnReadDone(bool is_ok) override {
+    // This outlives every answer: gRPC calls OnDone only after a Finish, and the first answer is the only one.
+    const auto call = std::make_shared<HeldCall>(
+        [this](absl::StatusOr<std::string> reply, const std::string& details) { Answer(std::move(reply), details); });
+    if (!is_ok) return call->Tell(absl::CancelledError("there was no request"));
+    {
+      const MutexLock lock(mutex_);
+      call_ = call;
+    }
+    service_.Handle(
+        {context_.method(), BytesOf(buffer_), index_of_(context_.peer()), GrpcTimeLeft(context_.raw_deadline())}, call);
+    if (context_.IsCancelled()) call->GiveUp();
+  }
+
+  void OnCancel() override {
+    SharedCall call;
+    {
+      const MutexLock lock(mutex_);
+      call = call_;
+    }
+    if (call != nullptr) call->GiveUp();  // otherwise OnReadDone comes
+  }
+
+  void OnDone() override { delete this; }
+
+ private:
+  void Answer(absl::StatusOr<std::string> reply, const std::string& details) {
+    if (reply.ok()) {
+      const grpc::Slice slice(*reply);
+      buffer_ = grpc::ByteBuffer(&slice, 1);
+      return StartWriteAndFinish(&buffer_, grpc::WriteOptions(), grpc::Status::OK);
+    }
+    if (!details.empty()) context_.AddTrailingMetadata(kDetailsTrailer, details);
+    Finish(
+        grpc::Status(static_cast<grpc::StatusCode>(reply.status().raw_code()), std::string(reply.status().message())));
+  }
+
+  grpc::GenericCallbackServerContext& context_;
+  GrpcService& service_;
+  const IndexOf& index_of_;
+  grpc::ByteBuffer buffer_;
+  Mutex mutex_;
+  SharedCall call_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+void HeldCall::Tell(absl::StatusOr<std::string> reply, const std::string& details) {
+  Done done;
+  std::function<void()> given_up;  // may hold this call, and ends with this step
+  {
+    const MutexLock lock(mutex_);
+    done = std::exchange(done_, nullptr);
+    given_up = std::exchange(given_up_, nullptr);
+  }
+  if (done) done(std::move(reply), details);
+}
+
+void HeldCall::WhenGivenUp(std::function<void()> then) {
+  const MutexLock lock(mutex_);
+  if (done_) given_up_ = std::move(then);
+}
+
+// Told here, too: at the server's end nobody carries out steps any more, and gRPC waits for each call.
+void HeldCall::GiveUp() {
+  std::function<void()> given_up;
+  {
+    const MutexLock lock(mutex_);
+    given_up = std::exchange(given_up_, nullptr);
+  }
+  if (given_up) given_up();
+  Tell(absl::CancelledError("the caller has gone"));
+}
+
+class GrpcServer::Impl final : public grpc::CallbackGenericService {
+ public:
+  Impl(Options options, GrpcService& service, const Clock& clock);
+  ~Impl() override { Stop(nullptr); }
+
+  absl::Status Start();
+  void Stop(std::function<void()> last);
+  uint16_t PortAt(uint32_t index) const { return doors_.at(index).port(); }
+  Post post() const {
+    return [steps = steps_](std::function<void()> step) { steps->mailbox.Push(std::move(step)); };
+  }
+
+  grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override {
+    return new Reactor(*context, service_, options_.whose, index_of_peer_);
+  }
+
+ private:
+  struct Steps {  // outlives this for as long as somebody owes an answer
+    Poller poller;
+    Mailbox<std::function<void()>> mailbox{[this] { poller.Wake(); }};
+  };
+
+  void BuildGrpc();
+  void Run();
+  void Take(UniqueFd client, uint32_t index);
+  void Open(UniqueFd grpc_end);
+  void Closed(uint64_t connection, const RelayEnd& end);
+  std::optional<uint32_t> IndexOf(const std::string& peer) const;
+
+  const Options options_;
+  GrpcService& service_;
+  const Reactor::IndexOf index_of_peer_ = [this](const std::string& peer) { return IndexOf(peer); };
+  const Clock& clock_;
+  const std::string client_name_;  // for people
+  CountedLog counted_;
+  const std::shared_ptr<Steps> steps_ = std::make_shared<Steps>();
+  std::deque<Door> doors_;  // of the thread, once it runs
+  bool is_ending_ = false;  // of the thread
+  mutable Mutex mutex_;
+  std::unordered_map<uint64_t, uint32_t> index_of_ ABSL_GUARDED_BY(mutex_);  // by connection
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  std::unique_ptr<grpc::Server> grpc_;
+  Relay relay_;
+  std::thread thread_;
+};
+
+GrpcServer::Impl::Impl(Options options, GrpcService& service, const Clock& clock)
     : options_(std::move(options)),
       service_(service),
-      hooks_(std::move(hooks)),
       clock_(clock),
-      client_name_(absl::StrCat("a client of ", options_.whose, " gateway")),
+      client_name_(absl::StrCat("a client of ", options_.whose, "'s gateway")),
       counted_(clock),
       relay_(
           {.threads = 1},
@@ -46,17 +263,15 @@ GrpcServer::GrpcServer(Options options, grpc::CallbackGenericService& service, H
            .on_closed = [this](uint64_t id, const RelayEnd& end) { Closed(id, end); }},
           clock) {}
 
-GrpcServer::~GrpcServer() { Stop(nullptr); }
-
-absl::Status GrpcServer::Start() {
+absl::Status GrpcServer::Impl::Start() {
   if (!steps_->poller.status().ok()) return steps_->poller.status();
   for (uint32_t index = 0; index < options_.ports; ++index) {
-    GrpcDoor& door = doors_.emplace_back(options_.whose, steps_->poller, index, counted_);
+    Door& door = doors_.emplace_back(options_.whose + "'s", steps_->poller, index, counted_);
     if (absl::Status opened = door.Open(); !opened.ok()) return opened;
   }
   BuildGrpc();
   if (grpc_ == nullptr) {
-    return absl::ResourceExhaustedError(absl::StrCat("gRPC has no server for ", options_.whose, " processes"));
+    return absl::ResourceExhaustedError(absl::StrCat("gRPC has no server for ", options_.whose, "'s processes"));
   }
   if (absl::Status started = relay_.Start(); !started.ok()) return started;
   absl::StatusOr<std::thread> thread = TryThread([this] {
@@ -68,9 +283,9 @@ absl::Status GrpcServer::Start() {
   return absl::OkStatus();
 }
 
-void GrpcServer::BuildGrpc() {
+void GrpcServer::Impl::BuildGrpc() {
   grpc::ServerBuilder builder;
-  builder.RegisterCallbackGenericService(&service_);
+  builder.RegisterCallbackGenericService(this);
   builder.SetMaxReceiveMessageSize(options_.most_request_bytes);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // over loopback there is nothing to measure
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMostStreams);
@@ -81,7 +296,7 @@ void GrpcServer::BuildGrpc() {
   grpc_ = builder.BuildAndStart();
 }
 
-void GrpcServer::Stop(std::function<void()> last) {
+void GrpcServer::Impl::Stop(std::function<void()> last) {
   if (thread_.joinable()) {
     steps_->mailbox.Push([this, last = std::move(last)] {
       if (last) last();
@@ -97,18 +312,18 @@ void GrpcServer::Stop(std::function<void()> last) {
   counted_.Flush();
 }
 
-void GrpcServer::Run() {
+void GrpcServer::Impl::Run() {
   MonotonicTime last_flush = clock_.Read().monotonic;
   while (!is_ending_) {
     bool is_resting = false;
-    for (const GrpcDoor& door : doors_) is_resting |= door.IsResting();
-    const auto events = steps_->poller.Wait(hooks_.is_busy() || is_resting ? options_.tick : absl::InfiniteDuration());
+    for (const Door& door : doors_) is_resting |= door.IsResting();
+    const auto events = steps_->poller.Wait(service_.IsBusy() || is_resting ? options_.tick : absl::InfiniteDuration());
     if (!events.empty() || is_resting) {
       for (uint32_t index = 0; index < doors_.size(); ++index) {
         doors_[index].Admit([&](UniqueFd client) { Take(std::move(client), index); });
       }
     }
-    hooks_.turn([this] {
+    service_.Turn([this] {
       for (const std::function<void()>& step : steps_->mailbox.TakeAll()) step();
     });
     if (const MonotonicTime now = clock_.Read().monotonic; now - last_flush >= kFlushInterval) {
@@ -119,7 +334,7 @@ void GrpcServer::Run() {
 }
 
 // An older connection may be a process's that lives as long as it, so the newest one makes way.
-void GrpcServer::Take(UniqueFd client, uint32_t index) {
+void GrpcServer::Impl::Take(UniqueFd client, uint32_t index) {
   const uint64_t connection = NewConnection();
   bool has_room = false;
   {
@@ -133,13 +348,13 @@ void GrpcServer::Take(UniqueFd client, uint32_t index) {
                              " are open: see which process of this user opens so many"));
 }
 
-void GrpcServer::Open(UniqueFd grpc_end) {
+void GrpcServer::Impl::Open(UniqueFd grpc_end) {
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
   connection.fd = grpc_end.release();
   acceptor_->HandleNewConnection(&connection);
 }
 
-void GrpcServer::Closed(uint64_t connection, const RelayEnd& end) {
+void GrpcServer::Impl::Closed(uint64_t connection, const RelayEnd& end) {
   {
     const MutexLock lock(mutex_);
     index_of_.erase(connection);
@@ -147,10 +362,19 @@ void GrpcServer::Closed(uint64_t connection, const RelayEnd& end) {
   NoteEnd(counted_, client_name_, end);
 }
 
-std::optional<uint32_t> GrpcServer::IndexOf(const std::string& peer) const {
+std::optional<uint32_t> GrpcServer::Impl::IndexOf(const std::string& peer) const {
   const MutexLock lock(mutex_);
   const auto found = index_of_.find(ConnectionOf(peer));
   return found == index_of_.end() ? std::nullopt : std::optional<uint32_t>(found->second);
 }
+
+GrpcServer::GrpcServer(Options options, GrpcService& service, const Clock& clock)
+    : impl_(std::make_unique<Impl>(std::move(options), service, clock)) {}
+GrpcServer::~GrpcServer() = default;
+
+absl::Status GrpcServer::Start() { return impl_->Start(); }
+void GrpcServer::Stop(std::function<void()> last) { impl_->Stop(std::move(last)); }
+uint16_t GrpcServer::PortAt(uint32_t index) const { return impl_->PortAt(index); }
+Post GrpcServer::post() const { return impl_->post(); }
 
 }  // namespace muster::agent

@@ -1,4 +1,5 @@
-// What a JAX process asks of its coordination service, in whichever dialect, and what it is told.
+// What a JAX process asks of its coordination service, and what it is told; how that is written in the service's two
+// dialects. Pure. Source: the message descriptors in jaxlib's wheels, 0.4.13 to 0.10.2.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,9 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace muster::jax {
 
@@ -54,5 +58,20 @@ struct Reply {
   std::vector<uint64_t> incarnations;  // of `tasks`
   int64_t version = 0;                 // of the states
 };
+
+enum class Dialect { kOld, kNew };  // package tensorflow, up to jaxlib 0.9; package xla.coordination, from 0.10 on
+
+struct Call {
+  Dialect dialect = Dialect::kNew;
+  Method method = Method::kHeartbeat;
+};
+
+// `path` as HTTP/2 has it, "/package.CoordinationService/Method". None: it is not spoken here.
+std::optional<Call> CallOf(absl::string_view path);
+
+// INVALID_ARGUMENT: it is not written as this dialect writes it.
+absl::StatusOr<Request> ReadRequest(Call call, const std::string& bytes);
+
+std::string WriteReply(Call call, const Reply& reply);
 
 }  // namespace muster::jax

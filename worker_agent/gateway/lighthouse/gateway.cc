@@ -1,30 +1,150 @@
 #include "worker_agent/gateway/lighthouse/gateway.h"
 
+#include <map>
+#include <string>
 #include <utility>
 
-namespace muster::agent {
+#include "absl/strings/str_cat.h"
+#include "common/base/limits.h"
+#include "common/sys/log.h"
+#include "worker_agent/gateway/chassis/grpc_server.h"
+#include "worker_agent/gateway/chassis/round_gateway.h"
 
-absl::Status LighthouseGateway::Begin(const GatewayRound& round) {
-  if (server_ != nullptr && begun_.Is(round)) return absl::OkStatus();  // some start anew
-  server_.reset();
-  absl::StatusOr<std::unique_ptr<lighthouse::Server>> server = lighthouse::Server::Start(
-      settings_, static_cast<uint32_t>(round.assignment.slots_size()), send_, clock_, last_number_);
-  if (!server.ok()) return server.status();
-  server_ = *std::move(server);
-  begun_.Set(round);
-  return absl::OkStatus();
+namespace muster::lighthouse {
+namespace {
+
+constexpr int kMaxRequestBytes = 2 * static_cast<int>(kMaxReplicaMemberBytes);
+constexpr size_t kMaxBytesInAll = 64u << 20;  // of gRPC's buffers
+// The processes of a replica group have one or two each; others are a user's tools.
+constexpr size_t kConnectionsOfSlot = 8;
+constexpr size_t kMoreConnections = 64;
+constexpr absl::Duration kTick = absl::Milliseconds(50);
+
+constexpr char kQuorumMethod[] = "/torchft.LighthouseService/Quorum";
+constexpr char kHeartbeatMethod[] = "/torchft.LighthouseService/Heartbeat";
+
+// torchft's lighthouse in one round. A call that waits holds no thread. The replicas are of the server's thread.
+class Service final : public agent::GrpcService {
+ public:
+  // A port for each slot, so that it is known whose process a replica is. `last_number`: see Replicas.
+  Service(Settings settings, uint32_t slots, SendReport send, const Clock& clock, uint64_t& last_number)
+      : clock_(clock),
+        send_(std::move(send)),
+        replicas_(std::move(settings), last_number),
+        server_({.whose = "torchft",
+                 .thread = "ms-lighthouse",
+                 .ports = slots,
+                 .most_connections = kMoreConnections + kConnectionsOfSlot * slots,
+                 .most_request_bytes = kMaxRequestBytes,
+                 .most_bytes = kMaxBytesInAll,
+                 .tick = kTick},
+                *this, clock) {}
+  // Calls that wait are told that the round is over.
+  ~Service() override {
+    server_.Stop([this] { replicas_.End(""); });
+  }
+
+  absl::Status Start() { return server_.Start(); }
+  uint16_t PortOf(uint32_t slot) const { return server_.PortAt(slot); }
+  // Any thread; see Replicas.
+  void Ended(uint32_t slot) {
+    post_([this, slot] { replicas_.Ended(slot); });
+  }
+  void End(const std::string& why) {
+    post_([this, why] { replicas_.End(why); });
+  }
+
+  bool Knows(const std::string& method) const override { return method == kQuorumMethod || method == kHeartbeatMethod; }
+  void Handle(agent::GrpcRequest request, const agent::SharedCall& call) override {
+    call->WhenGivenUp([this, held = call.get()] {
+      post_([this, held] {
+        if (const auto number = calls_.find(held); number != calls_.end()) replicas_.GiveUp(number->second);
+      });
+    });
+    post_([this, request = std::move(request), call] { HandleStep(request, call); });
+  }
+  bool IsBusy() const override { return replicas_.IsBusy(); }
+  void Turn(const std::function<void()>& steps) override {
+    steps();
+    SendWhatIsDue();
+  }
+
+ private:
+  void HandleStep(const agent::GrpcRequest& asked, const agent::SharedCall& call) {
+    const MonotonicTime now = clock_.Read().monotonic;
+    if (asked.method == kHeartbeatMethod) {
+      const absl::Status taken = replicas_.Beat(asked.port, asked.bytes, now);
+      return call->Tell(taken.ok() ? absl::StatusOr<std::string>("") : taken);
+    }
+    const absl::StatusOr<uint64_t> number = replicas_.Ask(
+        asked.port, asked.bytes,
+        [this, call](absl::StatusOr<std::string> reply) {
+          calls_.erase(call.get());
+          call->Tell(std::move(reply));
+        },
+        now);
+    if (!number.ok()) return call->Tell(number.status());
+    calls_[call.get()] = *number;
+  }
+
+  void SendWhatIsDue() {
+    while (auto report = replicas_.NextReport(clock_.Read().monotonic)) {
+      const uint64_t number = report->number();
+      send_(*std::move(report), [this, number, post = post_](absl::StatusOr<v1::StoreReply> reply) {
+        post([this, number, reply = std::move(reply)]() mutable {
+          const std::string problem = replicas_.Replied(number, std::move(reply), clock_.Read().monotonic);
+          if (problem.empty() || problem == last_problem_) return;
+          last_problem_ = problem;
+          Log(Severity::kWarning, absl::StrCat("torchft's lighthouse does not serve this node: ", problem));
+        });
+      });
+    }
+  }
+
+  const Clock& clock_;
+  const SendReport send_;
+  Replicas replicas_;
+  std::map<const agent::HeldCall*, uint64_t> calls_;  // of Quorum, that wait
+  std::string last_problem_;
+  agent::GrpcServer server_;
+  const agent::Post post_ = server_.post();
+};
+
+class LighthouseGateway final : public agent::RoundGateway<Service> {
+ public:
+  LighthouseGateway(Settings settings, SendReport send, const Clock& clock)
+      : settings_(std::move(settings)), send_(std::move(send)), clock_(clock) {}
+
+  void AddTo(agent::EnvironmentInput& input) const override {
+    input.lighthouse_port = server()->PortOf(input.is_one_for_node ? 0 : input.slot);
+  }
+  // The others hear of the death of a replica now, and not by its silence.
+  void Judge(const agent::ProcessKey& key, agent::ProcessEnd& /*end*/) override {
+    if (Serves(key)) server()->Ended(key.slot);
+  }
+  void WhyOver(const std::string& why) override {
+    if (server() != nullptr) server()->End(why);
+  }
+  std::string Without() const override { return "torchft's processes find no lighthouse"; }
+
+ private:
+  absl::StatusOr<std::unique_ptr<Service>> ServerFor(const agent::GatewayRound& round) override {
+    auto service = std::make_unique<Service>(settings_, static_cast<uint32_t>(round.assignment.slots_size()), send_,
+                                             clock_, last_number_);
+    if (absl::Status started = service->Start(); !started.ok()) return started;
+    return service;
+  }
+
+  const Settings settings_;
+  const SendReport send_;
+  const Clock& clock_;
+  uint64_t last_number_ = 0;  // of the server's thread, while there is one
+};
+
+}  // namespace
+
+std::unique_ptr<agent::Gateway> MakeGateway(Settings settings, SendReport send, const Clock& clock) {
+  return std::make_unique<LighthouseGateway>(std::move(settings), std::move(send), clock);
 }
 
-void LighthouseGateway::AddTo(EnvironmentInput& input) const {
-  input.lighthouse_port = server_->PortOf(input.is_one_for_node ? 0 : input.slot);
-}
-
-void LighthouseGateway::Judge(const ProcessKey& key, ProcessEnd& /*end*/) {
-  if (server_ != nullptr && begun_.IsOf(key)) server_->Ended(key.slot);
-}
-
-void LighthouseGateway::WhyOver(const std::string& why) {
-  if (server_ != nullptr) server_->End(why);
-}
-
-}  // namespace muster::agent
+}  // namespace muster::lighthouse

@@ -1,4 +1,4 @@
-#include "worker_agent/gateway/lighthouse/server.h"
+#include "worker_agent/gateway/lighthouse/gateway.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,6 +12,7 @@
 #include "common/base/mutex.h"
 #include "common/net/grpc_start.h"
 #include "tests/unit/common/grpc_call.h"
+#include "tests/unit/gateway/sample_round.h"
 #include "tests/unit/http2/endless_headers.h"
 #include "worker_agent/gateway/lighthouse/messages.pb.h"
 
@@ -22,27 +23,22 @@ using ::testing::HasSubstr;
 
 constexpr absl::Duration kPatience = absl::Seconds(20);
 
-class LighthouseServerTest : public ::testing::Test {
+class LighthouseGatewayTest : public ::testing::Test {
  protected:
   using Done = std::function<void(absl::StatusOr<v1::StoreReply>)>;
 
   // As in the agent. Otherwise gRPC shuts down with the last server, and may wait for 10 s for its own poller.
   static void SetUpTestSuite() { ASSERT_TRUE(StartGrpc(0).ok()); }
 
-  LighthouseServerTest() {
-    auto server = Server::Start(
-        Settings{.name = "train"}, 2,
-        [this](v1::ReplicasReport report, Done done) {
-          const MutexLock lock(mutex_);
-          reports_.emplace_back(std::move(report), std::move(done));
-          changed_.NotifyAll();
-        },
-        Clock::System(), last_number_);
-    EXPECT_TRUE(server.ok()) << server.status();
-    server_ = *std::move(server);
+  LighthouseGatewayTest() {
+    const absl::Status begun = gateway_->Begin(agent::SampleRound(2));
+    EXPECT_TRUE(begun.ok()) << begun;
   }
-  ~LighthouseServerTest() override { server_.reset(); }
+  ~LighthouseGatewayTest() override { gateway_.reset(); }
 
+  uint16_t PortOf(uint32_t slot) const {
+    return static_cast<uint16_t>(agent::GivenTo(*gateway_, slot).lighthouse_port);
+  }
   static std::string QuorumOf(const std::string& id) {
     QuorumMember member;
     member.set_replica_id(id);
@@ -51,7 +47,7 @@ class LighthouseServerTest : public ::testing::Test {
     return request.SerializeAsString();
   }
   std::unique_ptr<GrpcCall> Ask(uint32_t slot, const std::string& id) {
-    return std::make_unique<GrpcCall>(server_->PortOf(slot), "/torchft.LighthouseService/Quorum", QuorumOf(id));
+    return std::make_unique<GrpcCall>(PortOf(slot), "/torchft.LighthouseService/Quorum", QuorumOf(id));
   }
 
   // The next report that `is_wanted`; the ones before it are answered with nothing.
@@ -77,14 +73,20 @@ class LighthouseServerTest : public ::testing::Test {
     return report.replicas_size() > 0 && report.replicas(0).call() != 0;
   }
 
-  uint64_t last_number_ = 0;
   Mutex mutex_;
   CondVar changed_;
   std::deque<std::pair<v1::ReplicasReport, Done>> reports_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<Server> server_;
+  std::unique_ptr<agent::Gateway> gateway_ = MakeGateway(
+      Settings{.name = "train"},
+      [this](v1::ReplicasReport report, Done done) {
+        const MutexLock lock(mutex_);
+        reports_.emplace_back(std::move(report), std::move(done));
+        changed_.NotifyAll();
+      },
+      Clock::System());
 };
 
-TEST_F(LighthouseServerTest, ACallWaitsForItsQuorum) {
+TEST_F(LighthouseGatewayTest, ACallWaitsForItsQuorum) {
   const auto call = Ask(0, "a");
   const auto [report, done] = Await(HasCall);
   v1::StoreReply reply;
@@ -98,7 +100,7 @@ TEST_F(LighthouseServerTest, ACallWaitsForItsQuorum) {
   EXPECT_EQ(quorum.quorum().quorum_id(), 7);
 }
 
-TEST_F(LighthouseServerTest, ACallThatIsCancelledIsTakenBack) {
+TEST_F(LighthouseGatewayTest, ACallThatIsCancelledIsTakenBack) {
   const auto call = Ask(0, "a");
   Await(HasCall).second(v1::StoreReply());
   call->Cancel();
@@ -107,46 +109,47 @@ TEST_F(LighthouseServerTest, ACallThatIsCancelledIsTakenBack) {
   EXPECT_EQ(report.replicas_size(), 1) << "it lives";
 }
 
-TEST_F(LighthouseServerTest, TheReplicasOfAProcessGoWithIt) {
+TEST_F(LighthouseGatewayTest, TheReplicasOfAProcessGoWithIt) {
   const auto a = Ask(0, "a"), b = Ask(1, "b");
   Await([](const v1::ReplicasReport& r) { return r.replicas_size() == 2; }).second(v1::StoreReply());
-  server_->Ended(1);
+  agent::ProcessEnd end;
+  gateway_->Judge({.slot = 1, .round = 1}, end);
   const v1::ReplicasReport report = Await([](const v1::ReplicasReport& r) { return r.replicas_size() == 1; }).first;
   EXPECT_EQ(report.replicas(0).replica_id(), "a") << "each slot has a port of its own";
   EXPECT_FALSE(b->Await().ok());
 }
 
-TEST_F(LighthouseServerTest, ItsEndAnswersAllCalls) {
+TEST_F(LighthouseGatewayTest, ItsEndAnswersAllCalls) {
   const auto call = Ask(0, "a");
   Await(HasCall);
-  server_->End("rank 3 on node2 was killed");
+  gateway_->WhyOver("rank 3 on node2 was killed");
   EXPECT_THAT(call->Await().error_message(), HasSubstr("rank 3 on node2 was killed"));
   const auto late = Ask(0, "a");
-  server_.reset();
+  gateway_.reset();
   EXPECT_FALSE(late->Await().ok());
 }
 
-TEST_F(LighthouseServerTest, AHeaderBlockWithoutEndIsCutAndCostsOthersNothing) {
+TEST_F(LighthouseGatewayTest, AHeaderBlockWithoutEndIsCutAndCostsOthersNothing) {
   testing::internal::CaptureStderr();
-  std::thread attacker([port = server_->PortOf(0)] {
+  std::thread attacker([port = PortOf(0)] {
     for (int i = 0; i < 50; ++i) EXPECT_TRUE(IsCutForItsHeaders(port));
   });
   for (int i = 0; i < 50; ++i) {
-    GrpcCall beat(server_->PortOf(1), "/torchft.LighthouseService/Heartbeat", std::string("\x0a\x01r", 3));
+    GrpcCall beat(PortOf(1), "/torchft.LighthouseService/Heartbeat", std::string("\x0a\x01r", 3));
     EXPECT_TRUE(beat.Await().ok());
   }
   attacker.join();
-  server_.reset();
+  gateway_.reset();
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("a client of torchft's gateway, which speaks HTTP/2 as "
                                                                 "no honest client does: a header block of"));
 }
 
-TEST_F(LighthouseServerTest, WhatItDoesNotKnowIsSaid) {
-  GrpcCall call(server_->PortOf(0), "/torchft.LighthouseService/Other", "");
+TEST_F(LighthouseGatewayTest, WhatItDoesNotKnowIsSaid) {
+  GrpcCall call(PortOf(0), "/torchft.LighthouseService/Other", "");
   EXPECT_EQ(call.Await().error_code(), grpc::StatusCode::UNIMPLEMENTED);
-  GrpcCall garbage(server_->PortOf(0), "/torchft.LighthouseService/Quorum", "\xff");
+  GrpcCall garbage(PortOf(0), "/torchft.LighthouseService/Quorum", "\xff");
   EXPECT_EQ(garbage.Await().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  GrpcCall beat(server_->PortOf(0), "/torchft.LighthouseService/Heartbeat", std::string("\x0a\x01r", 3));
+  GrpcCall beat(PortOf(0), "/torchft.LighthouseService/Heartbeat", std::string("\x0a\x01r", 3));
   EXPECT_TRUE(beat.Await().ok());
 }
 

@@ -14,7 +14,7 @@
 //   GetTaskState                     OldGetStates             is not there
 //   GetJobState, WatchJobState       OldWatchStates           is not there
 //   WatchTasks                       is not there             NewWatchStates
-#include "worker_agent/gateway/jax/dialect.h"
+#include "worker_agent/gateway/jax/request.h"
 
 #include <algorithm>
 #include <array>

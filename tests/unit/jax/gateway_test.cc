@@ -1,9 +1,10 @@
 // The service as a JAX process reaches it: gRPC on loopback, for one agent with two tasks.
-#include "worker_agent/gateway/jax/server.h"
+#include "worker_agent/gateway/jax/gateway.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "common/store/memory_job_store.h"
 #include "tests/unit/common/grpc_call.h"
 #include "tests/unit/common/silent_job_store.h"
+#include "tests/unit/gateway/sample_round.h"
 #include "tests/unit/http2/endless_headers.h"
 #include "worker_agent/gateway/jax/messages.pb.h"
 
@@ -22,7 +24,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr uint64_t kService = 77;
 constexpr char kOld[] = "/tensorflow.CoordinationService/";
 constexpr char kNew[] = "/xla.coordination.CoordinationService/";
 
@@ -32,23 +33,20 @@ Payloads PayloadsOf(const GrpcCall& call) {
   return payloads;
 }
 
-class JaxServerTest : public ::testing::Test {
+class JaxGatewayTest : public ::testing::Test {
  protected:
   // As in the agent. Otherwise gRPC shuts down with the last server, and may wait for 10 s for its own poller.
   static void SetUpTestSuite() { ASSERT_TRUE(StartGrpc(0).ok()); }
 
-  JaxServerTest() {
-    agent::TaskLayout layout;
-    layout.agents = {{0, 1}};
-    layout.hosts = {"one"};
-    auto server = Server::Start(store_, Clock::System(), layout, kService);
-    EXPECT_TRUE(server.ok()) << server.status();
-    server_ = *std::move(server);
+  JaxGatewayTest() {
+    const absl::Status begun = gateway_->Begin(agent::SampleRound(2));
+    EXPECT_TRUE(begun.ok()) << begun;
   }
-  ~JaxServerTest() override { server_.reset(); }
+  ~JaxGatewayTest() override { gateway_.reset(); }
+  uint16_t port() const { return static_cast<uint16_t>(agent::GivenTo(*gateway_, 0).jax_port); }
 
   std::unique_ptr<GrpcCall> Ask(const std::string& method, const std::string& request) {
-    return std::make_unique<GrpcCall>(server_->port(), method, request);
+    return std::make_unique<GrpcCall>(port(), method, request);
   }
   std::unique_ptr<GrpcCall> Register(int32_t task) {
     return Ask(absl::StrCat(kOld, "RegisterTask"), Registering(task));
@@ -77,29 +75,32 @@ class JaxServerTest : public ::testing::Test {
   }
 
   MemoryJobStore store_{Clock::System()};
-  std::unique_ptr<Server> server_;
+  std::unique_ptr<agent::Gateway> gateway_ = MakeGateway(store_, Clock::System());
 };
 
-TEST_F(JaxServerTest, AllRegisterAndAreToldTheService) {
+TEST_F(JaxGatewayTest, AllRegisterAndAreToldTheService) {
   const auto zero = Register(0), one = Register(1);
+  std::set<uint64_t> services;
   for (const auto& call : {zero.get(), one.get()}) {
     const grpc::Status status = call->Await();
     ASSERT_TRUE(status.ok()) << status.error_message();
     ServiceIncarnation told;
     ASSERT_TRUE(told.ParseFromString(call->reply()));
-    EXPECT_EQ(told.incarnation(), kService);
+    services.insert(told.incarnation());
   }
+  EXPECT_EQ(services.size(), 1u);
+  EXPECT_EQ(services.count(0), 0u) << "0 means none";
 }
 
-TEST_F(JaxServerTest, WhoWaitsForOthersHearsOfThemBeforeItGivesUp) {
-  GrpcCall call(server_->port(), absl::StrCat(kOld, "RegisterTask"), Registering(0), absl::Seconds(3));
+TEST_F(JaxGatewayTest, WhoWaitsForOthersHearsOfThemBeforeItGivesUp) {
+  GrpcCall call(port(), absl::StrCat(kOld, "RegisterTask"), Registering(0), absl::Seconds(3));
   const grpc::Status status = call.Await();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   EXPECT_THAT(status.error_message(), HasSubstr("1")) << "who is missing, and not gRPC's own words";
   EXPECT_FALSE(PayloadsOf(call).payloads().empty()) << "the service's decision, not a trouble of the network";
 }
 
-TEST_F(JaxServerTest, AValueOfAMegabyteIsReadByWhoWaitedForIt) {
+TEST_F(JaxGatewayTest, AValueOfAMegabyteIsReadByWhoWaitedForIt) {
   const std::string value(size_t{1} << 20, '\x01');
   const auto waits = Get("a");
   const auto insert = Insert("/a/", value);
@@ -110,25 +111,25 @@ TEST_F(JaxServerTest, AValueOfAMegabyteIsReadByWhoWaitedForIt) {
   EXPECT_EQ(told.kv().value(), value);
 }
 
-TEST_F(JaxServerTest, ADecisionBearsItsPayload) {
+TEST_F(JaxGatewayTest, ADecisionBearsItsPayload) {
   ASSERT_TRUE(Insert("a", "1")->Await().ok());
   const auto again = Insert("a", "2");
   EXPECT_EQ(again->Await().error_code(), grpc::StatusCode::ALREADY_EXISTS);
   EXPECT_EQ(PayloadsOf(*again).payloads().count("type.googleapis.com/tensorflow.CoordinationServiceError"), 1u);
 }
 
-TEST_F(JaxServerTest, ACallThatIsCancelledEnds) {
+TEST_F(JaxGatewayTest, ACallThatIsCancelledEnds) {
   const auto call = Get("never");
   call->Cancel();
   EXPECT_EQ(call->Await().error_code(), grpc::StatusCode::CANCELLED);
   EXPECT_TRUE(Insert("a", "1")->Await().ok()) << "it goes on";
 }
 
-TEST_F(JaxServerTest, ItsEndTellsTheCause) {
+TEST_F(JaxGatewayTest, ItsEndTellsTheCause) {
   const auto zero = Register(0), one = Register(1);
   ASSERT_TRUE(zero->Await().ok());
   const auto poll = Poll(0), waits = Get("never");
-  server_->End("rank 3 on node2 was killed");
+  gateway_->WhyOver("rank 3 on node2 was killed");
   for (const auto& call : {poll.get(), waits.get()}) {
     EXPECT_EQ(call->Await().error_code(), grpc::StatusCode::UNAVAILABLE);
     EXPECT_THAT(call->Await().error_message(), HasSubstr("rank 3 on node2 was killed"));
@@ -137,10 +138,10 @@ TEST_F(JaxServerTest, ItsEndTellsTheCause) {
   EXPECT_THAT(late->Await().error_message(), HasSubstr("rank 3 on node2 was killed"));
 }
 
-TEST_F(JaxServerTest, WhoWaitsWhenItGoesIsAnswered) {
+TEST_F(JaxGatewayTest, WhoWaitsWhenItGoesIsAnswered) {
   const auto poll = Poll(0);
   ASSERT_TRUE(Insert("a", "1")->Await().ok());
-  server_.reset();
+  gateway_.reset();
   EXPECT_FALSE(poll->Await().ok());
 }
 
@@ -155,12 +156,10 @@ class StandsStill final : public SilentJobStore {
   absl::Notification may_go_on;
 };
 
-TEST_F(JaxServerTest, WhatWaitsForItsThreadIsBounded) {
+TEST_F(JaxGatewayTest, WhatWaitsForItsThreadIsBounded) {
   StandsStill store;
-  agent::TaskLayout layout;
-  layout.agents = {{0}};
-  layout.hosts = {"one"};
-  server_ = *Server::Start(store, Clock::System(), layout, kService);
+  gateway_ = MakeGateway(store, Clock::System());
+  ASSERT_TRUE(gateway_->Begin(agent::SampleRound(1)).ok());
   std::vector<std::unique_ptr<GrpcCall>> calls;
   for (int i = 0; i < 5; ++i) calls.push_back(Insert(absl::StrCat(i), std::string(size_t{15} << 20, 'v')));
   const auto is_refused = [&] {
@@ -171,30 +170,30 @@ TEST_F(JaxServerTest, WhatWaitsForItsThreadIsBounded) {
   while (is_refused() == 0) std::this_thread::yield();
   EXPECT_EQ(is_refused(), 1) << "four fit";
   store.may_go_on.Notify();
-  server_.reset();  // before its store
+  gateway_.reset();  // before its store
 }
 
-TEST_F(JaxServerTest, AHeaderBlockWithoutEndIsCutAndCostsOthersNothing) {
+TEST_F(JaxGatewayTest, AHeaderBlockWithoutEndIsCutAndCostsOthersNothing) {
   testing::internal::CaptureStderr();
-  std::thread attacker([port = server_->port()] {
+  std::thread attacker([port = port()] {
     for (int i = 0; i < 50; ++i) EXPECT_TRUE(IsCutForItsHeaders(port));
   });
   for (int i = 0; i < 50; ++i) EXPECT_TRUE(Insert(absl::StrCat(i), "1")->Await().ok());
   attacker.join();
-  server_.reset();
+  gateway_.reset();
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("a client of JAX's gateway, which speaks HTTP/2 as no "
                                                                 "honest client does: a header block of"));
 }
 
-TEST_F(JaxServerTest, ItsConnectionsAreLimited) {
+TEST_F(JaxGatewayTest, ItsConnectionsAreLimited) {
   std::vector<UniqueFd> open;
-  for (int i = 0; i < 100; ++i) open.push_back(scheduler::ConnectTcp(server_->port()));
+  for (int i = 0; i < 100; ++i) open.push_back(scheduler::ConnectTcp(port()));
   EXPECT_TRUE(scheduler::AwaitHangUp(open.back())) << "80 are taken for two tasks";
   open.clear();
   while (!Insert("a", "1")->Await().ok()) std::this_thread::yield();  // once it has seen that they are gone
 }
 
-TEST_F(JaxServerTest, WhatItDoesNotKnowIsSaid) {
+TEST_F(JaxGatewayTest, WhatItDoesNotKnowIsSaid) {
   EXPECT_EQ(Ask(absl::StrCat(kNew, "Other"), "")->Await().error_code(), grpc::StatusCode::UNIMPLEMENTED);
   EXPECT_EQ(Ask(absl::StrCat(kNew, "Heartbeat"), "\xff")->Await().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
