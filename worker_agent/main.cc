@@ -343,10 +343,10 @@ int Agent::StayWithTheJob() {
   if (!node_.no_gateway.empty()) {
     Log(Severity::kInfo, absl::StrCat("MindSpore processes are told the scheduler's address: ", node_.no_gateway));
   }
-  MindSporeGateway gateway(
+  const std::unique_ptr<Gateway> gateway = MakeMindSporeGateway(
       {node_.gateway_ports, tls_ != nullptr ? tls_->store() : nullptr, [&] { return loop.store().HasRoom(); }},
       loop.store(), Clock::System());
-  if (!node_.gateway_ports.empty()) launcher.AddGateway(gateway, settings_.mindspore_gateway == "on");
+  if (!node_.gateway_ports.empty()) launcher.AddGateway(*gateway, settings_.mindspore_gateway == "on");
   TorchStoreOptions store_options;
   store_options.networks = *ParseNetworks(settings_.torch_store_peers);
   store_options.script_ports = PortsOfScript(settings_.command).ports;

@@ -62,17 +62,17 @@ bool ServesJax(const AgentSettings& settings) {
 ServedFrameworks::ServedFrameworks(MpiGatewayOptions mpi, AgentStore& store)
     : family_(mpi.family),
       store_(store),
-      mpi_(std::move(mpi), store, Clock::System()),
+      mpi_(MakeMpiGateway(std::move(mpi), store, Clock::System())),
       horovod_(horovod::MakeGateway(store, Clock::System())),
       jax_(jax::MakeGateway(store.patient(), Clock::System())),
       script_store_(script_store::MakeGateway(store.patient(), Clock::System())) {}
 
 void ServedFrameworks::AddTo(Launcher& launcher, const AgentSettings& settings) {
-  if (family_ != MpiFamily::kNone) launcher.AddGateway(mpi_, /*is_required=*/true);
+  if (family_ != MpiFamily::kNone) launcher.AddGateway(*mpi_, /*is_required=*/true);
   if (ServesHorovod(settings, family_)) {
     launcher.AddGateway(*horovod_, /*is_required=*/true);  // may be linked with MPI and not use it
   } else if (family_ == MpiFamily::kNone && AsksForMpi(settings)) {
-    launcher.AddGateway(unserved_mpi_, /*is_required=*/false);
+    launcher.AddGateway(*unserved_mpi_, /*is_required=*/false);
   }
   if (!settings.lighthouse.empty()) {
     lighthouse_ = lighthouse::MakeGateway(

@@ -10,7 +10,6 @@
 #include "worker_agent/gateway/jax/gateway.h"
 #include "worker_agent/gateway/lighthouse/gateway.h"
 #include "worker_agent/gateway/mpi/gateway.h"
-#include "worker_agent/gateway/mpi/unserved.h"
 #include "worker_agent/gateway/script_store/gateway.h"
 #include "worker_agent/launch/command/mpi_program.h"
 #include "worker_agent/runtime/launcher.h"
@@ -42,8 +41,8 @@ class ServedFrameworks {
  private:
   const MpiFamily family_;
   AgentStore& store_;
-  MpiGateway mpi_;
-  UnservedMpi unserved_mpi_;
+  const std::unique_ptr<Gateway> mpi_;
+  const std::unique_ptr<Gateway> unserved_mpi_ = MakeUnservedMpi();
   const std::unique_ptr<Gateway> horovod_;
   const std::unique_ptr<Gateway> jax_;
   std::unique_ptr<Gateway> lighthouse_;

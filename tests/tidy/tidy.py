@@ -127,7 +127,7 @@ CLOCK = re.compile(r"absl::Now\(|absl::SleepFor|steady_clock|system_clock|clock_
 STREAMS = re.compile(r"\b[io]?fstream\b|\bfopen\(")
 MAY_STREAM = {
     "worker_agent/gateway/exec/program/command.cc": "reads /proc; ms-exec links none of our libraries",
-    "worker_agent/gateway/mpi/pmix/socket_owner.cc": "reads /proc/self/net/tcp for each connection, up to one row",
+    "worker_agent/gateway/mpi/pmix/own_clients.cc": "reads /proc/self/net/tcp for each connection, up to one row",
 }
 CREATES_SAFELY = re.compile(r"O_NOFOLLOW|O_EXCL|OpenOwnFile\(|OpenPlainFile\(|OpenMarker\(")
 MAY_CREATE = {
@@ -209,6 +209,17 @@ def check_floors(texts):
             below = os.path.dirname(other)[len(C):]
             if other.startswith(C) and below != folder and height.get(below, 0) >= height[folder]:
                 yield f"{path} includes {other}, which is on no floor below it (see the table in {FLOORS[0]})"
+
+
+def check_gateways(texts):
+    """A gateway knows what all share (chassis), and no other gateway; the chassis knows none."""
+    below = "worker_agent/gateway/"
+    for path, text in texts.items():
+        own = path[len(below):].split("/") if path.startswith(below) else ()
+        for other in includes(text):
+            part = other[len(below):].split("/") if other.startswith(below) else ()
+            if len(own) > 1 and len(part) > 1 and part[0] not in (own[0], "chassis"):
+                yield f"{path} includes {other}: gateways include each other only by way of {below}chassis"
 
 
 def check_purity(texts):
@@ -384,8 +395,8 @@ def check_errors(texts):
 def main():
     texts = sources()
     found = []
-    for check in (check_layers, check_parts, check_floors, check_purity, check_parsers, check_sizes, check_settings,
-                  check_documents, check_named, check_errors, check_grpc_servers, check_files):
+    for check in (check_layers, check_parts, check_floors, check_gateways, check_purity, check_parsers, check_sizes,
+                  check_settings, check_documents, check_named, check_errors, check_grpc_servers, check_files):
         found += check(texts)
     for line in found:
         print(line)

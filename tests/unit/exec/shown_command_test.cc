@@ -1,8 +1,7 @@
-#include "worker_agent/gateway/exec/shown_command.h"
-
 #include <gtest/gtest.h>
 
 #include "common/base/limits.h"
+#include "worker_agent/gateway/exec/told_commands.h"
 
 namespace muster::exec {
 namespace {

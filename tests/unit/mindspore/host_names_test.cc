@@ -1,7 +1,7 @@
-#include "worker_agent/gateway/mindspore/host_names.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "worker_agent/gateway/mindspore/slots.h"
 
 namespace muster::agent {
 namespace {

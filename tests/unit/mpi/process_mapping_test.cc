@@ -1,8 +1,7 @@
-#include "worker_agent/gateway/mpi/process_mapping.h"
-
 #include <gtest/gtest.h>
 
 #include "tests/unit/mpi/sample_layout.h"
+#include "worker_agent/gateway/mpi/pmi1.h"
 
 namespace muster::agent {
 namespace {

@@ -1,9 +1,9 @@
-#include "worker_agent/gateway/mpi/rank_ender.h"
-
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "worker_agent/gateway/mpi/verdict.h"
 
 namespace muster::agent {
 namespace {

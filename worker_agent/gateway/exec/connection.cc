@@ -12,7 +12,7 @@
 #include "worker_agent/gateway/exec/frames.h"
 #include "worker_agent/gateway/exec/hub.h"
 #include "worker_agent/gateway/exec/server.h"
-#include "worker_agent/gateway/exec/shown_command.h"
+#include "worker_agent/gateway/exec/told_commands.h"
 
 namespace muster::exec {
 namespace {

@@ -1,5 +1,5 @@
 // What both ends of a remote command tell each other, once it was let in: the launch agent that stands for it
-// (client.h), and the process beside the command (holder.h). The agents between them pass bytes on. Pure.
+// (program/main.cc), and the process beside the command (holder.h). The agents between them pass bytes on. Pure.
 //
 // A frame: u8 kind, u32 length (little-endian), as many bytes. Output comes as fast as it is taken, since who does not
 // read stops the other side; of stdin at most kInputWindow bytes are under way, so that a signal never waits behind

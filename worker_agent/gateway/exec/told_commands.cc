@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "common/base/limits.h"
+#include "common/base/text.h"
 
 namespace muster::exec {
 
@@ -44,6 +46,87 @@ std::vector<v1::RemoteCommands> ToldCommands::EndRound() {
   }
   kinds_.clear();
   return rest;
+}
+
+// A command is shown by its words, which are taken apart as a POSIX shell does it, as far as that tells where a value
+// ends:
+//
+//   NAME=value, behind a quote or not     NAME=…, for all of the word
+//   a quoted word that holds blanks       again a command ("bash -c '…'"), down to kMaxDepth; deeper: …
+//   any other word                        as it is
+//   a quote that never ends               as if it ended with the command
+namespace {
+
+constexpr int kMaxDepth = 4;
+constexpr char kLeftOut[] = "…";
+constexpr std::string_view kBetween = " \t\r\n;&|()<>";
+
+bool IsBetween(char c) { return kBetween.find(c) != std::string_view::npos; }
+bool IsQuote(char c) { return c == '\'' || c == '"'; }
+
+// The first word of `text`, quotes and all.
+std::string_view TakeWord(std::string_view text) {
+  char quote = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\\' && quote != '\'') {
+      ++i;
+    } else if (quote != 0) {
+      if (c == quote) quote = 0;
+    } else if (IsQuote(c)) {
+      quote = c;
+    } else if (IsBetween(c)) {
+      return text.substr(0, i);
+    }
+  }
+  return text;
+}
+
+// Of "NAME=value" the part before "="; empty: it is none.
+std::string_view NameIn(std::string_view word) {
+  const size_t end = word.find('=');
+  if (end == std::string_view::npos || end == 0 || absl::ascii_isdigit(static_cast<unsigned char>(word[0]))) return "";
+  for (const char c : word.substr(0, end)) {
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '_') return "";
+  }
+  return word.substr(0, end);
+}
+
+std::string Shown(std::string_view text, int depth);
+
+std::string ShownWord(std::string_view word, int depth) {
+  const bool is_quoted = IsQuote(word[0]);
+  std::string_view inner = word.substr(is_quoted ? 1 : 0);
+  const char quote = word[0];
+  if (is_quoted && !inner.empty() && inner.back() == quote) inner.remove_suffix(1);
+  if (const std::string_view name = NameIn(inner); !name.empty()) return std::string(name) + "=" + kLeftOut;
+  const bool is_command = is_quoted && inner.find_first_of(kBetween) != std::string_view::npos;
+  if (!is_command) return std::string(word);
+  const std::string shown = depth < kMaxDepth ? Shown(inner, depth + 1) : std::string(kLeftOut);
+  return quote + shown + quote;
+}
+
+std::string Shown(std::string_view text, int depth) {
+  std::string shown;
+  while (!text.empty()) {
+    if (IsBetween(text[0])) {
+      shown += text[0];
+      text.remove_prefix(1);
+      continue;
+    }
+    const std::string_view word = TakeWord(text);
+    shown += ShownWord(word, depth);
+    text.remove_prefix(word.size());
+  }
+  return shown;
+}
+
+}  // namespace
+
+std::string ShownCommand(std::string_view words) {
+  std::string shown = EscapeControl(Shown(words, 0));
+  CutText(shown, kMaxShownCommandBytes);
+  return shown;
 }
 
 }  // namespace muster::exec

@@ -1,9 +1,11 @@
 // Which remote commands are told to the scheduler, one by one or many at once: however fast they come, what is told of
-// a round stays little. Pure.
+// a round stays little. And how such a command is shown: in logs, the event log and the journal. Pure.
 #pragma once
 
 #include <functional>
 #include <map>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -38,5 +40,9 @@ class ToldCommands {
 
   std::map<v1::RemoteCommands::Refusal, Kind> kinds_;
 };
+
+// Without the values of variables, which launchers pass on in it with all secrets: "A=1 python x.py" is "A=… python
+// x.py". At most kMaxShownCommandBytes in one line, without control characters.
+std::string ShownCommand(std::string_view words);
 
 }  // namespace muster::exec

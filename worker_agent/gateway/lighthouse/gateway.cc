@@ -9,6 +9,7 @@
 #include "common/sys/log.h"
 #include "worker_agent/gateway/chassis/grpc_server.h"
 #include "worker_agent/gateway/chassis/round_gateway.h"
+#include "worker_agent/gateway/lighthouse/replicas.h"
 
 namespace muster::lighthouse {
 namespace {

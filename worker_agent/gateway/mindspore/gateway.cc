@@ -2,11 +2,23 @@
 
 #include <unistd.h>
 
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/clock.h"
+#include "common/mindspore/server.h"
+#include "common/store/job_store.h"
 #include "common/sys/log.h"
+#include "common/tls/tls_store.h"
+#include "worker_agent/gateway/chassis/gateway.h"
 #include "worker_agent/gateway/chassis/socket_owner.h"
+#include "worker_agent/gateway/mindspore/slots.h"
 
 namespace muster::agent {
 namespace {
@@ -23,7 +35,23 @@ void WarnOnce() {
   static_cast<void>(is_said);
 }
 
-}  // namespace
+class MindSporeGateway final : public Gateway {
+ public:
+  // `store` and `clock` must outlive this. Nothing listens before the first round.
+  MindSporeGateway(MindSporeGatewayOptions options, JobStore& store, const Clock& clock);
+
+  // From then on the ports are open at the round's own address.
+  absl::Status Begin(const GatewayRound& round) override;
+  void AddTo(EnvironmentInput& input) const override;
+  std::string Without() const override { return "MindSpore processes are told the scheduler's address"; }
+
+ private:
+  const MindSporeGatewayOptions options_;
+  const Clock& clock_;
+  MindSporeSlots slots_;
+  std::unique_ptr<mindspore::Server> server_;  // asks slots_
+  std::string address_;                        // where all ports it listens; empty: nowhere
+};
 
 MindSporeGateway::MindSporeGateway(MindSporeGatewayOptions options, JobStore& store, const Clock& clock)
     : options_(std::move(options)), clock_(clock), slots_(store, options_.store_has_room) {}
@@ -68,6 +96,12 @@ void MindSporeGateway::AddTo(EnvironmentInput& input) const {
   input.scheduler_host = address_;
   input.scheduler_port = options_.ports[input.slot];
   input.has_gateway = true;
+}
+
+}  // namespace
+
+std::unique_ptr<Gateway> MakeMindSporeGateway(MindSporeGatewayOptions options, JobStore& store, const Clock& clock) {
+  return std::make_unique<MindSporeGateway>(std::move(options), store, clock);
 }
 
 }  // namespace muster::agent

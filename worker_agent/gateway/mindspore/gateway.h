@@ -7,16 +7,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "common/base/clock.h"
-#include "common/mindspore/server.h"
 #include "common/store/job_store.h"
 #include "common/tls/tls_store.h"
 #include "worker_agent/gateway/chassis/gateway.h"
-#include "worker_agent/gateway/mindspore/slots.h"
 
 namespace muster::agent {
 
@@ -26,22 +22,7 @@ struct MindSporeGatewayOptions {
   std::function<bool()> store_has_room;  // empty: always
 };
 
-class MindSporeGateway final : public Gateway {
- public:
-  // `store` and `clock` must outlive this. Nothing listens before the first round.
-  MindSporeGateway(MindSporeGatewayOptions options, JobStore& store, const Clock& clock);
-
-  // From then on the ports are open at the round's own address.
-  absl::Status Begin(const GatewayRound& round) override;
-  void AddTo(EnvironmentInput& input) const override;
-  std::string Without() const override { return "MindSpore processes are told the scheduler's address"; }
-
- private:
-  const MindSporeGatewayOptions options_;
-  const Clock& clock_;
-  MindSporeSlots slots_;
-  std::unique_ptr<mindspore::Server> server_;  // asks slots_
-  std::string address_;                        // where all ports it listens; empty: nowhere
-};
+// `store` and `clock` must outlive it. Nothing listens before the first round.
+std::unique_ptr<Gateway> MakeMindSporeGateway(MindSporeGatewayOptions options, JobStore& store, const Clock& clock);
 
 }  // namespace muster::agent

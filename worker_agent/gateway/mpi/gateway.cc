@@ -1,20 +1,81 @@
 #include "worker_agent/gateway/mpi/gateway.h"
 
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <string>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "common/base/clock.h"
+#include "common/base/mutex.h"
+#include "common/base/text.h"
+#include "common/store/job_store.h"
+#include "common/sys/file_io.h"
 #include "common/sys/log.h"
 #include "common/sys/threads.h"
-#include "worker_agent/gateway/chassis/begun_round.h"
+#include "worker_agent/gateway/chassis/gateway.h"
+#include "worker_agent/gateway/chassis/round_gateway.h"
+#include "worker_agent/gateway/chassis/round_layout.h"
+#include "worker_agent/gateway/mpi/pmi1_server.h"
+#include "worker_agent/gateway/mpi/pmix/pmix_server.h"
 #include "worker_agent/gateway/mpi/verdict.h"
+#include "worker_agent/launch/command/mpi_program.h"
 #include "worker_agent/launch_error/launch_error.h"
 
 namespace muster::agent {
+namespace {
+
+class MpiGateway final : public Gateway {
+ public:
+  // `store` and `clock` must outlive this.
+  MpiGateway(MpiGatewayOptions options, JobStore& store, const Clock& clock)
+      : options_(std::move(options)), store_(store), clock_(clock) {}
+  ~MpiGateway() override { Drop(); }
+
+  absl::Status Begin(const GatewayRound& round) override;
+  std::optional<absl::Status> WhenBegun() override;
+  void AddTo(EnvironmentInput& input) const override;
+  HandOver HandOverOf(uint32_t slot) override;
+  void Started(const ProcessKey& key, int64_t pid) override;
+  void Judge(const ProcessKey& key, ProcessEnd& end) override;
+  void Over(uint64_t run, uint32_t round) override;
+  std::string Without() const override { return "MPI programs don't find each other"; }
+
+ private:
+  // ms-pmix takes some 20 ms to be ready, on a busy machine more: a thread waits for it.
+  struct Starting {
+    Mutex mutex;
+    std::optional<absl::StatusOr<std::unique_ptr<PmixServer>>> result ABSL_GUARDED_BY(mutex);
+  };
+
+  void JudgeByProgress(uint32_t slot, ProcessEnd& end);
+  void Drop();
+  absl::Status StartServers(const RoundLayout& layout, const std::function<void()>& wake);
+
+  const MpiGatewayOptions options_;
+  JobStore& store_;
+  const Clock& clock_;
+  std::optional<RoundLayout> layout_;  // of the present round, or of one that is over and has processes left
+  bool is_over_ = false;
+  std::set<uint32_t> unended_;          // slots whose process has not ended yet
+  std::shared_ptr<RankEnder> ender_;    // of the present round
+  std::unique_ptr<Pmi1Server> pmi1_;    // null: not served
+  std::unique_ptr<PmixServer> pmix_;    // null: not served
+  std::shared_ptr<Starting> starting_;  // null: it is not being started
+  std::thread starter_;
+};
 
 absl::Status MpiGateway::Begin(const GatewayRound& round) {
   if (layout_ && layout_->run == round.run && layout_->round == round.round) return NoneStartsAlone("an MPI");
@@ -140,5 +201,92 @@ void MpiGateway::Drop() {
   pmix_.reset();
   layout_.reset();
 }
+
+constexpr int kLooks = 7;
+constexpr int kMostChildren = 16;
+constexpr size_t kMostMapsText = 32 << 20;
+
+std::string LibraryIn(const std::string& maps_file) {
+  for (absl::string_view map : absl::StrSplit(ReadSmallFile(maps_file, kMostMapsText).value_or(""), '\n')) {
+    const std::string name(map.substr(map.rfind('/') + 1));
+    if (FamilyOfLibrary(name) != MpiFamily::kNone) return name;
+  }
+  return "";
+}
+
+// The MPI library that a process or a child of it has loaded, by its file's name; empty: none, or it can't be seen.
+std::string LoadedMpiLibrary(pid_t pid) {
+  std::string library = LibraryIn(absl::StrCat("/proc/", pid, "/maps"));
+  std::istringstream children(
+      ReadSmallFile(absl::StrCat("/proc/", pid, "/task/", pid, "/children"), 1 << 20).value_or(""));
+  pid_t child = 0;
+  for (int i = 0; i < kMostChildren && library.empty() && children >> child; ++i) {
+    library = LibraryIn(absl::StrCat("/proc/", child, "/maps"));
+  }
+  return library;
+}
+
+// Looks at the first process that starts, 1, 2, 4 … and 64 s after, and warns once.
+class UnservedMpi final : public Gateway {
+ public:
+  ~UnservedMpi() override;
+
+  absl::Status Begin(const GatewayRound& /*round*/) override { return absl::OkStatus(); }
+  void AddTo(EnvironmentInput& /*input*/) const override {}
+  void Started(const ProcessKey& key, int64_t pid) override;
+  std::string Without() const override { return "MPI programs don't find each other"; }
+
+ private:
+  void Run(pid_t pid);
+
+  Mutex mutex_;
+  CondVar changed_;
+  bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool has_begun_ = false;  // the loop's
+  std::thread thread_;
+};
+
+void UnservedMpi::Started(const ProcessKey& /*key*/, int64_t pid) {
+  if (std::exchange(has_begun_, true)) return;
+  absl::StatusOr<std::thread> thread = TryThread([this, pid] { Run(static_cast<pid_t>(pid)); });
+  if (thread.ok()) thread_ = *std::move(thread);
+}
+
+UnservedMpi::~UnservedMpi() {
+  {
+    const MutexLock lock(mutex_);
+    is_stopping_ = true;
+    changed_.NotifyAll();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void UnservedMpi::Run(pid_t pid) {
+  absl::Duration pause = absl::Seconds(1);
+  for (int i = 0; i < kLooks; ++i) {
+    {
+      const MutexLock lock(mutex_);
+      if (!is_stopping_) changed_.WaitFor(mutex_, pause);
+      if (is_stopping_) return;
+    }
+    if (i > 0) pause *= 2;
+    const std::string library = LoadedMpiLibrary(pid);
+    if (library.empty()) continue;
+    const char* family = FamilyOfLibrary(library) == MpiFamily::kPmix ? "pmix" : "pmi1";
+    return Log(Severity::kWarning,
+               absl::StrCat("process ", pid, " has loaded MPI (", Quoted(library, 64),
+                            "), and the command did not show that it needs it: if it calls MPI_Init, each process runs "
+                            "alone, as rank 0 of 1; start with --mpi ",
+                            family, " on every node, or with --mpi none if it uses no MPI"));
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Gateway> MakeMpiGateway(MpiGatewayOptions options, JobStore& store, const Clock& clock) {
+  return std::make_unique<MpiGateway>(std::move(options), store, clock);
+}
+
+std::unique_ptr<Gateway> MakeUnservedMpi() { return std::make_unique<UnservedMpi>(); }
 
 }  // namespace muster::agent

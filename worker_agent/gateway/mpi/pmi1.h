@@ -17,6 +17,10 @@
 
 namespace muster::agent {
 
+// PMI-1's PMI_process_mapping: "(vector,(first machine,machines,ranks on each),…)". Empty where it is longer than a
+// value may be: MPICH then finds out by itself.
+std::string ProcessMapping(const RoundLayout& layout, size_t most_bytes);
+
 // How far a rank has come.
 struct MpiProgress {
   bool has_connected = false;

@@ -11,11 +11,19 @@
 // An error message of the process's own stays.
 #include "worker_agent/gateway/mpi/verdict.h"
 
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/base/text.h"
 
 namespace muster::agent {
+
 namespace {
 
 void Fail(int code, const std::string& why, ProcessEnd& end) {
@@ -49,6 +57,38 @@ void JudgeMpiEnd(const MpiProgress& progress, ProcessEnd& end) {
        "another family than the one served, name that with --mpi pmix (Open MPI) or --mpi pmi1 (MPICH); if it needs no "
        "MPI, start with --mpi none",
        end);
+}
+
+void RankEnder::Started(uint32_t slot, pid_t pid) {
+  if (pid <= 0) return;  // not known here: kill(0) would be a signal to this program's own group
+  const MutexLock lock(mutex_);
+  Process process;
+  process.pid = pid;
+  process.pidfd.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!process.pidfd.is_open() && errno == ESRCH) return;  // its end is on its way
+  if (condemned_.contains(slot)) Kill(process);
+  running_[slot] = std::move(process);
+}
+
+bool RankEnder::Ended(uint32_t slot) {
+  const MutexLock lock(mutex_);
+  running_.erase(slot);
+  return condemned_.contains(slot);
+}
+
+void RankEnder::End(uint32_t slot) {
+  const MutexLock lock(mutex_);
+  condemned_.insert(slot);
+  const auto found = running_.find(slot);
+  if (found != running_.end()) Kill(found->second);
+}
+
+void RankEnder::Kill(const Process& process) {
+  if (process.pidfd.is_open()) {
+    ::syscall(SYS_pidfd_send_signal, process.pidfd.get(), SIGKILL, nullptr, 0);
+  } else {
+    ::kill(process.pid, SIGKILL);
+  }
 }
 
 }  // namespace muster::agent

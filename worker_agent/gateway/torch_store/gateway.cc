@@ -10,6 +10,7 @@
 #include "common/net/net.h"
 #include "common/sys/log.h"
 #include "worker_agent/gateway/torch_store/peer_rules.h"
+#include "worker_agent/gateway/torch_store/relay/links.h"
 
 namespace muster::agent {
 namespace {

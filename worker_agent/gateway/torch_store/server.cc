@@ -17,6 +17,7 @@
 #include "common/tcp_server/connection.h"
 #include "worker_agent/gateway/torch_store/channel.h"
 #include "worker_agent/gateway/torch_store/client.h"
+#include "worker_agent/gateway/torch_store/store.h"
 
 namespace muster::torch_store {
 namespace {
