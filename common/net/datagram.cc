@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "common/base/bytes.h"
 #include "common/base/check.h"
 
 namespace muster {
@@ -19,32 +20,16 @@ constexpr size_t kClearBytes = 20;  // head, stream, number
 constexpr size_t kNonceBytes = 12;  // head, number
 constexpr size_t kTagBytes = 16;
 
-class Writer {
- public:
-  Writer(char* at, std::string_view head) : at_(std::copy(head.begin(), head.end(), at)) {}
-  template <typename Number>
-  Writer& Put(Number number) {
-    for (size_t i = 0; i < sizeof(number); ++i) *at_++ = static_cast<char>(number >> 8 * (sizeof(number) - 1 - i));
-    return *this;
-  }
+// What is left of it is room for the tag.
+template <size_t kSize>
+void CopyTo(std::array<char, kSize>& to, std::string_view bytes) {
+  std::copy(bytes.begin(), bytes.end(), to.begin());
+}
 
- private:
-  char* at_;
-};
-
-class Reader {
- public:
-  explicit Reader(const char* bytes) : at_(bytes + kHeartbeat.size()) {}
-  template <typename Number>
-  Reader& Get(Number& number) {
-    number = 0;
-    for (size_t i = 0; i < sizeof(number); ++i) number = number << 8 | static_cast<unsigned char>(*at_++);
-    return *this;
-  }
-
- private:
-  const char* at_;
-};
+template <size_t kSize>
+BigEndianReader FieldsOf(const std::array<char, kSize>& bytes) {
+  return BigEndianReader(std::string_view(bytes.data(), kSize).substr(kHeartbeat.size()));
+}
 
 bool HasForm(std::string_view bytes, std::string_view head, size_t size) {
   return bytes.size() == size && bytes.substr(0, head.size()) == head;
@@ -81,9 +66,7 @@ uint64_t StreamOfDatagram(std::string_view bytes) {
   if (!HasForm(bytes, kHeartbeat, HeartbeatDatagram::kBytes) && !HasForm(bytes, kAnswer, AnswerDatagram::kBytes)) {
     return 0;
   }
-  uint64_t stream = 0;
-  Reader(bytes.data()).Get(stream);
-  return stream;
+  return BigEndianReader(bytes.substr(kHeartbeat.size())).Take<uint64_t>();
 }
 
 void DatagramSeal::Seal(char* bytes, size_t size, const DatagramKey& key) {
@@ -134,19 +117,26 @@ bool DatagramSeal::Decrypt(char* bytes, size_t size, const DatagramKey& key) {
 std::array<char, HeartbeatDatagram::kBytes> DatagramSeal::Seal(const HeartbeatDatagram& heartbeat,
                                                                const DatagramKey& key) {
   std::array<char, HeartbeatDatagram::kBytes> bytes;
-  Writer(bytes.data(), kHeartbeat).Put(heartbeat.stream).Put(heartbeat.heartbeat_seq).Put(heartbeat.armed_fence_ms);
+  CopyTo(bytes, BigEndianWriter()
+                    .Bytes(kHeartbeat)
+                    .Put(heartbeat.stream)
+                    .Put(heartbeat.heartbeat_seq)
+                    .Put(heartbeat.armed_fence_ms)
+                    .Take());
   Seal(bytes.data(), bytes.size(), key);
   return bytes;
 }
 
 std::array<char, AnswerDatagram::kBytes> DatagramSeal::Seal(const AnswerDatagram& answer, const DatagramKey& key) {
   std::array<char, AnswerDatagram::kBytes> bytes;
-  Writer(bytes.data(), kAnswer)
-      .Put(answer.stream)
-      .Put(answer.heartbeat_seq)
-      .Put(answer.events_through)
-      .Put(answer.fence_timeout_ms)
-      .Put(answer.heartbeat_interval_ms);
+  CopyTo(bytes, BigEndianWriter()
+                    .Bytes(kAnswer)
+                    .Put(answer.stream)
+                    .Put(answer.heartbeat_seq)
+                    .Put(answer.events_through)
+                    .Put(answer.fence_timeout_ms)
+                    .Put(answer.heartbeat_interval_ms)
+                    .Take());
   Seal(bytes.data(), bytes.size(), key);
   return bytes;
 }
@@ -154,25 +144,28 @@ std::array<char, AnswerDatagram::kBytes> DatagramSeal::Seal(const AnswerDatagram
 std::optional<HeartbeatDatagram> DatagramSeal::OpenHeartbeat(std::string_view sealed, const DatagramKey& key) {
   if (!HasForm(sealed, kHeartbeat, HeartbeatDatagram::kBytes)) return std::nullopt;
   std::array<char, HeartbeatDatagram::kBytes> bytes;
-  std::copy(sealed.begin(), sealed.end(), bytes.begin());
+  CopyTo(bytes, sealed);
   if (!Open(bytes.data(), bytes.size(), key)) return std::nullopt;
   HeartbeatDatagram heartbeat;
-  Reader(bytes.data()).Get(heartbeat.stream).Get(heartbeat.heartbeat_seq).Get(heartbeat.armed_fence_ms);
+  BigEndianReader reader = FieldsOf(bytes);
+  heartbeat.stream = reader.Take<uint64_t>();
+  heartbeat.heartbeat_seq = reader.Take<uint64_t>();
+  heartbeat.armed_fence_ms = reader.Take<uint32_t>();
   return heartbeat;
 }
 
 std::optional<AnswerDatagram> DatagramSeal::OpenAnswer(std::string_view sealed, const DatagramKey& key) {
   if (!HasForm(sealed, kAnswer, AnswerDatagram::kBytes)) return std::nullopt;
   std::array<char, AnswerDatagram::kBytes> bytes;
-  std::copy(sealed.begin(), sealed.end(), bytes.begin());
+  CopyTo(bytes, sealed);
   if (!Open(bytes.data(), bytes.size(), key)) return std::nullopt;
   AnswerDatagram answer;
-  Reader(bytes.data())
-      .Get(answer.stream)
-      .Get(answer.heartbeat_seq)
-      .Get(answer.events_through)
-      .Get(answer.fence_timeout_ms)
-      .Get(answer.heartbeat_interval_ms);
+  BigEndianReader reader = FieldsOf(bytes);
+  answer.stream = reader.Take<uint64_t>();
+  answer.heartbeat_seq = reader.Take<uint64_t>();
+  answer.events_through = reader.Take<uint64_t>();
+  answer.fence_timeout_ms = reader.Take<uint32_t>();
+  answer.heartbeat_interval_ms = reader.Take<uint32_t>();
   return answer;
 }
 
