@@ -1,6 +1,6 @@
 #include "worker_agent/gateway/exec/frames.h"
 
-#include <cstring>
+#include "common/base/bytes.h"
 
 namespace muster::exec {
 namespace {
@@ -12,26 +12,20 @@ constexpr std::string_view kNumbers = "csux";
 }  // namespace
 
 uint32_t Frame::number() const {
-  uint32_t number = 0;
-  if (bytes.size() == sizeof(number)) std::memcpy(&number, bytes.data(), sizeof(number));
-  return number;
+  LittleEndianReader reader(bytes);
+  const auto number = reader.Take<uint32_t>();
+  return reader.IsDone() ? number : 0;
 }
 
 std::string FrameBytes(FrameKind kind, std::string_view bytes) {
-  const auto size = static_cast<uint32_t>(bytes.size());
-  std::string out(1, static_cast<char>(kind));
-  out.append(reinterpret_cast<const char*>(&size), sizeof(size));
-  return out.append(bytes);
+  return LittleEndianWriter().Put(static_cast<char>(kind)).Text<uint32_t>(bytes).Take();
 }
 
-std::string FrameBytes(FrameKind kind, uint32_t number) {
-  return FrameBytes(kind, std::string_view(reinterpret_cast<const char*>(&number), sizeof(number)));
-}
+std::string FrameBytes(FrameKind kind, uint32_t number) { return FrameBytes(kind, LengthText(number)); }
 
 std::optional<Frame> FrameReader::Take() {
   if (is_broken_ || in_.size() < kHeadBytes) return std::nullopt;
-  uint32_t size = 0;
-  std::memcpy(&size, in_.data() + 1, sizeof(size));
+  const auto size = LittleEndianReader(std::string_view(in_).substr(1)).Take<uint32_t>();
   const bool is_number = kNumbers.find(in_[0]) != std::string_view::npos;
   is_broken_ =
       size > kMaxFrameBytes || kKinds.find(in_[0]) == std::string_view::npos || (is_number && size != sizeof(uint32_t));
