@@ -1,61 +1,14 @@
 #include "ring/frames.h"
 
+#include <string_view>
+
+#include "common/base/bytes.h"
 #include "common/base/limits.h"
 
 namespace muster::ring {
 namespace {
 
-class Writer {
- public:
-  Writer& Number(uint64_t value, int bytes) {
-    for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) out_ += static_cast<char>(value >> shift & 0xFF);
-    return *this;
-  }
-  Writer& U32(uint32_t value) { return Number(value, 4); }
-  Writer& U64(uint64_t value) { return Number(value, 8); }
-  Writer& Text(const std::string& text) {
-    Number(text.size(), 2);
-    out_ += text;
-    return *this;
-  }
-  std::string Take() { return std::move(out_); }
-
- private:
-  std::string out_;
-};
-
-// After the first lack everything reads as 0 and IsDone is false.
-class Reader {
- public:
-  explicit Reader(const std::string& bytes) : bytes_(bytes) {}
-
-  uint64_t Number(size_t count) {
-    if (bytes_.size() - at_ < count) {
-      is_good_ = false;
-      return 0;
-    }
-    uint64_t value = 0;
-    for (size_t i = 0; i < count; ++i) value = value << 8 | static_cast<unsigned char>(bytes_[at_++]);
-    return value;
-  }
-  uint32_t U32() { return static_cast<uint32_t>(Number(4)); }
-  uint64_t U64() { return Number(8); }
-  std::string Text(size_t limit) {
-    const size_t size = Number(2);
-    if (size > limit || bytes_.size() - at_ < size) {
-      is_good_ = false;
-      return "";
-    }
-    at_ += size;
-    return bytes_.substr(at_ - size, size);
-  }
-  bool IsDone() const { return is_good_ && at_ == bytes_.size(); }
-
- private:
-  const std::string& bytes_;
-  size_t at_ = 0;
-  bool is_good_ = true;
-};
+constexpr std::string_view kMark = "MR";
 
 size_t LongestOf(FrameType type) {
   switch (type) {
@@ -82,111 +35,104 @@ size_t LongestOf(FrameType type) {
 }  // namespace
 
 std::string EncodeHeader(FrameType type, size_t length) {
-  return Writer()
-      .Number('M', 1)
-      .Number('R', 1)
-      .Number(static_cast<uint8_t>(type), 1)
-      .Number(0, 1)
-      .Number(length, 4)
-      .Take();
+  return BigEndianWriter().Bytes(kMark).Put(type).Put(uint8_t{0}).Put(static_cast<uint32_t>(length)).Take();
 }
 
 std::optional<Header> DecodeHeader(const char* bytes) {
-  const std::string text(bytes, kHeaderBytes);
-  Reader reader(text);
-  const bool is_ours = reader.Number(1) == 'M' && reader.Number(1) == 'R';
-  const uint64_t type = reader.Number(1);
+  BigEndianReader reader(std::string_view(bytes, kHeaderBytes));
+  const bool is_ours = reader.Bytes(kMark.size()) == kMark;
+  const auto type = reader.Take<uint8_t>();
   const bool is_known =
       type >= static_cast<uint8_t>(FrameType::kHello) && type <= static_cast<uint8_t>(FrameType::kSettled);
-  if (!is_ours || !is_known || reader.Number(1) != 0) return std::nullopt;
-  const Header header{static_cast<FrameType>(type), reader.U32()};
+  if (!is_ours || !is_known || reader.Take<uint8_t>() != 0) return std::nullopt;
+  const Header header{static_cast<FrameType>(type), reader.Take<uint32_t>()};
   if (header.length > LongestOf(header.type)) return std::nullopt;
   return header;
 }
 
 std::string Encode(const Hello& h) {
-  return Writer()
-      .U32(h.version)
-      .Text(h.job_id)
-      .U32(h.run)
-      .U32(h.round)
-      .U32(h.size)
-      .U32(h.from)
-      .U32(h.to)
-      .U64(h.bytes)
-      .U32(h.slow_factor)
+  return BigEndianWriter()
+      .Put(h.version)
+      .Text<uint16_t>(h.job_id)
+      .Put(h.run)
+      .Put(h.round)
+      .Put(h.size)
+      .Put(h.from)
+      .Put(h.to)
+      .Put(h.bytes)
+      .Put(h.slow_factor)
       .Take();
 }
 
 std::string Encode(const Record& r) {
-  return Writer()
-      .U32(r.stage)
-      .U32(r.rank)
-      .U64(r.bytes_per_second)
-      .U64(r.latency_ns)
-      .U64(r.latency_median_ns)
-      .U64(r.sum_ns)
+  return BigEndianWriter()
+      .Put(r.stage)
+      .Put(r.rank)
+      .Put(r.bytes_per_second)
+      .Put(r.latency_ns)
+      .Put(r.latency_median_ns)
+      .Put(r.sum_ns)
       .Take();
 }
 
 std::string Encode(const Fault& f) {
-  return Writer()
-      .U32(f.from)
-      .U32(f.to)
-      .Number(static_cast<uint8_t>(f.kind), 1)
-      .U32(f.reporter)
-      .U64(f.progress)
-      .Text(f.detail)
+  return BigEndianWriter()
+      .Put(f.from)
+      .Put(f.to)
+      .Put(f.kind)
+      .Put(f.reporter)
+      .Put(f.progress)
+      .Text<uint16_t>(f.detail)
       .Take();
 }
 
-std::string EncodeSettled(uint32_t rank) { return Writer().U32(rank).Take(); }
+std::string EncodeSettled(uint32_t rank) { return BigEndianWriter().Put(rank).Take(); }
 
 std::optional<uint32_t> DecodeSettled(const std::string& payload) {
-  Reader reader(payload);
-  const uint32_t rank = reader.U32();
+  BigEndianReader reader(payload);
+  const uint32_t rank = reader.Take<uint32_t>();
   if (!reader.IsDone()) return std::nullopt;
   return rank;
 }
 
 std::optional<Hello> DecodeHello(const std::string& payload) {
-  Reader reader(payload);
+  BigEndianReader reader(payload);
   Hello h;
-  h.version = reader.U32();
-  h.job_id = reader.Text(kMaxIdBytes);
-  h.run = reader.U32();
-  h.round = reader.U32();
-  h.size = reader.U32();
-  h.from = reader.U32();
-  h.to = reader.U32();
-  h.bytes = reader.U64();
-  h.slow_factor = reader.U32();
+  h.version = reader.Take<uint32_t>();
+  h.job_id = reader.Text<uint16_t>(kMaxIdBytes);
+  h.run = reader.Take<uint32_t>();
+  h.round = reader.Take<uint32_t>();
+  h.size = reader.Take<uint32_t>();
+  h.from = reader.Take<uint32_t>();
+  h.to = reader.Take<uint32_t>();
+  h.bytes = reader.Take<uint64_t>();
+  h.slow_factor = reader.Take<uint32_t>();
   if (!reader.IsDone()) return std::nullopt;
   return h;
 }
 
 std::optional<Record> DecodeRecord(const std::string& payload) {
-  Reader reader(payload);
+  BigEndianReader reader(payload);
   Record r;
-  r.stage = reader.U32();
-  r.rank = reader.U32();
-  r.bytes_per_second = reader.U64();
-  r.latency_ns = reader.U64();
-  r.latency_median_ns = reader.U64();
-  r.sum_ns = reader.U64();
+  r.stage = reader.Take<uint32_t>();
+  r.rank = reader.Take<uint32_t>();
+  r.bytes_per_second = reader.Take<uint64_t>();
+  r.latency_ns = reader.Take<uint64_t>();
+  r.latency_median_ns = reader.Take<uint64_t>();
+  r.sum_ns = reader.Take<uint64_t>();
   if (!reader.IsDone()) return std::nullopt;
   return r;
 }
 
 std::optional<Fault> DecodeFault(const std::string& payload) {
-  Reader reader(payload);
+  BigEndianReader reader(payload);
   Fault f;
-  f.from = reader.U32();
-  f.to = reader.U32();
-  const uint64_t kind = reader.Number(1);
-  f.reporter = reader.U32();
-  f.progress = reader.U64();
-  f.detail = reader.Text(kMaxFaultDetailBytes);
+  f.from = reader.Take<uint32_t>();
+  f.to = reader.Take<uint32_t>();
+  const auto kind = reader.Take<uint8_t>();
+  f.reporter = reader.Take<uint32_t>();
+  f.progress = reader.Take<uint64_t>();
+  f.detail = reader.Text<uint16_t>(kMaxFaultDetailBytes);
   const bool is_kind =
       kind >= static_cast<uint8_t>(FaultKind::kWrongCertificate) && kind <= static_cast<uint8_t>(FaultKind::kStalled);
   if (!reader.IsDone() || !is_kind) return std::nullopt;
