@@ -7,24 +7,18 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <optional>
+#include <string_view>
 #include <utility>
 
+#include "common/base/bytes.h"
 #include "common/base/check.h"
 #include "worker_agent/keeper/wire.h"
 
 namespace muster::agent {
 namespace {
 
-constexpr size_t kLengthBytes = 4;
 constexpr size_t kMaxBytesPerReceive = 1024 * 1024;
-
-uint32_t ReadLength(const char* bytes) {
-  uint32_t length = 0;
-  for (size_t i = 0; i < kLengthBytes; ++i) {
-    length |= static_cast<uint32_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
-  }
-  return length;
-}
 
 }  // namespace
 
@@ -72,9 +66,7 @@ void Channel::Send(const std::string& content, std::shared_ptr<const UniqueFd> d
   MUSTER_CHECK(content.size() <= kMaxFrameBytes, "a frame above the limit");
   if (!can_send_) return;
   if (descriptor != nullptr) outgoing_descriptors_.push_back({total_sent_ + pending_bytes(), std::move(descriptor)});
-  for (size_t i = 0; i < kLengthBytes; ++i) {
-    outgoing_.push_back(static_cast<char>(static_cast<unsigned char>(content.size() >> (8 * i))));
-  }
+  outgoing_ += LengthText(content.size());
   outgoing_ += content;
   Flush();
 }
@@ -146,12 +138,13 @@ bool Channel::Receive(std::vector<std::string>& frames) {
 
 bool Channel::CutFrames(std::vector<std::string>& frames) {
   size_t used = 0;
-  while (incoming_.size() - used >= kLengthBytes) {
-    const size_t length = ReadLength(incoming_.data() + used);
-    if (length > kMaxFrameBytes) return false;
-    if (incoming_.size() - used - kLengthBytes < length) break;
-    frames.push_back(incoming_.substr(used + kLengthBytes, length));
-    used += kLengthBytes + length;
+  std::string_view rest = incoming_;
+  while (const std::optional<size_t> length = TakeLength(rest)) {
+    if (*length > kMaxFrameBytes) return false;
+    if (rest.size() < *length) break;
+    frames.emplace_back(rest.substr(0, *length));
+    rest.remove_prefix(*length);
+    used = incoming_.size() - rest.size();
   }
   incoming_.erase(0, used);
   return true;

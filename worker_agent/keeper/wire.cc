@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "common/base/bytes.h"
 
 namespace muster::agent {
 namespace {
@@ -14,84 +15,49 @@ class Writer {
  public:
   template <typename T>
   void operator()(const T& value) {
-    if constexpr (std::is_same_v<T, bool>) {
-      bytes_.push_back(value ? '\1' : '\0');
-    } else if constexpr (std::is_integral_v<T>) {
-      auto rest = static_cast<std::make_unsigned_t<T>>(value);
-      for (size_t i = 0; i < sizeof(T); ++i) {
-        bytes_.push_back(static_cast<char>(static_cast<unsigned char>(rest >> (8 * i))));
-      }
+    if constexpr (std::is_integral_v<T>) {
+      out_.Put(value);
     } else {
       Fields(*this, const_cast<T&>(value));
     }
   }
-  void operator()(const std::string& text) {
-    (*this)(static_cast<uint32_t>(text.size()));
-    bytes_ += text;
-  }
+  void operator()(const std::string& text) { out_.Text<uint32_t>(text); }
   template <typename T>
   void operator()(const std::vector<T>& list) {
     (*this)(static_cast<uint32_t>(list.size()));
     for (const T& entry : list) (*this)(entry);
   }
-  std::string Take() { return std::move(bytes_); }
+  std::string Take() { return out_.Take(); }
 
  private:
-  std::string bytes_;
+  LittleEndianWriter out_;
 };
 
 class Reader {
  public:
-  explicit Reader(std::string_view bytes) : rest_(bytes) {}
+  explicit Reader(std::string_view bytes) : in_(bytes) {}
 
   template <typename T>
   void operator()(T& value) {
-    if constexpr (std::is_same_v<T, bool>) {
-      uint8_t byte = 0;
-      (*this)(byte);
-      if (byte > 1) ok_ = false;
-      value = byte == 1;
-    } else if constexpr (std::is_integral_v<T>) {
-      std::string_view bytes = Cut(sizeof(T));
-      std::make_unsigned_t<T> result = 0;
-      for (size_t i = 0; i < bytes.size(); ++i) {
-        result |= static_cast<decltype(result)>(
-            static_cast<std::make_unsigned_t<T>>(static_cast<unsigned char>(bytes[i])) << (8 * i));
-      }
-      value = static_cast<T>(result);
+    if constexpr (std::is_integral_v<T>) {
+      value = in_.Take<T>();
     } else {
       Fields(*this, value);
     }
   }
-  void operator()(std::string& text) {
-    uint32_t size = 0;
-    (*this)(size);
-    text = std::string(Cut(size));
-  }
+  void operator()(std::string& text) { text = std::string(in_.Text<uint32_t>()); }
   template <typename T>
   void operator()(std::vector<T>& list) {
-    uint32_t size = 0;
-    (*this)(size);
+    const auto size = in_.Take<uint32_t>();
     // Each entry takes at least one byte: a made-up length can't make us reserve more than the frame holds.
-    if (size > rest_.size()) ok_ = false;
+    if (size > in_.rest().size()) in_.Refuse();
     list.clear();
-    for (uint32_t i = 0; ok_ && i < size; ++i) (*this)(list.emplace_back());
+    for (uint32_t i = 0; in_.is_good() && i < size; ++i) (*this)(list.emplace_back());
   }
-  bool AtCleanEnd() const { return ok_ && rest_.empty(); }
+  bool AtCleanEnd() const { return in_.IsDone(); }
 
  private:
-  std::string_view Cut(size_t size) {
-    if (!ok_ || size > rest_.size()) {
-      ok_ = false;
-      return {};
-    }
-    std::string_view cut = rest_.substr(0, size);
-    rest_.remove_prefix(size);
-    return cut;
-  }
-
-  std::string_view rest_;
-  bool ok_ = true;
+  LittleEndianReader in_;
 };
 
 template <typename A>
