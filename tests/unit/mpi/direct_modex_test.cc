@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/base/bytes.h"
 #include "common/store/memory_job_store.h"
 #include "tests/unit/common/manual_clock.h"
 #include "tests/unit/mpi/sample_layout.h"
-#include "worker_agent/gateway/chassis/length.h"
 
 namespace muster::agent {
 namespace {

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/bytes.h"
 #include "common/base/limits.h"
 #include "common/store/memory_job_store.h"
 #include "tests/unit/common/manual_clock.h"
 #include "tests/unit/common/silent_job_store.h"
-#include "worker_agent/gateway/chassis/length.h"
 
 namespace muster::agent {
 namespace {

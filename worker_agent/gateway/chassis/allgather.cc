@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "worker_agent/gateway/chassis/length.h"
+#include "common/base/bytes.h"
 #include "worker_agent/gateway/chassis/store_text.h"
 
 namespace muster::agent {

@@ -17,9 +17,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "common/base/bytes.h"
 #include "common/base/limits.h"
 #include "common/base/mutex.h"
-#include "worker_agent/gateway/chassis/length.h"
 
 namespace muster::agent {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "worker_agent/gateway/chassis/length.h"
+#include "common/base/bytes.h"
 
 namespace muster::pmix {
 
@@ -45,18 +45,17 @@ struct NameRequest {
 enum class NameResult : char { kDone = '0', kNotThere = '1', kTaken = '2', kFailed = '3' };
 
 inline std::string NameBytes(const NameRequest& request) {
-  return agent::LengthText(request.token) + request.what + agent::LengthText(request.name.size()) + request.name +
-         request.value;
+  return LengthText(request.token) + request.what + LengthText(request.name.size()) + request.name + request.value;
 }
 
 inline std::optional<NameRequest> TakeName(std::string_view bytes) {
   NameRequest request;
-  const std::optional<size_t> token = agent::TakeLength(bytes);
+  const std::optional<size_t> token = TakeLength(bytes);
   if (!token || bytes.empty()) return std::nullopt;
   request.token = *token;
   request.what = bytes[0];
   bytes.remove_prefix(1);
-  const std::optional<size_t> length = agent::TakeLength(bytes);
+  const std::optional<size_t> length = TakeLength(bytes);
   if (!length || *length > bytes.size()) return std::nullopt;
   request.name = bytes.substr(0, *length);
   request.value = bytes.substr(*length);
@@ -69,10 +68,10 @@ struct Frame {
 };
 
 inline constexpr size_t kMaxFrameBytes = 32 * 1024 * 1024;
-inline constexpr size_t kHeadBytes = agent::kLengthBytes + 1;  // the bytes' length, and the kind
+inline constexpr size_t kHeadBytes = kLengthBytes + 1;  // the bytes' length, and the kind
 
 inline std::string Encode(Kind kind, const std::string& bytes) {
-  std::string text = agent::LengthText(bytes.size());
+  std::string text = LengthText(bytes.size());
   text.push_back(static_cast<char>(kind));
   return text + bytes;
 }
@@ -81,7 +80,7 @@ inline std::string Encode(Kind kind, const std::string& bytes) {
 inline std::optional<Frame> TakeFrame(std::string& input, bool& is_broken) {
   if (input.size() < kHeadBytes) return std::nullopt;
   std::string_view rest = input;
-  const size_t length = *agent::TakeLength(rest);
+  const size_t length = *TakeLength(rest);
   if (length > kMaxFrameBytes) {
     is_broken = true;
     return std::nullopt;

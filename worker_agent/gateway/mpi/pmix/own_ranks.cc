@@ -68,7 +68,7 @@ pmix_status_t StatusOf(NameResult result) {
 
 // Of a lookup: the rank that has published it, as a length, and the text.
 void GiveFound(const AskedName& asked, pmix_status_t status, std::string_view value) {
-  const std::optional<size_t> rank = agent::TakeLength(value);
+  const std::optional<size_t> rank = TakeLength(value);
   if (status != PMIX_SUCCESS || !rank) {
     return asked.found(status == PMIX_SUCCESS ? PMIX_ERROR : status, nullptr, 0, asked.data);
   }
@@ -95,7 +95,7 @@ pmix_status_t PublishName(const pmix_proc_t& who, const pmix_info_t infos[], siz
   if (published == nullptr || published->value.type != PMIX_STRING || published->value.data.string == nullptr) {
     return PMIX_ERR_NOT_SUPPORTED;
   }
-  NameRequest request{'P', 0, published->key, agent::LengthText(who.rank) + published->value.data.string};
+  NameRequest request{'P', 0, published->key, LengthText(who.rank) + published->value.data.string};
   return AskForName(std::move(request), {done, nullptr, of_done, "", ""});
 }
 
@@ -111,7 +111,7 @@ pmix_status_t UnpublishName(char** keys, pmix_op_cbfunc_t done, void* of_done) {
 
 bool AnswerName(const Frame& frame) {
   std::string_view bytes = frame.bytes;
-  const std::optional<size_t> token = agent::TakeLength(bytes);
+  const std::optional<size_t> token = TakeLength(bytes);
   if (!token || bytes.empty()) return false;
   const auto result = static_cast<NameResult>(bytes[0]);
   bytes.remove_prefix(1);
@@ -149,7 +149,7 @@ void OnModex(pmix_status_t status, char* data, size_t size, void* of_asked) {
   const auto* asked = static_cast<Asked*>(of_asked);
   Given& given = *asked->given;
   if (status == PMIX_SUCCESS && data != nullptr) {
-    given.bundle += agent::LengthText(asked->rank) + agent::LengthText(size) + std::string(data, size);
+    given.bundle += LengthText(asked->rank) + LengthText(size) + std::string(data, size);
   }
   delete asked;
   if (--given.left > 0) return;
@@ -190,7 +190,7 @@ void AskModex(uint32_t rank, Pending pending) {
 
 bool AnswerModex(const Frame& frame) {
   std::string_view bytes = frame.bytes;
-  const std::optional<size_t> rank = agent::TakeLength(bytes);
+  const std::optional<size_t> rank = TakeLength(bytes);
   if (!rank) return false;
   std::vector<Pending> waiting;
   {

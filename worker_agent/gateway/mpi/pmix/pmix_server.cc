@@ -13,8 +13,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
+#include "common/base/bytes.h"
 #include "common/sys/threads.h"
-#include "worker_agent/gateway/chassis/length.h"
 
 namespace muster::agent {
 namespace {
