@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
 #include "common/base/exit_codes.h"
@@ -38,11 +37,7 @@
 #include "worker_agent/agent_timeouts.h"
 #include "worker_agent/agent_tls.h"
 #include "worker_agent/await_name.h"
-#include "worker_agent/gateway/chassis/grpc_server.h"
-#include "worker_agent/gateway/exec/gateway.h"
-#include "worker_agent/gateway/mindspore/gateway.h"
-#include "worker_agent/gateway/torch_store/gateway.h"
-#include "worker_agent/launch/command/script_ports.h"
+#include "worker_agent/gateway/registry.h"
 #include "worker_agent/launch/environment/environment.h"
 #include "worker_agent/launch/work_folder.h"
 #include "worker_agent/launch_error/launch_error.h"
@@ -50,12 +45,10 @@
 #include "worker_agent/node/node_devices.h"
 #include "worker_agent/node/node_lock.h"
 #include "worker_agent/node/own_scheduler.h"
-#include "worker_agent/open_exec.h"
 #include "worker_agent/preflight/endpoints.h"
 #include "worker_agent/preflight/preflight.h"
 #include "worker_agent/preflight/scheduler_reach.h"
 #include "worker_agent/runtime/agent_loop.h"
-#include "worker_agent/served_frameworks.h"
 #include "worker_agent/session/farewell.h"
 #include "worker_agent/settings/agent_settings.h"
 #include "worker_agent/settle_command.h"
@@ -68,14 +61,18 @@ constexpr char kNoSchedulerNamed[] =
     "no scheduler was named (--sched_host), so this machine is tried: start ms-scheduler here, or add --standalone "
     "(all processes on this machine) or --with_scheduler (several machines)";
 constexpr size_t kKeeperProcesses = 6;  // guardian, keeper, the first shim, helpers
-// A session's two, four for TLS, the gateways' (two for JAX and for torchft), one for slow questions; not the slots'.
-constexpr size_t kOwnThreads = 12 + 2 * GrpcServer::kThreads;
+// A session's two, four for TLS, one for slow questions, and some that gRPC makes when it is busy. Gateways have more
+// (GatewayRow::threads).
+constexpr size_t kOwnThreads = 12;
 constexpr size_t kDescriptors = 44;     // a third of it for the keeper, until it has forked
 constexpr size_t kOwnDescriptors = 28;  // of those, what is still to come once the node's lock is taken
-// Seven here: its port, its device, the port of torchft's lighthouse, and for a gateway MPI's two and Horovod's, or a
-// connection of JAX or torchft (GrpcServer::kDescriptorsOfAConnection). Four of the keeper's: its output, log and shim.
-constexpr size_t kSlotDescriptors = 8;
+constexpr size_t kSlotDescriptors = 2;  // its port and its device; gateways have more (GatewayRow::slot_descriptors)
 constexpr absl::Duration kEndPatience = absl::Seconds(30);
+
+// A program that is installed beside ours.
+std::string ProgramBeside(const std::string& own_program, const char* name) {
+  return (std::filesystem::path(own_program).parent_path() / name).string();
+}
 
 int Fail(const absl::Status& status, int code = kExitUsage) {
   Log(Severity::kError, std::string(status.message()));
@@ -143,9 +140,8 @@ class Agent {
   KnownNames names_;
   std::string loopback_remark_;  // not said yet; empty: nothing is wrong, or it was said
   NodeDescription node_;
-  MpiFamily mpi_ = MpiFamilyFor(settings_, environment_);
+  const ServedGateways gateways_{settings_, environment_};
   std::unique_ptr<WorkFolder> folder_;
-  std::unique_ptr<ExecGateway> exec_;  // null: without --allow_exec
 };
 
 // Before gRPC, while this is the only thread.
@@ -178,7 +174,8 @@ std::optional<int> Agent::TakeLockAndKeys() {
   if (does_certificate_name_it) lock_.emplace(TakeNodeLock(settings_, environment_, signals_->fd(), mark_, *keeper_));
   RaiseDescriptorLimit();  // sockets and reserved ports of each slot; the keeper knows what the processes get
   const absl::Status slot_room =
-      CheckRoom({.descriptors = kOwnDescriptors + kSlotDescriptors * SlotCount(settings_, environment_)});
+      CheckRoom({.descriptors = kOwnDescriptors + (kSlotDescriptors + gateways_.slot_descriptors()) *
+                                                      SlotCount(settings_, environment_)});
   if (!slot_room.ok()) return Fail(slot_room);
   return std::nullopt;
 }
@@ -220,7 +217,7 @@ std::optional<int> Agent::StartOwnScheduler() {
 }
 
 std::optional<int> Agent::StartGrpcThreads() {
-  const absl::Status threads = StartGrpc(kOwnThreads + 2 * SlotCount(settings_, environment_));
+  const absl::Status threads = StartGrpc(kOwnThreads + gateways_.threads() + 2 * SlotCount(settings_, environment_));
   if (!threads.ok()) return Fail(threads);
   return std::nullopt;
 }
@@ -233,7 +230,7 @@ std::optional<int> Agent::DescribeThisNode() {
   absl::StatusOr<NodeDescription> node = DescribeNode(settings_, environment_, devices_.choice, names_);
   if (!node.ok()) return Fail(node.status());
   node_ = *std::move(node);
-  AddEndpointFacts(EndpointsOf(settings_, environment_, ServesJax(settings_)), node_.node);
+  AddEndpointFacts(EndpointsOf(settings_, environment_, gateways_.Has("jax")), node_.node);
   // (Its name is seen by others; the incarnation is what tells this agent from a stranger where there is no TLS.)
   auto folder = WorkFolder::Create(WorkFolder::DefaultBase(environment_), settings_.job_id, NewIncarnation());
   if (!folder.ok()) return Fail(folder.status());
@@ -245,11 +242,6 @@ std::optional<int> Agent::DescribeThisNode() {
   node_.node.set_is_fence_guarded(keeper_->is_guarded());
   // The first process of a pid namespace takes all others there along.
   node_.node.set_ends_with_all_four(keeper_->is_isolated() || getpid() == 1);
-  if (settings_.allows_exec) {
-    auto exec = OpenExec(settings_, environment_, folder_->path(), tls_ == nullptr ? nullptr : tls_->store(), node_);
-    if (!exec.ok()) return Fail(exec.status());
-    exec_ = *std::move(exec);
-  }
   return std::nullopt;
 }
 
@@ -274,7 +266,7 @@ LauncherOptions Agent::OptionsOfLauncher() {
   options.devices = devices_.choice;
   options.roots = devices_.roots;
   options.has_ascend = devices_.has_ascend;
-  options.exec_program = ProgramBeside(OwnProgram(), kExecProgram);
+  options.exec_program = ProgramBeside(OwnProgram(), "ms-exec");
   if (tls_ != nullptr) {
     options.hand_over = [this](const std::string& fingerprint) { return tls_->Pack(fingerprint); };
   }
@@ -304,9 +296,8 @@ AgentLoopOptions Agent::OptionsOfLoop() {
   options.agent.scheduler = JoinHostPort(settings_.sched_host, settings_.sched_port);
   options.agent.scheduler_hint = loopback_remark_;
   if (settings_.names_no_scheduler && scheduler_ == nullptr) options.agent.scheduler_hint = kNoSchedulerNamed;
-  // MindSpore asks for all host names, HCCL for all devices, MPI for all ranks, launchers for all hosts.
-  options.agent.wants_whole_peer_list = settings_.mindspore_gateway == "on" || !settings_.hccl_mode.empty() ||
-                                        mpi_ != MpiFamily::kNone || settings_.allows_exec;
+  // HCCL asks for all devices.
+  options.agent.wants_whole_peer_list = !settings_.hccl_mode.empty() || gateways_.need_all_peers();
   options.agent.has_command = !settings_.command.empty();
   options.agent.shows_output = PassesOutput(settings_, node_.node.slots_size());
   options.session.host = settings_.sched_host;
@@ -340,32 +331,21 @@ int Agent::StayWithTheJob() {
   Launcher launcher(OptionsOfLauncher());
   AgentLoop loop(OptionsOfLoop(), std::move(keeper_), launcher, *signals_, Clock::Boot());
   for (const std::string& warning : node_.warnings) Log(Severity::kWarning, warning);
-  if (!node_.no_gateway.empty()) {
-    Log(Severity::kInfo, absl::StrCat("MindSpore processes are told the scheduler's address: ", node_.no_gateway));
-  }
-  const std::unique_ptr<Gateway> gateway = MakeMindSporeGateway(
-      {node_.gateway_ports, tls_ != nullptr ? tls_->store() : nullptr, [&] { return loop.store().HasRoom(); }},
-      loop.store(), Clock::System());
-  if (!node_.gateway_ports.empty()) launcher.AddGateway(*gateway, settings_.mindspore_gateway == "on");
-  TorchStoreOptions store_options;
-  store_options.networks = *ParseNetworks(settings_.torch_store_peers);
-  store_options.script_ports = PortsOfScript(settings_.command).ports;
-  store_options.job_id = settings_.job_id;
-  store_options.is_relay_asked = settings_.torch_store_relay.value_or(settings_.tls.require_tls);
-  store_options.is_plain_port_refused = settings_.tls.require_tls && settings_.torch_store_relay.value_or(true);
-  if (tls_ != nullptr) store_options.tls = tls_->store();
-  uint32_t port = 0;
-  if (absl::SimpleAtoi(settings_.master_port, &port)) store_options.wanted_port = static_cast<uint16_t>(port);
-  TorchStoreGateway torch_store(std::move(store_options), Clock::System());
-  if (!settings_.command.empty()) launcher.AddGateway(torch_store, /*is_required=*/false);
-  ServedFrameworks frameworks({mpi_, ProgramBeside(OwnProgram(), "ms-pmix"), folder_->path()}, loop.store());
-  frameworks.AddTo(launcher, settings_);
-  const std::unique_ptr<ExecGateway> exec = std::move(exec_);  // ends before the loop, which its thread calls
-  if (exec != nullptr) {
-    exec->UseStore(loop.store());
-    exec->TellTo([&loop](v1::RemoteCommands commands) { loop.TellOf(std::move(commands)); });
-    launcher.AddGateway(*exec, /*is_required=*/true);
-  }
+  // They end before the loop, which their threads call.
+  const absl::StatusOr<std::vector<MadeGateway>> gateways =
+      gateways_.Make({.settings = settings_,
+                      .environment = environment_,
+                      .store = loop.store(),
+                      .clock = Clock::System(),
+                      .tls = tls_ != nullptr ? tls_->store() : nullptr,
+                      .work_folder = folder_->path(),
+                      .programs = std::filesystem::path(OwnProgram()).parent_path().string(),
+                      .mindspore_ports = node_.gateway_ports,
+                      .no_mindspore_ports = node_.no_gateway,
+                      .exec_port = static_cast<uint16_t>(node_.node.exec_port()),
+                      .tell = [&loop](v1::RemoteCommands commands) { loop.TellOf(std::move(commands)); }});
+  if (!gateways.ok()) return Fail(gateways.status());
+  for (const MadeGateway& made : *gateways) launcher.AddGateway(*made.gateway, made.is_required, made.without);
   if (tls_ != nullptr) {
     const absl::Status started =
         tls_->Start([&](bool has_new_certificate) { loop.NoteTlsChange(has_new_certificate); });

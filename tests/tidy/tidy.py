@@ -82,7 +82,7 @@ MAY_INCLUDE = {
     "worker_agent/store": NET + ("common/store",),
     "worker_agent/gateway": GRPC_SERVER + ("common/store", "common/mindspore", "common/tcp_server",
                                    "worker_agent/launch/environment/environment.h",
-                                   "worker_agent/launch/command/mpi_program.h",
+                                   "worker_agent/launch/command", "worker_agent/settings", "worker_agent/store",
                                    "worker_agent/core/process_end.h", "worker_agent/keeper/processes.h",
                                    "worker_agent/launch_error"),
     "worker_agent/diagnostics": NET + ("worker_agent/core", "worker_agent/launch", "worker_agent/keeper"),
@@ -220,6 +220,14 @@ def check_gateways(texts):
             part = other[len(below):].split("/") if other.startswith(below) else ()
             if len(own) > 1 and len(part) > 1 and part[0] not in (own[0], "chassis"):
                 yield f"{path} includes {other}: gateways include each other only by way of {below}chassis"
+            if len(own) > 1 and other.startswith(("worker_agent/settings/", "worker_agent/store/")):
+                yield f"{path} includes {other}: {below}registry.cc passes on what a gateway needs of it"
+    with open(os.path.join(ROOT, "docs", "frameworks.md"), encoding="utf-8") as file:
+        page = file.read()
+    for names in re.findall(r'\.variables = "([^"]*)"', texts[below + "registry.cc"]):
+        for name in names.split():
+            if name not in page:
+                yield f"{below}registry.cc names {name}, of which docs/frameworks.md says nothing"
 
 
 def check_purity(texts):

@@ -13,6 +13,7 @@
 #include "common/base/limits.h"
 #include "common/base/version.h"
 #include "common/net/net.h"
+#include "common/sys/log.h"
 #include "worker_agent/ascend/chief.h"
 #include "worker_agent/ascend/device_addresses.h"
 #include "worker_agent/devices/device_choice.h"
@@ -26,6 +27,7 @@ namespace muster::agent {
 namespace {
 
 constexpr absl::Duration kOwnNameLimit = absl::Seconds(1);
+constexpr size_t kExecKeyBytes = 16;
 
 v1::JobSettings SettingsOf(const AgentSettings& settings) {
   v1::JobSettings job;
@@ -134,6 +136,18 @@ absl::Status AddGatewayPorts(const AgentSettings& settings, const PortOptions& o
   return absl::OkStatus();
 }
 
+// For remote commands, and what agents show that ask for one.
+absl::Status AddExecPort(const PortOptions& options, NodeDescription& description) {
+  absl::StatusOr<ReservedPort> port = ReservedPort::Reserve(options);
+  if (!port.ok()) return port.status();
+  std::string key(kExecKeyBytes, '\0');
+  MUSTER_CHECK(getrandom(key.data(), key.size(), 0) == static_cast<ssize_t>(key.size()), "random numbers can be had");
+  description.node.set_exec_port(port->port());
+  description.node.set_exec_key(key);
+  description.ports.push_back(*std::move(port));
+  return absl::OkStatus();
+}
+
 absl::Status AddPorts(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
                       uint32_t slots, NodeDescription& description) {
   const absl::StatusOr<PortOptions> options = PortOptionsFrom(settings.port_range, environment);
@@ -143,7 +157,8 @@ absl::Status AddPorts(const AgentSettings& settings, const std::map<std::string,
   for (uint32_t i = 0; i < slots; ++i) description.node.add_slots()->set_ring_port((*ports)[i].port());
   description.node.set_master_port((*ports)[slots].port());
   description.ports = *std::move(ports);
-  return AddGatewayPorts(settings, *options, slots, description);
+  if (absl::Status added = AddGatewayPorts(settings, *options, slots, description); !added.ok()) return added;
+  return settings.allows_exec ? AddExecPort(*options, description) : absl::OkStatus();
 }
 
 // After SetWantedMaster: a MASTER_ADDR that is no address of this machine is a store of the user's own.

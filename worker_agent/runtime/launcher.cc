@@ -181,7 +181,7 @@ absl::Status Launcher::BeginGateways(const Round& round, LaunchPlan& plan) {
     opening.is_ready = begun.ok();
     if (begun.ok()) continue;
     if (opening.is_required || opening.gateway->IsNeeded(of)) return begun;
-    Note(absl::StrCat(opening.gateway->Without(), ": ", std::string(begun.message())), plan);
+    Note(absl::StrCat(opening.without, ": ", std::string(begun.message())), plan);
   }
   return absl::OkStatus();
 }

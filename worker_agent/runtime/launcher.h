@@ -68,8 +68,11 @@ class Launcher {
   explicit Launcher(LauncherOptions options);
   ~Launcher();
 
-  // Before the first Prepare. Where one that is required can't begin, nothing is started. Not owned.
-  void AddGateway(Gateway& gateway, bool is_required) { gateways_.push_back({&gateway, is_required}); }
+  // Before the first Prepare. Where one that is required can't begin, nothing is started. `without`: what processes do
+  // where another one can't, for people: "MindSpore processes …". Not owned.
+  void AddGateway(Gateway& gateway, bool is_required, std::string without) {
+    gateways_.push_back({&gateway, is_required, std::move(without)});
+  }
 
   // When no process of another round runs. Writes the cluster file, removes that of the round before, makes and clears
   // what has to be there. The error says what could not be done.
@@ -101,6 +104,7 @@ class Launcher {
   struct Opening {
     Gateway* gateway = nullptr;
     bool is_required = false;
+    std::string without;
     bool is_begun = false;  // in this round
     bool is_ready = false;
   };

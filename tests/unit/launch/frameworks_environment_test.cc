@@ -104,7 +104,7 @@ TEST_F(FrameworksEnvironmentTest, JaxAndTorchftFindTheirGateways) {
     EXPECT_FALSE(Build().contains(name)) << name;
   }
   input.jax_port = 4711;
-  input.lighthouse_port = 4712;
+  input.gateway_variables["TORCHFT_LIGHTHOUSE"] = "http://127.0.0.1:4712";
   Map map = Build();
   EXPECT_EQ(map.at("JAX_COORDINATOR_ADDRESS"), "127.0.0.1:4711");
   EXPECT_EQ(map.at("JAX_NUM_PROCESSES"), "6");

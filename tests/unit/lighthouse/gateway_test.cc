@@ -37,7 +37,8 @@ class LighthouseGatewayTest : public ::testing::Test {
   ~LighthouseGatewayTest() override { gateway_.reset(); }
 
   uint16_t PortOf(uint32_t slot) const {
-    return static_cast<uint16_t>(agent::GivenTo(*gateway_, slot).lighthouse_port);
+    const std::string url = agent::GivenTo(*gateway_, slot).gateway_variables.at("TORCHFT_LIGHTHOUSE");
+    return static_cast<uint16_t>(std::stoi(url.substr(url.rfind(':') + 1)));
   }
   static std::string QuorumOf(const std::string& id) {
     QuorumMember member;

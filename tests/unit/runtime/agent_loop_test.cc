@@ -131,7 +131,6 @@ class AgentLoopTest : public ::testing::Test, public Gateway {
   void Over(uint64_t run, uint32_t round) override {
     story_.push_back(absl::StrCat("round ", round, " of run ", run, " is over, ", StoreState()));
   }
-  std::string Without() const override { return ""; }
 
   // Whether the store refuses at once.
   std::string StoreState() {
@@ -167,7 +166,7 @@ class AgentLoopTest : public ::testing::Test, public Gateway {
     options.logs.base = log_dir_;
     AgentLoop loop(options, *std::move(keeper), launcher, signals, Clock::Boot());
     loop_ = &loop;
-    launcher.AddGateway(*this, true);
+    launcher.AddGateway(*this, true, "");
     EXPECT_EQ(StoreState(), "no store") << "before the first round";
     EXPECT_EQ(loop.Run(), kExitFailedElsewhere);
     if (waker_.joinable()) waker_.join();

@@ -306,6 +306,8 @@ TEST_F(LauncherTest, TheOwnAddressIsTheOneThatThePeersKnow) {
   EXPECT_THAT(text, Not(HasSubstr("10.0.0.9")));
 }
 
+constexpr char kWithoutFoo[] = "Foo's processes go on alone";
+
 // A framework's own rendezvous, as a launcher sees it.
 class FakeGateway final : public Gateway {
  public:
@@ -318,7 +320,6 @@ class FakeGateway final : public Gateway {
     input.has_gateway = true;
   }
   void Over(uint64_t run, uint32_t round) override { story.push_back(absl::StrCat("over ", run, ".", round)); }
-  std::string Without() const override { return "Foo's processes go on alone"; }
 
   absl::Status begun;
   std::vector<std::string> story;
@@ -328,7 +329,7 @@ TEST_F(LauncherTest, AGatewayBeginsBeforeTheProcessesWhichAreToldOfIt) {
   SetSlots(2);
   FakeGateway gateway;
   launcher_ = std::make_unique<Launcher>(options_);
-  launcher_->AddGateway(gateway, true);
+  launcher_->AddGateway(gateway, true, kWithoutFoo);
   const LaunchPlan plan = Prepare();
   EXPECT_THAT(plan.specs[0].env, Contains("MS_SCHED_PORT=4000"));
   EXPECT_THAT(plan.specs[1].env, Contains("MS_SCHED_PORT=4001"));
@@ -344,13 +345,13 @@ TEST_F(LauncherTest, WithoutAGatewayProcessesStartUnlessItIsRequired) {
   FakeGateway gateway;
   gateway.begun = absl::UnavailableError("its port is taken");
   launcher_ = std::make_unique<Launcher>(options_);
-  launcher_->AddGateway(gateway, false);
+  launcher_->AddGateway(gateway, false, kWithoutFoo);
   const LaunchPlan plan = Prepare();
   EXPECT_THAT(plan.specs[0].env, Contains("MS_SCHED_PORT=8118"));
   EXPECT_THAT(plan.notices, Contains("Foo's processes go on alone: its port is taken"));
 
   Launcher required(options_);
-  required.AddGateway(gateway, true);
+  required.AddGateway(gateway, true, kWithoutFoo);
   const auto refused = required.Prepare(launch_, "n1");
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("its port is taken"));

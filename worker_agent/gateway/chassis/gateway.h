@@ -70,9 +70,6 @@ class Gateway {
 
   // Whether no process may start where Begin fails for this round.
   virtual bool IsNeeded(const GatewayRound& /*round*/) const { return false; }
-
-  // What the processes do where the gateway could not begin, for people: "MindSpore processes …".
-  virtual std::string Without() const = 0;
 };
 
 }  // namespace muster::agent

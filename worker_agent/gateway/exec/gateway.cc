@@ -6,19 +6,27 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/base/os_error.h"
+#include "common/store/job_store.h"
 #include "common/sys/file_io.h"
 #include "common/sys/log.h"
+#include "worker_agent/gateway/chassis/allgather.h"
+#include "worker_agent/gateway/chassis/gateway.h"
 #include "worker_agent/gateway/exec/program/holder.h"
+#include "worker_agent/gateway/exec/server.h"
 #include "worker_agent/launch_error/launch_error.h"
 
-namespace muster::agent {
+namespace muster::exec {
 namespace {
 
 constexpr size_t kSecretBytes = 16;
@@ -30,23 +38,46 @@ std::string RandomBytes() {
   return bytes;
 }
 
-}  // namespace
+class ExecGateway final : public agent::Gateway {
+ public:
+  static absl::StatusOr<std::unique_ptr<agent::Gateway>> Open(Options options, JobStore& store, const Clock& clock);
 
-absl::StatusOr<std::unique_ptr<ExecGateway>> ExecGateway::Open(ExecOptions options, uint16_t port, const Clock& clock) {
+  absl::Status Begin(const agent::GatewayRound& round) override;
+  void AddTo(agent::EnvironmentInput& input) const override;
+  agent::HandOver HandOverOf(uint32_t slot) override;
+  void Judge(const agent::ProcessKey& key, agent::ProcessEnd& end) override;
+  void Over(uint64_t run, uint32_t round) override;
+
+ private:
+  ExecGateway(Options options, JobStore& store, const Clock& clock)
+      : options_(std::move(options)), store_(store), clock_(clock) {}
+  absl::Status MakeFiles();
+  absl::Status WriteHostFiles() const;
+  std::string Path(const std::string& name) const { return options_.work_folder + "/" + name; }
+
+  const Options options_;
+  JobStore& store_;
+  const Clock& clock_;
+  std::optional<Round> round_;
+  std::optional<agent::Allgather> end_;  // in which the first node says that the job's command has ended well
+  std::unique_ptr<ExecServer> server_;
+};
+
+absl::StatusOr<std::unique_ptr<agent::Gateway>> ExecGateway::Open(Options options, JobStore& store,
+                                                                  const Clock& clock) {
   if (::access(options.program.c_str(), X_OK) != 0) {
     return absl::NotFoundError(
         absl::StrCat("allow_exec: ", options.program, " is not there: install it beside ms-worker"));
   }
-  std::unique_ptr<ExecGateway> made(new ExecGateway(std::move(options), clock));
-  made->key_ = RandomBytes();
+  std::unique_ptr<ExecGateway> made(new ExecGateway(std::move(options), store, clock));
   if (absl::Status files = made->MakeFiles(); !files.ok()) return files;
-  absl::StatusOr<std::unique_ptr<exec::ExecServer>> server = exec::ExecServer::Start(made->options_.tls, clock);
+  absl::StatusOr<std::unique_ptr<ExecServer>> server = ExecServer::Start(made->options_.tls, clock);
   if (!server.ok()) return server.status();
   made->server_ = *std::move(server);
-  const absl::StatusOr<uint16_t> listens = made->server_->Listen(port);
+  const absl::StatusOr<uint16_t> listens = made->server_->Listen(made->options_.port);
   if (!listens.ok()) return listens.status();
-  made->port_ = *listens;
   if (absl::Status local = made->server_->ListenForOwn(made->Path("exec")); !local.ok()) return local;
+  made->server_->TellTo(made->options_.tell);
   return made;
 }
 
@@ -58,7 +89,7 @@ absl::Status ExecGateway::MakeFiles() {
   for (const char* name : {"/ssh", "/ms-exec"}) {
     is_made = is_made && (::symlink(options_.program.c_str(), (folder + name).c_str()) == 0 || errno == EEXIST);
   }
-  return is_made ? absl::OkStatus() : Advised(LaunchStep::kWorkFile, FileError(folder, errno));
+  return is_made ? absl::OkStatus() : agent::Advised(agent::LaunchStep::kWorkFile, FileError(folder, errno));
 }
 
 absl::Status ExecGateway::WriteHostFiles() const {
@@ -67,18 +98,18 @@ absl::Status ExecGateway::WriteHostFiles() const {
   return written;
 }
 
-absl::Status ExecGateway::Begin(const GatewayRound& round) {
+absl::Status ExecGateway::Begin(const agent::GatewayRound& round) {
   if (round_ && round_->run == round.run && round_->round == round.round) return absl::OkStatus();
   round_.reset();
   end_.reset();
   if (round.peers == nullptr) return absl::InternalError("allow_exec: the round's peer list is not known");
-  absl::StatusOr<exec::Round> made =
-      exec::RoundOf(*round.peers, round.node_id, absl::BytesToHexString(RandomBytes() + RandomBytes()));
+  absl::StatusOr<Round> made =
+      RoundOf(*round.peers, round.node_id, absl::BytesToHexString(RandomBytes() + RandomBytes()));
   if (!made.ok()) return made.status();
   round_ = *std::move(made);
   if (absl::Status written = WriteHostFiles(); !written.ok()) return written;
   server_->BeginRound(*round_);
-  end_.emplace(*store_, clock_, "exec/end", static_cast<uint32_t>(round_->own),
+  end_.emplace(store_, clock_, "exec/end", static_cast<uint32_t>(round_->own),
                static_cast<uint32_t>(round_->peers.size()));
   if (round_->is_first()) return absl::OkStatus();
   end_->Start("", absl::InfiniteDuration(), [ender = server_->HolderEnder()](const auto& blobs) {
@@ -87,7 +118,7 @@ absl::Status ExecGateway::Begin(const GatewayRound& round) {
   return absl::OkStatus();
 }
 
-void ExecGateway::AddTo(EnvironmentInput& input) const {
+void ExecGateway::AddTo(agent::EnvironmentInput& input) const {
   input.launch_agent_folder = Path("launch-agent");
   input.serves_commands = !round_->is_first();
   input.exec_variables = {{"MUSTER_EXEC_SOCKET", Path("exec")},
@@ -104,18 +135,18 @@ void ExecGateway::AddTo(EnvironmentInput& input) const {
                          {"HYDRA_HOST_FILE", Path("hosts-hydra")}};
 }
 
-HandOver ExecGateway::HandOverOf(uint32_t /*slot*/) {
+agent::HandOver ExecGateway::HandOverOf(uint32_t /*slot*/) {
   if (!round_ || round_->is_first()) return {};
   int pair[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
-    return {exec::kHolderVariable, nullptr};
+    return {kHolderVariable, nullptr};
   }
   server_->SetHolder(UniqueFd(pair[0]));
-  return {exec::kHolderVariable, std::make_shared<const UniqueFd>(pair[1])};
+  return {kHolderVariable, std::make_shared<const UniqueFd>(pair[1])};
 }
 
 // The others wait for it, with what serves them: the run succeeds once they have ended as well.
-void ExecGateway::Judge(const ProcessKey& /*key*/, ProcessEnd& end) {
+void ExecGateway::Judge(const agent::ProcessKey& /*key*/, agent::ProcessEnd& end) {
   if (!round_ || !round_->is_first() || !end.IsSuccess() || !end_) return;
   end_->Start("", absl::InfiniteDuration(), [](const auto& blobs) {
     // (The others may have heard it, and the round be over, before the answer is here.)
@@ -132,4 +163,10 @@ void ExecGateway::Over(uint64_t /*run*/, uint32_t /*round*/) {
   server_->EndRound();
 }
 
-}  // namespace muster::agent
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<agent::Gateway>> MakeGateway(Options options, JobStore& store, const Clock& clock) {
+  return ExecGateway::Open(std::move(options), store, clock);
+}
+
+}  // namespace muster::exec

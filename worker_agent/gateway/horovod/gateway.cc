@@ -188,7 +188,6 @@ class HorovodGateway final : public agent::RoundGateway<Service> {
 
   void AddTo(agent::EnvironmentInput& input) const override { input.horovod_port = ports_[input.slot]; }
   void Over(uint64_t /*run*/, uint32_t /*round*/) override { End(); }
-  std::string Without() const override { return "Horovod's processes don't find each other"; }
 
  private:
   absl::StatusOr<std::unique_ptr<Service>> ServerFor(const agent::GatewayRound& round) override {

@@ -148,7 +148,6 @@ class JaxGateway final : public agent::RoundGateway<Service> {
   void WhyOver(const std::string& why) override {
     if (server() != nullptr) server()->End(why);
   }
-  std::string Without() const override { return "JAX's processes don't find each other"; }
 
  private:
   absl::StatusOr<std::unique_ptr<Service>> ServerFor(const agent::GatewayRound& round) override {

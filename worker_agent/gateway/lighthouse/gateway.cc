@@ -117,7 +117,8 @@ class LighthouseGateway final : public agent::RoundGateway<Service> {
       : settings_(std::move(settings)), send_(std::move(send)), clock_(clock) {}
 
   void AddTo(agent::EnvironmentInput& input) const override {
-    input.lighthouse_port = server()->PortOf(input.is_one_for_node ? 0 : input.slot);
+    const uint16_t port = server()->PortOf(input.is_one_for_node ? 0 : input.slot);
+    input.gateway_variables["TORCHFT_LIGHTHOUSE"] = absl::StrCat("http://127.0.0.1:", port);
   }
   // The others hear of the death of a replica now, and not by its silence.
   void Judge(const agent::ProcessKey& key, agent::ProcessEnd& /*end*/) override {
@@ -126,7 +127,6 @@ class LighthouseGateway final : public agent::RoundGateway<Service> {
   void WhyOver(const std::string& why) override {
     if (server() != nullptr) server()->End(why);
   }
-  std::string Without() const override { return "torchft's processes find no lighthouse"; }
 
  private:
   absl::StatusOr<std::unique_ptr<Service>> ServerFor(const agent::GatewayRound& round) override {

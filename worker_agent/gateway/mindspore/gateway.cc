@@ -43,7 +43,6 @@ class MindSporeGateway final : public Gateway {
   // From then on the ports are open at the round's own address.
   absl::Status Begin(const GatewayRound& round) override;
   void AddTo(EnvironmentInput& input) const override;
-  std::string Without() const override { return "MindSpore processes are told the scheduler's address"; }
 
  private:
   const MindSporeGatewayOptions options_;

@@ -51,7 +51,6 @@ class MpiGateway final : public Gateway {
   void Started(const ProcessKey& key, int64_t pid) override;
   void Judge(const ProcessKey& key, ProcessEnd& end) override;
   void Over(uint64_t run, uint32_t round) override;
-  std::string Without() const override { return "MPI programs don't find each other"; }
 
  private:
   // ms-pmix takes some 20 ms to be ready, on a busy machine more: a thread waits for it.
@@ -234,7 +233,6 @@ class UnservedMpi final : public Gateway {
   absl::Status Begin(const GatewayRound& /*round*/) override { return absl::OkStatus(); }
   void AddTo(EnvironmentInput& /*input*/) const override {}
   void Started(const ProcessKey& key, int64_t pid) override;
-  std::string Without() const override { return "MPI programs don't find each other"; }
 
  private:
   void Run(pid_t pid);

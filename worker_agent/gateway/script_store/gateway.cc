@@ -238,7 +238,6 @@ class ScriptStoreGateway final : public agent::RoundGateway<Service> {
   void WhyOver(const std::string& why) override {
     if (server() != nullptr) server()->Post([why](Protocol& protocol) { protocol.EndRound(why); });
   }
-  std::string Without() const override { return "scripts don't reach the job's store (muster.store())"; }
 
  private:
   absl::StatusOr<std::unique_ptr<Service>> ServerFor(const agent::GatewayRound& round) override {

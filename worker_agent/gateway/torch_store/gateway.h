@@ -48,7 +48,6 @@ class TorchStoreGateway final : public RoundGateway<TorchStoreServers> {
     return !round.assignment.torch_store_node().empty() || (options_.is_plain_port_refused && LacksRelays(round));
   }
   void Over(uint64_t run, uint32_t round) override;
-  std::string Without() const override { return "rank 0 of a PyTorch job hosts its store itself"; }
 
  private:
   // This agent is to serve the store, and has asked for relays in vain.

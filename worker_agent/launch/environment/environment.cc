@@ -32,11 +32,11 @@ Environment BuildWith(const std::map<std::string, std::string>& overrides, const
   AddPyTorchVariables(input, builder);
   AddHorovodVariables(input, builder);
   AddJaxVariables(input, builder);
-  AddTorchftVariables(input, builder);
   AddTensorFlowVariables(input, builder);
   AddHcclVariables(input, builder);
   AddMpiVariables(input, builder);
   AddExecVariables(input, builder);
+  for (const auto& [name, value] : input.gateway_variables) builder.Identity(name, value);
   return std::move(builder).Build();
 }
 

@@ -61,9 +61,9 @@ struct EnvironmentInput {
   bool shares_cpus = false;                          // this machine has fewer CPUs for MPI's ranks than ranks
   uint32_t horovod_port = 0;       // of loopback, where this process finds Horovod's rendezvous; 0: nowhere
   bool has_horovod_mpi = false;    // --horovod mpi
-  uint32_t lighthouse_port = 0;    // of loopback, where this process finds torchft's lighthouse; 0: nowhere
   uint32_t script_store_port = 0;  // of loopback, where this process finds the job's store; 0: nowhere
   uint32_t jax_port = 0;           // of loopback, where this process finds JAX's coordination service; 0: nowhere
+  std::map<std::string, std::string> gateway_variables;  // identities that need no more than this: of its gateways
   // --allow_exec: where launchers find what they take for ssh (empty: nowhere), and what tells them so.
   std::string launch_agent_folder;
   bool serves_commands = false;  // it stands for remote commands, which find no path of a key

@@ -64,7 +64,6 @@ void AddExecVariables(const EnvironmentInput& input, EnvironmentBuilder& builder
 void AddPyTorchVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);
 void AddHorovodVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);
 void AddJaxVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);
-void AddTorchftVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);
 void AddTensorFlowVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);
 void AddHcclVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);
 
