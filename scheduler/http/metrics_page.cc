@@ -123,8 +123,9 @@ void AddJobs(MetricWriter& out, const scheduler::Overview& overview, const std::
   EachJob(out, runs, "muster_job_restarts_left", "", "Restarts that the budget of this hour still has.",
           [](const RunOverview& run) { return run.restarts_left; });
   EachJob(out, runs, "muster_job_since_progress_seconds", "seconds",
-          "Since the progress of any process changed; 0 where none shows any.",
-          [](const RunOverview& run) { return Seconds(static_cast<int64_t>(run.status.progress().since_progress_ms())); });
+          "Since the progress of any process changed; 0 where none shows any.", [](const RunOverview& run) {
+            return Seconds(static_cast<int64_t>(run.status.progress().since_progress_ms()));
+          });
   EachJob(out, runs, "muster_job_store_bytes", "bytes", "What the job's store takes.",
           [](const RunOverview& run) { return run.store_bytes; });
 }

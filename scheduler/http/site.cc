@@ -200,7 +200,8 @@ ResponsePtr Site::Session(const Request& request, const Visitor& visitor) {
   const nlohmann::ordered_json document{
       {"may_view", is_known},
       {"may_change", may_change.ok()},
-      {"why_not", may_change.ok() ? nlohmann::ordered_json() : nlohmann::ordered_json(std::string(may_change.message()))},
+      {"why_not",
+       may_change.ok() ? nlohmann::ordered_json() : nlohmann::ordered_json(std::string(may_change.message()))},
       {"takes_token", tokens_.any()},
       {"by", view.has_token || view.only_looks ? "token"
              : view.has_identity               ? "certificate"

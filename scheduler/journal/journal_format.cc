@@ -11,16 +11,17 @@ namespace muster::scheduler {
 
 absl::Status CheckJournalFormat(const std::string& path, int format) {
   if (format > kJournalFormat) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the journal ", path, " has format ", format, ", and this ms-scheduler knows format ",
-                     kJournalFormat, ": use the newer ms-scheduler that wrote it, or name another file with "
-                     "--journal_path"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the journal ", path, " has format ", format, ", and this ms-scheduler knows format ", kJournalFormat,
+        ": use the newer ms-scheduler that wrote it, or name another file with "
+        "--journal_path"));
   }
   if (format < kJournalFormat) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the journal ", path, " has format ", format, ", which a version before the first release wrote, "
-                     "and this ms-scheduler knows format ", kJournalFormat,
-                     ": move the file away, or name another file with --journal_path"));
+        absl::StrCat("the journal ", path, " has format ", format,
+                     ", which a version before the first release wrote, "
+                     "and this ms-scheduler knows format ",
+                     kJournalFormat, ": move the file away, or name another file with --journal_path"));
   }
   return absl::OkStatus();
 }

@@ -24,7 +24,8 @@ void Progress::Fill(v1::Report& report, MonotonicTime now) const {
     progress.set_slot(id.slot);
     progress.set_attempt(id.attempt);
     if (last.step) progress.set_step(*last.step);
-    progress.set_since_progress_ms(static_cast<uint64_t>(std::max<int64_t>(0, absl::ToInt64Milliseconds(now - last.changed))));
+    progress.set_since_progress_ms(
+        static_cast<uint64_t>(std::max<int64_t>(0, absl::ToInt64Milliseconds(now - last.changed))));
   }
 }
 

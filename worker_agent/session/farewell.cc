@@ -91,8 +91,8 @@ int RunFarewell(const std::vector<std::string>& arguments) {
                                                                                                : kExitUnreachable;
 }
 
-bool SayFarewell(const std::string& host, uint16_t port, const Security& security, const v1::LastReportRequest& farewell,
-                 absl::Duration patience) {
+bool SayFarewell(const std::string& host, uint16_t port, const Security& security,
+                 const v1::LastReportRequest& farewell, absl::Duration patience) {
   const MonotonicTime deadline = Clock::System().Read().monotonic + patience;
   while (true) {
     const absl::Duration left = deadline - Clock::System().Read().monotonic;

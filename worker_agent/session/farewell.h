@@ -23,7 +23,7 @@ std::vector<std::string> FarewellArguments(const std::string& program, const std
 int RunFarewell(const std::vector<std::string>& arguments);
 
 // Tries for `patience`, each try with a deadline of 5 s. True when the scheduler has heard it.
-bool SayFarewell(const std::string& host, uint16_t port, const Security& security, const v1::LastReportRequest& farewell,
-                 absl::Duration patience);
+bool SayFarewell(const std::string& host, uint16_t port, const Security& security,
+                 const v1::LastReportRequest& farewell, absl::Duration patience);
 
 }  // namespace muster::agent

@@ -1,5 +1,5 @@
-// What the parts of the core share: what is known, the time, who is connected, what is written and sent. Everything here
-// belongs to the one thread that owns the core.
+// What the parts of the core share: what is known, the time, who is connected, what is written and sent. Everything
+// here belongs to the one thread that owns the core.
 //
 // The core's folders, as floors. A file includes only files of its own folder and of the floors below it; core.cc and
 // invariants.cc stand above all. tests/tidy/tidy.py reads this table and checks it.

@@ -60,7 +60,8 @@ grpc::Status FakeScheduler::GetPeers(grpc::ServerContext*, const v1::GetPeersReq
   return grpc::Status::OK;
 }
 
-grpc::Status FakeScheduler::LastReport(grpc::ServerContext*, const v1::LastReportRequest* request, v1::LastReportReply*) {
+grpc::Status FakeScheduler::LastReport(grpc::ServerContext*, const v1::LastReportRequest* request,
+                                       v1::LastReportReply*) {
   MutexLock lock(mutex_);
   farewells_.push_back(*request);
   return grpc::Status::OK;

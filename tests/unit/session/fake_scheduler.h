@@ -36,7 +36,7 @@ class FakeScheduler final : public v1::Rendezvous::Service {
   grpc::Status GetPeers(grpc::ServerContext* context, const v1::GetPeersRequest* request,
                         v1::GetPeersReply* reply) override;
   grpc::Status LastReport(grpc::ServerContext* context, const v1::LastReportRequest* request,
-                        v1::LastReportReply* reply) override;
+                          v1::LastReportReply* reply) override;
 
   const OnMessage on_message_;
   std::string peer_list_;
