@@ -230,6 +230,18 @@ def check_gateways(texts):
                 yield f"{below}registry.cc names {name}, of which docs/frameworks.md says nothing"
 
 
+def check_groups(texts):
+    """Under `// ---- FILE.cc` in a class stands what that file defines."""
+    for path, text in texts.items():
+        groups = re.split(r"^  // ---- (\w+\.cc)\n", text, flags=re.M)
+        for file, group in zip(groups[1::2], groups[2::2]):
+            source = os.path.join(os.path.dirname(path), file)
+            code = re.sub(r"//[^\n]*", "", group.split(" private:")[0])
+            for name, first in re.findall(r"^  (?! )(?:[\w:<>,&*]+ )+[&*]?(\w+)\(((?:const )?\w*)[^;{]*;", code, re.M):
+                if not re.search(rf"::{name}\({first}(?!\w)", texts.get(source, "")):
+                    yield f"{path} says that {source} defines {name}({first} …), and it does not"
+
+
 def check_purity(texts):
     for path, text in texts.items():
         if not path.startswith(PURE):
@@ -403,8 +415,8 @@ def check_errors(texts):
 def main():
     texts = sources()
     found = []
-    for check in (check_layers, check_parts, check_floors, check_gateways, check_purity, check_parsers, check_sizes,
-                  check_settings, check_documents, check_named, check_errors, check_grpc_servers, check_files):
+    for check in (check_layers, check_parts, check_floors, check_groups, check_gateways, check_purity, check_parsers,
+                  check_sizes, check_settings, check_documents, check_named, check_errors, check_grpc_servers, check_files):
         found += check(texts)
     for line in found:
         print(line)

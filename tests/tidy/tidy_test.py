@@ -8,12 +8,18 @@ import unittest
 import tidy
 
 
-class Floors(unittest.TestCase):
+class Planted(unittest.TestCase):
+    check = None
+
     def setUp(self):
         self.texts = tidy.sources()
 
     def found(self):
-        return "\n".join(tidy.check_floors(self.texts))
+        return "\n".join(type(self).check(self.texts))
+
+
+class Floors(Planted):
+    check = tidy.check_floors
 
     def plant(self, path, line):
         self.texts[path] = line + "\n" + self.texts.get(path, "")
@@ -41,6 +47,23 @@ class Floors(unittest.TestCase):
         table = self.texts[tidy.FLOORS[0]]
         self.texts[tidy.FLOORS[0]] = table.replace("//   facts ", "//   tales ", 1)
         self.assertRegex(self.found(), r"^docs/architecture\.md shows other floors")
+
+
+class Groups(Planted):
+    check = tidy.check_groups
+
+    def test_the_tree_itself_has_no_violation(self):
+        self.assertEqual(self.found(), "")
+
+    def test_a_declaration_above_which_another_file_is_named(self):
+        path = "scheduler/core/liveness/liveness.h"
+        self.texts[path] = self.texts[path].replace("  // ---- timing.cc\n", "", 1)
+        self.assertRegex(self.found(), r"liveness\.h says that .*/reporting\.cc defines On\(const Tick …\), and it does not")
+
+    def test_a_file_that_is_not_there(self):
+        path = "scheduler/core/liveness/liveness.h"
+        self.texts[path] = self.texts[path].replace("---- reporting.cc", "---- hearing.cc", 1)
+        self.assertRegex(self.found(), r"liveness\.h says that .*/hearing\.cc defines On\(const ReportReceived …\)")
 
 
 if __name__ == "__main__":
