@@ -11,7 +11,7 @@
 #include "common/store/memory_job_store.h"
 #include "tests/fuzz/input.h"
 #include "worker_agent/gateway/chassis/allgather.h"
-#include "worker_agent/gateway/mpi/pmix/direct_modex.h"
+#include "worker_agent/gateway/mpi/pmix/asked_of_agents.h"
 #include "worker_agent/gateway/mpi/pmix/frames.h"
 
 namespace muster::agent {

@@ -12,7 +12,7 @@
 #include "common/mindspore/handlers.h"
 #include "common/store/memory_job_store.h"
 #include "scheduler/mindspore/direct_port.h"
-#include "worker_agent/gateway/mindspore/slots.h"
+#include "worker_agent/gateway/mindspore/gateway.h"
 
 namespace muster {
 namespace {

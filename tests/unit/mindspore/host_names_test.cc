@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "worker_agent/gateway/mindspore/slots.h"
+#include "worker_agent/gateway/mindspore/gateway.h"
 
 namespace muster::agent {
 namespace {

@@ -1,9 +1,8 @@
-#include "worker_agent/gateway/mindspore/slots.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "common/store/memory_job_store.h"
+#include "worker_agent/gateway/mindspore/gateway.h"
 
 namespace muster::agent {
 namespace {

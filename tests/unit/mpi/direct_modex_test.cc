@@ -1,5 +1,3 @@
-#include "worker_agent/gateway/mpi/pmix/direct_modex.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 #include "common/store/memory_job_store.h"
 #include "tests/unit/common/manual_clock.h"
 #include "tests/unit/mpi/sample_layout.h"
+#include "worker_agent/gateway/mpi/pmix/asked_of_agents.h"
 
 namespace muster::agent {
 namespace {

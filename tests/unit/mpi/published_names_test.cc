@@ -1,11 +1,10 @@
-#include "worker_agent/gateway/mpi/published_names.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
 #include "common/store/memory_job_store.h"
 #include "tests/unit/common/manual_clock.h"
+#include "worker_agent/gateway/mpi/pmix/asked_of_agents.h"
 #include "worker_agent/gateway/mpi/pmix/frames.h"
 
 namespace muster::agent {

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "worker_agent/gateway/torch_store/peer_rules.h"
+#include "worker_agent/gateway/torch_store/gateway.h"
 
 namespace muster::agent {
 namespace {

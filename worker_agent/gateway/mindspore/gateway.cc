@@ -2,23 +2,33 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <limits>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "common/base/clock.h"
+#include "common/base/limits.h"
+#include "common/base/text.h"
 #include "common/mindspore/server.h"
+#include "common/net/peer_node.h"
 #include "common/store/job_store.h"
 #include "common/sys/log.h"
 #include "common/tls/tls_store.h"
 #include "worker_agent/gateway/chassis/gateway.h"
 #include "worker_agent/gateway/chassis/socket_owner.h"
-#include "worker_agent/gateway/mindspore/slots.h"
 
 namespace muster::agent {
 namespace {
@@ -101,6 +111,183 @@ void MindSporeGateway::AddTo(EnvironmentInput& input) const {
 
 std::unique_ptr<Gateway> MakeMindSporeGateway(MindSporeGatewayOptions options, JobStore& store, const Clock& clock) {
   return std::make_unique<MindSporeGateway>(std::move(options), store, clock);
+}
+
+std::vector<std::string> NamesOfRanks(const v1::PeerList& peers, v1::Role role, uint32_t own_machine,
+                                      const std::string& own_name) {
+  std::map<uint32_t, std::string> names = {{own_machine, own_name}};
+  std::set<std::string> taken = {own_name};
+  for (const v1::PeerNode& node : peers.nodes()) {
+    if (names.contains(node.machine())) continue;
+    std::string name = node.host_name();
+    if (!taken.insert(name).second) {
+      absl::StrAppend(&name, "~", node.machine());
+      taken.insert(name);
+    }
+    names[node.machine()] = name;
+  }
+  std::vector<std::string> result(role == v1::ROLE_SERVER ? peers.server_num() : peers.worker_num());
+  for (const v1::PeerNode& node : peers.nodes()) {
+    if (node.role() != role) continue;
+    for (int slot = 0; slot < SlotCount(node); ++slot) {
+      if (const uint32_t rank = RankOf(node, slot); rank < result.size()) result[rank] = names[node.machine()];
+    }
+  }
+  return result;
+}
+
+namespace {
+
+using mindspore::Admission;
+using mindspore::Health;
+using mindspore::IsNumber;
+using mindspore::kFirstSharedPort;
+using mindspore::kLastSharedPort;
+using mindspore::LeaveResult;
+using mindspore::Peer;
+using mindspore::Refuse;
+
+constexpr char kPortRanges[] = "node_port_range";
+constexpr size_t kMostLeft = 4096;
+constexpr uint32_t kPortsEach = 2048;  // as MindSpore's own scheduler shares them out
+
+}  // namespace
+
+std::optional<v1::Role> RoleOfMindSpore(const std::string& role) {
+  if (role == "MS_WORKER") return v1::ROLE_WORKER;
+  if (role == "MS_PSERVER" || role == "MS_SERVER") return v1::ROLE_SERVER;
+  return std::nullopt;
+}
+
+// Called again in one round when some processes start anew: the others stay registered.
+void MindSporeSlots::BeginRound(GatewayRound round) {
+  const MutexLock lock(mutex_);
+  if (round.run != round_.run || round.round != round_.round) {
+    processes_.clear();
+    left_.clear();
+  }
+  round_ = std::move(round);
+}
+
+std::optional<uint32_t> MindSporeSlots::RankFor(uint32_t slot, const std::string& node_id) const {
+  const v1::Assignment& assignment = round_.assignment;
+  if (slot >= static_cast<uint32_t>(assignment.slots_size())) return std::nullopt;
+  if (!IsNumber(node_id)) return assignment.slots(static_cast<int>(slot)).rank();
+  uint32_t number = 0;
+  if (!absl::SimpleAtoi(node_id, &number)) return std::nullopt;
+  for (const v1::SlotAssignment& own : assignment.slots()) {
+    if (own.rank() == number) return number;
+  }
+  return std::nullopt;
+}
+
+std::optional<uint32_t> MindSporeSlots::RankOfNode(const std::string& node_id) const {
+  for (const auto& [rank, process] : processes_) {
+    if (process.node_id == node_id) return rank;
+  }
+  return std::nullopt;
+}
+
+uint32_t MindSporeSlots::NodeCount() const { return round_.assignment.worker_num() + round_.assignment.server_num(); }
+
+Admission MindSporeSlots::Register(const Peer& peer, const mindspore::Registration& registration) {
+  const std::string& node_id = registration.node_id();
+  const MutexLock lock(mutex_);
+  if (node_id.empty() || node_id.size() > kMaxIdBytes) {
+    return Refuse(
+        absl::StrCat("a node id must have 1 to ", kMaxIdBytes, " bytes; leave MS_NODE_ID as ms-worker set it"));
+  }
+  const std::optional<v1::Role> role = RoleOfMindSpore(registration.role());
+  if (role != round_.assignment.role()) {
+    return Refuse(absl::StrCat("the role is ", Quoted(registration.role()), ", but this process was started as ",
+                               round_.assignment.role() == v1::ROLE_SERVER ? "MS_PSERVER" : "MS_WORKER",
+                               "; leave MS_ROLE as ms-worker set it"));
+  }
+  const std::optional<uint32_t> rank = RankFor(peer.listener, node_id);
+  if (!rank) {
+    return Refuse(absl::StrCat("MS_NODE_ID is ", Quoted(node_id),
+                               ", which is no rank of this node in the current round; leave MS_NODE_ID as ms-worker "
+                               "set it"));
+  }
+  Process& process = processes_[*rank];
+  if (!process.node_id.empty() && process.node_id != node_id && process.connection != 0) {
+    return Refuse(absl::StrCat("rank ", *rank, " is taken by the process with MS_NODE_ID ", Quoted(process.node_id),
+                               ", which is still connected; ", Quoted(node_id), " means the same rank"));
+  }
+  process = {node_id, peer.connection};
+  left_.erase(node_id);
+  return {true, *rank, NodeCount(), ""};
+}
+
+LeaveResult MindSporeSlots::Unregister(const Peer&, const std::string& node_id) {
+  const MutexLock lock(mutex_);
+  // A client whose first try was answered too late tries again, for ever if need be.
+  if (left_.contains(node_id)) return LeaveResult::kDone;
+  const std::optional<uint32_t> rank = RankOfNode(node_id);
+  if (!rank) return LeaveResult::kUnknownNode;
+  processes_.erase(*rank);
+  if (left_.size() >= kMostLeft) left_.erase(left_.begin());
+  left_.insert(node_id);
+  return LeaveResult::kDone;
+}
+
+std::optional<Health> MindSporeSlots::Heartbeat(const Peer&, const std::string& node_id) {
+  const MutexLock lock(mutex_);
+  if (!RankOfNode(node_id)) return std::nullopt;
+  return Health{mindspore::TopologyState::kInitialized, NodeCount(), 0};
+}
+
+std::optional<std::vector<std::string>> MindSporeSlots::HostNames(const Peer&, const std::string& role_name) {
+  const MutexLock lock(mutex_);
+  const std::optional<v1::Role> role = RoleOfMindSpore(role_name);
+  if (!role || round_.peers == nullptr) return std::nullopt;
+  return NamesOfRanks(*round_.peers, *role, round_.assignment.node_rank(), round_.host_name);
+}
+
+std::optional<std::string> MindSporeSlots::Published(const Peer&, const std::string& key) {
+  const MutexLock lock(mutex_);
+  if (key == kPortRanges) return PortRanges();
+  for (const char* role : {"MS_WORKER", "MS_PSERVER", "MS_SERVER"}) {
+    if (!absl::StartsWith(key, role)) continue;
+    const std::string node_id(absl::StripPrefix(key, role));
+    if (const std::optional<uint32_t> rank = RankOfNode(node_id)) return std::to_string(*rank);
+  }
+  return std::nullopt;
+}
+
+// Versions up to 2.4.1 look for their node id or for their host name.
+std::string MindSporeSlots::PortRanges() const {
+  mindspore::PortRanges ranges;
+  mindspore::PortRange whole;
+  whole.set_min_port(kFirstSharedPort);
+  whole.set_max_port(kLastSharedPort);
+  (*ranges.mutable_ranges())[round_.host_name] = whole;
+  constexpr uint32_t kRanges = (kLastSharedPort + 1 - kFirstSharedPort) / kPortsEach;
+  for (const v1::SlotAssignment& slot : round_.assignment.slots()) {
+    const auto process = processes_.find(slot.rank());
+    if (process == processes_.end()) continue;
+    mindspore::PortRange range;
+    range.set_min_port(kFirstSharedPort + slot.local_rank() % kRanges * kPortsEach);
+    range.set_max_port(range.min_port() + kPortsEach - 1);
+    (*ranges.mutable_ranges())[process->second.node_id] = range;
+  }
+  return ranges.SerializeAsString();
+}
+
+void MindSporeSlots::ConnectionClosed(const Peer& peer) {
+  const MutexLock lock(mutex_);
+  for (auto& [rank, process] : processes_) {
+    if (process.connection == peer.connection) process.connection = 0;
+  }
+}
+
+std::set<uint64_t> MindSporeSlots::Needed() {
+  const MutexLock lock(mutex_);
+  std::set<uint64_t> needed;
+  for (const auto& [rank, process] : processes_) {
+    if (process.connection != 0) needed.insert(process.connection);
+  }
+  return needed;
 }
 
 }  // namespace muster::agent

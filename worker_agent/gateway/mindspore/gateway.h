@@ -6,12 +6,20 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
+#include "common/mindspore/cluster.h"
 #include "common/store/job_store.h"
 #include "common/tls/tls_store.h"
+#include "muster/v1/rendezvous.pb.h"
 #include "worker_agent/gateway/chassis/gateway.h"
 
 namespace muster::agent {
@@ -24,5 +32,64 @@ struct MindSporeGatewayOptions {
 
 // `store` and `clock` must outlive it. Nothing listens before the first round.
 std::unique_ptr<Gateway> MakeMindSporeGateway(MindSporeGatewayOptions options, JobStore& store, const Clock& clock);
+
+// The host names that MindSpore is told, in rank order.
+//
+// MindSpore counts the ranks that have its own host name to find its local rank, so equal names must mean one machine.
+// Machines are told apart by Muster (see docs/frameworks.md), not by name: every rank of one machine gets one name,
+// and a second machine of the same name gets another one, "name~<its NODE_RANK>".
+//
+// One name for each rank of `role`. The ranks of machine `own_machine` are `own_name` for sure.
+std::vector<std::string> NamesOfRanks(const v1::PeerList& peers, v1::Role role, uint32_t own_machine,
+                                      const std::string& own_name);
+
+// The agent's slots as MindSpore processes see them: a cluster that is complete, in which they find the rank that they
+// already have. Thread-safe; no I/O.
+//
+// Each slot has a listening port of its own, so that a connection tells whose it is. The round is closed before any
+// process starts, so every heartbeat is answered "initialised"; nobody is ever called abnormal, because the agent
+// itself ends the processes of a round that was given up.
+class MindSporeSlots final : public mindspore::Cluster {
+ public:
+  // `store` must outlive this. `has_room`: whether it takes a write now; empty: always.
+  MindSporeSlots(JobStore& store, std::function<bool()> has_room) : store_(store), has_room_(std::move(has_room)) {}
+
+  void BeginRound(GatewayRound round);
+
+  mindspore::Admission Register(const mindspore::Peer& peer, const mindspore::Registration& registration) override;
+  mindspore::LeaveResult Unregister(const mindspore::Peer& peer, const std::string& node_id) override;
+  std::optional<mindspore::Health> Heartbeat(const mindspore::Peer& peer, const std::string& node_id) override;
+  std::optional<std::vector<std::string>> HostNames(const mindspore::Peer& peer, const std::string& role) override;
+  std::optional<std::string> Published(const mindspore::Peer& peer, const std::string& key) override;
+  JobStore& Store(const mindspore::Peer&) override { return store_; }
+  bool HasRoomForWrites() override { return !has_room_ || has_room_(); }
+  void ConnectionClosed(const mindspore::Peer& peer) override;
+  std::set<uint64_t> Needed() override;
+
+ private:
+  struct Process {
+    std::string node_id;
+    uint64_t connection = 0;  // that it registered on; 0: closed
+  };
+
+  // The slot's rank, or the one of another slot of this agent that a numeric id names (a command that starts the
+  // processes of all slots by itself); std::nullopt for a number that is no rank of this agent.
+  std::optional<uint32_t> RankFor(uint32_t slot, const std::string& node_id) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<uint32_t> RankOfNode(const std::string& node_id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint32_t NodeCount() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string PortRanges() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  JobStore& store_;
+  const std::function<bool()> has_room_;
+  Mutex mutex_;
+  GatewayRound round_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint32_t, Process> processes_ ABSL_GUARDED_BY(mutex_);  // by rank
+  // Node ids that have unregistered, at most kMostLeft; beyond, any one gives way.
+  std::set<std::string> left_ ABSL_GUARDED_BY(mutex_);
+};
+
+// What MindSpore calls a role; std::nullopt: no process of a training job.
+std::optional<v1::Role> RoleOfMindSpore(const std::string& role);
 
 }  // namespace muster::agent

@@ -17,10 +17,9 @@
 #include "common/store/job_store.h"
 #include "worker_agent/gateway/chassis/round_layout.h"
 #include "worker_agent/gateway/mpi/fences.h"
-#include "worker_agent/gateway/mpi/pmix/direct_modex.h"
+#include "worker_agent/gateway/mpi/pmix/asked_of_agents.h"
 #include "worker_agent/gateway/mpi/pmix/frames.h"
 #include "worker_agent/gateway/mpi/pmix/pmix_process.h"
-#include "worker_agent/gateway/mpi/published_names.h"
 #include "worker_agent/gateway/mpi/verdict.h"
 
 namespace muster::agent {

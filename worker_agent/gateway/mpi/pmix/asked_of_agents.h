@@ -1,4 +1,4 @@
-// The agent's part of direct modex (own_modex.h), over the job's store: each agent leaves there what its ranks have
+// The agent's part of direct modex (own_ranks.h), over the job's store: each agent leaves there what its ranks have
 // put, and reads that of another agent when one of its ranks asks. All of one thread, but for the poller's Wake.
 #pragma once
 
@@ -48,5 +48,44 @@ class DirectModex {
 
 // What `rank` has put, of a bundle.
 absl::StatusOr<std::string> PutBy(uint32_t rank, const std::string& bundle);
+
+// The names that ranks publish for each other (MPI_Publish_name, PMIx_Publish), over the job's store: they are seen in
+// the whole round, and gone with it. All of one thread, but for the poller's Wake.
+class PublishedNames {
+ public:
+  static constexpr size_t kMaxNameBytes = 256;
+  static constexpr size_t kMaxValueBytes = 4096;
+  static constexpr size_t kMaxAsked = 256;       // at once
+  static constexpr size_t kMaxPublished = 1024;  // by this agent's ranks in a round, taken back or not
+
+  enum class Kind { kPublish, kLookup, kUnpublish };
+  struct Request {
+    Kind kind = Kind::kLookup;
+    uint32_t token = 0;  // the asker's own; comes back with the answer
+    std::string name;
+    std::string value;  // of kPublish
+  };
+  // NOT_FOUND: nobody has published it. ALREADY_EXISTS: somebody has, another value. INVALID_ARGUMENT, and
+  // RESOURCE_EXHAUSTED: beyond the limits above. Others: as the store's.
+  struct Answer {
+    uint32_t token = 0;
+    absl::StatusOr<std::string> value;  // of kLookup, else empty
+  };
+
+  // `poller` wakes when there is something to take. `store` must outlive what it was asked.
+  PublishedNames(JobStore& store, std::shared_ptr<Poller> poller);
+  ~PublishedNames();
+
+  void Ask(Request request);
+  std::vector<Answer> TakeAll();
+
+ private:
+  absl::Status Check(const Request& request) const;
+
+  JobStore& store_;
+  size_t asked_ = 0;
+  size_t published_ = 0;
+  const std::shared_ptr<Mailbox<Answer>> answers_;  // outlives this for as long as the store owes an answer
+};
 
 }  // namespace muster::agent
