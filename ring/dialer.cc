@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "common/sys/wait.h"
 #include "ring/neighbours.h"
 #include "ring/sockets.h"
 
@@ -57,8 +58,7 @@ void Dialer::Open(MonotonicTime now) {
 }
 
 void Dialer::Connect(MonotonicTime now) {
-  pollfd ready{fd_.get(), POLLOUT, 0};
-  if (poll(&ready, 1, 0) <= 0) return;
+  if (LookAt(fd_.get(), POLLOUT) == 0) return;
   int error = 0;
   socklen_t size = sizeof(error);
   if (getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/base/clock.h"
 #include "common/base/exit_codes.h"
 #include "common/base/text.h"
@@ -22,6 +21,7 @@
 #include "common/sys/file_io.h"
 #include "common/sys/log.h"
 #include "common/sys/program.h"
+#include "common/sys/wait.h"
 #include "common/tls/tls_hand_over.h"
 #include "common/tls/tls_store.h"
 #include "ring/report.h"
@@ -143,7 +143,7 @@ int Check(const RingSettings& settings, const std::vector<std::string>& command,
   if (!is_good) {
     WriteErrorFile(environment, CauseText(checked));
     // All say the same. Of several causes the first counts: it shall be told of a rank at that link.
-    if (!command.empty() && !IsReporter(*plan, checked.result.faults)) absl::SleepFor(kAfterYou);
+    if (!command.empty() && !IsReporter(*plan, checked.result.faults)) Pause(kAfterYou);
     return kExitJobFailed;
   }
   if (command.empty()) return kExitSuccess;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/sys/wait.h"
 #include "ring/sockets.h"
 
 namespace muster::ring {
@@ -15,7 +16,7 @@ constexpr absl::Duration kSettleTime = absl::Seconds(3);
 constexpr absl::Duration kSettleLook = absl::Milliseconds(50);
 constexpr absl::Duration kLinger = absl::Milliseconds(200);
 constexpr absl::Duration kLongestAttempt = absl::Seconds(5);
-constexpr int kLongestPollMs = 1000;
+constexpr absl::Duration kMaxPoll = absl::Seconds(1);
 
 }  // namespace
 
@@ -107,9 +108,7 @@ void RingCheck::PollOnce(MonotonicTime deadline) {
     doorkeeper_->AddTo(fds);
     wake = std::min(wake, doorkeeper_->NextWake());
   }
-  const int64_t left_ms = absl::ToInt64Milliseconds(absl::Ceil(wake - Now(), absl::Milliseconds(1)));
-  const int timeout_ms = is_ready ? 0 : static_cast<int>(std::clamp<int64_t>(left_ms, 0, kLongestPollMs));
-  poll(fds.data(), fds.size(), timeout_ms);
+  poll(fds.data(), fds.size(), is_ready ? 0 : PollMs(std::min(wake - Now(), kMaxPoll)));
   if (!has_met_next_) {
     dialer_.Step(Now());
     next_ = dialer_.TakeLink();

@@ -2,23 +2,23 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <sys/eventfd.h>
 
 #include <algorithm>
 #include <array>
 
 #include "common/base/check.h"
 #include "common/sys/program.h"
+#include "common/sys/wait.h"
 
 namespace muster::scheduler {
 namespace {
 
-constexpr int64_t kLongestPollMs = 60'000;
+constexpr absl::Duration kMaxPoll = absl::Minutes(1);
 
 }  // namespace
 
-StopWaiter::StopWaiter() : wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  MUSTER_CHECK(wake_.is_open(), "a descriptor at the start");
+StopWaiter::StopWaiter() {
+  MUSTER_CHECK(waker_.is_open(), "a descriptor at the start");
   struct sigaction hangup {};
   sigaction(SIGHUP, nullptr, &hangup);
   ignores_hangup_ = hangup.sa_handler == SIG_IGN;  // nohup; a reload comes all the same
@@ -34,7 +34,7 @@ void StopWaiter::NoteSettled(int exit_code) {
     if (settled_.has_value()) return;
     settled_ = exit_code;
   }
-  eventfd_write(wake_.get(), 1);
+  waker_.Wake();
 }
 
 std::optional<int> StopWaiter::settled() const {
@@ -44,10 +44,10 @@ std::optional<int> StopWaiter::settled() const {
 
 int StopWaiter::Wait(const std::function<bool()>& on_hangup, absl::Duration interval,
                      const std::function<void()>& on_tick) {
-  const int64_t interval_ms = std::clamp<int64_t>(absl::ToInt64Milliseconds(interval), 1, kLongestPollMs);
-  const int timeout_ms = interval == absl::InfiniteDuration() ? -1 : static_cast<int>(interval_ms);
+  const int timeout_ms =
+      PollMs(interval == absl::InfiniteDuration() ? interval : std::clamp(interval, absl::Milliseconds(1), kMaxPoll));
   while (true) {
-    std::array<pollfd, 2> watched = {{{signals_.fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}}};
+    std::array<pollfd, 2> watched = {{{signals_.fd(), POLLIN, 0}, {waker_.fd(), POLLIN, 0}}};
     poll(watched.data(), watched.size(), timeout_ms);
     if (timeout_ms >= 0) on_tick();  // also where signals come faster
     if (const std::optional<int> signal = signals_.Take()) {

@@ -6,7 +6,7 @@
 
 #include "absl/time/time.h"
 #include "common/base/mutex.h"
-#include "common/base/unique_fd.h"
+#include "common/net/waker.h"
 #include "common/sys/signal_pipe.h"
 
 namespace muster::scheduler {
@@ -35,7 +35,7 @@ class StopWaiter {
 
  private:
   SignalPipe signals_;
-  UniqueFd wake_;
+  const Waker waker_;
   bool ignores_hangup_ = false;
   mutable Mutex mutex_;
   std::optional<int> settled_ ABSL_GUARDED_BY(mutex_);

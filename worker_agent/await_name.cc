@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/exit_codes.h"
 #include "common/sys/log.h"
+#include "common/sys/wait.h"
 #include "worker_agent/core/messages.h"
 #include "worker_agent/node/name_wait.h"
 
@@ -25,8 +26,7 @@ std::optional<int> AwaitName(const AgentSettings& settings, Signals& signals, co
     manager.Ready(absl::StrCat("waiting until the name ", host, " is known"));
   };
   tools.pause = [&](absl::Duration pause) {
-    pollfd readable{signals.fd(), POLLIN, 0};
-    poll(&readable, 1, static_cast<int>(absl::ToInt64Milliseconds(pause)));
+    WaitFor(signals.fd(), POLLIN, pause);
     while (const std::optional<int> signal = signals.Take()) {
       if (!Signals::IsForwarded(*signal)) end_signal = *signal;
     }

@@ -8,7 +8,6 @@
 #include "common/net/grpc_start.h"
 
 #include <grpcpp/grpcpp.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,13 +16,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/sys/room.h"
+#include "common/sys/wait.h"
 
 namespace muster {
 namespace {
 
 constexpr size_t kAlways = 4;
 constexpr size_t kSoon = 2;
-constexpr int kLookPauseMs = 5;
+constexpr absl::Duration kLookPause = absl::Milliseconds(5);
 constexpr int kMostLooks = 200;
 constexpr size_t kDescriptors = 12;  // epoll, eventfds and the first connections
 
@@ -64,7 +64,7 @@ absl::Status CheckServerThreads() {
   for (int i = 0; i < kMostLooks; ++i) {
     made = std::min<size_t>(CountThreadsNamed("grpcpp_sync_ser"), 1) + CountThreadsNamed("nexting_thread");
     if (made >= wanted) break;
-    poll(nullptr, 0, kLookPauseMs);
+    Pause(kLookPause);
   }
   return CheckMade(made, wanted);
 }

@@ -6,18 +6,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/os_error.h"
+#include "common/sys/wait.h"
 
 namespace muster {
 namespace {
 
 constexpr uint64_t kWakerKey = std::numeric_limits<uint64_t>::max();
-
-// Rounded up: a loop that woke before its deadline would turn idly until then.
-int ToTimeoutMs(absl::Duration patience) {
-  if (patience == absl::InfiniteDuration()) return -1;
-  const int64_t ms = absl::ToInt64Milliseconds(absl::Ceil(patience, absl::Milliseconds(1)));
-  return static_cast<int>(std::clamp<int64_t>(ms, 0, std::numeric_limits<int>::max()));
-}
 
 }  // namespace
 
@@ -39,7 +33,7 @@ absl::Status Poller::Control(int operation, int fd, uint32_t events, uint64_t ke
 }
 
 std::span<const epoll_event> Poller::Wait(absl::Duration patience) {
-  const int count = epoll_wait(epoll_.get(), events_.data(), static_cast<int>(events_.size()), ToTimeoutMs(patience));
+  const int count = epoll_wait(epoll_.get(), events_.data(), static_cast<int>(events_.size()), PollMs(patience));
   if (count <= 0) return {};
   const auto end = events_.begin() + count;
   const auto woken = std::find_if(events_.begin(), end, [](const epoll_event& e) { return e.data.u64 == kWakerKey; });

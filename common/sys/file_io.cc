@@ -11,6 +11,7 @@
 #include "common/base/clock.h"
 #include "common/base/os_error.h"
 #include "common/sys/private_folder.h"
+#include "common/sys/wait.h"
 
 namespace muster {
 namespace {
@@ -110,8 +111,7 @@ absl::StatusOr<std::string> ReadToEnd(int fd, const std::string& path, size_t ma
         return absl::DeadlineExceededError(
             absl::StrCat(path, " is a pipe that its writer has kept open for ", absl::FormatDuration(patience)));
       }
-      pollfd readable{fd, POLLIN, 0};
-      poll(&readable, 1, static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(left, absl::Milliseconds(1)))));
+      WaitFor(fd, POLLIN, left);
       continue;
     }
     if (n < 0) return Unreadable(path);

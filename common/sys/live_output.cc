@@ -12,13 +12,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/sys/wait.h"
 
 namespace muster {
 namespace {
 
 constexpr size_t kChunkBytes = 16 * 1024;  // small chunks are joined up to this
 constexpr size_t kPipeAtomicBytes = 4096;  // a pipe that polls writable takes this much without blocking
-constexpr int kLookAgainMs = 1;            // whether a line of another process has ended
+constexpr absl::Duration kLookAgain = absl::Milliseconds(1);  // whether a line of another process has ended
 
 // Different for each object of all processes that share a line.
 uint64_t NewHolder() {
@@ -98,7 +99,7 @@ bool LiveOutput::TakeLine(MonotonicTime now) {
   const SharedLine::Taken taken = line_->Take(self_, waited);
   if (taken == SharedLine::Taken::kNo) {
     foreign_since_ = std::min(foreign_since_, now);
-    retry_line_at_ = now + absl::Milliseconds(kLookAgainMs);
+    retry_line_at_ = now + kLookAgain;
     return false;
   }
   foreign_since_ = MonotonicTime::Never();
@@ -119,7 +120,7 @@ MonotonicTime LiveOutput::LineDeadline() const {
 
 void LiveOutput::AwaitLine(const std::function<MonotonicTime()>& now) {
   while (!LineDeadline().is_never()) {
-    ::poll(nullptr, 0, kLookAgainMs);
+    Pause(kLookAgain);
     Flush(now());
   }
 }
@@ -193,10 +194,7 @@ ssize_t LiveOutput::WriteSome(const char* bytes, size_t size) {
   return ::write(fd_, bytes, std::min(size, kPipeAtomicBytes));
 }
 
-bool LiveOutput::IsWritable() const {
-  pollfd ready{watch_fd(), POLLOUT, 0};
-  return ::poll(&ready, 1, 0) > 0;
-}
+bool LiveOutput::IsWritable() const { return LookAt(watch_fd(), POLLOUT) != 0; }
 
 void LiveOutput::DropOldest() {
   const auto oldest = chunks_.begin() + (front_written_ > 0 ? 1 : 0);

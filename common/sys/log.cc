@@ -17,6 +17,7 @@
 #include "common/base/unique_fd.h"
 #include "common/sys/live_output.h"
 #include "common/sys/private_folder.h"
+#include "common/sys/wait.h"
 
 namespace muster {
 namespace {
@@ -180,8 +181,7 @@ void FlushLog(absl::Duration patience) {
   while (const std::optional<int> fd = sink->Flush()) {
     const absl::Duration left = end - Clock::System().Read().monotonic;
     if (left <= absl::ZeroDuration()) return;
-    pollfd writable{*fd, POLLOUT, 0};
-    poll(&writable, 1, static_cast<int>(absl::ToInt64Milliseconds(std::min(left, absl::Milliseconds(100)))) + 1);
+    WaitFor(*fd, POLLOUT, std::min(left, absl::Milliseconds(100)));
   }
 }
 

@@ -18,6 +18,7 @@
 
 #include "common/base/exit_codes.h"
 #include "common/sys/log.h"
+#include "common/sys/wait.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define MUSTER_LOOKS_FOR_LEAKS 1
@@ -69,8 +70,7 @@ void OnAlarm(int) {
   if (!is_ending) return;
   static const char kText[] =
       ": the end takes too long: something hangs, so this program ends at once and waits for nothing\n";
-  pollfd writable{STDERR_FILENO, POLLOUT, 0};
-  if (poll(&writable, 1, 0) == 1 && (writable.revents & POLLOUT) != 0) {
+  if ((LookAt(STDERR_FILENO, POLLOUT) & POLLOUT) != 0) {
     ssize_t ignored = write(STDERR_FILENO, program_invocation_short_name, strlen(program_invocation_short_name));
     ignored = write(STDERR_FILENO, kText, sizeof(kText) - 1);
     static_cast<void>(ignored);

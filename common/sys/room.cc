@@ -13,7 +13,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -32,13 +31,14 @@
 #include "absl/strings/str_split.h"
 #include "common/base/unique_fd.h"
 #include "common/sys/file_io.h"
+#include "common/sys/wait.h"
 
 namespace muster {
 
 namespace {
 
 constexpr size_t kStackBytes = 64 << 10;  // of a thread that only waits
-constexpr int kLookPauseMs = 1;
+constexpr absl::Duration kLookPause = absl::Milliseconds(1);
 constexpr int kMostLooks = 1000;
 constexpr int kMostProcesses = 1 << 14;  // some 0.3 s
 constexpr size_t kMostFieldBytes = 64;
@@ -176,7 +176,7 @@ absl::Status CheckTasks(size_t wanted) {
   mutex.unlock();
   for (const pthread_t thread : threads) pthread_join(thread, nullptr);
   // A thread that was joined still counts for a moment.
-  for (int i = 0; i < kMostLooks && CountThreads() > before; ++i) poll(nullptr, 0, kLookPauseMs);
+  for (int i = 0; i < kMostLooks && CountThreads() > before; ++i) Pause(kLookPause);
   return status;
 }
 

@@ -15,9 +15,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/base/check.h"
 #include "common/sys/file_io.h"
+#include "common/sys/wait.h"
 #include "ctl/certs/bundle.h"
 #include "ctl/certs/inspect.h"
 
@@ -206,7 +206,7 @@ absl::Status CertFolder::TakeLock() {
       return absl::UnavailableError(
           absl::StrCat("another ms-ctl certs has been working in ", path_, " for 10 s: try again when it has ended"));
     }
-    absl::SleepFor(kLockPause);
+    Pause(kLockPause);
   }
   return absl::OkStatus();
 }

@@ -16,13 +16,13 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/base/clock.h"
 #include "common/base/exit_codes.h"
 #include "common/base/limits.h"
 #include "common/base/text.h"
 #include "common/show/json.h"
 #include "common/show/log_text.h"
+#include "common/sys/wait.h"
 #include "ctl/commands/asking.h"
 #include "ctl/commands/handlers.h"
 
@@ -158,7 +158,7 @@ class LogReader {
 int Follow(LogReader& reader) {
   MonotonicTime heard = Clock::System().Read().monotonic;
   while (true) {
-    absl::SleepFor(kFollowInterval);
+    Pause(kFollowInterval);
     const absl::Status status = reader.Once(/*is_following=*/true);
     const MonotonicTime now = Clock::System().Read().monotonic;
     if (status.ok()) {

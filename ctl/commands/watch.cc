@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/base/clock.h"
 #include "common/base/exit_codes.h"
 #include "common/base/text.h"
@@ -16,6 +15,7 @@
 #include "common/show/render.h"
 #include "common/show/screen.h"
 #include "common/show/words.h"
+#include "common/sys/wait.h"
 #include "ctl/commands/asking.h"
 #include "ctl/commands/choose.h"
 #include "ctl/commands/handlers.h"
@@ -149,7 +149,7 @@ int Watch(AdminClient& client, const CtlSettings& settings) {
       std::fprintf(stderr, "ms-ctl: %s\n", WordsOf(step.status()).c_str());
       return ExitCodeOf(step.status(), reached.has_value());
     }
-    absl::SleepFor(kInterval);
+    Pause(kInterval);
   }
 }
 

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "common/base/check.h"
+#include "common/sys/wait.h"
 
 namespace muster::ctl {
 namespace {
@@ -113,9 +114,7 @@ bool Terminal::TakeDamage() {
 }
 
 bool Terminal::Read(std::string& bytes, absl::Duration patience) {
-  pollfd one{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
-  const int found = poll(&one, 1, static_cast<int>(absl::ToInt64Milliseconds(patience)));
-  if (found <= 0) return true;
+  if (WaitFor(STDIN_FILENO, POLLIN, patience) == 0) return true;
   char some[256];
   const ssize_t size = read(STDIN_FILENO, some, std::size(some));
   if (size < 0) return errno == EINTR || errno == EAGAIN;

@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <sys/eventfd.h>
 #include <sys/uio.h>
 
 #include <array>
@@ -87,10 +86,7 @@ class DatagramPort::Batch {
 };
 
 DatagramPort::DatagramPort(std::vector<UniqueFd> sockets, bool has_secrets, CountedLog& counted)
-    : sockets_(std::move(sockets)),
-      has_secrets_(has_secrets),
-      counted_(counted),
-      stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    : sockets_(std::move(sockets)), has_secrets_(has_secrets), counted_(counted) {
   MUSTER_CHECK(!sockets_.empty() && stop_.is_open(), "there is something to listen on");
   for (const UniqueFd& socket : sockets_) {
     setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof(kReceiveBuffer));
@@ -107,13 +103,13 @@ absl::Status DatagramPort::Start(PostHeartbeat post) {
 
 void DatagramPort::Stop() {
   if (!thread_.joinable()) return;
-  eventfd_write(stop_.get(), 1);
+  stop_.Wake();
   thread_.join();
 }
 
 void DatagramPort::Run() {
   pthread_setname_np(pthread_self(), "ms-datagrams");
-  std::vector<pollfd> fds = {{stop_.get(), POLLIN, 0}};
+  std::vector<pollfd> fds = {{stop_.fd(), POLLIN, 0}};
   for (const UniqueFd& socket : sockets_) fds.push_back({socket.get(), POLLIN, 0});
   const auto batch = std::make_unique<Batch>();
   while (true) {

@@ -19,6 +19,7 @@
 #include "common/base/mutex.h"
 #include "common/base/unique_fd.h"
 #include "common/net/datagram.h"
+#include "common/net/waker.h"
 #include "common/sys/log.h"
 #include "muster/v1/rendezvous.pb.h"
 #include "scheduler/core/state/events.h"
@@ -103,7 +104,7 @@ class DatagramPort {
   const bool has_secrets_;
   CountedLog& counted_;
   PostHeartbeat post_;
-  UniqueFd stop_;  // readable once the thread shall end
+  const Waker stop_;  // awake once the thread shall end
   std::thread thread_;
 
   mutable Mutex mutex_;

@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/net/fair_share.h"
 #include "common/net/ip_address.h"
+#include "common/sys/wait.h"
 
 namespace muster::http {
 namespace {
@@ -72,10 +73,7 @@ int Connection::yields() const {
 }
 
 // It still may read: who closes only its own direction looks the same.
-bool Connection::HasHungUp() const {
-  pollfd one{.fd = stream_.fd(), .events = POLLRDHUP, .revents = 0};
-  return poll(&one, 1, 0) == 1 && (one.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
-}
+bool Connection::HasHungUp() const { return (LookAt(stream_.fd(), POLLRDHUP) & (POLLRDHUP | POLLHUP | POLLERR)) != 0; }
 
 bool Connection::Serve() {
   if (is_finished_ || opening_ != Opening::kOpen) return false;

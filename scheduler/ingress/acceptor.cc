@@ -19,6 +19,7 @@
 #include "common/net/net.h"
 #include "common/settings/settings.h"
 #include "common/sys/threads.h"
+#include "common/sys/wait.h"
 #include "common/tls/peer/tls_fault.h"
 #include "scheduler/ingress/first_bytes.h"
 
@@ -32,10 +33,7 @@ constexpr absl::Duration kBusyTime = absl::Seconds(1);  // of a connection witho
 constexpr absl::Duration kSweepPause = absl::Milliseconds(500);
 constexpr absl::Duration kUnjoinedSweepPause = absl::Seconds(5);
 
-bool HasHungUp(int fd) {
-  pollfd look{fd, POLLRDHUP, 0};
-  return poll(&look, 1, 0) > 0 && (look.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
-}
+bool HasHungUp(int fd) { return (LookAt(fd, POLLRDHUP) & (POLLRDHUP | POLLHUP | POLLERR)) != 0; }
 
 uint64_t KeyOf(int fd) { return static_cast<uint64_t>(fd); }
 

@@ -1,7 +1,6 @@
 #include "worker_agent/devices/device_claim.h"
 
 #include <grp.h>
-#include <poll.h>
 #include <pwd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -24,6 +23,7 @@
 #include "common/base/ids.h"
 #include "common/base/sha256.h"
 #include "common/sys/file_io.h"
+#include "common/sys/wait.h"
 
 namespace muster::agent {
 namespace {
@@ -32,7 +32,7 @@ constexpr size_t kLongestSocketName = sizeof(sockaddr_un::sun_path) - 1;  // wit
 constexpr size_t kMostSocketsText = 4 * 1024 * 1024;                      // of /proc/net/unix
 constexpr int kBacklog = 4096;     // who asks is let in by nobody, and stays in the queue
 constexpr int kListenPauses = 20;  // in all: who has taken a name may be about to listen
-constexpr int kListenPauseMs = 5;
+constexpr absl::Duration kListenPause = absl::Milliseconds(5);
 constexpr size_t kMostTold = 4;  // devices whose holders are asked who they are
 constexpr int kMostGroups = 1024;
 constexpr int kMostForged = 64;  // names that are looked at
@@ -96,7 +96,7 @@ std::optional<ucred> HolderOf(const std::string& name, int& pauses) {
     }
     if (pauses == 0) return std::nullopt;
     --pauses;
-    ::poll(nullptr, 0, kListenPauseMs);
+    Pause(kListenPause);
   }
 }
 

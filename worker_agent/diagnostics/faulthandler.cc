@@ -9,12 +9,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/sys/file_io.h"
+#include "common/sys/wait.h"
 #include "worker_agent/diagnostics/kernel_state.h"
 
 namespace muster::agent {
 namespace {
 
-constexpr int kTraceLookMs = 20;
+constexpr absl::Duration kTraceLook = absl::Milliseconds(20);
 constexpr absl::Duration kQuiet = absl::Milliseconds(200);  // it has stopped growing
 constexpr off_t kMostTraceBytes = 1024 * 1024;
 
@@ -50,8 +51,7 @@ absl::StatusOr<std::string> AskFaulthandler(const ProcessInfo& process, const st
   SignalExactly(process, kStacksSignal);
   MonotonicTime grown_at = clock.Read().monotonic;
   while (true) {
-    pollfd cancel{cancel_fd, POLLIN, 0};
-    if (poll(&cancel, 1, kTraceLookMs) > 0) return absl::CancelledError("ms-worker ends");
+    if (WaitFor(cancel_fd, POLLIN, kTraceLook) != 0) return absl::CancelledError("ms-worker ends");
     const MonotonicTime now = clock.Read().monotonic;
     if (fstat(file.get(), &info) == 0 && info.st_size != size) {
       size = info.st_size;

@@ -1,7 +1,6 @@
 #include "worker_agent/diagnostics/stack_gatherer.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -16,7 +15,9 @@
 #include "common/base/limits.h"
 #include "common/base/mutex.h"
 #include "common/base/unique_fd.h"
+#include "common/net/waker.h"
 #include "common/sys/threads.h"
+#include "common/sys/wait.h"
 #include "worker_agent/diagnostics/faulthandler.h"
 #include "worker_agent/diagnostics/kernel_state.h"
 #include "worker_agent/diagnostics/py_spy.h"
@@ -44,7 +45,7 @@ struct Request {
 struct Looker {
   const StackGathererOptions options;
   const Clock& clock;
-  const UniqueFd cancel;  // an eventfd: readable while everything is to be cut short
+  const Waker cancel;  // awake while everything is to be cut short
 
   StacksGathered Answer(const Request& request) const;
   // `is_py_spy_slow`: no time is left for it, here or at the others of the request.
@@ -112,10 +113,7 @@ StacksGathered Looker::Answer(const Request& request) const {
   return gathered;
 }
 
-bool Looker::IsCancelled() const {
-  pollfd cancelled{cancel.get(), POLLIN, 0};
-  return poll(&cancelled, 1, 0) == 1;
-}
+bool Looker::IsCancelled() const { return LookAt(cancel.fd(), POLLIN) != 0; }
 
 v1::SlotStack Looker::Look(const StackTarget& target, MonotonicTime deadline, std::atomic<bool>& is_py_spy_slow) const {
   v1::SlotStack stack = WithNote(target, "");
@@ -133,7 +131,7 @@ v1::SlotStack Looker::Look(const StackTarget& target, MonotonicTime deadline, st
   const pid_t pid = python == candidates.end() ? target.pid : python->pid;
   const auto dump = is_py_spy_slow
                         ? absl::DeadlineExceededError("it took too long at another process")
-                        : RunPySpy(options.search_path, pid, until(options.py_spy_timeout), cancel.get(), clock);
+                        : RunPySpy(options.search_path, pid, until(options.py_spy_timeout), cancel.fd(), clock);
   if (dump.ok()) {
     stack.set_method("py-spy");
     stack.set_text(*dump);
@@ -148,7 +146,7 @@ v1::SlotStack Looker::Look(const StackTarget& target, MonotonicTime deadline, st
     return HasAgreed(candidate, target.stacks_file);
   });
   if (agreed != candidates.end()) {
-    const auto text = AskFaulthandler(*agreed, target.stacks_file, until(options.signal_timeout), cancel.get(), clock);
+    const auto text = AskFaulthandler(*agreed, target.stacks_file, until(options.signal_timeout), cancel.fd(), clock);
     if (text.ok()) {
       stack.set_method("faulthandler");
       stack.set_text(*text);
@@ -185,7 +183,7 @@ std::string CutMiddle(const std::string& text, size_t limit) {
 
 struct StackGatherer::Shared {
   Shared(StackGathererOptions options, const Clock& clock, std::function<void(StacksGathered)> to)
-      : looker{std::move(options), clock, UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))}, deliver(std::move(to)) {}
+      : looker{std::move(options), clock, {}}, deliver(std::move(to)) {}
 
   // In the gatherer's thread.
   void Run() ABSL_LOCKS_EXCLUDED(mutex);
@@ -266,7 +264,7 @@ void StackGatherer::Abandon() {
   const MonotonicTime give_up = looker.clock.Read().monotonic + kPatience;
   MutexLock lock(shared_->mutex);
   if (shared_->is_left_behind) return;
-  eventfd_write(looker.cancel.get(), 1);
+  looker.cancel.Wake();
   while (shared_->is_busy || !shared_->requests.empty()) {
     const MonotonicTime now = looker.clock.Read().monotonic;
     if (now < give_up) {
@@ -277,8 +275,7 @@ void StackGatherer::Abandon() {
     if (thread_.joinable()) thread_.detach();
     return;
   }
-  eventfd_t count = 0;
-  eventfd_read(looker.cancel.get(), &count);
+  looker.cancel.Clear();
 }
 
 void KeepToLimits(std::vector<v1::SlotStack>& stacks) {

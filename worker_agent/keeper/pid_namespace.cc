@@ -17,12 +17,13 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "common/base/unique_fd.h"
+#include "common/sys/wait.h"
 #include "worker_agent/keeper/process/descendants.h"
 
 namespace muster::agent {
 namespace {
 
-constexpr int kPatienceMs = 10'000;
+constexpr absl::Duration kPatience = absl::Seconds(10);
 
 absl::Status Failed(const char* call) {
   const int error = errno;
@@ -70,7 +71,7 @@ std::string ReadWhy(int fd) {
   char bytes[256];
   pollfd ready{fd, POLLIN, 0};
   while (true) {
-    const int count = ::poll(&ready, 1, kPatienceMs);
+    const int count = ::poll(&ready, 1, PollMs(kPatience));
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return "it takes too long: a file system hangs";
     const ssize_t n = ::read(fd, bytes, sizeof bytes);

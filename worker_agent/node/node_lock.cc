@@ -22,6 +22,7 @@
 #include "common/sys/file_io.h"
 #include "common/sys/log.h"
 #include "common/sys/private_folder.h"
+#include "common/sys/wait.h"
 #include "worker_agent/node/orphans.h"
 
 namespace muster::agent {
@@ -186,8 +187,7 @@ absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {
     if (waited >= kSayAfter && !std::exchange(was_said, true)) {
       Log(Severity::kInfo, absl::StrCat("waiting for ", FormerText(record), " to end"));
     }
-    pollfd woken{options.wake_fd, POLLIN, 0};
-    if (poll(&woken, 1, static_cast<int>(absl::ToInt64Milliseconds(kRetryPause))) > 0) {
+    if (WaitFor(options.wake_fd, POLLIN, kRetryPause) != 0) {
       return absl::CancelledError(absl::StrCat(FormerText(record), " has not quite ended"));
     }
   }

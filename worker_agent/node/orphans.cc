@@ -27,8 +27,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/time/clock.h"
 #include "common/base/clock.h"
+#include "common/sys/wait.h"
 #include "worker_agent/keeper/client/keeper.h"
 #include "worker_agent/keeper/process/descendants.h"
 #include "worker_agent/launch/environment/environment.h"
@@ -168,7 +168,7 @@ Orphans EndOrphans(const StartSigns& former, absl::Duration patience) {
     looks_at_none = found.are_none() ? looks_at_none + 1 : 0;
     if (found.are_none()) continue;
     if (Clock::System().Read().monotonic >= deadline) return found;
-    absl::SleepFor(kLookPause);
+    Pause(kLookPause);
   }
   return found;
 }

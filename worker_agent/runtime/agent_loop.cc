@@ -13,6 +13,7 @@
 #include "common/base/text.h"
 #include "common/sys/log.h"
 #include "common/sys/program.h"
+#include "common/sys/wait.h"
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/keeper/text.h"
 #include "worker_agent/launch/failure_file.h"
@@ -24,7 +25,7 @@ namespace {
 
 constexpr absl::Duration kLastWordsTimeout = absl::Seconds(1);
 constexpr absl::Duration kEndPatience = absl::Seconds(60);  // of which the keeper may take half
-constexpr int kLongestPollMs = 60'000;
+constexpr absl::Duration kMaxPoll = absl::Minutes(1);
 // What a keeper that was lost had started is killed for so long before its deaths are reported, and then once a second.
 constexpr absl::Duration kFirstKillTime = absl::Seconds(1);
 constexpr absl::Duration kNextKillTime = absl::Milliseconds(100);
@@ -82,17 +83,13 @@ void AgentLoop::Wait() {
   MonotonicTime deadline = progress_.IsIdle() ? core_.NextDeadline() : std::min(core_.NextDeadline(), look_at_);
   if (!is_keeper_lost_ || is_anybody_left_) deadline = std::min(deadline, keeper_polled_at_ + Keeper::kPollInterval);
   const absl::Duration left = deadline - clock_.Read().monotonic;
-  const int timeout_ms =
-      left >= absl::Milliseconds(kLongestPollMs)
-          ? kLongestPollMs
-          : std::max(0, static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(left, absl::Milliseconds(1)))));
   pollfd fds[] = {{is_keeper_lost_ ? -1 : keeper_->fd(), POLLIN, 0},
                   {signals_.fd(), POLLIN, 0},
                   {waker_.fd(), POLLIN, 0},
                   {heartbeats_.socket == nullptr ? -1 : heartbeats_.socket->fd(), POLLIN, 0},
                   {options_.scheduler == nullptr ? -1 : options_.scheduler->fd(), POLLIN, 0}};
   FlushLog();
-  poll(fds, std::size(fds), timeout_ms);
+  poll(fds, std::size(fds), PollMs(std::min(left, kMaxPoll)));
   // First: an answer that waits here is not missing, and what is reported next shall not be older than need be.
   if (fds[3].revents != 0) {
     for (v1::Acknowledgement& answer : heartbeats_.socket->TakeAnswers()) {

@@ -10,6 +10,7 @@
 
 #include "common/base/text.h"
 #include "common/sys/log.h"
+#include "common/sys/wait.h"
 
 namespace muster::agent {
 namespace {
@@ -19,10 +20,7 @@ constexpr std::array kLogAfter = {absl::Seconds(5), absl::Seconds(10), absl::Sec
                                   absl::Minutes(1), absl::Minutes(2),  absl::Minutes(5)};
 
 // False while it is held (Ctrl-S): the next line of progress will do.
-bool TakesMore(std::FILE* terminal) {
-  pollfd writable{fileno(terminal), POLLOUT, 0};
-  return poll(&writable, 1, 0) > 0;
-}
+bool TakesMore(std::FILE* terminal) { return LookAt(fileno(terminal), POLLOUT) != 0; }
 
 size_t Columns(std::FILE* terminal) {
   winsize size{};

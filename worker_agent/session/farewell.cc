@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -13,6 +12,7 @@
 #include "common/net/grpc_calls.h"
 #include "common/net/grpc_start.h"
 #include "common/sys/log.h"
+#include "common/sys/wait.h"
 #include "common/tls/grpc/credentials.h"
 #include "common/tls/tls_hand_over.h"
 #include "muster/v1/rendezvous.grpc.pb.h"
@@ -98,7 +98,7 @@ bool SayFarewell(const std::string& host, uint16_t port, const Security& securit
     const absl::Duration left = deadline - Clock::System().Read().monotonic;
     if (left <= absl::ZeroDuration()) return false;
     if (TryOnce(host, port, security, farewell, std::min(left, kTryTimeout))) return true;
-    std::this_thread::sleep_for(absl::ToChronoMilliseconds(kPause));
+    Pause(kPause);
   }
 }
 

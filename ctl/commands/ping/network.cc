@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/unique_fd.h"
 #include "common/net/net.h"
+#include "common/sys/wait.h"
 
 namespace muster::ctl {
 namespace {
@@ -30,7 +31,7 @@ int ErrorOfConnecting(const IpAddress& address, uint16_t port, absl::Duration ti
   if (::connect(fd.get(), found->ai_addr, found->ai_addrlen) == 0) return 0;
   if (errno != EINPROGRESS) return errno;
   pollfd waiting{fd.get(), POLLOUT, 0};
-  const int ready = ::poll(&waiting, 1, static_cast<int>(absl::ToInt64Milliseconds(timeout)));
+  const int ready = ::poll(&waiting, 1, PollMs(timeout));
   if (ready <= 0) return ready == 0 ? ETIMEDOUT : errno;
   int error = 0;
   socklen_t size = sizeof(error);
@@ -40,8 +41,7 @@ int ErrorOfConnecting(const IpAddress& address, uint16_t port, absl::Duration ti
 int ErrorOfDatagrams(const IpAddress& address, uint16_t port) {
   const UniqueFd fd = OpenDatagramsTowards(address, port);
   int error = fd.is_open() && ::send(fd.get(), "", 0, 0) == 0 ? 0 : errno;
-  pollfd waiting{fd.get(), POLLIN, 0};
-  if (error == 0 && ::poll(&waiting, 1, static_cast<int>(absl::ToInt64Milliseconds(kRefusalTime))) > 0) {
+  if (error == 0 && WaitFor(fd.get(), POLLIN, kRefusalTime) != 0) {
     socklen_t size = sizeof(error);
     if (::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
   }

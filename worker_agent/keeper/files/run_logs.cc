@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,6 +24,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "common/sys/private_folder.h"
+#include "common/sys/wait.h"
 
 namespace muster::agent {
 namespace {
@@ -36,7 +36,7 @@ constexpr char kLinkInTheMaking[] = ".muster-link-";
 constexpr int64_t kMaxOpenedMs = int64_t{253'402'300'799} * 1000;  // 9999-12-31
 constexpr size_t kMostListed = 20'000;                             // entries of a folder that are looked at
 constexpr int kLockTries = 20;
-constexpr int kLockPauseMs = 25;
+constexpr absl::Duration kLockPause = absl::Milliseconds(25);
 
 bool IsDigits(std::string_view text) {
   return !text.empty() && text.size() <= 20 && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
@@ -144,7 +144,7 @@ bool IsStillThere(const UniqueFd& folder, const UniqueFd& marker) {
 // Locked, so that nobody prunes the folder from here on. Another node may be pruning it just now: then it is made anew.
 UniqueFd LockMarker(const std::string& path) {
   for (int i = 0; i < kLockTries; ++i) {
-    if (i > 0) ::poll(nullptr, 0, kLockPauseMs);
+    if (i > 0) Pause(kLockPause);
     const absl::StatusOr<UniqueFd> folder = OpenFolder(path, {FolderTrust::kShared, /*makes_missing=*/true});
     if (!folder.ok()) return {};
     UniqueFd marker = OpenMarker(*folder, O_CREAT);

@@ -12,6 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include "common/sys/wait.h"
+
 namespace muster::agent {
 namespace {
 
@@ -37,8 +39,7 @@ AgentWatch AgentWatch::OfThisProcess() {
 }
 
 bool AgentWatch::IsDead() const {
-  pollfd dead{pidfd_.get(), POLLIN, 0};
-  if (pidfd_.is_open()) return ::poll(&dead, 1, 0) > 0;
+  if (pidfd_.is_open()) return LookAt(pidfd_.get(), POLLIN) != 0;
   char byte = 0;
   const bool is_reaped = ::pread(stat_.get(), &byte, 1, 0) < 0 && errno == ESRCH;
   return is_reaped || ReadFate().has_value();

@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,12 +19,16 @@
 #include "common/base/limits.h"
 #include "common/base/text.h"
 #include "common/base/unique_fd.h"
+#include "common/sys/wait.h"
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/keeper/process/children.h"
 #include "worker_agent/keeper/text.h"
 
 namespace muster::agent {
 namespace {
+
+constexpr absl::Duration kFirstPause = absl::Milliseconds(1);  // between two looks; it doubles up to …
+constexpr absl::Duration kMaxPause = absl::Milliseconds(50);   // … this
 
 template <typename T>
 std::optional<T> ParseNumber(std::string_view text) {
@@ -221,7 +224,7 @@ Look KillDescendants(const std::set<pid_t>& spared) {
 // Only a look that finds nobody says that nobody is left: one that was found may have forked before it died.
 absl::Status KillDescendantsUntilNone(const std::set<pid_t>& spared, absl::Duration patience) {
   const MonotonicTime deadline = BootTime() + patience;
-  for (int wait_ms = 1;; wait_ms = std::min(2 * wait_ms, 50)) {
+  for (absl::Duration pause = kFirstPause;; pause = std::min(2 * pause, kMaxPause)) {
     const Look look = KillDescendants(spared);
     const int error = errno;
     if (look.has_looked && look.found == 0) return absl::OkStatus();
@@ -229,17 +232,17 @@ absl::Status KillDescendantsUntilNone(const std::set<pid_t>& spared, absl::Durat
       if (look.has_looked) return absl::DeadlineExceededError(absl::StrCat(NameOf(look.found), " can't be killed"));
       return absl::UnavailableError(absl::StrCat("/proc can't be read: ", std::strerror(error)));
     }
-    ::poll(nullptr, 0, wait_ms);
+    Pause(pause);
   }
 }
 
 void WaitUntilNoneIsNamed(const std::string& name, absl::Duration patience) {
   const MonotonicTime deadline = BootTime() + patience;
-  for (int wait_ms = 1; BootTime() < deadline; wait_ms = std::min(2 * wait_ms, 50)) {
+  for (absl::Duration pause = kFirstPause; BootTime() < deadline; pause = std::min(2 * pause, kMaxPause)) {
     const std::optional<std::vector<ProcessInfo>> found = DescendantsOf(::getpid(), {});
     const auto has_name = [&](const ProcessInfo& process) { return process.name == name && !process.is_dead; };
     if (!found.has_value() || std::none_of(found->begin(), found->end(), has_name)) return;
-    ::poll(nullptr, 0, wait_ms);
+    Pause(pause);
   }
 }
 
