@@ -12,8 +12,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,13 +30,15 @@
 #include "common/base/text.h"
 #include "common/base/unique_fd.h"
 #include "common/net/waker.h"
+#include "common/sys/child/child.h"
 #include "common/sys/threads.h"
+#include "common/sys/wait.h"
 
 namespace muster::scheduler {
 namespace {
 
-constexpr int kLookMs = 50;    // for ends, while something runs
-constexpr int kIdleMs = 5000;  // between looks
+constexpr absl::Duration kLook = absl::Milliseconds(50);  // for ends, while something runs
+constexpr absl::Duration kIdle = absl::Seconds(5);        // between looks
 constexpr size_t kMostErrorBytes = 512;
 constexpr char kFailed[] = "--on_event";           // as it is counted, …
 constexpr char kDropped[] = "--on_event dropped";  // … likewise
@@ -74,37 +74,6 @@ std::vector<std::string> CleanEnvironment() {
 // The command takes this shell's place. Beside it, and nobody's child, waits who kills the group once this program is
 // gone, however it went: descriptor 3 comes to its end then.
 constexpr char kWithGuard[] = R"sh(( (read -r none; kill -9 0) <&3 2>/dev/null &); exec /bin/sh -c "$1" 3<&-)sh";
-constexpr int kAliveFd = 3;
-
-int Spawn(const std::string& command, int in, int err, int alive, pid_t& pid) {
-  posix_spawn_file_actions_t files;
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_adddup2(&files, in, STDIN_FILENO);
-  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_adddup2(&files, err, STDERR_FILENO);
-  posix_spawn_file_actions_adddup2(&files, alive, kAliveFd);
-  posix_spawn_file_actions_addclosefrom_np(&files, kAliveFd + 1);
-  posix_spawnattr_init(&attributes);
-  sigset_t all;
-  sigset_t none;
-  sigfillset(&all);
-  sigemptyset(&none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-  const char* argv[] = {"/bin/sh", "-c", kWithGuard, "sh", command.c_str(), nullptr};
-  const std::vector<std::string> kept = CleanEnvironment();
-  std::vector<char*> environment;
-  for (const std::string& variable : kept) environment.push_back(const_cast<char*>(variable.c_str()));
-  environment.push_back(nullptr);
-  const int error = posix_spawn(&pid, argv[0], &files, &attributes, const_cast<char* const*>(argv), environment.data());
-  posix_spawn_file_actions_destroy(&files);
-  posix_spawnattr_destroy(&attributes);
-  return error;
-}
-
 // The beginning of what it says; the rest is read and dropped, so that it is not held up.
 void ReadErrors(Running& running) {
   char bytes[4096];
@@ -172,13 +141,13 @@ class NoticeRunner::Impl {
   }
 
   void Run() {
-    MonotonicTime look_at = clock_.Read().monotonic + absl::Milliseconds(kIdleMs);
+    MonotonicTime look_at = clock_.Read().monotonic + kIdle;
     while (!IsEnding()) {
       if (const MonotonicTime now = clock_.Read().monotonic; now >= look_at) {
-        look_at = now + absl::Milliseconds(kIdleMs);
+        look_at = now + kIdle;
         Look(/*is_last=*/false);
       }
-      Turn(kIdleMs);
+      Turn(kIdle);
     }
     SayFarewell();
   }
@@ -188,16 +157,16 @@ class NoticeRunner::Impl {
     for (Notice& notice : options_.look(is_last)) Add(std::move(notice));
   }
 
-  void Turn(int idle_ms) {
+  void Turn(absl::Duration idle) {
     StartWaiting();
-    Wait(idle_ms);
+    Wait(idle);
     for (auto it = running_.begin(); it != running_.end();) it = HasEnded(*it) ? running_.erase(it) : std::next(it);
   }
 
   void SayFarewell() {
     Look(/*is_last=*/true);
     const MonotonicTime end = clock_.Read().monotonic + options_.farewell;
-    while ((!running_.empty() || CountWaiting() > 0) && clock_.Read().monotonic < end) Turn(0);
+    while ((!running_.empty() || CountWaiting() > 0) && clock_.Read().monotonic < end) Turn(absl::ZeroDuration());
     for (Running& running : running_) {
       if (HasEnded(running)) continue;
       Reap(running);
@@ -251,46 +220,48 @@ class NoticeRunner::Impl {
     Running running;
     running.kind = notice.kind;
     running.deadline = clock_.Read().monotonic + options_.time_limit;
-    const int error = Spawn(options_.command, input.out.get(), errors.in.get(), alive_.out.get(), running.pid);
+    ChildOptions child;
+    child.argv = {"/bin/sh", "-c", kWithGuard, "sh", options_.command};
+    child.env = CleanEnvironment();
+    child.in = input.out.get();
+    child.err = errors.in.get();
+    child.third = alive_.out.get();
+    const int error = StartChild(child, running.pid);
     if (error != 0) return Complain(notice.kind, absl::StrCat("/bin/sh can't be started: ", std::strerror(error)));
     running.errors = std::move(errors.out);
     running_.push_back(std::move(running));
   }
 
-  void Wait(int idle_ms) {
-    pollfd woken{waker_.fd(), POLLIN, 0};
-    poll(&woken, 1, running_.empty() ? idle_ms : kLookMs);
+  void Wait(absl::Duration idle) {
+    WaitFor(waker_.fd(), POLLIN, running_.empty() ? idle : kLook);
     waker_.Clear();
   }
 
   bool HasEnded(Running& running) {
     ReadErrors(running);
-    siginfo_t info{};  // it stays a zombie, so that its group keeps its number
-    if (waitid(P_PID, static_cast<id_t>(running.pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
-      Complain(running.kind, absl::StrCat("how it ended can't be learned: ", std::strerror(errno)));
+    const ChildState state = AwaitChild(running.pid);
+    if (state == ChildState::kUnknown) {
+      Complain(running.kind, absl::StrCat("how it ended can't be learned: ", std::strerror(ECHILD)));
       return true;
     }
-    const bool is_over = info.si_pid == running.pid;
+    const bool is_over = state == ChildState::kEnded;
     if (!is_over && clock_.Read().monotonic < running.deadline) return false;
-    const int status = Reap(running);
+    const ExitStatus exit = Reap(running);
     ReadErrors(running);
     if (!is_over) {
       Complain(running.kind, absl::StrCat("it was killed after ", absl::FormatDuration(options_.time_limit),
                                           FirstLine(running.said)));
-    } else if (WIFSIGNALED(status)) {
-      Complain(running.kind, absl::StrCat("it ended by signal ", WTERMSIG(status), FirstLine(running.said)));
-    } else if (WEXITSTATUS(status) != 0) {
-      Complain(running.kind, absl::StrCat("it ended with ", WEXITSTATUS(status), FirstLine(running.said)));
+    } else if (exit.signal != 0) {
+      Complain(running.kind, absl::StrCat("it ended by signal ", exit.signal, FirstLine(running.said)));
+    } else if (exit.code != 0) {
+      Complain(running.kind, absl::StrCat("it ended with ", exit.code, FirstLine(running.said)));
     }
     return true;
   }
 
-  static int Reap(const Running& running) {
+  static ExitStatus Reap(const Running& running) {
     kill(-running.pid, SIGKILL);
-    int status = 0;
-    while (waitpid(running.pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    return status;
+    return ReapChild(running.pid).value_or(ExitStatus{});
   }
 
   void Complain(const std::string& kind, const std::string& why) {

@@ -34,8 +34,8 @@
 #include "common/base/text.h"
 #include "common/net/address_rules.h"
 #include "common/net/ip_address.h"
+#include "common/sys/child/bounded_command.h"
 #include "common/sys/file_io.h"
-#include "worker_agent/diagnostics/bounded_command.h"
 #include "worker_agent/settings/device_words.h"
 
 namespace muster::agent {

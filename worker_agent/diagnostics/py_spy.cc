@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "worker_agent/diagnostics/bounded_command.h"
+#include "common/sys/child/bounded_command.h"
 #include "worker_agent/keeper/text.h"
 
 namespace muster::agent {

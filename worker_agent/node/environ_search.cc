@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/unique_fd.h"
+#include "common/sys/child/child.h"
+#include "common/sys/wait.h"
 #include "worker_agent/keeper/process/own_process.h"
 
 namespace muster::agent {
@@ -47,8 +48,7 @@ EnvironSight Read(pid_t pid, const std::string& text) {
 [[noreturn]] void Serve(const std::vector<pid_t>& pids, size_t first, const std::string& text, int out) {
   // The locks that this process holds are not its to hold on to.
   BecomeOwnProcess("ms-worker-look", {out});
-  const UniqueFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
-  for (int fd = 0; fd <= 2 && null.is_open(); ++fd) dup2(null.get(), fd);
+  LeaveStandardStreams();
   for (size_t i = first; i < pids.size(); ++i) {
     const char sight = static_cast<char>(Read(pids[i], text));
     if (write(out, &sight, 1) != 1) break;
@@ -59,13 +59,9 @@ EnvironSight Read(pid_t pid, const std::string& text) {
 // False: it is still there.
 bool End(pid_t child) {
   kill(child, SIGKILL);
-  const MonotonicTime end = Clock::System().Read().monotonic + kSearchReapPatience;
-  while (true) {
-    const pid_t reaped = waitpid(child, nullptr, WNOHANG);
-    if (reaped == child || (reaped < 0 && errno == ECHILD)) return true;
-    if (Clock::System().Read().monotonic >= end) return false;
-    poll(nullptr, 0, 1);
-  }
+  if (AwaitChild(child, kSearchReapPatience) == ChildState::kRuns) return false;
+  ReapChild(child);
+  return true;
 }
 
 // The answers of one child from `sights.size()` on, as far as they come.
@@ -84,7 +80,7 @@ void Gather(const std::vector<pid_t>& pids, const std::string& text, MonotonicTi
     const absl::Duration patience = std::min(kHangPatience, deadline - now);
     if (patience <= absl::ZeroDuration()) break;
     pollfd ready{out.get(), POLLIN, 0};
-    const int count = poll(&ready, 1, static_cast<int>(absl::ToInt64Milliseconds(patience)) + 1);
+    const int count = poll(&ready, 1, PollMs(patience));
     if (count < 0 && errno == EINTR) continue;
     if (count == 0) {
       sights.push_back(EnvironSight::kHangs);

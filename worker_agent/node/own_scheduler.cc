@@ -3,8 +3,6 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,8 +21,10 @@
 #include "common/base/exit_codes.h"
 #include "common/net/ip_address.h"
 #include "common/net/net.h"
+#include "common/sys/child/child.h"
 #include "common/sys/log.h"
 #include "common/sys/room.h"
+#include "common/sys/wait.h"
 #include "worker_agent/keeper/client/keeper.h"
 #include "worker_agent/launch/port_reservation.h"
 #include "worker_agent/node/listening_sockets.h"
@@ -34,25 +34,18 @@ namespace {
 
 constexpr absl::Duration kLookInterval = absl::Milliseconds(100);
 constexpr absl::Duration kStartPatience = absl::Seconds(5);
-constexpr int kStartPauseMs = 20;
+constexpr absl::Duration kStartPause = absl::Milliseconds(20);
 constexpr char kOwnHost[] = "127.0.0.1";                    // of --standalone
 constexpr absl::Duration kTermPatience = absl::Seconds(7);  // it drains for 5 s at most
 constexpr int kMostRestarts = 3;
-
-std::vector<char*> ArgvPointers(std::vector<std::string>& argv) {
-  std::vector<char*> pointers;
-  for (std::string& word : argv) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
 
 std::string Seconds(absl::Duration duration) {
   return duration == absl::InfiniteDuration() ? "-1" : absl::StrCat(absl::ToDoubleSeconds(duration));
 }
 
-// Only async-signal-safe calls between fork and exec.
-absl::StatusOr<pid_t> StartChild(std::vector<std::string> argv) {
-  const std::vector<char*> pointers = ArgvPointers(argv);
+// By fork, since no spawn makes it end with this process, whatever ends that. Only async-signal-safe calls before exec.
+absl::StatusOr<pid_t> StartScheduler(const std::vector<std::string>& argv) {
+  const std::vector<char*> pointers = ExecPointers(argv);
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) {
@@ -99,7 +92,7 @@ int BecomeScheduler(const std::vector<std::string>& flags) {
   std::vector<std::string> argv = {SchedulerProgram()};
   argv.insert(argv.end(), flags.begin(), flags.end());
   argv.push_back("--once");
-  execvp(argv[0].c_str(), ArgvPointers(argv).data());
+  execvp(argv[0].c_str(), ExecPointers(argv).data());
   std::fprintf(stderr, "ms-worker: MS_ROLE is MS_SCHED, but %s can't be started: %s. It belongs beside ms-worker\n",
                argv[0].c_str(), std::strerror(errno));
   return kExitUsage;
@@ -218,10 +211,10 @@ absl::StatusOr<std::unique_ptr<OwnScheduler>> OwnScheduler::StartIfWanted(AgentS
 }
 
 absl::Status OwnScheduler::Start() {
-  const absl::StatusOr<pid_t> pid = StartChild(argv_);
+  const absl::StatusOr<pid_t> pid = StartScheduler(argv_);
   if (!pid.ok()) return pid.status();
   pid_ = *pid;
-  pidfd_.reset(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
+  pidfd_ = WatchChild(pid_);
   has_ended_ = is_end_handled_ = false;
   exit_ = {};
   return absl::OkStatus();
@@ -265,18 +258,17 @@ OwnScheduler::~OwnScheduler() {
   }
   if (!has_ended_) {
     kill(pid_, SIGKILL);
-    waitpid(pid_, nullptr, 0);
+    ReapChild(pid_);
   }
 }
 
 bool OwnScheduler::HasEnded() {
   if (has_ended_) return true;
-  int status = 0;
-  const pid_t reaped = waitpid(pid_, &status, WNOHANG);
-  has_ended_ = reaped != 0;  // also when somebody else has reaped it
-  if (reaped == pid_) exit_ = ExitStatus::FromWaitStatus(status);
-  if (has_ended_) pidfd_.reset();
-  return has_ended_;
+  if (AwaitChild(pid_) == ChildState::kRuns) return false;
+  has_ended_ = true;
+  exit_ = ReapChild(pid_).value_or(ExitStatus{});  // nothing where somebody else has reaped it
+  pidfd_.reset();
+  return true;
 }
 
 absl::Status OwnScheduler::WaitUntilItListens(const AgentSettings& settings) {
@@ -295,7 +287,7 @@ absl::Status OwnScheduler::WaitUntilItListens(const AgentSettings& settings) {
                                                   ? "above, or in its log"
                                                   : absl::StrCat("above or in ", settings.log_dir, "/scheduler.log")));
     }
-    poll(nullptr, 0, kStartPauseMs);
+    Pause(kStartPause);
   }
   return absl::OkStatus();
 }
@@ -305,8 +297,7 @@ void OwnScheduler::WaitForEnd(absl::Duration patience, bool restarts, const std:
   while (!is_hurried() && Clock::System().Read().monotonic < deadline) {
     if (restarts) (void)TakeLoss();  // which starts it again
     if (HasEnded()) return;
-    pollfd wait{fd(), POLLIN, 0};  // without a pidfd (an old kernel): just the pause
-    poll(&wait, 1, static_cast<int>(absl::ToInt64Milliseconds(kLookInterval)));
+    WaitFor(fd(), POLLIN, kLookInterval);  // without a pidfd (an old kernel): just the pause
   }
 }
 

@@ -16,8 +16,8 @@
 #include "absl/strings/str_split.h"
 #include "common/base/text.h"
 #include "common/net/ip_address.h"
+#include "common/sys/child/bounded_command.h"
 #include "common/sys/file_io.h"
-#include "worker_agent/diagnostics/bounded_command.h"
 #include "worker_agent/preflight/facts.h"
 
 namespace muster::agent {

@@ -19,8 +19,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/unique_fd.h"
+#include "common/sys/child/child.h"
 #include "common/sys/log.h"
 #include "common/sys/room.h"
+#include "common/sys/wait.h"
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/keeper/channel.h"
 #include "worker_agent/keeper/client/keeper_pulse.h"
@@ -38,7 +40,8 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kMaxUnsentBytes = 256 * 1024 * 1024;      // a keeper that takes nothing for so long is broken
+constexpr size_t kMaxUnsentBytes = 256 * 1024 * 1024;  // a keeper that takes nothing for so long is broken
+constexpr absl::Duration kEndLookPause = absl::Milliseconds(100);
 constexpr absl::Duration kEndPatience = absl::Seconds(8);  // above what the keeper waits for a terminal and a disk
 constexpr absl::Duration kUnkillablePatience = absl::Seconds(1);  // in its place where something can't be killed
 constexpr absl::Duration kTurnSlack = absl::Seconds(2);
@@ -123,6 +126,7 @@ class Keeper::Impl {
   void Lose();
   bool IsKeeperAtWork(MonotonicTime since) const;
   bool ReapGuardian();
+  void AwaitGuardian(MonotonicTime deadline);
   void EndHelpers();
 
   Channel channel_;
@@ -275,7 +279,7 @@ void Keeper::Impl::Lose() {
   if (!is_reaped_) ::kill(family_.guardian, SIGKILL);  // the keeper ends with it
   // Not for ever: nothing that hangs may hang the agent too. KillAllDescendants follows.
   const MonotonicTime deadline = BootTime() + kLosePatience;
-  while (!ReapGuardian() && BootTime() < deadline) ::poll(nullptr, 0, 1);
+  AwaitGuardian(deadline);
   // A keeper that is stopped is a child of ours by now, and holds up the helpers. If it is, nobody else reaps it.
   siginfo_t info{};
   const bool is_ours = ::waitid(P_PID, static_cast<id_t>(family_.keeper), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
@@ -308,6 +312,11 @@ bool Keeper::Impl::ReapGuardian() {
   return is_reaped_;
 }
 
+void Keeper::Impl::AwaitGuardian(MonotonicTime deadline) {
+  if (!is_reaped_) AwaitChild(family_.guardian, deadline - BootTime());
+  ReapGuardian();
+}
+
 bool Keeper::Impl::IsKeeperAtWork(MonotonicTime since) const {
   const MonotonicTime turn = family_.page->last_turn();
   return turn >= since && BootTime() - turn < kKeeperTurn + kTurnSlack;
@@ -325,13 +334,12 @@ void Keeper::Impl::End() {
   const MonotonicTime deadline = begin + (unkillable_.empty() ? kEndPatience : kUnkillablePatience);
   while (is_open && BootTime() < deadline) {
     const short wanted = channel_.pending_bytes() > 0 ? POLLIN | POLLOUT : POLLIN;
-    pollfd ready{channel_.fd(), wanted, 0};
-    ::poll(&ready, 1, 100);
+    WaitFor(channel_.fd(), wanted, kEndLookPause);
     channel_.Flush();
     std::vector<std::string> frames;
     is_open = channel_.Receive(frames);
   }
-  while (!ReapGuardian() && BootTime() < deadline) ::poll(nullptr, 0, 1);
+  AwaitGuardian(deadline);
   if (is_reaped_ && !is_open) return EndHelpers();
   if (is_open && IsKeeperAtWork(begin)) return;  // its helpers end with it
   Lose();

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include <csignal>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,10 +19,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/sys/child/child.h"
 #include "common/sys/file_io.h"
 #include "common/sys/live_output.h"
 #include "common/sys/private_folder.h"
 #include "common/sys/shared_line.h"
+#include "common/sys/wait.h"
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/keeper/channel.h"
 #include "worker_agent/keeper/files/device_log.h"
@@ -81,8 +83,7 @@ void ServeFiles(UniqueFd socket) {
   bool is_open = true;
   while (is_open || channel.pending_bytes() > 0) {
     const short wanted = channel.pending_bytes() > 0 ? POLLIN | POLLOUT : POLLIN;
-    pollfd ready{channel.fd(), wanted, 0};
-    ::poll(&ready, 1, -1);
+    WaitFor(channel.fd(), wanted, absl::InfiniteDuration());
     channel.Flush();
     std::vector<std::string> requests;
     is_open = channel.Receive(requests);
@@ -183,21 +184,15 @@ std::vector<pid_t> KeeperHelpers::pids() const {
 }
 
 bool EndHelper(pid_t pid, MonotonicTime deadline, int& lost_error) {
-  bool is_killed = false;
-  int status = 0;
-  for (int wait_ms = 1;; wait_ms = std::min(2 * wait_ms, 20)) {
-    const pid_t reaped = ::waitpid(pid, &status, WNOHANG);
-    if (reaped == pid && WIFEXITED(status) && WEXITSTATUS(status) != 0) lost_error = WEXITSTATUS(status);
-    if (reaped == pid || (reaped < 0 && errno == ECHILD)) return true;
-    if (BootTime() >= deadline) {
-      if (is_killed) return false;
-      is_killed = true;
-      ::kill(pid, SIGKILL);  // not reaped, so the number is still its own
-      deadline = BootTime() + kKilledPatience;
-      wait_ms = 1;
-    }
-    ::poll(nullptr, 0, wait_ms);
+  ChildState state = AwaitChild(pid, deadline - BootTime());
+  if (state == ChildState::kRuns) {
+    ::kill(pid, SIGKILL);  // not reaped, so the number is still its own
+    state = AwaitChild(pid, kKilledPatience);
   }
+  if (state == ChildState::kRuns) return false;
+  const std::optional<ExitStatus> exit = ReapChild(pid);
+  if (exit && exit->code != 0) lost_error = exit->code;
+  return true;
 }
 
 }  // namespace muster::agent

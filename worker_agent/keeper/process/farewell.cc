@@ -1,9 +1,7 @@
 #include "worker_agent/keeper/process/farewell.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -11,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "worker_agent/keeper/boottime.h"
+#include "common/sys/child/child.h"
 #include "worker_agent/keeper/process/spawn.h"
 
 namespace muster::agent {
@@ -44,15 +42,8 @@ void RunFarewell(const FarewellCommand& command, const ExitStatus& fate) {
   ::getrlimit(RLIMIT_NOFILE, &open_files);
   const absl::StatusOr<Spawned> spawned = SpawnProcess(spec, 1, 2, open_files);
   if (!spawned.ok()) return;
-  const MonotonicTime deadline = BootTime() + kPatience;
-  while (::waitpid(spawned->pid, nullptr, WNOHANG) == 0) {
-    if (BootTime() >= deadline) {
-      ::kill(-spawned->pid, SIGKILL);
-      ::waitpid(spawned->pid, nullptr, 0);
-      return;
-    }
-    ::poll(nullptr, 0, 10);
-  }
+  if (AwaitChild(spawned->pid, kPatience) == ChildState::kRuns) ::kill(-spawned->pid, SIGKILL);
+  ReapChild(spawned->pid);
 }
 
 }  // namespace muster::agent

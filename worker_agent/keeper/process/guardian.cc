@@ -105,8 +105,7 @@ class StandstillWatch {
 
 AgentWatch BecomeGuardian(const GuardianOptions& options, UniqueFd socket) {
   ::prctl(PR_SET_PDEATHSIG, kParentDied);
-  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  ::signal(SIGCHLD, SIG_DFL);  // an ignored SIGCHLD would reap the children behind our back
+  AdoptOrphans();
   AgentWatch itself = AgentWatch::OfThisProcess();
   PidIsolation isolation;
   if (options.isolates_pids) isolation.Begin();

@@ -21,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/sys/room.h"
+#include "common/sys/wait.h"
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/keeper/callback_poller.h"
 #include "worker_agent/keeper/channel.h"
@@ -45,8 +46,9 @@ constexpr absl::Duration kLastOutputOfDeadPatience = absl::Milliseconds(100);
 // For what the log files' disk hasn't taken; if it hangs.
 constexpr absl::Duration kLastLogPatience = absl::Seconds(4);
 constexpr absl::Duration kLastLogOfHungPatience = absl::Seconds(1);
-constexpr absl::Duration kLeastJump = absl::Seconds(2);    // of the wall clock: a heartbeat's interval
-constexpr int kAgentDeathMs = 10'000;                      // between a broken socket and the agent's death
+constexpr absl::Duration kLastLookPause = absl::Milliseconds(20);
+constexpr absl::Duration kLeastJump = absl::Seconds(2);            // of the wall clock: a heartbeat's interval
+constexpr absl::Duration kAgentDeathPatience = absl::Seconds(10);  // between a broken socket and the agent's death
 constexpr absl::Duration kHangUpAfter = absl::Seconds(2);  // between the guardian's death and that of all processes
 
 class KeeperProcess {
@@ -321,7 +323,7 @@ void KeeperProcess::FlushLastOutput(absl::Duration patience) {
     live_.Flush(BootTime());
     if (!live_.has_pending() || BootTime() >= deadline) return;
     pollfd ready[2] = {{live_.standard().watch_fd(), POLLOUT, 0}, {live_.error().watch_fd(), POLLOUT, 0}};
-    ::poll(ready, 2, 20);
+    ::poll(ready, 2, PollMs(kLastLookPause));
   }
 }
 
@@ -329,9 +331,7 @@ void KeeperProcess::FlushLogs() {
   const MonotonicTime begin = BootTime();
   while (logs_.has_unanswered() &&
          BootTime() < begin + (logs_.IsHung(BootTime()) ? kLastLogOfHungPatience : kLastLogPatience)) {
-    pollfd ready{logs_.fd(), POLLIN | POLLOUT, 0};
-    if (!logs_.has_unsent()) ready.events = POLLIN;
-    ::poll(&ready, 1, 20);
+    WaitFor(logs_.fd(), logs_.has_unsent() ? POLLIN | POLLOUT : POLLIN, kLastLookPause);
     logs_.Pump();
   }
   logs_.SayWhatIsMissing(BootTime());
@@ -341,8 +341,7 @@ void KeeperProcess::FlushLogs() {
 void KeeperProcess::SayFarewell() {
   // The socket breaks a moment before the agent is dead. One that lives on has only closed it: then there is nobody to
   // say farewell for.
-  pollfd dead{agent_.fd(), POLLIN, 0};
-  if (agent_.fd() >= 0) ::poll(&dead, 1, kAgentDeathMs);
+  if (agent_.fd() >= 0) WaitFor(agent_.fd(), POLLIN, kAgentDeathPatience);
   if (!agent_.IsDead()) return;
   if (!fate_.has_value()) fate_ = agent_.ReadFate();
   RunFarewell(farewell_, fate_.value_or(ExitStatus{}));
@@ -355,8 +354,7 @@ void KeeperProcess::SayFarewell() {
 void RunKeeper(KeeperSockets sockets, KeeperFamily family, const KeeperOptions& options) {
   BecomeOwnProcess("ms-keeper", {sockets.agent.get(), sockets.logs.get(), sockets.files.get(), family.agent.fd(),
                                  family.agent.stat_fd(), family.guardian.fd(), family.guardian.stat_fd()});
-  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  ::signal(SIGCHLD, SIG_DFL);  // an ignored SIGCHLD would reap the children behind our back
+  AdoptOrphans();
   // Two pipes and a socket for each process; the processes themselves have the limit of before.
   const ShimOptions shim{options.stop_signal, RaiseDescriptorLimit(), options.mark, family.page, nullptr};
   KeeperProcess(std::move(sockets), std::move(family), options, shim).Run();

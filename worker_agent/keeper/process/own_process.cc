@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -55,6 +56,11 @@ void BecomeOwnProcess(const char* name, std::vector<int> kept) {
 void LeaveStandardStreams() {
   const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   for (int fd = 0; fd <= 2 && null.is_open(); ++fd) ::dup2(null.get(), fd);
+}
+
+void AdoptOrphans() {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  ::signal(SIGCHLD, SIG_DFL);  // an ignored SIGCHLD would reap the children before this process sees them
 }
 
 void SetProcessTitle(std::string_view title) {

@@ -14,6 +14,9 @@ void BecomeOwnProcess(const char* name, std::vector<int> kept);
 // because of this process.
 void LeaveStandardStreams();
 
+// Whatever loses its parent below this process becomes its child, and waits for it to reap.
+void AdoptOrphans();
+
 // What ps shows as this process's command line. Overwrites the arguments that the process was started with, cut to
 // their room: a keeper that showed the agent's own command line would fall to every `pkill -f train.py`. Nobody may
 // read argv after this.

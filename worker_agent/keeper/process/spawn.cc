@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/os_error.h"
+#include "common/sys/child/child.h"
 #include "common/sys/room.h"
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/launch_error/execute.h"
@@ -37,14 +38,6 @@ struct LaunchReport {
   path.copy(report.path, sizeof report.path - 1);
   [[maybe_unused]] ssize_t n = ::write(report_fd, &report, sizeof report);
   ::_exit(127);
-}
-
-std::vector<char*> Pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  pointers.reserve(texts.size() + 1);
-  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
 }
 
 bool BindTo(const std::vector<int>& cpus) {
@@ -106,7 +99,7 @@ void ResetSignals() {
   if (!BindTo(spec.cpus)) Fail(report_fd, LaunchStep::kCpus, errno);
   if (!SetDescriptors(spec, stdout_fd, stderr_fd, inherited)) Fail(report_fd, LaunchStep::kStreams, errno);
   const std::vector<std::string> environment = EnvironmentOf(spec, inherited);
-  std::vector<char*> env = Pointers(environment);
+  std::vector<char*> env = ExecPointers(environment);
   ::environ = env.data();  // PATH is that of what stands here
   const ExecFailure failure = Execute(spec.argv);
   Fail(report_fd, failure.step, failure.error, failure.path);

@@ -137,7 +137,7 @@ void ShimProcess::ReportCantLook(bool& has_reported, const char* why) const {
 
 void ShimProcess::Start(const ProcessSpec& spec, int stdout_fd, int stderr_fd) {
   ::prctl(PR_SET_PDEATHSIG, kParentDied);  // the keeper's death before this line is seen at the socket
-  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  AdoptOrphans();
   children_ = Children::OfThisProcess();
   sigset_t child_signal;
   ::sigemptyset(&child_signal);

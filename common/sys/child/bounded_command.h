@@ -7,7 +7,7 @@
 
 #include "common/base/clock.h"
 
-namespace muster::agent {
+namespace muster {
 
 struct BoundedCommand {
   std::vector<std::string> argv;  // argv[0] is a path
@@ -25,9 +25,8 @@ struct CommandResult {
   std::string errors;  // its stderr; as bounded
 };
 
-// Blocks, no longer than to the deadline and half a second. In a process group of its own, with default signals and no
-// descriptor of ours; nothing of the group is left, not even a zombie, when this returns (but for what hangs in the
-// kernel and can't be killed). For any thread, as long as nobody else waits for children that he didn't start.
+// Blocks, no longer than to the deadline and half a second. It runs as StartChild has it; nothing of its group is left,
+// not even a zombie, when this returns (except what hangs in the kernel and can't be killed).
 CommandResult RunBounded(const BoundedCommand& command, const Clock& clock);
 
-}  // namespace muster::agent
+}  // namespace muster

@@ -1,0 +1,109 @@
+#include "common/sys/child/bounded_command.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <iterator>
+
+#include "common/base/unique_fd.h"
+#include "common/sys/child/child.h"
+#include "common/sys/wait.h"
+
+namespace muster {
+namespace {
+
+constexpr absl::Duration kBoundedLookPause = absl::Milliseconds(20);  // for its end, where the kernel can't report it
+constexpr absl::Duration kReapPatience = absl::Milliseconds(400);
+constexpr absl::Duration kOrphanPause = absl::Milliseconds(5);
+
+// Reads what is there, as far as one turn goes: who writes without end must not keep us here. False at the end.
+bool Drain(int fd, std::string& text, size_t most) {
+  char bytes[4096];
+  for (int turn = 0; turn < 64; ++turn) {
+    const ssize_t n = read(fd, bytes, sizeof bytes);
+    if (n < 0) return errno == EAGAIN || errno == EINTR;
+    if (n == 0) return false;
+    text.append(bytes, std::min(static_cast<size_t>(n), most - std::min(most, text.size())));
+  }
+  return true;
+}
+
+// Of which the reading end doesn't block.
+struct Pipe {
+  Pipe() {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return;
+    out.reset(ends[0]);
+    in.reset(ends[1]);
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  }
+  UniqueFd out;
+  UniqueFd in;
+};
+
+// Kills what is left of the group and reaps it; its orphans have become children of this process, a subreaper.
+void ReapGroup(pid_t leader, CommandResult& result, const Clock& clock) {
+  kill(-leader, SIGKILL);
+  const MonotonicTime give_up = clock.Read().monotonic + kReapPatience;
+  if (AwaitChild(leader, kReapPatience) == ChildState::kEnded) {
+    const ExitStatus exit = ReapChild(leader).value_or(ExitStatus{});
+    if (result.end == CommandResult::End::kExited) {
+      if (exit.signal != 0) result.end = CommandResult::End::kSignaled;
+      result.code = exit.signal != 0 ? exit.signal : exit.code;
+    }
+  }
+  while (clock.Read().monotonic < give_up) {
+    const pid_t pid = waitpid(-leader, nullptr, WNOHANG);
+    if (pid < 0) return;
+    if (pid == 0) Pause(kOrphanPause);
+  }
+}
+
+}  // namespace
+
+CommandResult RunBounded(const BoundedCommand& command, const Clock& clock) {
+  CommandResult result;
+  Pipe output;
+  Pipe errors;
+  if (!output.out.is_open() || !errors.out.is_open()) {
+    result.code = EMFILE;
+    return result;
+  }
+  pid_t pid = 0;
+  result.code = StartChild({command.argv, command.env, -1, output.in.get(), errors.in.get()}, pid);
+  if (result.code != 0) return result;
+  output.in.reset();
+  errors.in.reset();
+
+  result.end = CommandResult::End::kExited;
+  const UniqueFd watch = WatchChild(pid);
+  pollfd fds[] = {{output.out.get(), POLLIN, 0},
+                  {errors.out.get(), POLLIN, 0},
+                  {command.cancel_fd, POLLIN, 0},
+                  {watch.get(), POLLIN, 0}};
+  while (AwaitChild(pid) == ChildState::kRuns) {
+    const absl::Duration left = command.deadline - clock.Read().monotonic;
+    if (left <= absl::ZeroDuration()) {
+      result.end = CommandResult::End::kTimedOut;
+      break;
+    }
+    poll(fds, std::size(fds), PollMs(watch.is_open() ? left : std::min(left, kBoundedLookPause)));
+    if (fds[2].revents != 0) {
+      result.end = CommandResult::End::kCancelled;
+      break;
+    }
+    if (fds[0].revents != 0 && !Drain(output.out.get(), result.output, command.max_output_bytes)) fds[0].fd = -1;
+    if (fds[1].revents != 0 && !Drain(errors.out.get(), result.errors, command.max_output_bytes)) fds[1].fd = -1;
+  }
+  ReapGroup(pid, result, clock);
+  Drain(output.out.get(), result.output, command.max_output_bytes);
+  Drain(errors.out.get(), result.errors, command.max_output_bytes);
+  return result;
+}
+
+}  // namespace muster
