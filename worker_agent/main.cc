@@ -124,6 +124,9 @@ class Agent {
   NodeLock& lock() { return **lock_; }
   LauncherOptions OptionsOfLauncher();
   AgentLoopOptions OptionsOfLoop();
+  absl::StatusOr<std::vector<MadeGateway>> MakeGateways(AgentLoop& loop);
+  // After the loop; `code` is what the program ends with.
+  void Leave(const AgentLoop& loop, int code);
   void LetOwnSchedulerEnd(const AgentLoop& loop, int code);
 
   AgentSettings settings_;
@@ -332,18 +335,7 @@ int Agent::StayWithTheJob() {
   AgentLoop loop(OptionsOfLoop(), std::move(keeper_), launcher, *signals_, Clock::Boot());
   for (const std::string& warning : node_.warnings) Log(Severity::kWarning, warning);
   // They end before the loop, which their threads call.
-  const absl::StatusOr<std::vector<MadeGateway>> gateways =
-      gateways_.Make({.settings = settings_,
-                      .environment = environment_,
-                      .store = loop.store(),
-                      .clock = Clock::System(),
-                      .tls = tls_ != nullptr ? tls_->store() : nullptr,
-                      .work_folder = folder_->path(),
-                      .programs = std::filesystem::path(OwnProgram()).parent_path().string(),
-                      .mindspore_ports = node_.gateway_ports,
-                      .no_mindspore_ports = node_.no_gateway,
-                      .exec_port = static_cast<uint16_t>(node_.node.exec_port()),
-                      .tell = [&loop](v1::RemoteCommands commands) { loop.TellOf(std::move(commands)); }});
+  const absl::StatusOr<std::vector<MadeGateway>> gateways = MakeGateways(loop);
   if (!gateways.ok()) return Fail(gateways.status());
   for (const MadeGateway& made : *gateways) launcher.AddGateway(*made.gateway, made.is_required, made.without);
   if (tls_ != nullptr) {
@@ -353,12 +345,30 @@ int Agent::StayWithTheJob() {
   }
   manager_.Ready(absl::StrCat("joining job ", settings_.job_id));
   const int code = loop.Run();
+  Leave(loop, code);
+  return code;
+}
+
+absl::StatusOr<std::vector<MadeGateway>> Agent::MakeGateways(AgentLoop& loop) {
+  return gateways_.Make({.settings = settings_,
+                         .environment = environment_,
+                         .store = loop.store(),
+                         .clock = Clock::System(),
+                         .tls = tls_ != nullptr ? tls_->store() : nullptr,
+                         .work_folder = folder_->path(),
+                         .programs = std::filesystem::path(OwnProgram()).parent_path().string(),
+                         .mindspore_ports = node_.gateway_ports,
+                         .no_mindspore_ports = node_.no_gateway,
+                         .exec_port = static_cast<uint16_t>(node_.node.exec_port()),
+                         .tell = [&loop](v1::RemoteCommands commands) { loop.TellOf(std::move(commands)); }});
+}
+
+void Agent::Leave(const AgentLoop& loop, int code) {
   EndAtTheLatest(kEndPatience, code);
   if (tls_ != nullptr) tls_->Stop();
   if (loop.HasOutcome() && !loop.LeavesSome() && has_lock()) lock().Remove();
   LetOwnSchedulerEnd(loop, code);
   manager_.Stopping();  // from now on systemd does not wait for long
-  return code;
 }
 
 // Other nodes still need the scheduler: to learn how the job ended, for which they may take stop_timeout; or to go on
