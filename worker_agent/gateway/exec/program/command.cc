@@ -224,17 +224,19 @@ class Command {
     Signal(SIGTERM);
     const auto kill_at = SteadyTime::now() + kStopPatience;
     while (leader_ > 0 && SteadyTime::now() < kill_at) {
-      pollfd ready{signals_.get(), POLLIN, 0};
-      ::poll(&ready, 1, kLookMs);
-      while (NextSignal(signals_.get()) != 0) {
-      }
-      Reap();
+      AwaitEnds();
     }
     if (leader_ > 0) ::kill(-leader_, SIGKILL);
-    while (KillChildren()) {
-      ::poll(nullptr, 0, 1);
-      Reap();
+    while (KillChildren()) AwaitEnds();
+  }
+
+  // Of children, for a moment.
+  void AwaitEnds() {
+    pollfd ready{signals_.get(), POLLIN, 0};
+    ::poll(&ready, 1, kLookMs);
+    while (NextSignal(signals_.get()) != 0) {
     }
+    Reap();
   }
 
   const int socket_;

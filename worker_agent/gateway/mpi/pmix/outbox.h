@@ -2,7 +2,6 @@
 #pragma once
 
 #include <pmix_server.h>
-#include <sys/eventfd.h>
 
 #include <deque>
 #include <mutex>
@@ -10,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "common/net/waker.h"
 #include "worker_agent/gateway/mpi/pmix/frames.h"
 
 namespace muster::pmix {
@@ -32,7 +32,7 @@ class Outbox {
   void Send(Kind kind, const std::string& bytes) {
     const std::lock_guard<std::mutex> lock(mutex_);
     frames_ += Encode(kind, bytes);
-    eventfd_write(wake_, 1);
+    waker_.Wake();
   }
   // Before it is sent, the fence is known here.
   void SendFence(const std::string& bytes, Pending pending, bool has_data) {
@@ -40,12 +40,11 @@ class Outbox {
     if (!std::exchange(had_fence_, true)) is_modex_wanted_ = !has_data;
     fences_.push_back(pending);
     frames_ += Encode(Kind::kFence, bytes);
-    eventfd_write(wake_, 1);
+    waker_.Wake();
   }
   std::string TakeFrames() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    eventfd_t ignored = 0;
-    eventfd_read(wake_, &ignored);
+    waker_.Clear();
     return std::exchange(frames_, "");
   }
   Pending TakeFence() {
@@ -60,10 +59,10 @@ class Outbox {
     const std::lock_guard<std::mutex> lock(mutex_);
     return std::exchange(is_modex_wanted_, false);
   }
-  int wake() const { return wake_; }
+  int wake() const { return waker_.fd(); }
 
  private:
-  const int wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  const Waker waker_;
   std::mutex mutex_;
   std::string frames_;
   std::deque<Pending> fences_;

@@ -3,11 +3,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -26,6 +24,8 @@
 #include "common/base/exit_status.h"
 #include "common/base/os_error.h"
 #include "common/base/text.h"
+#include "common/sys/child/child.h"
+#include "common/sys/wait.h"
 #include "worker_agent/gateway/mpi/pmix/frames.h"
 #include "worker_agent/launch_error/launch_error.h"
 
@@ -34,12 +34,10 @@ namespace {
 
 using pmix::Kind;
 
-constexpr int kReadyMs = 5000;
-constexpr int kEndTries = 100;
-constexpr int kEndTryMs = 10;
+constexpr absl::Duration kReadyPatience = absl::Seconds(5);
+constexpr absl::Duration kEndPatience = absl::Seconds(1);
 constexpr size_t kMaxVariables = 256;
 constexpr char kMemoryPrefix[] = "muster-mpi-";
-constexpr int kLockOfServer = 3;
 constexpr char kNeeds[] = " before it was ready (it needs libpmix2)";
 
 // What hwloc is not to look at: screens, and devices that it would start drivers for. MPI asks for neither.
@@ -73,13 +71,6 @@ void RemoveDeadFolders(const std::string& memory) {
     std::error_code ignored;
     if (::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) std::filesystem::remove_all(path, ignored);
   }
-}
-
-std::vector<char*> Pointers(std::vector<std::string>& words) {
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  return pointers;
 }
 
 std::string EndInWords(const ExitStatus& end) {
@@ -141,27 +132,15 @@ absl::Status PmixProcess::Spawn() {
   }
   socket_.reset(pair[0]);
   const UniqueFd theirs(pair[1]);
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  sigset_t none;
-  sigset_t all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, theirs.get(), 0);
-  if (memory_lock_.is_open()) posix_spawn_file_actions_adddup2(&actions, memory_lock_.get(), kLockOfServer);
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  std::vector<std::string> words = {options_.program};
-  std::vector<std::string> variables = EnvironmentOfServer();
-  variables.push_back(absl::StrCat("TMPDIR=", options_.folder));
-  const int error = ::posix_spawn(&pid_, options_.program.c_str(), &actions, &attributes, Pointers(words).data(),
-                                  Pointers(variables).data());
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
+  ChildOptions child;
+  child.argv = {options_.program};
+  child.env = EnvironmentOfServer();
+  child.env.push_back(absl::StrCat("TMPDIR=", options_.folder));
+  child.in = theirs.get();
+  child.out = STDOUT_FILENO;
+  child.err = STDERR_FILENO;
+  child.third = memory_lock_.get();  // so that the folder stays locked where the agent is killed
+  const int error = StartChild(child, pid_);
   if (error == 0) return absl::OkStatus();
   pid_ = -1;
   return At(LaunchStep::kOwnProgram, FileError(absl::StrCat("MPI: can't start ", options_.program), error));
@@ -169,8 +148,8 @@ absl::Status PmixProcess::Spawn() {
 
 absl::Status PmixProcess::Tell(std::string frame) {
   while (!frame.empty()) {
-    pollfd writable{socket_.get(), POLLOUT, 0};
-    if (::poll(&writable, 1, kReadyMs) <= 0) return absl::UnavailableError("MPI: ms-pmix does not read");
+    if (WaitFor(socket_.get(), POLLOUT, kReadyPatience) == 0)
+      return absl::UnavailableError("MPI: ms-pmix does not read");
     const ssize_t sent = ::send(socket_.get(), frame.data(), frame.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno != EAGAIN && errno != EINTR) {
       return At(LaunchStep::kOwnProgram, absl::UnavailableError(absl::StrCat("MPI: ms-pmix ", End(), kNeeds)), ELIBACC);
@@ -188,8 +167,7 @@ absl::Status PmixProcess::WaitUntilReady(size_t slots) {
       const std::string said = frame->kind == Kind::kFailed ? frame->bytes : "something else than that it is ready";
       return absl::UnavailableError(absl::StrCat("MPI: ms-pmix says: ", Quoted(said, 256)));
     }
-    pollfd readable{socket_.get(), POLLIN, 0};
-    if (is_broken || ::poll(&readable, 1, kReadyMs) <= 0) {
+    if (is_broken || WaitFor(socket_.get(), POLLIN, kReadyPatience) == 0) {
       return absl::UnavailableError("MPI: ms-pmix did not become ready within 5 s");
     }
     char bytes[4096];
@@ -225,18 +203,10 @@ absl::Status PmixProcess::TakeVariables(const std::string& bytes, size_t slots) 
 std::string PmixProcess::End() {
   if (pid_ < 0) return "has ended";
   socket_.reset();
-  int status = 0;
-  pid_t reaped = 0;
-  for (int i = 0; i < kEndTries && reaped == 0; ++i) {
-    reaped = ::waitpid(pid_, &status, WNOHANG);
-    if (reaped == 0) ::poll(nullptr, 0, kEndTryMs);
-  }
-  if (reaped == 0) {
-    ::kill(pid_, SIGKILL);
-    reaped = ::waitpid(pid_, &status, 0);
-  }
-  const bool is_known = std::exchange(pid_, -1) == reaped;
-  return is_known ? EndInWords(ExitStatus::FromWaitStatus(status)) : "has ended";
+  const pid_t pid = std::exchange(pid_, -1);
+  if (AwaitChild(pid, kEndPatience) == ChildState::kRuns) ::kill(pid, SIGKILL);
+  const std::optional<ExitStatus> end = ReapChild(pid);
+  return end ? EndInWords(*end) : "has ended";
 }
 
 }  // namespace muster::agent
