@@ -15,7 +15,7 @@ namespace muster::ring {
 namespace {
 
 constexpr absl::Duration kFirstPause = absl::Milliseconds(20);
-constexpr absl::Duration kLongestPause = absl::Milliseconds(500);
+constexpr absl::Duration kMaxPause = absl::Milliseconds(500);
 
 FaultKind KindOf(int error) {
   switch (error) {
@@ -45,7 +45,7 @@ void Dialer::Fail(FaultKind kind, const std::string& detail, MonotonicTime now) 
   channel_.reset();
   fd_.reset();
   state_ = State::kIdle;
-  retry_at_ = now + std::min(kLongestPause, kFirstPause * std::min(attempts_, 100));
+  retry_at_ = now + std::min(kMaxPause, kFirstPause * std::min(attempts_, 100));
 }
 
 void Dialer::Open(MonotonicTime now) {

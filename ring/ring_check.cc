@@ -15,15 +15,14 @@ namespace {
 constexpr absl::Duration kSettleTime = absl::Seconds(3);
 constexpr absl::Duration kSettleLook = absl::Milliseconds(50);
 constexpr absl::Duration kLinger = absl::Milliseconds(200);
-constexpr absl::Duration kLongestAttempt = absl::Seconds(5);
+constexpr absl::Duration kMaxAttempt = absl::Seconds(5);
 constexpr absl::Duration kMaxPoll = absl::Seconds(1);
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RingCheck>> RingCheck::Create(const Plan& plan, const RingTls* tls,
                                                              const RingOptions& options, const Clock& clock) {
-  Meeting meeting{&plan, tls, options.bytes, std::min(options.connect_timeout / 3, kLongestAttempt),
-                  options.slow_factor};
+  Meeting meeting{&plan, tls, options.bytes, std::min(options.connect_timeout / 3, kMaxAttempt), options.slow_factor};
   std::unique_ptr<Doorkeeper> doorkeeper;
   if (plan.size() > 1) {
     absl::StatusOr<std::unique_ptr<Doorkeeper>> listening = Doorkeeper::Listen(meeting);

@@ -26,7 +26,7 @@ namespace {
 
 constexpr char kOff[] = "off";
 constexpr uint16_t kBehindAgentsPort = 2;
-constexpr size_t kMostConnections = 256;
+constexpr size_t kMaxConnections = 256;
 constexpr size_t kPartOfDescriptors = 16;  // agents have the others
 
 // "node1.cluster.local" of node1, as the resolver has it; empty: it has none.
@@ -81,7 +81,7 @@ absl::StatusOr<std::unique_ptr<http::Server>> Open(const SchedulerSettings& sett
   }
   options.names = HttpNames(settings, place.host);
   if (!is_loopback_only) options.names.insert(FullHostName());  // (a resolver may have to be waited for)
-  options.max_connections = std::clamp<size_t>(DescriptorLimit() / kPartOfDescriptors, 8, kMostConnections);
+  options.max_connections = std::clamp<size_t>(DescriptorLimit() / kPartOfDescriptors, 8, kMaxConnections);
   options.tls = tls;
   options.counted = std::shared_ptr<CountedLog>(std::shared_ptr<CountedLog>(), &context.services.counted);
   absl::StatusOr<std::unique_ptr<http::Server>> server = http::Server::Start(std::move(options), std::move(context));

@@ -39,11 +39,11 @@ void AddTimeouts(SettingsTable& table, SchedulerSettings& s) {
   table.BeginGroup("Timeouts");
   AddTopoTimeout(table, &s.topo_timeout);
   table
-      .AddSeconds("node_timeout", &s.node_timeout, absl::Milliseconds(100), kLongestTimeout,
+      .AddSeconds("node_timeout", &s.node_timeout, absl::Milliseconds(100), kMaxTimeout,
                   "The lease: a node that is connected but silent for this long is lost. At least 3 heartbeats.")
       .Env({"MS_NODE_TIMEOUT"});
   table
-      .AddOptionalSeconds("heartbeat_interval", &s.heartbeat_interval, absl::Milliseconds(20), kLongestTimeout, false,
+      .AddOptionalSeconds("heartbeat_interval", &s.heartbeat_interval, absl::Milliseconds(20), kMaxTimeout, false,
                           "How often agents report.")
       .Env({"MS_HEARTBEAT_INTERVAL"})
       .Default(absl::StrCat(ShowDuration(kDefaultHeartbeat), ", 5 s above 1,000 agents"));
@@ -53,13 +53,13 @@ void AddTimeouts(SettingsTable& table, SchedulerSettings& s) {
                "get through, agents go on over their connections.")
       .Env({"MS_HEARTBEAT_DATAGRAMS"});
   table
-      .AddSeconds("disconnect_grace", &s.disconnect_grace, absl::ZeroDuration(), kLongestTimeout,
+      .AddSeconds("disconnect_grace", &s.disconnect_grace, absl::ZeroDuration(), kMaxTimeout,
                   "How long a node whose connection broke may take to come back.")
       .Env({"MS_DISCONNECT_GRACE"});
   AddStopTimeout(table, &s.stop_timeout);
   table
-      .AddOptionalSeconds("fence_timeout", &s.fence_timeout, absl::Milliseconds(100),
-                          absl::Milliseconds(kLongestFenceMs), false,
+      .AddOptionalSeconds("fence_timeout", &s.fence_timeout, absl::Milliseconds(100), absl::Milliseconds(kMaxFenceMs),
+                          false,
                           "A lost node's ranks may start elsewhere this long after its last heartbeat; its agent has "
                           "ended its processes by then.")
       .Env({"MS_FENCE_TIMEOUT"})
@@ -227,12 +227,12 @@ SettingsTable SchedulerSettingsTable(SchedulerSettings& settings) {
           "scheduler/journal-PORT.db in recovery_path, else muster/journal-PORT.db in the state folder of the "
           "service or user; memory with --once unless enable_recovery is set");
   table
-      .AddOptionalSeconds("rejoin_timeout", &settings.rejoin_timeout, absl::Milliseconds(100), kLongestTimeout, true,
+      .AddOptionalSeconds("rejoin_timeout", &settings.rejoin_timeout, absl::Milliseconds(100), kMaxTimeout, true,
                           "How long the job waits for a lost node to come back; -1: for ever.")
       .Env({"MS_REJOIN_TIMEOUT"})
       .Default("topo_timeout");
   table
-      .AddSeconds("keep_runs_for", &settings.keep_runs_for, absl::Seconds(1), kLongestTimeout,
+      .AddSeconds("keep_runs_for", &settings.keep_runs_for, absl::Seconds(1), kMaxTimeout,
                   "How long a run that has ended is remembered (and at most 16 of a job).")
       .Env({"MS_KEEP_RUNS_FOR"});
   table

@@ -9,7 +9,7 @@
 namespace muster {
 namespace {
 
-constexpr size_t kMostItems = 4096;
+constexpr size_t kMaxItems = 4096;
 
 bool ParseNumber(absl::string_view text, uint32_t highest, uint32_t* number) {
   text = absl::StripAsciiWhitespace(text);
@@ -23,8 +23,8 @@ bool ParseNumber(absl::string_view text, uint32_t highest, uint32_t* number) {
 absl::StatusOr<std::vector<NumberRange>> ParseNumberRanges(const std::string& text, uint32_t highest) {
   std::vector<NumberRange> ranges;
   for (const absl::string_view item : absl::StrSplit(text, ',')) {
-    if (ranges.size() >= kMostItems) {
-      return absl::InvalidArgumentError(absl::StrCat("has more than ", kMostItems, " items"));
+    if (ranges.size() >= kMaxItems) {
+      return absl::InvalidArgumentError(absl::StrCat("has more than ", kMaxItems, " items"));
     }
     const size_t dash = item.find('-');
     NumberRange range;

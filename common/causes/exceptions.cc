@@ -37,9 +37,9 @@ namespace {
 constexpr size_t kMessageLines = 8;      // after the first one
 constexpr size_t kOtherLines = 20;       // between two exceptions that belong together
 constexpr size_t kLaunchersLines = 100;  // between a script's and its launcher's: other ranks write on
-constexpr size_t kMostOpen = 16;         // tracebacks whose lines mix
-constexpr size_t kLongestTraceback = 400;
-constexpr size_t kMostWeighed = 64;   // of what was found: each is judged by the whole table of texts
+constexpr size_t kMaxOpen = 16;          // tracebacks whose lines mix
+constexpr size_t kMaxTraceback = 400;
+constexpr size_t kMaxWeighed = 64;    // of what was found: each is judged by the whole table of texts
 constexpr size_t kIgnoredWithin = 4;  // lines after "Exception ignored in", for its traceback to begin
 
 constexpr char kHead[] = "Traceback (most recent call last)";
@@ -190,7 +190,7 @@ Open& Finder::Opened(absl::string_view prefix, size_t at) {
   for (Open& open : open_) {
     if (open.prefix == prefix) return open;
   }
-  if (open_.size() == kMostOpen) open_.erase(open_.begin());
+  if (open_.size() == kMaxOpen) open_.erase(open_.begin());
   Open& open = open_.emplace_back();
   open.prefix = std::string(prefix);
   open.begin = at;
@@ -316,9 +316,9 @@ void Finder::Look(size_t at) {
     open.has_other_lines = false;
     return open.Take(FrameOf(line.substr(frame)));
   }
-  open_.erase(std::remove_if(open_.begin(), open_.end(),
-                             [at](const Open& open) { return at - open.begin > kLongestTraceback; }),
-              open_.end());
+  open_.erase(
+      std::remove_if(open_.begin(), open_.end(), [at](const Open& open) { return at - open.begin > kMaxTraceback; }),
+      open_.end());
   // The longest prefix first: an empty one begins every line.
   std::stable_sort(open_.begin(), open_.end(),
                    [](const Open& a, const Open& b) { return a.prefix.size() > b.prefix.size(); });
@@ -345,7 +345,7 @@ RaisedException Finder::Choose() const {
   };
   const Found* best = &found_.back();
   auto best_weight = weight(best->exception);
-  for (size_t i = found_.size() - 1; i > 0 && found_.size() - i <= kMostWeighed; --i) {
+  for (size_t i = found_.size() - 1; i > 0 && found_.size() - i <= kMaxWeighed; --i) {
     const Found& before = found_[i - 1];
     const size_t most = IsOfLauncher(found_[i].exception) ? kLaunchersLines : kOtherLines;
     if (OthersBetween(before.at, found_[i].at) > most) break;

@@ -28,8 +28,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr size_t kMostWordBytes = 4096;                 // of one that variables are filled into
-constexpr size_t kMostFilledBytes = size_t{128} << 10;  // of all words that variables are filled into
+constexpr size_t kMaxWordBytes = 4096;                 // of one that variables are filled into
+constexpr size_t kMaxFilledBytes = size_t{128} << 10;  // of all words that variables are filled into
 
 // The name of $NAME, ${NAME}, ${NAME[@]} at `at`, and how many bytes that is; 0: there is none.
 std::pair<std::string, size_t> NameAt(const std::string& word, size_t at) {
@@ -114,7 +114,7 @@ class Values {
 
   std::string FilledIn(const std::string& word) const {
     std::string out;
-    for (size_t at = 0; at < word.size() && out.size() < kMostWordBytes;) {
+    for (size_t at = 0; at < word.size() && out.size() < kMaxWordBytes;) {
       const auto [name, size] = word[at] == '$' ? NameAt(word, at) : std::pair<std::string, size_t>();
       const std::string* value = size == 0 ? nullptr : Find(name);
       if (value != nullptr) {
@@ -154,7 +154,7 @@ class Values {
     const std::string typed_value = typed.substr(std::min(typed.find('='), typed.size() - 1) + 1);
     const std::string* before = is_more ? Find(name) : nullptr;
     std::string value = FilledIn(assignment.substr(equals + 1));
-    bool is_known = value.size() <= kMostWordBytes;
+    bool is_known = value.size() <= kMaxWordBytes;
     if (is_more) {
       is_known &= before != nullptr;
       if (before != nullptr) value = absl::StrCat(*before, absl::StartsWith(typed_value, "(") ? " " : "", value);
@@ -162,7 +162,7 @@ class Values {
     bool is_computed = false;
     VariablesIn(value, is_computed);
     if (!has_to_be_certain_) is_computed = absl::StrContains(value, "$(") || absl::StrContains(value, "`");
-    is_known &= !is_computed && value.size() <= kMostWordBytes;
+    is_known &= !is_computed && value.size() <= kMaxWordBytes;
     // In single quotes $ is no variable's.
     if (has_to_be_certain_ && absl::StrContains(typed_value, "'") && absl::StrContains(value, "$")) is_known = false;
     Forget({name});
@@ -289,7 +289,7 @@ class Filler {
   std::vector<Words> sets_;  // by command
   std::vector<Inside> inside_;
   size_t argument_bytes_ = 0;
-  size_t room_ = kMostFilledBytes;  // how many bytes may still be filled in
+  size_t room_ = kMaxFilledBytes;  // how many bytes may still be filled in
 };
 
 }  // namespace

@@ -14,7 +14,7 @@
 namespace muster {
 namespace {
 
-constexpr size_t kMostCaseBytes = 256;  // between case and in
+constexpr size_t kMaxCaseBytes = 256;  // between case and in
 constexpr std::string_view kWordEnds = " \t\r\n;&|<>()";
 
 }  // namespace
@@ -127,13 +127,13 @@ bool ShellCursor::IsAtCase() const {
   if (before == std::string_view::npos || std::string_view("(;|&\n").find(text_[before]) == std::string_view::npos) {
     return false;
   }
-  const std::string_view ahead = text_.substr(at_, kMostCaseBytes);
+  const std::string_view ahead = text_.substr(at_, kMaxCaseBytes);
   const std::string_view head = ahead.substr(0, ahead.find('\n'));
   return head.find(" in ") != std::string_view::npos || head.substr(head.size() - 3) == " in";
 }
 
 void ShellCursor::SkipBracket(bool is_quoted, bool is_arithmetic) {
-  if (depth_ == kMostNesting) {
+  if (depth_ == kMaxNesting) {
     at_ = text_.size();
     return;
   }

@@ -12,7 +12,7 @@ namespace muster {
 
 class ShellCursor {
  public:
-  static constexpr size_t kMostNesting = 64;
+  static constexpr size_t kMaxNesting = 64;
 
   struct HereDocument {
     std::string end;

@@ -29,7 +29,7 @@
 namespace muster {
 namespace {
 
-constexpr size_t kMostCommands = 1024;
+constexpr size_t kMaxCommands = 1024;
 constexpr std::string_view kBeforeCommand[] = {"if", "then", "else", "elif", "fi", "while", "until",
                                                "do", "done", "esac", "{",    "}",  "!"};
 constexpr std::string_view kNoCommand[] = {"case", "function", "[[", "[", "in"};
@@ -70,8 +70,8 @@ class Scanner {
   explicit Scanner(std::string_view text) : cursor_(text) {}
 
   std::vector<ShellCommand> Run() {
-    while (!cursor_.IsAtEnd() && commands_.size() < kMostCommands && open_.size() <= ShellCursor::kMostNesting) Step();
-    if (open_.size() <= ShellCursor::kMostNesting) EndCommand();
+    while (!cursor_.IsAtEnd() && commands_.size() < kMaxCommands && open_.size() <= ShellCursor::kMaxNesting) Step();
+    if (open_.size() <= ShellCursor::kMaxNesting) EndCommand();
     return std::move(commands_);
   }
 

@@ -26,10 +26,10 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr size_t kMostScriptBytes = size_t{64} << 10;
-constexpr size_t kMostScripts = 8;
-constexpr size_t kMostPrograms = 1024;
-constexpr int kMostLayers = 12;
+constexpr size_t kMaxScriptBytes = size_t{64} << 10;
+constexpr size_t kMaxScripts = 8;
+constexpr size_t kMaxPrograms = 1024;
+constexpr int kMaxLayers = 12;
 
 struct Origin {
   std::string script = {};
@@ -41,7 +41,7 @@ struct Origin {
 class Finder {
  public:
   void Look(Words words, Origin origin, int depth) {
-    for (; depth < kMostLayers && !words.empty() && found_.size() < kMostPrograms; ++depth) {
+    for (; depth < kMaxLayers && !words.empty() && found_.size() < kMaxPrograms; ++depth) {
       words = WithoutSplitString(std::move(words));
       const std::string name = BaseName(words[0]);
       const RunProgram program = ProgramOfRunner(words);
@@ -72,7 +72,7 @@ class Finder {
 
  private:
   void LookIntoText(const std::string& text, const Words& words, size_t text_at, const Origin& origin, int depth) {
-    if (text.size() > kMostScriptBytes) return;
+    if (text.size() > kMaxScriptBytes) return;
     Words arguments;
     if (text_at != 0 && text_at + 2 < words.size()) {  // the word after the text is $0
       arguments.assign(words.begin() + static_cast<std::ptrdiff_t>(text_at) + 2, words.end());
@@ -92,7 +92,7 @@ class Finder {
   }
 
   ShellScript Read(const Words& words) {
-    if (scripts_ == kMostScripts) return {};
+    if (scripts_ == kMaxScripts) return {};
     ShellScript script = ReadShellScript(words);
     if (!script.file.empty()) ++scripts_;
     return script;
@@ -130,7 +130,7 @@ ShellScript ReadShellScript(const Words& words) {
   const size_t at = is_shell ? FileOfShell(words) : 0;
   if (is_shell && at == 0) return {};
   if (!is_shell && !absl::StrContains(words[0], "/")) return {};  // of PATH: no script of the user's
-  const absl::StatusOr<std::string> text = ReadSmallFile(words[at], kMostScriptBytes);
+  const absl::StatusOr<std::string> text = ReadSmallFile(words[at], kMaxScriptBytes);
   if (!text.ok() || absl::StrContains(*text, absl::string_view("\0", 1))) return {};
   const std::string first_line = text->substr(0, text->find('\n'));
   const bool is_others = absl::StartsWith(first_line, "#!") && !NamesShell(first_line);

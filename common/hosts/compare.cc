@@ -33,8 +33,8 @@ namespace {
 
 using v1::HostFinding;
 
-constexpr size_t kMostNamed = 4;
-constexpr int64_t kMostClockMs = 30'000;
+constexpr size_t kMaxNamed = 4;
+constexpr int64_t kMaxClockMs = 30'000;
 
 using Values = std::vector<std::pair<std::string, std::string>>;  // node id, what it says
 
@@ -56,8 +56,8 @@ HostDifference Difference(const std::string& check, HostFinding::Level level, co
 
 std::string Named(const std::vector<std::string>& ids) {
   std::string text =
-      absl::StrJoin(ids.begin(), ids.begin() + static_cast<ptrdiff_t>(std::min(ids.size(), kMostNamed)), ", ");
-  if (ids.size() > kMostNamed) absl::StrAppend(&text, " and ", ids.size() - kMostNamed, " others");
+      absl::StrJoin(ids.begin(), ids.begin() + static_cast<ptrdiff_t>(std::min(ids.size(), kMaxNamed)), ", ");
+  if (ids.size() > kMaxNamed) absl::StrAppend(&text, " and ", ids.size() - kMaxNamed, " others");
   return text;
 }
 
@@ -83,7 +83,7 @@ void Equal(const Equality& rule, const Values& values, std::vector<HostDifferenc
   for (const auto& [value, ids] : by_value) {
     if (value == *usual) continue;
     odd.insert(odd.end(), ids.begin(), ids.end());
-    if (parts.size() < kMostNamed) parts.push_back(absl::StrCat(value, " on ", Named(ids)));
+    if (parts.size() < kMaxNamed) parts.push_back(absl::StrCat(value, " on ", Named(ids)));
   }
   out.push_back(Difference(rule.check, rule.level,
                            absl::StrCat(rule.what, " is ", absl::StrJoin(parts, ", "), ", but ", *usual, " on ",
@@ -213,7 +213,7 @@ void CompareClocks(const std::vector<ComparedHost>& hosts, std::vector<HostDiffe
   for (const auto& [ms, id] : ahead) {
     // (Far numbers are no reason to overflow.)
     const double apart = static_cast<double>(ms) - static_cast<double>(middle);
-    if (apart > kMostClockMs || apart < -kMostClockMs) odd.push_back(id);
+    if (apart > kMaxClockMs || apart < -kMaxClockMs) odd.push_back(id);
   }
   if (odd.empty()) return out.push_back(Difference("clocks", HostFinding::OK, "together"));
   const std::string text =

@@ -23,7 +23,7 @@ bool MayBeKept(const std::string& name) { return !name.empty() && CheckStoreKey(
 
 // What every rank looks for while others still start. Who finds such a key missing asks again only after three seconds;
 // so the answer is held back until the key comes, for a while that no client takes for an outage.
-constexpr std::chrono::milliseconds kLongestHold(2000);
+constexpr std::chrono::milliseconds kMaxHold(2000);
 
 bool IsAwaited(const std::string& name) {
   return absl::StartsWith(name, "MCCL_COLLECTIVE_RANK_") || absl::StrContains(name, "_group_info_");
@@ -130,7 +130,7 @@ Answer Read(Cluster& cluster, const Peer& peer, Dialect dialect, const std::stri
     }
   };
   if (IsAwaited(name)) {
-    cluster.Store(peer).Wait(StoreKey(name), kLongestHold, std::move(found));
+    cluster.Store(peer).Wait(StoreKey(name), kMaxHold, std::move(found));
   } else {
     cluster.Store(peer).Get(StoreKey(name), std::move(found));
   }
@@ -185,9 +185,9 @@ Answer HostNames(Cluster& cluster, const Peer& peer, Dialect dialect, const std:
 }  // namespace
 
 std::optional<uint32_t> RequestNumber(const std::string& name) {
-  constexpr size_t kMostDigits = 9;
+  constexpr size_t kMaxDigits = 9;
   uint32_t number = 0;
-  if (name.size() > kMostDigits || !IsNumber(name) || !absl::SimpleAtoi(name, &number)) {
+  if (name.size() > kMaxDigits || !IsNumber(name) || !absl::SimpleAtoi(name, &number)) {
     return std::nullopt;
   }
   return number;

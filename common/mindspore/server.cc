@@ -11,7 +11,7 @@
 namespace muster::mindspore {
 namespace {
 
-constexpr size_t kMostGuesses = 4096;
+constexpr size_t kMaxGuesses = 4096;
 
 class FrameProtocol final : public TcpProtocol {
  public:
@@ -58,10 +58,10 @@ class FrameProtocol final : public TcpProtocol {
     const auto found = guesses_.find(key);
     if (found != guesses_.end()) return *found->second;
     static DialectGuess shared;
-    if (guesses_.size() >= kMostGuesses) {
+    if (guesses_.size() >= kMaxGuesses) {
       std::erase_if(guesses_, [&](const auto& guess) { return !open_from_.contains(guess.first.second); });
     }
-    if (guesses_.size() >= kMostGuesses) return shared;
+    if (guesses_.size() >= kMaxGuesses) return shared;
     return *guesses_.emplace(key, std::make_unique<DialectGuess>()).first->second;
   }
 

@@ -24,7 +24,7 @@ namespace {
 constexpr size_t kAlways = 4;
 constexpr size_t kSoon = 2;
 constexpr absl::Duration kLookPause = absl::Milliseconds(5);
-constexpr int kMostLooks = 200;
+constexpr int kMaxLooks = 200;
 constexpr size_t kDescriptors = 12;  // epoll, eventfds and the first connections
 
 // As gRPC counts them.
@@ -61,7 +61,7 @@ size_t GrpcServerThreads() { return 1 + std::clamp<size_t>(Processors() / 2, 2, 
 absl::Status CheckServerThreads() {
   const size_t wanted = GrpcServerThreads();
   size_t made = 0;
-  for (int i = 0; i < kMostLooks; ++i) {
+  for (int i = 0; i < kMaxLooks; ++i) {
     made = std::min<size_t>(CountThreadsNamed("grpcpp_sync_ser"), 1) + CountThreadsNamed("nexting_thread");
     if (made >= wanted) break;
     Pause(kLookPause);

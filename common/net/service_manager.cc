@@ -50,8 +50,8 @@ void ServiceManager::Reloading(MonotonicTime now) const {
 }
 
 void ServiceManager::TellIfAlive(MonotonicTime last_turn, MonotonicTime now) const {
-  constexpr absl::Duration kLongestTurn = absl::Seconds(1);  // LoopMeasures::last_turn
-  if (now - last_turn < kLongestTurn + interval()) Tell("WATCHDOG=1");
+  constexpr absl::Duration kMaxTurn = absl::Seconds(1);  // LoopMeasures::last_turn
+  if (now - last_turn < kMaxTurn + interval()) Tell("WATCHDOG=1");
 }
 
 void ServiceManager::Tell(const std::string& lines, absl::Duration patience) const {

@@ -67,7 +67,7 @@ Setting& AddHcclCmInit(SettingsTable& table, std::optional<bool>* value) {
 
 Setting& AddTopoTimeout(SettingsTable& table, std::optional<absl::Duration>* value) {
   return table
-      .AddOptionalSeconds("topo_timeout", value, absl::Milliseconds(100), kLongestTimeout, true,
+      .AddOptionalSeconds("topo_timeout", value, absl::Milliseconds(100), kMaxTimeout, true,
                           "All nodes must have joined within this time; -1: wait for ever.")
       .Env({"MS_TOPO_TIMEOUT"})
       .Alias({"cluster_time_out"})
@@ -76,14 +76,14 @@ Setting& AddTopoTimeout(SettingsTable& table, std::optional<absl::Duration>* val
 
 Setting& AddReceiveMsgTimeout(SettingsTable& table, absl::Duration* value) {
   return table
-      .AddSeconds("receive_msg_timeout", value, absl::Milliseconds(100), kLongestTimeout,
+      .AddSeconds("receive_msg_timeout", value, absl::Milliseconds(100), kMaxTimeout,
                   "How long a request waits for its answer.")
       .Env({"MS_RECEIVE_MSG_TIMEOUT"});
 }
 
 Setting& AddStopTimeout(SettingsTable& table, absl::Duration* value) {
   return table
-      .AddSeconds("stop_timeout", value, absl::ZeroDuration(), kLongestTimeout,
+      .AddSeconds("stop_timeout", value, absl::ZeroDuration(), kMaxTimeout,
                   "How long a process that is told to stop may take before it is killed.")
       .Env({"MS_STOP_TIMEOUT"});
 }
@@ -118,7 +118,7 @@ void AddRecovery(SettingsTable& table, std::optional<bool>* enable, std::string*
   restart_scope.show = [scope] { return scope->value_or(""); };
   table.Add(std::move(restart_scope));
   table
-      .AddOptionalSeconds("progress_timeout", progress_timeout, absl::Seconds(1), kLongestTimeout, false,
+      .AddOptionalSeconds("progress_timeout", progress_timeout, absl::Seconds(1), kMaxTimeout, false,
                           "How long a process that writes its step to MS_PROGRESS_FILE may stand still before the job "
                           "counts as failed.")
       .Env({"MS_PROGRESS_TIMEOUT"})

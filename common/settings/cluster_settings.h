@@ -13,7 +13,7 @@ inline constexpr absl::Duration kDefaultTopoTimeout = absl::Seconds(1800);
 inline constexpr absl::Duration kDefaultHeartbeat = absl::Seconds(2);
 inline constexpr absl::Duration kDefaultSpareFence = absl::Seconds(120);  // once a spare stands by
 inline constexpr absl::Duration kFenceMargin = absl::Seconds(5);          // the keeper's head start on the fence
-inline constexpr absl::Duration kLongestTimeout = absl::Hours(24 * 365);
+inline constexpr absl::Duration kMaxTimeout = absl::Hours(24 * 365);
 
 // A program's own rule on a text value; the error says the rule only ("must be …").
 using TextRule = absl::Status (*)(const std::string& text);

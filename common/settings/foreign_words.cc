@@ -17,7 +17,7 @@
 namespace muster {
 namespace {
 
-constexpr size_t kLongestShownValue = 60;
+constexpr size_t kMaxShownValue = 60;
 
 constexpr char kAll[] = "write --worker_num {value} for the processes of the whole job, over all nodes";
 constexpr char kPerNode[] = "write --local_worker_num {value} for the processes of this node";
@@ -109,7 +109,7 @@ void ForbidForeignWords(SettingsTable& table) {
 }
 
 std::string ForeignWordHint(const std::string& why, const std::string& value) {
-  const bool is_shown = !value.empty() && value.size() <= kLongestShownValue;
+  const bool is_shown = !value.empty() && value.size() <= kMaxShownValue;
   return absl::StrReplaceAll(why, {{"{value}", is_shown ? EscapeControl(value) : "N"}});
 }
 

@@ -13,8 +13,8 @@
 namespace muster {
 namespace {
 
-constexpr size_t kDigestBytes = 6;             // for a comparison, not against an adversary, who could set both
-constexpr size_t kMostGivenBytes = 64 * 1024;  // some hundred variables are set
+constexpr size_t kDigestBytes = 6;            // for a comparison, not against an adversary, who could set both
+constexpr size_t kMaxGivenBytes = 64 * 1024;  // some hundred variables are set
 
 std::string DigestOf(const std::string& name, const std::string& value) {
   return absl::BytesToHexString(Sha256(absl::StrCat(name, "=", value)).substr(0, kDigestBytes));
@@ -32,7 +32,7 @@ std::string GivenValues(const std::map<std::string, std::string>& given) {
 
 void DropGivenValues(std::map<std::string, std::string>& environment) {
   const auto given = environment.extract(kGivenVariable);
-  if (given.empty() || given.mapped().size() > kMostGivenBytes) return;
+  if (given.empty() || given.mapped().size() > kMaxGivenBytes) return;
   for (const absl::string_view entry : absl::StrSplit(given.mapped(), ',')) {
     const std::pair<std::string, std::string> parts = absl::StrSplit(entry, absl::MaxSplits('=', 1));
     const auto found = environment.find(parts.first);

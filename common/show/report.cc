@@ -82,12 +82,12 @@ class HtmlTable {
  public:
   explicit HtmlTable(const std::vector<std::string>& titles) : rows_(Row(titles, "th")) {}
   void Add(const std::vector<std::string>& cells) {
-    if (++count_ <= kMostReportRows) rows_ += Row(cells, "td");
+    if (++count_ <= kMaxReportRows) rows_ += Row(cells, "td");
   }
   std::string Print() const {
     std::string out = absl::StrCat("<div class=\"wide\"><table>\n", rows_, "</table></div>\n");
-    if (count_ > kMostReportRows) {
-      absl::StrAppend(&out, "<p class=\"dim\">", count_ - kMostReportRows, " more are left out.</p>\n");
+    if (count_ > kMaxReportRows) {
+      absl::StrAppend(&out, "<p class=\"dim\">", count_ - kMaxReportRows, " more are left out.</p>\n");
     }
     return out;
   }
@@ -126,7 +126,7 @@ const char* ClassOf(const std::string& kind) {
 std::string Timeline(const ReportInput& input) {
   const auto& events = input.events.events();
   if (events.empty()) return "<p>No event is known any more.</p>\n";
-  const int first = std::max(0, events.size() - kMostReportRows);
+  const int first = std::max(0, events.size() - kMaxReportRows);
   const int64_t begin = events.Get(first).unix_ms();
   const int64_t span = std::max<int64_t>(events.rbegin()->unix_ms() - begin, 1);
   std::string marks, list;

@@ -21,8 +21,8 @@ struct ReportInput {
 };
 
 // Valid HTML without scripts and without references to anything outside; every text of a peer is escaped. At most
-// kMostReportRows nodes, ranks and events each; what is left out is said.
-inline constexpr int kMostReportRows = 2000;
+// kMaxReportRows nodes, ranks and events each; what is left out is said.
+inline constexpr int kMaxReportRows = 2000;
 std::string ReportHtml(const ReportInput& input);
 
 }  // namespace muster

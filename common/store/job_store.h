@@ -46,7 +46,7 @@ class JobStore {
   // std::nullopt: no such key.
   virtual void Get(const std::string& key, ValueDone done) = 0;
 
-  // As Get, but waits until the key is there, for at most `limit`, and for at most 5 s (kLongestStoreWaitMs):
+  // As Get, but waits until the key is there, for at most `limit`, and for at most 5 s (kMaxStoreWaitMs):
   // kDeadlineExceeded when it didn't come.
   virtual void Wait(const std::string& key, std::chrono::milliseconds limit, ValueDone done) = 0;
 

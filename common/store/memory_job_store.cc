@@ -72,7 +72,7 @@ void MemoryJobStore::Wait(const std::string& key, std::chrono::milliseconds limi
       status = absl::ResourceExhaustedError(
           absl::StrCat("more than ", kMaxStoreWaits, " requests wait for keys of the job's store"));
     } else {
-      const auto longest = std::min(limit, std::chrono::milliseconds(kLongestStoreWaitMs));
+      const auto longest = std::min(limit, std::chrono::milliseconds(kMaxStoreWaitMs));
       waiters_[key].push_back({std::move(done), clock_.Read().monotonic + absl::FromChrono(longest)});
       ++waiting_;
       return;

@@ -32,7 +32,7 @@
 namespace muster {
 namespace {
 
-constexpr int kMostLinks = 16;  // one within the other
+constexpr int kMaxLinks = 16;  // one within the other
 constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
 
 absl::Status FolderFailed(const std::string& what, const std::string& path) {
@@ -121,7 +121,7 @@ absl::StatusOr<UniqueFd> Walk::Follow(const UniqueFd& from, const std::string& s
   std::array<char, 4096> target{};
   const ssize_t size = readlinkat(held.get(), "", target.data(), target.size());
   if (size < 0) return FolderFailed("cannot read the symbolic link", path);
-  if (++links_ > kMostLinks || size == static_cast<ssize_t>(target.size())) {
+  if (++links_ > kMaxLinks || size == static_cast<ssize_t>(target.size())) {
     return absl::UnavailableError(absl::StrCat("too many or too long symbolic links at ", path));
   }
   const std::string to(target.data(), static_cast<size_t>(size));

@@ -39,9 +39,9 @@ namespace {
 
 constexpr size_t kStackBytes = 64 << 10;  // of a thread that only waits
 constexpr absl::Duration kLookPause = absl::Milliseconds(1);
-constexpr int kMostLooks = 1000;
-constexpr int kMostProcesses = 1 << 14;  // some 0.3 s
-constexpr size_t kMostFieldBytes = 64;
+constexpr int kMaxLooks = 1000;
+constexpr int kMaxProcesses = 1 << 14;  // some 0.3 s
+constexpr size_t kMaxFieldBytes = 64;
 
 std::optional<uint64_t> ReadNumber(const std::string& path) {
   uint64_t number = 0;
@@ -93,8 +93,8 @@ std::optional<uint64_t> FiniteLimit(__rlimit_resource resource) {
 std::optional<uint64_t> StatusNumber(const std::string& status, const std::string& field) {
   const size_t at = status.find(absl::StrCat("\n", field, ":"));
   if (at == std::string::npos) return std::nullopt;
-  const std::vector<std::string> words = absl::StrSplit(status.substr(at + field.size() + 2, kMostFieldBytes),
-                                                        absl::ByAnyChar(" \t\n"), absl::SkipEmpty());
+  const std::vector<std::string> words =
+      absl::StrSplit(status.substr(at + field.size() + 2, kMaxFieldBytes), absl::ByAnyChar(" \t\n"), absl::SkipEmpty());
   uint64_t number = 0;
   return !words.empty() && absl::SimpleAtoi(words[0], &number) ? std::optional(number) : std::nullopt;
 }
@@ -106,13 +106,13 @@ std::optional<uint64_t> CountTasksOfUser() {
   uint64_t tasks = 0;
   int seen = 0;
   const dirent* entry = nullptr;
-  while (seen <= kMostProcesses && (entry = readdir(folder)) != nullptr) {
-    if (entry->d_name[0] < '1' || entry->d_name[0] > '9' || ++seen > kMostProcesses) continue;
+  while (seen <= kMaxProcesses && (entry = readdir(folder)) != nullptr) {
+    if (entry->d_name[0] < '1' || entry->d_name[0] > '9' || ++seen > kMaxProcesses) continue;
     const std::string status = ReadSmallFile(absl::StrCat("/proc/", entry->d_name, "/status"), 64 << 10).value_or("");
     if (StatusNumber(status, "Uid") == uint64_t{getuid()}) tasks += StatusNumber(status, "Threads").value_or(0);
   }
   closedir(folder);
-  return tasks == 0 || seen > kMostProcesses ? std::nullopt : std::optional(tasks);  // 0: this one would be there
+  return tasks == 0 || seen > kMaxProcesses ? std::nullopt : std::optional(tasks);  // 0: this one would be there
 }
 
 // All tasks of the machine, as /proc/loadavg tells: "0.10 0.20 0.30 1/234 5678".
@@ -176,7 +176,7 @@ absl::Status CheckTasks(size_t wanted) {
   mutex.unlock();
   for (const pthread_t thread : threads) pthread_join(thread, nullptr);
   // A thread that was joined still counts for a moment.
-  for (int i = 0; i < kMostLooks && CountThreads() > before; ++i) Pause(kLookPause);
+  for (int i = 0; i < kMaxLooks && CountThreads() > before; ++i) Pause(kLookPause);
   return status;
 }
 

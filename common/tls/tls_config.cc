@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kMaxConfigBytes = 64 * 1024;
 constexpr size_t kMaxPathBytes = 4096;
 constexpr int kLeastWarningDays = 7;
-constexpr int kMostWarningDays = 180;
+constexpr int kMaxWarningDays = 180;
 
 std::string Resolve(const std::string& config_path, const std::string& given,
                     const std::function<bool(const std::string&)>& exists) {
@@ -42,9 +42,9 @@ absl::Status TakeText(const nlohmann::json& value, const std::string& field, std
 
 absl::Status TakeDays(const nlohmann::json& value, int& days) {
   const std::string field = "cert_expire_warning_time_in_day";
-  const std::string rule = absl::StrCat("; expected a whole number from ", kLeastWarningDays, " to ", kMostWarningDays);
+  const std::string rule = absl::StrCat("; expected a whole number from ", kLeastWarningDays, " to ", kMaxWarningDays);
   if (!value.is_number_integer()) return Wrong(field, absl::StrCat("is ", value.type_name(), rule));
-  const bool is_in_range = value >= kLeastWarningDays && value <= kMostWarningDays;
+  const bool is_in_range = value >= kLeastWarningDays && value <= kMaxWarningDays;
   if (!is_in_range) return Wrong(field, absl::StrCat("is ", value.dump(), rule));
   days = value.get<int>();
   return absl::OkStatus();

@@ -27,7 +27,7 @@
 namespace muster::ctl {
 namespace {
 
-constexpr int kLongestText = 48;  // of a field, in bytes; --json has all
+constexpr int kMaxTextLength = 48;  // of a field, in bytes; --json has all
 
 int Fail(const std::string& text, int code) {
   std::fprintf(stderr, "ms-ctl: %s\n", EscapeControl(text).c_str());
@@ -45,7 +45,7 @@ std::string KindOf(const v1::Record& record, const google::protobuf::Message*& f
 std::string TextOf(uint64_t sequence, const v1::Record& record) {
   google::protobuf::TextFormat::Printer printer;
   printer.SetSingleLineMode(true);
-  printer.SetTruncateStringFieldLongerThan(kLongestText);
+  printer.SetTruncateStringFieldLongerThan(kMaxTextLength);
   const google::protobuf::Message* fields = nullptr;
   const std::string kind = KindOf(record, fields);
   std::string text;

@@ -36,8 +36,8 @@ using Words = std::vector<std::string>;
 
 constexpr char kKnown[] =
     "torchrun, python -m torch.distributed.launch, accelerate launch, deepspeed, mpirun, mpiexec, horovodrun and msrun";
-constexpr int kMostLayers = 8;
-constexpr int kMostScripts = 64;  // one may call itself many times
+constexpr int kMaxLayers = 8;
+constexpr int kMaxScripts = 64;  // one may call itself many times
 
 struct Line {
   Written assignments, program;
@@ -66,14 +66,14 @@ class Search {
  public:
   // `error` is empty and `line` too: there is no launcher.
   Converted Look(Line line, int depth) {
-    if (depth >= kMostLayers) return {};
+    if (depth >= kMaxLayers) return {};
     Words before;
     Written options;
     options.is_split = line.assignments.is_split;
     for (size_t i = 0; i < line.assignments.size(); ++i) TakeAssignment(line.assignments, i, before, options);
     line.is_of_dynamic_cluster |= SetsDynamicCluster(line.assignments.words);
     Written& program = line.program;
-    for (; !program.words.empty() && depth < kMostLayers; ++depth) {
+    for (; !program.words.empty() && depth < kMaxLayers; ++depth) {
       SplitString(program);
       if (std::optional<LauncherLine> launcher = LauncherAt(program)) {
         launcher->before = std::move(before);
@@ -98,7 +98,7 @@ class Search {
       return out;
     }
     const ShellScript script = ReadShellScript(program.words);
-    if (!script.file.empty()) return scripts_++ < kMostScripts ? LookIntoScript(script, depth) : Converted{};
+    if (!script.file.empty()) return scripts_++ < kMaxScripts ? LookIntoScript(script, depth) : Converted{};
     if (!line.is_of_dynamic_cluster || !IsPython(BaseName(program.words[0]))) return {};
     before.emplace_back("ms-worker --");
     Append(program.All(), before);

@@ -26,7 +26,7 @@
 namespace muster::ctl {
 namespace {
 
-constexpr size_t kMostHosts = 65536;
+constexpr size_t kMaxHosts = 65536;
 
 // Where the number after the name begins: at its ":"; npos: there is none.
 size_t PortAt(const std::string& host) {
@@ -57,8 +57,8 @@ class HostList {
       host.slots = static_cast<uint32_t>(std::min<uint64_t>(sum, kMaxWorkers + 1));  // SettleSize refuses that
       return absl::OkStatus();
     }
-    if (hosts_.size() == kMostHosts) {
-      return absl::InvalidArgumentError(absl::StrCat("more than ", kMostHosts, " hosts"));
+    if (hosts_.size() == kMaxHosts) {
+      return absl::InvalidArgumentError(absl::StrCat("more than ", kMaxHosts, " hosts"));
     }
     hosts_.push_back({name, is_variable ? 0 : number, is_variable ? slots : ""});
     return absl::OkStatus();

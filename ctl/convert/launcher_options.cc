@@ -25,7 +25,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr size_t kMostHostFileBytes = size_t{64} << 10;
+constexpr size_t kMaxHostFileBytes = size_t{64} << 10;
 
 // Open MPI's parameters of how it reaches and starts its daemons.
 constexpr std::string_view kOfRuntime[] = {"plm",   "rsh", "oob",    "orte",    "prte", "ras",    "rmaps",
@@ -259,7 +259,7 @@ class Reader {
   }
 
   void TakeHostFile(const std::string& shown, const std::string& file) {
-    const absl::StatusOr<std::string> text = ReadSmallFile(file, kMostHostFileBytes);
+    const absl::StatusOr<std::string> text = ReadSmallFile(file, kMaxHostFileBytes);
     if (text.ok()) return TakeHosts(absl::StrCat(shown, " ", file), ParseHostFile(*text));
     Fail(absl::StrCat(shown, " ", file, " can't be read here, so the hosts are not known (", text.status().message(),
                       "): write -H HOST1:SLOTS,HOST2:SLOTS in its place, or convert the line where the file is"));

@@ -80,7 +80,7 @@ void LiveView::Take(const v1::EventsReply& events) {
     events_seen_ = event.number();
     if (event.run() == run_) events_.push_back(event);
   }
-  while (events_.size() > kMostEvents) events_.pop_front();
+  while (events_.size() > kMaxEvents) events_.pop_front();
 }
 
 const v1::RunStatus* LiveView::OpenRun() const {

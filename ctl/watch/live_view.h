@@ -20,7 +20,7 @@ namespace muster::ctl {
 
 class LiveView {
  public:
-  static constexpr size_t kMostEvents = 500;  // of the open job
+  static constexpr size_t kMaxEvents = 500;  // of the open job
 
   // `where`: the scheduler, as the user named it.
   LiveView(std::string where, absl::TimeZone zone) : where_(std::move(where)), zone_(zone) {}

@@ -1,6 +1,6 @@
 // When a query is posted:
 //
-//   fewer than kMostPosted are in the loop's queue    now
+//   fewer than kMaxPosted are in the loop's queue    now
 //   else                                              when one of them has been applied, and it is its party's turn and
 //                                                     the oldest in its party's line
 //   it has its answer before (its time is up, Close)  never
@@ -43,7 +43,7 @@ void PendingQueries::Begin(QueryId id, PostQuery post) {
     if (line.empty()) turns_.push_back(party);
     line.push_back(id);
     posts_.emplace(id, std::move(post));
-    if (posted_ == kMostPosted) return;
+    if (posted_ == kMaxPosted) return;
     ++posted_;
   }
   PostNext();

@@ -28,7 +28,7 @@ class PendingQueries {
   // Posts the event. False: it was not posted, and NoteApplied is not called for it. Called without a lock held.
   using PostQuery = std::function<bool()>;
 
-  static constexpr size_t kMostPosted = 4;  // in the loop's queue, of those that are taken in turn
+  static constexpr size_t kMaxPosted = 4;  // in the loop's queue, of those that are taken in turn
 
   // Its numbers rise from `first` on.
   explicit PendingQueries(size_t limit, QueryId first = 1) : limit_(limit), last_id_(first - 1) {}

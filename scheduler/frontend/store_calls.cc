@@ -29,7 +29,7 @@ void StoreCalls::Call(StoreOperation operation, std::string identity, Done done)
     return done(absl::UnavailableError(
         absl::StrCat("calls with ", byte_limit_, " bytes wait for the store already: try again")));
   }
-  const MonotonicTime deadline = services_.clock.Read().monotonic + absl::Milliseconds(kLongestStoreWaitMs) + kSlack;
+  const MonotonicTime deadline = services_.clock.Read().monotonic + absl::Milliseconds(kMaxStoreWaitMs) + kSlack;
   const absl::StatusOr<QueryId> id = pending_.Add(deadline, [done, all, bytes](Answer answer) {
     all->fetch_sub(bytes);
     if (!answer.status.ok()) return done(std::move(answer.status));

@@ -66,13 +66,13 @@ absl::Status ReadNumber(const Target& target, const char* name, Number* out) {
 template <typename Request>
 absl::Status ReadPage(const Target& target, Request& request) {
   uint64_t run = 0;
-  uint32_t offset = 0, limit = kMostInAPage;
+  uint32_t offset = 0, limit = kMaxInAPage;
   for (const absl::Status& status : {CheckNames(target, {"run", "offset", "limit"}), ReadNumber(target, "run", &run),
                                      ReadNumber(target, "offset", &offset), ReadNumber(target, "limit", &limit)}) {
     if (!status.ok()) return status;
   }
-  if (limit == 0 || limit > kMostInAPage) {
-    return absl::InvalidArgumentError(absl::StrCat("limit must be from 1 to ", kMostInAPage));
+  if (limit == 0 || limit > kMaxInAPage) {
+    return absl::InvalidArgumentError(absl::StrCat("limit must be from 1 to ", kMaxInAPage));
   }
   request.set_run(run);
   request.set_offset(offset);
@@ -124,13 +124,13 @@ absl::StatusOr<ApiQuestion> AskStatus(v1::StatusRequest request, bool must_be_th
 absl::StatusOr<ApiQuestion> AskEvents(const Target& target, const ApiViewer& viewer) {
   v1::EventsRequest request;
   uint64_t after = 0;
-  uint32_t limit = kMostInAPage;
+  uint32_t limit = kMaxInAPage;
   for (const absl::Status& status : {CheckNames(target, {"job", "after", "limit"}), ReadNumber(target, "after", &after),
                                      ReadNumber(target, "limit", &limit)}) {
     if (!status.ok()) return status;
   }
-  if (limit == 0 || limit > kMostInAPage) {
-    return absl::InvalidArgumentError(absl::StrCat("limit must be from 1 to ", kMostInAPage));
+  if (limit == 0 || limit > kMaxInAPage) {
+    return absl::InvalidArgumentError(absl::StrCat("limit must be from 1 to ", kMaxInAPage));
   }
   const auto job = target.query.find("job");
   request.set_job_id(job == target.query.end() ? viewer.only_job : job->second);

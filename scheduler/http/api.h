@@ -24,7 +24,7 @@
 namespace muster::http {
 
 inline constexpr char kChangesPath[] = "/api/v1/changes";
-inline constexpr uint32_t kMostInAPage = 500;  // nodes, ranks, events: a moment of the core's time
+inline constexpr uint32_t kMaxInAPage = 500;  // nodes, ranks, events: a moment of the core's time
 
 struct ApiViewer {
   std::string only_job;      // empty: all

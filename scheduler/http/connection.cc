@@ -1,11 +1,11 @@
 // What ends a connection, besides its client:
 //
-//   no whole request within kRequestLimit of its first byte    408
+//   no whole request within kMaxRequestTime of its first byte    408
 //   a request that is not taken (see request.h)                its status
-//   the last answer was sent                                    no word, once it has hung up or kGoodbyeLimit later
-//   nothing asked for kIdleLimit                               no word
-//   an answer of which nothing is taken for kStallLimit, or
-//   that is not taken within kAnswerLimit, or after kLeisure
+//   the last answer was sent                                    no word, once it has hung up or kMaxGoodbyeTime later
+//   nothing asked for kMaxIdleTime                               no word
+//   an answer of which nothing is taken for kMaxStall, or
+//   that is not taken within kMaxAnswerTime, or after kLeisure
 //   at less than kLeastRate                                    no word
 //   it has hung up, and its answer is not there after
 //   kHangUpGrace                                               no word
@@ -24,16 +24,16 @@
 namespace muster::http {
 namespace {
 
-constexpr absl::Duration kRequestLimit = absl::Seconds(10);
-constexpr absl::Duration kIdleLimit = absl::Seconds(75);
-constexpr absl::Duration kStallLimit = absl::Seconds(10);
-constexpr absl::Duration kAnswerLimit = absl::Seconds(120);
+constexpr absl::Duration kMaxRequestTime = absl::Seconds(10);
+constexpr absl::Duration kMaxIdleTime = absl::Seconds(75);
+constexpr absl::Duration kMaxStall = absl::Seconds(10);
+constexpr absl::Duration kMaxAnswerTime = absl::Seconds(120);
 constexpr absl::Duration kLeisure = absl::Seconds(10);
 constexpr double kLeastRate = 32 * 1024;                   // bytes a second of one answer
 constexpr absl::Duration kSignOfLife = absl::Seconds(15);  // of an event stream without events
-constexpr absl::Duration kGoodbyeLimit = absl::Seconds(1);
+constexpr absl::Duration kMaxGoodbyeTime = absl::Seconds(1);
 constexpr absl::Duration kHangUpGrace = absl::Seconds(1);
-constexpr size_t kMostDiscarded = 256 * 1024;
+constexpr size_t kMaxDiscarded = 256 * 1024;
 constexpr size_t kReadAtOnce = 16 * 1024;
 
 }  // namespace
@@ -102,7 +102,7 @@ void Connection::Discard() {
   const Stream::Io io = stream_.Read(kReadAtOnce, input_);
   discarded_ += input_.size();
   input_.clear();
-  if (io == Stream::Io::kClosed || io == Stream::Io::kFailed || discarded_ > kMostDiscarded) Finish("");
+  if (io == Stream::Io::kClosed || io == Stream::Io::kFailed || discarded_ > kMaxDiscarded) Finish("");
 }
 
 void Connection::HandleOne() {
@@ -205,20 +205,20 @@ void Connection::CheckTimes() {
   TcpConnection::CheckTimes();
   const absl::Duration since = context_.now - asked_;
   if (is_closing_) {
-    if (since > kGoodbyeLimit) Finish("");
+    if (since > kMaxGoodbyeTime) Finish("");
   } else if (is_writing()) {
     const bool is_slow = since > kLeisure && static_cast<double>(written_) < kLeastRate * absl::ToDoubleSeconds(since);
-    if (context_.now - progress_ > kStallLimit || since > kAnswerLimit || is_slow)
+    if (context_.now - progress_ > kMaxStall || since > kMaxAnswerTime || is_slow)
       Finish("it does not read its answer");
   } else if (is_streaming_) {
     if (!is_waiting_ && since >= Questions::kFresh) Ask();
   } else if (is_waiting_) {
     if (context_.now - last_heard_ > kHangUpGrace && HasHungUp()) Finish("");
-  } else if ((has_begun_ || !input_.empty()) && since > kRequestLimit) {
+  } else if ((has_begun_ || !input_.empty()) && since > kMaxRequestTime) {
     keeps_alive_ = is_head_ = has_begun_ = false;
     input_.clear();
     Answer(MakeResponse(408, kPlainText, "the request did not come to its end in time\n"));
-  } else if (since > (has_spoken_ ? kIdleLimit : kRequestLimit)) {
+  } else if (since > (has_spoken_ ? kMaxIdleTime : kMaxRequestTime)) {
     Finish("");
   }
 }

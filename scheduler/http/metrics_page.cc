@@ -93,7 +93,7 @@ void AddJobs(MetricWriter& out, const scheduler::Overview& overview, const std::
   for (const auto& [phase, count] : phases) out.Add(static_cast<double>(count), {{"phase", phase}});
 
   std::vector<const RunOverview*> runs = LatestRuns(overview, job, listed);
-  const size_t unlisted = runs.size() - std::min(runs.size(), kMostListedJobs);
+  const size_t unlisted = runs.size() - std::min(runs.size(), kMaxListedJobs);
   runs.resize(runs.size() - unlisted);
   if (job.empty()) {
     listed.clear();

@@ -18,7 +18,7 @@ namespace muster::http {
 
 // So many jobs have metrics of their own: first those that have not ended, of these those that had them before, of
 // these those with more nodes. Others are in the sums.
-inline constexpr size_t kMostListedJobs = 64;
+inline constexpr size_t kMaxListedJobs = 64;
 
 struct MetricsInput {
   std::shared_ptr<const scheduler::Overview> overview;  // null: the core can't answer now

@@ -8,14 +8,14 @@ namespace muster::http {
 
 void Questions::Ask(const Asker& asker, const std::string& key, scheduler::QueryRequest request, Render render,
                     Reply reply) {
-  if (entries_.size() >= kMostKept) DropStale();
-  if (!asker.is_first && !entries_.contains(key) && entries_.size() >= kMostKept) {
+  if (entries_.size() >= kMaxKept) DropStale();
+  if (!asker.is_first && !entries_.contains(key) && entries_.size() >= kMaxKept) {
     return reply(MakeResponse(503, kPlainText, "too many different questions at once: try again\n"));
   }
   Entry& entry = entries_[key];
   const bool is_fresh = entry.response != nullptr && clock_.Read().monotonic - entry.made < kFresh;
   if (is_fresh && !entry.is_asked) return reply(entry.response);
-  if (entry.waiting.size() >= kMostWaiting) {
+  if (entry.waiting.size() >= kMaxWaiting) {
     return reply(MakeResponse(503, kPlainText, "too many wait for this answer: try again\n"));
   }
   entry.waiting.emplace_back(asker.connection, std::move(reply));

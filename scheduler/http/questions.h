@@ -23,8 +23,8 @@ class Questions {
  public:
   static constexpr absl::Duration kFresh = absl::Milliseconds(250);
   static constexpr int kEachTick = 4;
-  static constexpr size_t kMostKept = 256;      // different answers
-  static constexpr size_t kMostWaiting = 1024;  // for one of them
+  static constexpr size_t kMaxKept = 256;      // different answers
+  static constexpr size_t kMaxWaiting = 1024;  // for one of them
 
   using Render = std::function<ResponsePtr(const scheduler::Answer& answer)>;
   using Reply = std::function<void(ResponsePtr response)>;
@@ -41,7 +41,7 @@ class Questions {
   struct Asker {
     uint64_t connection = 0;
     std::string party = {};  // takes turns with others
-    bool is_first = false;   // before all who are not, and beyond kMostKept
+    bool is_first = false;   // before all who are not, and beyond kMaxKept
   };
 
   // `reply` is called once, now or later, unless the connection is forgotten. Equal keys mean equal requests and

@@ -9,10 +9,10 @@
 namespace muster::http {
 namespace {
 
-constexpr char kParty[] = "the HTTP port";               // which shares its questions, and serves its parties in turn
-constexpr absl::Duration kCoreLimit = absl::Seconds(3);  // for the core to answer
-constexpr size_t kMostInput = size_t{4} << 20;           // of all requests that are not whole yet
-constexpr size_t kPartOfAParty = 2;                      // of the connections; others have the rest
+constexpr char kParty[] = "the HTTP port";                 // which shares its questions, and serves its parties in turn
+constexpr absl::Duration kMaxCoreTime = absl::Seconds(3);  // for the core to answer
+constexpr size_t kMaxInput = size_t{4} << 20;              // of all requests that are not whole yet
+constexpr size_t kPartOfAParty = 2;                        // of the connections; others have the rest
 
 }  // namespace
 
@@ -49,13 +49,13 @@ class Server::Protocol final : public TcpProtocol {
     return std::make_unique<Connection>(std::move(stream), client, site_, takes_names_, context);
   }
   void Closed(const TcpClient& /*client*/) override { site_.SetConnections(--open_); }
-  size_t MaxInputBytes() const override { return kMostInput; }
+  size_t MaxInputBytes() const override { return kMaxInput; }
   void Tick() override { questions_.Tick(); }
 
  private:
   absl::Status Ask(scheduler::QueryRequest request, const std::function<void(scheduler::Answer)>& done) {
     return scheduler::AskCore(
-        context_.services, kParty, kCoreLimit,
+        context_.services, kParty, kMaxCoreTime,
         [&](scheduler::QueryId id) -> scheduler::Event {
           return scheduler::QueryReceived{id, std::move(request)};
         },

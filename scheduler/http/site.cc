@@ -19,9 +19,9 @@
 namespace muster::http {
 namespace {
 
-constexpr absl::Duration kLongestTurn = absl::Seconds(10);  // the loop takes one at least each second
+constexpr absl::Duration kMaxTurn = absl::Seconds(10);  // the loop takes one at least each second
 
-constexpr size_t kMostStreams = 64;   // of events …
+constexpr size_t kMaxStreams = 64;    // of events …
 constexpr size_t kPartOfStreams = 4;  // … and of the connections
 
 // In sixteenths of the connections: those that have shown an identity and stay for it, in all and of a party. With the
@@ -79,7 +79,7 @@ absl::StatusOr<Site::View> Site::ViewOf(const Request& request, const Visitor& v
 }
 
 bool Site::OpenStream() {
-  if (streams_ >= std::min(kMostStreams, max_connections_ / kPartOfStreams)) return false;
+  if (streams_ >= std::min(kMaxStreams, max_connections_ / kPartOfStreams)) return false;
   ++streams_;
   return true;
 }
@@ -102,7 +102,7 @@ void Site::CloseKnown(const std::string& party) {
 std::string Site::WhyNotHealthy() const {
   const scheduler::LoopMeasures loop = context_.loop();
   const absl::Duration since = context_.services.clock.Read().monotonic - loop.last_turn;
-  if (since <= kLongestTurn) return "";
+  if (since <= kMaxTurn) return "";
   return absl::StrCat("the scheduler's loop stands still for ", ShowDuration(absl::Trunc(since, absl::Seconds(1))));
 }
 

@@ -11,7 +11,7 @@ namespace muster::http {
 
 class UnderWay {
  public:
-  static constexpr size_t kMostBytes = size_t{64} << 20;
+  static constexpr size_t kMaxBytes = size_t{64} << 20;
   static constexpr size_t kSmall = size_t{64} << 10;  // up to this they are not counted: connections are limited
 
   // False: there is no room. The response stays where it is until End, once for each Begin.
@@ -19,7 +19,7 @@ class UnderWay {
     const size_t size = response.body.size();
     if (size <= kSmall) return true;
     const auto found = readers_.find(&response);
-    if (found == readers_.end() && bytes_ + size > kMostBytes) return false;
+    if (found == readers_.end() && bytes_ + size > kMaxBytes) return false;
     if (found == readers_.end()) bytes_ += size;
     ++readers_[&response];
     return true;

@@ -18,9 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostText = 64 << 20;  // of a table of sockets
+constexpr size_t kMaxText = 64 << 20;  // of a table of sockets
 
-std::string ReadAll(const std::string& path) { return ReadSmallFile(path, kMostText).value_or(""); }
+std::string ReadAll(const std::string& path) { return ReadSmallFile(path, kMaxText).value_or(""); }
 
 std::string UserName(uint32_t uid) {
   passwd entry{};

@@ -19,7 +19,7 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr size_t kMostBytes = 4096;
+constexpr size_t kMaxBytes = 4096;
 
 // Always of one length, so that it can be written in place.
 std::string FirstLine(const std::string& journal_id, uint64_t acknowledged) {
@@ -45,7 +45,7 @@ absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& journal) {
   const std::string path = OwnerNotePath(journal);
   const absl::StatusOr<UniqueFd> file = OpenPlainFile(path, O_RDONLY);
   if (!file.ok()) return NoteFailed(file.status());
-  const absl::StatusOr<std::string> text = ReadSmallFile(*file, path, kMostBytes);
+  const absl::StatusOr<std::string> text = ReadSmallFile(*file, path, kMaxBytes);
   if (!text.ok() && !absl::IsInvalidArgument(text.status())) return NoteFailed(text.status());
   return absl::StrSplit(text.value_or(""), '\n');  // one that is too long is no note
 }

@@ -40,7 +40,7 @@ bool EventQueue::HasNews() const { return !events_.empty() || durable_ != told_d
 
 MonotonicTime EventQueue::SleepUntilNews(MonotonicTime deadline) {
   MonotonicTime now = clock_.Read().monotonic;
-  deadline = std::min(deadline, now + kLongestTurn);
+  deadline = std::min(deadline, now + kMaxTurn);
   while (!HasNews() && now < deadline) {
     news_.WaitFor(mutex_, deadline - now);
     now = clock_.Read().monotonic;

@@ -24,7 +24,7 @@ struct QueuedEvent {
 
 // The longest sleep. Whoever watches the loop takes it for hung when it makes no turn for long, so an idle one must
 // make turns as well. It is also how the loop notices that the whole process was stopped for a while.
-inline constexpr absl::Duration kLongestTurn = absl::Seconds(1);
+inline constexpr absl::Duration kMaxTurn = absl::Seconds(1);
 
 class EventQueue {
  public:
@@ -50,7 +50,7 @@ class EventQueue {
     bool is_closed = false;  // and the queue is empty: nothing will ever come
   };
   // Sleeps until there is an event, durable news that no Take has returned yet, the deadline or Close, but at most
-  // kLongestTurn; then takes at most `limit` events. The caller is late when an event was posted, or the sleep should
+  // kMaxTurn; then takes at most `limit` events. The caller is late when an event was posted, or the sleep should
   // have ended, longer ago than late_after: the process was stopped, or the machine is overloaded. Events beyond
   // `limit` make the next Take late, too, but that time is lost only once.
   Taken Take(MonotonicTime deadline, size_t limit);

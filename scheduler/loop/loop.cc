@@ -20,7 +20,7 @@ namespace {
 
 constexpr absl::Duration kStallLook = absl::Milliseconds(250);  // whether the disk is full, or has room again
 
-constexpr size_t kMostTimedAppends = 1024;
+constexpr size_t kMaxTimedAppends = 1024;
 
 // Hands one effect to the sink.
 class CarryOut {
@@ -160,7 +160,7 @@ class Loop::Impl {
   void Store(std::vector<v1::Record> records) {
     if (!records.empty()) {
       const uint64_t last = journal_.Append(std::move(records));
-      if (appended_.size() < kMostTimedAppends) appended_.emplace_back(last, clock_.Read().monotonic);
+      if (appended_.size() < kMaxTimedAppends) appended_.emplace_back(last, clock_.Read().monotonic);
       const uint64_t offset = last - outbox_.records();
       MUSTER_CHECK(!has_offset_ || offset == sequence_offset_, "journal sequences rise by one for each record");
       sequence_offset_ = offset;

@@ -57,8 +57,8 @@ struct Recovered {
 
 // How the loop and its journal do, since the start.
 struct LoopMeasures {
-  MonotonicTime last_turn;                                                  // an idle loop makes one each kLongestTurn
-  Histogram wait{{0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5}};  // of each turn's first event, in seconds
+  MonotonicTime last_turn;                                                    // an idle loop makes one each kMaxTurn
+  Histogram wait{{0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5}};    // of each turn's first event, in seconds
   Histogram append{{0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5}};  // until records are durable, in seconds
   absl::Duration lost;                                                        // the sum of what LoopWasLate told
   uint64_t snapshots = 0;

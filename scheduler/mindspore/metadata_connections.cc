@@ -3,7 +3,7 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr size_t kMostAddresses = 4096;
+constexpr size_t kMaxAddresses = 4096;
 
 }  // namespace
 
@@ -29,7 +29,7 @@ void MetadataConnections::Closed(const mindspore::Peer& peer, MonotonicTime now)
   if (found != links_.end()) links_.erase(found);
   if (was_control) return;
   const std::string address = peer.address.bytes();
-  if (last_closed_.size() < kMostAddresses || last_closed_.contains(address)) last_closed_[address] = now;
+  if (last_closed_.size() < kMaxAddresses || last_closed_.contains(address)) last_closed_[address] = now;
 }
 
 void MetadataConnections::Forget() {

@@ -28,9 +28,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kMostForming = 4096;
-constexpr size_t kMostFolding = 4096;
-constexpr size_t kMostNamed = 3;
+constexpr size_t kMaxForming = 4096;
+constexpr size_t kMaxFolding = 4096;
+constexpr size_t kMaxFoldedNames = 3;
 constexpr size_t kMaxNamedBytes = 300;  // of each of them
 constexpr char kNodeLost[] = "node_lost";
 constexpr char kJobRestarted[] = "job_restarted";
@@ -74,7 +74,7 @@ std::vector<Notice> NoticeRules::Judge(const v1::JobEvent& event) {
   const std::string& kind = event.kind();
   std::vector<Notice> notices;
   if (kind == "run_opened" || kind == "round_aborted") {
-    if (forming_since_.size() < kMostForming) forming_since_[event.job_id()] = event.unix_ms();
+    if (forming_since_.size() < kMaxForming) forming_since_[event.job_id()] = event.unix_ms();
   }
   if (kind == "round_aborted" || kind == "process_restarted") Fold(kJobRestarted, event, notices);
   if (kind == "node_lost") Fold(kNodeLost, event, notices);
@@ -106,7 +106,7 @@ bool NoticeRules::Folding::IsOver(int64_t now_unix_ms) const {
 void NoticeRules::Fold(const char* kind, const v1::JobEvent& event, std::vector<Notice>& notices) {
   const auto found = folding_.find({event.job_id(), kind});
   if (found == folding_.end() || (found->second.count == 0 && found->second.IsOver(event.unix_ms()))) {
-    if (found != folding_.end() || folding_.size() < kMostFolding) {
+    if (found != folding_.end() || folding_.size() < kMaxFolding) {
       folding_[{event.job_id(), kind}] = {event.unix_ms(), 0, {}, {}};
     }
     notices.push_back(Make(kind, event));
@@ -114,7 +114,7 @@ void NoticeRules::Fold(const char* kind, const v1::JobEvent& event, std::vector<
   }
   Folding& folding = found->second;
   if (folding.count++ == 0) folding.first = event;
-  if (folding.named.size() >= kMostNamed) return;
+  if (folding.named.size() >= kMaxFoldedNames) return;
   folding.named.push_back(event.text());
   CutText(folding.named.back(), kMaxNamedBytes);
 }

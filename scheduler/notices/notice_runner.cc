@@ -39,7 +39,7 @@ namespace {
 
 constexpr absl::Duration kLook = absl::Milliseconds(50);  // for ends, while something runs
 constexpr absl::Duration kIdle = absl::Seconds(5);        // between looks
-constexpr size_t kMostErrorBytes = 512;
+constexpr size_t kMaxErrorBytes = 512;
 constexpr char kFailed[] = "--on_event";           // as it is counted, …
 constexpr char kDropped[] = "--on_event dropped";  // … likewise
 
@@ -80,7 +80,7 @@ void ReadErrors(Running& running) {
   for (int turn = 0; turn < 16; ++turn) {
     const ssize_t n = read(running.errors.get(), bytes, sizeof bytes);
     if (n <= 0) return;
-    running.said.append(bytes, std::min(static_cast<size_t>(n), kMostErrorBytes - running.said.size()));
+    running.said.append(bytes, std::min(static_cast<size_t>(n), kMaxErrorBytes - running.said.size()));
   }
 }
 
@@ -120,9 +120,9 @@ class NoticeRunner::Impl {
     const std::string dropped = Take(std::move(notice));
     waker_.Wake();
     if (dropped.empty()) return;
-    counted_.Note(Severity::kWarning, kDropped,
-                  absl::StrCat("--on_event: ", kMostWaiting, " notices wait for the command already: '", dropped,
-                               "' is dropped"));
+    counted_.Note(
+        Severity::kWarning, kDropped,
+        absl::StrCat("--on_event: ", kMaxWaiting, " notices wait for the command already: '", dropped, "' is dropped"));
   }
 
  private:
@@ -130,7 +130,7 @@ class NoticeRunner::Impl {
   std::string Take(Notice notice) {
     MutexLock lock(mutex_);
     std::string dropped;
-    if (waiting_.size() >= kMostWaiting) {
+    if (waiting_.size() >= kMaxWaiting) {
       const auto way = GivesWay(notice) ? waiting_.end() : std::find_if(waiting_.begin(), waiting_.end(), GivesWay);
       if (way == waiting_.end()) return notice.kind;
       dropped = way->kind;
@@ -195,7 +195,7 @@ class NoticeRunner::Impl {
   }
 
   void StartWaiting() {
-    while (running_.size() < kMostAtOnce) {
+    while (running_.size() < kMaxAtOnce) {
       Notice notice;
       {
         MutexLock lock(mutex_);

@@ -1,7 +1,7 @@
 // Runs a command for each notice, which it finds on its standard input.
 //
-// At most kMostAtOnce run at once, each for at most `time_limit`, then its process group is killed, as is what it
-// leaves behind; also when this program is killed. At most kMostWaiting wait; beyond that the oldest one that gives way
+// At most kMaxAtOnce run at once, each for at most `time_limit`, then its process group is killed, as is what it
+// leaves behind; also when this program is killed. At most kMaxWaiting wait; beyond that the oldest one that gives way
 // to the new one is dropped, or the new one, which is counted and told. A command that fails is told with the first
 // line of its standard error, counted, and not tried again. Nothing of this holds anybody up but the farewell.
 #pragma once
@@ -21,8 +21,8 @@ namespace muster::scheduler {
 
 class NoticeRunner {
  public:
-  static constexpr size_t kMostWaiting = 64;
-  static constexpr size_t kMostAtOnce = 4;
+  static constexpr size_t kMaxWaiting = 64;
+  static constexpr size_t kMaxAtOnce = 4;
 
   struct Options {
     std::string command;  // for /bin/sh -c

@@ -368,7 +368,7 @@ absl::Status CheckRest(const v1::StoreList& request) {
   return request.after().empty() ? absl::OkStatus() : CheckStoreKey(request.after());
 }
 absl::Status CheckRest(const v1::StoreWait& request) {
-  return CheckRange("limit_ms", request.limit_ms(), 0, kLongestStoreWaitMs);
+  return CheckRange("limit_ms", request.limit_ms(), 0, kMaxStoreWaitMs);
 }
 absl::Status CheckRest(const v1::StoreSet& request) {
   if (absl::Status status = CheckStoreValue(request.value()); !status.ok()) return status;
@@ -398,7 +398,7 @@ absl::Status CheckBatch(const v1::StoreBatch& batch) {
 // Of no key.
 absl::Status CheckReport(const v1::ReplicasReport& report) {
   MUSTER_REQUIRE(CheckId("lighthouse", report.lighthouse()));
-  MUSTER_REQUIRE(CheckRange("wait_ms", report.wait_ms(), 0, kLongestStoreWaitMs));
+  MUSTER_REQUIRE(CheckRange("wait_ms", report.wait_ms(), 0, kMaxStoreWaitMs));
   MUSTER_REQUIRE(CheckRange("min_replicas", report.rules().min_replicas(), 1, kMaxWorkers));
   MUSTER_REQUIRE(CheckRange("join_timeout_ms", report.rules().join_timeout_ms(), 0, kMaxTimeoutMs));
   MUSTER_REQUIRE(CheckRange("heartbeat_timeout_ms", report.rules().heartbeat_timeout_ms(), 1, kMaxTimeoutMs));

@@ -8,7 +8,7 @@ namespace {
 
 constexpr absl::Duration kDetectionMin = absl::Seconds(15);  // dead-peer detection: see common/net/net.h
 constexpr absl::Duration kDetectionMax = absl::Seconds(25);
-constexpr absl::Duration kLongestStoreCall = absl::Milliseconds(kLongestStoreWaitMs);  // then its stream has broken
+constexpr absl::Duration kLongestStoreCall = absl::Milliseconds(kMaxStoreWaitMs);  // then its stream has broken
 constexpr char kRefused[] = "Connection refused";
 constexpr double kLateDelivery = 0.2;  // what was read before the agent hung up may still reach its core
 

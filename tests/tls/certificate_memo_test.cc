@@ -17,13 +17,13 @@ TEST(CertificateMemo, ATextIsParsedOnceUntilOthersHaveTakenItsPlace) {
   const std::vector<Certificate> first = memo.Parse(pem);
   ASSERT_EQ(first.size(), 1u);
   EXPECT_EQ(first[0].ToPem(), pem);
-  for (size_t i = 0; i < 2 * CertificateMemo::kMostTexts; ++i) {
+  for (size_t i = 0; i < 2 * CertificateMemo::kMaxTexts; ++i) {
     EXPECT_EQ(memo.Parse(std::string(i + 1, '\n') + pem).size(), 1u);
     if (i % 8 == 0) {
       EXPECT_EQ(memo.Parse(pem)[0].get(), first[0].get()) << "it is in use, after " << i;
     }
   }
-  for (size_t i = 0; i < CertificateMemo::kMostTexts; ++i) memo.Parse(std::string(i + 1, '\n') + pem);
+  for (size_t i = 0; i < CertificateMemo::kMaxTexts; ++i) memo.Parse(std::string(i + 1, '\n') + pem);
   EXPECT_NE(memo.Parse(pem)[0].get(), first[0].get());
 }
 
@@ -32,7 +32,7 @@ TEST(CertificateMemo, WhatCantBeReadAndWhatIsLongIsNotKept) {
   CertificateMemo memo;
   EXPECT_TRUE(memo.Parse("").empty());
   EXPECT_TRUE(memo.Parse("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n").empty());
-  const std::string pem = root.certificate().ToPem() + std::string(CertificateMemo::kLongestText, '\n');
+  const std::string pem = root.certificate().ToPem() + std::string(CertificateMemo::kMaxTextLength, '\n');
   const std::vector<Certificate> first = memo.Parse(pem), second = memo.Parse(pem);
   ASSERT_EQ(first.size(), 1u);
   ASSERT_EQ(second.size(), 1u);

@@ -8,7 +8,7 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kMostNamed = 8;  // of processes
+constexpr size_t kMaxNamed = 8;  // of processes
 
 // Whole seconds are enough for people, but half a second is not "0".
 std::string Duration(absl::Duration duration) {
@@ -233,10 +233,10 @@ Say SayLeft(const NamedProcess& process, absl::Duration stuck) {
 
 Say SayStuck(const std::vector<NamedProcess>& processes, const std::string& node_id) {
   std::string text;
-  for (size_t i = 0; i < std::min(processes.size(), kMostNamed); ++i) {
+  for (size_t i = 0; i < std::min(processes.size(), kMaxNamed); ++i) {
     absl::StrAppend(&text, i == 0 ? "" : ", ", NameOf(processes[i]));
   }
-  if (processes.size() > kMostNamed) absl::StrAppend(&text, " and ", processes.size() - kMostNamed, " more");
+  if (processes.size() > kMaxNamed) absl::StrAppend(&text, " and ", processes.size() - kMaxNamed, " more");
   return {
       Severity::kError,
       absl::StrCat(text,

@@ -9,7 +9,7 @@ namespace muster::agent {
 namespace {
 
 constexpr absl::Duration kFirstPeersBackOff = absl::Milliseconds(500);
-constexpr absl::Duration kLongestPeersBackOff = absl::Seconds(3);
+constexpr absl::Duration kMaxPeersBackOff = absl::Seconds(3);
 constexpr absl::Duration kPeersTimeout = absl::Seconds(30);
 
 }  // namespace
@@ -39,7 +39,7 @@ void PeerList::OnFetched(const PeersFetched& event, MonotonicTime now, Effects& 
     return;
   }
   request_.next_at = now + jitter_.Around(request_.back_off, 0.3);
-  request_.back_off = std::min(request_.back_off * 2, kLongestPeersBackOff);
+  request_.back_off = std::min(request_.back_off * 2, kMaxPeersBackOff);
   const std::string error(event.status.message());
   if (error == request_.last_error) return;
   request_.last_error = error;

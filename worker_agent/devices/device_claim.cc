@@ -28,14 +28,14 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kLongestSocketName = sizeof(sockaddr_un::sun_path) - 1;  // without the zero that it begins with
-constexpr size_t kMostSocketsText = 4 * 1024 * 1024;                      // of /proc/net/unix
+constexpr size_t kMaxSocketName = sizeof(sockaddr_un::sun_path) - 1;  // without the zero that it begins with
+constexpr size_t kMaxSocketsText = 4 * 1024 * 1024;                   // of /proc/net/unix
 constexpr int kBacklog = 4096;     // who asks is let in by nobody, and stays in the queue
 constexpr int kListenPauses = 20;  // in all: who has taken a name may be about to listen
 constexpr absl::Duration kListenPause = absl::Milliseconds(5);
-constexpr size_t kMostTold = 4;  // devices whose holders are asked who they are
-constexpr int kMostGroups = 1024;
-constexpr int kMostForged = 64;  // names that are looked at
+constexpr size_t kMaxTold = 4;  // devices whose holders are asked who they are
+constexpr int kMaxGroups = 1024;
+constexpr int kMaxForged = 64;  // names that are looked at
 constexpr size_t kMaxUserRecord = 16 * 1024;
 
 std::string KindsFile(const std::string& kind) { return kind == "Ascend" ? "davinci" : "nvidia"; }
@@ -61,7 +61,7 @@ std::string OwnerPrefix(pid_t pid) { return absl::StrCat("muster-devices-of/", p
 
 socklen_t FillAddress(const std::string& name, sockaddr_un& address) {
   address.sun_family = AF_UNIX;
-  const size_t size = std::min(name.size(), kLongestSocketName);
+  const size_t size = std::min(name.size(), kMaxSocketName);
   std::memcpy(address.sun_path + 1, name.data(), size);
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + size);
 }
@@ -115,8 +115,8 @@ User LookUp(uid_t uid) {
 
 bool IsInGroup(const User& user, gid_t group) {
   if (user.name.empty()) return false;
-  std::vector<gid_t> groups(kMostGroups);
-  int count = kMostGroups;
+  std::vector<gid_t> groups(kMaxGroups);
+  int count = kMaxGroups;
   if (::getgrouplist(user.name.c_str(), user.group, groups.data(), &count) < 0) return false;
   return std::find(groups.begin(), groups.begin() + count, group) != groups.begin() + count;
 }
@@ -138,12 +138,12 @@ struct OwnWords {
 // What the process with this number says of itself, by a socket's name. Others can take such a name, too.
 OwnWords WordsOf(pid_t pid) {
   const std::string prefix = OwnerPrefix(pid);
-  const absl::StatusOr<std::string> sockets = ReadSmallFile("/proc/net/unix", kMostSocketsText);
+  const absl::StatusOr<std::string> sockets = ReadSmallFile("/proc/net/unix", kMaxSocketsText);
   if (!sockets.ok()) return {};
   const std::string listed = absl::StrCat(" @", prefix);
   int looks = 0;
-  for (size_t at = sockets->find(listed); at != std::string::npos && looks < kMostForged; ++looks) {
-    const std::string name = sockets->substr(at + 2, std::min(kLongestSocketName, sockets->find('\n', at) - (at + 2)));
+  for (size_t at = sockets->find(listed); at != std::string::npos && looks < kMaxForged; ++looks) {
+    const std::string name = sockets->substr(at + 2, std::min(kMaxSocketName, sockets->find('\n', at) - (at + 2)));
     at = sockets->find(listed, at + 1);
     int no_pauses = 0;  // it has listened for as long as it has its claims
     const std::optional<ucred> speaker = HolderOf(name, no_pauses);
@@ -205,7 +205,7 @@ absl::StatusOr<DeviceClaims> ClaimDevices(std::vector<uint32_t> numbers, const D
     }
     const std::optional<ucred> holder = HolderOf(name, pauses);
     if (holder && MayUse(*holder, DeviceFile(number, options))) return Refuse(number, *holder);
-    const std::string who = ++told <= kMostTold ? HolderText(holder) : "another program";
+    const std::string who = ++told <= kMaxTold ? HolderText(holder) : "another program";
     claims.warnings.push_back(absl::StrCat(
         "the claim on device ", number, " is held by ", who, holder ? ", who can't use " : ", and who need not use ",
         DeviceFile(number, options), "; it does not count, and another job may use the device, too"));

@@ -16,8 +16,8 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kMostEntries = 4096;
-constexpr size_t kMostText = 64 * 1024;
+constexpr size_t kMaxEntries = 4096;
+constexpr size_t kMaxText = 64 * 1024;
 constexpr int kHighestNode = 1023;
 
 std::vector<std::string> EntriesOf(const std::string& folder) {
@@ -25,7 +25,7 @@ std::vector<std::string> EntriesOf(const std::string& folder) {
   DIR* dir = opendir(folder.c_str());
   if (dir == nullptr) return names;
   while (const dirent* entry = readdir(dir)) {
-    if (entry->d_name[0] != '.' && names.size() < kMostEntries) names.emplace_back(entry->d_name);
+    if (entry->d_name[0] != '.' && names.size() < kMaxEntries) names.emplace_back(entry->d_name);
   }
   closedir(dir);
   std::sort(names.begin(), names.end());
@@ -34,7 +34,7 @@ std::vector<std::string> EntriesOf(const std::string& folder) {
 
 // -1 is what a machine with one node says.
 std::optional<int> ReadNode(const std::string& path) {
-  const absl::StatusOr<std::string> text = ReadSmallFile(path, kMostText);
+  const absl::StatusOr<std::string> text = ReadSmallFile(path, kMaxText);
   int node = 0;
   if (!text.ok() || !absl::SimpleAtoi(absl::StripAsciiWhitespace(*text), &node)) return std::nullopt;
   if (node < 0 || node > kHighestNode) return std::nullopt;
@@ -53,7 +53,7 @@ std::optional<int> NodeByClass(const std::string& name, const HostRoots& roots) 
 std::optional<int> NodeOfNvidia(uint32_t number, const HostRoots& roots) {
   const std::string gpus = roots.proc + "/driver/nvidia/gpus";
   for (const std::string& bus : EntriesOf(gpus)) {
-    const absl::StatusOr<std::string> text = ReadSmallFile(absl::StrCat(gpus, "/", bus, "/information"), kMostText);
+    const absl::StatusOr<std::string> text = ReadSmallFile(absl::StrCat(gpus, "/", bus, "/information"), kMaxText);
     if (!text.ok()) continue;
     for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
       const std::pair<absl::string_view, absl::string_view> sides = absl::StrSplit(line, absl::MaxSplits(':', 1));
@@ -75,7 +75,7 @@ std::vector<int> CpusOfDevice(const std::string& kind, uint32_t number, const Ho
   if (!node && kind == "NVIDIA") node = NodeOfNvidia(number, roots);
   std::vector<int> cpus;
   if (!node) return cpus;
-  const auto text = ReadSmallFile(absl::StrCat(roots.sys, "/devices/system/node/node", *node, "/cpulist"), kMostText);
+  const auto text = ReadSmallFile(absl::StrCat(roots.sys, "/devices/system/node/node", *node, "/cpulist"), kMaxText);
   if (!text.ok()) return cpus;
   const auto ranges = ParseNumberRanges(*text, kHighestCpu);
   if (!ranges.ok()) return cpus;

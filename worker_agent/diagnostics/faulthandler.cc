@@ -17,10 +17,10 @@ namespace {
 
 constexpr absl::Duration kTraceLook = absl::Milliseconds(20);
 constexpr absl::Duration kQuiet = absl::Milliseconds(200);  // it has stopped growing
-constexpr off_t kMostTraceBytes = 1024 * 1024;
+constexpr off_t kMaxTraceBytes = 1024 * 1024;
 
 std::string ReadFrom(int fd, off_t from, off_t to) {
-  std::string text(static_cast<size_t>(std::min(to - from, kMostTraceBytes)), '\0');
+  std::string text(static_cast<size_t>(std::min(to - from, kMaxTraceBytes)), '\0');
   const ssize_t n = pread(fd, text.data(), text.size(), from);
   text.resize(n > 0 ? static_cast<size_t>(n) : 0);
   return text;

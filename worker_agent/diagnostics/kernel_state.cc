@@ -17,14 +17,14 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kMostThreads = 64;
-constexpr size_t kMostStatusBytes = 64 * 1024;  // a status may name thousands of groups
+constexpr size_t kMaxThreads = 64;
+constexpr size_t kMaxStatusBytes = 64 * 1024;  // a status may name thousands of groups
 
 std::string ReadProc(const std::string& path) {
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::string text;
   char bytes[4096];
-  while (fd.is_open() && text.size() < kMostStatusBytes) {
+  while (fd.is_open() && text.size() < kMaxStatusBytes) {
     const ssize_t n = read(fd.get(), bytes, sizeof bytes);
     if (n <= 0) break;
     text.append(bytes, static_cast<size_t>(n));
@@ -68,8 +68,8 @@ std::optional<std::string> KernelText(pid_t pid) {
   std::string text = absl::StrCat(StateLine(folder, status), "\n");
   const std::vector<std::string> threads = NumbersIn(absl::StrCat(folder, "/task"));
   if (threads.size() <= 1) return text;
-  absl::StrAppend(&text, threads.size(), " threads", threads.size() > kMostThreads ? ", the first of them" : "", ":\n");
-  for (size_t i = 0; i < threads.size() && i < kMostThreads; ++i) {
+  absl::StrAppend(&text, threads.size(), " threads", threads.size() > kMaxThreads ? ", the first of them" : "", ":\n");
+  for (size_t i = 0; i < threads.size() && i < kMaxThreads; ++i) {
     const std::string thread = absl::StrCat(folder, "/task/", threads[i]);
     const std::string thread_status = ReadProc(absl::StrCat(thread, "/status"));
     if (thread_status.empty()) continue;  // it has ended

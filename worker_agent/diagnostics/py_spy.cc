@@ -16,8 +16,8 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kMostPySpyBytes = 256 * 1024;
-constexpr size_t kMostErrorBytes = 200;
+constexpr size_t kMaxPySpyBytes = 256 * 1024;
+constexpr size_t kMaxErrorBytes = 200;
 
 // Looks its command up in PATH: 127 if it isn't there.
 constexpr char kEnv[] = "/usr/bin/env";
@@ -39,7 +39,7 @@ std::vector<std::string> EnvironmentWith(const std::string& search_path) {
 
 // The first line that says something.
 std::string FirstLine(const std::string& errors) {
-  const std::string text = CleanText(std::string(absl::StripAsciiWhitespace(errors)), kMostErrorBytes, true);
+  const std::string text = CleanText(std::string(absl::StripAsciiWhitespace(errors)), kMaxErrorBytes, true);
   return text.substr(0, text.find('\n'));
 }
 
@@ -51,7 +51,7 @@ absl::StatusOr<std::string> RunPySpy(const std::string& search_path, pid_t pid, 
   if (folders.empty()) return absl::NotFoundError("PATH is empty");
   CommandResult result = RunBounded({{kEnv, "py-spy", "dump", "--nonblocking", "--pid", absl::StrCat(pid)},
                                      EnvironmentWith(folders),
-                                     kMostPySpyBytes,
+                                     kMaxPySpyBytes,
                                      deadline,
                                      cancel_fd},
                                     clock);

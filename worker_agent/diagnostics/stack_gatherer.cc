@@ -27,7 +27,7 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kMostAtOnce = 8;
+constexpr size_t kMaxAtOnce = 8;
 // For what has been cut short. What takes longer hangs.
 constexpr absl::Duration kPatience = absl::Seconds(2);
 constexpr char kGone[] = "the process ended meanwhile";
@@ -102,7 +102,7 @@ StacksGathered Looker::Answer(const Request& request) const {
     }
   };
   std::vector<std::thread> helpers;
-  while (helpers.size() + 1 < std::min(kMostAtOnce, request.targets.size())) {
+  while (helpers.size() + 1 < std::min(kMaxAtOnce, request.targets.size())) {
     absl::StatusOr<std::thread> helper = TryThread(work);
     if (!helper.ok()) break;  // it takes longer then
     helpers.push_back(*std::move(helper));

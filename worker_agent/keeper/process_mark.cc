@@ -30,7 +30,7 @@ constexpr int kNestedBits = 23;
 constexpr uint64_t kNestedMask = (uint64_t{1} << kNestedBits) - 1;
 constexpr uint64_t kLowest = uint64_t{1} << 62;
 constexpr uint64_t kHighest = (uint64_t{1} << 63) - 1;
-constexpr size_t kMostLimitBytes = 4096;  // sixteen lines
+constexpr size_t kMaxLimitBytes = 4096;  // sixteen lines
 constexpr char kRow[] = "Max realtime timeout";
 
 bool IsMark(uint64_t value) { return value >= kLowest && value <= kHighest; }
@@ -97,7 +97,7 @@ bool ProcessMark::IsBelowMarks(uint64_t limit) { return limit < kLowest; }
 
 absl::StatusOr<uint64_t> RealTimeLimitOf(pid_t pid) {
   const std::string path = absl::StrCat("/proc/", pid, "/limits");
-  char text[kMostLimitBytes];
+  char text[kMaxLimitBytes];
   const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   const ssize_t size = file.is_open() ? read(file.get(), text, sizeof text) : -1;
   if (size == 0 || (size < 0 && (errno == ENOENT || errno == ESRCH))) return absl::NotFoundError("it has ended");

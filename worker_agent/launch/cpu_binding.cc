@@ -15,7 +15,7 @@
 namespace muster::agent {
 namespace {
 
-constexpr uint32_t kMostNumaNodes = 1024;
+constexpr uint32_t kMaxNumaNodes = 1024;
 
 // The number that a sysfs list begins with ("0,32" → 0).
 int FirstOfList(const std::string& path, int otherwise) {
@@ -29,7 +29,7 @@ std::map<int, uint32_t> NumaNodes(const std::string& sysfs) {
   std::map<int, uint32_t> node_of;
   const absl::StatusOr<std::string> online = ReadSmallFile(absl::StrCat(sysfs, "/node/online"), 4096);
   if (!online.ok()) return node_of;
-  const auto nodes = ParseNumberRanges(*online, kMostNumaNodes);
+  const auto nodes = ParseNumberRanges(*online, kMaxNumaNodes);
   if (!nodes.ok()) return node_of;
   for (const NumberRange& range : *nodes) {
     for (uint32_t node = range.low; node <= range.high; ++node) {
@@ -88,7 +88,7 @@ std::vector<int> InNumaOrder(std::vector<int> cpus, const std::string& sysfs) {
   for (const int cpu : cpus) {
     const auto node = node_of.find(cpu);
     const int core = FirstOfList(absl::StrCat(sysfs, "/cpu/cpu", cpu, "/topology/thread_siblings_list"), cpu);
-    key_of[cpu] = {node == node_of.end() ? kMostNumaNodes : node->second, core, cpu};
+    key_of[cpu] = {node == node_of.end() ? kMaxNumaNodes : node->second, core, cpu};
   }
   std::sort(cpus.begin(), cpus.end(), [&key_of](int a, int b) { return key_of[a] < key_of[b]; });
   return cpus;

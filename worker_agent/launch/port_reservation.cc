@@ -26,7 +26,7 @@ namespace {
 
 constexpr char kPortsOfKernel[] = "/proc/sys/net/ipv4/ip_local_port_range";
 constexpr uint32_t kPortsOfHccl = 32;
-constexpr int kMostTries = 256;  // more than `avoided` can turn down, with room for ports that others lock
+constexpr int kMaxTries = 256;  // more than `avoided` can turn down, with room for ports that others lock
 
 absl::Status SystemError(const std::string& what) {
   return absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(errno)));
@@ -103,7 +103,7 @@ class PortSearch {
  public:
   static absl::StatusOr<ReservedPort> AnyOutside(const PortOptions& options) {
     std::vector<UniqueFd> turned_down;  // kept open meanwhile, or the kernel might offer them again
-    for (int i = 0; i < kMostTries; ++i) {
+    for (int i = 0; i < kMaxTries; ++i) {
       UniqueFd fd(BindAnyAddress(0, false));
       if (!fd.is_open() && errno == EADDRINUSE && !turned_down.empty()) break;
       if (!fd.is_open()) return NoPortOfKernels(errno);

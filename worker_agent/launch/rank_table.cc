@@ -26,9 +26,9 @@ constexpr size_t kServerIdBytes = 63;
 constexpr size_t kDeviceIpBytes = 1024;
 constexpr uint32_t kHighestDevice = 65535;
 constexpr uint32_t kHighestUsualDevice = 15;
-constexpr size_t kMostNamed = 8;
+constexpr size_t kMaxNamed = 8;
 
-constexpr size_t kLongestPath = 4096;  // HCCL's limit
+constexpr size_t kMaxPath = 4096;  // HCCL's limit
 constexpr char kTable[] = "the table";
 
 // The format has strings throughout; some tools write numbers. Empty when absent or of another kind.
@@ -359,9 +359,9 @@ absl::StatusOr<RankTable> ParseRankTable(const std::string& text, const std::str
 }
 
 absl::StatusOr<RankTable> LoadRankTable(const std::string& path) {
-  if (path.size() > kLongestPath) {
-    return absl::InvalidArgumentError(absl::StrCat("rank table (--rank_table_file): its path has ", path.size(),
-                                                   " bytes; HCCL takes ", kLongestPath));
+  if (path.size() > kMaxPath) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank table (--rank_table_file): its path has ", path.size(), " bytes; HCCL takes ", kMaxPath));
   }
   const absl::StatusOr<std::string> text = ReadSmallFile(path, kMaxRankTableBytes);
   if (!text.ok()) {
@@ -381,7 +381,7 @@ absl::StatusOr<const TableServer*> FindServer(const RankTable& table, const std:
   for (const IpAddress& address : own_addresses) tried.push_back(address.ToString());
   std::vector<std::string> known;
   for (const TableServer& server : table.servers) {
-    if (known.size() < kMostNamed) known.push_back(server.server_id);
+    if (known.size() < kMaxNamed) known.push_back(server.server_id);
   }
   const std::string more = table.servers.size() > known.size() ? ", …" : "";
   return absl::NotFoundError(absl::StrCat(

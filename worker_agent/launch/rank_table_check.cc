@@ -13,7 +13,7 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kMostProblems = 50;
+constexpr size_t kMaxProblems = 50;
 
 std::string Place(const TableServer& server, const TableDevice& device) {
   return absl::StrCat("device ", device.device_id, " of server ", server.server_id);
@@ -123,7 +123,7 @@ size_t CheckAddressesOf(const TableServer& server, const TableDevice& device, st
 
 void TableProblems::Add(const std::string& rule, const std::string& entry, const std::string& found,
                         const std::string& remedy) {
-  if (problems_.size() < kMostProblems) problems_.push_back({rule, entry, EscapeControl(found), EscapeControl(remedy)});
+  if (problems_.size() < kMaxProblems) problems_.push_back({rule, entry, EscapeControl(found), EscapeControl(remedy)});
 }
 
 void CheckRanks(const RankTable& table, TableProblems& problems) {

@@ -23,10 +23,10 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kLongestJobInName = 64;
+constexpr size_t kMaxJobInName = 64;
 constexpr size_t kFolderHexDigits = 16;
-constexpr int kMostAttempts = 16;
-constexpr int kMostCleaned = 1024;
+constexpr int kMaxAttempts = 16;
+constexpr int kMaxCleaned = 1024;
 
 constexpr char kFolderRemedy[] = "; set TMPDIR to a folder of your own";
 
@@ -47,7 +47,7 @@ bool IsSameFolder(int fd, int parent, const std::string& name) {
 }
 
 std::string FolderName(const std::string& job_id, uint64_t incarnation) {
-  std::string name = job_id.substr(0, kLongestJobInName);
+  std::string name = job_id.substr(0, kMaxJobInName);
   for (char& c : name) {
     const bool is_plain = absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
     if (!is_plain) c = '_';
@@ -73,7 +73,7 @@ void RemoveDead(int parent, const std::string& path) {
   int cleaned = 0;
   while (const dirent* entry = readdir(dir)) {
     const std::string name = entry->d_name;
-    if (!IsFolderName(name) || cleaned >= kMostCleaned) continue;
+    if (!IsFolderName(name) || cleaned >= kMaxCleaned) continue;
     const int fd = OpenFolder(parent, name);
     if (fd < 0) continue;
     // Held until it is gone, so that nobody who has just made it takes it for his own: see the check in MakeLocked.
@@ -90,7 +90,7 @@ void RemoveDead(int parent, const std::string& path) {
 // A new folder, locked. Another agent that cleans up may take the lock between our mkdir and our flock, and remove it:
 // then we try again under another name. Returns name and descriptor.
 absl::StatusOr<std::pair<std::string, int>> MakeLocked(int parent, const std::string& base_name) {
-  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     const std::string name = attempt == 0 ? base_name : absl::StrCat(base_name, ".", attempt);
     if (mkdirat(parent, name.c_str(), 0700) != 0) {
       if (errno == EEXIST) continue;

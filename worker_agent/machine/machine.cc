@@ -31,7 +31,7 @@ namespace {
 constexpr char kBootIdPath[] = "/proc/sys/kernel/random/boot_id";
 constexpr char kNamespacePath[] = "/proc/self/ns/net";
 constexpr size_t kMachineHexDigits = 16;
-constexpr size_t kLongestDeviceNumber = 4;
+constexpr size_t kMaxDeviceNumber = 4;
 constexpr char kNvidia[] = "NVIDIA";
 
 // The numbers of the folder's entries that are `prefix` and a number, rising.
@@ -42,7 +42,7 @@ std::vector<uint32_t> Numbered(const std::string& folder, const std::string& pre
   while (const dirent* entry = readdir(dir)) {
     absl::string_view name = entry->d_name;
     uint32_t number = 0;
-    if (!absl::ConsumePrefix(&name, prefix) || name.empty() || name.size() > kLongestDeviceNumber) continue;
+    if (!absl::ConsumePrefix(&name, prefix) || name.empty() || name.size() > kMaxDeviceNumber) continue;
     const bool is_number =
         std::all_of(name.begin(), name.end(), [](unsigned char c) { return absl::ascii_isdigit(c); });
     if (is_number && absl::SimpleAtoi(name, &number) && number < kMaxSlotsPerNode) numbers.push_back(number);

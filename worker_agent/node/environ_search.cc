@@ -20,8 +20,8 @@ namespace {
 
 constexpr absl::Duration kHangPatience = absl::Milliseconds(300);  // for one process; memory answers at once
 constexpr absl::Duration kSearchReapPatience = absl::Milliseconds(100);
-constexpr size_t kMostStuck = 8;
-constexpr size_t kMostEnvironBytes = 16 << 20;  // the kernel takes 6 MiB
+constexpr size_t kMaxStuck = 8;
+constexpr size_t kMaxEnvironBytes = 16 << 20;  // the kernel takes 6 MiB
 
 EnvironSight Of(int error) { return error == ENOENT || error == ESRCH ? EnvironSight::kGone : EnvironSight::kRefused; }
 
@@ -31,7 +31,7 @@ EnvironSight Read(pid_t pid, const std::string& text) {
   std::string seen;  // the last part: the text may lie across two
   size_t total = 0;
   char bytes[64 * 1024];
-  while (total < kMostEnvironBytes) {
+  while (total < kMaxEnvironBytes) {
     const ssize_t n = read(fd.get(), bytes, sizeof bytes);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return Of(errno);
@@ -99,7 +99,7 @@ void Gather(const std::vector<pid_t>& pids, const std::string& text, MonotonicTi
 std::vector<EnvironSight> SearchEnvirons(const std::vector<pid_t>& pids, const std::string& text,
                                          MonotonicTime deadline, std::vector<pid_t>& stuck) {
   std::vector<EnvironSight> sights;
-  while (sights.size() < pids.size() && stuck.size() < kMostStuck && Clock::System().Read().monotonic < deadline) {
+  while (sights.size() < pids.size() && stuck.size() < kMaxStuck && Clock::System().Read().monotonic < deadline) {
     const size_t before = sights.size();
     Gather(pids, text, deadline, sights, stuck);
     if (sights.size() == before) break;  // no process to be had, or it was killed

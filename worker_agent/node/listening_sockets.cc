@@ -29,7 +29,7 @@ bool IsFor(const std::string& local, const IpAddress& address, uint16_t port) {
   return listened == port && bound && (bound->is_any() || *bound == address);
 }
 
-constexpr size_t kMostText = 64 << 20;  // of a table of sockets
+constexpr size_t kMaxText = 64 << 20;  // of a table of sockets
 
 }  // namespace
 
@@ -45,8 +45,8 @@ bool HasListener(const std::string& proc_net_tcp, const IpAddress& address, uint
 }
 
 bool IsListenedOn(const IpAddress& address, uint16_t port) {
-  return HasListener(ReadSmallFile("/proc/net/tcp", kMostText).value_or(""), address, port) ||
-         HasListener(ReadSmallFile("/proc/net/tcp6", kMostText).value_or(""), address, port);
+  return HasListener(ReadSmallFile("/proc/net/tcp", kMaxText).value_or(""), address, port) ||
+         HasListener(ReadSmallFile("/proc/net/tcp6", kMaxText).value_or(""), address, port);
 }
 
 }  // namespace muster::agent

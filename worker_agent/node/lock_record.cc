@@ -46,8 +46,8 @@ constexpr size_t kHexDigits = 16;
 constexpr ino_t kFirstUtsNamespace = 0xEFFFFFFE;  // PROC_UTS_INIT_INO
 constexpr char kDigest[] = "digest ";
 // Of the starts before. A scheduler that has welcomed a start asks for none before that one, but a join may come late.
-constexpr size_t kMostEnded = 8;
-constexpr size_t kMostEndedUnknown = kMaxEndedStarts;  // while no scheduler has welcomed any
+constexpr size_t kMaxEnded = 8;
+constexpr size_t kMaxEndedUnknown = kMaxEndedStarts;  // while no scheduler has welcomed any
 
 std::string Line(const std::string& path) {
   absl::StatusOr<std::string> text = ReadSmallFile(path, 256);
@@ -113,7 +113,7 @@ uint64_t LockRecord::start() const {
 std::vector<uint64_t> LockRecord::EndedWithIt() const {
   std::vector<uint64_t> all = ended;
   if (start() != 0) all.push_back(start());
-  const size_t most = has_joined ? kMostEnded : kMostEndedUnknown;
+  const size_t most = has_joined ? kMaxEnded : kMaxEndedUnknown;
   if (all.size() > most) all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(most));
   return all;
 }

@@ -20,7 +20,7 @@ namespace {
 
 constexpr absl::Duration kAnswerPatience = absl::Seconds(3);  // so that a person hears of it within 5 s
 constexpr absl::Duration kFirstPause = absl::Seconds(1);
-constexpr absl::Duration kLongestPause = absl::Seconds(3);
+constexpr absl::Duration kMaxPause = absl::Seconds(3);
 // How long after the begin a person hears of it again; then every five minutes.
 constexpr std::array kSayAfter = {absl::Seconds(10), absl::Seconds(30), absl::Minutes(1), absl::Minutes(2),
                                   absl::Minutes(5)};
@@ -79,7 +79,7 @@ absl::StatusOr<Addresses> AwaitHost(const std::string& setting, absl::Duration p
       say_at = next != kSayAfter.end() ? begin + *next : tools.now() + kSayAfter.back();
     }
     if (!tools.pause(std::min(pause, patience - waited))) return absl::CancelledError("told to end");
-    pause = std::min(pause * 2, kLongestPause);
+    pause = std::min(pause * 2, kMaxPause);
   }
 }
 

@@ -26,7 +26,7 @@
 namespace muster::agent {
 namespace {
 
-constexpr absl::Duration kOwnNameLimit = absl::Seconds(1);
+constexpr absl::Duration kMaxOwnNameTime = absl::Seconds(1);
 constexpr size_t kExecKeyBytes = 16;
 
 v1::JobSettings SettingsOf(const AgentSettings& settings) {
@@ -228,7 +228,7 @@ absl::StatusOr<NodeDescription> DescribeNode(const AgentSettings& settings,
   OfferDevices(devices, node);
   if (absl::Status status = AddHccl(settings, environment, description); !status.ok()) return status;
   description.own_address = OwnAddress(settings, names);
-  if (!settings.standalone && !settings.command.empty()) description.own_name = ResolveOwnName(kOwnNameLimit);
+  if (!settings.standalone && !settings.command.empty()) description.own_name = ResolveOwnName(kMaxOwnNameTime);
   return description;
 }
 

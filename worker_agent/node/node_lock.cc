@@ -28,19 +28,19 @@
 namespace muster::agent {
 namespace {
 
-constexpr uint32_t kMostAgents = kMaxSlotsPerNode;  // without an id of their own, of one job on one machine
+constexpr uint32_t kMaxAgents = kMaxSlotsPerNode;  // without an id of their own, of one job on one machine
 constexpr absl::Duration kRetryPause = absl::Milliseconds(20);
 constexpr absl::Duration kSayAfter = absl::Milliseconds(500);
-constexpr absl::Duration kLongestWriting = absl::Seconds(1);  // of the owner's number
-constexpr size_t kMostNamed = 8;                              // of the processes that a former start has left
+constexpr absl::Duration kMaxWriting = absl::Seconds(1);  // of the owner's number
+constexpr size_t kMaxNamed = 8;                           // of the processes that a former start has left
 constexpr size_t kDigestHexDigits = 16;
-constexpr size_t kLongestInName = 64;
-constexpr size_t kLongestRecord = 8192;  // a path is among it
+constexpr size_t kMaxInName = 64;
+constexpr size_t kMaxRecord = 8192;  // a path is among it
 
 // A name that is safe in a path and still tells two apart.
 std::string PathName(const std::string& text) {
   std::string name;
-  for (const char c : text.substr(0, kLongestInName)) {
+  for (const char c : text.substr(0, kMaxInName)) {
     name += absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.' ? c : '_';
   }
   return name == text ? name
@@ -48,17 +48,17 @@ std::string PathName(const std::string& text) {
 }
 
 LockRecord ReadRecord(int fd) {
-  char text[kLongestRecord];
+  char text[kMaxRecord];
   const ssize_t size = pread(fd, text, sizeof(text), 0);
   return size <= 0 ? LockRecord() : LockRecord::Decode(std::string(text, static_cast<size_t>(size)));
 }
 
 std::string Named(const std::vector<Orphan>& orphans) {
   std::string names;
-  for (size_t i = 0; i < std::min(orphans.size(), kMostNamed); ++i) {
+  for (size_t i = 0; i < std::min(orphans.size(), kMaxNamed); ++i) {
     absl::StrAppend(&names, i == 0 ? "" : ", ", "pid ", orphans[i].pid, " (", orphans[i].why, ")");
   }
-  if (orphans.size() > kMostNamed) absl::StrAppend(&names, " and ", orphans.size() - kMostNamed, " more");
+  if (orphans.size() > kMaxNamed) absl::StrAppend(&names, " and ", orphans.size() - kMaxNamed, " more");
   return names;
 }
 
@@ -142,7 +142,7 @@ absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {
   }
   const MonotonicTime begun = Clock::System().Read().monotonic;
   bool was_said = false;
-  for (uint32_t k = 0; k < kMostAgents;) {
+  for (uint32_t k = 0; k < kMaxAgents;) {
     const std::string name = options.node_id.empty() ? absl::StrCat(k) : PathName("id-" + options.node_id);
     UniqueFd fd;
     const absl::StatusOr<Outcome> outcome = TryLock(*folder, path, name, fd);
@@ -175,7 +175,7 @@ absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {
     }
     const absl::Duration waited = Clock::System().Read().monotonic - begun;
     // Whoever holds it writes its number at once, unless the disk is full.
-    const bool is_dying = record.pid == 0 ? waited < kLongestWriting : HasHolderEnded(record, options.place);
+    const bool is_dying = record.pid == 0 ? waited < kMaxWriting : HasHolderEnded(record, options.place);
     if (options.node_id.empty() && !is_dying) {
       ++k;
       continue;
@@ -191,7 +191,7 @@ absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {
       return absl::CancelledError(absl::StrCat(FormerText(record), " has not quite ended"));
     }
   }
-  return absl::ResourceExhaustedError(absl::StrCat("more than ", kMostAgents, " agents without MS_NODE_ID"));
+  return absl::ResourceExhaustedError(absl::StrCat("more than ", kMaxAgents, " agents without MS_NODE_ID"));
 }
 
 NodeLock::NodeLock(std::string folder, std::string name, UniqueFd held, UniqueFd fd, LockRecord record,

@@ -37,7 +37,7 @@ constexpr absl::Duration kStartPatience = absl::Seconds(5);
 constexpr absl::Duration kStartPause = absl::Milliseconds(20);
 constexpr char kOwnHost[] = "127.0.0.1";                    // of --standalone
 constexpr absl::Duration kTermPatience = absl::Seconds(7);  // it drains for 5 s at most
-constexpr int kMostRestarts = 3;
+constexpr int kMaxOwnRestarts = 3;
 
 std::string Seconds(absl::Duration duration) {
   return duration == absl::InfiniteDuration() ? "-1" : absl::StrCat(absl::ToDoubleSeconds(duration));
@@ -234,14 +234,14 @@ std::optional<std::string> OwnScheduler::TakeLoss() {
   absl::Status started = absl::ResourceExhaustedError("once more would hardly help");
   if (has_password_variable_) {
     started = absl::FailedPreconditionError("its key's password is no longer in the environment");
-  } else if (restarts_ < kMostRestarts) {
+  } else if (restarts_ < kMaxOwnRestarts) {
     started = Start();
   }
   if (started.ok()) {
     Keeper::Spare(pid_);
     Log(Severity::kWarning,
         absl::StrCat("the ms-scheduler that this agent started ", how, ": started again (pid ", pid_, ", ", ++restarts_,
-                     " of at most ", kMostRestarts, " times); it reads from its journal what it knew"));
+                     " of at most ", kMaxOwnRestarts, " times); it reads from its journal what it knew"));
   } else {
     Log(Severity::kError,
         absl::StrCat("the ms-scheduler that this agent started ", how, " and is not started again (", started.message(),

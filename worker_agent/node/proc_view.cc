@@ -27,7 +27,7 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kMostMountBytes = 16 << 20;
+constexpr size_t kMaxMountBytes = 16 << 20;
 constexpr size_t kMountPointField = 4;  // proc(5), /proc/<pid>/mountinfo: the fifth
 
 bool IsInGroup(gid_t group) {
@@ -72,7 +72,7 @@ absl::StatusOr<std::vector<pid_t>> AllPids() {
   if (self != std::to_string(getpid())) {
     return absl::UnavailableError("/proc is that of another pid namespace (mount it for this one)");
   }
-  const absl::StatusOr<std::string> mounts = ReadSmallFile("/proc/self/mountinfo", kMostMountBytes);
+  const absl::StatusOr<std::string> mounts = ReadSmallFile("/proc/self/mountinfo", kMaxMountBytes);
   if (!mounts.ok()) return mounts.status();
   if (const std::string hides = WhatProcHides(*mounts, MayLookIntoAll()); !hides.empty())
     return absl::UnavailableError(hides);

@@ -21,17 +21,17 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-constexpr size_t kMostDigits = 9;
-constexpr size_t kMostNameBytes = 253;
+constexpr size_t kMaxDigits = 9;
+constexpr size_t kMaxNameBytes = 253;
 
 absl::Status Wrong(const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("must be a list of hosts like n[1-3,07-09],m2; ", what));
 }
 
-absl::Status TooMany() { return Wrong(absl::StrCat("there are more than ", kMostHosts, " hosts")); }
+absl::Status TooMany() { return Wrong(absl::StrCat("there are more than ", kMaxHosts, " hosts")); }
 
 bool ParseDigits(absl::string_view text, uint32_t& number) {
-  return !text.empty() && text.size() <= kMostDigits && text.find_first_not_of("0123456789") == text.npos &&
+  return !text.empty() && text.size() <= kMaxDigits && text.find_first_not_of("0123456789") == text.npos &&
          absl::SimpleAtoi(text, &number);
 }
 
@@ -46,7 +46,7 @@ absl::StatusOr<Names> ExpandRanges(absl::string_view text) {
     if (!ParseDigits(low, first) || !ParseDigits(high, last) || last < first) {
       return Wrong(absl::StrCat(Quoted(std::string(item)), " is no range"));
     }
-    if (last - first >= kMostHosts - out.size()) return TooMany();
+    if (last - first >= kMaxHosts - out.size()) return TooMany();
     for (uint32_t number = first; number <= last; ++number) {
       const std::string digits = absl::StrCat(number);
       out.push_back(absl::StrCat(std::string(low.size() - std::min(low.size(), digits.size()), '0'), digits));
@@ -66,7 +66,7 @@ absl::StatusOr<Names> ExpandName(absl::string_view name) {
     if (close == name.npos) return Wrong("a bracket is not closed");
     const absl::StatusOr<Names> middles = ExpandRanges(name.substr(open + 1, close - open - 1));
     if (!middles.ok()) return middles.status();
-    if (out.size() * middles->size() > kMostHosts) return TooMany();
+    if (out.size() * middles->size() > kMaxHosts) return TooMany();
     Names longer;
     for (const std::string& begun : out) {
       for (const std::string& middle : *middles) longer.push_back(begun + middle);
@@ -74,7 +74,7 @@ absl::StatusOr<Names> ExpandName(absl::string_view name) {
     out = std::move(longer);
     name.remove_prefix(close + 1);
   }
-  if (out.front().empty() || out.back().size() > kMostNameBytes || out.front().find(']') != std::string::npos) {
+  if (out.front().empty() || out.back().size() > kMaxNameBytes || out.front().find(']') != std::string::npos) {
     return Wrong("there is an item that is no name");
   }
   return out;
@@ -103,7 +103,7 @@ absl::StatusOr<std::vector<std::string>> ExpandHostList(const std::string& text)
   for (const absl::string_view item : Items(text)) {
     absl::StatusOr<Names> names = ExpandName(item);
     if (!names.ok()) return names.status();
-    if (hosts.size() + names->size() > kMostHosts) return TooMany();
+    if (hosts.size() + names->size() > kMaxHosts) return TooMany();
     hosts.insert(hosts.end(), names->begin(), names->end());
   }
   return hosts;

@@ -8,7 +8,7 @@
 
 namespace muster::agent {
 
-inline constexpr size_t kMostHosts = 65'536;  // what one list may come to
+inline constexpr size_t kMaxHosts = 65'536;  // what one list may come to
 
 // The names in the order of the list. Leading zeros stay as wide as a range's begin has them: [07-11] is 07 to 11. A
 // name may have several brackets: "r[1-2]n[1-4]". The error says what is wrong and where.

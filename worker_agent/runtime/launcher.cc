@@ -22,7 +22,7 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kMostNoted = 100;  // of what the scheduler says
+constexpr size_t kMaxNoted = 100;  // of what the scheduler says
 
 }  // namespace
 
@@ -59,7 +59,7 @@ absl::StatusOr<LaunchPlan> Launcher::Prepare(const Launch& launch, const std::st
   WarnOfRankFormula(*round, plan);
   // What the node's own variables break (common/hosts/endpoints.h).
   for (const std::string& remark : round->desired.remarks()) {
-    if (noted_.size() < kMostNoted && noted_.insert(remark).second) plan.warnings.push_back(remark);
+    if (noted_.size() < kMaxNoted && noted_.insert(remark).second) plan.warnings.push_back(remark);
   }
   const absl::Status written = WriteClusterFile(round->cluster_file, FileInput(*round));
   if (!written.ok()) return At(LaunchStep::kWorkFile, written);

@@ -12,7 +12,7 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kMostProgressBytes = 64;
+constexpr size_t kMaxProgressBytes = 64;
 constexpr int64_t kNanosecondsPerSecond = 1'000'000'000;
 
 std::optional<uint64_t> ParseStep(std::string_view text) {
@@ -42,7 +42,7 @@ bool ProgressReader::Look(const std::string& path, Seen& seen) {
   struct stat info {};
   const UniqueFd fd = OpenRegularFile(path, info);
   if (!fd.is_open()) return false;
-  char bytes[kMostProgressBytes];
+  char bytes[kMaxProgressBytes];
   const ssize_t n = read(fd.get(), bytes, sizeof bytes);
   if (n < 0) return false;
   if (const auto step = ParseStep({bytes, static_cast<size_t>(n)})) {

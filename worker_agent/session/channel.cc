@@ -15,7 +15,7 @@ namespace {
 constexpr absl::Duration kPollInterval = absl::Milliseconds(200);
 constexpr absl::Duration kPatienceEndsFirst = absl::Seconds(1);  // and says what it has seen
 constexpr int kFirstBackOffMs = 100;
-constexpr int kLongestBackOffMs = 3000;
+constexpr int kMaxBackOffMs = 3000;
 constexpr int kReplyOverhead = 1024;  // what GetPeersReply adds to the peer list
 
 // Waits for one dial. gRPC doesn't tell whether a server that says nothing can't be reached, or has others to shake
@@ -92,7 +92,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target,
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstBackOffMs);
   // Its other meaning: the time limit of one connect.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, static_cast<int>(absl::ToInt64Milliseconds(connect_limit)));
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLongestBackOffMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxBackOffMs);
   // Small messages now and then: each would be followed by a PING and its answer, to measure a throughput that nobody
   // needs.
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);

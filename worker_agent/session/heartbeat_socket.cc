@@ -13,7 +13,7 @@
 namespace muster::agent {
 namespace {
 
-constexpr int kMostAtOnce = 64;  // a stranger who floods the port may not keep the loop
+constexpr int kMaxAtOnce = 64;  // a stranger who floods the port may not keep the loop
 
 }  // namespace
 
@@ -33,7 +33,7 @@ void HeartbeatSocket::Send(uint64_t heartbeat_seq, uint32_t armed_fence_ms) {
 std::vector<v1::Acknowledgement> HeartbeatSocket::TakeAnswers() {
   std::vector<v1::Acknowledgement> answers;
   std::array<char, AnswerDatagram::kBytes + 1> bytes;  // a longer one comes cut, but not down to the right size
-  for (int i = 0; i < kMostAtOnce; ++i) {
+  for (int i = 0; i < kMaxAtOnce; ++i) {
     const ssize_t size = recv(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (size < 0 && errno == ECONNREFUSED) continue;  // what an earlier one met
     if (size < 0) return answers;

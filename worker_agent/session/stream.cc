@@ -48,7 +48,7 @@ void Stream::Send(v1::AgentMessage message) {
     MutexLock lock(mutex_);
     if (is_hanging_up_ || is_over_) return;
     unsent_bytes_ += message.ByteSizeLong();
-    if (unsent_bytes_ <= kMostUnsentBytes) {
+    if (unsent_bytes_ <= kMaxUnsentBytes) {
       outgoing_.push_back(std::move(message));
       changed_.NotifyAll();
       return;

@@ -27,7 +27,7 @@ class Stream {
 
   // A scheduler that is stopped reads nothing for as long as its machine keeps the connection. Beyond this the stream
   // is broken off: a new one says what was not acknowledged.
-  static constexpr size_t kMostUnsentBytes = 8 << 20;
+  static constexpr size_t kMaxUnsentBytes = 8 << 20;
 
   // The others may be called from any thread, also before Run, and don't block.
   void Send(v1::AgentMessage message);

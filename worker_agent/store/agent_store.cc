@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kShownKeyBytes = 64;
 constexpr absl::Duration kReportSlack = absl::Seconds(2);  // for the scheduler to answer that nothing came
-constexpr size_t kLargestChange = kMaxStoreKeyBytes + 2 * kMaxStoreValueBytes + 1024;
+constexpr size_t kMaxChange = kMaxStoreKeyBytes + 2 * kMaxStoreValueBytes + 1024;
 
 v1::ValueLifetime ToProto(Lifetime lifetime) {
   return lifetime == Lifetime::kRun ? v1::LIFETIME_RUN : v1::LIFETIME_ROUND;
@@ -224,7 +224,7 @@ void RequestedChanges::List(const std::string& prefix, const std::string& after,
 
 bool AgentStore::HasRoom() const {
   MutexLock lock(mutex_);
-  return core_.backlog_bytes() + kLargestChange <= kMaxStoreBacklogBytes;
+  return core_.backlog_bytes() + kMaxChange <= kMaxStoreBacklogBytes;
 }
 
 }  // namespace muster::agent

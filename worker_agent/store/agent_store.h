@@ -8,7 +8,7 @@
 //   - `done` is called by a thread of the store or from inside the call, without a lock held: it may call the store.
 //   - While HasRoom() is false no change may be taken (kResourceExhausted): then stop reading from your peers, and look
 //     again now and then.
-//   - A Wait lasts 5 s at most (kLongestStoreWaitMs); ask again for more.
+//   - A Wait lasts 5 s at most (kMaxStoreWaitMs); ask again for more.
 #pragma once
 
 #include <functional>

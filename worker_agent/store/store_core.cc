@@ -11,7 +11,7 @@
 namespace muster::agent {
 namespace {
 
-constexpr absl::Duration kLongest = absl::Milliseconds(kLongestStoreWaitMs);
+constexpr absl::Duration kLongest = absl::Milliseconds(kMaxStoreWaitMs);
 constexpr absl::Duration kPatienceWithCopy = absl::Seconds(1);  // then the copy has to do
 constexpr absl::Duration kWaitSlice = absl::Seconds(1);         // then another wait has its turn
 constexpr absl::Duration kLeastSlice = absl::Milliseconds(50);

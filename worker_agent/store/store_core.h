@@ -13,7 +13,7 @@
 // Changes go out one after another, in the order in which they were made, each with a number: one whose answer was lost
 // is asked for again and takes effect once. Those that wait go out together, as one batch, as far as they are Sets,
 // Deletes and swaps that want the key not to be there, each of another key; where the scheduler makes none of them,
-// they go out one by one. Nobody waits for longer than kLongestStoreWaitMs: a Set or Delete that takes longer is told
+// they go out one by one. Nobody waits for longer than kMaxStoreWaitMs: a Set or Delete that takes longer is told
 // so (DEADLINE_EXCEEDED) and still goes out; an Add or CompareAndSet that has not gone out by then never does
 // (UNAVAILABLE).
 #pragma once
@@ -43,7 +43,7 @@ class StoreCore {
   static constexpr absl::Duration kFreshFor = absl::Seconds(1);
   // Of changes that wait, for callers without an end to their patience: a gateway of theirs bounds what it takes.
   static constexpr size_t kMaxPatientBacklogBytes = 16 * kMaxStoreBacklogBytes;
-  static constexpr absl::Duration kPatience = absl::Milliseconds(kLongestStoreWaitMs);
+  static constexpr absl::Duration kPatience = absl::Milliseconds(kMaxStoreWaitMs);
 
   struct Send {
     uint64_t call = 0;  // never reused

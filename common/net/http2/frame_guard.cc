@@ -11,11 +11,11 @@ namespace {
 constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";  // RFC 9113, 3.4
 // Ours have 300 bytes, or 20 when their names are known. A byte can stand for a whole header, of which gRPC makes 50
 // bytes in memory and more, for each of a connection's streams.
-constexpr size_t kMostBlockBytes = 2 * 1024;
-constexpr uint32_t kMostBlockFrames = 4;
-constexpr uint32_t kMostSettings = 64;           // in one frame; HTTP/2 has six
-constexpr uint32_t kMostOtherBytes = 16 * 1024;  // of GOAWAY's debug data, of an unknown frame
-constexpr uint32_t kMostGoAways = 4;
+constexpr size_t kMaxBlockBytes = 2 * 1024;
+constexpr uint32_t kMaxBlockFrames = 4;
+constexpr uint32_t kMaxSettings = 64;           // in one frame; HTTP/2 has six
+constexpr uint32_t kMaxOtherBytes = 16 * 1024;  // of GOAWAY's debug data, of an unknown frame
+constexpr uint32_t kMaxGoAways = 4;
 
 // RFC 9113, 6.
 enum Type : uint8_t {
@@ -72,8 +72,8 @@ constexpr Limit kLimits[] = {
     {"HTTP/2 WINDOW_UPDATE", "WINDOW_UPDATE frames", 5000, 5000},
     {"HTTP/2 unknown frames", "frames of unknown types", 20, 50},
 };
-constexpr uint64_t kMostUnacknowledged = 100;  // streams
-constexpr absl::Duration kAcknowledgeLimit = absl::Seconds(10);
+constexpr uint64_t kMaxUnacknowledged = 100;  // streams
+constexpr absl::Duration kMaxAcknowledgeTime = absl::Seconds(10);
 
 FrameGuard::Breach Malformed(const std::string& text) { return {"HTTP/2 malformed", text}; }
 
@@ -151,9 +151,9 @@ std::optional<FrameGuard::Breach> FrameGuard::TakeContinuation(const Header& hea
 }
 
 std::optional<FrameGuard::Breach> FrameGuard::CheckAcknowledged(MonotonicTime now) {
-  if (has_acknowledged_ || opened_ <= kMostUnacknowledged) return std::nullopt;
+  if (has_acknowledged_ || opened_ <= kMaxUnacknowledged) return std::nullopt;
   Count(kUnacknowledged, now);
-  if (now - begun_at_ <= kAcknowledgeLimit) return std::nullopt;
+  if (now - begun_at_ <= kMaxAcknowledgeTime) return std::nullopt;
   return Breach{"HTTP/2 SETTINGS unacknowledged",
                 absl::StrCat("it has opened ", opened_, " streams and not acknowledged the server's SETTINGS")};
 }
@@ -162,10 +162,10 @@ std::optional<FrameGuard::Breach> FrameGuard::AddToBlock(const Header& header, M
   Count(has_acknowledged_ ? kHeaderBytes : kEarlyHeaderBytes, now, header.length);
   block_bytes_ += header.length;
   ++block_frames_;
-  if (block_bytes_ > kMostBlockBytes || block_frames_ > kMostBlockFrames) {
+  if (block_bytes_ > kMaxBlockBytes || block_frames_ > kMaxBlockFrames) {
     return Breach{"HTTP/2 header block",
                   absl::StrCat("a header block of ", block_bytes_, " bytes in ", block_frames_, " frames; at most ",
-                               kMostBlockBytes, " in ", kMostBlockFrames, " are taken")};
+                               kMaxBlockBytes, " in ", kMaxBlockFrames, " are taken")};
   }
   if ((header.flags & kEndHeaders) != 0) block_stream_ = 0;
   return std::nullopt;
@@ -190,7 +190,7 @@ std::optional<FrameGuard::Breach> FrameGuard::TakeOther(const Header& header, Mo
       Count(kResets, now);
       return std::nullopt;
     case kSettings:
-      if (header.length % 6 != 0 || header.length > 6 * kMostSettings || is_of_stream)
+      if (header.length % 6 != 0 || header.length > 6 * kMaxSettings || is_of_stream)
         return Malformed("a SETTINGS frame of a wrong size or stream");
       if ((header.flags & kAck) != 0) has_acknowledged_ = true;
       Count(kSettingsFrames, now);
@@ -202,16 +202,16 @@ std::optional<FrameGuard::Breach> FrameGuard::TakeOther(const Header& header, Mo
       Count(kPings, now);
       return std::nullopt;
     case kGoAway:
-      if (header.length < 8 || header.length > kMostOtherBytes || is_of_stream)
+      if (header.length < 8 || header.length > kMaxOtherBytes || is_of_stream)
         return Malformed("a GOAWAY frame of a wrong size or stream");
-      if (++goaways_ > kMostGoAways) return Breach{"HTTP/2 GOAWAY", "it says again and again that it goes away"};
+      if (++goaways_ > kMaxGoAways) return Breach{"HTTP/2 GOAWAY", "it says again and again that it goes away"};
       return std::nullopt;
     case kWindowUpdate:
       if (header.length != 4) return Malformed("a WINDOW_UPDATE frame of a wrong size");
       Count(kWindows, now);
       return std::nullopt;
     default:
-      if (header.length > kMostOtherBytes)
+      if (header.length > kMaxOtherBytes)
         return Malformed(absl::StrCat("a frame of unknown type ", header.type, " with ", header.length, " bytes"));
       Count(kUnknown, now);
       return std::nullopt;

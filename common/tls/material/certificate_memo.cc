@@ -23,7 +23,7 @@ CertificateMemo& CertificateMemo::Shared() {
 }
 
 std::vector<Certificate> CertificateMemo::Parse(const std::string& pem) {
-  const bool is_kept = pem.size() <= kLongestText;
+  const bool is_kept = pem.size() <= kMaxTextLength;
   if (is_kept) {
     MutexLock lock(mutex_);
     if (const std::vector<Certificate>* known = texts_.Find(pem)) return *known;

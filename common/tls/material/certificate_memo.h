@@ -18,9 +18,9 @@ class CertificateMemo {
  public:
   // What is remembered at most, of each kind; the memory is about 4 MB when all are used and texts are of usual size.
   // Anybody who can begin a handshake can fill it: then it only takes longer.
-  static constexpr size_t kMostTexts = 256;
-  static constexpr size_t kLongestText = 8 * 1024;  // longer ones are parsed each time
-  static constexpr size_t kMostSignatures = 16'384;
+  static constexpr size_t kMaxTexts = 256;
+  static constexpr size_t kMaxTextLength = 8 * 1024;  // longer ones are parsed each time
+  static constexpr size_t kMaxSignatures = 16'384;
 
   // The one of this process.
   static CertificateMemo& Shared();
@@ -32,8 +32,8 @@ class CertificateMemo {
 
  private:
   Mutex mutex_;
-  RecentMap<std::vector<Certificate>> texts_ ABSL_GUARDED_BY(mutex_){kMostTexts};
-  RecentMap<bool> signatures_ ABSL_GUARDED_BY(mutex_){kMostSignatures};  // by both certificates' digests
+  RecentMap<std::vector<Certificate>> texts_ ABSL_GUARDED_BY(mutex_){kMaxTexts};
+  RecentMap<bool> signatures_ ABSL_GUARDED_BY(mutex_){kMaxSignatures};  // by both certificates' digests
 };
 
 }  // namespace muster

@@ -10,7 +10,7 @@
 namespace muster {
 namespace {
 
-constexpr size_t kMostIssuers = 16;  // of one certificate, in all generations
+constexpr size_t kMaxIssuers = 16;  // of one certificate, in all generations
 
 bool HasIssued(const Certificate& issuer, const Certificate& certificate) {
   const bool fits = X509_check_issued(issuer.get(), certificate.get()) == X509_V_OK;
@@ -52,7 +52,7 @@ Issuers IssuersOf(const Certificate& certificate, const std::vector<Certificate>
     const Certificate child = next == 0 ? certificate : issuers[next - 1];
     for (const Certificate& candidate : candidates) {
       if (is_known(candidate) || !HasIssued(candidate, child)) continue;
-      if (issuers.size() >= kMostIssuers) return {std::move(issuers), false};
+      if (issuers.size() >= kMaxIssuers) return {std::move(issuers), false};
       issuers.push_back(candidate);
     }
   }

@@ -18,7 +18,7 @@ PeerCertificates PeerOf(X509_STORE_CTX* store_context) {
   PeerCertificates peer;
   if (X509* leaf = X509_STORE_CTX_get0_cert(store_context); leaf != nullptr) peer.leaf = Share(leaf);
   const STACK_OF(X509)* sent = X509_STORE_CTX_get0_untrusted(store_context);
-  for (int i = 0; i < sk_X509_num(sent) && peer.others.size() < kMostShown; ++i)
+  for (int i = 0; i < sk_X509_num(sent) && peer.others.size() < kMaxShown; ++i)
     peer.others.push_back(Share(sk_X509_value(sent, i)));
   return peer;
 }

@@ -230,7 +230,7 @@ PeerCertificates ReadPeer(const std::string& leaf_pem, const std::string& chain_
   CertificateMemo& memo = CertificateMemo::Shared();
   if (const std::vector<Certificate> leaf = memo.Parse(leaf_pem); !leaf.empty()) peer.leaf = leaf.front();
   if (!chain_pem.empty()) peer.others = memo.Parse(chain_pem);
-  if (peer.others.size() > kMostShown) peer.others.erase(peer.others.begin() + kMostShown, peer.others.end());
+  if (peer.others.size() > kMaxShown) peer.others.erase(peer.others.begin() + kMaxShown, peer.others.end());
   return peer;
 }
 

@@ -62,7 +62,7 @@ TlsRefusal CheckChain(const TrustBase& trust, PeerSide peer_is, const Certificat
 TlsRefusal CheckStillGood(const TrustBase& trust, const std::vector<Certificate>& certificates);
 
 // Of what a peer shows beside its own certificate: who is not let in yet must not cost much.
-inline constexpr size_t kMostShown = 8;
+inline constexpr size_t kMaxShown = 8;
 
 // The PEM texts that gRPC tells of a peer; `chain` may be empty, and may hold the leaf again.
 struct PeerCertificates {

@@ -16,7 +16,7 @@ namespace muster {
 namespace {
 
 constexpr unsigned char kTlsHandshakeRecord = 0x16;
-constexpr size_t kMostAtOnce = 16 * 1024;  // a TLS record
+constexpr size_t kMaxAtOnce = 16 * 1024;  // a TLS record
 
 TlsFault FaultOf(const std::vector<unsigned long>& errors) {  // NOLINT(google-runtime-int): OpenSSL's type
   const auto has = [&](int reason) { return HasReason(errors, ERR_LIB_SSL, reason); };
@@ -107,7 +107,7 @@ Stream::Io Stream::Read(char* out, size_t most, size_t* done) {
   if (ssl_ != nullptr) {
     ERR_clear_error();
     errno = 0;
-    const int n = SSL_read(ssl_.get(), out, static_cast<int>(std::min(most, kMostAtOnce)));
+    const int n = SSL_read(ssl_.get(), out, static_cast<int>(std::min(most, kMaxAtOnce)));
     if (n <= 0) return TlsResult(n);
     wants_write_ = false;
     *done = static_cast<size_t>(n);
@@ -121,7 +121,7 @@ Stream::Io Stream::Read(char* out, size_t most, size_t* done) {
 }
 
 Stream::Io Stream::Read(size_t most, std::string& out) {
-  char bytes[kMostAtOnce];
+  char bytes[kMaxAtOnce];
   size_t done = 0;
   const Io io = Read(bytes, std::min(most, sizeof(bytes)), &done);
   if (io == Io::kDone) out.append(bytes, done);
@@ -130,7 +130,7 @@ Stream::Io Stream::Read(size_t most, std::string& out) {
 
 Stream::Io Stream::Write(std::string_view bytes, size_t* done) {
   if (ssl_ != nullptr) {
-    bytes = bytes.substr(0, kMostAtOnce);
+    bytes = bytes.substr(0, kMaxAtOnce);
     ERR_clear_error();
     errno = 0;
     const int n = SSL_write(ssl_.get(), bytes.data(), static_cast<int>(bytes.size()));

@@ -34,7 +34,7 @@
 namespace muster::ctl {
 namespace {
 
-constexpr absl::Duration kMostClockDifference = absl::Seconds(1);
+constexpr absl::Duration kMaxClockDifference = absl::Seconds(1);
 constexpr absl::Duration kEndsSoon = absl::Hours(7 * 24);
 
 class Ping {
@@ -156,7 +156,7 @@ class Ping {
         apart == 0 ? "the scheduler's is ours, as far as an answer's time can tell"
                    : absl::StrFormat("the scheduler's is %.3f s %s ours", static_cast<double>(std::abs(apart)) / 1000,
                                      apart < 0 ? "behind" : "ahead of");
-    if (absl::Milliseconds(std::abs(apart)) > kMostClockDifference) {
+    if (absl::Milliseconds(std::abs(apart)) > kMaxClockDifference) {
       checks_.Warning("clock", text,
                       "set the clocks (chrony, NTP): log lines of two machines can't be put in order, and "
                       "certificates may be not yet or no longer valid");

@@ -94,7 +94,7 @@ absl::Duration Context::RejoinTimeout(const Run& run) const {
 // The fence of a run that has a spare: the keeper begins stop_timeout + 5 s before its end, so it leaves time for that.
 absl::Duration Context::SpareFence() const {
   const absl::Duration unhurried = options.stop_timeout + absl::Seconds(5) + 5 * HeartbeatInterval();
-  return std::clamp(unhurried, absl::Seconds(120), absl::Milliseconds(kLongestFenceMs));
+  return std::clamp(unhurried, absl::Seconds(120), absl::Milliseconds(kMaxFenceMs));
 }
 
 // In whole milliseconds, as it is told. None while the scheduler goes away: see Lifecycle::SayGoingAway.

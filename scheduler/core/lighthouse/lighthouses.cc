@@ -92,12 +92,11 @@ void Lighthouses::On(QueryId query, const v1::ReplicasReport& report, const std:
     std::erase_if(lighthouse.replicas, [&](const auto& one) { return one.second.party == party; });
   }
   Take(lighthouse, party, report);
-  agent = {
-      .incarnation = caller.incarnation(),
-      .caller = caller,
-      .number = report.number(),
-      .tells_of_some = report.replicas_size() > 0,
-      .held = {query, context_.now.monotonic + absl::Milliseconds(std::min(report.wait_ms(), kLongestStoreWaitMs))}};
+  agent = {.incarnation = caller.incarnation(),
+           .caller = caller,
+           .number = report.number(),
+           .tells_of_some = report.replicas_size() > 0,
+           .held = {query, context_.now.monotonic + absl::Milliseconds(std::min(report.wait_ms(), kMaxStoreWaitMs))}};
   Go(report.lighthouse(), lighthouse, &party);
 }
 

@@ -127,7 +127,7 @@ using StoreOperation = std::variant<v1::StoreSet, v1::StoreGet, v1::StoreWait, v
                                     v1::StoreCompareAndSet, v1::StoreList, v1::StoreBatch, v1::ReplicasReport>;
 
 // A call of the Store service. Sizes have been checked, and the identity has been authorised for the caller's node id.
-// Answered once; a Wait and a report of replicas within kLongestStoreWaitMs.
+// Answered once; a Wait and a report of replicas within kMaxStoreWaitMs.
 struct StoreRequested {
   QueryId query = 0;
   StoreOperation operation;

@@ -153,7 +153,7 @@ void StoreService::Serve(Run& run, Node& /*node*/, QueryId query, const v1::Stor
                                       v1::StoreReply()});
     return;
   }
-  const uint32_t limit = std::min(request.limit_ms(), kLongestStoreWaitMs);
+  const uint32_t limit = std::min(request.limit_ms(), kMaxStoreWaitMs);
   run.store_waits.Add(request.key(), context_.now.monotonic + absl::Milliseconds(limit), query);
   context_.Schedule(run);
 }

@@ -54,7 +54,7 @@ bool LoginLimit::MayTry(const std::string& party, MonotonicTime now) {
 void LoginLimit::NoteWrong(const std::string& party, MonotonicTime now) {
   all_ = std::max(all_, now) + kAnotherOfAll;
   std::erase_if(parties_, [now](const auto& one) { return one.second <= now; });
-  if (!parties_.contains(party) && parties_.size() >= kMostParties) return;
+  if (!parties_.contains(party) && parties_.size() >= kMaxParties) return;
   MonotonicTime& full = parties_[party];
   full = std::max(full, now) + kAnother;
 }

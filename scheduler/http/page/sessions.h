@@ -41,7 +41,7 @@ class LoginLimit {
   static constexpr absl::Duration kAnother = absl::Seconds(12);
   static constexpr int kOfAll = 100;
   static constexpr absl::Duration kAnotherOfAll = absl::Seconds(1);
-  static constexpr size_t kMostParties = 256;  // others count for all only
+  static constexpr size_t kMaxParties = 256;  // others count for all only
 
   bool MayTry(const std::string& party, MonotonicTime now);
   void NoteWrong(const std::string& party, MonotonicTime now);

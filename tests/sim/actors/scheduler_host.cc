@@ -158,7 +158,7 @@ void SchedulerHost::TellIfLate() {
   const MonotonicTime now = sim_.timeline.monotonic();
   MonotonicTime wanted = core_->NextDeadline();
   if (!queue_.empty()) wanted = std::min(wanted, queue_.front().posted);
-  if (now == paused_until_) wanted = std::min(wanted, paused_from_ + scheduler::kLongestTurn);
+  if (now == paused_until_) wanted = std::min(wanted, paused_from_ + scheduler::kMaxTurn);
   const MonotonicTime ran = std::exchange(ran_, now);
   if (wanted < now && now - wanted > kLateAfter) Apply(scheduler::LoopWasLate{now - std::max(wanted, ran)});
 }

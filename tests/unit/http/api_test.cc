@@ -25,7 +25,7 @@ TEST(ParseApi, AsksWhatThePathSays) {
   EXPECT_EQ(request.offset(), 10);
   EXPECT_EQ(request.limit(), 5);
   EXPECT_FALSE(request.with_hosts());
-  EXPECT_EQ(std::get<v1::RanksRequest>(Parse("/api/v1/jobs/train/ranks")->request).limit(), kMostInAPage);
+  EXPECT_EQ(std::get<v1::RanksRequest>(Parse("/api/v1/jobs/train/ranks")->request).limit(), kMaxInAPage);
   EXPECT_EQ(std::get<v1::StatusRequest>(Parse("/api/v1/jobs/train?run=2")->request).run(), 2);
   EXPECT_EQ(std::get<v1::StatusRequest>(Parse("/api/v1/jobs")->request).job_id(), "");
   EXPECT_EQ(std::get<v1::EventsRequest>(Parse("/api/v1/events?after=7")->request).after(), 7);

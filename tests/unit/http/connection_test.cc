@@ -164,7 +164,7 @@ TEST_F(ConnectionTest, AReaderThatIsSlowButNotTooSlowGetsItsAnswer) {
 
 TEST(UnderWay, IsBoundedAndCountsWhatManyReadOnce) {
   UnderWay under_way;
-  const Response large{200, kJson, std::string(UnderWay::kMostBytes / 2, 'x')};
+  const Response large{200, kJson, std::string(UnderWay::kMaxBytes / 2, 'x')};
   const Response other = large, third = large, small{200, kJson, "{}"};
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(under_way.Begin(large));
   EXPECT_TRUE(under_way.Begin(other));

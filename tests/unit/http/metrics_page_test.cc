@@ -55,7 +55,7 @@ TEST(MetricsPage, TellsOfJobsByPhaseAndState) {
 
 TEST(MetricsPage, ListsABoundedNumberOfJobsThoseThatRunFirst) {
   auto overview = std::make_shared<scheduler::Overview>();
-  for (size_t i = 0; i < 3 * kMostListedJobs; ++i) {
+  for (size_t i = 0; i < 3 * kMaxListedJobs; ++i) {
     overview->runs.push_back(RunOf(absl::StrCat("a", i), 1, v1::RUN_PHASE_FAILED));
   }
   overview->runs.push_back(RunOf("z", 1, v1::RUN_PHASE_RUNNING));
@@ -65,15 +65,15 @@ TEST(MetricsPage, ListsABoundedNumberOfJobsThoseThatRunFirst) {
        at = page.find("muster_job_round{", at + 1)) {
     ++listed;
   }
-  EXPECT_EQ(listed, kMostListedJobs);
+  EXPECT_EQ(listed, kMaxListedJobs);
   EXPECT_THAT(page, HasSubstr("muster_job_round{job_id=\"z\"}"));
-  EXPECT_THAT(page, HasSubstr(absl::StrCat("muster_unlisted_jobs ", 2 * kMostListedJobs + 1, "\n")));
-  EXPECT_THAT(page, HasSubstr(absl::StrCat("muster_runs{phase=\"failed\"} ", 3 * kMostListedJobs, "\n")));
+  EXPECT_THAT(page, HasSubstr(absl::StrCat("muster_unlisted_jobs ", 2 * kMaxListedJobs + 1, "\n")));
+  EXPECT_THAT(page, HasSubstr(absl::StrCat("muster_runs{phase=\"failed\"} ", 3 * kMaxListedJobs, "\n")));
 }
 
 TEST(MetricsPage, ListsJobsThatWereListedBeforeAndThenLargeOnes) {
   auto overview = std::make_shared<scheduler::Overview>();
-  for (size_t i = 0; i < kMostListedJobs; ++i) {
+  for (size_t i = 0; i < kMaxListedJobs; ++i) {
     overview->runs.push_back(RunOf(absl::StrCat("a", i), 1, v1::RUN_PHASE_RUNNING));
   }
   overview->runs.push_back(RunOf("y-known", 1, v1::RUN_PHASE_RUNNING));

@@ -111,8 +111,8 @@ TEST(LoginLimit, IsForEachPartyAndForAll) {
   for (int i = LoginLimit::kOfOne; i < LoginLimit::kOfAll; ++i) limit.NoteWrong(absl::StrCat("10.1.0.", i), kNow);
   EXPECT_FALSE(limit.MayTry("10.0.0.3", kNow)) << "too many from everybody";
   EXPECT_TRUE(limit.MayTry("10.0.0.3", kNow + LoginLimit::kAnotherOfAll));
-  for (size_t i = 0; i < 2 * LoginLimit::kMostParties; ++i) limit.NoteWrong(absl::StrCat("p", i), kNow);
-  EXPECT_LE(limit.parties(), LoginLimit::kMostParties);
+  for (size_t i = 0; i < 2 * LoginLimit::kMaxParties; ++i) limit.NoteWrong(absl::StrCat("p", i), kNow);
+  EXPECT_LE(limit.parties(), LoginLimit::kMaxParties);
   limit.NoteWrong("late", kNow + absl::Hours(1));
   EXPECT_EQ(limit.parties(), 1u) << "those with all their tries are forgotten";
 }

@@ -71,10 +71,10 @@ TEST_F(QuestionsTest, TheCoreIsAskedOneThingAtATimeAndFewInATick) {
 }
 
 TEST_F(QuestionsTest, RemembersLittleAndNotForLong) {
-  for (size_t i = 0; i < 2 * Questions::kMostKept; ++i) Ask(absl::StrCat("key ", i));
-  EXPECT_EQ(questions_.size(), Questions::kMostKept);
-  EXPECT_EQ(replies_.size(), Questions::kMostKept) << "the others are turned away at once";
-  for (size_t i = 0; i < Questions::kMostKept; ++i) {
+  for (size_t i = 0; i < 2 * Questions::kMaxKept; ++i) Ask(absl::StrCat("key ", i));
+  EXPECT_EQ(questions_.size(), Questions::kMaxKept);
+  EXPECT_EQ(replies_.size(), Questions::kMaxKept) << "the others are turned away at once";
+  for (size_t i = 0; i < Questions::kMaxKept; ++i) {
     if (asked_.empty()) questions_.Tick();
     AnswerOne();
   }
@@ -92,12 +92,12 @@ TEST_F(QuestionsTest, AddressesTakeTurnsAndMetricsComeFirst) {
 }
 
 TEST_F(QuestionsTest, WhatNobodyWaitsForIsNotAsked) {
-  for (size_t i = 0; i < Questions::kMostKept; ++i) Ask(absl::StrCat("key ", i), {.connection = i + 1, .party = "1"});
+  for (size_t i = 0; i < Questions::kMaxKept; ++i) Ask(absl::StrCat("key ", i), {.connection = i + 1, .party = "1"});
   Ask("other", {.connection = 1000, .party = "2"});
   EXPECT_EQ(replies_.size(), 1) << "the table is full";
   Ask("metrics", {.connection = 1001, .party = "2", .is_first = true});
   EXPECT_EQ(replies_.size(), 1) << "there is always room for metrics";
-  for (size_t i = 0; i < Questions::kMostKept; ++i) questions_.Forget(i + 1);
+  for (size_t i = 0; i < Questions::kMaxKept; ++i) questions_.Forget(i + 1);
   EXPECT_EQ(questions_.size(), 2) << "what is on its way, and metrics";
   AnswerOne();
   AnswerOne();

@@ -86,11 +86,11 @@ TEST_F(AllgatherTest, WhoDoesNotComeIsNamed) {
   Begin(3);
   Start(0, "a", absl::Seconds(60));
   Start(1, "b", absl::Seconds(90));
-  for (int i = 0; i < 13; ++i) Pass(absl::Milliseconds(kLongestStoreWaitMs));
+  for (int i = 0; i < 13; ++i) Pass(absl::Milliseconds(kMaxStoreWaitMs));
   EXPECT_TRUE(absl::IsDeadlineExceeded(results_[0]->status()));
   EXPECT_THAT(std::string(results_[0]->status().message()), testing::HasSubstr("node 2 of 3"));
   EXPECT_FALSE(results_[1].has_value());
-  for (int i = 0; i < 7; ++i) Pass(absl::Milliseconds(kLongestStoreWaitMs));
+  for (int i = 0; i < 7; ++i) Pass(absl::Milliseconds(kMaxStoreWaitMs));
   EXPECT_TRUE(absl::IsDeadlineExceeded(results_[1]->status()));
 }
 

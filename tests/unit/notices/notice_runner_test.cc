@@ -52,7 +52,7 @@ TEST_F(NoticeRunnerTest, ACommandThatHangsIsKilled) {
 
 TEST_F(NoticeRunnerTest, MoreThanMayWaitAreDropped) {
   const auto runner = Start("sleep 600");
-  for (size_t i = 0; i < NoticeRunner::kMostAtOnce + NoticeRunner::kMostWaiting + 1; ++i) runner->Add({"x", "{}\n"});
+  for (size_t i = 0; i < NoticeRunner::kMaxAtOnce + NoticeRunner::kMaxWaiting + 1; ++i) runner->Add({"x", "{}\n"});
   EXPECT_GE(AwaitCount("--on_event dropped"), 1u);
 }
 
@@ -69,7 +69,7 @@ TEST_F(NoticeRunnerTest, ALossMakesRoomForAFailure) {
   {
     const auto runner = Start(absl::StrCat("cat >> ", path_, "; while [ ! -e ", go, " ]; do sleep 0.01; done"),
                               absl::Seconds(30), absl::Seconds(30));
-    for (size_t i = 0; i < NoticeRunner::kMostAtOnce + NoticeRunner::kMostWaiting + 1; ++i) {
+    for (size_t i = 0; i < NoticeRunner::kMaxAtOnce + NoticeRunner::kMaxWaiting + 1; ++i) {
       runner->Add({"node_lost", "lost\n"});
     }
     EXPECT_GE(AwaitCount("--on_event dropped"), 1u);
@@ -94,7 +94,7 @@ TEST_F(NoticeRunnerTest, WhatWaitsIsToldBeforeTheEnd) {
     };
     const auto runner = NoticeRunner::Start(std::move(options), Clock::System(), counted_);
     ASSERT_TRUE(runner.ok()) << runner.status();
-    for (size_t i = 0; i < NoticeRunner::kMostAtOnce + 2; ++i) (*runner)->Add({"x", absl::StrCat(i, "\n")});
+    for (size_t i = 0; i < NoticeRunner::kMaxAtOnce + 2; ++i) (*runner)->Add({"x", absl::StrCat(i, "\n")});
   }
   std::string told = Told();
   std::sort(told.begin(), told.end());

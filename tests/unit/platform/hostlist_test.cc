@@ -39,7 +39,7 @@ TEST(HostList, RefusesWhatIsNone) {
 }
 
 TEST(HostList, IsBounded) {
-  EXPECT_EQ(ExpandHostList("n[1-65536]")->size(), kMostHosts);
+  EXPECT_EQ(ExpandHostList("n[1-65536]")->size(), kMaxHosts);
   for (const char* list :
        {"n[1-65537]", "n[1-999999999]", "a[1-999]b[1-999]c[1-999]", "n[1-65536],m", "n[1-40000,1-40000]"}) {
     EXPECT_THAT(std::string(ExpandHostList(list).status().message()), HasSubstr("more than 65536 hosts")) << list;

@@ -263,9 +263,9 @@ class PendingTurnsTest : public testing::Test {
 
 TEST_F(PendingTurnsTest, FewAreInTheQueueOfTheLoop) {
   for (int i = 0; i < 500; ++i) Ask("flood", "f");
-  EXPECT_EQ(posted_.size(), PendingQueries::kMostPosted);
+  EXPECT_EQ(posted_.size(), PendingQueries::kMaxPosted);
   queries_.NoteApplied();
-  EXPECT_EQ(posted_.size(), PendingQueries::kMostPosted + 1);
+  EXPECT_EQ(posted_.size(), PendingQueries::kMaxPosted + 1);
 }
 
 TEST_F(PendingTurnsTest, PartiesHaveTurns) {
@@ -284,20 +284,20 @@ TEST_F(PendingTurnsTest, OnePartyLeavesPlacesForOthers) {
 }
 
 TEST_F(PendingTurnsTest, WhatIsAnsweredBeforeItsTurnIsNotPosted) {
-  for (size_t i = 0; i < PendingQueries::kMostPosted; ++i) Ask("a", "a");
+  for (size_t i = 0; i < PendingQueries::kMaxPosted; ++i) Ask("a", "a");
   const QueryId late = Ask("a", "late"), other = Ask("b", "other");
   Ask("b", "last");
   posted_.clear();
   for (const QueryId id : {late, other}) queries_.Resolve(Answer{id, absl::OkStatus(), {}});
   queries_.NoteApplied();
   EXPECT_THAT(posted_, testing::ElementsAre("last"));
-  for (size_t i = 0; i < PendingQueries::kMostPosted; ++i) queries_.NoteApplied();
+  for (size_t i = 0; i < PendingQueries::kMaxPosted; ++i) queries_.NoteApplied();
   Ask("a", "at once");
   EXPECT_EQ(posted_.back(), "at once");
 }
 
 TEST_F(PendingTurnsTest, APlaceThatIsNotUsedGoesToTheNext) {
-  for (size_t i = 0; i < PendingQueries::kMostPosted; ++i) Ask("a", "a");
+  for (size_t i = 0; i < PendingQueries::kMaxPosted; ++i) Ask("a", "a");
   Ask("a", "refused");
   Ask("a", "next");
   queries_.NoteApplied();

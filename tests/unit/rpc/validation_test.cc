@@ -355,7 +355,7 @@ TEST(Validation, ReportsOfReplicasAreBounded) {
   EXPECT_THAT(wrong([](R& r) { r.mutable_caller()->set_round(0); }), HasSubstr("round"));
   EXPECT_THAT(wrong([](R& r) { r.set_lighthouse(""); }), HasSubstr("lighthouse is empty"));
   EXPECT_THAT(wrong([](R& r) { r.set_lighthouse("../x"); }), HasSubstr("lighthouse"));
-  EXPECT_THAT(wrong([](R& r) { r.set_wait_ms(kLongestStoreWaitMs + 1); }), HasSubstr("wait_ms"));
+  EXPECT_THAT(wrong([](R& r) { r.set_wait_ms(kMaxStoreWaitMs + 1); }), HasSubstr("wait_ms"));
   EXPECT_THAT(wrong([](R& r) { r.mutable_rules()->set_min_replicas(0); }), HasSubstr("min_replicas"));
   EXPECT_THAT(wrong([](R& r) { r.mutable_rules()->set_heartbeat_timeout_ms(0); }), HasSubstr("heartbeat_timeout_ms"));
   EXPECT_THAT(wrong([](R& r) { r.add_replicas(); }), HasSubstr("replica_id is empty"));

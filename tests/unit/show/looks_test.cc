@@ -137,7 +137,7 @@ TEST(Report, HasAllInOneFileAndNothingFromOutside) {
 
 TEST(Report, StaysSmallHoweverLargeTheJobIs) {
   ReportInput input = FailedRun();
-  for (int i = 0; i < kMostReportRows + 7; ++i) {
+  for (int i = 0; i < kMaxReportRows + 7; ++i) {
     input.ranks.add_ranks()->set_rank(static_cast<uint32_t>(i));
     input.events.add_events()->set_text("x");
   }

@@ -187,7 +187,7 @@ TEST_F(StoreCoreTest, AwayTheCopyAnswersAndWhatIsUnknownIsUnavailable) {
   EXPECT_EQ(LastRead(), "1");
   Get("y");
   EXPECT_TRUE(read_.empty()) << "it may be back in time";
-  Pass(absl::Milliseconds(kLongestStoreWaitMs));
+  Pass(absl::Milliseconds(kMaxStoreWaitMs));
   EXPECT_EQ(LastRead(), "UNAVAILABLE");
 }
 
@@ -247,7 +247,7 @@ TEST_F(StoreCoreTest, NothingIsLeftOfWaitsThatEndedWhileTheSchedulerWasAway) {
   for (int i = 0; i < 100; ++i) Wait(absl::StrCat("w", i), absl::Seconds(1));
   Get("g");
   EXPECT_FALSE(core_.IsIdle());
-  Pass(absl::Milliseconds(kLongestStoreWaitMs));
+  Pass(absl::Milliseconds(kMaxStoreWaitMs));
   EXPECT_EQ(read_.size(), 101u);
   EXPECT_TRUE(core_.IsIdle());
   Connect();
@@ -259,7 +259,7 @@ TEST_F(StoreCoreTest, NothingIsLeftOfWaitsThatEndedWhileTheSchedulerWasAway) {
 TEST_F(StoreCoreTest, AChangeThatIsRefusedAfterItsCallerHasGoneIsTold) {
   Set("x", "1");
   Set("y", "2");
-  Pass(absl::Milliseconds(kLongestStoreWaitMs));
+  Pass(absl::Milliseconds(kMaxStoreWaitMs));
   EXPECT_THAT(changed_, ::testing::ElementsAre(Code::kDeadlineExceeded, Code::kDeadlineExceeded));
   Connect();
   Asked<v1::StoreBatch>();
@@ -326,14 +326,14 @@ TEST_F(StoreCoreTest, AReadBehindAnAddWaitsForIt) {
 TEST_F(StoreCoreTest, NobodyWaitsLongerThanFiveSeconds) {
   Set("x", "1");
   Add("count", 1);
-  Pass(absl::Milliseconds(kLongestStoreWaitMs));
+  Pass(absl::Milliseconds(kMaxStoreWaitMs));
   EXPECT_THAT(changed_, ::testing::ElementsAre(Code::kDeadlineExceeded, Code::kUnavailable));
   Connect();
   EXPECT_EQ(Asked<v1::StoreSet>().value(), "1") << "a Set goes out late";
   Reply(1);
   EXPECT_TRUE(sends_.empty()) << "an Add does not";
   Get("y");
-  Pass(absl::Milliseconds(kLongestStoreWaitMs));
+  Pass(absl::Milliseconds(kMaxStoreWaitMs));
   EXPECT_EQ(LastRead(), "DEADLINE_EXCEEDED");
 }
 
@@ -407,7 +407,7 @@ TEST_F(StoreCoreTest, WaitsAreAskedForAgainUntilTheirTimeIsUp) {
   Reply(1, "here");
   EXPECT_EQ(LastRead(), "here");
   Wait("y", absl::Seconds(60));
-  Pass(absl::Milliseconds(kLongestStoreWaitMs));
+  Pass(absl::Milliseconds(kMaxStoreWaitMs));
   EXPECT_EQ(LastRead(), "DEADLINE_EXCEEDED") << "nobody waits longer than that";
 }
 

@@ -10,8 +10,8 @@ namespace muster::agent {
 namespace {
 
 constexpr absl::Duration kFirstBackOff = absl::Milliseconds(100);
-constexpr absl::Duration kLongestBackOff = absl::Seconds(3);
-constexpr size_t kMostNews = 3;  // reasons told out of turn
+constexpr absl::Duration kMaxBackOff = absl::Seconds(3);
+constexpr size_t kMaxNews = 3;  // reasons told out of turn
 
 // How long after the connection was lost a person hears of it again; then every five minutes.
 constexpr std::array kSayAfter = {absl::Seconds(10), absl::Seconds(30), absl::Minutes(1), absl::Minutes(2),
@@ -54,7 +54,7 @@ void Connector::OnDialWaits(uint64_t connect_seq, MonotonicTime now, Effects& ou
 
 void Connector::OnFailure(const std::string& reason, MonotonicTime now, Effects& out) {
   const absl::Duration delay = jitter_.Around(back_off_, kSpread);
-  back_off_ = std::min(back_off_ * 2, kLongestBackOff);
+  back_off_ = std::min(back_off_ * 2, kMaxBackOff);
   Fail(reason, delay, now, out);
 }
 
@@ -87,7 +87,7 @@ void Connector::Fail(const std::string& reason, absl::Duration delay, MonotonicT
   last_reason_ = reason;
   if (times_said_ > 0 && now < say_at_) {
     // An agent that was never let in may have a wrong setting, and the new reason may say which.
-    if (was_open_ || reason == said_reason_ || news_said_ == kMostNews) return;
+    if (was_open_ || reason == said_reason_ || news_said_ == kMaxNews) return;
     ++news_said_;
   }
   said_reason_ = reason;

@@ -9,7 +9,7 @@ namespace muster::agent {
 namespace {
 
 constexpr absl::Duration kFirstReplacementBackOff = absl::Seconds(3);
-constexpr absl::Duration kLongestReplacementBackOff = absl::Minutes(1);
+constexpr absl::Duration kMaxReplacementBackOff = absl::Minutes(1);
 
 }  // namespace
 
@@ -38,7 +38,7 @@ void Replacement::OnFailure(const std::string& reason, absl::Duration delay, Mon
   seq_ = 0;
   is_wanted_ = false;  // the next one shows whatever is new then
   at_ = now + std::max(delay, back_off_) * jitter_.Factor(1, 1 + Connector::kSpread);
-  back_off_ = std::min(back_off_ * 2, kLongestReplacementBackOff);
+  back_off_ = std::min(back_off_ * 2, kMaxReplacementBackOff);
   if (reason == reason_) return;
   reason_ = reason;
   out.push_back(purpose_ == Purpose::kAnswers ? SayStillSilent(scheduler_, reason)

@@ -69,7 +69,7 @@ class Reading : public std::enable_shared_from_this<Reading> {
   void Ask(size_t piece) {
     const absl::Duration left = wanted_.deadline - clock_.Read().monotonic;
     if (left <= absl::ZeroDuration()) return End(absl::DeadlineExceededError("it has not come in time"));
-    const auto longest = absl::ToChronoMilliseconds(std::min(left, absl::Milliseconds(kLongestStoreWaitMs)));
+    const auto longest = absl::ToChronoMilliseconds(std::min(left, absl::Milliseconds(kMaxStoreWaitMs)));
     store_.Wait(PieceOf(wanted_.name, piece), std::max(longest, std::chrono::milliseconds(1)),
                 [self = shared_from_this(), piece](const absl::StatusOr<std::optional<std::string>>& value) {
                   self->Take(piece, value);

@@ -222,7 +222,7 @@ void KeyValues::Fetch(const std::string& key, const StoredValue& stored, ValueDo
 
 void KeyValues::Get(const std::string& key, std::function<bool()> is_wanted, ValueDone done) {
   if (!is_wanted()) return done(absl::CancelledError("nobody waits for it any more"));
-  store_.Wait(StoreKey(key), std::chrono::milliseconds(kLongestStoreWaitMs),
+  store_.Wait(StoreKey(key), std::chrono::milliseconds(kMaxStoreWaitMs),
               Posted(post_, std::function([this, key, is_wanted, done](StoreValue value) {
                        if (ComesAgain(value.status()) || (value.ok() && !value->has_value())) {
                          return Get(key, is_wanted, done);

@@ -22,8 +22,8 @@ namespace muster::agent {
 namespace {
 
 constexpr size_t kMaxReadBytes = 64 * 1024;
-constexpr size_t kMostFiles = 20'000;
-constexpr size_t kMostErrors = 4;
+constexpr size_t kMaxFiles = 20'000;
+constexpr size_t kMaxErrors = 4;
 
 struct Newest {
   std::string path;
@@ -36,7 +36,7 @@ void LookInto(const std::string& folder, const std::string& prefix, Newest& newe
   if (dir == nullptr) return;
   size_t count = 0;
   while (const dirent* entry = ::readdir(dir)) {
-    if (++count > kMostFiles) break;
+    if (++count > kMaxFiles) break;
     if (!absl::StartsWith(entry->d_name, prefix)) continue;
     struct stat info {};
     if (::fstatat(::dirfd(dir), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(info.st_mode)) continue;
@@ -68,7 +68,7 @@ std::vector<std::string> LastErrors(const std::string& text) {
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
     if (!absl::StrContains(line, "[ERROR]")) continue;
     errors.push_back(CleanText({line.data(), line.size()}, kMaxLastLineBytes));
-    if (errors.size() > kMostErrors) errors.erase(errors.begin());
+    if (errors.size() > kMaxErrors) errors.erase(errors.begin());
   }
   return errors;
 }
@@ -99,7 +99,7 @@ std::string ReadDeviceLog(const std::string& folder, int64_t pid) {
 void PutInFront(const std::string& text, std::vector<std::string>& last_lines) {
   if (text.empty()) return;
   std::vector<std::string> lines = absl::StrSplit(text, '\n');
-  lines.resize(std::min(lines.size(), kMostErrors + 1));
+  lines.resize(std::min(lines.size(), kMaxErrors + 1));
   const size_t room = kMaxLastLines - lines.size();
   if (last_lines.size() > room) {
     last_lines.erase(last_lines.begin(), last_lines.end() - static_cast<std::ptrdiff_t>(room));

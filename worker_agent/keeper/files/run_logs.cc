@@ -34,7 +34,7 @@ constexpr char kFailure[] = "failure.json";
 constexpr char kAside[] = ".old";
 constexpr char kLinkInTheMaking[] = ".muster-link-";
 constexpr int64_t kMaxOpenedMs = int64_t{253'402'300'799} * 1000;  // 9999-12-31
-constexpr size_t kMostListed = 20'000;                             // entries of a folder that are looked at
+constexpr size_t kMaxListed = 20'000;                              // entries of a folder that are looked at
 constexpr int kLockTries = 20;
 constexpr absl::Duration kLockPause = absl::Milliseconds(25);
 
@@ -161,7 +161,7 @@ UniqueFd LockMarker(const std::string& path) {
   return {};
 }
 
-// At most kMostListed. Nothing: it can't be looked at, or holds more.
+// At most kMaxListed. Nothing: it can't be looked at, or holds more.
 std::optional<std::vector<std::string>> List(const UniqueFd& folder) {
   const int listing = ::openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* dir = listing < 0 ? nullptr : ::fdopendir(listing);
@@ -171,10 +171,10 @@ std::optional<std::vector<std::string>> List(const UniqueFd& folder) {
   while (const dirent* entry = ::readdir(dir)) {
     const std::string_view name = entry->d_name;
     if (name != "." && name != "..") names.emplace_back(name);
-    if (names.size() > kMostListed) break;
+    if (names.size() > kMaxListed) break;
     errno = 0;
   }
-  const bool is_whole = errno == 0 && names.size() <= kMostListed;
+  const bool is_whole = errno == 0 && names.size() <= kMaxListed;
   ::closedir(dir);
   if (!is_whole) return std::nullopt;
   return names;

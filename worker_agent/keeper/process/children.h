@@ -20,7 +20,7 @@ namespace muster::agent {
 
 // Pauses between two looks whether killed processes are gone: 5 ms, then twice as long each time, at most 200 ms.
 inline constexpr int kFirstPauseMs = 5;
-inline constexpr int kLongestPauseMs = 200;
+inline constexpr int kMaxPauseMs = 200;
 
 class Children {
  public:

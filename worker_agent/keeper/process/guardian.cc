@@ -97,7 +97,7 @@ class StandstillWatch {
     signalfd_siginfo info[16];
     while (ready[0].revents != 0 && ::read(signals, info, sizeof info) > 0) {
     }
-    if (ends_all) pause_ms = std::min(2 * pause_ms, kLongestPauseMs);
+    if (ends_all) pause_ms = std::min(2 * pause_ms, kMaxPauseMs);
   }
 }
 

@@ -27,7 +27,7 @@ namespace {
 
 constexpr uint64_t kNoLimit = uint64_t{1} << 62;  // what version 1 says is somewhat below 2^63
 
-constexpr int kMostRecords = 65536;            // of the kernel's log, which is a ring
+constexpr int kMaxRecords = 65536;             // of the kernel's log, which is a ring
 constexpr uint64_t kLogSlackUs = 600'000'000;  // its clock may go a little faster or slower than ours
 // The link of /proc/self/ns/pid in the first namespace, whose ids the kernel's log has.
 constexpr char kFirstPidNamespace[] = "pid:[4026531836]";
@@ -124,7 +124,7 @@ bool MemoryWatch::IsInKernelLog(int64_t pid, uint64_t since_us) const {
   if (kernel_log_.empty()) return false;
   const UniqueFd fd(open(kernel_log_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   char buffer[8192];
-  for (int i = 0; fd.is_open() && i < kMostRecords; ++i) {
+  for (int i = 0; fd.is_open() && i < kMaxRecords; ++i) {
     const ssize_t size = read(fd.get(), buffer, sizeof(buffer));
     if (size < 0 && (errno == EPIPE || errno == EINTR)) continue;  // EPIPE: older ones were overwritten meanwhile
     if (size <= 0) return false;

@@ -23,7 +23,7 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kMostNamed = 5;
+constexpr size_t kMaxNamed = 5;
 constexpr absl::Duration kEarly = absl::Seconds(1);  // after the process's end
 
 bool EndsByOrder(int signal) {
@@ -49,13 +49,13 @@ std::string NamesOf(const LeftProcesses& left) {
   size_t count = 0;
   const auto add = [&](const std::vector<ProcessInfo>& processes, const char* where) {
     for (const ProcessInfo& process : processes) {
-      if (++count > kMostNamed) continue;
+      if (++count > kMaxNamed) continue;
       absl::StrAppend(&names, count == 1 ? "" : ", ", ShownName(process), " (", process.pid, where, ")");
     }
   };
   add(left.jobs, "");
   add(left.daemons, ", in a session of its own");
-  if (count > kMostNamed) absl::StrAppend(&names, " and ", count - kMostNamed, " more");
+  if (count > kMaxNamed) absl::StrAppend(&names, " and ", count - kMaxNamed, " more");
   return names;
 }
 

@@ -183,7 +183,7 @@ void ShimProcess::Run() {
 void ShimProcess::Wait() {
   pollfd ready[] = {{signals_.get(), POLLIN, 0}, {socket_.get(), POLLIN, 0}, {launch_report_.get(), POLLIN, 0}};
   const int count = ::poll(ready, 3, Timeout());
-  if (kills_ || (!IsRunning() && phase_ != Phase::kWaits)) pause_ms_ = std::min(2 * pause_ms_, kLongestPauseMs);
+  if (kills_ || (!IsRunning() && phase_ != Phase::kWaits)) pause_ms_ = std::min(2 * pause_ms_, kMaxPauseMs);
   if (count <= 0) return;
   if (ready[2].revents != 0) ReadLaunchReport();
   if (ready[1].revents != 0) {

@@ -12,8 +12,8 @@ namespace muster::agent {
 
 // Again until a look finds nothing that runs: what it finds may have forked before it stopped.
 bool Suspension::Begin(pid_t group) {
-  constexpr int kMostLooks = 20;
-  for (int look = 0; look < kMostLooks; ++look) {
+  constexpr int kMaxLooks = 20;
+  for (int look = 0; look < kMaxLooks; ++look) {
     bool is_any_found = false;
     const std::optional<std::vector<ProcessInfo>> found = DescendantsOf(::getpid(), {});
     if (!found.has_value()) {

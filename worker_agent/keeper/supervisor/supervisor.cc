@@ -379,7 +379,7 @@ void Supervisor::RunStrays(MonotonicTime now) {
     return;
   }
   strays_at_ = now + strays_pause_;
-  strays_pause_ = std::min(2 * strays_pause_, absl::Milliseconds(kLongestPauseMs));
+  strays_pause_ = std::min(2 * strays_pause_, absl::Milliseconds(kMaxPauseMs));
 }
 
 void Supervisor::Finish(Process& process) {

@@ -28,10 +28,10 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kMostHeaders = 512;
-constexpr size_t kMostDynamic = 4096;
-constexpr size_t kMostNeeded = 256;
-constexpr size_t kMostNameBytes = 256;
+constexpr size_t kMaxHeaders = 512;
+constexpr size_t kMaxDynamic = 4096;
+constexpr size_t kMaxNeeded = 256;
+constexpr size_t kMaxNameBytes = 256;
 constexpr uint32_t kFirstOfOpenMpi = 40;
 constexpr char kDefaultPath[] = "/bin:/usr/bin";  // execvp's without a PATH
 
@@ -51,7 +51,7 @@ class ElfFile {
   }
 
   std::string TextAt(uint64_t at) const {
-    char text[kMostNameBytes] = {};
+    char text[kMaxNameBytes] = {};
     const ssize_t size = fd_.is_open() ? ::pread(fd_.get(), text, sizeof text - 1, static_cast<off_t>(at)) : -1;
     return size > 0 ? std::string(text) : "";
   }
@@ -97,8 +97,7 @@ std::vector<std::string> NeededLibraries(const std::string& file) {
   const ElfFile elf(file);
   Elf64_Ehdr start{};
   if (!elf.Read(0, &start, 1) || std::memcmp(start.e_ident, ELFMAG, SELFMAG) != 0 ||
-      start.e_ident[EI_CLASS] != ELFCLASS64 || start.e_phentsize != sizeof(Elf64_Phdr) ||
-      start.e_phnum > kMostHeaders) {
+      start.e_ident[EI_CLASS] != ELFCLASS64 || start.e_phentsize != sizeof(Elf64_Phdr) || start.e_phnum > kMaxHeaders) {
     return {};
   }
   std::vector<Elf64_Phdr> headers(start.e_phnum);
@@ -106,7 +105,7 @@ std::vector<std::string> NeededLibraries(const std::string& file) {
   const auto dynamic_at = std::find_if(headers.begin(), headers.end(),
                                        [](const Elf64_Phdr& header) { return header.p_type == PT_DYNAMIC; });
   if (dynamic_at == headers.end()) return {};
-  std::vector<Elf64_Dyn> dynamic(std::min<uint64_t>(dynamic_at->p_filesz / sizeof(Elf64_Dyn), kMostDynamic));
+  std::vector<Elf64_Dyn> dynamic(std::min<uint64_t>(dynamic_at->p_filesz / sizeof(Elf64_Dyn), kMaxDynamic));
   if (!elf.Read(dynamic_at->p_offset, dynamic.data(), dynamic.size())) return {};
   std::optional<uint64_t> names;
   for (const Elf64_Dyn& entry : dynamic) {
@@ -115,7 +114,7 @@ std::vector<std::string> NeededLibraries(const std::string& file) {
   std::vector<std::string> needed;
   if (!names) return needed;
   for (const Elf64_Dyn& entry : dynamic) {
-    if (entry.d_tag == DT_NULL || needed.size() == kMostNeeded) break;
+    if (entry.d_tag == DT_NULL || needed.size() == kMaxNeeded) break;
     if (entry.d_tag == DT_NEEDED) needed.push_back(elf.TextAt(*names + entry.d_un.d_val));
   }
   return needed;

@@ -19,7 +19,7 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kMostModuleBytes = size_t{1} << 20;
+constexpr size_t kMaxModuleBytes = size_t{1} << 20;
 
 bool IsOf(absl::string_view name, const std::string& module) {
   return name == module || absl::StartsWith(name, absl::StrCat(module, "."));
@@ -58,7 +58,7 @@ std::string ScriptOf(const std::vector<std::string>& command) {
   const auto script =
       std::find_if(command.begin(), command.end(), [](const std::string& word) { return absl::EndsWith(word, ".py"); });
   if (script == command.end()) return "";
-  return ReadSmallFile(*script, kMostModuleBytes).value_or("");
+  return ReadSmallFile(*script, kMaxModuleBytes).value_or("");
 }
 
 }  // namespace

@@ -22,8 +22,8 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kMostPorts = 4;
-constexpr size_t kMostScriptBytes = size_t{1} << 20;
+constexpr size_t kMaxPorts = 4;
+constexpr size_t kMaxScriptBytes = size_t{1} << 20;
 
 void Skip(absl::string_view letters, absl::string_view& text) {
   while (!text.empty() && letters.find(text.front()) != absl::string_view::npos) text.remove_prefix(1);
@@ -40,7 +40,7 @@ class Finder {
       found_.are_computed = true;
     } else if (absl::SimpleAtoi(digits.substr(0, size), &port) && port != 0 && port <= 65535) {
       const bool is_new = std::find(found_.ports.begin(), found_.ports.end(), port) == found_.ports.end();
-      if (is_new && found_.ports.size() < kMostPorts) found_.ports.push_back(static_cast<uint16_t>(port));
+      if (is_new && found_.ports.size() < kMaxPorts) found_.ports.push_back(static_cast<uint16_t>(port));
     }
   }
 
@@ -100,7 +100,7 @@ ScriptPorts PortsOfScript(const std::vector<std::string>& command) {
     const auto script =
         std::find_if(words.begin(), words.end(), [](const std::string& word) { return absl::EndsWith(word, ".py"); });
     if (script == words.end()) continue;
-    const absl::StatusOr<std::string> text = ReadSmallFile(*script, kMostScriptBytes);
+    const absl::StatusOr<std::string> text = ReadSmallFile(*script, kMaxScriptBytes);
     return text.ok() ? PortsIn(*text) : ScriptPorts();
   }
   return {};

@@ -14,8 +14,8 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kMostShown = 6;
-constexpr size_t kLongestShownValue = 40;
+constexpr size_t kMaxShown = 6;
+constexpr size_t kMaxShownValue = 40;
 
 std::string ValueOf(const Environment& environment, const std::string& name) {
   const std::string prefix = name + "=";
@@ -58,11 +58,11 @@ std::string ReplacedNotice(const std::map<std::string, std::string>& replaced) {
   std::string shown;
   size_t count = 0;
   for (const auto& [name, value] : replaced) {
-    if (++count > kMostShown) break;
-    const std::string head = EscapeControl(value.substr(0, kLongestShownValue));
-    absl::StrAppend(&shown, shown.empty() ? "" : ", ", name, "=", head, value.size() > kLongestShownValue ? "…" : "");
+    if (++count > kMaxShown) break;
+    const std::string head = EscapeControl(value.substr(0, kMaxShownValue));
+    absl::StrAppend(&shown, shown.empty() ? "" : ", ", name, "=", head, value.size() > kMaxShownValue ? "…" : "");
   }
-  if (replaced.size() > kMostShown) absl::StrAppend(&shown, " and ", replaced.size() - kMostShown, " more");
+  if (replaced.size() > kMaxShown) absl::StrAppend(&shown, " and ", replaced.size() - kMaxShown, " more");
   return absl::StrCat("inherited ", shown,
                       " differed from this job's and was replaced for the training processes (--env NAME=VALUE would "
                       "override)");

@@ -7,11 +7,11 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kLongestName = 32;
+constexpr size_t kMaxName = 32;
 
 // Where the known name that begins at `start` ends; npos when there is none.
 size_t EndOfKnownName(const std::string& text, size_t start, const Placeholders& values) {
-  const std::string head = text.substr(start, kLongestName + 1);
+  const std::string head = text.substr(start, kMaxName + 1);
   const size_t length = head.find('}');
   if (length == std::string::npos || !values.contains(head.substr(0, length))) return std::string::npos;
   return start + length;

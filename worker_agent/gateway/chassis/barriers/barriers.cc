@@ -176,7 +176,7 @@ void Barriers::WriteAndWait(const Shared& barrier) {
 
 void Barriers::Collect(const Shared& barrier, size_t agent) {
   if (barrier->result) return;
-  store_.Wait(absl::StrCat(KeyOf(*barrier), "a/", agent), std::chrono::milliseconds(kLongestStoreWaitMs),
+  store_.Wait(absl::StrCat(KeyOf(*barrier), "a/", agent), std::chrono::milliseconds(kMaxStoreWaitMs),
               Posted(post_, std::function([this, barrier, agent](StoreValue held) {
                        if (ComesAgain(held.status()) || (held.ok() && !held->has_value()))
                          return Collect(barrier, agent);
@@ -192,7 +192,7 @@ void Barriers::Collect(const Shared& barrier, size_t agent) {
 void Barriers::AwaitResult(const Shared& barrier) {
   barrier->is_awaited = true;
   if (barrier->result) return;
-  store_.Wait(absl::StrCat(KeyOf(*barrier), "r"), std::chrono::milliseconds(kLongestStoreWaitMs),
+  store_.Wait(absl::StrCat(KeyOf(*barrier), "r"), std::chrono::milliseconds(kMaxStoreWaitMs),
               Posted(post_, std::function([this, barrier](StoreValue held) {
                        if (ComesAgain(held.status()) || (held.ok() && !held->has_value())) return AwaitResult(barrier);
                        if (!held.ok()) return Finish(barrier, held.status());
