@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/limits.h"
+
 namespace muster::sim {
 namespace {
 
