@@ -52,7 +52,7 @@ class AdminClient {
   absl::StatusOr<v1::StopReply> StopRun(const v1::StopRequest& request);
   absl::StatusOr<v1::SteerReply> SteerRun(const v1::SteerRequest& request);
   absl::StatusOr<v1::CountersReply> GetCounters();
-  // Whom the run waits for.
+  // The nodes that the run waits for.
   absl::StatusOr<v1::NodesReply> ListMissing(const std::string& job_id, uint64_t run);
   // Takes up to 10 s: its agent is asked.
   absl::StatusOr<v1::LogsReply> GetLogs(const v1::LogsRequest& request);
