@@ -11,7 +11,7 @@ namespace {
 
 // As worker_agent/core/connection/connector.cc has them.
 constexpr absl::Duration kFirstBackOff = absl::Milliseconds(100);
-constexpr absl::Duration kLongestBackOff = absl::Seconds(3);
+constexpr absl::Duration kMaxBackOff = absl::Seconds(3);
 
 // As worker_agent/session/channel.cc makes it, but for the time that a connect may take.
 std::shared_ptr<grpc::Channel> MakeChannel(const Context& context) {
@@ -21,7 +21,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const Context& context) {
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, static_cast<int>(absl::ToInt64Milliseconds(kFirstBackOff)));
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS,
                    static_cast<int>(absl::ToInt64Milliseconds(context.settings.patience)));
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, static_cast<int>(absl::ToInt64Milliseconds(kLongestBackOff)));
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, static_cast<int>(absl::ToInt64Milliseconds(kMaxBackOff)));
   arguments.SetMaxReceiveMessageSize(static_cast<int>(kMaxPeerListBytes));
   return grpc::CreateCustomChannel(context.target, context.credentials, arguments);
 }
@@ -160,7 +160,7 @@ void Agent::OnOver(const grpc::Status& status) {
   is_measured_ = false;
   phase_ = Phase::kWaiting;
   next_at_ = Now() + jitter_.Around(back_off_, 0.3);
-  back_off_ = std::min(back_off_ * 2, kLongestBackOff);
+  back_off_ = std::min(back_off_ * 2, kMaxBackOff);
   link_ = nullptr;
   datagrams_.Leave(std::exchange(stream_, 0));
 }

@@ -222,9 +222,9 @@ absl::Status CheckLimit(uint32_t limit, uint32_t high) { return CheckRange("limi
 }  // namespace
 
 absl::Status CheckRequestSize(size_t bytes) {
-  if (bytes <= kMaxRequestBytes) return absl::OkStatus();
+  if (bytes <= kMaxUnaryRequestBytes) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("a request of ", bytes, " bytes; at most ", kMaxRequestBytes, " are allowed"));
+      absl::StrCat("a request of ", bytes, " bytes; at most ", kMaxUnaryRequestBytes, " are allowed"));
 }
 
 absl::Status CheckJoin(const v1::Join& join) {

@@ -14,14 +14,14 @@
 namespace muster::torch_store {
 namespace {
 
-constexpr size_t kMostBytes = size_t{256} << 10;
+constexpr size_t kMaxBytes = size_t{256} << 10;
 
 void Play(std::string_view bytes) {
   TcpServerContext context;
   context.touch = [](uint64_t) {};
   context.counted = std::make_shared<CountedLog>(Clock::System());
   const Limits limits{
-      .stored_bytes = kMostBytes, .unread_bytes = kMostBytes, .input_bytes = kMostBytes, .wait_bytes = 16 << 10};
+      .stored_bytes = kMaxBytes, .unread_bytes = kMaxBytes, .input_bytes = kMaxBytes, .wait_bytes = 16 << 10};
   Shared shared{limits, Store(limits, [&shared](uint64_t client) { shared.clients.at(client)->StopWaiting(); })};
   LinksOptions options;
   options.why_not = [](const LinkHello&, const TcpClient&) { return std::string(); };

@@ -14,7 +14,7 @@ namespace muster::torch_store {
 namespace {
 
 constexpr uint64_t kClients = 3;
-constexpr size_t kMostBytes = size_t{64} << 10;
+constexpr size_t kMaxBytes = size_t{64} << 10;
 
 struct Client {
   RequestDecoder decoder;
@@ -44,7 +44,7 @@ class World {
 
   Client clients_[kClients];
   Store store_{
-      Limits{.stored_bytes = kMostBytes, .unread_bytes = kMostBytes, .input_bytes = kMostBytes, .wait_bytes = 16 << 10},
+      Limits{.stored_bytes = kMaxBytes, .unread_bytes = kMaxBytes, .input_bytes = kMaxBytes, .wait_bytes = 16 << 10},
       [this](uint64_t id) { MUSTER_CHECK(!clients_[id].is_closed, "nobody waits whose connection is closed"); }};
 };
 

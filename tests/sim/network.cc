@@ -10,7 +10,7 @@ namespace {
 
 constexpr absl::Duration kDetectionMin = absl::Seconds(15);  // dead-peer detection: see common/net/net.h
 constexpr absl::Duration kDetectionMax = absl::Seconds(25);
-constexpr absl::Duration kLongestStoreCall = absl::Milliseconds(kMaxStoreWaitMs);  // then its stream has broken
+constexpr absl::Duration kMaxStoreCall = absl::Milliseconds(kMaxStoreWaitMs);  // then its stream has broken
 constexpr char kRefused[] = "Connection refused";
 constexpr double kLateDelivery = 0.2;  // what was read before the agent hung up may still reach its core
 
@@ -179,7 +179,7 @@ void Network::CallStore(size_t machine, const scheduler::StoreOperation& operati
   const auto finish = [is_open, done = std::move(done)](absl::StatusOr<v1::StoreReply> reply) {
     if (std::exchange(*is_open, false)) done(std::move(reply));
   };
-  sim_.timeline.After(kLongestStoreCall, [finish] { finish(absl::DeadlineExceededError("no answer in time")); });
+  sim_.timeline.After(kMaxStoreCall, [finish] { finish(absl::DeadlineExceededError("no answer in time")); });
   const int copies = is_peace || !store_random_.Chance(faults.dial_duplicate) ? 1 : 2;
   for (int i = 0; i < copies; ++i) {
     const MachineSpec& spec = sim_.parameters.machines[machine];

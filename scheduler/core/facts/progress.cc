@@ -16,7 +16,7 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr size_t kMostNamed = 8;
+constexpr size_t kMaxNamed = 8;
 // A report may come so many heartbeats after the change that it tells of.
 constexpr int kReportLag = 3;
 // However short the timeout: a healthy script imports and loads before its first step.
@@ -30,7 +30,7 @@ std::string NameOf(const Node& node, uint32_t rank) {
 std::string NameAll(const std::vector<Watched>& watched) {
   std::vector<std::string> names;
   for (const Watched& w : watched) {
-    if (names.size() == kMostNamed) break;
+    if (names.size() == kMaxNamed) break;
     names.push_back(NameOf(*w.node, w.rank));
   }
   if (watched.size() > names.size()) names.push_back(absl::StrCat(watched.size() - names.size(), " more"));
@@ -186,7 +186,7 @@ v1::ProgressStatus ProgressView(const std::vector<Watched>& watched, MonotonicTi
     if (w.progress->step != lowest) continue;
     first = std::min(first, w.progress->changed);
     status.set_slowest_count(status.slowest_count() + 1);
-    if (status.slowest_ranks_size() < static_cast<int>(kMostNamed)) status.add_slowest_ranks(w.rank);
+    if (status.slowest_ranks_size() < static_cast<int>(kMaxNamed)) status.add_slowest_ranks(w.rank);
   }
   if (lowest && !status.has_fastest_step()) status.set_fastest_step(*lowest);
   status.set_since_progress_ms(static_cast<uint64_t>(absl::ToInt64Milliseconds(now - first)));

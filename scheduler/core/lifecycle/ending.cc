@@ -13,7 +13,7 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr absl::Duration kLongestPlannedStop = absl::Minutes(10);  // where an agent never says what became of it
+constexpr absl::Duration kMaxPlannedStop = absl::Minutes(10);  // where an agent never says what became of it
 
 // Agents of an ended run that never settle are given up after stop_timeout and this.
 constexpr absl::Duration kSettleSlack = absl::Seconds(15);
@@ -222,7 +222,7 @@ void Lifecycle::Fail(Run& run, CauseCandidate candidate, bool gives_up) {
 // their own.
 absl::Duration Lifecycle::CauseWait(const Run& run) const {
   if (!IsInPlannedStop(run)) return kCauseWait;
-  return std::max(kLongestPlannedStop, context_.options.stop_timeout + kCauseWait);
+  return std::max(kMaxPlannedStop, context_.options.stop_timeout + kCauseWait);
 }
 
 void Lifecycle::FixCauseIfKnown(Run& run) {

@@ -34,13 +34,13 @@ namespace muster::scheduler {
 namespace {
 
 constexpr absl::Duration kRestartWindow = absl::Hours(1);  // in which they count
-constexpr absl::Duration kLongestBackOff = absl::Seconds(60);
+constexpr absl::Duration kMaxBackOff = absl::Seconds(60);
 constexpr absl::Duration kLookInterval = absl::Seconds(1);  // at all nodes of a large run
 
 // Nothing before the first restart; then 1 s, 2 s, 4 s, …
 absl::Duration BackOff(size_t restarts_before) {
   if (restarts_before == 0) return absl::ZeroDuration();
-  return std::min(absl::Seconds(int64_t{1} << std::min<size_t>(restarts_before - 1, 10)), kLongestBackOff);
+  return std::min(absl::Seconds(int64_t{1} << std::min<size_t>(restarts_before - 1, 10)), kMaxBackOff);
 }
 
 }  // namespace

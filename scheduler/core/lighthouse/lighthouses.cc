@@ -50,8 +50,8 @@ absl::Status Lighthouses::Check(const Lighthouse* lighthouse, const v1::Replicas
       ++replicas;
       bytes += replica.member.size();
     }
-  } else if (CountNames() >= kMostLighthouses && !context_.state.record().quorums.contains(report.lighthouse())) {
-    return absl::ResourceExhaustedError(absl::StrCat("this scheduler has ", kMostLighthouses,
+  } else if (CountNames() >= kMaxLighthouses && !context_.state.record().quorums.contains(report.lighthouse())) {
+    return absl::ResourceExhaustedError(absl::StrCat("this scheduler has ", kMaxLighthouses,
                                                      " lighthouses already: name one of them with --lighthouse"));
   }
   if (!is_alone && !AreEqual(lighthouse->rules, report.rules())) {
@@ -61,10 +61,10 @@ absl::Status Lighthouses::Check(const Lighthouse* lighthouse, const v1::Replicas
                      "; here: ", RulesText(report.rules()), ". They must be the same on all nodes of its jobs"));
   }
   for (const v1::ReplicaReport& one : report.replicas()) bytes += one.member().size();
-  if (replicas + static_cast<size_t>(report.replicas_size()) > kMostReplicas || bytes > kMostMemberBytes) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "lighthouse ", report.lighthouse(), " has ", replicas, " replicas already: at most ", kMostReplicas,
-        " may be, and what they say of themselves may have ", kMostMemberBytes, " bytes together"));
+  if (replicas + static_cast<size_t>(report.replicas_size()) > kMaxReplicas || bytes > kMaxMemberBytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("lighthouse ", report.lighthouse(), " has ", replicas, " replicas already: at most ", kMaxReplicas,
+                     " may be, and what they say of themselves may have ", kMaxMemberBytes, " bytes together"));
   }
   return absl::OkStatus();
 }
@@ -327,7 +327,7 @@ void Lighthouses::Describe(const std::string& job_id, v1::StatusReply& reply) co
     status.set_quorum_id(last->second.quorum_id);
     status.set_members_count(static_cast<uint32_t>(last->second.replica_ids.size()));
     for (const std::string& id : last->second.replica_ids) {
-      if (static_cast<size_t>(status.members_size()) < kMostShown) status.add_members(id);
+      if (static_cast<size_t>(status.members_size()) < kMaxShown) status.add_members(id);
     }
   }
 }

@@ -12,7 +12,7 @@
 //   a member that nobody has   counts as alive after a restart, for as long as its agent may need to come back: who
 //   spoken of yet              reconnects first must not train without the others
 //
-// Bounded: kMostLighthouses names (none is forgotten: its number must not fall), kMostReplicas of each.
+// Bounded: kMaxLighthouses names (none is forgotten: its number must not fall), kMaxReplicas of each.
 #pragma once
 
 #include <cstdint>
@@ -32,15 +32,15 @@ namespace muster::scheduler {
 
 class Lighthouses {
  public:
-  static constexpr size_t kMostLighthouses = 256;
-  static constexpr size_t kMostReplicas = 4'096;
-  static constexpr size_t kMostMemberBytes = 2u << 20;  // of all that wait, so that each answer is a gRPC message
+  static constexpr size_t kMaxLighthouses = 256;
+  static constexpr size_t kMaxReplicas = 4'096;
+  static constexpr size_t kMaxMemberBytes = 2u << 20;  // of all that wait, so that each answer is a gRPC message
   // Who was left out of a quorum asks for the next one; others have to come for that. And how often it is looked whose
   // agents have gone.
   static constexpr absl::Duration kPause = absl::Milliseconds(100);
   // Between heartbeats of a replica (torchft's managers: 100 ms), with what they take on their way.
   static constexpr absl::Duration kBetweenHeartbeats = absl::Milliseconds(200);
-  static constexpr size_t kMostShown = 256;  // members, to people
+  static constexpr size_t kMaxShown = 256;  // members, to people
 
   explicit Lighthouses(Context& context) : context_(context) {}
 

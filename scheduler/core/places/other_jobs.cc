@@ -19,8 +19,8 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr size_t kMostJobsNamed = 3;
-constexpr int kMostLookedAt = 4;  // nodes of each run: up to kMaxJobs are compared with each other
+constexpr size_t kMaxJobsNamed = 3;
+constexpr int kMaxLookedAt = 4;  // nodes of each run: up to kMaxJobs are compared with each other
 constexpr absl::Duration kUsualWait = absl::Seconds(3);
 
 using JobUser = std::pair<std::string, std::string>;  // the identity, or empty; the user's name, as the node says it
@@ -42,7 +42,7 @@ std::optional<JobUser> OnlyUserOf(const Run& run) {
 bool IsAnyOf(const Run& run, const JobUser& user) {
   int looked_at = 0;
   for (const auto& [id, node] : run.nodes) {
-    if (++looked_at > kMostLookedAt) return false;
+    if (++looked_at > kMaxLookedAt) return false;
     if (node.stream != 0 && UserOf(node) == user) return true;
   }
   return false;
@@ -74,7 +74,7 @@ std::string DescribeOtherJobs(const State& state, const Run& run, MonotonicTime 
   });
   std::vector<std::string> names;
   for (const Run* other : others) {
-    if (names.size() == kMostJobsNamed) break;
+    if (names.size() == kMaxJobsNamed) break;
     names.push_back(absl::StrCat(other->record().job_id, " (", CountConnectedSlots(*other, v1::ROLE_WORKER), " of ",
                                  other->record().settings.worker_num(), " workers)"));
   }

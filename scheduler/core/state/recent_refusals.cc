@@ -32,7 +32,7 @@ void RecentRefusals::Note(const JoinRequested& event, const v1::Refusal& refusal
 
 void RecentRefusals::AddTo(const std::string& job_id, MonotonicTime now, v1::MissingNodes& missing) const {
   for (const Entry& entry : entries_) {
-    if (entry.job_id != job_id || missing.refused_size() == kMostOfAJob) continue;
+    if (entry.job_id != job_id || missing.refused_size() == kMaxOfAJob) continue;
     v1::RefusedJoin& refused = *missing.add_refused();
     refused = entry.refused;
     refused.set_ago_ms(absl::ToInt64Milliseconds(now - entry.when));

@@ -13,8 +13,8 @@ namespace muster::scheduler {
 
 class RecentRefusals {
  public:
-  static constexpr size_t kMost = 64;     // of all jobs; the oldest give way
-  static constexpr int kMostOfAJob = 32;  // in one answer
+  static constexpr size_t kMost = 64;    // of all jobs; the oldest give way
+  static constexpr int kMaxOfAJob = 32;  // in one answer
 
   // A node that is refused again for the same reason is counted, not listed twice.
   void Note(const JoinRequested& event, const v1::Refusal& refusal, MonotonicTime now);

@@ -20,7 +20,7 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr int kMostNamed = 1000;
+constexpr int kMaxNamed = 1000;
 
 class MissingList {
  public:
@@ -93,7 +93,7 @@ class MissingList {
   v1::MissingNode* Add(const std::string& id) {
     const Node* here = run_.nodes.Find(id);
     if (here != nullptr && here->stream != 0 && !here->record().is_lost) return nullptr;
-    if (out_.nodes_size() == kMostNamed || !named_.insert(id).second) return nullptr;
+    if (out_.nodes_size() == kMaxNamed || !named_.insert(id).second) return nullptr;
     v1::MissingNode* missing = out_.add_nodes();
     missing->set_node_id(id);
     return missing;

@@ -18,7 +18,7 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr uint32_t kMostHosts = 32;  // with facts and findings: so many fit into one answer
+constexpr uint32_t kMaxHosts = 32;  // with facts and findings: so many fit into one answer
 
 template <typename Request>
 uint32_t Limit(const Request& request, uint32_t most) {
@@ -156,7 +156,7 @@ v1::NodesReply View(const Context& context, const v1::NodesRequest& request) {
   const Run& run = *ResolveRun(context.state, request.job_id(), request.run());
   reply.set_run(run.record().number);
   reply.set_total(static_cast<uint32_t>(run.nodes.size() + run.record().gone.size()));
-  const uint32_t limit = request.with_hosts() ? std::min(Limit(request, kMostHosts), kMostHosts) : Limit(request, 1000);
+  const uint32_t limit = request.with_hosts() ? std::min(Limit(request, kMaxHosts), kMaxHosts) : Limit(request, 1000);
   uint32_t at = 0;
   const auto wanted = [&] { return at++ >= request.offset() && static_cast<uint32_t>(reply.nodes_size()) < limit; };
   for (const auto& [id, node] : run.nodes) {

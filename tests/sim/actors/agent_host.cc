@@ -7,7 +7,7 @@
 namespace muster::sim {
 namespace {
 
-constexpr int kMostStepsAtOnce = 1000;
+constexpr int kMaxStepsAtOnce = 1000;
 constexpr absl::Duration kProgressInterval = absl::Seconds(1);
 
 }  // namespace
@@ -65,7 +65,7 @@ void AgentHost::Apply(const agent::Event& event) {
   Sim& sim = parts_.sim;
   if (sim.timeline.monotonic() != last_step_) steps_now_ = 0;
   last_step_ = sim.timeline.monotonic();
-  sim.Expect(++steps_now_ < kMostStepsAtOnce, "an agent's core spins");
+  sim.Expect(++steps_now_ < kMaxStepsAtOnce, "an agent's core spins");
   if (!sim.violation().empty()) return;
   if (const auto* received = std::get_if<agent::MessageReceived>(&event)) EndStoreRoundIfOver(received->message);
   if (store_ != nullptr && std::holds_alternative<agent::StreamBroken>(event)) store_->Disconnect();

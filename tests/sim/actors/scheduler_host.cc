@@ -10,7 +10,7 @@ namespace {
 
 constexpr absl::Duration kLateAfter = absl::Milliseconds(250);  // as scheduler/loop
 constexpr size_t kBatchLimit = 1024;
-constexpr int kMostCoreStepsAtOnce = 200'000;
+constexpr int kMaxCoreStepsAtOnce = 200'000;
 constexpr double kRecoveryCheck = 0.02;
 
 }  // namespace
@@ -186,7 +186,7 @@ void SchedulerHost::Apply(const scheduler::Event& event) {
   const MonotonicTime now = sim_.timeline.monotonic();
   if (now != last_step_) steps_now_ = 0;
   last_step_ = now;
-  sim_.Expect(++steps_now_ < kMostCoreStepsAtOnce, "the scheduler's core spins");
+  sim_.Expect(++steps_now_ < kMaxCoreStepsAtOnce, "the scheduler's core spins");
   ++sim_.steps;
   scheduler::Effects effects = core_->Apply(event, sim_.timeline.now());
   core_->CheckInvariants();

@@ -8,8 +8,8 @@ namespace muster::sim {
 namespace {
 
 constexpr absl::Duration kTick = absl::Milliseconds(500);
-constexpr absl::Duration kLongestPause = absl::Seconds(8);
-constexpr int kMostActions = 12;  // in a round
+constexpr absl::Duration kMaxPause = absl::Seconds(8);
+constexpr int kMaxActions = 12;  // in a round
 
 }  // namespace
 
@@ -20,7 +20,7 @@ void StoreUser::BeginRound(const v1::StoreCaller& caller) {
   caller_ = caller;
   own_ = 0;
   added_ = counted_ = 0;
-  actions_ = static_cast<int>(random_.Int(0, kMostActions));
+  actions_ = static_cast<int>(random_.Int(0, kMaxActions));
   CarryOut(core_.BeginRound(caller));
   ActLater();
 }
@@ -63,7 +63,7 @@ void StoreUser::TickLater() {
 
 void StoreUser::ActLater() {
   if (--actions_ < 0) return;
-  sim_.timeline.After(random_.UpTo(kLongestPause), [self = shared_from_this(), epoch = epoch_] {
+  sim_.timeline.After(random_.UpTo(kMaxPause), [self = shared_from_this(), epoch = epoch_] {
     if (self->is_stopped_ || self->epoch_ != epoch) return;
     const int64_t at_once = self->random_.Int(1, 4);
     for (int64_t i = 0; i < at_once; ++i) self->Act();

@@ -57,7 +57,7 @@ bool World::IsLocked(const Place& place) const {
 // A new start that has got the lock ends what the one before it, as the file says, has left running, and only then
 // speaks for it. Now and then somebody has restored an older file.
 std::optional<LockFile> World::TakeLock(Place& place, uint64_t incarnation) {
-  constexpr size_t kMostEnded = 8;
+  constexpr size_t kMaxEnded = 8;
   Random fate((sim_.parameters.seed ^ incarnation) * 41 + 11);
   if (sim_.parameters.faults.double_kills > 0 && !place.backups.empty() && fate.Chance(0.1)) {
     sim_.Trace("fault: the file of the lock of ", place.kept_id, " is rolled back");
@@ -67,7 +67,7 @@ std::optional<LockFile> World::TakeLock(Place& place, uint64_t incarnation) {
   if (EndOrphans(place)) {
     taken.ended = place.lock.ended;
     if (place.lock.start != 0) taken.ended.push_back(place.lock.start);
-    if (taken.ended.size() > kMostEnded) taken.ended.erase(taken.ended.begin());
+    if (taken.ended.size() > kMaxEnded) taken.ended.erase(taken.ended.begin());
   }
   place.backups.push_back(place.lock);
   return place.lock = taken;

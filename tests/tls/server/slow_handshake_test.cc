@@ -16,7 +16,7 @@ namespace {
 using testing_tls::HelloOf;
 
 // A node that waits longer for an answer thinks about another connection.
-constexpr absl::Duration kLongestBeat = absl::Seconds(2);
+constexpr absl::Duration kMaxBeat = absl::Seconds(2);
 
 constexpr unsigned int kPendingPerCore = 16;
 
@@ -44,7 +44,7 @@ class SlowHandshakeTest : public TlsServerTest {
     while (end.wait_for(std::chrono::milliseconds(10)) != std::future_status::ready && !HasFatalFailure())
       agents.Beat();
     EXPECT_GT(agents.heartbeats(), 50u);
-    EXPECT_LT(agents.longest(), kLongestBeat);
+    EXPECT_LT(agents.longest(), kMaxBeat);
   }
 };
 

@@ -37,7 +37,7 @@ TEST(RequestTest, WhatIsTooLongIsRefusedOnBothSides) {
   Request request = kRequest;
   request.words.assign(kMaxWordsBytes, 'x');
   std::string longest = *RequestBytes(request);
-  EXPECT_LE(longest.size(), kMaxRequestBytes);
+  EXPECT_LE(longest.size(), kMaxExecRequestBytes);
   request.words += 'x';
   EXPECT_THAT(std::string(RequestBytes(request).status().message()), HasSubstr("at most 122880 are passed on"));
   longest[longest.size() - kMaxWordsBytes - 4] = 1;  // the length's first byte

@@ -208,7 +208,7 @@ TEST_F(ReplicasTest, IsBounded) {
                    .Ask(
                        0, large.SerializeAsString(), [](const auto&) {}, now_)
                    .ok());
-  for (size_t i = 0; i < Replicas::kMostOpen; ++i) {
+  for (size_t i = 0; i < Replicas::kMaxOpen; ++i) {
     Ask("r1");
     Report();
   }

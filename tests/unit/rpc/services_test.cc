@@ -66,7 +66,7 @@ class SizeTest : public ServerTest {
 TEST_F(SizeTest, EveryUnaryCallHasALimit) {
   const auto rendezvous = v1::Rendezvous::NewStub(TcpChannel());
   const auto admin = v1::Admin::NewStub(AdminChannel());
-  const std::string big = Bytes(kMaxRequestBytes + 1);
+  const std::string big = Bytes(kMaxUnaryRequestBytes + 1);
   uint64_t refused = 0;
   const auto expect_refused = [&](const grpc::Status& status) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);

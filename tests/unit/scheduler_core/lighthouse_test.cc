@@ -447,7 +447,7 @@ TEST_F(LighthouseTest, WhoTakesPartInNoRoundIsTurnedAway) {
 TEST_F(LighthouseTest, AllNamesThatThereMayBeCanBeUsedAtOnce) {
   Join("one");
   min_replicas_ = 1;
-  for (size_t i = 0; i < Lighthouses::kMostLighthouses; ++i) {
+  for (size_t i = 0; i < Lighthouses::kMaxLighthouses; ++i) {
     name_ = absl::StrCat("train-", i);
     ASSERT_EQ(Told(Report("one", {{"a", i + 1}})), absl::StrCat("1: a for ", i + 1)) << name_;
   }
@@ -472,7 +472,7 @@ TEST_F(LighthouseTest, ALoopThatWasLateHoldsNobodysSilenceAgainstThem) {
 TEST_F(LighthouseTest, IsBounded) {
   Join("one");
   std::map<std::string, uint64_t> many;
-  for (size_t i = 0; i <= Lighthouses::kMostReplicas; ++i) many[absl::StrCat("r", i)] = 0;
+  for (size_t i = 0; i <= Lighthouses::kMaxReplicas; ++i) many[absl::StrCat("r", i)] = 0;
   EXPECT_THAT(Told(Report("one", many)), HasSubstr("at most 4096"));
 }
 

@@ -28,8 +28,8 @@ namespace {
 
 constexpr int kBacklog = 1024;
 // One for each value that a process waits for; JAX waits for one of every other node at once.
-constexpr int kMostStreams = 4096;
-constexpr int kMostMetadataBytes = 4096;                            // of a call's headers, unpacked
+constexpr int kMaxStreams = 4096;
+constexpr int kMaxMetadataBytes = 4096;                             // of a call's headers, unpacked
 constexpr absl::Duration kEndPatience = absl::Milliseconds(200);    // for calls
 constexpr absl::Duration kLastBytesTime = absl::Milliseconds(200);  // for clients to take gRPC's last words
 constexpr absl::Duration kFlushInterval = absl::Seconds(10);
@@ -286,10 +286,10 @@ absl::Status GrpcServer::Impl::Start() {
 void GrpcServer::Impl::BuildGrpc() {
   grpc::ServerBuilder builder;
   builder.RegisterCallbackGenericService(this);
-  builder.SetMaxReceiveMessageSize(options_.most_request_bytes);
+  builder.SetMaxReceiveMessageSize(options_.max_request_bytes);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // over loopback there is nothing to measure
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMostStreams);
-  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMostMetadataBytes);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
   builder.SetResourceQuota(grpc::ResourceQuota(options_.thread).Resize(options_.most_bytes));
   acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, grpc::InsecureServerCredentials());

@@ -72,7 +72,7 @@ class GrpcServer {
     std::string thread;  // the thread's name, at most 15 letters
     uint32_t ports = 1;
     size_t most_connections = 0;
-    int most_request_bytes = 0;
+    int max_request_bytes = 0;
     size_t most_bytes = 0;  // of gRPC's buffers
     absl::Duration tick;    // `Turn` comes so often at least, while `IsBusy`
   };

@@ -203,8 +203,8 @@ void Connection::AskedByOwn(const Request& request) {
     Log(Severity::kInfo, absl::StrCat("remote command for this machine", what));
     return Reply({Verdict::kHere, ""});
   }
-  if (hub_.CountAsked() >= kMostAsked) {
-    return Refuse(name, absl::StrCat(kMostAsked, " remote commands are open"), v1::RemoteCommands::TOO_MANY);
+  if (hub_.CountAsked() >= kMaxAsked) {
+    return Refuse(name, absl::StrCat(kMaxAsked, " remote commands are open"), v1::RemoteCommands::TOO_MANY);
   }
   Log(Severity::kInfo, absl::StrCat("remote command for ", EscapeControl(peer->node_id), what));
   host_ = request.to;
@@ -272,8 +272,8 @@ void Connection::AskedByAgent(const Request& request) {
       Judge(hub_.round(), request, {client_.address, IsLocalAddress(client_.address), client_.name});
   if (verdict.verdict == Verdict::kLater) return Reply(verdict);
   if (verdict.verdict != Verdict::kGo) return Refuse(who, verdict.text, verdict.refusal);
-  if (hub_.CountServed() >= kMostServed) {
-    return Refuse(who, absl::StrCat(kMostServed, " remote commands run here"), v1::RemoteCommands::TOO_MANY);
+  if (hub_.CountServed() >= kMaxServed) {
+    return Refuse(who, absl::StrCat(kMaxServed, " remote commands run here"), v1::RemoteCommands::TOO_MANY);
   }
   int pair[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return Refuse(who, "no descriptors are left");

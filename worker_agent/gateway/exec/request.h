@@ -19,7 +19,7 @@ namespace muster::exec {
 // The kernel takes 128 KiB for one word of a command, and the shell gets all of them as one.
 inline constexpr size_t kMaxWordsBytes = 120 * 1024;
 inline constexpr size_t kMaxShortBytes = 255;  // of every other text
-inline constexpr size_t kMaxRequestBytes = kMaxWordsBytes + 2048;
+inline constexpr size_t kMaxExecRequestBytes = kMaxWordsBytes + 2048;
 inline constexpr size_t kMaxAnswerBytes = 1024;  // of the text
 
 struct Request {

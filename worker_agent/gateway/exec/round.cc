@@ -19,7 +19,7 @@
 namespace muster::exec {
 namespace {
 
-constexpr size_t kMostNamed = 4;
+constexpr size_t kMaxNamed = 4;
 
 Peer PeerOf(const v1::PeerNode& node) {
   Peer peer;
@@ -59,7 +59,7 @@ absl::StatusOr<Round> RoundOf(const v1::PeerList& peers, const std::string& node
     if (node.node_id() == node_id) round.own = round.peers.size();
     round.peers.push_back(PeerOf(node));
     const Peer& peer = round.peers.back();
-    if ((peer.port != 0 && !peer.key.empty()) || ++closed_count > kMostNamed) continue;
+    if ((peer.port != 0 && !peer.key.empty()) || ++closed_count > kMaxNamed) continue;
     absl::StrAppend(&closed, closed.empty() ? "" : ", ", EscapeControl(peer.node_id), " (",
                     EscapeControl(peer.host_name), ")");
   }
@@ -69,7 +69,7 @@ absl::StatusOr<Round> RoundOf(const v1::PeerList& peers, const std::string& node
         "allow_exec: ms-scheduler is of a version without it; use one version of Muster");
   }
   if (closed_count > 0) {
-    if (closed_count > kMostNamed) absl::StrAppend(&closed, " and ", closed_count - kMostNamed, " more");
+    if (closed_count > kMaxNamed) absl::StrAppend(&closed, " and ", closed_count - kMaxNamed, " more");
     return absl::FailedPreconditionError(absl::StrCat(
         "allow_exec: these nodes take no remote commands: ", closed,
         "; start ms-worker there with the same line, --per_job --allow_exec, and in the same version of Muster"));

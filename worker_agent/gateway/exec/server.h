@@ -19,9 +19,9 @@
 
 namespace muster::exec {
 
-inline constexpr size_t kMostAsked = 512;   // commands elsewhere that this node has open
-inline constexpr size_t kMostServed = 256;  // commands of others that are open here
-inline constexpr size_t kMostConnections = 2 * (kMostAsked + kMostServed) + 64;
+inline constexpr size_t kMaxAsked = 512;   // commands elsewhere that this node has open
+inline constexpr size_t kMaxServed = 256;  // commands of others that are open here
+inline constexpr size_t kMaxConnections = 2 * (kMaxAsked + kMaxServed) + 64;
 inline constexpr size_t kBufferBytes = 256 * 1024;  // of each, in each direction; above kInputWindow
 
 class Hub;
@@ -30,7 +30,7 @@ class ExecServer {
  public:
   // `tls` null: without. `clock` must outlive this.
   static absl::StatusOr<std::unique_ptr<ExecServer>> Start(std::shared_ptr<const TlsStore> tls, const Clock& clock,
-                                                           size_t max_connections = kMostConnections);
+                                                           size_t max_connections = kMaxConnections);
   ~ExecServer();
 
   // Any thread. Until a round begins those who ask are told to come later.

@@ -2,7 +2,7 @@
 //
 //   the first kToldEach     told at once
 //   the next one            waits for a pause, and stands for those that follow meanwhile; the pause is twice as long
-//                           each time, up to kLongestPause
+//                           each time, up to kMaxPause
 //   the round ends          what waits is told
 #include "worker_agent/gateway/exec/told_commands.h"
 
@@ -33,7 +33,7 @@ std::vector<v1::RemoteCommands> ToldCommands::TakeDue(MonotonicTime now) {
   std::vector<v1::RemoteCommands> due;
   for (auto& [refusal, kind] : kinds_) {
     if (kind.waiting.count() == 0 || now < kind.due) continue;
-    kind.pause = std::min(kind.pause * 2, kLongestPause);
+    kind.pause = std::min(kind.pause * 2, kMaxPause);
     due.push_back(std::exchange(kind.waiting, {}));
   }
   return due;

@@ -21,7 +21,7 @@ class ToldCommands {
  public:
   static constexpr uint32_t kToldEach = 16;  // of a round, for each way to be refused, and of those that were run
   static constexpr absl::Duration kFirstPause = absl::Seconds(1);
-  static constexpr absl::Duration kLongestPause = absl::Minutes(10);
+  static constexpr absl::Duration kMaxPause = absl::Minutes(10);
 
   // One more, with its round. Returns what is to be told now.
   std::vector<v1::RemoteCommands> Add(v1::RemoteCommands command, MonotonicTime now);

@@ -1,9 +1,9 @@
 // What ends a connection, besides its client:
 //
-//   no whole request within kRequestLimit       408
+//   no whole request within kMaxRequestTime       408
 //   a request that is not taken (request.h)     its status
-//   the answer is sent                          once the client has closed, or kGoodbyeLimit later
-//   nothing of the answer taken for kStallLimit
+//   the answer is sent                          once the client has closed, or kMaxGoodbyeTime later
+//   nothing of the answer taken for kMaxStall
 #include "worker_agent/gateway/horovod/gateway.h"
 
 #include <algorithm>
@@ -23,11 +23,11 @@ namespace {
 
 constexpr size_t kConnectionsEach = 16;  // of a slot; a process has one at a time
 constexpr size_t kMaxInputBytes = size_t{16} << 20;
-constexpr absl::Duration kRequestLimit = absl::Seconds(10);
-constexpr absl::Duration kStallLimit = absl::Seconds(10);
-constexpr absl::Duration kGoodbyeLimit = absl::Seconds(1);
+constexpr absl::Duration kMaxRequestTime = absl::Seconds(10);
+constexpr absl::Duration kMaxStall = absl::Seconds(10);
+constexpr absl::Duration kMaxGoodbyeTime = absl::Seconds(1);
 constexpr size_t kReadAtOnce = 16 * 1024;
-constexpr size_t kMostDiscarded = 256 * 1024;
+constexpr size_t kMaxDiscarded = 256 * 1024;
 
 const char* PhraseOf(int status) {
   if (status == 200) return "OK";
@@ -94,7 +94,7 @@ void Connection::Read() {
   if (step_ == Step::kClosing) {
     // Closed at once, the kernel would take the answer back.
     discarded_ += bytes.size();
-    if (discarded_ > kMostDiscarded) Finish("");
+    if (discarded_ > kMaxDiscarded) Finish("");
     return;
   }
   if (bytes.empty()) return;
@@ -145,12 +145,12 @@ void Connection::CheckTimes() {
   if (is_finished_) return;
   TcpConnection::CheckTimes();
   const absl::Duration since = context_.now - since_;
-  if (step_ == Step::kReading && since > kRequestLimit) {
+  if (step_ == Step::kReading && since > kMaxRequestTime) {
     if (reader_.buffered() == 0) return Finish("");
     Say({408, ""});
-  } else if (step_ == Step::kAnswering && since > kStallLimit) {
+  } else if (step_ == Step::kAnswering && since > kMaxStall) {
     Finish("it does not read its answer");
-  } else if (step_ == Step::kClosing && since > kGoodbyeLimit) {
+  } else if (step_ == Step::kClosing && since > kMaxGoodbyeTime) {
     Finish("");
   }
 }

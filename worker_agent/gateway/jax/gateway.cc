@@ -61,7 +61,7 @@ class Service final : public agent::GrpcService {
         server_({.whose = "JAX",
                  .thread = "ms-jax",
                  .most_connections = kMoreConnections + kConnectionsOfTask * layout.agents[layout.own].size(),
-                 .most_request_bytes = kMaxRequestBytes,
+                 .max_request_bytes = kMaxRequestBytes,
                  .most_bytes = kMaxBytesInAll,
                  .tick = kTick},
                 *this, clock),

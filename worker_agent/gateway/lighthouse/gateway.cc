@@ -36,7 +36,7 @@ class Service final : public agent::GrpcService {
                  .thread = "ms-lighthouse",
                  .ports = slots,
                  .most_connections = kMoreConnections + kConnectionsOfSlot * slots,
-                 .most_request_bytes = kMaxRequestBytes,
+                 .max_request_bytes = kMaxRequestBytes,
                  .most_bytes = kMaxBytesInAll,
                  .tick = kTick},
                 *this, clock) {}

@@ -127,7 +127,7 @@ void Replicas::ForgetTheSilent(MonotonicTime now) {
 
 std::optional<v1::ReplicasReport> Replicas::NextReport(MonotonicTime now) {
   ForgetTheSilent(now);
-  if (now < not_before_ || open_.size() >= kMostOpen) return std::nullopt;
+  if (now < not_before_ || open_.size() >= kMaxOpen) return std::nullopt;
   if (!is_changed_ && (replicas_.empty() || !open_.empty() || now < unchanged_not_before_)) return std::nullopt;
   is_changed_ = false;
   unchanged_not_before_ = now + Wait() / 2;

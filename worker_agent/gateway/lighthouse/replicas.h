@@ -1,7 +1,7 @@
 // The replica groups of torchft that live in this agent's processes: who was heard when, who waits for a quorum, and
 // what the scheduler is told of that (proto/muster/v1/store.proto, ReplicasReport). Pure; one caller at a time.
 //
-//   a report goes out        at once when a call came or was given up, or a process ended, though at most kMostOpen
+//   a report goes out        at once when a call came or was given up, or a process ended, though at most kMaxOpen
 //                            wait for their answers; and another one whenever none is open, as long as a replica is
 //                            there, though not before half the time that the last one was to wait
 //   a report that was not    again after kPause, with whatever is known by then; calls go on waiting
@@ -36,7 +36,7 @@ struct Settings {
 
 class Replicas {
  public:
-  static constexpr size_t kMostOpen = 4;
+  static constexpr size_t kMaxOpen = 4;
   // Of a report for its answer, and a quarter of the heartbeat time-out at most: the next one tells who was heard
   // since.
   static constexpr absl::Duration kWait = absl::Seconds(1);

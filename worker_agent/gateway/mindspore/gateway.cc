@@ -148,7 +148,7 @@ using mindspore::Peer;
 using mindspore::Refuse;
 
 constexpr char kPortRanges[] = "node_port_range";
-constexpr size_t kMostLeft = 4096;
+constexpr size_t kMaxLeft = 4096;
 constexpr uint32_t kPortsEach = 2048;  // as MindSpore's own scheduler shares them out
 
 }  // namespace
@@ -226,7 +226,7 @@ LeaveResult MindSporeSlots::Unregister(const Peer&, const std::string& node_id) 
   const std::optional<uint32_t> rank = RankOfNode(node_id);
   if (!rank) return LeaveResult::kUnknownNode;
   processes_.erase(*rank);
-  if (left_.size() >= kMostLeft) left_.erase(left_.begin());
+  if (left_.size() >= kMaxLeft) left_.erase(left_.begin());
   left_.insert(node_id);
   return LeaveResult::kDone;
 }

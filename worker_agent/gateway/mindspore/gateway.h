@@ -85,7 +85,7 @@ class MindSporeSlots final : public mindspore::Cluster {
   Mutex mutex_;
   GatewayRound round_ ABSL_GUARDED_BY(mutex_);
   std::map<uint32_t, Process> processes_ ABSL_GUARDED_BY(mutex_);  // by rank
-  // Node ids that have unregistered, at most kMostLeft; beyond, any one gives way.
+  // Node ids that have unregistered, at most kMaxLeft; beyond, any one gives way.
   std::set<std::string> left_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -202,11 +202,11 @@ void MpiGateway::Drop() {
 }
 
 constexpr int kLooks = 7;
-constexpr int kMostChildren = 16;
-constexpr size_t kMostMapsText = 32 << 20;
+constexpr int kMaxChildren = 16;
+constexpr size_t kMaxMapsText = 32 << 20;
 
 std::string LibraryIn(const std::string& maps_file) {
-  for (absl::string_view map : absl::StrSplit(ReadSmallFile(maps_file, kMostMapsText).value_or(""), '\n')) {
+  for (absl::string_view map : absl::StrSplit(ReadSmallFile(maps_file, kMaxMapsText).value_or(""), '\n')) {
     const std::string name(map.substr(map.rfind('/') + 1));
     if (FamilyOfLibrary(name) != MpiFamily::kNone) return name;
   }
@@ -219,7 +219,7 @@ std::string LoadedMpiLibrary(pid_t pid) {
   std::istringstream children(
       ReadSmallFile(absl::StrCat("/proc/", pid, "/task/", pid, "/children"), 1 << 20).value_or(""));
   pid_t child = 0;
-  for (int i = 0; i < kMostChildren && library.empty() && children >> child; ++i) {
+  for (int i = 0; i < kMaxChildren && library.empty() && children >> child; ++i) {
     library = LibraryIn(absl::StrCat("/proc/", child, "/maps"));
   }
   return library;

@@ -2,8 +2,8 @@
 //
 //   its client has closed its side, once all that it asked is answered
 //   a line beyond kMaxLineBytes
-//   no whole line within kLineLimit, once one has begun
-//   nothing of the answer taken for kStallLimit
+//   no whole line within kMaxLineTime, once one has begun
+//   nothing of the answer taken for kMaxStall
 #include "worker_agent/gateway/script_store/gateway.h"
 
 #include <optional>
@@ -24,8 +24,8 @@ namespace {
 
 constexpr size_t kConnectionsEach = 64;             // of a process: one for each of its threads that ask
 constexpr size_t kMaxHeldBytes = size_t{64} << 20;  // of requests and answers, of all
-constexpr absl::Duration kLineLimit = absl::Seconds(10);
-constexpr absl::Duration kStallLimit = absl::Seconds(30);
+constexpr absl::Duration kMaxLineTime = absl::Seconds(10);
+constexpr absl::Duration kMaxStall = absl::Seconds(30);
 constexpr size_t kReadAtOnce = 64 * 1024;
 
 class Connection;
@@ -165,9 +165,9 @@ void Connection::CheckTimes() {
   if (is_finished_) return;
   TcpConnection::CheckTimes();
   const bool is_reading = !is_waiting_ && output_.empty();
-  if (is_reading && !input_.empty() && context_.now - line_begun_at_ > kLineLimit) {
+  if (is_reading && !input_.empty() && context_.now - line_begun_at_ > kMaxLineTime) {
     Finish("it has begun a line and does not end it");
-  } else if (!output_.empty() && context_.now - moved_at_ > kStallLimit) {
+  } else if (!output_.empty() && context_.now - moved_at_ > kMaxStall) {
     Finish("it does not read its answer");
   }
 }

@@ -7,7 +7,7 @@ namespace muster::torch_store {
 namespace {
 
 constexpr int kRequestsAtOnce = 64;
-constexpr size_t kMostOutput = 1024 * 1024;  // nothing more is read from who has not read that much
+constexpr size_t kMaxOutput = 1024 * 1024;  // nothing more is read from who has not read that much
 constexpr absl::Duration kStalledOutputTimeout = absl::Seconds(10);
 
 }  // namespace
@@ -35,7 +35,7 @@ void Client::Finish(const std::string& reason) {
   reason_ = reason;
 }
 
-bool Client::wants_read() const { return !has_ended_ && !is_finished_ && !is_held_ && output_.bytes() <= kMostOutput; }
+bool Client::wants_read() const { return !has_ended_ && !is_finished_ && !is_held_ && output_.bytes() <= kMaxOutput; }
 
 bool Client::Serve() {
   if (is_finished_) return false;
@@ -47,7 +47,7 @@ bool Client::Serve() {
   Count();
   if (has_ended_ && !has_whole_one_ && output_.is_empty()) Finish("");
   // (While more than that is to be sent, or it is held, an event tells when to go on.)
-  return !is_finished_ && has_whole_one_ && !is_held_ && output_.bytes() <= kMostOutput;
+  return !is_finished_ && has_whole_one_ && !is_held_ && output_.bytes() <= kMaxOutput;
 }
 
 void Client::Read() {
@@ -62,7 +62,7 @@ void Client::Read() {
 void Client::HandleSome() {
   for (int i = 0; i < kRequestsAtOnce; ++i) {
     has_whole_one_ = true;
-    if (is_finished_ || output_.bytes() > kMostOutput) return;
+    if (is_finished_ || output_.bytes() > kMaxOutput) return;
     is_held_ = !shared_.has_room_for_answers();
     if (is_held_) return;
     absl::StatusOr<std::optional<Request>> request = decoder_.Next();

@@ -8,7 +8,7 @@ namespace muster::torch_store {
 namespace {
 
 constexpr size_t kCopied = 128;           // a value of that size is copied: to refer to it takes nearly as much
-constexpr size_t kMostEmpty = 1024;       // pieces in front that are done with
+constexpr size_t kMaxEmpty = 1024;        // pieces in front that are done with
 constexpr size_t kPieceBytes = 4 * 1024;  // an own piece grows to about that
 
 }  // namespace
@@ -60,7 +60,7 @@ void Output::Drop(size_t bytes) {
     piece = {};
   }
   if (first_ < pieces_.size()) {
-    if (first_ < kMostEmpty) return;
+    if (first_ < kMaxEmpty) return;
     pieces_.erase(pieces_.begin(), pieces_.begin() + static_cast<std::ptrdiff_t>(first_));
     first_ = 0;
     return;

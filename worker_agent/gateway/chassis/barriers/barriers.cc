@@ -27,7 +27,7 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kLongestNameInKey = 700;
+constexpr size_t kMaxNameInKey = 700;
 constexpr size_t kMaxNameBytes = 16 * 1024;
 constexpr size_t kShownNameBytes = 100;
 constexpr size_t kShownTasks = 8;
@@ -54,7 +54,7 @@ absl::Status Barriers::Check(const Arrival& arrival) const {
 }
 
 std::string Barriers::KeyOf(const Barrier& barrier) const {
-  const std::string name = barrier.name.size() <= kLongestNameInKey
+  const std::string name = barrier.name.size() <= kMaxNameInKey
                                ? barrier.name
                                : absl::StrCat("#", absl::BytesToHexString(Sha256(barrier.name)));
   return absl::StrCat(options_.prefix, name, "#", barrier.counter, "/");

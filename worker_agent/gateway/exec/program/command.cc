@@ -28,7 +28,7 @@ namespace {
 using SteadyTime = std::chrono::steady_clock;
 
 constexpr auto kLastOutput = std::chrono::milliseconds(500);  // for others that hold the command's output open
-constexpr size_t kMostOutgoing = 4 * kInputWindow;            // credit for an asker that reads none of it
+constexpr size_t kMaxOutgoing = 4 * kInputWindow;             // credit for an asker that reads none of it
 constexpr auto kStopPatience = std::chrono::seconds(2);
 constexpr int kGoodbyeMs = 5000;
 constexpr int kLookMs = 20;
@@ -144,7 +144,7 @@ class Command {
 
   void Tell(const std::string& bytes) {
     outgoing_ += bytes;
-    if (outgoing_.size() > kMostOutgoing) is_asker_there_ = false;
+    if (outgoing_.size() > kMaxOutgoing) is_asker_there_ = false;
   }
 
   void Flush() {

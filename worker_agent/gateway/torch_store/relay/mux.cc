@@ -19,9 +19,9 @@ namespace {
 constexpr size_t kFrameHeaderBytes = 1 + 2 * sizeof(uint32_t);
 constexpr size_t kKeptInCapacity = 1024;
 constexpr size_t kLeastRoom = 4 * 1024;  // no frames of a byte each
-constexpr size_t kRoomForAll = ResumableStream::kMostKept / 2;
+constexpr size_t kRoomForAll = ResumableStream::kMaxKept / 2;
 // Beyond what has room; frames without bytes are sent also where there is none.
-constexpr size_t kMostOwed = ResumableStream::kMostKept * 2;
+constexpr size_t kMaxOwed = ResumableStream::kMaxKept * 2;
 
 absl::Status Refused(const std::string& what, uint32_t id) {
   return absl::InvalidArgumentError(absl::StrCat("a link's frame that can't be: ", what, ", connection ", id));
@@ -123,7 +123,7 @@ absl::Status Mux::Receive(std::string_view bytes) {
       !status.ok()) {
     return status;
   }
-  if (stream_.kept() > kMostOwed) {
+  if (stream_.kept() > kMaxOwed) {
     return absl::ResourceExhaustedError("a link's other side asks for more than it confirms");
   }
   if (is_full_ && stream_.room() >= kRoomForAll) {

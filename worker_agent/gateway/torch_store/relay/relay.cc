@@ -145,7 +145,7 @@ class StoreLink final : public TcpConnection {
 };
 
 constexpr absl::Duration kFirstBackOff = absl::Milliseconds(50);
-constexpr absl::Duration kLongestBackOff = absl::Seconds(1);
+constexpr absl::Duration kMaxBackOff = absl::Seconds(1);
 constexpr absl::Duration kPatience = absl::Seconds(3);  // without a link, before that is said
 constexpr absl::Duration kAnswerTimeout = absl::Seconds(10);
 constexpr size_t kLeastShare = 4 * 1024;
@@ -238,7 +238,7 @@ void Uplink::LinkEnded(const std::string& reason, bool is_refusal) {
   is_up_ = false;
   link_ = 0;
   dial_at_ = context_->now + back_off_;
-  back_off_ = std::min(back_off_ * 2, kLongestBackOff);
+  back_off_ = std::min(back_off_ * 2, kMaxBackOff);
   if (context_->now - down_since_ < kPatience) return;
   if (is_refusal) {
     context_->counted->Note(

@@ -19,10 +19,10 @@ namespace muster::torch_store {
 class ResumableStream {
  public:
   static constexpr size_t kMaxRecordBytes = 64 * 1024;
-  static constexpr size_t kMostKept = size_t{4} << 20;  // what this side writes before the other has to have it
+  static constexpr size_t kMaxKept = size_t{4} << 20;  // what this side writes before the other has to have it
 
   // How much more may be written now. What is small and must not wait may be written beyond that.
-  size_t room() const { return kept() < kMostKept ? kMostKept - kept() : 0; }
+  size_t room() const { return kept() < kMaxKept ? kMaxKept - kept() : 0; }
   void Write(std::string_view bytes) { buffer_.append(bytes); }
   // Not acknowledged yet.
   size_t kept() const { return buffer_.size() - at_; }
