@@ -1,9 +1,8 @@
-#include "common/show/missing.h"
-
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/text.h"
+#include "common/show/looks.h"
 #include "common/show/table.h"
 #include "common/show/words.h"
 

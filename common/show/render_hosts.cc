@@ -1,5 +1,3 @@
-#include "common/show/render_hosts.h"
-
 #include <algorithm>
 #include <list>
 #include <nlohmann/json.hpp>
@@ -8,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/text.h"
 #include "common/hosts/compare.h"
+#include "common/show/looks.h"
 #include "common/show/table.h"
 
 namespace muster {

@@ -1,11 +1,10 @@
-#include "common/show/top.h"
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/text.h"
+#include "common/show/looks.h"
 #include "common/show/table.h"
 #include "common/show/words.h"
 

@@ -11,7 +11,7 @@
 #include "common/settings/settings.h"
 #include "common/sys/threads.h"
 #include "common/tls/material/age_warnings.h"
-#include "common/tls/material/cipher_list.h"
+#include "common/tls/tls_config.h"
 
 namespace muster {
 namespace {

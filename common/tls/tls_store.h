@@ -20,7 +20,6 @@
 #include "common/base/mutex.h"
 #include "common/sys/log.h"
 #include "common/tls/material/key_material.h"
-#include "common/tls/material/patient_files.h"
 #include "common/tls/material/tls_file.h"
 #include "common/tls/peer/peer_check.h"
 #include "common/tls/tls_config.h"

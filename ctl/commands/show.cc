@@ -8,11 +8,9 @@
 #include "common/base/number_list.h"
 #include "common/net/net.h"
 #include "common/show/json.h"
-#include "common/show/missing.h"
+#include "common/show/looks.h"
 #include "common/show/render.h"
-#include "common/show/render_hosts.h"
 #include "common/show/since.h"
-#include "common/show/top.h"
 #include "ctl/commands/asking.h"
 #include "ctl/commands/handlers.h"
 

@@ -1,7 +1,7 @@
-#include "common/tls/material/cipher_list.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "common/tls/tls_config.h"
 
 namespace muster {
 namespace {

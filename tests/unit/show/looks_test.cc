@@ -1,13 +1,14 @@
 // What `nodes --missing`, `top`, `events --since` and `report` say.
+#include "common/show/looks.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "common/show/missing.h"
+#include "common/show/looks.h"
 #include "common/show/report.h"
 #include "common/show/since.h"
-#include "common/show/top.h"
 
 namespace muster {
 namespace {

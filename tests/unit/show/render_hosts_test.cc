@@ -1,9 +1,9 @@
-#include "common/show/render_hosts.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+
+#include "common/show/looks.h"
 
 namespace muster {
 namespace {

@@ -1,5 +1,3 @@
-#include "common/tls/material/cipher_list.h"
-
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
@@ -13,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/text.h"
 #include "common/tls/material/openssl.h"
+#include "common/tls/tls_config.h"
 
 namespace muster {
 namespace {

@@ -1,0 +1,48 @@
+// A closer look at jobs, for people and as JSON. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/show/render.h"
+
+namespace muster {
+
+// ---- missing.cc: whom jobs wait for.
+
+// Each reply has `missing`.
+std::string RenderMissing(const std::vector<NodesOfJob>& jobs);
+// {"jobs": [{"job_id", "run", "waiting", "missing": […], "workers_unnamed", "servers_unnamed", "refused": […]}]}
+std::string MissingJson(const std::vector<NodesOfJob>& jobs);
+
+// ---- render_hosts.cc: what the checks of the hosts (--preflight host) came to: `ms-ctl preflight`.
+
+// A table of nodes × checks, then a line for each warning and error, of one node and between nodes.
+std::string RenderHosts(const std::vector<NodesOfJob>& jobs);
+
+// {"jobs": [{"job_id", "run", "nodes": [{"node_id", "host_name", "facts": {…}, "checks": [{"check", "level", "text",
+// "remedy"}]}], "between_nodes": [{"check", "level", "text", "remedy", "node_ids"}]}]}
+// level: ok, warning, error, not_checked.
+std::string HostsJson(const std::vector<NodesOfJob>& jobs);
+
+// Whether any finding is an error.
+bool HasHostErrors(const std::vector<NodesOfJob>& jobs);
+
+// ---- top.cc: who holds a job up: ranks that are behind, and nodes that are late.
+
+struct TopOfJob {
+  std::string job_id;
+  uint64_t run = 0;
+  uint64_t fastest_step = 0;         // of all ranks
+  std::vector<v1::RankStatus> slow;  // that show progress: lowest step first, then longest without change
+  std::vector<v1::NodeStatus> late;  // of the job still: longest unheard first
+};
+
+// At most `lines` of each.
+TopOfJob TopOf(const std::string& job_id, const v1::RanksReply& ranks, const v1::NodesReply& nodes, size_t lines);
+
+std::string RenderTop(const std::vector<TopOfJob>& jobs);
+// {"jobs": [{"job_id", "run", "slow": [{"rank", …}], "late": [{"node_id", …}]}]}
+std::string TopJson(const std::vector<TopOfJob>& jobs);
+
+}  // namespace muster
