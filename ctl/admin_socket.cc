@@ -1,5 +1,3 @@
-#include "ctl/admin_socket.h"
-
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -8,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/sys/folder_trust.h"
+#include "ctl/admin_client.h"
 
 namespace muster::ctl {
 namespace {

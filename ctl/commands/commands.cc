@@ -14,7 +14,6 @@
 #include "common/base/text.h"
 #include "ctl/commands/asking.h"
 #include "ctl/commands/handlers.h"
-#include "ctl/commands/journal_command.h"
 
 namespace muster::ctl {
 namespace {

@@ -1,6 +1,9 @@
 // What carries out the commands of the table (commands.cc). Each returns the exit code.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "ctl/commands/commands.h"
 
 namespace muster::ctl {
@@ -37,6 +40,11 @@ int ShowRankTable(Call& call);
 
 // ping/ping_command.cc: opens the way to the scheduler itself.
 int PingScheduler(Call& call);
+
+// journal_command.cc: a journal on the disk, without a scheduler. Reads only. `words` behind "journal". Prints to
+// stdout, errors to stderr. 0: shown, or sound; 1: damaged, held by a scheduler, or not to be decided by this version;
+// 2: wrong usage.
+int RunJournal(const std::vector<std::string>& words, bool json);
 
 // watch.cc
 int FollowJobs(Call& call);

@@ -4,8 +4,6 @@
 // | verify  | one line: what it is made of and what jobs it knows; --json: the same as one object          |
 //
 // Both check all that a scheduler checks at its start, also that the records together can be the past.
-#include "ctl/commands/journal_command.h"
-
 #include <google/protobuf/text_format.h>
 #include <google/protobuf/util/json_util.h>
 
@@ -19,6 +17,7 @@
 #include "absl/time/time.h"
 #include "common/base/exit_codes.h"
 #include "common/base/text.h"
+#include "ctl/commands/handlers.h"
 #include "scheduler/core/core.h"
 #include "scheduler/core/state/state.h"
 #include "scheduler/journal/journal_format.h"

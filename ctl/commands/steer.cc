@@ -1,12 +1,20 @@
 // The commands that change a job. The scheduler takes them over its Unix socket, or with an admin's certificate.
+#include <unistd.h>
+
+#include <cstdio>
+#include <iostream>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/text.h"
 #include "common/net/net.h"
 #include "common/show/json.h"
 #include "common/show/words.h"
 #include "ctl/commands/asking.h"
-#include "ctl/commands/confirm.h"
 #include "ctl/commands/handlers.h"
+#include "muster/v1/admin.pb.h"
 
 namespace muster::ctl {
 namespace {
@@ -35,6 +43,31 @@ int Steer(Call& call, v1::SteerRequest::Action action) {
   const absl::StatusOr<v1::SteerReply> reply = steered->client->SteerRun(request);
   if (!reply.ok()) return Complain(reply.status());
   return Print(settings.json ? SteerJson(steered->job_id, *reply) : absl::StrCat(EscapeControl(reply->text()), "\n"));
+}
+
+// Why stopping this run wants a yes: the job was not named, or is another user's. Empty: it wants none.
+std::string WhyAsk(const v1::RunStatus& run, bool is_named, const std::string& user) {
+  const std::string owner = run.opened_by().substr(0, run.opened_by().rfind('@'));
+  if (!owner.empty() && owner != user) return absl::StrCat("it belongs to user ", owner, ", and you are ", user);
+  return is_named ? "" : "you did not name it";
+}
+
+// Asks on the terminal. An error says what to do: nobody is there to ask (standard input is no terminal), or the answer
+// was no. Blocks until a line is typed.
+absl::Status AskYes(const v1::RunStatus& run, const std::string& why) {
+  const std::string what = EscapeControl(absl::StrCat("job ", run.job_id(), ", run ", run.run()));
+  if (isatty(STDIN_FILENO) == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(what, " was not stopped: ", why,
+                     ", and there is no terminal to ask on: name the job and add --yes to stop it"));
+  }
+  std::fprintf(stderr, "Stop %s, opened by %s? (%s) [y/N] ", what.c_str(), EscapeControl(run.opened_by()).c_str(),
+               EscapeControl(why).c_str());
+  std::string line;
+  std::getline(std::cin, line);
+  const std::string answer = absl::AsciiStrToLower(absl::StripAsciiWhitespace(line));
+  if (answer == "y" || answer == "yes") return absl::OkStatus();
+  return absl::CancelledError(absl::StrCat(what, " goes on"));
 }
 
 // A run that has ended, or that the scheduler does not know, is for the scheduler to speak of.

@@ -2,11 +2,11 @@
 // ESC [ B    down      ESC [ F, ESC [ 4 ~    end      DEL, BS    backspace
 // ESC [ 5 ~  page up   ESC O …               as ESC [ …
 // ESC [ 6 ~  page down ESC alone             escape
-#include "ctl/watch/keys.h"
-
 #include <cstddef>
 #include <map>
 #include <optional>
+
+#include "ctl/watch/live_view.h"
 
 namespace muster::ctl {
 namespace {

@@ -13,10 +13,25 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "ctl/watch/keys.h"
 #include "muster/v1/admin.pb.h"
 
 namespace muster::ctl {
+
+// ---- keys.cc: what a terminal sends for the keys that are pressed.
+
+enum class Key { kUp, kDown, kPageUp, kPageDown, kHome, kEnd, kEnter, kEscape, kBackspace, kText };
+
+struct KeyPress {
+  Key key = Key::kText;
+  std::string text = {};  // of kText: one character, in UTF-8
+};
+
+// Takes the keys from the front of `bytes`. `is_all`: nothing more has come for a moment, so that an escape character
+// alone is the key Esc; else it may be the beginning of a sequence, and stays. Sequences that are not known are
+// skipped.
+std::vector<KeyPress> TakeKeys(std::string& bytes, bool is_all);
+
+// ---- live_view.cc
 
 class LiveView {
  public:

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "common/base/check.h"
-#include "common/tls/tls_config.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);

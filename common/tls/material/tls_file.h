@@ -41,7 +41,7 @@ struct TlsFile {
 // what was found and what to do.
 absl::StatusOr<TlsFile> ReadTlsFile(const std::string& path, FileSecrecy secrecy);
 
-// ---- On file systems that may hang (a network one whose server is gone).
+// ---- Files on file systems that may hang (a network one whose server is gone).
 
 // The calls that may hang; a test has others.
 struct FileCalls {

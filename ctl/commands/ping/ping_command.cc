@@ -12,6 +12,7 @@
 // Exit code: 0 when there is no error, 15 when TLS is what failed, 10 otherwise.
 #include <algorithm>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,11 +25,11 @@
 #include "absl/strings/str_split.h"
 #include "common/base/clock.h"
 #include "common/base/exit_codes.h"
+#include "common/base/text.h"
 #include "common/base/version.h"
 #include "common/net/net.h"
 #include "ctl/commands/asking.h"
 #include "ctl/commands/handlers.h"
-#include "ctl/commands/ping/checks.h"
 #include "ctl/commands/ping/network.h"
 
 namespace muster::ctl {
@@ -36,6 +37,54 @@ namespace {
 
 constexpr absl::Duration kMaxClockDifference = absl::Seconds(1);
 constexpr absl::Duration kEndsSoon = absl::Hours(7 * 24);
+
+// What a look has found: a line for each check, with what to do about it.
+class Checks {
+ public:
+  void Ok(const char* name, std::string text) { checks_.push_back({name, "ok", std::move(text)}); }
+  void Warning(const char* name, std::string text, std::string remedy) {
+    checks_.push_back({name, "warning", std::move(text), std::move(remedy)});
+  }
+  void Error(const char* name, std::string text, std::string remedy) {
+    checks_.push_back({name, "error", std::move(text), std::move(remedy)});
+  }
+
+  std::string AsText() const;
+  // `scheduler`: who was looked at.
+  std::string AsJson(const std::string& scheduler) const;
+
+ private:
+  struct Check {
+    const char* name;
+    const char* level;  // "ok", "warning", "error"
+    std::string text;
+    std::string remedy = {};  // empty with "ok"
+  };
+
+  std::vector<Check> checks_;
+};
+
+std::string Checks::AsText() const {
+  std::string out;
+  for (const Check& check : checks_) {
+    absl::StrAppendFormat(&out, "%-8s %-8s %s\n", check.name, check.level, EscapeControl(check.text));
+    if (!check.remedy.empty()) absl::StrAppendFormat(&out, "%18s%s\n", "", check.remedy);
+  }
+  return out;
+}
+
+std::string Checks::AsJson(const std::string& scheduler) const {
+  auto checks = nlohmann::ordered_json::array();
+  for (const Check& check : checks_) {
+    checks.push_back(
+        {{"check", check.name},
+         {"level", check.level},
+         {"text", check.text},
+         {"remedy", check.remedy.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(check.remedy)}});
+  }
+  const nlohmann::ordered_json all{{"scheduler", scheduler}, {"checks", checks}};
+  return EscapeJson(all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) + "\n";
+}
 
 class Ping {
  public:

@@ -1,6 +1,4 @@
 // All files belong to `owner_`: whether that is the user who asks, or another one, is for the test to say.
-#include "ctl/admin_socket.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -13,6 +11,7 @@
 #include <string>
 
 #include "common/base/unique_fd.h"
+#include "ctl/admin_client.h"
 
 namespace muster::ctl {
 namespace {

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "ctl/commands/journal_command.h"
+#include "ctl/commands/handlers.h"
 #include "scheduler/core/core.h"
 #include "scheduler/journal/sqlite_journal.h"
 #include "tests/contract/journal_testing.h"

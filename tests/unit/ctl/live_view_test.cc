@@ -7,7 +7,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "ctl/watch/keys.h"
 
 namespace muster::ctl {
 namespace {

@@ -6,7 +6,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "common/show/looks.h"
 #include "common/show/report.h"
 #include "common/show/since.h"
 
