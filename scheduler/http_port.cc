@@ -1,5 +1,3 @@
-#include "scheduler/http_port.h"
-
 #include <netdb.h>
 
 #include <algorithm>
@@ -20,6 +18,7 @@
 #include "common/sys/log.h"
 #include "common/sys/room.h"
 #include "scheduler/ingress/bind_plan.h"
+#include "scheduler/listening.h"
 
 namespace muster::scheduler {
 namespace {

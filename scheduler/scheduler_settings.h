@@ -45,7 +45,7 @@ struct SchedulerSettings {
   bool heartbeat_datagrams = true;
   bool once = false;
   TlsSettings tls;
-  std::string http_address;          // HOST[:PORT], or off; empty: see http_port.h
+  std::string http_address;          // HOST[:PORT], or off; empty: see listening.h
   std::string http_token_file;       // empty: no token
   std::string http_view_token_file;  // empty: none
   std::string http_names;            // "NAME,NAME": more host names that the HTTP port answers to

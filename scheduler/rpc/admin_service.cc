@@ -1,5 +1,3 @@
-#include "scheduler/rpc/admin_service.h"
-
 #include <string>
 #include <utility>
 
@@ -10,6 +8,7 @@
 #include "scheduler/frontend/counters.h"
 #include "scheduler/rpc/bounded_call.h"
 #include "scheduler/rpc/grpc_bytes.h"
+#include "scheduler/rpc/services.h"
 #include "scheduler/rpc/validation.h"
 
 namespace muster::scheduler {

@@ -24,9 +24,7 @@
 #include "scheduler/ingress/grpc/call_watch.h"
 #include "scheduler/ingress/grpc/grpc_limits.h"
 #include "scheduler/ingress/grpc/poller_waker.h"
-#include "scheduler/rpc/admin_service.h"
-#include "scheduler/rpc/session_service.h"
-#include "scheduler/rpc/store_service.h"
+#include "scheduler/rpc/services.h"
 
 namespace muster::scheduler {
 namespace {

@@ -1,5 +1,3 @@
-#include "scheduler/rpc/session_service.h"
-
 #include <atomic>
 #include <memory>
 #include <string>
@@ -7,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "muster/v1/rendezvous.grpc.pb.h"
 #include "scheduler/rpc/grpc_bytes.h"
+#include "scheduler/rpc/services.h"
 #include "scheduler/rpc/session.h"
 #include "scheduler/rpc/validation.h"
 

@@ -1,10 +1,9 @@
-#include "scheduler/rpc/store_service.h"
-
 #include <string>
 #include <utility>
 
 #include "muster/v1/store.grpc.pb.h"
 #include "scheduler/rpc/bounded_call.h"
+#include "scheduler/rpc/services.h"
 #include "scheduler/rpc/store_call.h"
 #include "scheduler/rpc/store_stream.h"
 

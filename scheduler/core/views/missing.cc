@@ -7,8 +7,6 @@
 //   what the settings ask for beyond these                         a count only: nobody has said which nodes they are
 //
 // A run that has ended misses nobody.
-#include "scheduler/core/views/missing.h"
-
 #include <algorithm>
 #include <set>
 
@@ -16,6 +14,7 @@
 #include "common/net/ip_address.h"
 #include "common/net/peer_node.h"
 #include "scheduler/core/places/waiting.h"
+#include "scheduler/core/views/views.h"
 
 namespace muster::scheduler {
 namespace {

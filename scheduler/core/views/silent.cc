@@ -4,14 +4,13 @@
 //   connected, silent for longer                      with the end of its lease
 //   its connection is gone, and the run waits         no: what the run waits for names it
 //   its connection is gone, and the run goes on       with the end of its grace
-#include "scheduler/core/views/silent.h"
-
 #include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/text.h"
 #include "scheduler/core/places/waiting.h"
+#include "scheduler/core/views/views.h"
 
 namespace muster::scheduler {
 

@@ -11,9 +11,7 @@
 #include "scheduler/core/places/standing_in.h"
 #include "scheduler/core/places/waiting.h"
 #include "scheduler/core/views/job_map.h"
-#include "scheduler/core/views/missing.h"
 #include "scheduler/core/views/overview.h"
-#include "scheduler/core/views/silent.h"
 
 namespace muster::scheduler {
 namespace {

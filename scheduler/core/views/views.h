@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "muster/v1/admin.pb.h"
 #include "scheduler/core/context/context.h"
 
 namespace muster::scheduler {
@@ -18,5 +19,17 @@ Run* FindNamed(State& state, const std::string& job_id, uint64_t run);
 // What is said of a name that leads nowhere.
 absl::Status NoSuchRun(const std::string& job_id, uint64_t run);
 absl::Status NoSuchNode(const Run& run, const std::string& node_id);
+
+// ---- missing.cc
+
+// Whom a run waits for, node by node: `ms-ctl nodes --missing`.
+v1::MissingNodes MissingOf(const Context& context, const Run& run);
+
+// ---- silent.cc
+
+// Nodes that have not been heard for longer than a heartbeat may take, while nothing is decided about them: for people,
+// who would otherwise read "running" for a minute after a machine is gone. "node b (host-b, 10.0.0.2) for 12 s: lost in
+// 9 min 48 s at the latest"; a few at most. Empty: all are heard, or the run has ended.
+std::string DescribeSilent(const Context& context, const Run& run);
 
 }  // namespace muster::scheduler

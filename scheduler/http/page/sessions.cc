@@ -1,5 +1,3 @@
-#include "scheduler/http/page/sessions.h"
-
 #include <sys/random.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/check.h"
 #include "common/base/sha256.h"
+#include "scheduler/http/page/login.h"
 
 namespace muster::http {
 namespace {

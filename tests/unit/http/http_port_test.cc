@@ -1,9 +1,8 @@
-#include "scheduler/http_port.h"
-
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
 #include "common/net/ip_address.h"
+#include "scheduler/listening.h"
 
 namespace muster::scheduler {
 namespace {

@@ -12,7 +12,6 @@
 #include "scheduler/http/page/actions.h"
 #include "scheduler/http/page/assets.h"
 #include "scheduler/http/page/login.h"
-#include "scheduler/http/page/sessions.h"
 
 namespace muster::http {
 namespace {

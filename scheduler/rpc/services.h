@@ -1,0 +1,22 @@
+// The gRPC services: Admin, Rendezvous, Store. What each is given is not owned, and must outlive it.
+#pragma once
+
+#include <grpcpp/impl/service_type.h>
+
+#include <memory>
+
+#include "scheduler/frontend/service_context.h"
+#include "scheduler/frontend/store_calls.h"
+
+namespace muster::scheduler {
+
+// admin_service.cc: Admin: asks the core through the loop, so that what it tells is durable.
+std::unique_ptr<grpc::Service> MakeAdminService(const ServiceContext& services);
+
+// session_service.cc: Rendezvous: Session streams, GetPeers, Farewell.
+std::unique_ptr<grpc::Service> MakeSessionService(const ServiceContext& services);
+
+// store_service.cc: Store: a node's certificate must cover the node that a request names, as with joins.
+std::unique_ptr<grpc::Service> MakeStoreService(const ServiceContext& services, StoreCalls& calls);
+
+}  // namespace muster::scheduler
