@@ -1,5 +1,3 @@
-#include "worker_agent/settle_command.h"
-
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -10,14 +8,15 @@
 #include "common/sys/log.h"
 #include "worker_agent/ascend/chief.h"
 #include "worker_agent/keeper/files/run_logs.h"
-#include "worker_agent/launch/command/launcher_reach.h"
+#include "worker_agent/launch/command/command_check.h"
 #include "worker_agent/launch/command/launchers.h"
-#include "worker_agent/launch/command/script_input.h"
 #include "worker_agent/node/node_description.h"
-#include "worker_agent/platform/taking.h"
+#include "worker_agent/platform/platform.h"
 #include "worker_agent/preflight/endpoints.h"
 #include "worker_agent/runtime/launcher.h"
+#include "worker_agent/session/session.h"
 #include "worker_agent/settings/surroundings.h"
+#include "worker_agent/startup.h"
 
 namespace muster::agent {
 
@@ -127,5 +126,22 @@ std::optional<CommandProblem> SettleCommand(AgentSettings& settings,
   // With --per_job it runs on one node, which is not known yet; the others need not have it.
   return settings.per_job ? std::nullopt : problem;
 }
+
+absl::Duration RequestTimeout(const AgentSettings& settings) {
+  return std::min(settings.receive_msg_timeout, SessionOptions().request_timeout);
+}
+
+std::vector<TimeoutStep> AgentTimeouts(const AgentSettings& settings) {
+  std::vector<TimeoutStep> steps = {
+      {"stop_timeout", settings.stop_timeout, "between stop_signal and SIGKILL"},
+      {"receive_msg_timeout", RequestTimeout(settings), "for the answer to a request"},
+      {"cluster_retry_num x 3 s", settings.cluster_retry_num * absl::Seconds(3), "trying to reach the scheduler"}};
+  if (settings.topo_timeout) {
+    steps.push_back({"topo_timeout", *settings.topo_timeout, "until all nodes have joined"});
+  }
+  return steps;
+}
+
+absl::Duration SignalPatience(const AgentSettings& settings) { return 2 * settings.stop_timeout + absl::Seconds(90); }
 
 }  // namespace muster::agent

@@ -1,5 +1,3 @@
-#include "worker_agent/start_keeper.h"
-
 #include <unistd.h>
 
 #include <csignal>
@@ -10,6 +8,7 @@
 #include "common/sys/log.h"
 #include "common/sys/runtime_paths.h"
 #include "common/tls/tls_settings.h"
+#include "worker_agent/startup.h"
 
 namespace muster::agent {
 namespace {

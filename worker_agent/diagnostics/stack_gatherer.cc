@@ -18,9 +18,8 @@
 #include "common/net/waker.h"
 #include "common/sys/threads.h"
 #include "common/sys/wait.h"
-#include "worker_agent/diagnostics/faulthandler.h"
 #include "worker_agent/diagnostics/kernel_state.h"
-#include "worker_agent/diagnostics/py_spy.h"
+#include "worker_agent/diagnostics/python_stacks.h"
 #include "worker_agent/keeper/process/descendants.h"
 #include "worker_agent/keeper/text.h"
 

@@ -16,8 +16,7 @@
 #include "common/base/text.h"
 #include "common/net/address_rules.h"
 #include "common/sys/file_io.h"
-#include "worker_agent/launch/rank_table_check.h"
-#include "worker_agent/launch/rank_table_json.h"
+#include "worker_agent/launch/rank_table_parts.h"
 
 namespace muster::agent {
 namespace {

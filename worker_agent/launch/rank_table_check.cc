@@ -1,5 +1,3 @@
-#include "worker_agent/launch/rank_table_check.h"
-
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -9,6 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/text.h"
 #include "common/net/address_rules.h"
+#include "worker_agent/launch/rank_table_parts.h"
 
 namespace muster::agent {
 namespace {

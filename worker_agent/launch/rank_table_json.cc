@@ -13,8 +13,6 @@
 //   a word or a number that JSON does not have    put it in quotes
 //   anything else                                 what stands there and what is expected
 //   bytes that only nlohmann's parser refuses     where it stopped (escapes, UTF-8)
-#include "worker_agent/launch/rank_table_json.h"
-
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
@@ -28,6 +26,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/base/text.h"
+#include "worker_agent/launch/rank_table_parts.h"
 
 namespace muster::agent {
 namespace {

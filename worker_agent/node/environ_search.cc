@@ -1,5 +1,3 @@
-#include "worker_agent/node/environ_search.h"
-
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
@@ -14,6 +12,7 @@
 #include "common/sys/child/child.h"
 #include "common/sys/wait.h"
 #include "worker_agent/keeper/process/own_process.h"
+#include "worker_agent/node/proc_view.h"
 
 namespace muster::agent {
 namespace {

@@ -10,6 +10,9 @@
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "common/net/ip_address.h"
+#include "common/net/service_manager.h"
+#include "worker_agent/runtime/signals.h"
+#include "worker_agent/settings/agent_settings.h"
 
 namespace muster::agent {
 
@@ -31,5 +34,11 @@ absl::StatusOr<Addresses> AwaitHost(const std::string& setting, absl::Duration p
 // Looks `host` up in a thread of its own, since a name server that is silent holds a look-up up for a minute. Each call
 // waits for at most 3 s; kUnavailable if there is no answer by then, and the next call goes on waiting for it.
 std::function<absl::StatusOr<Addresses>()> PatientLookUp(const std::string& host);
+
+// AwaitHost for a name that the agent can't begin without: for as long as an agent tries to reach the scheduler, and a
+// signal ends it. Nothing: what `host`, which `setting` names, stands for is in `addresses`. Else the code to end with;
+// why has been logged. To be called by the main thread, before AgentLoop reads the signals.
+std::optional<int> AwaitName(const AgentSettings& settings, Signals& signals, const ServiceManager& manager,
+                             const std::string& setting, const std::string& host, std::vector<IpAddress>& addresses);
 
 }  // namespace muster::agent

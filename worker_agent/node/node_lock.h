@@ -44,7 +44,7 @@ class NodeLock {
   static std::string MachineKey();
 
   // Waits for a former start that is dying. The error says why there is no lock; the agent can go on without. While
-  // this is the only thread and before secrets are read: see environ_search.h.
+  // this is the only thread and before secrets are read: see proc_view.h.
   static absl::StatusOr<NodeLock> Take(const Options& options);
 
   NodeLock(NodeLock&& other) = default;

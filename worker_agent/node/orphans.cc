@@ -32,7 +32,6 @@
 #include "worker_agent/keeper/client/keeper.h"
 #include "worker_agent/keeper/process/descendants.h"
 #include "worker_agent/launch/environment/environment.h"
-#include "worker_agent/node/environ_search.h"
 #include "worker_agent/node/proc_view.h"
 
 namespace muster::agent {

@@ -42,7 +42,7 @@ struct StartSigns {
 //
 // Blind without a mark, without a /proc of this pid namespace, and where /proc hides other users' processes.
 //
-// Blocks; a moment where there are none. While this is the only thread: see environ_search.h.
+// Blocks; a moment where there are none. While this is the only thread: see proc_view.h.
 Orphans EndOrphans(const StartSigns& former, absl::Duration patience);
 
 }  // namespace muster::agent

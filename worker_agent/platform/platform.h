@@ -4,10 +4,13 @@
 // the test. Only platforms whose environment is recorded there have one: nothing is guessed.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "common/settings/settings.h"
 
 namespace muster::agent {
 
@@ -62,5 +65,17 @@ std::optional<Fact> FactOf(const Variables& environment, const std::string& name
 
 // "pod-1.service.namespace" → the part number `index`, from 0, if it is there and the host is a name.
 std::optional<Fact> PartOfName(const std::optional<Fact>& host, size_t index);
+
+// ---- taking.cc: --from: the settings that a platform's environment gives where nobody else does.
+
+struct TakingOptions {
+  bool with_scheduler = false;            // the scheduler's address is taken as well
+  std::function<uint32_t()> count_slots;  // of this node, once local_worker_num is settled; 0: not known
+};
+
+// Stores into the table's variables what they have no value for, and names the variable as its source. What is set
+// already stays; where it differs that is told. Returns what was taken and what stayed, a line for the log each.
+std::vector<std::string> TakeFromPlatform(const PlatformFacts& facts, const SettingsTable& table,
+                                          const TakingOptions& options, LoadResult& loaded);
 
 }  // namespace muster::agent

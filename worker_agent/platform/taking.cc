@@ -4,8 +4,6 @@
 //   slots                         local_worker_num
 //   workers, else nodes x slots   worker_num
 //   first_host, port              sched_host, sched_port: with --with_scheduler only; the port alone is not taken
-#include "worker_agent/platform/taking.h"
-
 #include <optional>
 #include <utility>
 
@@ -13,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/text.h"
+#include "worker_agent/platform/platform.h"
 
 namespace muster::agent {
 namespace {

@@ -20,9 +20,8 @@
 #include "common/settings/sched_address.h"
 #include "common/settings/values.h"
 #include "worker_agent/platform/platform.h"
-#include "worker_agent/settings/env_setting.h"
-#include "worker_agent/settings/framework_settings.h"
 #include "worker_agent/settings/hccl_settings.h"
+#include "worker_agent/settings/table_parts.h"
 #include "worker_agent/settings/torchrun_words.h"
 
 namespace muster::agent {

@@ -8,14 +8,13 @@
 //   MUSTER_EXEC_SOCKET, _TOKEN, _FD   commands on other nodes (--allow_exec) end with their round only through it
 //   MUSTER_RING_PASSED                ms-ring says by it that the links are good
 //   MUSTER_TLS_HAND_OVER_FD           ms-ring takes the agent's certificate from it
-#include "worker_agent/settings/env_setting.h"
-
 #include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/settings/syntax.h"
+#include "worker_agent/settings/table_parts.h"
 
 namespace muster::agent {
 namespace {

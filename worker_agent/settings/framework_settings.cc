@@ -1,9 +1,8 @@
-#include "worker_agent/settings/framework_settings.h"
-
 #include <string>
 
 #include "common/base/ids.h"
 #include "common/base/limits.h"
+#include "worker_agent/settings/table_parts.h"
 
 namespace muster::agent {
 namespace {

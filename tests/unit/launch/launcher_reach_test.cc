@@ -1,7 +1,7 @@
-#include "worker_agent/launch/command/launcher_reach.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "worker_agent/launch/command/command_check.h"
 
 namespace muster::agent {
 namespace {

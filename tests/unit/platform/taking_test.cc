@@ -1,10 +1,9 @@
-#include "worker_agent/platform/taking.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/numbers.h"
 #include "tests/unit/platform/recorded.h"
+#include "worker_agent/platform/platform.h"
 #include "worker_agent/settings/agent_settings.h"
 
 namespace muster::agent {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "worker_agent/preflight/endpoints.h"
-#include "worker_agent/preflight/scheduler_reach.h"
 
 namespace muster::agent {
 namespace {

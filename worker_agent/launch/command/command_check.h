@@ -1,13 +1,17 @@
-// The processes' command: how it is started, and whether it can be started at all. Found out before this node joins,
-// while nobody waits for it.
+// What the processes' command is found to be before this node joins, while nobody waits for it.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "common/settings/settings.h"
+
 namespace muster::agent {
+
+// ---- command_check.cc: how it is started, and whether it can be started at all.
 
 struct CommandProblem {
   int exit_code = 0;  // as a shell's: 127 not found, 126 not executable
@@ -37,5 +41,18 @@ struct PythonCommand {
 };
 PythonCommand AddPython(std::vector<std::string>& command, const std::map<std::string, std::string>& overrides,
                         const std::map<std::string, std::string>& inherited, const std::string& chosen = "");
+
+// ---- launcher_reach.cc: how a launcher that is started once for the job (--per_job) reaches the job's other nodes.
+// Pure but for looking for ssh in PATH.
+
+// Without --allow_exec. `nodes`: of the job, as many as this one's slots need; 0: not known.
+void CheckReach(const std::vector<std::string>& command, uint32_t nodes,
+                const std::map<std::string, std::string>& environment, SettingsFindings& findings);
+
+// ---- script_input.cc: whether a command reads its script from standard input, as `python - <<EOF` does. Reads shell
+// scripts (started.h).
+
+// For processes whose standard input is empty: such a command runs nothing, and ends well. A warning.
+void CheckScriptInput(const std::vector<std::string>& command, SettingsFindings& findings);
 
 }  // namespace muster::agent

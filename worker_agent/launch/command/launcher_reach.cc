@@ -5,8 +5,6 @@
 //   agent of the user's
 //   it names other hosts, and there is no ssh or rsh here     an error; in a script a warning
 //   otherwise                                                 a warning: it takes sshd and keys on every node
-#include "worker_agent/launch/command/launcher_reach.h"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "worker_agent/launch/command/command_check.h"
 #include "worker_agent/launch/command/launchers.h"
 
 namespace muster::agent {

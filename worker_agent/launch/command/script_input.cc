@@ -5,8 +5,6 @@
 //   R, R --no-save, R -f -, R --file=-                  yes; with -e or -f FILE: no
 //   node, perl, ruby, julia, Rscript, …, alone or -     yes
 //   one that a shell script starts                      no: the script gives it its input
-#include "worker_agent/launch/command/script_input.h"
-
 #include <algorithm>
 #include <iterator>
 #include <string_view>
@@ -18,6 +16,7 @@
 #include "common/command/python_target.h"
 #include "common/command/runners.h"
 #include "common/command/started.h"
+#include "worker_agent/launch/command/command_check.h"
 
 namespace muster::agent {
 namespace {

@@ -1,4 +1,4 @@
-// The rules of a rank table that concern several of its entries; rank_table.cc reads the entries themselves.
+// What rank_table.cc reads the entries of a rank table with.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,22 @@
 #include <set>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "worker_agent/launch/rank_table.h"
 
 namespace muster::agent {
+
+// ---- rank_table_json.cc: the text as JSON, and where it slips: tables are merged and edited by hand.
+
+// The table's object. The error's message has the slip's line and column (both from 1; a column is a character) and
+// how to correct it. Texts of any size and depth are taken.
+absl::StatusOr<nlohmann::json> ParseTableJson(const std::string& text);
+
+// The name of the other format that this object is in, and how it can be had as a table that is read; empty: none that
+// is known.
+std::string OtherFormat(const nlohmann::json& table);
+
+// ---- rank_table_check.cc: the rules that concern several entries.
 
 // Gathers what is wrong, up to a limit: a table of a million wrong entries is no reason for as many messages.
 class TableProblems {
