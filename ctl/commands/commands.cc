@@ -12,6 +12,7 @@
 #include "common/base/limits.h"
 #include "common/base/number_list.h"
 #include "common/base/text.h"
+#include "common/show/words.h"
 #include "ctl/commands/asking.h"
 #include "ctl/commands/handlers.h"
 
