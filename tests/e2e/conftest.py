@@ -15,7 +15,8 @@ import torches  # noqa: E402
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "xdist_group(name): not beside others of that name, where tests run side by side")
-    config.addinivalue_line("markers", "measures: holds durations against bounds, so nothing else may run beside it")
+    config.addinivalue_line("markers", "measures: holds durations against bounds, so few others run beside it")
+    config.addinivalue_line("markers", "long: tests/run.sh runs it with --long only: one of its kind runs for each change")
     muster.become_subreaper()
     starvation.begin()
     # A shell's background job ignores it, and what it starts would, too.
@@ -88,8 +89,9 @@ def each_torch(request):
 
 @pytest.fixture(scope="session")
 def any_torch():
-    """The newest PyTorch there is."""
-    for python in (os.environ.get("MUSTER_PYTHON", ""), torches.DEBIAN_PYTHON):
+    """Debian's PyTorch, which takes half the processor time of the newest; with MUSTER_LONG=1 the newest."""
+    pythons = [torches.DEBIAN_PYTHON, os.environ.get("MUSTER_PYTHON", "")]
+    for python in reversed(pythons) if os.environ.get("MUSTER_LONG") == "1" else pythons:
         if torches.has_torch(python):
             return python
     return pytest.skip("no python with PyTorch")

@@ -14,10 +14,12 @@ from muster import BIN, HERE, SLOWNESS
 
 CLIENT = HERE / "mindspore_client.py"
 VERSIONS = list(client.VERSIONS)
+# 1,000 of the newest version, in any case.
+SIZES = [pytest.param(workers, version, marks=[pytest.mark.long] if workers == 1000 and version != VERSIONS[-1] else [])
+         for workers in (1, 8, 128, 129, 1000) for version in VERSIONS]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("workers", [1, 8, 128, 129, 1000])
+@pytest.mark.parametrize("workers,version", SIZES)
 def test_gateway(cluster, version, workers):
     """One program acts as all processes of the agent."""
     agent = cluster.start("agent", [BIN / "ms-worker", "--standalone", "--local_worker_num", workers, "--per_node", "--",
@@ -28,8 +30,7 @@ def test_gateway(cluster, version, workers):
     assert all(int(rank) == local for rank, local in told["local"].items())
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("workers", [1, 8, 128, 129, 1000])
+@pytest.mark.parametrize("workers,version", SIZES)
 def test_without_an_agent(cluster, version, workers):
     port = start_direct(cluster, workers).port
     processes = asyncio.run(client.whole_life(version, "127.0.0.1", port, range(workers), workers))

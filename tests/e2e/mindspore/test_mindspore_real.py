@@ -150,7 +150,7 @@ def test_a_script_with_enable_ssl(cluster):
     assert agent.output().count("sum of ranks is 1") == 2, agent.tail()
 
 
-@pytest.mark.parametrize("has_tls", [False, True])
+@pytest.mark.parametrize("has_tls", [pytest.param(False, marks=pytest.mark.long), True])
 @pytest.mark.parametrize("workers", [2])
 @begins_anew_after_its_crash
 def test_without_an_agent(cluster, workers, has_tls):

@@ -3,7 +3,6 @@ and ends with the loss of an undisturbed run."""
 
 import collections
 import signal
-import subprocess
 
 import pytest
 
@@ -16,18 +15,10 @@ again_and_again = pytest.mark.parametrize("repeat", REPEATS)
 
 
 @pytest.fixture(scope="module")
-def quick_torch(any_torch):
-    """A python with PyTorch; Debian's where there is one, as it starts in half the time."""
-    has_torch = subprocess.run(["/usr/bin/python3", "-c", "import sklearn, torch.distributed"],
-                               stderr=subprocess.DEVNULL).returncode == 0
-    return "/usr/bin/python3" if has_torch else any_torch
-
-
-@pytest.fixture(scope="module")
-def undisturbed(quick_torch, tmp_path_factory):
+def undisturbed(any_torch, tmp_path_factory):
     cluster = muster.Cluster(tmp_path_factory.mktemp("undisturbed"))
     try:
-        job = Training(cluster, quick_torch).start()
+        job = Training(cluster, any_torch).start()
         job.expect_success()
         assert [start.round for start in job.process_starts()] == [1] * 4
         print("undisturbed: loss %r, longest gap between steps %.1f ms" % (job.loss(), 1000 * job.longest_gap()))
@@ -54,9 +45,9 @@ def expect_one_restart(job, seats, undisturbed):
 
 
 @again_and_again
-def test_a_killed_process(cluster, quick_torch, undisturbed, repeat):
+def test_a_killed_process(cluster, any_torch, undisturbed, repeat):
     chance = seeded()
-    job = Training(cluster, quick_torch).start()
+    job = Training(cluster, any_torch).start()
     seats, pids = job.seats(), job.pids()
     victim = chance.randrange(4)
     job.wait_for_a_moment(chance)
@@ -66,9 +57,9 @@ def test_a_killed_process(cluster, quick_torch, undisturbed, repeat):
 
 
 @again_and_again
-def test_a_killed_agent_whose_line_is_started_again(cluster, quick_torch, undisturbed, repeat):
+def test_a_killed_agent_whose_line_is_started_again(cluster, any_torch, undisturbed, repeat):
     chance = seeded()
-    job = Training(cluster, quick_torch, named=False).start()
+    job = Training(cluster, any_torch, named=False).start()
     seats, survivor = job.seats(), job.nodes["n1"]
     job.wait_for_a_moment(chance)
     job.kill(job.nodes["n0"])
@@ -87,9 +78,9 @@ def kill_and_restart_scheduler(job, *others):
 
 
 @again_and_again
-def test_a_killed_scheduler_that_comes_back(cluster, quick_torch, undisturbed, measured, repeat):
+def test_a_killed_scheduler_that_comes_back(cluster, any_torch, undisturbed, measured, repeat):
     chance = seeded()
-    job = Training(cluster, quick_torch, scheduler_words=journal_words(cluster)).start()
+    job = Training(cluster, any_torch, scheduler_words=journal_words(cluster)).start()
     seats, pids = job.seats(), job.pids()
     job.wait_for_a_moment(chance, starting=0)
     kill_and_restart_scheduler(job)
@@ -105,9 +96,9 @@ def test_a_killed_scheduler_that_comes_back(cluster, quick_torch, undisturbed, m
 
 
 @again_and_again
-def test_a_scheduler_and_an_agent_killed_together(cluster, quick_torch, undisturbed, repeat):
+def test_a_scheduler_and_an_agent_killed_together(cluster, any_torch, undisturbed, repeat):
     chance = seeded()
-    job = Training(cluster, quick_torch, scheduler_words=journal_words(cluster)).start()
+    job = Training(cluster, any_torch, scheduler_words=journal_words(cluster)).start()
     seats, survivor = job.seats(), job.nodes["n1"]
     job.wait_for_a_moment(chance)
     kill_and_restart_scheduler(job, job.nodes["n0"])
@@ -116,9 +107,9 @@ def test_a_scheduler_and_an_agent_killed_together(cluster, quick_torch, undistur
     assert job.nodes["n1"] is survivor
 
 
-def test_a_process_that_is_stopped_has_time_for_a_checkpoint(cluster, quick_torch, undisturbed):
+def test_a_process_that_is_stopped_has_time_for_a_checkpoint(cluster, any_torch, undisturbed):
     # One epoch has 14 steps, a checkpoint takes 1 s: only what is written upon the signal ends in between.
-    job = Training(cluster, quick_torch, "--checkpoint-seconds", "1", "--epochs", "2", "--stop-signals", "USR1",
+    job = Training(cluster, any_torch, "--checkpoint-seconds", "1", "--epochs", "2", "--stop-signals", "USR1",
                    node_words=["--stop_signal", "USR1"]).start()
     job.wait_for_step(16)
     kill_now(job.pids()[3])
@@ -132,9 +123,9 @@ def test_a_process_that_is_stopped_has_time_for_a_checkpoint(cluster, quick_torc
     assert closed["unix_ms"] - aborted["unix_ms"] >= 950, "the next round waits for the checkpoint"
 
 
-def test_a_spare_trains_on_in_the_place_of_a_lost_node(cluster, quick_torch, undisturbed):
+def test_a_spare_trains_on_in_the_place_of_a_lost_node(cluster, any_torch, undisturbed):
     chance = seeded()
-    job = Training(cluster, quick_torch).start()
+    job = Training(cluster, any_torch).start()
     spare = job.start_node("stand-in", "--spare")
     eventually(lambda: job.status()["spares"] == 1, 10, "the spare stands by")
     job.wait_for_a_moment(chance)

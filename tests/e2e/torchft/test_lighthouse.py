@@ -73,6 +73,7 @@ def test_a_death_is_told_and_the_others_go_on(cluster):
         before = max(one[0] for list_ in fresh().values() for one in list_)
 
 
+@pytest.mark.measures  # a member that isn't heard for a second has left
 def test_the_number_goes_on_after_a_restart_of_the_scheduler(cluster):
     job = Job(cluster)
     job.await_world(4, [0, 1, 2, 3])
