@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "ring/neighbours.h"
 #include "ring/sockets.h"
 

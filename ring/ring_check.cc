@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/sys/wait.h"
-#include "ring/sockets.h"
 
 namespace muster::ring {
 namespace {

@@ -1,10 +1,8 @@
 // What the ranks of a ring do together once each has met its neighbours.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "ring/ring_check.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "muster/v1/types.pb.h"
-#include "scheduler/core/core.h"
+#include "scheduler/core/state/options.h"
 #include "scheduler/scheduler_settings.h"
 
 namespace muster::scheduler {

@@ -1,12 +1,9 @@
 // ms-worker: settings, logging, scheduler of its own, keeper, node, loop.
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -32,7 +29,6 @@
 #include "common/sys/private_folder.h"
 #include "common/sys/program.h"
 #include "common/sys/room.h"
-#include "common/sys/runtime_paths.h"
 #include "common/tls/tls_settings.h"
 #include "worker_agent/agent_tls.h"
 #include "worker_agent/gateway/registry.h"

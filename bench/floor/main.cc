@@ -11,7 +11,6 @@
 #include <thread>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "bench/floor/call.h"
 #include "common/base/exit_codes.h"
 #include "common/base/mutex.h"

@@ -1,7 +1,6 @@
 // All agents, spread over completion queues with a thread each. What a thread owns nobody else touches: others ask it.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>

@@ -2,7 +2,6 @@
 
 #include <grpcpp/support/proto_buffer_reader.h>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/limits.h"
 #include "common/base/version.h"

@@ -13,7 +13,6 @@
 #include "bench/load/crowd.h"
 #include "bench/load/jax_start.h"
 #include "bench/load/server_usage.h"
-#include "common/base/limits.h"
 #include "muster/v1/rendezvous.grpc.pb.h"
 
 namespace muster::bench {

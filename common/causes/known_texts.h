@@ -3,7 +3,6 @@
 #pragma once
 
 #include "absl/strings/string_view.h"
-#include "common/base/reason.h"
 
 namespace muster {
 

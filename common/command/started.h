@@ -2,7 +2,6 @@
 // at most 64 KiB, at most 8 of them, and only regular files.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>

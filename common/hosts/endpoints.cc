@@ -12,7 +12,6 @@
 #include "common/hosts/endpoints.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/text.h"

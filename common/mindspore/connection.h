@@ -2,12 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 
-#include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "common/mindspore/dialect.h"
 #include "common/mindspore/frame.h"

@@ -11,7 +11,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "absl/time/time.h"
 

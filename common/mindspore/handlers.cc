@@ -1,11 +1,9 @@
 #include "common/mindspore/handlers.h"
 
-#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"

@@ -19,7 +19,6 @@
 
 #include "common/mindspore/cluster.h"
 #include "common/mindspore/dialect.h"
-#include "common/mindspore/frame.h"
 #include "common/sys/log.h"
 
 namespace muster::mindspore {

@@ -4,7 +4,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/net/address_rules.h"
 #include "common/net/ip_address.h"

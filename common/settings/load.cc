@@ -1,7 +1,5 @@
 #include <unistd.h>
 
-#include <set>
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/text.h"

@@ -1,7 +1,6 @@
 #include "common/settings/preamble.h"
 
 #include <cstdio>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/exit_codes.h"

@@ -1,7 +1,6 @@
 #include "common/show/words.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "absl/strings/ascii.h"

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"

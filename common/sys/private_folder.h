@@ -11,7 +11,6 @@
 
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/unique_fd.h"
 

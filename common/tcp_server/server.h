@@ -14,7 +14,6 @@
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"

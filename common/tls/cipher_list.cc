@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "common/base/text.h"
 #include "common/tls/material/openssl.h"
 #include "common/tls/tls_config.h"

@@ -6,7 +6,6 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/base/text.h"
 #include "common/settings/settings.h"
 #include "common/sys/runtime_paths.h"

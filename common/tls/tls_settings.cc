@@ -10,7 +10,6 @@
 #include <iterator>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/sys/runtime_paths.h"
 #include "common/sys/secret_descriptor.h"

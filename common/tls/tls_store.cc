@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/sha256.h"
-#include "common/settings/settings.h"
 #include "common/sys/threads.h"
 #include "common/tls/material/age_warnings.h"
 #include "common/tls/tls_config.h"

@@ -1,6 +1,9 @@
 #include "ctl/certs/bundle.h"
 
 #include "absl/strings/str_cat.h"
+#include "common/tls/material/certificate.h"
+#include "common/tls/material/openssl.h"
+#include "ctl/certs/openssl_handles.h"
 
 namespace muster::certs {
 namespace {

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "ctl/certs/openssl_handles.h"
 
 namespace muster::certs {
 

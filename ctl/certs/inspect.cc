@@ -10,7 +10,6 @@
 #include "common/net/ip_address.h"
 #include "common/sys/file_io.h"
 #include "common/tls/material/key_material.h"
-#include "ctl/certs/authority.h"
 #include "ctl/certs/openssl_handles.h"
 
 namespace muster::certs {

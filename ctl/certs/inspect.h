@@ -1,7 +1,6 @@
 // What a file of certificates holds, for people to look at. Nothing is verified here.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "common/base/check.h"
+#include "common/tls/material/certificate.h"
 
 namespace muster::certs {
 

@@ -7,7 +7,6 @@
 #include <memory>
 #include <string>
 
-#include "common/tls/material/certificate.h"
 #include "common/tls/material/openssl.h"
 
 namespace muster::certs {

@@ -9,10 +9,10 @@
 #include "common/base/exit_codes.h"
 #include "common/base/text.h"
 #include "common/net/grpc_start.h"
-#include "common/net/net.h"
-#include "common/show/words.h"
+#include "common/net/ip_address.h"
 #include "common/sys/log.h"
 #include "common/sys/runtime_paths.h"
+#include "common/tls/grpc/client_tls.h"
 #include "ctl/commands/choose.h"
 
 namespace muster::ctl {

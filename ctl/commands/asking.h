@@ -10,7 +10,6 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/show/render.h"
-#include "common/tls/grpc/client_tls.h"
 #include "common/tls/tls_store.h"
 #include "ctl/admin_client.h"
 #include "ctl/commands/commands.h"

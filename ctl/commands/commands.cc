@@ -11,7 +11,6 @@
 #include "common/base/ids.h"
 #include "common/base/limits.h"
 #include "common/base/number_list.h"
-#include "common/base/text.h"
 #include "common/show/words.h"
 #include "ctl/commands/asking.h"
 #include "ctl/commands/handlers.h"

@@ -1,8 +1,6 @@
 // `ms-ctl completion`: the script, and what it asks for while somebody types.
 #include "ctl/commands/completion.h"
 
-#include <algorithm>
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

@@ -1,5 +1,4 @@
 // `ms-ctl hostfile`: a job's machines for other launchers.
-#include "absl/strings/str_cat.h"
 #include "common/show/hostfile.h"
 #include "ctl/commands/asking.h"
 #include "ctl/commands/handlers.h"

@@ -3,14 +3,11 @@
 //   [JOB]          the table of the job's round, made of what its nodes have told of their devices
 //   --check FILE   which rule of the format a file breaks, at which entry, and what to write instead; asks nobody
 //   --for N        the table of N nodes without a job: --hosts names them, --device_ips their devices; asks nobody
-#include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/exit_codes.h"
-#include "common/base/limits.h"
 #include "common/base/text.h"
 #include "common/net/address_rules.h"
 #include "common/net/ip_address.h"

@@ -9,11 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "common/base/exit_codes.h"
 #include "common/base/text.h"
 #include "common/base/unique_fd.h"
 #include "common/base/version.h"
-#include "common/net/net.h"
+#include "common/net/ip_address.h"
 #include "common/show/report.h"
 #include "ctl/commands/asking.h"
 #include "ctl/commands/choose.h"

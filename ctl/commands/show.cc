@@ -6,7 +6,7 @@
 #include "common/base/exit_codes.h"
 #include "common/base/limits.h"
 #include "common/base/number_list.h"
-#include "common/net/net.h"
+#include "common/net/ip_address.h"
 #include "common/show/json.h"
 #include "common/show/looks.h"
 #include "common/show/render.h"

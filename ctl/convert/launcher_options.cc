@@ -2,7 +2,6 @@
 #include "ctl/convert/launcher_options.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <iterator>
 #include <optional>
 #include <string_view>

@@ -6,7 +6,6 @@
 // of the places at most: one that asks for much delays the questions of others by one of its own.
 #pragma once
 
-#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>

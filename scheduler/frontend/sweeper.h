@@ -5,7 +5,6 @@
 #include <thread>
 
 #include "absl/status/status.h"
-#include "absl/time/time.h"
 #include "common/base/mutex.h"
 
 namespace muster::scheduler {

@@ -2,7 +2,6 @@
 // or the older text format (version 0.0.4) for those who don't ask for it.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-
 namespace muster::http {
 
 void Questions::Ask(const Asker& asker, const std::string& key, scheduler::QueryRequest request, Render render,

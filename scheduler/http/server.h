@@ -3,10 +3,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/net/ip_address.h"

@@ -10,9 +10,11 @@
 #include "common/net/fair_share.h"
 #include "common/settings/settings.h"
 #include "common/show/json.h"
+#include "scheduler/core/views/overview.h"
 #include "scheduler/frontend/core_calls.h"
 #include "scheduler/frontend/counters.h"
 #include "scheduler/http/api.h"
+#include "scheduler/http/metrics_page.h"
 #include "scheduler/http/page/actions.h"
 #include "scheduler/http/page/assets.h"
 

@@ -15,16 +15,14 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 
-#include "common/tls/tls_store.h"
 #include "scheduler/frontend/service_context.h"
 #include "scheduler/http/access.h"
 #include "scheduler/http/api.h"
-#include "scheduler/http/metrics_page.h"
+#include "scheduler/http/metric_writer.h"
 #include "scheduler/http/page/login.h"
 #include "scheduler/http/process_facts.h"
 #include "scheduler/http/questions.h"

@@ -17,7 +17,6 @@
 #include "common/net/http2/connection_name.h"
 #include "common/net/ip_address.h"
 #include "common/net/net.h"
-#include "common/settings/settings.h"
 #include "common/sys/threads.h"
 #include "common/sys/wait.h"
 #include "common/tls/peer/tls_fault.h"

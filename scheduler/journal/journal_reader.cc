@@ -11,8 +11,6 @@
 #include "absl/strings/str_replace.h"
 #include "common/base/check.h"
 #include "common/base/unique_fd.h"
-#include "scheduler/journal/journal.h"
-#include "scheduler/journal/owner_note.h"
 #include "scheduler/journal/sqlite_words.h"
 
 namespace muster::scheduler {

@@ -12,7 +12,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/unique_fd.h"
 #include "scheduler/journal/journal_place.h"

@@ -13,7 +13,6 @@
 #include "muster/v1/journal.pb.h"
 #include "scheduler/core/core.h"
 #include "scheduler/journal/checksum.h"
-#include "scheduler/journal/journal.h"
 #include "scheduler/journal/journal_folder.h"
 #include "scheduler/journal/journal_format.h"
 #include "scheduler/journal/sqlite_words.h"

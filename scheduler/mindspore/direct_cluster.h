@@ -28,7 +28,6 @@
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "common/mindspore/cluster.h"
-#include "common/sys/log.h"
 #include "scheduler/mindspore/metadata_connections.h"
 
 namespace muster::scheduler {

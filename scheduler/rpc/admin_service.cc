@@ -7,7 +7,6 @@
 #include "scheduler/frontend/core_calls.h"
 #include "scheduler/frontend/counters.h"
 #include "scheduler/rpc/bounded_call.h"
-#include "scheduler/rpc/grpc_bytes.h"
 #include "scheduler/rpc/services.h"
 #include "scheduler/rpc/validation.h"
 

@@ -12,7 +12,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
-#include "common/base/mutex.h"
 #include "common/net/grpc_start.h"
 #include "common/net/http2/connection_name.h"
 #include "common/net/http2/relay.h"

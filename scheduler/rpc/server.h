@@ -1,7 +1,6 @@
 // The scheduler's network side: listeners, acceptor, services, and the sink that carries the core's effects to them.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>

@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
 #include "common/net/fair_share.h"
-#include "common/settings/settings.h"
 #include "scheduler/rpc/grpc_bytes.h"
 #include "scheduler/rpc/validation.h"
 

@@ -1,4 +1,3 @@
-#include <string>
 #include <utility>
 
 #include "muster/v1/store.grpc.pb.h"

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
-#include "scheduler/rpc/grpc_bytes.h"
 #include "scheduler/rpc/store_call.h"
 
 namespace muster::scheduler {

@@ -6,8 +6,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <string>
 
 #include "absl/status/status.h"
 #include "muster/v1/admin.pb.h"

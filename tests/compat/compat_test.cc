@@ -7,7 +7,6 @@
 #include <memory>
 
 #include "absl/strings/str_join.h"
-#include "common/net/datagram.h"
 #include "google/protobuf/descriptor.pb.h"
 #include "google/protobuf/dynamic_message.h"
 #include "google/protobuf/unknown_field_set.h"

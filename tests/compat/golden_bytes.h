@@ -1,7 +1,6 @@
 // What a version says, as bytes, in files that outlive it: see README.md.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 

@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "absl/strings/escaping.h"
 #include "tests/compat/golden_bytes.h"
 #include "tests/golden/player.h"
 

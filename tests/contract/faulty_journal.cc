@@ -1,6 +1,5 @@
 #include "tests/contract/faulty_journal.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"

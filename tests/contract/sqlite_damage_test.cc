@@ -1,5 +1,4 @@
 // Damaged and shortened files: what Open lets through is exactly what was acknowledged, or it refuses.
-#include <gmock/gmock.h>
 #include <sys/stat.h>
 
 #include <algorithm>

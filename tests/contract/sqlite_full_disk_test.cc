@@ -1,5 +1,4 @@
 // A disk that is full waits; one that gives errors ends the process.
-#include <gmock/gmock.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -9,7 +8,6 @@
 #include <cstdio>
 #include <fstream>
 
-#include "absl/strings/str_cat.h"
 #include "scheduler/journal/sqlite_journal.h"
 #include "tests/contract/journal_process.h"
 #include "tests/contract/journal_testing.h"

@@ -9,9 +9,10 @@
 
 #include "common/base/check.h"
 #include "common/base/limits.h"
+#include "common/mindspore/frame.h"
 #include "common/mindspore/handlers.h"
 #include "common/store/memory_job_store.h"
-#include "scheduler/mindspore/direct_port.h"
+#include "scheduler/mindspore/direct_cluster.h"
 #include "worker_agent/gateway/mindspore/gateway.h"
 
 namespace muster {

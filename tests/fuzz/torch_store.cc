@@ -2,7 +2,6 @@
 // and the store. Each piece begins with a byte that says whose it is and how long; a small store is soon full.
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string_view>
 
 #include "common/base/check.h"

@@ -4,7 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "scheduler/core/core.h"
+#include "scheduler/core/state/events.h"
+#include "scheduler/core/state/options.h"
 #include "tests/golden/script.h"
 
 namespace muster::golden {

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "scheduler/core/state/state.h"
 #include "tests/golden/events.h"
 #include "tests/golden/printer.h"
 

@@ -5,7 +5,6 @@
 //   muster_sim --seed 1234 --verbose             one seed, with its trace
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 
 #include "absl/strings/numbers.h"

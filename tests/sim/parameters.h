@@ -7,7 +7,7 @@
 
 #include "absl/time/time.h"
 #include "muster/v1/types.pb.h"
-#include "scheduler/core/core.h"
+#include "scheduler/core/state/options.h"
 
 namespace muster::sim {
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "scheduler/core/state/events.h"
 #include "tests/sim/parameters.h"
 #include "tests/sim/timeline.h"
 

@@ -10,6 +10,8 @@ import re
 import subprocess
 import sys
 
+from includes import unneeded
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PRODUCTION = ("common", "scheduler", "worker_agent", "ring", "ctl")
 
@@ -136,10 +138,10 @@ MAY_CREATE = {
 }
 
 
-def sources():
+def sources(folders=PRODUCTION):
     """Every source of the programs, by its path below the root."""
     listed = subprocess.check_output(["git", "ls-files", "--cached", "--others", "--exclude-standard", "--",
-                                      *PRODUCTION], cwd=ROOT, text=True).split()
+                                      *folders], cwd=ROOT, text=True).split()
     texts = {}
     for path in listed:
         if path.endswith((".h", ".cc")) and os.path.exists(os.path.join(ROOT, path)):
@@ -396,6 +398,11 @@ def check_named(_texts):
                         yield f"{document} names {quoted}: no source has that word"
 
 
+def check_includes(texts):
+    """Each include is needed, in tests and benchmarks, too."""
+    return unneeded({**sources(("tests", "bench")), **texts})
+
+
 def check_errors(texts):
     """docs/errors.md quotes messages as the programs say them, and knows each reason to refuse a node."""
     with open(os.path.join(ROOT, "docs", "errors.md"), encoding="utf-8") as file:
@@ -416,7 +423,8 @@ def main():
     texts = sources()
     found = []
     for check in (check_layers, check_parts, check_floors, check_groups, check_gateways, check_purity, check_parsers,
-                  check_sizes, check_settings, check_documents, check_named, check_errors, check_grpc_servers, check_files):
+                  check_sizes, check_settings, check_documents, check_named, check_errors, check_grpc_servers, check_files,
+                  check_includes):
         found += check(texts)
     for line in found:
         print(line)

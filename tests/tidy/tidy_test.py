@@ -66,5 +66,18 @@ class Groups(Planted):
         self.assertRegex(self.found(), r"liveness\.h says that .*/hearing\.cc defines On\(const ReportReceived …\)")
 
 
+class Includes(Planted):
+    check = tidy.check_includes
+
+    def test_the_tree_itself_has_no_violation(self):
+        self.assertEqual(self.found(), "")
+
+    def test_a_header_of_which_nothing_is_mentioned(self):
+        path = "common/base/text.cc"
+        for header in ('"common/base/sha256.h"', "<deque>", '"absl/cleanup/cleanup.h"'):
+            self.texts[path] = f"#include {header}\n" + self.texts[path]
+            self.assertIn(f"{path}: includes {header[1:-1]} and mentions nothing of it", self.found())
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -2,7 +2,6 @@
 // SLOTS workers each was running. For tests of how soon a scheduler is ready again.
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
 #include <string>
 #include <variant>
 

@@ -14,13 +14,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <optional>
 #include <sstream>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/number_list.h"

@@ -23,7 +23,6 @@
 #include <filesystem>
 #include <set>
 #include <system_error>
-#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"

@@ -17,7 +17,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/exit_codes.h"
 #include "common/base/limits.h"
 #include "worker_agent/core/impl.h"

@@ -11,7 +11,6 @@
 // The exit code: 128 + signal if the agent was told to end by one; else, with an outcome, 0 if the run succeeded, 16 if
 // it gave up, the agent's own first failed process's, or what the cause says; else what the ending was given. Without a
 // scheduler of our own: the first failed process's; 0 if all of the job were here and ended well; else 14.
-#include <algorithm>
 #include <utility>
 
 #include "common/base/exit_codes.h"

@@ -19,7 +19,6 @@
 #include "worker_agent/core/connection/reporter.h"
 #include "worker_agent/core/events.h"
 #include "worker_agent/core/leftovers.h"
-#include "worker_agent/core/messages.h"
 #include "worker_agent/core/peer_list.h"
 #include "worker_agent/core/processes.h"
 #include "worker_agent/core/progress.h"

@@ -1,7 +1,6 @@
 #include "worker_agent/core/messages.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -14,7 +13,6 @@
 #include "common/base/check.h"
 #include "common/base/limits.h"
 #include "common/base/mutex.h"
-#include "common/base/unique_fd.h"
 #include "common/net/waker.h"
 #include "common/sys/threads.h"
 #include "common/sys/wait.h"

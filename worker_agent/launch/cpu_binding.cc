@@ -8,7 +8,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/limits.h"
 #include "common/base/number_list.h"
 #include "common/sys/file_io.h"
 

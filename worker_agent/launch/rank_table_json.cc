@@ -17,7 +17,6 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"

@@ -16,12 +16,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/text.h"
 #include "common/base/unique_fd.h"
 
 namespace muster::agent {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/unique_fd.h"

@@ -16,12 +16,12 @@
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "common/base/exit_codes.h"
+#include "common/base/exit_status.h"
 #include "common/base/mutex.h"
 #include "common/net/net.h"
 #include "common/sys/log.h"
 #include "common/sys/threads.h"
 #include "common/sys/wait.h"
-#include "worker_agent/core/messages.h"
 
 namespace muster::agent {
 namespace {

@@ -3,7 +3,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include <optional>
 #include <utility>
 
 #include "absl/strings/numbers.h"

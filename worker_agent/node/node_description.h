@@ -9,7 +9,6 @@
 
 #include "absl/status/statusor.h"
 #include "common/net/ip_address.h"
-#include "worker_agent/core/agent_core.h"
 #include "worker_agent/devices/device_choice.h"
 #include "worker_agent/launch/port_reservation.h"
 #include "worker_agent/launch/table_devices.h"

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "worker_agent/core/agent_core.h"
 #include "worker_agent/devices/device_choice.h"
 #include "worker_agent/devices/device_claim.h"
 #include "worker_agent/machine/host_roots.h"

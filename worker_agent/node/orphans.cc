@@ -17,8 +17,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
-#include <memory>
 #include <optional>
 #include <set>
 #include <utility>

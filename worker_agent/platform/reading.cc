@@ -5,7 +5,6 @@
 //   --from auto, several fit   an error that names them and their variables
 //   --from auto, none fits     a warning; the settings are all there is
 //   a number that is none, or a place that is not below the number of nodes: an error that names the variables
-#include <algorithm>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"

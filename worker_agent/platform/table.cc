@@ -12,14 +12,12 @@
 //
 // "–": its environment does not tell. RANK and WORLD_SIZE count pods in Volcano's pytorch plugin; Ascend's operator
 // counts pods in RANK and processes in WORLD_SIZE.
-#include <algorithm>
 #include <cstdint>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "worker_agent/platform/hostlist.h"
 #include "worker_agent/platform/platform.h"
 

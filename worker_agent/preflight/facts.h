@@ -9,10 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "common/base/clock.h"
 #include "common/base/number_list.h"
 #include "worker_agent/ascend/device_addresses.h"
-#include "worker_agent/machine/host_roots.h"
 
 namespace muster::agent {
 

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "worker_agent/core/events.h"
-#include "worker_agent/keeper/processes.h"
 
 namespace muster::agent {
 

@@ -5,7 +5,6 @@
 #include <array>
 #include <cerrno>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "common/net/net.h"

@@ -1,20 +1,16 @@
 #include "worker_agent/settings/agent_settings.h"
 
-#include <algorithm>
 #include <functional>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/ids.h"
 #include "common/base/limits.h"
 #include "common/base/number_list.h"
 #include "common/net/address_rules.h"
 #include "common/net/ip_address.h"
 #include "common/net/ip_network.h"
-#include "common/net/net.h"
 #include "common/settings/cluster_settings.h"
 #include "common/settings/foreign_words.h"
 #include "common/settings/sched_address.h"

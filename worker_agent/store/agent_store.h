@@ -16,7 +16,6 @@
 #include <memory>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "common/base/clock.h"
 #include "common/base/mutex.h"

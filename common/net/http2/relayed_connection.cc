@@ -2,10 +2,7 @@
 
 #include <sys/epoll.h>
 
-#include <optional>
 #include <utility>
-
-#include "absl/strings/str_cat.h"
 
 namespace muster {
 namespace {

@@ -9,13 +9,8 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <utility>
-
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
-#include "common/sys/secret_descriptor.h"
 
 namespace muster {
 namespace {

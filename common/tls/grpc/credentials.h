@@ -12,10 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "common/base/mutex.h"
-#include "common/sys/log.h"
-#include "common/tls/material/intermediates.h"
 #include "common/tls/tls_store.h"
 
 namespace muster {

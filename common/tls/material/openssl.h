@@ -8,7 +8,6 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/ids.h"
-#include "common/base/limits.h"
 #include "common/base/text.h"
 
 namespace muster {

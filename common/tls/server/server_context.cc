@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/tls/peer/openssl_handshake.h"
 
 namespace muster {
 namespace {

@@ -9,7 +9,6 @@
 
 #include "absl/status/statusor.h"
 #include "common/tls/material/intermediates.h"
-#include "common/tls/peer/openssl_handshake.h"
 #include "common/tls/peer/verified_chains.h"
 #include "common/tls/tls_store.h"
 

@@ -29,6 +29,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "common/base/reason.h"
 #include "common/base/text.h"
 #include "common/causes/known_texts.h"
 #include "scheduler/core/facts/cause.h"

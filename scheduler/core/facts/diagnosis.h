@@ -4,7 +4,6 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "common/base/reason.h"
 #include "muster/v1/types.pb.h"
 
 namespace muster::scheduler {

@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "common/base/text.h"
 #include "common/net/ip_address.h"
 #include "scheduler/core/facts/cause.h"

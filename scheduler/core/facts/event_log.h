@@ -3,12 +3,11 @@
 // The same words stand in the scheduler's log, in `ms-ctl events`, and (for causes) at each agent.
 #pragma once
 
-#include <string>
 #include <vector>
 
+#include "common/base/severity.h"
 #include "muster/v1/admin.pb.h"
 #include "muster/v1/journal.pb.h"
-#include "scheduler/core/state/events.h"
 
 namespace muster::scheduler {
 

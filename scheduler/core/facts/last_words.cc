@@ -13,19 +13,16 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/base/reason.h"
 #include "common/base/text.h"
 #include "common/causes/exceptions.h"
 #include "common/causes/known_texts.h"
-#include "scheduler/core/facts/diagnosis.h"
 
 namespace muster::scheduler {
 namespace {

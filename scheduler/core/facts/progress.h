@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/core/facts/cause.h"
 #include "scheduler/core/state/state.h"
 
 namespace muster::scheduler {

@@ -1,7 +1,6 @@
 // A node that somebody wants out of the job: it leaves where a round ends anyhow, with its processes stopped, and a
 // spare or a later start of it takes its place.
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/text.h"

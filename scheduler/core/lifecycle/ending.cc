@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
+#include "common/base/reason.h"
 #include "scheduler/core/facts/diagnosis.h"
 #include "scheduler/core/facts/progress.h"
 #include "scheduler/core/lifecycle/lifecycle.h"

@@ -21,7 +21,6 @@
 #include "scheduler/core/places/admission.h"
 #include "scheduler/core/places/placement.h"
 #include "scheduler/core/places/round_addresses.h"
-#include "scheduler/core/places/waiting.h"
 
 namespace muster::scheduler {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
-#include "common/base/text.h"
+#include "scheduler/core/lighthouse/quorum.h"
 #include "scheduler/core/store/caller.h"
 
 namespace muster::scheduler {

@@ -26,7 +26,6 @@
 
 #include "absl/status/status.h"
 #include "scheduler/core/context/context.h"
-#include "scheduler/core/lighthouse/quorum.h"
 
 namespace muster::scheduler {
 

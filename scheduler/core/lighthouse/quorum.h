@@ -12,7 +12,6 @@
 // is none yet. (torchft's has one of nobody.)
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -8,10 +8,7 @@
 //                                                 a round was closed with it: refused
 #include "scheduler/core/places/agreed_settings.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
-#include "common/base/ids.h"
 #include "scheduler/core/places/admission.h"
 
 namespace muster::scheduler {

@@ -11,7 +11,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/base/ids.h"
 #include "common/base/text.h"
 #include "scheduler/core/places/waiting.h"

@@ -14,7 +14,6 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "common/base/clock.h"
 #include "common/base/severity.h"
 #include "muster/v1/admin.pb.h"
 #include "muster/v1/journal.pb.h"

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <iterator>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 

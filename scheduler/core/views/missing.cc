@@ -7,7 +7,6 @@
 //   what the settings ask for beyond these                         a count only: nobody has said which nodes they are
 //
 // A run that has ended misses nobody.
-#include <algorithm>
 #include <set>
 
 #include "absl/strings/str_cat.h"

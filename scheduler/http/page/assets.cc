@@ -1,7 +1,6 @@
 #include "scheduler/http/page/assets.h"
 
 #include <map>
-#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"

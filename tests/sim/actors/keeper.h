@@ -14,12 +14,12 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
 #include <vector>
 
+#include "scheduler/core/state/events.h"
 #include "tests/sim/actors/processes.h"
 #include "tests/sim/random.h"
 #include "tests/sim/sim.h"

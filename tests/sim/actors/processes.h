@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <tuple>
 
 #include "common/base/exit_status.h"
 #include "muster/v1/types.pb.h"

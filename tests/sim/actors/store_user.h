@@ -3,9 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <string>
 
 #include "tests/sim/network.h"
 #include "tests/sim/random.h"

@@ -7,10 +7,8 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

@@ -10,7 +10,6 @@
 #include <csignal>
 
 #include "common/base/check.h"
-#include "common/tls/peer/openssl_handshake.h"
 
 namespace muster::testing_tls {
 namespace {

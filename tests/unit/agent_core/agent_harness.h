@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/time/time.h"
 #include "common/base/clock.h"

@@ -6,7 +6,6 @@
 
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "tests/unit/agent_core/agent_harness.h"
 
 namespace muster::agent {

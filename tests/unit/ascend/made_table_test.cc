@@ -5,8 +5,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "worker_agent/launch/rank_table.h"
-
 namespace muster::agent {
 namespace {
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <ctime>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/limits.h"

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "common/base/reason.h"
+
 namespace muster {
 namespace {
 

@@ -1,6 +1,5 @@
 #include "common/command/script_values.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"

@@ -1,6 +1,5 @@
 #include "common/command/started.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_join.h"

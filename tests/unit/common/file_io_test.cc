@@ -10,8 +10,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "absl/strings/str_cat.h"
-
 namespace muster {
 namespace {
 

@@ -1,6 +1,5 @@
 #include "common/store/memory_job_store.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/time/clock.h"
 #include "common/base/exit_codes.h"
 #include "common/base/limits.h"
 #include "common/base/mutex.h"

@@ -1,6 +1,5 @@
 #include "worker_agent/gateway/exec/program/ssh_words.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace muster::exec {

@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-
 namespace muster::agent {
 namespace {
 

@@ -6,8 +6,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <string>
-
 namespace muster::agent {
 namespace {
 

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/limits.h"
 #include "common/store/memory_job_store.h"
 #include "tests/unit/common/manual_clock.h"
 

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "common/net/net.h"
 #include "scheduler/core/views/job_map.h"
 #include "tests/unit/http/test_site.h"
 

@@ -1,4 +1,3 @@
-#include "scheduler/http/site.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,6 @@
 // A site with a core that answers when the test says so.
 #pragma once
 
-#include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 

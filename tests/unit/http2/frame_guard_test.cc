@@ -1,6 +1,5 @@
 #include "common/net/http2/frame_guard.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>

@@ -8,7 +8,6 @@
 
 #include <csignal>
 #include <optional>
-#include <set>
 #include <string>
 #include <thread>
 

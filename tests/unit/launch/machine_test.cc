@@ -1,6 +1,5 @@
 #include "worker_agent/machine/machine.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/wait.h>

@@ -8,7 +8,6 @@
 #include <thread>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/mutex.h"
 #include "common/net/grpc_start.h"
 #include "tests/unit/common/grpc_call.h"

@@ -1,7 +1,6 @@
 #include "common/mindspore/server.h"
 
 #include <arpa/inet.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>

@@ -1,6 +1,5 @@
 #include "worker_agent/gateway/mpi/pmi1_server.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "worker_agent/gateway/chassis/round_layout.h"
 

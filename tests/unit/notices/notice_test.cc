@@ -1,6 +1,5 @@
 #include "scheduler/notices/notice.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

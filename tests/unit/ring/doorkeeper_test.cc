@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "ring/neighbours.h"
-#include "ring/sockets.h"
 #include "tests/unit/ring/ring_fixture.h"
 
 namespace muster::ring {

@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 
 #include <atomic>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <thread>

@@ -1,7 +1,6 @@
 // The acceptor over real loopback sockets, without gRPC: whatever is handed over lands in a list.
 #include "scheduler/ingress/acceptor.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -9,7 +9,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "absl/strings/match.h"
 #include "common/base/sha256.h"
 #include "worker_agent/launch/slot_files.h"
 

@@ -11,7 +11,6 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "common/net/net.h"

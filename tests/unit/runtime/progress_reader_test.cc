@@ -11,7 +11,6 @@
 #include <fstream>
 #include <limits>
 
-#include "common/base/clock.h"
 #include "tests/unit/launch/temporary_folder.h"
 #include "worker_agent/launch/slot_files.h"
 

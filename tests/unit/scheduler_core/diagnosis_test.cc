@@ -6,7 +6,7 @@
 #include <csignal>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "common/base/reason.h"
 #include "tests/unit/scheduler_core/reported_output.h"
 
 namespace muster::scheduler {

@@ -4,8 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "scheduler/core/facts/diagnosis.h"
+#include "common/base/reason.h"
 #include "tests/unit/scheduler_core/reported_output.h"
 
 namespace muster::scheduler {

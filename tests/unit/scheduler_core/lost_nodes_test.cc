@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "scheduler/core/core.h"
 #include "scheduler/core/state/node_index.h"

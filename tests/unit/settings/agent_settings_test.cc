@@ -12,7 +12,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/net/address_rules.h"
-#include "common/net/ip_address.h"
 #include "common/tls/tls_hand_over.h"
 #include "scheduler/scheduler_settings.h"
 #include "worker_agent/gateway/exec/program/holder.h"

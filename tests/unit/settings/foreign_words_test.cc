@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
 #include <vector>
 
 #include "worker_agent/settings/agent_settings.h"

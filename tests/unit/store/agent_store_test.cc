@@ -1,7 +1,6 @@
 // The agent's store against a whole scheduler: real gRPC, loop, core.
 #include "worker_agent/store/agent_store.h"
 
-#include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +13,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
-#include "common/sys/log.h"
 #include "muster/v1/store.grpc.pb.h"
 #include "tests/unit/store/ask_once.h"
 #include "tests/unit/store/whole_scheduler.h"

@@ -1,9 +1,7 @@
 // Requests of the store over one stream, real gRPC at both ends.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <thread>
 
 #include "tests/unit/store/whole_scheduler.h"
 #include "worker_agent/store/agent_store.h"

@@ -1,6 +1,5 @@
 #include "worker_agent/gateway/chassis/store_text.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <deque>

@@ -9,7 +9,6 @@
 #include <atomic>
 #include <cstdint>
 #include <random>
-#include <string>
 #include <thread>
 #include <vector>
 

@@ -3,11 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <memory>
 #include <string>
-#include <thread>
 #include <utility>
-#include <vector>
 
 #include "tests/unit/torch_store/cutter.h"
 #include "tests/unit/torch_store/relay_fixture.h"

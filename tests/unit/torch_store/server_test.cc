@@ -1,6 +1,5 @@
 #include "worker_agent/gateway/torch_store/server.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 

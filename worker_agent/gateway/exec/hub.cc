@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "common/net/net.h"
 #include "worker_agent/gateway/exec/program/holder.h"
 

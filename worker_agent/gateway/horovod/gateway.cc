@@ -6,7 +6,6 @@
 //   nothing of the answer taken for kMaxStall
 #include "worker_agent/gateway/horovod/gateway.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>

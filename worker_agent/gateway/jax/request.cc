@@ -20,7 +20,6 @@
 #include <array>
 #include <type_traits>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "worker_agent/gateway/jax/messages.pb.h"
 

@@ -18,7 +18,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"

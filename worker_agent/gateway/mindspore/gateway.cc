@@ -2,10 +2,7 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdint>
-#include <functional>
-#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -14,7 +11,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -26,7 +22,6 @@
 #include "common/net/peer_node.h"
 #include "common/store/job_store.h"
 #include "common/sys/log.h"
-#include "common/tls/tls_store.h"
 #include "worker_agent/gateway/chassis/gateway.h"
 #include "worker_agent/gateway/chassis/socket_owner.h"
 

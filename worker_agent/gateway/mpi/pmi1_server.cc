@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/os_error.h"
 #include "common/sys/threads.h"
 

@@ -11,8 +11,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
 #include "common/base/unique_fd.h"

@@ -7,7 +7,6 @@
 //             the agent doesn't know who the others are         UNIMPLEMENTED
 #include "worker_agent/gateway/script_store/operations.h"
 
-#include <algorithm>
 #include <memory>
 #include <utility>
 

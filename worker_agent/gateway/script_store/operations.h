@@ -1,7 +1,6 @@
 // What a script's request comes to in the job's store. Scripts have the keys below app/ to themselves.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>

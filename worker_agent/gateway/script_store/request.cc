@@ -6,7 +6,6 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/limits.h"
 #include "common/base/text.h"
 
 namespace muster::script_store {

@@ -4,7 +4,6 @@
 
 #include <sys/types.h>
 
-#include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"

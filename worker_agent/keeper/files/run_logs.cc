@@ -10,7 +10,6 @@
 #include <array>
 #include <cerrno>
 #include <climits>
-#include <cstdio>
 #include <cstring>
 #include <optional>
 #include <string_view>

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string>
-#include <string_view>
 
 #include "common/sys/wait.h"
 

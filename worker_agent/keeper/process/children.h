@@ -11,8 +11,6 @@
 
 #include <sys/types.h>
 
-#include <cstddef>
-
 #include "absl/functional/function_ref.h"
 #include "common/base/unique_fd.h"
 

@@ -6,7 +6,6 @@
 #include <sys/types.h>
 
 #include <optional>
-#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"

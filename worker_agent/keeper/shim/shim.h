@@ -36,7 +36,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/base/clock.h"
 #include "common/base/unique_fd.h"
 #include "worker_agent/keeper/process/fence_page.h"
 #include "worker_agent/keeper/process_mark.h"

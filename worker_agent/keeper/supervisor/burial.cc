@@ -1,6 +1,5 @@
 // What is reported with the death of a process: its last lines, its error file and its device's log, or what of them
 // has come within a second.
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

@@ -15,11 +15,9 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstring>
 #include <optional>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/exit_status.h"

@@ -19,7 +19,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <optional>
 #include <utility>
 #include <vector>
 

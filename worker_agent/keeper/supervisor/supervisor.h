@@ -25,7 +25,6 @@
 #include "worker_agent/keeper/files/file_helper.h"
 #include "worker_agent/keeper/files/output.h"
 #include "worker_agent/keeper/process/children.h"
-#include "worker_agent/keeper/process/fence_page.h"
 #include "worker_agent/keeper/process/memory_watch.h"
 #include "worker_agent/keeper/processes.h"
 #include "worker_agent/keeper/shim/shim.h"

@@ -8,8 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "absl/strings/str_cat.h"
-#include "common/net/net.h"
+#include "common/net/ip_address.h"
 #include "common/net/peer_node.h"
 #include "worker_agent/launch/environment/environment_builder.h"
 #include "worker_agent/launch/peers.h"

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/text.h"
 #include "common/net/address_rules.h"
-#include "common/net/ip_address.h"
 #include "worker_agent/launch/environment/environment_builder.h"
 
 namespace muster::agent {

@@ -4,7 +4,6 @@
 #include <pmix_server.h>
 
 #include <cstdint>
-#include <string>
 
 #include "worker_agent/gateway/mpi/pmix/frames.h"
 #include "worker_agent/gateway/mpi/pmix/outbox.h"

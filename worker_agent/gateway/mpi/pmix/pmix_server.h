@@ -17,10 +17,10 @@
 #include "common/store/job_store.h"
 #include "worker_agent/gateway/chassis/round_layout.h"
 #include "worker_agent/gateway/mpi/fences.h"
+#include "worker_agent/gateway/mpi/pmi1.h"
 #include "worker_agent/gateway/mpi/pmix/asked_of_agents.h"
 #include "worker_agent/gateway/mpi/pmix/frames.h"
 #include "worker_agent/gateway/mpi/pmix/pmix_process.h"
-#include "worker_agent/gateway/mpi/verdict.h"
 
 namespace muster::agent {
 

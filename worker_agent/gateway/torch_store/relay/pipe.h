@@ -1,9 +1,7 @@
 // The link's connection as both of its ends read and write it, once the hello is over.
 #pragma once
 
-#include <functional>
 #include <string>
-#include <string_view>
 
 #include "common/tls/server/stream.h"
 #include "worker_agent/gateway/torch_store/relay/resumable_stream.h"
