@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Counts what makes comments, messages and documents hard to read at first sight.
+
+    python3 tests/tidy/prose.py          prints the figures
+    python3 tests/tidy/prose.py --lines  and each place behind them
+
+What is counted:
+  who-lines        lines with who, whom or whose, in comments, in texts of the programs, and in documents
+  openings         comments that have lines to themselves and begin without a subject: "Of the parts …", "Not who came last …"
+  words            words of our own or of another century, for which WORDS has the common one
+  long sentences   of more than 30 words, in documents
+
+Not counted: a comment's continuation lines (openings), tables, code, headings, and texts that a program has made
+(RESULTS.md, the golden scripts' figures).
+"""
+import argparse
+import os
+import re
+import subprocess
+
+import tidy
+
+MOST_WORDS = 30  # of a sentence
+
+WHO = re.compile(r"\b(?:who|whom|whose|whoever)\b", re.I)
+# A first sentence that begins so has no subject …
+PUZZLE = re.compile(r"(?:Of|Not|Only|Nor|But|Than|Who|Whom|Whose|What|Whether|Where|Which|How|Why)\b")
+# … and one that begins so has none if it is without comma and verb.
+ADVERB = re.compile(r"(?:As|At|Behind|Beside|Besides|By|For|From|In|On|To|Under|Until|Upon|With|Without|Maybe|Last|First)\b")
+VERB = re.compile(r"\b(?:is|are|was|were|has|have|had|does|do|did|can|can't|may|must|will|would|should|needs?)\b")
+WORDS = {
+    r"mend(?:s|ed|ing)?": "fix", r"anew": "again", r"alike": "the same", r"but for": "except", r"farewells?": "last report",
+    r"tells?": "reports, sends, says", r"told": "reported, sent", r"unheard": "silent", r"nobody": "no one, nothing",
+    r"doorkeepers?": "acceptor", r"strangers?": "unknown client", r"mates?": "peer", r"guests?": "client",
+    r"verdicts?": "decision, outcome", r"hubs?": "what it is", r"seats?": "place, rank", r"lest": "so that … not",
+    r"upon": "on", r"whatever": "any", r"whoever": "the one that", r"in vain": "without effect", r"the like": "similar",
+    r"ere": "before", r"hence": "so", r"thence": "from there", r"vouch\w*": "guarantee", r"dear": "expensive",
+    r"by way of": "through", r"is at hand": "is there", r"bears?": "holds", r"lasting": "persistent",
+}
+WORD = re.compile(r"\b(?:" + "|".join(WORDS) + r")\b", re.I)
+MADE = ("bench/RESULTS.md", "CHANGELOG.md")
+
+
+def listed(*patterns):
+    paths = subprocess.check_output(["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns],
+                                    cwd=tidy.ROOT, text=True).split()
+    for path in paths:
+        if os.path.isfile(os.path.join(tidy.ROOT, path)):
+            with open(os.path.join(tidy.ROOT, path), encoding="utf-8") as file:
+                yield path, file.read()
+
+
+def comments(text):
+    """(number of its first line, its lines, whether it has them to itself) for each comment of a C++ or proto source."""
+    block, begin = [], 0
+    for number, line in enumerate(text.split("\n"), 1):
+        whole = re.match(r"\s*//+ ?(.*)", line)
+        trailing = None if whole else re.search(r'(?:^|[;{},)\s])\s*// ?(.*)', re.sub(r'"(?:[^"\\]|\\.)*"', '""', line))
+        if whole:
+            begin = begin if block else number
+            block.append(whole.group(1))
+            continue
+        if block:
+            yield begin, block, True
+            block = []
+        if trailing:
+            yield number, [trailing.group(1)], False
+    if block:
+        yield begin, block, True
+
+
+def texts_of(text):
+    """(number, text) for each line of a source with a text of more than two words in it."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.lstrip().startswith("//"):
+            continue
+        found = " … ".join(re.findall(r'"((?:[^"\\]|\\.)*)"', line))
+        if found.count(" ") >= 2:
+            yield number, found
+
+
+def prose(text):
+    """(number of its first line, paragraph) for each paragraph of a document."""
+    block, begin, in_code = [], 0, False
+    for number, line in enumerate(text.split("\n") + [""], 1):
+        if line.startswith("```"):
+            in_code = not in_code
+        is_prose = not (in_code or re.match(r"\s*$|#|\||    |```", line))
+        if block and (not is_prose or re.match(r"\s*(?:[-*]|\d+\.) ", line)):
+            yield begin, " ".join(block)
+            block = []
+        if is_prose:
+            begin = begin if block else number
+            block.append(line.strip())
+
+
+def sentences(paragraph):
+    return re.split(r"(?<=[.!?:;])\s+(?=[A-Z`\[*])", paragraph)
+
+
+def begins_without_subject(comment):
+    first = sentences(" ".join(line.strip() for line in comment))[0]
+    if PUZZLE.match(first):
+        return not first.endswith("?")
+    return bool(ADVERB.match(first)) and "," not in first[:60] and not VERB.search(first)
+
+
+def places():
+    """(kind, path, line, text) for each place that counts."""
+    for path, text in listed("*.h", "*.cc", "*.proto"):
+        kind = "tests" if path.startswith(("tests/", "bench/")) else "comments"
+        for begin, lines, has_own_lines in comments(text):
+            for number, line in enumerate(lines, begin):
+                if WHO.search(line):
+                    yield "who-lines", kind, path, number, line
+                if WORD.search(line):
+                    yield "words", kind, path, number, line
+            if has_own_lines and begins_without_subject(lines):
+                yield "openings", kind, path, begin, lines[0]
+        if kind == "comments" and not path.endswith(".proto"):
+            for number, line in texts_of(text):
+                if WHO.search(line):
+                    yield "who-lines", "messages", path, number, line
+                if WORD.search(line):
+                    yield "words", "messages", path, number, line
+    for path, text in listed("*.md"):
+        if path in MADE:
+            continue
+        for begin, paragraph in prose(text):
+            for sentence in sentences(paragraph):
+                if WHO.search(sentence):
+                    yield "who-lines", "documents", path, begin, sentence
+                if WORD.search(sentence):
+                    yield "words", "documents", path, begin, sentence
+                if len(re.sub(r"`[^`]*`", "code", sentence).split()) > MOST_WORDS:
+                    yield "long sentences", "documents", path, begin, sentence
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lines", action="store_true", help="each place behind the figures")
+    options = parser.parse_args()
+    found = list(places())
+    where = ("comments", "messages", "documents", "tests")
+    print("%-16s%12s%12s%12s%12s" % ("", *where))
+    for name in ("who-lines", "openings", "words", "long sentences"):
+        counts = [sum(1 for place in found if place[:2] == (name, kind)) for kind in where]
+        print("%-16s%12s%12s%12s%12s" % (name, *counts))
+    words = sum(len(text.split()) for path, text in listed("README.md", "CONTRIBUTING.md", "docs/*.md"))
+    print("words of README, CONTRIBUTING and docs: %d" % words)
+    if options.lines:
+        for name, kind, path, number, text in sorted(found):
+            print(f"{name}, {kind}: {path}:{number}: {text.strip()}")
+
+
+if __name__ == "__main__":
+    main()
