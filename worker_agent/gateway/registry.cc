@@ -137,7 +137,7 @@ Serving ServeJax(const AgentSettings& settings, const Variables&) {
   const bool may_be_served = HasAProcessForEachRank(settings) && settings.restart_scope.value_or("job") == "job" &&
                              UsesPythonModule(settings.command, "jax");
   if (!may_be_served) return {};
-  // (An address that the script takes from JAX's variable is this agent's.)
+  // (If the script takes its address from JAX's variable, that is this agent's address.)
   const bool has_own_coordinator = ScriptContains(settings.command, "coordinator_address") &&
                                    !ScriptContains(settings.command, "JAX_COORDINATOR_ADDRESS");
   if (!has_own_coordinator) return {How::kIfItBegins};
@@ -181,7 +181,7 @@ constexpr GatewayRow kRows[] = {
      .values = "auto|pmix|pmi1|none",
      .variables = "MPI_LOCALNRANKS MPI_LOCALRANKID",
      .without = "MPI programs don't find each other",
-     .threads = 3,  // of each family, and the one that starts ms-pmix
+     .threads = 3,  // one for each family, and one that starts ms-pmix
      .slot_descriptors = 2,
      .needs_all_peers = true,
      .serve = ServeMpi,

@@ -1,5 +1,5 @@
-// Which frameworks' gateways this agent has, by its settings and its command, and what they take. registry.cc is the
-// table.
+// The frameworks' gateways that this agent has, by its settings and its command, and the inputs they take. registry.cc
+// holds the table.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@
 
 namespace muster::agent {
 
-// What gateways are made of. What it refers to outlives them.
+// The inputs from which gateways are made. Everything it refers to must outlive them.
 struct GatewayInputs {
   const AgentSettings& settings;
   const std::map<std::string, std::string>& environment;
@@ -31,35 +31,35 @@ struct GatewayInputs {
   const Clock& clock;
   std::shared_ptr<const TlsStore> tls;  // null: none
   std::string work_folder;
-  std::string programs;                          // the folder of those that belong to Muster
-  std::vector<uint16_t> mindspore_ports;         // reserved, one for each slot; empty: …
-  std::string no_mindspore_ports;                // … there are none to be had, and why
-  uint16_t exec_port = 0;                        // reserved, as the node has told it
-  std::function<void(v1::RemoteCommands)> tell;  // what remote commands were run or refused
+  std::string programs;                          // the folder of Muster's own programs
+  std::vector<uint16_t> mindspore_ports;         // reserved, one for each slot; empty: see no_mindspore_ports
+  std::string no_mindspore_ports;                // why there are no such ports
+  uint16_t exec_port = 0;                        // reserved, and announced by the node
+  std::function<void(v1::RemoteCommands)> tell;  // takes the remote commands that were run or refused
 };
 
 struct Serving {
-  enum class How { kNot, kIfItBegins, kAlways };  // kAlways: no process starts where it can't begin
+  enum class How { kNot, kIfItBegins, kAlways };  // kAlways: no process starts where Begin fails
   How how = How::kNot;
   std::string remark = {};  // for the log, once; empty: none
 };
 
 struct GatewayRow {
   const char* name;
-  const char* flag;       // of ms-worker …
-  const char* values;     // … and what may be said, as --help shows it
-  const char* variables;  // that its processes find, with blanks between them
-  const char* without;    // what these do where it can't begin, for people
+  const char* flag;       // of ms-worker
+  const char* values;     // its values, as --help shows them
+  const char* variables;  // that its processes get, separated by blanks
+  const char* without;    // the effect for the processes where it can't begin, for people
   size_t threads = 0;
   size_t slot_descriptors = 0;   // for each slot
-  bool needs_all_peers = false;  // where it is served always: the round's peer list, however long it is
+  bool needs_all_peers = false;  // where it is always served: the round's peer list, however long
   // Reads the files that the command names, and nothing else.
   Serving (*serve)(const AgentSettings& settings, const std::map<std::string, std::string>& environment);
-  // Null: it is not served after all.
+  // Returns null if the gateway is not served after all.
   absl::StatusOr<std::unique_ptr<Gateway>> (*make)(const GatewayInputs& inputs);
 };
 
-// In the order in which they begin a round.
+// The rows, in the order in which the gateways begin a round.
 absl::Span<const GatewayRow> GatewayRows();
 
 struct MadeGateway {
@@ -76,7 +76,7 @@ class ServedGateways {
   bool need_all_peers() const;
   size_t threads() const;
   size_t slot_descriptors() const;
-  // Once. Logs the remarks.
+  // Logs the remarks and makes the gateways. To be called once.
   absl::StatusOr<std::vector<MadeGateway>> Make(const GatewayInputs& inputs) const;
 
  private:

@@ -13,7 +13,7 @@
 namespace muster::agent {
 namespace {
 
-constexpr uint32_t kReadersOfFirst = 16;  // nodes that the first agent asks for at once
+constexpr uint32_t kReadersOfFirst = 16;  // nodes that the first agent reads from at once
 
 std::string Join(const Allgather::Blobs& blobs) {
   std::string all;
@@ -37,8 +37,8 @@ absl::StatusOr<Allgather::Blobs> Split(std::string_view all, uint32_t agents) {
 
 }  // namespace
 
-// Kept alive by the calls to the store that are under way. One after another, but for the first agent's readers, which
-// touch nothing in common but what is atomic, and a place of blobs_ each.
+// Kept alive by the store calls under way. These run one after another, except the first agent's readers. The readers
+// share only atomics, and each writes its own place of blobs_.
 class Allgather::Operation : public std::enable_shared_from_this<Operation> {
  public:
   Operation(std::shared_ptr<Shared> shared, uint32_t number, absl::Duration limit, Done done)
@@ -70,7 +70,7 @@ class Allgather::Operation : public std::enable_shared_from_this<Operation> {
   std::string ResultOf(uint32_t number) const { return absl::StrCat(shared_->name, "/", number, "/all"); }
   std::string Result() const { return ResultOf(number_); }
 
-  // The next node that nobody asks for yet.
+  // Reads from the next node that no reader has taken yet.
   void Gather() {
     const uint32_t node = next_node_.fetch_add(1);
     if (node >= shared_->agents) return;
@@ -88,7 +88,7 @@ class Allgather::Operation : public std::enable_shared_from_this<Operation> {
                                                               " bytes, and at most ", kMaxAllBytes, " are passed on")));
     }
     Write(Result(), all, [self = shared_from_this(), pieces = PiecesOf(all.size())] {
-      // All nodes have come to this one, so all have read the one before.
+      // All nodes have come to this allgather, so all have read the result of the one before.
       if (self->number_ > 0) self->Delete(self->ResultOf(self->number_ - 1), self->shared_->last_pieces);
       self->shared_->last_pieces = pieces;
       self->Finish(std::move(self->blobs_));
@@ -107,7 +107,7 @@ class Allgather::Operation : public std::enable_shared_from_this<Operation> {
     });
   }
 
-  // `node`: who writes it.
+  // `node`: the writer.
   void Read(const std::string& name, size_t most, uint32_t node, Taken taken) {
     ReadText(shared_->store, shared_->clock, {name, most, deadline_},
              [self = shared_from_this(), node, taken = std::move(taken)](absl::StatusOr<std::string> text) {

@@ -27,11 +27,11 @@ namespace muster::agent {
 namespace {
 
 constexpr int kBacklog = 1024;
-// One for each value that a process waits for; JAX waits for one of every other node at once.
+// One for each value that a process waits for. A JAX process waits for one value of every other node at once.
 constexpr int kMaxStreams = 4096;
 constexpr int kMaxMetadataBytes = 4096;                             // of a call's headers, unpacked
 constexpr absl::Duration kEndPatience = absl::Milliseconds(200);    // for calls
-constexpr absl::Duration kLastBytesTime = absl::Milliseconds(200);  // for clients to take gRPC's last words
+constexpr absl::Duration kLastBytesTime = absl::Milliseconds(200);  // for clients to read gRPC's last bytes
 constexpr absl::Duration kFlushInterval = absl::Seconds(10);
 
 constexpr char kDetailsTrailer[] = "grpc-status-details-bin";
@@ -45,21 +45,21 @@ std::string BytesOf(const grpc::ByteBuffer& buffer) {
   return bytes;
 }
 
-// A port of loopback at which this machine's processes of this user reach the server. Of the thread that owns it.
+// A port of loopback at which this machine's processes of this user reach the server. One thread owns it.
 class Door {
  public:
-  // `whose`, for people: "JAX's". `poller` and `counted` must outlive this; `key` is the listener's there.
+  // `whose`, for people: "JAX's". `poller` and `counted` must outlive this; `key` is the listener's key in `poller`.
   Door(std::string whose, Poller& poller, uint64_t key, CountedLog& counted)
       : whose_(std::move(whose)), poller_(poller), key_(key), counted_(counted) {}
 
-  // Listens at a free port. The error says what there was none of.
+  // Listens at a free port. The error names what was not available.
   absl::Status Open();
   uint16_t port() const { return own_.port; }
 
   // Accepts every waiting connection from this user and hands it to `take`; closes and counts the others. To be called
-  // when the poller has an event of the listener, and now and then while IsResting.
+  // when the poller has an event of the listener, and from time to time while IsResting.
   void Admit(const std::function<void(UniqueFd client)>& take);
-  // There was no descriptor for a client.
+  // True after no descriptor was left for a client.
   bool IsResting() const { return is_resting_; }
 
  private:
@@ -100,7 +100,8 @@ void Door::Admit(const std::function<void(UniqueFd client)>& take) {
   }
 }
 
-// Without a descriptor for a client the listener would be ready all the time: it is looked at now and then.
+// Without a descriptor for a client, the listener would be ready all the time. So it is polled from time to time
+// instead.
 void Door::RestOrListen(int error) {
   const bool is_out = error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
   if (is_out == is_resting_) return;
@@ -113,7 +114,7 @@ void Door::RestOrListen(int error) {
   }
 }
 
-// One call. gRPC's threads read it, any thread answers it.
+// One call. gRPC's threads read it; any thread answers it.
 class Reactor final : public grpc::ServerGenericBidiReactor {
  public:
   using IndexOf = std::function<std::optional<uint32_t>(const std::string& peer)>;
@@ -131,7 +132,7 @@ class Reactor final : public grpc::ServerGenericBidiReactor {
   }
 
   void OnReadDone(bool is_ok) override {
-    // This outlives every answer: gRPC calls OnDone only after a Finish, and the first answer is the only one.
+    // This object outlives every answer: gRPC calls OnDone only after a Finish, and only the first answer counts.
     const auto call = std::make_shared<HeldCall>(
         [this](absl::StatusOr<std::string> reply, const std::string& details) { Answer(std::move(reply), details); });
     if (!is_ok) return call->Tell(absl::CancelledError("there was no request"));
@@ -193,7 +194,7 @@ void HeldCall::WhenGivenUp(std::function<void()> then) {
   if (done_) given_up_ = std::move(then);
 }
 
-// Told here, too: at the server's end nobody carries out steps any more, and gRPC waits for each call.
+// Answers here as well: at the server's end no thread runs steps any more, and gRPC waits for each call.
 void HeldCall::GiveUp() {
   std::function<void()> given_up;
   {
@@ -221,7 +222,7 @@ class GrpcServer::Impl final : public grpc::CallbackGenericService {
   }
 
  private:
-  struct Steps {  // outlives this for as long as somebody owes an answer
+  struct Steps {  // outlives this while a call has no answer yet
     Poller poller;
     Mailbox<std::function<void()>> mailbox{[this] { poller.Wake(); }};
   };
@@ -306,7 +307,7 @@ void GrpcServer::Impl::Stop(std::function<void()> last) {
   }
   if (grpc_ != nullptr) grpc_->Shutdown(GrpcDeadline(kEndPatience));
   grpc_.reset();                     // no call is left
-  relay_.AwaitNone(kLastBytesTime);  // gRPC has closed all its ends; its last words are on their way
+  relay_.AwaitNone(kLastBytesTime);  // gRPC has closed all its ends; its last bytes are on their way
   relay_.Stop();
   steps_->mailbox.Close();
   counted_.Flush();
@@ -333,7 +334,7 @@ void GrpcServer::Impl::Run() {
   }
 }
 
-// An older connection may be a process's that lives as long as it, so the newest one makes way.
+// Closes the newest connection: an older one may belong to a process that needs it for its whole life.
 void GrpcServer::Impl::Take(UniqueFd client, uint32_t index) {
   const uint64_t connection = NewConnection();
   bool has_room = false;

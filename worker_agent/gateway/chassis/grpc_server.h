@@ -21,15 +21,15 @@
 
 namespace muster::agent {
 
-// One call, until it is answered or given up: told once, whoever is first. Any thread.
+// One call, until it is answered or given up, whichever comes first. It gets one answer. Any thread.
 class HeldCall {
  public:
-  // `details`: the call's trailer of that name, of an error; empty: none.
+  // `details`: the call's grpc-status-details-bin trailer, where `reply` is an error; empty: none.
   using Done = std::function<void(absl::StatusOr<std::string> reply, const std::string& details)>;
   explicit HeldCall(Done done) : done_(std::move(done)) {}
 
   void Tell(absl::StatusOr<std::string> reply, const std::string& details = "");
-  // `then` is called once, before the call is told so, if its caller goes before it is told.
+  // If the caller goes before the answer, calls `then` once, before it ends the call as cancelled.
   void WhenGivenUp(std::function<void()> then);
   void GiveUp();
 
@@ -42,12 +42,12 @@ using SharedCall = std::shared_ptr<HeldCall>;
 
 struct GrpcRequest {
   std::string method;
-  std::string bytes;             // empty: gRPC can't read it (what it is compressed with isn't known)
-  std::optional<uint32_t> port;  // the index of the port through which it came; none: its connection is gone
+  std::string bytes;             // empty: gRPC could not read it (unknown compression)
+  std::optional<uint32_t> port;  // the index of the port it came through; none: its connection is gone
   absl::Duration time_left;      // until its caller gives up
 };
 
-// What a framework's service does with its calls, each of one request and one reply.
+// A framework's service: handles its calls, each with one request and one reply.
 class GrpcService {
  public:
   virtual ~GrpcService() = default;
@@ -57,13 +57,13 @@ class GrpcService {
   virtual void Handle(GrpcRequest request, const SharedCall& call) = 0;
 
   // The server's thread.
-  virtual bool IsBusy() const = 0;                            // whether time alone brings something
+  virtual bool IsBusy() const = 0;                            // true if time alone can change something
   virtual void Turn(const std::function<void()>& steps) = 0;  // must call `steps`, once
 };
 
 class GrpcServer {
  public:
-  static constexpr size_t kThreads = 2;  // of its own: the steps' and the relay's
+  static constexpr size_t kThreads = 2;  // its own: one for the steps, one for the relay
   // The client's socket, and both ends of the pair to gRPC.
   static constexpr size_t kDescriptorsOfAConnection = 3;
 
@@ -74,23 +74,23 @@ class GrpcServer {
     size_t most_connections = 0;
     int max_request_bytes = 0;
     size_t most_bytes = 0;  // of gRPC's buffers
-    absl::Duration tick;    // `Turn` comes so often at least, while `IsBusy`
+    absl::Duration tick;    // the longest time between two `Turn`s while `IsBusy`
   };
 
   // `service` and `clock` must outlive this.
   GrpcServer(Options options, GrpcService& service, const Clock& clock);
   ~GrpcServer();  // stops
 
-  // Once. The error says what there was none of: a port, a descriptor, a thread.
+  // Starts the server, once. The error names what was not available: a port, a descriptor, a thread.
   absl::Status Start();
-  // Carries out `last` as the last step, gives calls a moment to end, and closes all connections. The service is not
-  // called afterwards.
+  // Runs `last` as the last step, gives calls a moment to end, and closes all connections. Doesn't call the service
+  // afterwards.
   void Stop(std::function<void()> last);
 
-  // The number of a port that this listens at, from 0.
+  // Returns the number of the port with this index, from 0.
   uint16_t PortAt(uint32_t index) const;
 
-  // Any thread. May outlive this; nothing happens then.
+  // Any thread. May outlive this; it has no effect then.
   Post post() const;
 
  private:

@@ -1,5 +1,5 @@
-// A gateway that has a server of its own for each round. The server stays where some processes start again within the
-// round, and until the next round begins, unless the gateway ends it before (End).
+// A gateway that has its own server for each round. The server stays where some processes start again within the round,
+// and until the next round begins, unless the gateway ends it before (End).
 #pragma once
 
 #include <cstdint>
@@ -31,10 +31,10 @@ class RoundGateway : public Gateway {
   // Some processes of the round start again.
   virtual absl::Status BeginAgain() { return absl::OkStatus(); }
 
-  // Of the present round, or of the last one; null: none.
+  // The server of the present round, or of the last one; null: none.
   Server* server() const { return server_.get(); }
   void End() { server_.reset(); }
-  // Whether `key` is one of the processes that the server serves.
+  // True if the server serves the process `key`.
   bool Serves(const ProcessKey& key) const { return server_ != nullptr && round_ == key.round; }
 
  private:
@@ -43,7 +43,7 @@ class RoundGateway : public Gateway {
   uint32_t round_ = 0;
 };
 
-// For BeginAgain where processes can't start again one by one; `whose`: "an MPI", for people.
+// The error for BeginAgain where processes can't start again one by one. `whose`, for people: "an MPI".
 inline absl::Status NoneStartsAlone(const char* whose) {
   return absl::FailedPreconditionError(absl::StrCat(
       "the ranks of ", whose, " job can't start again one by one, since the others hold connections to the dead one; ",

@@ -60,7 +60,7 @@ absl::StatusOr<RoundLayout> LayoutOf(const GatewayRound& round) {
       return absl::InternalError("the peer list counts machines wrong");
     layout.machines = std::max(layout.machines, agent.machine + 1);
     host_of.resize(layout.machines);
-    // Hosts of several machines may have one name (containers), which Open MPI would take for one machine.
+    // Hosts of different machines may have the same name (containers), and Open MPI would take them for one machine.
     if (host_of[agent.machine].empty()) host_of[agent.machine] = absl::StrCat(node.host_name(), "-", agent.machine);
     agent.host = host_of[agent.machine];
     for (int slot = 0; slot < SlotCount(node); ++slot) {

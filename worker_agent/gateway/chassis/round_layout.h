@@ -1,4 +1,4 @@
-// Where the ranks of a round are, for gateways whose agents answer together: one index for each agent.
+// The places of a round's ranks, for gateways whose agents answer together: one index for each agent.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct RoundLayout {
     std::vector<uint32_t> ranks;  // by slot
     std::vector<uint32_t> local_ranks;
   };
-  // Of this round, the same on all its nodes. No other job that runs beside it has it, also not one of another
-  // scheduler: their nodes have other ports.
+  // Names this round, the same on all its nodes. No other job running at the same time has this id, not even a job of
+  // another scheduler, because its nodes have other ports.
   std::string id;
   uint64_t run = 0;
   uint32_t round = 0;
@@ -32,7 +32,7 @@ struct RoundLayout {
   std::vector<uint32_t> MachineOfRank() const;  // by rank
 };
 
-// The error says what is not known, or what can't be served.
+// Returns the layout. The error says what is not known, or what can't be served.
 absl::StatusOr<RoundLayout> LayoutOf(const GatewayRound& round);
 
 TaskLayout TasksOf(const RoundLayout& layout);

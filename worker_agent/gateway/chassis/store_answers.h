@@ -1,4 +1,4 @@
-// What the job's store answers, as those who ask it here see it.
+// Answers of the job's store, as the gateways read them.
 #pragma once
 
 #include <optional>
@@ -11,14 +11,14 @@ namespace muster::agent {
 
 using StoreValue = absl::StatusOr<std::optional<std::string>>;  // what a key holds
 
-// What `key` holds, by a List of the first key that begins so: never of a copy, unlike Get.
+// Returns what `key` holds, from a List of the first key with that prefix. A List never reads a copy, unlike Get.
 inline StoreValue HeldIn(const absl::StatusOr<JobStore::Listing>& page, const std::string& key) {
   if (!page.ok()) return page.status();
   if (page->entries.empty() || page->entries.front().first != key) return std::nullopt;
   return page->entries.front().second;
 }
 
-// What was asked has perhaps not been done, and may be asked for again.
+// True if the request was perhaps not carried out, and may be repeated.
 inline bool ComesAgain(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
 }

@@ -1,4 +1,4 @@
-// Where a gateway of a round runs: one thread, that of its server. What others have to say to it is posted.
+// The one thread on which a round's gateway runs: its server's thread. Other threads post steps to it.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace muster::agent {
 
-// Any thread, also from inside a step. Dropped once the server has gone.
+// Any thread, also from inside a step. Steps are dropped once the server has gone.
 using Post = std::function<void(std::function<void()> step)>;
 
 inline const absl::Status& StatusOf(const absl::Status& status) { return status; }
@@ -18,8 +18,8 @@ const absl::Status& StatusOf(const absl::StatusOr<T>& value) {
   return value.status();
 }
 
-// `done`, which the job's store calls in any thread, as a step. Never comes where the store says that the round is
-// over: whoever waits is told why as soon as the agent knows (Gateway::WhyOver).
+// Wraps `done`, which the job's store calls in any thread, so that it runs as a step. `done` is never called where the
+// store says that the round is over: the waiting callers learn why as soon as the agent does (Gateway::WhyOver).
 template <typename Answer>
 std::function<void(Answer)> Posted(const Post& post, std::function<void(Answer)> done) {
   return [post, done = std::move(done)](Answer answer) {

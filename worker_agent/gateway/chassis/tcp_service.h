@@ -1,4 +1,4 @@
-// A framework's protocol at TCP ports: the protocol's state, and the server whose thread calls it.
+// A framework's protocol at TCP ports: the protocol's state, and the server that calls it on its thread.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace muster::agent {
 template <typename Protocol>
 class TcpService {
  public:
-  // `clock` must outlive this. The error says what there was none of: a descriptor, a thread.
+  // `clock` must outlive this. The error names what was not available: a descriptor, a thread.
   static absl::StatusOr<std::unique_ptr<TcpService>> Start(TcpServerOptions options, std::unique_ptr<Protocol> protocol,
                                                            const Clock& clock) {
     std::unique_ptr<TcpService> service(new TcpService(std::move(protocol)));
@@ -35,7 +35,7 @@ class TcpService {
   absl::StatusOr<uint16_t> ListenOnLoopback(uint16_t port, uint32_t listener = 0) {
     return Listen(*IpAddress::Parse("127.0.0.1"), port, listener);
   }
-  // At all addresses, also where the kernel has no IPv6.
+  // Listens at all addresses, also where the kernel has no IPv6.
   absl::StatusOr<uint16_t> ListenEverywhere(uint16_t port, uint32_t listener = 0) {
     absl::StatusOr<uint16_t> listens = Listen(*IpAddress::Parse("::"), port, listener);
     if (listens.ok() || absl::IsAlreadyExists(listens.status())) return listens;
@@ -43,11 +43,11 @@ class TcpService {
   }
   void ListenLocally(UniqueFd socket, uint32_t listener) { server_->ListenLocally(std::move(socket), listener); }
 
-  // Of the server's thread, once something listens.
+  // To be used by the server's thread only, once something listens.
   Protocol& protocol() { return *protocol_; }
   // See TcpServer::Poster.
   agent::Post Poster() const { return server_->Poster(); }
-  // Any thread: calls `step` in the server's thread.
+  // Any thread. Calls `step` in the server's thread.
   void Post(std::function<void(Protocol&)> step) const {
     Poster()([protocol = protocol_.get(), step = std::move(step)] { step(*protocol); });
   }

@@ -1,15 +1,15 @@
-// What comes of an arrival:
+// Effects of an arrival:
 //
-//   the row's one is under way, the same number     it joins
-//   the row's last one has ended, the same number   its result once more
-//   …, the next number                              a new one begins
-//   another number                                  INTERNAL, with the number that it should be
-//   other tasks than the first caller's             INVALID_ARGUMENT for all
-//   from who is not one of the tasks                INVALID_ARGUMENT for all
+//   the same number as the barrier under way         it joins
+//   the same number as the last, ended barrier       its result again
+//   the number after that                            a new barrier begins
+//   another number                                   INTERNAL, with the expected number
+//   other tasks than the first caller's              INVALID_ARGUMENT for all
+//   a caller that is not one of the tasks            INVALID_ARGUMENT for all
 //
-// The store's keys, of the round, below PREFIX NAME#NUMBER/:
+// The store's keys, which belong to the round, below PREFIX NAME#NUMBER/:
 //   a/AGENT   StoredArrival: all tasks of that agent have come
-//   p/AGENT   StoredArrival: these have, after a second
+//   p/AGENT   StoredArrival: these tasks had come after a second
 //   r         StoredResult
 #include "worker_agent/gateway/chassis/barriers/barriers.h"
 
@@ -66,7 +66,7 @@ size_t Barriers::CountOwn(const Barrier& barrier) const {
   }));
 }
 
-// Short for all: what thousands of agents write at every barrier.
+// Returns "all" for all tasks, since thousands of agents write this text at every barrier.
 std::string Barriers::TextOf(const std::vector<int32_t>& tasks) const {
   return tasks == everyone_ ? "all" : absl::StrJoin(tasks, ",");
 }
@@ -208,7 +208,7 @@ void Barriers::TakeResult(const Shared& barrier, const std::string& stored) {
   Finish(barrier, absl::Status(static_cast<absl::StatusCode>(result.code()), result.text()));
 }
 
-// The first result counts, which may be another one.
+// Writes the result. The first one written counts, so the barrier may end with another result.
 void Barriers::Publish(const Shared& barrier, const absl::Status& status) {
   if (barrier->result) return;
   StoredResult result;
@@ -244,8 +244,8 @@ void Barriers::Finish(const Shared& barrier, const absl::Status& result) {
   }
 }
 
-// Its arrivals have been collected, or don't count any more. The result stays for those who can't reach the scheduler
-// now, for longer than an agent tries to.
+// Removes what this agent wrote: its arrivals are collected, or don't count any more. The result stays for agents that
+// can't reach the scheduler now, for longer than an agent tries to reach it.
 void Barriers::Sweep(const Barrier& ended) {
   const auto ignore = [](const absl::Status&) {};
   const MonotonicTime now = clock_.Read().monotonic;
@@ -270,7 +270,7 @@ void Barriers::Tick() {
   for (const Shared& barrier : late) TellWhoIsMissing(barrier);
 }
 
-// For whoever has to say who is missing.
+// Publishes the tasks that have come, for the agent that has to name the missing ones.
 void Barriers::Note(const Shared& barrier) {
   barrier->noted_at = clock_.Read().monotonic;
   if (barrier->is_written || barrier->noted == barrier->came.size()) return;
@@ -314,7 +314,8 @@ void Barriers::Incarnation(const std::string& name, int64_t counter,
   barrier.name = name;
   barrier.counter = counter;
   using Page = absl::StatusOr<JobStore::Listing>;
-  // (An agent's arrival takes less than 20 bytes for each task: up to the ranks that are served, one page.)
+  // (An agent's arrival takes less than 20 bytes for each task. With the largest number of ranks served, one page
+  // suffices.)
   store_.List(absl::StrCat(KeyOf(barrier), "a/"), "", 0,
               Posted(post_, std::function([this, name, counter, done](Page page) {
                        if (ComesAgain(page.status())) return Incarnation(name, counter, done);

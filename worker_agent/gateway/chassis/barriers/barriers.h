@@ -1,12 +1,12 @@
-// Barriers of a round's ranks (tasks), over the job's store: JAX's, and those of scripts. Each agent writes once that
-// all of its own tasks have come. The agent of the lowest task of a barrier collects that and writes the result, for
-// which all others wait: so a barrier costs an agent three calls of the store (it removes what it wrote), however many
-// tasks it has. Whoever finds that it can't end well (its time is up, its callers disagree) writes that as the result;
-// the first result counts.
+// Barriers of a round's ranks (tasks), over the job's store: JAX's, and those of scripts. Each agent writes once all of
+// its own tasks have come. The agent of a barrier's lowest task collects that and writes the result, for which all
+// others wait. So a barrier costs an agent three calls of the store (it removes what it wrote), for any number of
+// tasks. An agent that finds that the barrier can't end well (its time is up, its callers disagree) writes that as the
+// result. The first result counts.
 //
-// Behind a barrier each sees what the others wrote to the store before it.
+// After a barrier each task sees what the others wrote to the store before it.
 //
-// A name stands for a row of barriers, which are counted from 0; the next one begins after the end of the last.
+// A name stands for a sequence of barriers, counted from 0. The next one begins after the end of the last.
 #pragma once
 
 #include <cstdint>
@@ -32,28 +32,28 @@ namespace muster::agent {
 struct Arrival {
   std::string name;
   int64_t counter = 0;
-  std::vector<int32_t> tasks;  // whom it is of; empty: all
-  absl::Duration limit;        // of the first one that comes; zero: none
-  int32_t task = 0;            // who comes: one of this agent's
+  std::vector<int32_t> tasks;  // the participants; empty: all
+  absl::Duration limit;        // the first arrival's counts; zero: none
+  int32_t task = 0;            // the one that arrives: one of this agent's
   uint64_t incarnation = 0;
 };
 
-// Of the strand's thread; `done` is called there, once, unless the round ends before.
+// Belongs to the strand's thread. `done` is called there, once, unless the round ends first.
 class Barriers {
  public:
-  // `counter`: of the row's barrier that the status is of; none where it is of no barrier.
+  // `counter`: the number of the barrier that the status is about; none: it is about no barrier.
   using Done = std::function<void(absl::Status status, std::optional<int64_t> counter)>;
   using Incarnations = std::map<int32_t, uint64_t>;  // by task
 
-  static constexpr size_t kMaxNames = 4096;      // that are remembered after their end
-  static constexpr size_t kMaxUnderWay = 16384;  // of different names
+  static constexpr size_t kMaxNames = 4096;      // that are remembered after they end
+  static constexpr size_t kMaxUnderWay = 16384;  // with different names
 
   struct Options {
-    std::string prefix;                  // of the store's keys: whose barriers these are
-    std::string task = "task";           // as people are told of one
-    std::string keeps_arrivals_of = "";  // the barrier that Incarnation will be asked of; empty: none
+    std::string prefix;                  // of the store's keys: separates these barriers from others
+    std::string task = "task";           // the word for a task, for people
+    std::string keeps_arrivals_of = "";  // the barrier that Incarnation will be asked about; empty: none
   };
-  // `store` and `clock` outlive what is asked of the store.
+  // `store` and `clock` must outlive the pending calls to the store.
   Barriers(JobStore& store, const Clock& clock, Post post, TaskLayout layout, Options options)
       : store_(store),
         clock_(clock),
@@ -62,20 +62,20 @@ class Barriers {
         everyone_(layout_.Everyone()),
         options_(std::move(options)) {}
 
-  // Errors: INVALID_ARGUMENT (the callers disagree who takes part, or one that doesn't has come), INTERNAL (another
-  // one of the row is under way), DEADLINE_EXCEEDED (names who has not come),
-  // RESOURCE_EXHAUSTED (kMaxUnderWay).
+  // Errors: INVALID_ARGUMENT (the callers disagree on the participants, or a non-participant has come), INTERNAL
+  // (another barrier of the sequence is under way), DEADLINE_EXCEEDED (names the missing tasks), RESOURCE_EXHAUSTED
+  // (kMaxUnderWay).
   void Arrive(Arrival arrival, Done done);
-  // All that wait there are told.
+  // Ends the barrier with CANCELLED for all that wait at it.
   void Cancel(const std::string& name, int64_t counter);
 
-  // What the tasks of a barrier that has ended well had said.
+  // Calls `done` with the incarnations that the tasks of a barrier gave; the barrier must have ended well.
   void Incarnation(const std::string& name, int64_t counter, std::function<void(absl::StatusOr<Incarnations>)> done);
 
-  // The one of the row `name` that comes next, or is under way.
+  // Returns the number of the barrier of `name` that is under way, or comes next.
   int64_t CounterOf(const std::string& name) const;
 
-  // Every 100 ms or so while IsBusy.
+  // Call every 100 ms or so while IsBusy.
   void Tick();
   bool IsBusy() const { return under_way_ > 0; }
 
@@ -85,12 +85,12 @@ class Barriers {
     int64_t counter = 0;
     std::vector<int32_t> tasks;  // sorted
     MonotonicTime deadline = MonotonicTime::Never();
-    MonotonicTime noted_at;                             // who has come, for the others' information
-    size_t noted = 0;                                   // how many then
+    MonotonicTime noted_at;                             // when the tasks that have come were last published
+    size_t noted = 0;                                   // how many had come then
     std::map<int32_t, std::pair<uint64_t, Done>> came;  // by task; with its incarnation
     bool is_written = false;
-    bool is_awaited = false;  // its result
-    size_t missing = 0;       // agents whose tasks have not all come, for the one that collects
+    bool is_awaited = false;  // waits for its result
+    size_t missing = 0;       // agents with tasks still to come, for the agent that collects
     bool is_late = false;     // its end is being written
     std::optional<absl::Status> result;
   };
@@ -120,9 +120,9 @@ class Barriers {
   const TaskLayout layout_;
   const std::vector<int32_t> everyone_;  // sorted
   const Options options_;
-  std::map<std::string, Shared> barriers_;                     // by name: the one that is under way, or the last one
+  std::map<std::string, Shared> barriers_;                     // by name: the barrier under way, or the last one
   std::list<std::string> ended_;                               // names, oldest first
-  std::deque<std::pair<MonotonicTime, std::string>> results_;  // keys that this agent has to remove, and when
+  std::deque<std::pair<MonotonicTime, std::string>> results_;  // keys that this agent must remove, and when
   size_t under_way_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Which tasks each agent of a round has: its ranks, where a gateway's protocol calls them so.
+// The tasks of each agent of a round. Tasks are ranks; some gateways' protocols call them tasks.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,11 @@
 
 namespace muster::agent {
 
-// The same on all agents, but for `own`.
+// The same on all agents, except `own`.
 struct TaskLayout {
   std::vector<std::vector<int32_t>> agents;
   std::vector<std::string> hosts;  // of the agents, for people
-  size_t own = 0;                  // which agent this is
+  size_t own = 0;                  // this agent's index
 
   int32_t size() const;
   std::vector<int32_t> Everyone() const;
