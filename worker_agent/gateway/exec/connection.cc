@@ -18,7 +18,7 @@ namespace muster::exec {
 namespace {
 
 constexpr absl::Duration kAskTimeout = absl::Seconds(10);  // for a request, an answer, and the last bytes
-constexpr absl::Duration kPatience = absl::Seconds(60);    // until the other node's agent is there
+constexpr absl::Duration kPatience = absl::Seconds(60);    // to reach the other node's agent
 constexpr absl::Duration kBetweenTries = absl::Milliseconds(200);
 constexpr size_t kReadBytes = 16 * 1024;
 
@@ -52,7 +52,7 @@ void Connection::MateGone(Part part, const std::string& why) {
     dial_at_ = context_.now + kBetweenTries;
     return;
   }
-  if (part_ == Part::kAsked && phase_ == Phase::kAsking) return End();  // nobody waits for it any more
+  if (part_ == Part::kAsked && phase_ == Phase::kAsking) return End();  // no connection waits for it any more
   phase_ = Phase::kClosing;
   phase_since_ = context_.now;
   context_.touch(client_.connection);
@@ -78,7 +78,7 @@ bool Connection::Serve() {
   return has_more && wants_read();
 }
 
-// True when there may be more that no socket tells of.
+// Returns true if there may be more bytes that no socket event announces.
 bool Connection::Read() {
   std::string bytes;
   switch (stream_.Read(std::min(Room(), kReadBytes), bytes)) {
@@ -124,13 +124,13 @@ void Connection::Write() {
     if (io == Stream::Io::kAgain) return;
     if (io != Stream::Io::kDone) return Break(stream_.error());
     out_.erase(0, done);
-    if (phase_ == Phase::kClosing) phase_since_ = context_.now;  // slow is not stuck
-    if (mate_ != 0) context_.touch(mate_);                       // which may read again
+    if (phase_ == Phase::kClosing) phase_since_ = context_.now;  // a slow connection is not a stuck one
+    if (mate_ != 0) context_.touch(mate_);                       // it may read again
   }
   if (phase_ == Phase::kClosing) Finish("");
 }
 
-// Not told by the server: it is normal, or told to whoever waits for it.
+// Without a line in the server's log: a break is normal, or the waiting side reports it.
 void Connection::Break(const std::string& why) {
   why_ = why;
   Finish("");
@@ -212,7 +212,7 @@ void Connection::AskedByOwn(const Request& request) {
   request_ = {round->run, round->round, peer->key, round->job, round->own_peer().node_id, peer->node_id, request.words};
   phase_ = Phase::kWaiting;
   phase_since_ = dial_at_ = context_.now;
-  // Not from here: the server goes through its connections.
+  // Dialled later, because the server is iterating over its connections here.
   context_.post(client_.connection, [](TcpConnection& own) { static_cast<Connection&>(own).DialIfDue(); });
 }
 
@@ -234,7 +234,7 @@ void Connection::DialIfDue() {
   asked->request_ = request_;
   const absl::StatusOr<std::string> bytes = RequestBytes(request_);
   if (!bytes.ok()) return Refuse("this node", std::string(bytes.status().message()));
-  if (!hub_.needs_tls()) asked->out_ = *bytes;  // else once it is known who it is
+  if (!hub_.needs_tls()) asked->out_ = *bytes;  // with TLS once the node is verified
 }
 
 void Connection::HasOpened() {
@@ -292,7 +292,7 @@ void Connection::AskedByAgent(const Request& request) {
 
 void Connection::HandOn(const Request& request, UniqueFd socket) {
   phase_ = Phase::kPaired;
-  // Not from here: the server goes through its connections.
+  // Adopted later, because the server is iterating over its connections here.
   context_.post(client_.connection,
                 [words = request.words, shared = std::make_shared<UniqueFd>(std::move(socket))](TcpConnection& of) {
                   auto& asker = static_cast<Connection&>(of);

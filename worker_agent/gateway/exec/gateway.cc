@@ -58,7 +58,7 @@ class ExecGateway final : public agent::Gateway {
   JobStore& store_;
   const Clock& clock_;
   std::optional<Round> round_;
-  std::optional<agent::Allgather> end_;  // in which the first node says that the job's command has ended well
+  std::optional<agent::Allgather> end_;  // in which the first node reports that the job's command has ended well
   std::unique_ptr<ExecServer> server_;
 };
 
@@ -80,8 +80,8 @@ absl::StatusOr<std::unique_ptr<agent::Gateway>> ExecGateway::Open(Options option
   return made;
 }
 
-// Daemons of launchers start daemons of their own, by the name that the first one was given: the folder has another
-// path on each node, so it is PATH that finds it.
+// Makes the folder of launch agents. Daemons of launchers start more daemons by the name that the first one was given.
+// The folder has another path on each node, so PATH must find that name.
 absl::Status ExecGateway::MakeFiles() {
   const std::string folder = Path("launch-agent");
   bool is_made = ::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST;
@@ -144,11 +144,11 @@ agent::HandOver ExecGateway::HandOverOf(uint32_t /*slot*/) {
   return {kHolderVariable, std::make_shared<const UniqueFd>(pair[1])};
 }
 
-// The others wait for it, with what serves them: the run succeeds once they have ended as well.
+// Reports the success to the other nodes: their holders wait for it. The run succeeds once they have ended as well.
 void ExecGateway::Judge(const agent::ProcessKey& /*key*/, agent::ProcessEnd& end) {
   if (!round_ || !round_->is_first() || !end.IsSuccess() || !end_) return;
   end_->Start("", absl::InfiniteDuration(), [](const auto& blobs) {
-    // (The others may have heard it, and the round be over, before the answer is here.)
+    // (The others may have read it, and the round may be over, before the answer is here.)
     if (!blobs.ok() && !absl::IsFailedPrecondition(blobs.status())) {
       Log(Severity::kWarning,
           absl::StrCat("the other nodes can't be told that the command has ended: ", blobs.status().message()));

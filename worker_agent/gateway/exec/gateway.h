@@ -1,6 +1,6 @@
-// Remote commands for launchers that start a job's ranks themselves (--per_job --allow_exec -- mpirun …): the command
-// runs on the first node, and this is what its launch agent, found as ssh and by Open MPI's, PRRTE's and Hydra's own
-// words, reaches the other nodes through.
+// Remote commands for launchers that start a job's ranks themselves (--per_job --allow_exec -- mpirun …). The command
+// runs on the first node. Its launcher reaches the other nodes through this gateway's launch agent, which it finds as
+// ssh and by the settings of Open MPI, PRRTE and Hydra.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ namespace muster::exec {
 
 struct Options {
   std::string program;      // ms-exec
-  std::string work_folder;  // of the agent
+  std::string work_folder;  // the agent's
   std::shared_ptr<const TlsStore> tls;
-  uint16_t port = 0;  // reserved, and told at the join
-  Teller tell;        // called by a thread of the gateway's, as long as it lives
+  uint16_t port = 0;  // reserved, and announced at the join
+  Teller tell;        // called by a thread of the gateway, as long as it lives
 };
 
-// Listens from now on, and serves nobody before a round begins. `store` and `clock` must outlive it.
+// Listens from now on, and serves no request before a round begins. `store` and `clock` must outlive it.
 absl::StatusOr<std::unique_ptr<agent::Gateway>> MakeGateway(Options options, JobStore& store, const Clock& clock);
 
 }  // namespace muster::exec

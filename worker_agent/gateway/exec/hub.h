@@ -1,4 +1,4 @@
-// What the connections of an ExecServer share, and the connections. All of the server's thread.
+// The connections of an ExecServer, and the state they share. All of it belongs to the server's thread.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class Hub final : public TcpProtocol {
   std::unique_ptr<TcpConnection> Dialed(Stream stream, const TcpClient& client, TcpServerContext& context) override;
   std::unique_ptr<TcpConnection> Adopted(Stream stream, const TcpClient& client, TcpServerContext& context) override;
   void Closed(const TcpClient& /*client*/) override {}
-  size_t MaxInputBytes() const override { return size_t{8} << 20; }  // of requests that are not whole
+  size_t MaxInputBytes() const override { return size_t{8} << 20; }  // of incomplete requests
   void End() override { has_ended_ = true; }
   void Tick() override;
 
@@ -39,17 +39,17 @@ class Hub final : public TcpProtocol {
   void EndRound();
   void SetHolder(UniqueFd control) { holder_ = std::move(control); }
   void EndHolder();
-  // False: there is no holder, or it takes nothing.
+  // Returns false if there is no holder, or it takes nothing.
   bool GiveToHolder(const UniqueFd& socket);
 
-  // What is told of remote commands goes there; none is told before.
+  // Sets the receiver of reports on remote commands; none is reported before.
   void TellTo(Teller teller) { teller_ = std::move(teller); }
   void Tell(v1::RemoteCommands command);
 
   const Round* round() const { return round_ ? &*round_ : nullptr; }
   bool needs_tls() const { return needs_tls_; }
   bool has_ended() const { return has_ended_; }
-  // Why no machine of the round has this address; empty: one has, or there is no round.
+  // Returns why the address belongs to no machine of the round; empty: it belongs to one, or there is no round.
   std::string WhyNotAddress(const IpAddress& address) const;
 
   void Enter(Connection& connection);
@@ -86,7 +86,7 @@ class Connection final : public TcpConnection {
   void CheckTimes() override;
   bool wants_read() const override;
   bool wants_write() const override;
-  // One that this side made never goes for strangers.
+  // A connection that this side made never makes room for new clients.
   bool has_work() const override { return phase_ != Phase::kAsking || part_ == Part::kAsked; }
   bool has_spoken() const override { return has_work(); }
   size_t input_bytes() const override { return in_.size(); }
@@ -94,7 +94,7 @@ class Connection final : public TcpConnection {
   Part part() const { return part_; }
   bool is_paired() const { return phase_ == Phase::kPaired || phase_ == Phase::kWaiting; }
   void End() { Finish(""), context_.touch(client_.connection); }
-  // A launch agent's: the other node's agent is dialled when it is time.
+  // For a launch agent's connection: dials the other node's agent when it is time.
   void DialIfDue();
 
  protected:
@@ -102,10 +102,10 @@ class Connection final : public TcpConnection {
 
  private:
   enum class Phase {
-    kAsking,   // its request, or its answer, has not come
+    kAsking,   // its request, or its answer, is incomplete
     kWaiting,  // kOwn: for the other node's agent
     kPaired,
-    kClosing  // what is written yet goes out
+    kClosing  // sends what is left to write
   };
 
   size_t Room() const;
@@ -116,7 +116,7 @@ class Connection final : public TcpConnection {
   void AskedByOwn(const Request& request);
   void AskedByAgent(const Request& request);
   void HandOn(const Request& request, UniqueFd socket);
-  // NOT_REFUSED: it is no matter of who may do what, and only logged.
+  // NOT_REFUSED: the reason is not one of permission; the refusal is only logged.
   void Refuse(const std::string& who, const std::string& why,
               v1::RemoteCommands::Refusal refusal = v1::RemoteCommands::NOT_REFUSED);
   void Reply(const Answer& answer);
@@ -129,8 +129,8 @@ class Connection final : public TcpConnection {
   Hub& hub_;
   Phase phase_;
   MonotonicTime phase_since_;
-  uint64_t mate_ = 0;  // its connection; 0: none
-  std::string in_;     // of a request or an answer that is not whole
+  uint64_t mate_ = 0;  // the paired connection; 0: none
+  std::string in_;     // of an incomplete request or answer
   std::string out_;
   std::string why_;  // of kAsked: why it broke
   // kOwn, while it waits

@@ -1,4 +1,4 @@
-// A Unix socket in the agent's own folder, whose path may be longer than the 107 bytes that the kernel takes.
+// A Unix socket in the agent's own folder. Its path may be longer than the 107 bytes that the kernel takes.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace muster::exec {
 
-// Nonblocking, for the owner of the folder only. Replaces what is there.
+// Returns a nonblocking listener, for the folder's owner only. Replaces any file of that path.
 absl::StatusOr<UniqueFd> ListenLocally(const std::string& path);
 
 // Blocks.

@@ -1,12 +1,12 @@
-// A request of another agent:
+// The answer to another agent's request:
 //
-//   there is no round here, or a newer one is asked for    later
-//   another job, run or round; it is meant for another     refused
-//   the key is not the one that this agent has told        refused
-//   the asker is no node of the round, or its address is   refused
-//   none of that node's
-//   its certificate is of another node, or another job     refused
-//   this is the first node, which runs the command         refused
+//   there is no round here, or the request is of a newer one   later
+//   another job, run or round; it is meant for another node    refused
+//   the key is not the one that this agent announced           refused
+//   the sender is no node of the round, or its address is      refused
+//   not that node's
+//   its certificate is of another node, or another job         refused
+//   this is the first node, which runs the command             refused
 #include "worker_agent/gateway/exec/round.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A round as remote commands see it: who may ask whom. Pure.
+// A round as remote commands see it, with the rules for requests between nodes. Pure.
 #pragma once
 
 #include <cstdint>
@@ -37,16 +37,16 @@ struct Round {
   bool is_first() const { return own == 0; }
 };
 
-// The error says who takes no remote commands, and what to do.
+// The error names the nodes that take no remote commands, and says what to do.
 absl::StatusOr<Round> RoundOf(const v1::PeerList& peers, const std::string& node_id, std::string token);
 
-// The node that a launcher means: by an address, a host name, the part of it before the first dot, or a node id. Of
-// several agents of one machine the first; a node of this machine before others, where names are equal.
+// Returns the node that a launcher means: by an address, a host name, the part of it before the first dot, or a node
+// id. Returns the first of several agents of one machine. Where names are equal, nodes of this machine come first.
 const Peer* FindHost(const Round& round, const std::string& host);
 bool IsHere(const Round& round, const Peer& peer);
 
-// What a request of another agent gets; kGo: it is let in. `name` is of its certificate (none: no TLS), `is_local`
-// whether its address is one of this machine's.
+// The origin of another agent's request, for Judge (kGo: let it in). `name` is its certificate's (none: no TLS);
+// `is_local` is true if its address is one of this machine's.
 struct Asker {
   IpAddress address = *IpAddress::Parse("127.0.0.1");
   bool is_local = false;
@@ -57,14 +57,14 @@ struct Judgement : Answer {
 };
 Judgement Judge(const Round* round, const Request& request, const Asker& asker);
 
-// Why an agent that was dialled is not this node; empty: it is.
+// Returns why an agent that was dialled is not this node; empty: it is.
 std::string WhyNotNode(const std::optional<PeerName>& name, const std::string& job, const std::string& node);
 
-// In the time that the length takes.
+// Compares in a time that depends on the length only.
 bool IsSameSecret(const std::string& a, const std::string& b);
 
-// "ADDRESS slots=N", or "ADDRESS:N", a line for each machine, in the order of ranks. IPv6 addresses have colons, which
-// launchers misread: there it is the host name.
+// "ADDRESS slots=N", or "ADDRESS:N", a line for each machine, in the order of ranks. Where the address is IPv6 the line
+// has the host name, since launchers misread its colons.
 std::string HostFileText(const Round& round, const std::string& between);
 
 }  // namespace muster::exec

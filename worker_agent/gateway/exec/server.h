@@ -1,6 +1,6 @@
 // Carries remote commands: from launch agents of this node (a local socket) to the agents of other nodes, and from
-// those to this node's holder (program/holder.h). It passes on bytes, with a bounded buffer in each direction, and
-// reads none of them but the request and its answer.
+// other nodes' agents to this node's holder (program/holder.h). It passes bytes on, with a bounded buffer in each
+// direction. Of these it reads only the request and its answer.
 #pragma once
 
 #include <cstdint>
@@ -19,30 +19,32 @@
 
 namespace muster::exec {
 
-inline constexpr size_t kMaxAsked = 512;   // commands elsewhere that this node has open
+inline constexpr size_t kMaxAsked = 512;   // commands that this node has open on others
 inline constexpr size_t kMaxServed = 256;  // commands of others that are open here
 inline constexpr size_t kMaxConnections = 2 * (kMaxAsked + kMaxServed) + 64;
-inline constexpr size_t kBufferBytes = 256 * 1024;  // of each, in each direction; above kInputWindow
+inline constexpr size_t kBufferBytes = 256 * 1024;  // of each connection, in each direction; more than kInputWindow
 
 class Hub;
 
 class ExecServer {
  public:
-  // `tls` null: without. `clock` must outlive this.
+  // `tls` null: without TLS. `clock` must outlive this.
   static absl::StatusOr<std::unique_ptr<ExecServer>> Start(std::shared_ptr<const TlsStore> tls, const Clock& clock,
                                                            size_t max_connections = kMaxConnections);
   ~ExecServer();
 
-  // Any thread. Until a round begins those who ask are told to come later.
+  // Any thread. Until a round begins, requests of other agents get kLater, and those of own processes are refused.
   absl::StatusOr<uint16_t> Listen(uint16_t port);      // for other agents, at all addresses
   absl::Status ListenForOwn(const std::string& path);  // for processes of this user that know the round's token
   void BeginRound(Round round);
   void EndRound();  // breaks every connection
-  // Called by the server's thread, as long as this lives: what was run here for others, and what was refused.
+  // The server's thread calls `teller`, as long as this lives, with the commands run here for others, and those
+  // refused.
   void TellTo(Teller teller);
-  // This end of the holder's socket pair; the one before is closed.
+  // Takes this end of the holder's socket pair, and closes the one before.
   void SetHolder(UniqueFd control);
-  // What tells the holder that the job's command has ended well; may be called after this has gone.
+  // Returns a function that reports to the holder that the job's command has ended well. May be called after this has
+  // gone.
   std::function<void()> HolderEnder() const;
 
  private:

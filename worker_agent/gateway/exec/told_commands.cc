@@ -1,9 +1,9 @@
-// Of a round, and of each way to be refused (one more: not at all):
+// Reports in a round, for each kind of refusal, and for the commands that ran:
 //
-//   the first kToldEach     told at once
+//   the first kToldEach     reported at once
 //   the next one            waits for a pause, and stands for those that follow meanwhile; the pause is twice as long
 //                           each time, up to kMaxPause
-//   the round ends          what waits is told
+//   the round ends          what waits is reported
 #include "worker_agent/gateway/exec/told_commands.h"
 
 #include <algorithm>
@@ -48,11 +48,11 @@ std::vector<v1::RemoteCommands> ToldCommands::EndRound() {
   return rest;
 }
 
-// A command is shown by its words, which are taken apart as a POSIX shell does it, as far as that tells where a value
+// A command is shown by its words. They are split as a POSIX shell does it, as far as needed to find where a value
 // ends:
 //
-//   NAME=value, behind a quote or not     NAME=…, for all of the word
-//   a quoted word that holds blanks       again a command ("bash -c '…'"), down to kMaxDepth; deeper: …
+//   NAME=value, after a quote or not      NAME=…, for all of the word
+//   a quoted word that holds blanks       a command again ("bash -c '…'"), down to kMaxDepth; deeper: …
 //   any other word                        as it is
 //   a quote that never ends               as if it ended with the command
 namespace {
@@ -64,7 +64,7 @@ constexpr std::string_view kBetween = " \t\r\n;&|()<>";
 bool IsBetween(char c) { return kBetween.find(c) != std::string_view::npos; }
 bool IsQuote(char c) { return c == '\'' || c == '"'; }
 
-// The first word of `text`, quotes and all.
+// Returns the first word of `text`, with its quotes.
 std::string_view TakeWord(std::string_view text) {
   char quote = 0;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -82,7 +82,7 @@ std::string_view TakeWord(std::string_view text) {
   return text;
 }
 
-// Of "NAME=value" the part before "="; empty: it is none.
+// Returns the part of "NAME=value" before "="; empty: the word is not of that form.
 std::string_view NameIn(std::string_view word) {
   const size_t end = word.find('=');
   if (end == std::string_view::npos || end == 0 || absl::ascii_isdigit(static_cast<unsigned char>(word[0]))) return "";

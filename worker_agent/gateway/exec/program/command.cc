@@ -26,13 +26,14 @@ namespace {
 
 using SteadyTime = std::chrono::steady_clock;
 
-constexpr auto kLastOutput = std::chrono::milliseconds(500);  // for others that hold the command's output open
-constexpr size_t kMaxOutgoing = 4 * kInputWindow;             // credit for an asker that reads none of it
+constexpr auto kLastOutput = std::chrono::milliseconds(500);  // for other processes that hold the command's output open
+constexpr size_t kMaxOutgoing = 4 * kInputWindow;             // credit for a client that reads none of it
 constexpr auto kStopPatience = std::chrono::seconds(2);
 constexpr int kGoodbyeMs = 5000;
 constexpr int kLookMs = 20;
 
-// This process is a subreaper: what the command has left behind becomes its child. False: there is none.
+// Kills the command's remaining processes: they become children of this process, a subreaper. Returns false if none is
+// left.
 bool KillChildren() {
   std::ifstream children("/proc/thread-self/children");
   bool is_any = false;
@@ -43,7 +44,7 @@ bool KillChildren() {
 // One of the command's two outputs.
 struct Output {
   UniqueFd fd;
-  size_t left = 0;  // what it held when the command ended, and has not been read yet
+  size_t left = 0;  // the bytes it held when the command ended, and that are not read yet
   void Hold() {
     int bytes = 0;
     if (fd.is_open() && ::ioctl(fd.get(), FIONREAD, &bytes) == 0) left = static_cast<size_t>(bytes);
@@ -61,10 +62,10 @@ class Command {
     const std::optional<std::string> words = TakeWords();
     if (!words || !Start(*words)) return;
     ::fcntl(socket_, F_SETFL, O_NONBLOCK);
-    Obey();  // what came with the words
+    Obey();  // the frames that came with the words
     while (is_asker_there_ && !(is_told_ && outgoing_.empty())) Turn();
     if (is_asker_there_) {
-      // Whoever asked closes first, or what was told at last might be lost.
+      // The client must close first, or the last frames might be lost.
       pollfd ready{socket_, POLLIN, 0};
       ::poll(&ready, 1, kGoodbyeMs);
       return;
@@ -91,7 +92,7 @@ class Command {
     leader_ = ::fork();
     if (leader_ == 0) {
       ::setpgid(0, 0);
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody would end it any more
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // no one would end it any more
       ::dup2(in[0], STDIN_FILENO);
       ::dup2(out[1], STDOUT_FILENO);
       ::dup2(err[1], STDERR_FILENO);
@@ -182,7 +183,7 @@ class Command {
       if (frame->kind != FrameKind::kInput) continue;
       is_input_over_ = is_input_over_ || frame->bytes.empty();
       pending_ += frame->bytes;
-      if (pending_.size() > 2 * kInputWindow) is_asker_there_ = false;  // it does not keep to what it may send
+      if (pending_.size() > 2 * kInputWindow) is_asker_there_ = false;  // it exceeds its window
       GiveInput();
     }
     if (frames_.is_broken()) is_asker_there_ = false;
@@ -192,7 +193,7 @@ class Command {
     if (!pending_.empty()) {
       const ssize_t written = input_.is_open() ? ::write(input_.get(), pending_.data(), pending_.size()) : -1;
       if (written < 0 && input_.is_open() && (errno == EAGAIN || errno == EINTR)) return;
-      const size_t taken = written < 0 ? pending_.size() : static_cast<size_t>(written);  // nobody reads it any more
+      const size_t taken = written < 0 ? pending_.size() : static_cast<size_t>(written);  // failed: no reader is left
       pending_.erase(0, taken);
       Tell(FrameBytes(FrameKind::kCredit, static_cast<uint32_t>(taken)));
       if (written < 0) input_.reset();
@@ -218,7 +219,7 @@ class Command {
     }
   }
 
-  // Whoever asked has gone: as when ssh's connection breaks, but nothing stays.
+  // The client has gone. As when ssh's connection breaks, except that no process stays.
   void EndAll() {
     Signal(SIGTERM);
     const auto kill_at = SteadyTime::now() + kStopPatience;
@@ -229,7 +230,7 @@ class Command {
     while (KillChildren()) AwaitEnds();
   }
 
-  // Of children, for a moment.
+  // Waits a moment for children to end, and reaps them.
   void AwaitEnds() {
     pollfd ready{signals_.get(), POLLIN, 0};
     ::poll(&ready, 1, kLookMs);
@@ -242,7 +243,7 @@ class Command {
   FrameReader frames_;
   UniqueFd signals_, input_;
   Output output_, error_;
-  std::string outgoing_;  // what the socket has not taken
+  std::string outgoing_;  // bytes that the socket has not taken
   std::string pending_;   // of stdin
   bool is_input_over_ = false;
   bool is_asker_there_ = true;
@@ -250,8 +251,7 @@ class Command {
   pid_t leader_ = 0;  // 0: it has ended
   uint32_t exit_code_ = 0;
   SteadyTime::time_point tell_at_;
-  std::optional<SteadyTime::time_point>
-      give_up_at_;  // it is to stop: no longer than that for an asker that reads nothing
+  std::optional<SteadyTime::time_point> give_up_at_;  // after a stop: how long to wait for a client that reads nothing
 };
 
 }  // namespace

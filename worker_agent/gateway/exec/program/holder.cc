@@ -21,7 +21,7 @@ using SteadyTime = std::chrono::steady_clock;
 
 constexpr auto kLastCommands = std::chrono::seconds(5);
 
-// -1: there is none with it.
+// Reads a letter. Returns the descriptor that came with it, or -1.
 int TakeLetter(int control, char& letter) {
   iovec bytes{&letter, 1};
   alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))];
@@ -70,7 +70,7 @@ class Holder {
 
   void Start(int socket) {
     const pid_t child = ::fork();
-    if (child < 0) return;  // the socket closes, which says it
+    if (child < 0) return;  // the socket closes, and so reports it
     if (child > 0) {
       children_.insert(child);
       return;
@@ -80,7 +80,7 @@ class Holder {
     ::_exit(0);
   }
 
-  // The commands are told to stop as the processes of other nodes are.
+  // Stops the commands with `signal`, like the processes of other nodes.
   void Take(int signal) {
     if (signal == SIGCHLD || signal == SIGUSR1 || signal == SIGUSR2) return;  // the launcher passes these on
     stop_signal_ = signal;

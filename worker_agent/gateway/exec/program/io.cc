@@ -14,7 +14,7 @@ bool WriteAll(int fd, std::string_view bytes) {
     const ssize_t written = ::write(fd, bytes.data(), bytes.size());
     if (written > 0) {
       bytes.remove_prefix(static_cast<size_t>(written));
-    } else if (written < 0 && errno == EAGAIN) {  // an output that somebody made nonblocking
+    } else if (written < 0 && errno == EAGAIN) {  // another process made the output nonblocking
       pollfd ready{fd, POLLOUT, 0};
       ::poll(&ready, 1, -1);
     } else if (written == 0 || errno != EINTR) {
@@ -41,7 +41,7 @@ UniqueFd TakeSignals(const std::vector<int>& signals) {
   sigset_t set;
   ::sigemptyset(&set);
   for (const int signal : signals) ::sigaddset(&set, signal);
-  ::signal(SIGCHLD, SIG_DFL);  // ignored, it would not come, and children would end unseen
+  ::signal(SIGCHLD, SIG_DFL);  // if it were ignored, it would not come, and ends of children would be missed
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
   return UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }

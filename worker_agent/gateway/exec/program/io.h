@@ -1,4 +1,4 @@
-// Small blocking pieces of I/O that both sides of ms-exec share.
+// Small blocking I/O functions that both sides of ms-exec share.
 #pragma once
 
 #include <sys/types.h>
@@ -11,18 +11,18 @@
 
 namespace muster::exec {
 
-// False: the other side is gone.
+// Returns false if the other side is gone.
 bool WriteAll(int fd, std::string_view bytes);
 
-// Appends what one read gives; a descriptor that has nothing now gives kNothing.
+// Appends the bytes of one read. Returns kNothing if the descriptor has nothing now.
 enum class ReadResult { kSome, kNothing, kEnd };
 ReadResult ReadSome(int fd, size_t most, std::string& out);
 
-// Blocks these signals and has them read from the descriptor, SIGCHLD also where it was ignored until now.
+// Blocks these signals and makes them readable from the descriptor, SIGCHLD also where it was ignored until now.
 UniqueFd TakeSignals(const std::vector<int>& signals);
-// The next one that waits; 0: none.
+// Returns the next pending signal; 0: none.
 int NextSignal(int fd);
-// For a process that is about to become another program.
+// Restores the defaults, in a process that is about to become another program.
 void RestoreSignals();
 
 }  // namespace muster::exec

@@ -1,5 +1,5 @@
-// ms-exec: found as ssh by launchers that start programs on other nodes of their job (RunClient), and started by
-// ms-worker for the commands that come to its node (holder.h).
+// ms-exec. Launchers that start programs on other nodes of their job find it as ssh (RunClient). ms-worker starts it
+// for the commands that come to its node (holder.h).
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
@@ -31,8 +31,8 @@
 #include "worker_agent/gateway/exec/program/ssh_words.h"
 #include "worker_agent/gateway/exec/request.h"
 
-// The launch agent lives as long as the remote command, gives it stdin and signals, passes on what it writes, and ends
-// with its exit code; 255, as ssh's, where that can't be had.
+// The launch agent lives as long as the remote command. It passes on stdin, signals and output, and ends with the
+// command's exit code, or with 255, like ssh, where there is none.
 namespace muster::exec {
 namespace {
 
@@ -52,7 +52,7 @@ std::string Variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// The first ssh in PATH that is not this program, in any version; empty: there is none.
+// Returns the first ssh in PATH that is not this program, in any version; empty: there is none.
 std::string OtherSsh() {
   std::error_code ignored;
   for (const absl::string_view folder : absl::StrSplit(Variable("PATH"), ':', absl::SkipEmpty())) {
@@ -67,7 +67,7 @@ class Client {
  public:
   Client(UniqueFd agent, char* const* next) : agent_(std::move(agent)), next_(next) {}
 
-  // None: frames follow. Else the code to end with.
+  // Returns nothing if frames follow, otherwise the exit code.
   std::optional<int> Ask(const SshWords& words, const std::string& token) {
     Request request;
     request.secret = token;
@@ -156,7 +156,7 @@ class Client {
     return std::nullopt;
   }
 
-  // No more than a pipe that has room takes at once: a signal never waits behind output that nobody reads.
+  // Writes no more than a pipe with room takes at once, so that a signal never waits behind output without a reader.
   void WriteHeld() {
     const ssize_t written = ::write(held_for_, held_.data(), std::min<size_t>(held_.size(), PIPE_BUF));
     if (written >= 0) {
@@ -188,17 +188,17 @@ class Client {
   UniqueFd agent_;
   char* const* const next_;
   FrameReader frames_;
-  std::string held_;  // output that is not written yet, …
+  std::string held_;  // output that is not written yet
   int held_for_ = STDOUT_FILENO;
-  std::set<int> unread_;  // outputs that nobody reads any more
+  std::set<int> unread_;  // outputs without a reader
   int stop_signal_ = 0;
-  SteadyTime::time_point give_up_at_;  // where a stop was asked for and nobody reads the output
+  SteadyTime::time_point give_up_at_;  // if a stop was requested and the output is not read
   size_t credit_ = kInputWindow;
   bool is_input_open_ = true;
 };
 
-// Returns the exit code. `next` is what becomes of this process where the host is none of the round: the arguments, the
-// program's own name in front, of the next ssh in PATH; null: it fails.
+// Returns the exit code. If the host is not in the round, this process becomes the next ssh in PATH, with the arguments
+// `next` (the program's own name first); null: it fails.
 int RunClient(const SshWords& words, char* const* next) {
   std::signal(SIGPIPE, SIG_IGN);
   const std::string path = Variable("MUSTER_EXEC_SOCKET");
@@ -239,7 +239,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "ms-exec of Muster %s, which stands for ssh\n", muster::kVersion);
     return 0;
   }
-  for (int fd = 0; fd <= STDERR_FILENO;) fd = ::open("/dev/null", O_RDWR);  // or a socket would pass for one of them
+  for (int fd = 0; fd <= STDERR_FILENO;) fd = ::open("/dev/null", O_RDWR);  // else a socket could become one of them
   const std::string name = argc > 0 ? argv[0] : "";
   const bool stands_for_ssh = name.substr(name.rfind('/') + 1) == "ssh";
   return muster::exec::RunClient(*parsed, stands_for_ssh ? argv : nullptr);

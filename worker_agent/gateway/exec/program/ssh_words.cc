@@ -1,10 +1,10 @@
-// -o V -p V -l V -i V … (also -pV)   skipped with their value: there is no connection of ssh's that they could steer
+// -o V -p V -l V -i V … (also -pV)   skipped with their value: there is no ssh connection that they could affect
 // -x -q -T -4 …, several at once     skipped
 // -n -f                              no stdin
-// -N -W V -O V -G -s -D V -L V …     not served: they ask for something else than a command
+// -N -W V -O V -G -s -D V -L V …     not served: they ask for something other than a command
 // no command                         not served
 // user@host, ssh://user@host:port    host
-// the first word behind the host that is no option, and all that follow: the command
+// the first word after the host that is no option, and all that follow: the command
 #include "worker_agent/gateway/exec/program/ssh_words.h"
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// What a launcher says to ssh: where, and what. Pure.
+// Parses the words with which a launcher calls ssh: a host and a command. Pure.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@ namespace muster::exec {
 
 struct SshWords {
   std::string host;           // without user and port
-  std::string command;        // the words joined by blanks, for a shell
+  std::string command;        // the command's words joined by blanks, for a shell
   bool takes_stdin = true;    // false: -n, -f
   bool asks_version = false;  // -V
-  std::string cannot;         // what is asked for and not served, for people; empty: nothing
+  std::string cannot;         // a request that is not served, for people; empty: none
 };
 
-// `words` without the program's name. Options may stand before and behind the host, as with ssh; all are skipped that
-// say how ssh connects. The error says what is not understood.
+// `words` excludes the program's name. Options may stand before and after the host, as with ssh. All options on how ssh
+// connects are skipped. The error says what is not understood.
 absl::StatusOr<SshWords> ParseSshWords(const std::vector<std::string>& words);
 
 }  // namespace muster::exec
