@@ -1,4 +1,4 @@
-// What ends a connection, besides its client:
+// Ends of a connection, other than by its client:
 //
 //   no whole request within kMaxRequestTime       408
 //   a request that is not taken (request.h)     its status
@@ -33,7 +33,7 @@ const char* PhraseOf(int status) {
   return status == 404 ? "Not Found" : status < 500 ? "Bad Request" : "Service Unavailable";
 }
 
-// One request and its answer, after which the connection is closed, as Horovod's own server does it.
+// One request and its answer. Then the connection closes, as Horovod's own server does it.
 class Connection final : public TcpConnection {
  public:
   Connection(Stream stream, const TcpClient& client, Rendezvous& rendezvous, TcpServerContext& context)
@@ -59,7 +59,7 @@ class Connection final : public TcpConnection {
   Rendezvous& rendezvous_;
   RequestReader reader_;
   Step step_ = Step::kReading;
-  MonotonicTime since_;  // of this step; while answering, since something was taken
+  MonotonicTime since_;  // the start of this step; while answering, of the last progress
   size_t counted_ = 0;   // in context_.input_bytes
   size_t discarded_ = 0;
   std::string output_;
@@ -91,7 +91,7 @@ void Connection::Read() {
   const Stream::Io io = stream_.Read(kReadAtOnce, bytes);
   if (io == Stream::Io::kClosed || io == Stream::Io::kFailed) has_ended_ = true;
   if (step_ == Step::kClosing) {
-    // Closed at once, the kernel would take the answer back.
+    // An immediate close would make the kernel discard the answer.
     discarded_ += bytes.size();
     if (discarded_ > kMaxDiscarded) Finish("");
     return;
@@ -156,7 +156,7 @@ void Connection::CheckTimes() {
 
 class Protocol final : public TcpProtocol {
  public:
-  // Both must outlive this and all that it has asked the store.
+  // Both must outlive this and its pending calls to the store.
   Protocol(JobStore& store, const Clock& clock) : rendezvous_(store, clock) {}
 
   const Words& words() const override {
@@ -176,7 +176,7 @@ class Protocol final : public TcpProtocol {
   size_t MaxInputBytes() const override { return kMaxInputBytes; }
 
  private:
-  Rendezvous rendezvous_;  // of the server's thread
+  Rendezvous rendezvous_;  // belongs to the server's thread
 };
 
 using Service = agent::TcpService<Protocol>;
@@ -205,7 +205,7 @@ class HorovodGateway final : public agent::RoundGateway<Service> {
 
   JobStore& store_;
   const Clock& clock_;
-  std::vector<uint16_t> ports_;  // by slot: which one is asked tells whose process asks
+  std::vector<uint16_t> ports_;  // by slot: the port shows which process asks
 };
 
 }  // namespace

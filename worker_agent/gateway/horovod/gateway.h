@@ -1,5 +1,5 @@
-// What Horovod's processes take for horovodrun: the server at which they find each other for Gloo. Each process asks
-// its own agent, on loopback, and the agents pass it on in the job's store, so no port is open to other machines.
+// The server at which Horovod's processes find each other for Gloo, in place of horovodrun's. Each process asks its own
+// agent, on loopback. The agents share the data through the job's store, so no port is open to other machines.
 #pragma once
 
 #include <memory>

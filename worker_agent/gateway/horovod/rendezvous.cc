@@ -1,11 +1,11 @@
-// What is answered:
+// Answers:
 //
 //   PUT      kept                                    200
 //            too many scopes or keys, no room        507
 //            the store doesn't answer                503
 //   GET      it is there                             200 and the value
 //            it is not, for kHold                    404
-//            what is there is not whole              500
+//            the value there is incomplete           500
 //            the round is over, …                    503
 //   DELETE                                           200
 #include "worker_agent/gateway/horovod/rendezvous.h"

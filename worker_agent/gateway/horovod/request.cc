@@ -28,7 +28,7 @@ bool IsFieldValue(std::string_view value) {
   return std::all_of(value.begin(), value.end(), [](unsigned char c) { return c == '\t' || !absl::ascii_iscntrl(c); });
 }
 
-// Digits only.
+// Parses digits only.
 std::optional<size_t> LengthOf(const std::string& text) {
   size_t length = 0;
   const bool is_number =

@@ -1,11 +1,11 @@
-// One HTTP request of Horovod's rendezvous client: bytes in, what is asked for out. Pure.
+// Parses one HTTP request of Horovod's rendezvous client. Pure.
 //
 //   GET|PUT|DELETE /scope/key                            taken
 //   another method                                       405
 //   a target without two parts, or with more             400
 //   a part that is longer than kMaxNameBytes, or empty,
 //   or has anything but visible ASCII                    400
-//   a header that is none, or says its length twice      400
+//   a malformed header, or two lengths                   400
 //   no length with a PUT                                 411
 //   a body with a GET or DELETE, or one of more than
 //   kMaxBodyBytes                                        413
@@ -35,14 +35,14 @@ struct Request {
   std::string body;
 };
 
-// Of a connection's only request.
+// Reads the only request of a connection.
 class RequestReader {
  public:
   enum class State { kNeedsMore, kWhole, kBad };
-  // Once it is whole or bad nothing more is taken.
+  // Ignores all bytes once the request is whole or bad.
   State Read(std::string_view bytes);
   const Request& request() const { return request_; }
-  // Of a bad one.
+  // The answer's status, for a bad request.
   int status() const { return status_; }
   size_t buffered() const { return header_.size() + request_.body.size(); }
 
