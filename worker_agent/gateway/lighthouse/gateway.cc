@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kMaxRequestBytes = 2 * static_cast<int>(kMaxReplicaMemberBytes);
 constexpr size_t kMaxBytesInAll = 64u << 20;  // of gRPC's buffers
-// The processes of a replica group have one or two each; others are a user's tools.
+// A process of a replica group has one or two. The rest is for a user's tools.
 constexpr size_t kConnectionsOfSlot = 8;
 constexpr size_t kMoreConnections = 64;
 constexpr absl::Duration kTick = absl::Milliseconds(50);
@@ -24,10 +24,10 @@ constexpr absl::Duration kTick = absl::Milliseconds(50);
 constexpr char kQuorumMethod[] = "/torchft.LighthouseService/Quorum";
 constexpr char kHeartbeatMethod[] = "/torchft.LighthouseService/Heartbeat";
 
-// torchft's lighthouse in one round. A call that waits holds no thread. The replicas are of the server's thread.
+// torchft's lighthouse in one round. A waiting call holds no thread. The replicas belong to the server's thread.
 class Service final : public agent::GrpcService {
  public:
-  // A port for each slot, so that it is known whose process a replica is. `last_number`: see Replicas.
+  // Opens a port for each slot, which shows a replica's process. `last_number`: see Replicas.
   Service(Settings settings, uint32_t slots, SendReport send, const Clock& clock, uint64_t& last_number)
       : clock_(clock),
         send_(std::move(send)),
@@ -40,7 +40,7 @@ class Service final : public agent::GrpcService {
                  .most_bytes = kMaxBytesInAll,
                  .tick = kTick},
                 *this, clock) {}
-  // Calls that wait are told that the round is over.
+  // Ends the waiting calls with an error: the round is over.
   ~Service() override {
     server_.Stop([this] { replicas_.End(""); });
   }
@@ -105,7 +105,7 @@ class Service final : public agent::GrpcService {
   const Clock& clock_;
   const SendReport send_;
   Replicas replicas_;
-  std::map<const agent::HeldCall*, uint64_t> calls_;  // of Quorum, that wait
+  std::map<const agent::HeldCall*, uint64_t> calls_;  // calls of Quorum that wait
   std::string last_problem_;
   agent::GrpcServer server_;
   const agent::Post post_ = server_.post();
@@ -120,7 +120,7 @@ class LighthouseGateway final : public agent::RoundGateway<Service> {
     const uint16_t port = server()->PortOf(input.is_one_for_node ? 0 : input.slot);
     input.gateway_variables["TORCHFT_LIGHTHOUSE"] = absl::StrCat("http://127.0.0.1:", port);
   }
-  // The others hear of the death of a replica now, and not by its silence.
+  // Reports a replica's death to the others now, so that they need not wait for its silence.
   void Judge(const agent::ProcessKey& key, agent::ProcessEnd& /*end*/) override {
     if (Serves(key)) server()->Ended(key.slot);
   }
@@ -139,7 +139,7 @@ class LighthouseGateway final : public agent::RoundGateway<Service> {
   const Settings settings_;
   const SendReport send_;
   const Clock& clock_;
-  uint64_t last_number_ = 0;  // of the server's thread, while there is one
+  uint64_t last_number_ = 0;  // belongs to the server's thread, while there is one
 };
 
 }  // namespace

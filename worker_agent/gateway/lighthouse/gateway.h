@@ -1,6 +1,5 @@
-// torchft's lighthouse for this agent's processes: TORCHFT_LIGHTHOUSE leads to a port of loopback, where gRPC is spoken
-// without TLS, and what is said there goes on to the scheduler, where the replicas of all jobs with this lighthouse
-// meet.
+// torchft's lighthouse for this agent's processes. TORCHFT_LIGHTHOUSE leads to a port of loopback, which speaks gRPC
+// without TLS. Requests go on to the scheduler, where the replicas of all jobs with this lighthouse meet.
 #pragma once
 
 #include <functional>
@@ -14,7 +13,7 @@
 
 namespace muster::lighthouse {
 
-// Asks the scheduler; `done` is called once, by any thread, also from inside.
+// Asks the scheduler. Calls `done` once, from any thread, also from inside.
 using SendReport =
     std::function<void(v1::ReplicasReport report, std::function<void(absl::StatusOr<v1::StoreReply>)> done)>;
 

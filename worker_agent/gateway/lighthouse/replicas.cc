@@ -113,7 +113,7 @@ void Replicas::TellAll(const absl::Status& status) {
 void Replicas::End(const std::string& why) {
   has_ended_ = true;
   TellAll(absl::UnavailableError(why.empty() ? "the round is over" : why));
-  is_changed_ = !replicas_.empty();  // the others hear at once that these have gone
+  is_changed_ = !replicas_.empty();  // the other agents then learn at once that these have gone
   replicas_.clear();
 }
 
@@ -155,7 +155,7 @@ std::optional<v1::ReplicasReport> Replicas::NextReport(MonotonicTime now) {
 std::string Replicas::Replied(uint64_t report, absl::StatusOr<v1::StoreReply> reply, MonotonicTime now) {
   open_.erase(report);
   if (!reply.ok()) {
-    // What was not heard is said again, be it that no replica is left.
+    // Reports again what the scheduler did not get, even if no replica is left.
     is_changed_ |= WasNotHeard(reply.status()) ? !has_ended_ : !replicas_.empty();
     const bool goes_on = WasNotHeard(reply.status()) || absl::IsFailedPrecondition(reply.status());
     not_before_ = now + (WasNotHeard(reply.status()) ? kPause : kLongPause);
@@ -169,7 +169,7 @@ std::string Replicas::Replied(uint64_t report, absl::StatusOr<v1::StoreReply> re
                                       [&](const auto& one) { return one.second.call == call && one.second.done; });
       if (asker == replicas_.end()) continue;
       asker->second.call = 0;
-      is_changed_ = true;  // it asks no more
+      is_changed_ = true;  // it no longer asks
       std::exchange(asker->second.done, nullptr)(ReplyOf(quorum));
     }
   }
