@@ -42,10 +42,10 @@ void WarnOnce() {
 
 class MindSporeGateway final : public Gateway {
  public:
-  // `store` and `clock` must outlive this. Nothing listens before the first round.
+  // `store` and `clock` must outlive this. It doesn't listen before the first round.
   MindSporeGateway(MindSporeGatewayOptions options, JobStore& store, const Clock& clock);
 
-  // From then on the ports are open at the round's own address.
+  // Opens the ports at the round's own address, from then on.
   absl::Status Begin(const GatewayRound& round) override;
   void AddTo(EnvironmentInput& input) const override;
 
@@ -54,7 +54,7 @@ class MindSporeGateway final : public Gateway {
   const Clock& clock_;
   MindSporeSlots slots_;
   std::unique_ptr<mindspore::Server> server_;  // asks slots_
-  std::string address_;                        // where all ports it listens; empty: nowhere
+  std::string address_;                        // where it listens at all ports; empty: nowhere
 };
 
 MindSporeGateway::MindSporeGateway(MindSporeGatewayOptions options, JobStore& store, const Clock& clock)
@@ -82,7 +82,7 @@ absl::Status MindSporeGateway::Begin(const GatewayRound& round) {
   }
   const std::string address = own_address->ToString();
   if (address == address_) return absl::OkStatus();
-  address_.clear();  // what fails half-way is tried again as a whole
+  address_.clear();  // after a failure half-way, all ports are tried again
   for (uint32_t slot = 0; slot < options_.ports.size(); ++slot) {
     server_->StopListening(slot);
     const absl::StatusOr<uint16_t> port = server_->Listen(*own_address, options_.ports[slot], slot);
@@ -144,7 +144,7 @@ using mindspore::Refuse;
 
 constexpr char kPortRanges[] = "node_port_range";
 constexpr size_t kMaxLeft = 4096;
-constexpr uint32_t kPortsEach = 2048;  // as MindSpore's own scheduler shares them out
+constexpr uint32_t kPortsEach = 2048;  // the share that MindSpore's own scheduler gives
 
 }  // namespace
 
@@ -154,7 +154,7 @@ std::optional<v1::Role> RoleOfMindSpore(const std::string& role) {
   return std::nullopt;
 }
 
-// Called again in one round when some processes start anew: the others stay registered.
+// Called again in one round when some processes start again: the others stay registered.
 void MindSporeSlots::BeginRound(GatewayRound round) {
   const MutexLock lock(mutex_);
   if (round.run != round_.run || round.round != round_.round) {
@@ -216,7 +216,7 @@ Admission MindSporeSlots::Register(const Peer& peer, const mindspore::Registrati
 
 LeaveResult MindSporeSlots::Unregister(const Peer&, const std::string& node_id) {
   const MutexLock lock(mutex_);
-  // A client whose first try was answered too late tries again, for ever if need be.
+  // A client tries again, perhaps for ever, if its first try was answered too late.
   if (left_.contains(node_id)) return LeaveResult::kDone;
   const std::optional<uint32_t> rank = RankOfNode(node_id);
   if (!rank) return LeaveResult::kUnknownNode;

@@ -1,7 +1,6 @@
-// What the MindSpore processes of this agent take for their scheduler: one port for each slot, on the node's own
-// address (a worker's CPU collectives listen on the address that it reaches its scheduler from), open to this machine
-// only. Their heartbeats end here; their metadata goes to the job's store. No process notices whether ms-scheduler is
-// there.
+// The scheduler that this agent's MindSpore processes see. It has one port for each slot, on the node's own address (a
+// worker's CPU collectives listen on the address from which it reaches its scheduler), open to this machine only. The
+// processes' heartbeats end here; their metadata goes to the job's store. So they don't notice if ms-scheduler is away.
 #pragma once
 
 #include <cstdint>
@@ -30,28 +29,28 @@ struct MindSporeGatewayOptions {
   std::function<bool()> store_has_room;  // empty: always
 };
 
-// `store` and `clock` must outlive it. Nothing listens before the first round.
+// `store` and `clock` must outlive it. It doesn't listen before the first round.
 std::unique_ptr<Gateway> MakeMindSporeGateway(MindSporeGatewayOptions options, JobStore& store, const Clock& clock);
 
-// The host names that MindSpore is told, in rank order.
+// Returns the host names that MindSpore gets, in rank order.
 //
-// MindSpore counts the ranks that have its own host name to find its local rank, so equal names must mean one machine.
-// Machines are told apart by Muster (see docs/frameworks.md), not by name: every rank of one machine gets one name,
-// and a second machine of the same name gets another one, "name~<its NODE_RANK>".
+// MindSpore counts the ranks with its own host name to find its local rank, so equal names must mean one machine.
+// Muster distinguishes machines not by name (see docs/frameworks.md). So every rank of one machine gets one name, and a
+// second machine of the same name gets another one, "name~<its NODE_RANK>".
 //
-// One name for each rank of `role`. The ranks of machine `own_machine` are `own_name` for sure.
+// There is one name for each rank of `role`. The ranks of machine `own_machine` always get `own_name`.
 std::vector<std::string> NamesOfRanks(const v1::PeerList& peers, v1::Role role, uint32_t own_machine,
                                       const std::string& own_name);
 
-// The agent's slots as MindSpore processes see them: a cluster that is complete, in which they find the rank that they
-// already have. Thread-safe; no I/O.
+// The agent's slots as MindSpore processes see them: a complete cluster, in which they find the rank that they already
+// have. Thread-safe; no I/O.
 //
-// Each slot has a listening port of its own, so that a connection tells whose it is. The round is closed before any
-// process starts, so every heartbeat is answered "initialised"; nobody is ever called abnormal, because the agent
-// itself ends the processes of a round that was given up.
+// Each slot has its own listening port, which identifies a connection's slot. The round is closed before any process
+// starts, so every heartbeat is answered "initialised". No process is ever called abnormal, because the agent itself
+// ends the processes of a round that was given up.
 class MindSporeSlots final : public mindspore::Cluster {
  public:
-  // `store` must outlive this. `has_room`: whether it takes a write now; empty: always.
+  // `store` must outlive this. `has_room`: true if the store takes a write now; empty: always.
   MindSporeSlots(JobStore& store, std::function<bool()> has_room) : store_(store), has_room_(std::move(has_room)) {}
 
   void BeginRound(GatewayRound round);
@@ -69,11 +68,11 @@ class MindSporeSlots final : public mindspore::Cluster {
  private:
   struct Process {
     std::string node_id;
-    uint64_t connection = 0;  // that it registered on; 0: closed
+    uint64_t connection = 0;  // the one it registered on; 0: closed
   };
 
-  // The slot's rank, or the one of another slot of this agent that a numeric id names (a command that starts the
-  // processes of all slots by itself); std::nullopt for a number that is no rank of this agent.
+  // Returns the slot's rank, or the rank of another slot of this agent that a numeric id names (a command that starts
+  // the processes of all slots by itself). Returns std::nullopt for a number that is no rank of this agent.
   std::optional<uint32_t> RankFor(uint32_t slot, const std::string& node_id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<uint32_t> RankOfNode(const std::string& node_id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -85,11 +84,11 @@ class MindSporeSlots final : public mindspore::Cluster {
   Mutex mutex_;
   GatewayRound round_ ABSL_GUARDED_BY(mutex_);
   std::map<uint32_t, Process> processes_ ABSL_GUARDED_BY(mutex_);  // by rank
-  // Node ids that have unregistered, at most kMaxLeft; beyond, any one gives way.
+  // Node ids that have unregistered, at most kMaxLeft. When it is full, an arbitrary one makes room.
   std::set<std::string> left_ ABSL_GUARDED_BY(mutex_);
 };
 
-// What MindSpore calls a role; std::nullopt: no process of a training job.
+// Returns MindSpore's name of a role as a Role; std::nullopt: no process of a training job.
 std::optional<v1::Role> RoleOfMindSpore(const std::string& role);
 
 }  // namespace muster::agent
