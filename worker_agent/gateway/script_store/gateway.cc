@@ -1,4 +1,4 @@
-// What ends a connection:
+// Ends of a connection:
 //
 //   its client has closed its side, once all that it asked is answered
 //   a line beyond kMaxLineBytes
@@ -22,15 +22,15 @@
 namespace muster::script_store {
 namespace {
 
-constexpr size_t kConnectionsEach = 64;             // of a process: one for each of its threads that ask
-constexpr size_t kMaxHeldBytes = size_t{64} << 20;  // of requests and answers, of all
+constexpr size_t kConnectionsEach = 64;             // of a process: one for each of its threads that use the store
+constexpr size_t kMaxHeldBytes = size_t{64} << 20;  // of requests and answers, over all connections
 constexpr absl::Duration kMaxLineTime = absl::Seconds(10);
 constexpr absl::Duration kMaxStall = absl::Seconds(30);
 constexpr size_t kReadAtOnce = 64 * 1024;
 
 class Connection;
 
-// What the connections of a round share; of the server's thread.
+// The state that a round's connections share. It belongs to the server's thread.
 struct Round {
   Operations* operations = nullptr;
   std::set<Connection*> connections;
@@ -49,15 +49,15 @@ class Connection final : public TcpConnection {
   bool wants_write() const override { return !output_.empty(); }
   bool has_work() const override { return is_waiting_ || wants_write(); }
   bool has_spoken() const override { return has_spoken_; }
-  // (Answers count as well: who asks for much and reads nothing is cut, like who sends much.)
+  // (Counts answers as well: a client that asks for much and reads nothing is cut, like one that sends much.)
   size_t input_bytes() const override { return input_.size() + output_.size(); }
 
-  // The round is over: what waits is answered so.
+  // The round is over: answers the waiting request with that.
   void TellEnd();
 
  private:
   void Read();
-  bool HasLine() const;  // that may be answered now
+  bool HasLine() const;  // one that may be answered now
   void TakeLine();
   void Say(std::string line);
   void Write();
@@ -72,7 +72,7 @@ class Connection final : public TcpConnection {
   bool has_spoken_ = false;
   std::string output_;
   size_t written_ = 0;
-  MonotonicTime moved_at_;  // when something of the output was taken
+  MonotonicTime moved_at_;  // the time of the last progress of the output
 };
 
 Connection::Connection(Stream stream, const TcpClient& client, Round& round, TcpServerContext& context)
@@ -180,7 +180,7 @@ class Protocol final : public TcpProtocol {
     round_.operations = &operations_;
   }
 
-  // Before the first connection.
+  // Call it before the first connection.
   void SetPoster(agent::Post poster) { *poster_ = std::move(poster); }
 
   void EndRound(const std::string& why) {
@@ -215,7 +215,7 @@ class Protocol final : public TcpProtocol {
 
 using Service = agent::TcpService<Protocol>;
 
-// The round's workers, or why there are no barriers.
+// Returns the round's workers, or the reason why there are no barriers.
 absl::StatusOr<agent::TaskLayout> Workers(const agent::GatewayRound& round) {
   if (round.assignment.role() != v1::ROLE_WORKER) {
     return absl::UnimplementedError("they are of workers, and this is a parameter server");
@@ -234,7 +234,7 @@ class ScriptStoreGateway final : public agent::RoundGateway<Service> {
   ScriptStoreGateway(JobStore& store, const Clock& clock) : store_(store), clock_(clock) {}
 
   void AddTo(agent::EnvironmentInput& input) const override { input.script_store_port = port_; }
-  // The server stays until its processes are gone, so that they hear the reason and not that their connection broke.
+  // The server stays until its processes are gone, so that they get the reason instead of a broken connection.
   void WhyOver(const std::string& why) override {
     if (server() != nullptr) server()->Post([why](Protocol& protocol) { protocol.EndRound(why); });
   }

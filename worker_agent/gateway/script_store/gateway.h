@@ -1,5 +1,5 @@
-// The job's store at a port of this machine's loopback, for scripts of this user: the Python module `muster`, see
-// docs/decisions/script-store.md. What they ask stands in request.h.
+// The job's store at a port of this machine's loopback, for scripts of this user (the Python module `muster`). See
+// docs/decisions/script-store.md. request.h lists the requests.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace muster::script_store {
 
-// `store`, which tells of each change what it came to (AgentStore::patient), and `clock` must outlive it.
+// `store` and `clock` must outlive it. The store must report each change's result (AgentStore::patient).
 std::unique_ptr<agent::Gateway> MakeGateway(JobStore& store, const Clock& clock);
 
 }  // namespace muster::script_store

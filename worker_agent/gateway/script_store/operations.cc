@@ -1,10 +1,10 @@
-// What is answered, besides what the store says (job_store.h):
+// Answers, besides the store's own (job_store.h):
 //
 //   barrier   all have come                                     nothing
-//             not by then                                       DEADLINE_EXCEEDED, who has not
+//             not by then                                       DEADLINE_EXCEEDED, with the missing ranks
 //             a rank that is not of this agent, or of the job   INVALID_ARGUMENT
-//             the ranks disagree who takes part                 INVALID_ARGUMENT, to all of them
-//             the agent doesn't know who the others are         UNIMPLEMENTED
+//             the ranks disagree on the participants            INVALID_ARGUMENT, to all of them
+//             the agent doesn't know the other ranks            UNIMPLEMENTED
 #include "worker_agent/gateway/script_store/operations.h"
 
 #include <memory>

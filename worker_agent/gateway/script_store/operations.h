@@ -1,4 +1,4 @@
-// What a script's request comes to in the job's store. Scripts have the keys below app/ to themselves.
+// Carries out a script's requests in the job's store. The keys below app/ are for scripts only.
 #pragma once
 
 #include <functional>
@@ -14,17 +14,17 @@
 
 namespace muster::script_store {
 
-// Of one round, and of the strand's thread.
+// Serves one round; belongs to the strand's thread.
 class Operations {
  public:
   using Done = std::function<void(std::string line)>;
 
-  // `store` tells of each change what it came to (AgentStore::patient). It and `clock` outlive what is asked of the
-  // store. `layout`: of the round's workers, or why there are no barriers.
+  // `store` must report each change's result (AgentStore::patient). It and `clock` must outlive the pending calls to
+  // the store. `layout`: the round's workers, or the reason why there are no barriers.
   Operations(JobStore& store, const Clock& clock, agent::Post post, const absl::StatusOr<agent::TaskLayout>& layout);
 
-  // `done` is called once, by any thread and maybe from inside the call; not where the round ends before, which End
-  // tells.
+  // Calls `done` once, from any thread and perhaps from inside the call, but not if the round ends first: then the
+  // connection itself answers.
   void Handle(const Request& request, Done done);
 
   // Every 100 ms or so while IsBusy.

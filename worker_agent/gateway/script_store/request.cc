@@ -35,7 +35,7 @@ const char* KeyNameOf(Operation operation) {
   return operation == Operation::kList ? "prefix" : "key";
 }
 
-// One object's members. The first thing that is wrong stays in `status`.
+// The members of one object. `status` keeps the first error.
 class Members {
  public:
   explicit Members(const Json& object) : object_(object) {}

@@ -1,8 +1,8 @@
-// What a script asks its agent for, of the job's store: one JSON object in a line, answered by one line. Pure.
+// A script's request to its agent about the job's store: one JSON object in a line, answered by one line. Pure.
 //
-//   op                    besides it                                 answered by
+//   op                    its members                                the answer's members
 //   get                   key                                        value, null where it is not there
-//   peek                  key                                        the same, which may be a second old
+//   peek                  key                                        the same, up to a second old
 //   wait                  key, limit_ms (5,000 at most)              value, once it is there
 //   set                   key, value, lifetime                       nothing
 //   delete                key                                        nothing
@@ -11,8 +11,8 @@
 //   list                  prefix, after                              entries: pairs of key and value; has_more
 //   barrier               name, rank, limit_ms, ranks (none: all)    nothing, once all have come
 //
-// Values are in Base64. `lifetime` is "round", which is the default, or "run". `expected` null, or left out: not there.
-// An answer of an error has `error`, the name of gRPC's status code, and `message`.
+// Values are in Base64. `lifetime` is "round", which is the default, or "run". `expected` null or missing: not there.
+// An error's answer has `error`, the name of gRPC's status code, and `message`.
 #pragma once
 
 #include <cstddef>
@@ -28,13 +28,13 @@
 
 namespace muster::script_store {
 
-inline constexpr size_t kMaxLineBytes = size_t{256} << 10;  // two values of 64 KiB, and what is around them
+inline constexpr size_t kMaxLineBytes = size_t{256} << 10;  // two values of 64 KiB, and the text around them
 
 enum class Operation { kGet, kPeek, kWait, kSet, kDelete, kAdd, kCompareAndSet, kList, kBarrier };
 
 struct Request {
   Operation operation = Operation::kGet;
-  std::string key;  // of kList the prefix, of kBarrier the name
+  std::string key;  // for kList the prefix, for kBarrier the name
   std::string value;
   std::optional<std::string> expected;
   std::string after;
@@ -45,10 +45,10 @@ struct Request {
   std::vector<int32_t> ranks;
 };
 
-// INVALID_ARGUMENT says what is wrong.
+// Returns INVALID_ARGUMENT with the problem.
 absl::StatusOr<Request> ReadRequest(std::string_view line);
 
-// Whole lines.
+// The answers, as whole lines.
 std::string Nothing();
 std::string ValueLine(const std::optional<std::string>& value);
 std::string NumberLine(int64_t number);
