@@ -1,24 +1,24 @@
-// What a request is answered:
+// Answers to requests:
 //
 //   any, for another service incarnation       INTERNAL with ServiceMismatchError: a process of an older round ends
 //   any, from a task that is not this agent's  INVALID_ARGUMENT
 //   any, once the round is over                UNAVAILABLE with the cause; CANCELLED after a good end
-//   RegisterTask   first, or the same again    once all tasks have registered; DEADLINE_EXCEEDED before the asker gives
-//                                              up, with those that have not
+//   RegisterTask   first, or the same again    once all tasks have registered; DEADLINE_EXCEEDED with the missing ones
+//                                              before the caller gives up
 //                  another process             ABORTED
 //   Heartbeat      registered so               at once
 //                  else                        INVALID_ARGUMENT, ABORTED
 //   PollForError                               held until the round is over (UNAVAILABLE with the cause, which ends the
-//                                              process), a stop is near its limit or of no use to the process
-//                                              (likewise), or the task has left (CANCELLED)
-//   ShutdownTask                               once all tasks shut down; likewise
+//                                              process), a stop is near its limit or of no use to the process (the
+//                                              same), or the task has left (CANCELLED)
+//   ShutdownTask                               like RegisterTask, once all tasks shut down
 //   values                                     key_values.h
 //   barriers                                   barriers.h
-//   GetAliveTasks                              a barrier of those that are asked for: where one dies the round is over,
-//                                              so all are alive
+//   GetAliveTasks                              a barrier of the tasks asked for: if one dies the round is over, so all
+//                                              are alive
 //   GetTaskState       of some                 once all have registered: connected, to the end; UNAVAILABLE before
-//   GetJobState, WatchJobState, WatchTasks     likewise, of all; who knows that waits for the end
-//   ReportErrorToService                       at once; it is told to people
+//   GetJobState, WatchJobState, WatchTasks     the same, of all; a caller that has this version waits for the end
+//   ReportErrorToService                       at once; the error is logged
 #include "worker_agent/gateway/jax/coordination.h"
 
 #include <algorithm>
@@ -36,19 +36,19 @@ namespace {
 
 constexpr size_t kMaxHeld = 16'384;
 constexpr size_t kFirstDrop = 256;
-constexpr size_t kMaxErrorBytes = 2400;  // a trailer has 8 KiB in all, and three for a byte that is no ASCII
-constexpr int64_t kVersion = 1;          // of the tasks' states, which are the same until the round is over
+constexpr size_t kMaxErrorBytes = 2400;  // a trailer has 8 KiB in all; a byte beyond ASCII takes three
+constexpr int64_t kVersion = 1;          // of the tasks' states, which stay the same until the round is over
 constexpr char kBarriers[] = "jax/b/";
 constexpr char kInit[] = "[Init]Wait_for_all_tasks_to_register";
-constexpr absl::Duration kToEnd = absl::Seconds(2);  // for processes, once they are told
-// XLA's preemption_sync_manager.cc: each process sets one once it has heard of a stop signal; 0: its script has not
-// asked for a sync point yet.
+constexpr absl::Duration kToEnd = absl::Seconds(2);  // for processes, after the answer
+// From XLA's preemption_sync_manager.cc: each process sets such a key after a stop signal. 0: its script has not asked
+// for a sync point yet.
 constexpr char kStepKey[] = "PREEMPTION_CURRENT_COUNTER/";
 constexpr char kServiceError[] = "type.googleapis.com/tensorflow.CoordinationServiceError";
 constexpr char kBarrierError[] = "type.googleapis.com/tensorflow.BarrierError";
 constexpr char kMismatch[] = "type.googleapis.com/tensorflow.ServiceMismatchError";
 
-// What jaxlib takes for a decision of the service, not for a trouble of the network that it should try again.
+// Marks the status as a decision of the service. jaxlib retries others, as a trouble of the network.
 absl::Status Decided(absl::Status status) {
   if (!status.ok()) status.SetPayload(kServiceError, absl::Cord());
   return status;
@@ -188,7 +188,7 @@ void Coordination::Heartbeat(const Request& request, const SharedHeld& held) {
 
 void Coordination::GetStates(const Request& request, const SharedHeld& held) {
   const bool is_watch = request.method == Method::kWatchStates;
-  if (is_watch && request.version >= kVersion) return;  // End tells it
+  if (is_watch && request.version >= kVersion) return;  // End answers it
   const auto size = static_cast<size_t>(layout_.size());
   const std::vector<int32_t> tasks = is_watch ? layout_.Everyone() : request.tasks;
   barriers_.Incarnation(kInit, 0, [size, held, tasks](const absl::StatusOr<agent::Barriers::Incarnations>& known) {
@@ -220,7 +220,7 @@ void Coordination::Shutdown(int32_t task, absl::Duration limit, const SharedHeld
   });
 }
 
-// It may have left without a word: the others' shutdown must not wait for it.
+// The task may have left without a Shutdown: the others' shutdown must not wait for it.
 void Coordination::Ended(int32_t task) {
   if (end_ || !tasks_.contains(task) || tasks_[task].has_left) return;
   Shutdown(task, absl::ZeroDuration(), std::make_shared<HeldRequest>([](const absl::StatusOr<Reply>&) {}));
@@ -302,8 +302,8 @@ void Coordination::HandleValue(const Request& request, const SharedHeld& held) {
   }
 }
 
-// An error says which one of the row it is of, so that the client goes on with the next, rather than ask for this one
-// for ever.
+// Adds the barrier's number to an error, so that the client goes on with the next barrier. Otherwise it would ask for
+// this one for ever.
 void Coordination::Arrive(agent::Arrival arrival, std::function<void(absl::Status status)> done) {
   const std::string name = arrival.name;
   barriers_.Arrive(std::move(arrival),

@@ -1,6 +1,5 @@
-// JAX's coordination service of one round, for the tasks of one agent: what each request is answered. A task is a
-// worker's rank. Its values and barriers live in the job's store, which all agents of the round share; the process 0 of
-// the job is a task like the others.
+// JAX's coordination service of one round, for the tasks of one agent. A task is a worker's rank. Values and barriers
+// live in the job's store, which all agents of the round share. The job's process 0 is a task like the others.
 //
 // Source of the semantics: XLA's coordination_service.cc, and what jaxlib 0.4.30 to 0.10.2 expect.
 #pragma once
@@ -23,13 +22,13 @@
 
 namespace muster::jax {
 
-// One request that waits for its answer.
+// A request that waits for its answer.
 class HeldRequest {
  public:
   using Answer = std::function<void(absl::StatusOr<Reply> reply)>;
   explicit HeldRequest(Answer answer) : answer_(std::move(answer)) {}
 
-  // Any thread. The first one counts. An error's payloads are told, too.
+  // Any thread. The first answer counts. An error's payloads are sent too.
   void Tell(absl::StatusOr<Reply> reply) {
     if (!is_over_.exchange(true)) answer_(std::move(reply));
   }
@@ -41,26 +40,25 @@ class HeldRequest {
 };
 using SharedHeld = std::shared_ptr<HeldRequest>;
 
-// Of the strand's thread.
+// Belongs to the strand's thread.
 class Coordination {
  public:
-  // `incarnation` is the service's, the same on all agents of the round and in no other. `store` and `clock` outlive
-  // what is asked of the store.
+  // `incarnation` is the service's, the same on all agents of the round and in no other round. `store` and `clock` must
+  // outlive the pending calls to the store.
   Coordination(JobStore& store, const Clock& clock, agent::Post post, agent::TaskLayout layout, uint64_t incarnation);
 
   void Handle(Request request, SharedHeld held);
 
-  // A task's process has ended by itself, and well.
+  // A task's process has ended by itself, successfully.
   void Ended(int32_t task);
 
-  // The processes have been sent a stop signal, `why` in a line for people, and are killed after `limit`. JAX's take no
-  // notice of the signal but for telling all others of it; those whose script asks for a sync point
-  // (multihost_utils.reached_preemption_sync_point) then agree on the step at which they stop, for which they are left
-  // in peace until shortly before `limit`. For the others it is the end of the round. The first one counts.
+  // The processes were sent a stop signal and are killed after `limit`; `why` is a line for people. JAX's processes
+  // only pass the signal on to each other. If their scripts ask for a sync point
+  // (multihost_utils.reached_preemption_sync_point), they agree on the step at which they stop, and run on until
+  // shortly before `limit`. Otherwise the round ends now. The first call counts.
   void Stop(const std::string& why, absl::Duration limit);
 
-  // The round is over, `why` in a line for people; empty: it ended well. Everything that waits is told, and so is what
-  // comes later.
+  // The round is over; `why` is a line for people, empty: it ended well. Answers all waiting and all later requests so.
   void End(const std::string& why);
 
   void Tick();
@@ -68,7 +66,7 @@ class Coordination {
 
  private:
   struct Task {
-    uint64_t incarnation = 0;  // of its process, as that has registered; 0: none has
+    uint64_t incarnation = 0;  // of its process, as registered; 0: none
     bool has_left = false;
   };
 
@@ -83,7 +81,7 @@ class Coordination {
   void Shutdown(int32_t task, absl::Duration limit, const SharedHeld& held);
   void GetAlive(const Request& request, const SharedHeld& held);
   void Leave(int32_t task, const absl::Status& why);
-  // A process tells at which step it is, for all to find a step at which they stop.
+  // Takes the step that a process reports, from which all find a step at which they stop.
   void NoteStep(const std::string& step);
   void DropOver();
 
@@ -94,9 +92,9 @@ class Coordination {
   const uint64_t incarnation_;
   std::map<int32_t, Task> tasks_;  // of this agent
   std::multimap<int32_t, SharedHeld> polls_;
-  std::list<SharedHeld> held_;      // all that wait, and some that don't any more
-  size_t drop_at_ = 0;              // how many there are when those go
-  bool has_no_sync_point_ = false;  // one of this agent's scripts has never asked for one
+  std::list<SharedHeld> held_;      // all that wait, and some that are already answered
+  size_t drop_at_ = 0;              // the size at which the answered ones are removed
+  bool has_no_sync_point_ = false;  // true if one of this agent's scripts has never asked for one
   std::string stop_why_;
   MonotonicTime stop_at_ = MonotonicTime::Never();
   std::optional<absl::Status> end_;

@@ -18,11 +18,11 @@
 namespace muster::jax {
 namespace {
 
-constexpr int kMaxRequestBytes = 32 << 20;     // one of JAX's may have a value of KeyValues::kMaxValueBytes
+constexpr int kMaxRequestBytes = 32 << 20;     // one request may have a value of KeyValues::kMaxValueBytes
 constexpr size_t kMaxBytesInAll = 256u << 20;  // of gRPC's buffers
 constexpr size_t kMaxQueuedBytes = 64u << 20;  // of requests that wait for the strand's thread
 constexpr absl::Duration kToAnswer = absl::Seconds(2);
-// A process has one; others are a user's tools.
+// A JAX process has one; the rest is for a user's tools.
 constexpr size_t kConnectionsOfTask = 8;
 constexpr size_t kMoreConnections = 64;
 constexpr absl::Duration kTick = absl::Milliseconds(100);
@@ -35,7 +35,7 @@ std::string PayloadsOf(const absl::Status& status) {
   return message.payloads().empty() ? "" : message.SerializeAsString();
 }
 
-// The same on all agents of the round; a process of another round, or of another job, has another one.
+// The same on all agents of the round. Processes of another round or job have another one.
 uint64_t IncarnationOf(const agent::RoundLayout& layout) {
   const std::string digest = Sha256(absl::StrCat("jax ", layout.id, " ", layout.run, ".", layout.round));
   uint64_t incarnation = 0;
@@ -45,13 +45,13 @@ uint64_t IncarnationOf(const agent::RoundLayout& layout) {
   return incarnation | 1;  // never 0, which means none
 }
 
-// Milliseconds; 0: for ever. Who waits for others should hear whom it waits for before it gives up itself.
+// Milliseconds; 0: for ever. A caller that waits for others should get the missing tasks before it gives up itself.
 int64_t LeftToAnswer(absl::Duration left) {
   if (left == absl::InfiniteDuration()) return 0;
   return std::max<int64_t>(absl::ToInt64Milliseconds(left - kToAnswer), 1);
 }
 
-// JAX's coordination service in one round. Each request is a step of the server's thread; none waits in a thread.
+// JAX's coordination service in one round. Each request is a step of the server's thread; none holds a thread.
 class Service final : public agent::GrpcService {
  public:
   Service(JobStore& store, const Clock& clock, agent::TaskLayout layout, uint64_t incarnation)
@@ -65,7 +65,7 @@ class Service final : public agent::GrpcService {
                  .tick = kTick},
                 *this, clock),
         coordination_(store, clock, server_.post(), std::move(layout), incarnation) {}
-  // What waits is told that the round is over.
+  // Ends the waiting requests: the round is over.
   ~Service() override {
     server_.Stop([this] { coordination_.End(""); });
   }
@@ -124,11 +124,11 @@ class Service final : public agent::GrpcService {
 
   const Clock& clock_;
   JobStore& store_;
-  MonotonicTime next_tick_;  // of the thread
+  MonotonicTime next_tick_;  // belongs to the thread
   std::atomic<size_t> queued_bytes_ = 0;
   agent::GrpcServer server_;
   const agent::Post post_ = server_.post();
-  Coordination coordination_;  // of the thread
+  Coordination coordination_;  // belongs to the thread
 };
 
 class JaxGateway final : public agent::RoundGateway<Service> {
@@ -142,8 +142,8 @@ class JaxGateway final : public agent::RoundGateway<Service> {
   void Stopping(const std::string& why, absl::Duration limit) override {
     if (server() != nullptr) server()->Stop(why, limit);
   }
-  // Its processes are told why: their last line. The server stays until they are gone, so that they hear the reason and
-  // not that their connection broke.
+  // Sends the processes the reason, as their last line. The server stays until they are gone, so that they get the
+  // reason instead of a broken connection.
   void WhyOver(const std::string& why) override {
     if (server() != nullptr) server()->End(why);
   }

@@ -1,8 +1,8 @@
-// What JAX's processes take for their coordination service (jax.distributed): gRPC without TLS on a port of this
-// machine's loopback, for processes of this user only. The agents of a round answer together, over the job's store, so
-// nothing is special about process 0, and no process of a job needs to reach another machine for it.
+// The coordination service that JAX's processes see (jax.distributed): gRPC without TLS on a port of this machine's
+// loopback, for processes of this user only. The agents of a round answer together, over the job's store. So process 0
+// is not special, and no process of a job needs to reach another machine for the service.
 //
-// The connection is life: a JAX process whose connection breaks ends at once. So the service is the agent's, which
+// A JAX process ends at once when its connection to the service breaks. So the service belongs to the agent, which
 // lives as long as its processes; ms-scheduler may come and go.
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace muster::jax {
 
-// `store` and `clock` must outlive it. The store tells what each change has come to (AgentStore::patient): a number
-// that is asked to be added to once more would be counted twice.
+// `store` and `clock` must outlive it. The store must report each change's result (AgentStore::patient): an addition
+// that is repeated would count twice.
 std::unique_ptr<agent::Gateway> MakeGateway(JobStore& store, const Clock& clock);
 
 }  // namespace muster::jax

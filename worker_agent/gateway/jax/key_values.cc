@@ -1,6 +1,6 @@
-// A change of the store is asked for once, and its answer says what it came to (AgentStore::patient). Where a store
-// says that it has perhaps not been done, it is asked for again: a StoredValue has its writing's own number, so that
-// one that took effect before is told from another's. (A number that others add to meanwhile could be counted twice
+// Each change is sent to the store once, and the answer says its result (AgentStore::patient). Where the store says
+// that the change was perhaps not made, it is sent again. A StoredValue has the unique number of its write, so one that
+// already took effect is distinguished from another's. (A number that others add to meanwhile could be counted twice
 // then.)
 #include "worker_agent/gateway/jax/key_values.h"
 
@@ -28,12 +28,12 @@ using agent::StoreValue;
 using agent::WriteText;
 
 constexpr char kKeys[] = "jax/k/";     // whole keys
-constexpr char kDigests[] = "jax/h/";  // of longer ones
+constexpr char kDigests[] = "jax/h/";  // digests of longer keys
 constexpr char kTexts[] = "jax/t/";
-constexpr size_t kInlineBytes = kMaxStoreValueBytes - 2 * kMaxStoreKeyBytes;  // beside the rest of a StoredValue
-constexpr size_t kAtOnce = 8;         // changes: what they carry must fit into the agent's backlog
-constexpr size_t kMaxWaiting = 4096;  // changes
-constexpr absl::Duration kTextPatience = absl::Seconds(5);  // then another value may be there, whose text it is
+constexpr size_t kInlineBytes = kMaxStoreValueBytes - 2 * kMaxStoreKeyBytes;  // leaves room for a StoredValue's rest
+constexpr size_t kAtOnce = 8;                               // changes: together they must fit into the agent's backlog
+constexpr size_t kMaxWaiting = 4096;                        // changes
+constexpr absl::Duration kTextPatience = absl::Seconds(5);  // then the key is read again: it may have another text
 
 absl::Status AlreadyThere(const std::string& key) {
   return absl::AlreadyExistsError(absl::StrCat("key ", key, " already exists."));
@@ -146,12 +146,12 @@ void KeyValues::Increment(const std::string& key, int64_t by, ValueDone done) {
   TryGet(key, [this, key, by, done](const absl::StatusOr<std::string>& value) {
     if (absl::IsNotFound(value.status())) return SwapNumber(key, by, std::nullopt, done);
     if (!value.ok()) return done(value.status());
-    // What exactly is stored, its writing's number included, is told by a swap that can't succeed.
+    // A swap that can't succeed returns the exact bytes stored, with the number of their write.
     SwapNumber(key, by, std::string(), done);
   });
 }
 
-// Until nobody else has changed it in between.
+// Repeats the swap until no other node has changed the value in between.
 void KeyValues::SwapNumber(const std::string& key, int64_t by, std::optional<std::string> expected, ValueDone done) {
   int64_t before = 0;
   if (expected && !expected->empty()) {
@@ -175,7 +175,7 @@ void KeyValues::SwapNumber(const std::string& key, int64_t by, std::optional<std
   });
 }
 
-// Gives what the key holds then: `stored`, if it took effect.
+// Passes what the key then holds to `done`: `stored`, if the swap took effect.
 void KeyValues::Swap(const std::string& key, const std::optional<std::string>& expected, const StoredValue& stored,
                      JobStore::ValueDone done) {
   store_.CompareAndSet(StoreKey(key), expected, stored.SerializeAsString(), Lifetime::kRound,
@@ -207,7 +207,7 @@ void KeyValues::DropText(const StoredValue& stored) {
 
 // ----------------------------------------------------------------------------------------------------------- reading
 
-// Its text may be gone meanwhile, because the key was overwritten or deleted.
+// The text may be gone meanwhile, because the key was overwritten or deleted.
 void KeyValues::Fetch(const std::string& key, const StoredValue& stored, ValueDone done) {
   if (stored.text().empty()) return done(stored.value());
   ReadText(store_, clock_, {stored.text(), kMaxValueBytes, clock_.Read().monotonic + kTextPatience, stored.bytes()},
@@ -308,7 +308,7 @@ void KeyValues::FetchAll(std::shared_ptr<StoredPairs> left, std::shared_ptr<Pair
   left->pop_front();
   Fetch(key, stored, [this, left, pairs, done, key = key](absl::StatusOr<std::string> value) {
     if (!value.ok() && !absl::IsNotFound(value.status())) return done(value.status());
-    if (value.ok()) pairs->emplace_back(key, *std::move(value));  // else it was deleted just now
+    if (value.ok()) pairs->emplace_back(key, *std::move(value));  // otherwise it was deleted just now
     FetchAll(left, pairs, done);
   });
 }

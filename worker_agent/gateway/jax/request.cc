@@ -1,4 +1,4 @@
-// What a request is read from:
+// The message of each request:
 //
 //   method                           up to jaxlib 0.9         from 0.10 on
 //   RegisterTask                     OldRegister              NewRegister
@@ -56,7 +56,7 @@ constexpr std::array kMethods = {
     Named{"WatchTasks", Method::kWatchStates, false, true},
 };
 
-// The messages of each dialect, whose fields have the same names here.
+// The messages of each dialect. Their fields have the same names here.
 struct Old {
   using Register = OldRegister;
   using Heartbeat = OldHeartbeat;
@@ -97,7 +97,7 @@ void TakeTasks(const Message& message, Request& request) {
   for (const auto& task : message.tasks()) request.tasks.push_back(IdOf(task));
 }
 
-// Parses a message, then takes what `take` does and what most of them have.
+// Parses a message, then takes the fields that most messages have, and those that `take` does.
 template <typename Message, typename Take>
 bool Read(const std::string& bytes, Request& request, const Take& take) {
   Message message;
@@ -168,7 +168,7 @@ bool ReadAs(Method method, const std::string& bytes, Request& request) {
 
 // ---- replies
 
-constexpr int32_t kConnected = 3;  // of XLA's TaskState; no others are told of
+constexpr int32_t kConnected = 3;  // of XLA's TaskState; no other state is reported
 
 void FillTask(int32_t id, OldTask& task) {
   task.set_job_name(kJobName);

@@ -1,5 +1,5 @@
-// What a JAX process asks of its coordination service, and what it is told; how that is written in the service's two
-// dialects. Pure. Source: the message descriptors in jaxlib's wheels, 0.4.13 to 0.10.2.
+// A JAX process's requests to its coordination service, and the replies, in the service's two dialects. Pure. Source:
+// the message descriptors in jaxlib's wheels, 0.4.13 to 0.10.2.
 #pragma once
 
 #include <cstdint>
@@ -30,25 +30,25 @@ enum class Method {
   kCancelBarrier,
   kGetAlive,
   kGetStates,    // of tasks
-  kWatchStates,  // of all tasks, once they are others than those that are known
+  kWatchStates,  // of all tasks, once they differ from the version in the request
 };
 
 struct Request {
   Method method = Method::kHeartbeat;
-  std::optional<int32_t> task;       // who asks; none: this request doesn't say
-  uint64_t incarnation = 0;          // of the asking task; 0: not told
-  uint64_t service_incarnation = 0;  // that the asker takes this service for; 0: not told
+  std::optional<int32_t> task;       // the caller; none: not in this request
+  uint64_t incarnation = 0;          // of the calling task; 0: not given
+  uint64_t service_incarnation = 0;  // of the service that the caller expects; 0: not given
   std::string name;                  // a key, a directory or a barrier; the text of a reported error
   std::string value;
   bool may_overwrite = false;
   int64_t increment = 0;
-  int64_t counter = 0;         // which one of the barriers with that name
-  int64_t timeout_ms = 0;      // of a barrier, or until the asker gives up; 0 or less: none
-  std::vector<int32_t> tasks;  // whom a barrier is of (empty: all), or whose states are asked for
-  int64_t version = 0;         // of the states that are known; 0 or less: none are
+  int64_t counter = 0;         // the number of the barrier, of those with that name
+  int64_t timeout_ms = 0;      // of a barrier, or until the caller gives up; 0 or less: none
+  std::vector<int32_t> tasks;  // a barrier's participants (empty: all), or the tasks to report on
+  int64_t version = 0;         // of the states that the caller has; 0 or less: none
 };
 
-// What of it is told depends on the method.
+// The method determines which fields are sent.
 struct Reply {
   uint64_t incarnation = 0;
   std::string directory;
@@ -66,10 +66,10 @@ struct Call {
   Method method = Method::kHeartbeat;
 };
 
-// `path` as HTTP/2 has it, "/package.CoordinationService/Method". None: it is not spoken here.
+// `path` as in HTTP/2: "/package.CoordinationService/Method". None: no such method here.
 std::optional<Call> CallOf(absl::string_view path);
 
-// INVALID_ARGUMENT: it is not written as this dialect writes it.
+// INVALID_ARGUMENT: the bytes don't fit this dialect.
 absl::StatusOr<Request> ReadRequest(Call call, const std::string& bytes);
 
 std::string WriteReply(Call call, const Reply& reply);
