@@ -1,4 +1,4 @@
-// What a client of the store is read from and written to. Never blocks.
+// The bytes to and from a client of the store. Never blocks.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@ namespace muster::torch_store {
 class Channel {
  public:
   virtual ~Channel() = default;
-  // As Stream's.
+  // Like Stream's.
   virtual Stream::Io Read(char* out, size_t most, size_t* done) = 0;
   virtual Stream::Io Write(std::string_view bytes, size_t* done) = 0;
-  // Its client is to be served soon.
+  // Asks for the client to be served soon.
   virtual void Touch() = 0;
 };
 

@@ -1,5 +1,5 @@
-// One client of the store: bytes in, requests applied one after the other, answers out. Whether it has a connection of
-// its own, or shares an agent's link with others, is its Channel's.
+// One client of the store: reads bytes, applies requests one after the other, writes answers. Its Channel is a
+// connection of its own, or a part of an agent's link that it shares with others.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,13 @@ namespace muster::torch_store {
 
 class Client;
 
-// What all clients of one store share, in the server's thread.
+// The state that all clients of one store share, in the server's thread.
 struct Shared {
   const Limits limits;
   Store store;
-  size_t output_bytes = 0;                                   // of all clients, that still have to be sent
+  size_t output_bytes = 0;                                   // still to be sent, of all clients
   std::vector<char> scratch = std::vector<char>(64 * 1024);  // for one read or write
-  std::unordered_map<uint64_t, Client*> clients = {};        // all that there are
+  std::unordered_map<uint64_t, Client*> clients = {};        // all existing ones
 
   bool has_room_for_answers() const { return output_bytes + store.unread_bytes() <= limits.unread_bytes; }
 };
@@ -38,12 +38,12 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // Reads, handles and writes, a little. True when there is more to do without waiting for the channel.
+  // Reads, handles and writes a little. Returns true if there is more to do without waiting for the channel.
   bool Serve();
-  // What it waited for is there.
+  // Sends the end of the client's wait.
   void StopWaiting();
   void Write();
-  // What took too long is given up.
+  // Ends a client that does not read its answers, where others need room.
   void CheckTimes();
 
   bool wants_read() const;
@@ -70,13 +70,13 @@ class Client {
   Output output_;
   size_t counted_input_ = 0;   // in context_.input_bytes
   size_t counted_output_ = 0;  // in shared_.output_bytes
-  bool has_ended_ = false;     // nothing more comes from it
+  bool has_ended_ = false;     // no more input comes from it
   bool is_finished_ = false;
   bool has_spoken_ = false;
   bool is_held_ = false;        // until others have read their answers
   bool has_whole_one_ = false;  // a request in the decoder may wait for its turn
   MonotonicTime last_heard_;
-  MonotonicTime last_written_;  // when the channel last took something, or nothing waited
+  MonotonicTime last_written_;  // the last time when the channel took bytes, or none waited
   std::string reason_;
 };
 

@@ -52,10 +52,10 @@ LinkRules::LinkRules(const v1::PeerList& peers, std::vector<IpNetwork> networks)
   }
 }
 
-// A link is served where all of this holds:
+// The conditions for serving a link:
 //
 //   it is of this job, run and round, and names a node of the round
-//   its address      is one that this node has told, or of --torch_store_peers, or of this machine for a node of it
+//   its address      this node announced it, or it is of --torch_store_peers, or of this machine for a node of it
 //   with TLS         the certificate is that node's (WhyNotNode)
 std::string LinkRules::WhyNot(const torch_store::LinkHello& hello, const IpAddress& from, bool is_here) const {
   if (hello.job != job_ || hello.run != run_ || hello.round != round_) return "its link is of another round";
@@ -97,7 +97,7 @@ bool HasRank0(const v1::Assignment& assignment) {
                      [](const v1::SlotAssignment& slot) { return slot.rank() == 0; });
 }
 
-// As many connections as descriptors are left for.
+// Returns as many connections as descriptors are left for.
 size_t MostConnections(uint32_t ranks) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return kConnectionsOfRank * ranks;
@@ -195,7 +195,7 @@ absl::Status TorchStoreGateway::ServeByRelay(const GatewayRound& round, TorchSto
   return absl::OkStatus();
 }
 
-// On the store's own machine its ports are its own.
+// On the store's own machine, the store has these ports.
 absl::StatusOr<uint16_t> TorchStoreGateway::ListenForRelay(torch_store::Service& relay, bool is_store_here) const {
   const uint16_t wanted = is_store_here ? 0 : options_.wanted_port;
   absl::StatusOr<uint16_t> port = relay.ListenOnLoopback(wanted);
@@ -259,7 +259,7 @@ absl::Status TorchStoreGateway::Serve(const GatewayRound& round, TorchStoreServe
   return absl::OkStatus();
 }
 
-// Where that is not to be had, another job's store may be there, which its clients would take for theirs.
+// If such a port is taken, another job's store may have it, and the script's clients would take that for theirs.
 absl::Status TorchStoreGateway::ListenWhereTheScriptSays(torch_store::Service& store, uint16_t master_port) const {
   for (const uint16_t port : options_.script_ports) {
     if (port == master_port) continue;

@@ -1,7 +1,7 @@
-// PyTorch's store of the job: in the agent of rank 0's node, at MASTER_PORT, with an empty one for each round. All
-// processes are clients (TORCHELASTIC_USE_AGENT_STORE=True), so none has to bind a port, and none takes it along when
-// it dies. The agents of other nodes only tell their processes so, or, with relays, speak for them: their processes
-// then find the store at their own machine's loopback.
+// PyTorch's store of the job: in the agent of rank 0's node, at MASTER_PORT, empty at the start of each round. All
+// processes are clients (TORCHELASTIC_USE_AGENT_STORE=True), so none has to bind a port, and the store survives the
+// death of any. Agents of other nodes only set that variable or, with relays, pass their processes' requests on: these
+// processes then find the store at their own machine's loopback.
 #pragma once
 
 #include <cstddef>
@@ -26,14 +26,14 @@
 
 namespace muster::agent {
 
-// Whom the store serves: connections of processes, and links of agents (--torch_store_relay). TCPStore knows no
-// password, so without links an address is all that tells a process of the round from a stranger. Pure.
+// The machines that the store serves: connections of processes, and links of agents (--torch_store_relay). TCPStore has
+// no password, so without links only its address distinguishes a process of the round. Pure.
 class AllowedPeers {
  public:
-  // The machines of the round, by all addresses that they have told, and `networks`.
+  // Takes the machines of the round, by all addresses that they announced, and `networks`.
   AllowedPeers(const v1::PeerList& peers, std::vector<IpNetwork> networks);
 
-  // Besides this machine's own.
+  // The machine's own addresses are not included.
   bool Contains(const IpAddress& address) const;
 
  private:
@@ -41,18 +41,18 @@ class AllowedPeers {
   std::vector<IpNetwork> networks_;
 };
 
-// Why a process of that address is not served, with what to do.
+// Returns why a process of that address is not served, and what to do.
 std::string WhyNotInRound(const IpAddress& address);
 
-// The links of the round's agents.
+// Checks the links of the round's agents.
 class LinkRules {
  public:
   // `networks`: addresses of agents that their machines don't know themselves (NAT).
   LinkRules(const v1::PeerList& peers, std::vector<IpNetwork> networks);
 
-  // Why the link that begins so is not served; empty: it is. `is_here`: it comes from this machine.
+  // Returns why the link with this hello is not served; empty: it is. `is_here`: it comes from this machine.
   std::string WhyNot(const torch_store::LinkHello& hello, const IpAddress& from, bool is_here) const;
-  // How many ranks a node of the round has; 0: it is none.
+  // Returns the number of ranks of a node of the round; 0: the node is not in the round.
   size_t RanksOf(const std::string& node) const;
 
  private:
@@ -68,7 +68,7 @@ class LinkRules {
   std::map<std::string, Node> nodes_;
 };
 
-// Why a certificate with this name is not that of `node`'s agent; empty: it is, or names don't count (none).
+// Returns why a certificate with this name is not that of `node`'s agent; empty: it is, or there is no name to check.
 std::string WhyNotNode(const std::optional<PeerName>& name, const std::string& job, const std::string& node);
 
 struct TorchStoreOptions {
@@ -76,16 +76,16 @@ struct TorchStoreOptions {
   bool is_relay_asked = false;
   bool is_plain_port_refused = false;   // with --require_tls, unless --torch_store_relay=false asks for it
   std::shared_ptr<const TlsStore> tls;  // of links; null: they are plain
-  uint16_t wanted_port = 0;             // where this machine's processes want a relay; 0: they take any port
+  uint16_t wanted_port = 0;             // for this machine's processes, of a relay; 0: any port
   std::vector<IpNetwork> networks;      // served besides the machines of the round
   std::vector<uint16_t> script_ports;   // see PortsOfScript
 };
 
-// What serves a round here; nothing where the store is elsewhere and without relays.
+// A round's servers here; none where the store is elsewhere and there are no relays.
 struct TorchStoreServers {
   std::unique_ptr<torch_store::Service> store;
   std::unique_ptr<torch_store::Service> relay;
-  uint32_t local_port = 0;  // with relays: where this machine's processes find it
+  uint32_t local_port = 0;  // with relays: the store's port for this machine's processes
 };
 
 class TorchStoreGateway final : public RoundGateway<TorchStoreServers> {
@@ -93,29 +93,29 @@ class TorchStoreGateway final : public RoundGateway<TorchStoreServers> {
   // `clock` must outlive this.
   TorchStoreGateway(TorchStoreOptions options, const Clock& clock) : options_(std::move(options)), clock_(clock) {}
 
-  // On rank 0's node the store listens from then on.
+  // Opens the store on rank 0's node, from then on.
   absl::Status Begin(const GatewayRound& round) override;
   void AddTo(EnvironmentInput& input) const override;
-  // With relays nobody else can serve the store. Where a plain port is refused, nobody else may.
+  // With relays no other process can serve the store. Where a plain port is refused, no other may.
   bool IsNeeded(const GatewayRound& round) const override {
     return !round.assignment.torch_store_node().empty() || (options_.is_plain_port_refused && LacksRelays(round));
   }
   void Over(uint64_t run, uint32_t round) override;
 
  private:
-  // This agent is to serve the store, and has asked for relays in vain.
+  // True if this agent must serve the store, and asked for relays but got none.
   bool LacksRelays(const GatewayRound& round) const;
   absl::StatusOr<std::unique_ptr<TorchStoreServers>> ServerFor(const GatewayRound& round) override;
   absl::Status Serve(const GatewayRound& round, TorchStoreServers& servers) const;
   torch_store::LinksOptions LinksFor(const GatewayRound& round) const;
   absl::Status ServeByRelay(const GatewayRound& round, TorchStoreServers& servers) const;
-  // Returns where this machine's processes find it.
+  // Returns the port for this machine's processes.
   absl::StatusOr<uint16_t> ListenForRelay(torch_store::Service& relay, bool is_store_here) const;
   absl::Status ListenWhereTheScriptSays(torch_store::Service& store, uint16_t master_port) const;
 
   const TorchStoreOptions options_;
   const Clock& clock_;
-  bool has_store_ = false;  // in this round, somewhere
+  bool has_store_ = false;  // in this round, on any node
 };
 
 }  // namespace muster::agent

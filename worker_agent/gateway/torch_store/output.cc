@@ -7,8 +7,8 @@
 namespace muster::torch_store {
 namespace {
 
-constexpr size_t kCopied = 128;           // a value of that size is copied: to refer to it takes nearly as much
-constexpr size_t kMaxEmpty = 1024;        // pieces in front that are done with
+constexpr size_t kCopied = 128;           // a value of up to that size is copied: a reference takes nearly as much
+constexpr size_t kMaxEmpty = 1024;        // pieces at the front that are written
 constexpr size_t kPieceBytes = 4 * 1024;  // an own piece grows to about that
 
 }  // namespace
@@ -35,7 +35,8 @@ void Output::AppendValue(const ValuePtr& value) {
   own_bytes_ += sizeof(Piece);
 }
 
-// What is to be written next. Several pieces go out as one: each write costs the kernel more than the copy does us.
+// Returns the bytes to be written next. Joins several pieces into one: a write costs the kernel more than the copy
+// costs.
 std::string_view Output::Gather(std::vector<char>& scratch) const {
   const std::string_view first = pieces_[first_].text().substr(at_);
   if (first_ + 1 == pieces_.size() || first.size() >= scratch.size()) return first;

@@ -1,4 +1,4 @@
-// What a client is still to be sent. Values are not copied into it, however many clients wait for one.
+// The bytes still to be sent to a client. Values are not copied into it, even if many clients wait for one.
 #pragma once
 
 #include <cstddef>
@@ -18,19 +18,20 @@ class Output {
   void AppendNumber(Number number) {
     Append(std::string_view(reinterpret_cast<const char*>(&number), sizeof(number)));
   }
-  // Its length in front.
+  // Appends the text's length, then the text.
   void AppendText(std::string_view text);
   void AppendValue(const ValuePtr& value);
 
   bool is_empty() const { return bytes_ == 0; }
   size_t bytes() const { return bytes_; }
-  // What it keeps itself, without values.
+  // Bytes held in this object itself, without values.
   size_t own_bytes() const { return own_bytes_; }
-  // Until all is written, or it is not Stream::Io::kDone. `scratch`: not empty; what is gathered for one write.
+  // Writes until all is written, or until a write is not Stream::Io::kDone. `scratch` must not be empty; it gathers the
+  // pieces of one write.
   Stream::Io WriteTo(Channel& channel, std::vector<char>& scratch);
 
  private:
-  // Either text of its own, or a value's.
+  // Holds a text of its own, or a value's.
   struct Piece {
     std::string own;
     ValuePtr value;
@@ -41,8 +42,8 @@ class Output {
   void Drop(size_t bytes);
 
   std::vector<Piece> pieces_;
-  size_t first_ = 0;  // of the pieces that are still to be written, …
-  size_t at_ = 0;     // … and where in it
+  size_t first_ = 0;  // the first piece still to be written, …
+  size_t at_ = 0;     // … and the position in it
   size_t bytes_ = 0;
   size_t own_bytes_ = 0;
 };

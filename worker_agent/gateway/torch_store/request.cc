@@ -16,11 +16,11 @@ static_assert(std::endian::native == std::endian::little);
 constexpr uint32_t kMagic = 0x3C85F7CE;
 constexpr size_t kKeptCapacity = 64 * 1024;
 
-// By Query.
+// The fields of each Query, by its number.
 constexpr std::array<std::string_view, 19> kFields = {"u",  "KV",  "KVV", "K", "KI", "nK", "nK", "", "K", "KV",
                                                       "nK", "nKV", "",    "u", "KV", "K",  "K",  "", "KI"};
 
-// 1.13's numbers. WATCH_KEY (7) is none of ours: no public script is known that registers a callback.
+// 1.13's numbers. WATCH_KEY (7) is not supported: no public script is known that registers a callback.
 constexpr uint8_t kWatchKey = 7;
 constexpr std::array<Query, 13> kQueriesOf1 = {
     Query::kSet,      Query::kCompareSet, Query::kGet,       Query::kAdd,       Query::kCheck,
@@ -54,7 +54,7 @@ std::optional<Number> RequestDecoder::Take() {
   return number;
 }
 
-// False: more bytes are needed.
+// Returns false if more bytes are needed.
 bool RequestDecoder::TellDialect() {
   const std::string_view first = rest();
   if (first.empty()) return false;
@@ -149,7 +149,7 @@ absl::StatusOr<std::optional<Request>> RequestDecoder::Next() {
     ++field_;
     if (field_ >= fields_.size() && repeats_ > 1) {
       --repeats_;
-      field_ = 1;  // behind `n`
+      field_ = 1;  // after `n`
     }
   }
   is_begun_ = false;

@@ -1,13 +1,13 @@
-// Requests of PyTorch's TCPStore: bytes in, whole requests out.
+// Decodes requests of PyTorch's TCPStore. Pure.
 //
-// The protocol has no frames: a query byte, then its fields. Numbers are in the sender's byte order, which is taken to
-// be little-endian. Source: torch/csrc/distributed/c10d/TCPStoreBackend.hpp of PyTorch 2.13 and 1.13.
+// The protocol has no frames: a query byte, then its fields. Numbers are in the sender's byte order, assumed to be
+// little-endian. Source: torch/csrc/distributed/c10d/TCPStoreBackend.hpp of PyTorch 2.13 and 1.13.
 //
 //   K  key: u64 length, bytes        V  value: the same        I  i64
-//   n  u64 count; what stands behind it is repeated            u  u32
+//   n  u64 count; the fields after it are repeated             u  u32
 //
-// A connection of PyTorch 2 begins with VALIDATE and its magic number; one of 1.13 with any of its queries, which are
-// numbered from 0. A first byte 0 without the magic number behind it is 1.13's SET.
+// A connection of PyTorch 2 begins with VALIDATE and its magic number. One of 1.13 begins with any of its queries,
+// which are numbered from 0. A first byte 0 without the magic number after it is 1.13's SET.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@
 
 namespace muster::torch_store {
 
-// With PyTorch 2's numbers.
+// The queries, with PyTorch 2's numbers.
 enum class Query : uint8_t {
   kValidate = 0,
   kSet,
@@ -54,16 +54,16 @@ struct Request {
   uint32_t nonce = 0;  // PING's
 };
 
-// Goes on where the bytes ended: nothing is looked at twice. What a field needs is kept until the field is whole.
+// Continues where the bytes ended, and looks at nothing twice. Keeps the bytes of a field until it is complete.
 class RequestDecoder {
  public:
   void Append(std::string_view bytes);
-  // None: more bytes are needed. An error: this is no client of a store, or it asks for more than kMax… allow; nothing
-  // can be read from it any more.
+  // Returns nothing if more bytes are needed. Returns an error if the peer is no client of a store, or exceeds kMax…;
+  // then nothing more can be read from it.
   absl::StatusOr<std::optional<Request>> Next();
 
   Dialect dialect() const { return dialect_; }
-  // What requests that are not whole yet take.
+  // Bytes held for incomplete requests.
   size_t buffered() const { return buffer_.size() - at_ + request_bytes_; }
 
  private:
@@ -72,12 +72,12 @@ class RequestDecoder {
   std::optional<Number> Take();
   bool TellDialect();
   absl::StatusOr<bool> BeginRequest();
-  // False: more bytes are needed.
+  // Returns false if more bytes are needed.
   absl::StatusOr<bool> TakeField(char kind);
   absl::StatusOr<bool> TakeText(bool is_key);
 
   std::string buffer_;
-  size_t at_ = 0;  // what stands before it is done with
+  size_t at_ = 0;  // the bytes before it are consumed
   Dialect dialect_ = Dialect::kUnknown;
 
   bool is_begun_ = false;  // the query of request_ is known
@@ -85,8 +85,8 @@ class RequestDecoder {
   size_t request_bytes_ = 0;      // in request_
   std::string_view fields_;       // of the query, as above
   size_t field_ = 0;              // the next one
-  uint64_t repeats_ = 0;          // how often what stands behind `n` is still to come, this time included
-  std::optional<uint64_t> text_;  // the length of the text whose bytes come next
+  uint64_t repeats_ = 0;          // repetitions of the fields after `n` still to come, with this one
+  std::optional<uint64_t> text_;  // the length of the next text
 };
 
 }  // namespace muster::torch_store

@@ -1,9 +1,9 @@
-// Who is served, by how the connection begins:
+// Service by the beginning of a connection:
 //
 //                      TLS        a link's first byte    anything else
-//   no links here      (refused)  client, who fails      client
+//   no links here      (refused)  client, which fails    client
 //   links, this host   link       link, without TLS      client
-//   links, another     link       likewise               refused
+//   links, another     link       link, without TLS      refused
 #include "worker_agent/gateway/torch_store/server.h"
 
 #include <cstddef>
@@ -22,8 +22,8 @@
 namespace muster::torch_store {
 namespace {
 
-// One connection to the store: a client's own, or the link of an agent, which stands for many (LinkEnd). Its first byte
-// tells, and TLS, which only agents speak.
+// One connection to the store: a client's own, or the link of an agent, which stands for many clients (LinkEnd). The
+// first byte distinguishes them, or TLS, which only agents speak.
 class Connection final : public TcpConnection, private Channel {
  public:
   // `links` null: none are served.
@@ -38,7 +38,7 @@ class Connection final : public TcpConnection, private Channel {
   bool is_held() const override { return speaker_ && speaker_->is_held(); }
   size_t input_bytes() const override;
   bool has_spoken() const override;
-  // A client says nothing for hours, and is lost without its connection.
+  // A client may be silent for hours, and can't go on without its connection.
   bool has_work() const override { return has_spoken(); }
   void FlushAtEnd() override;
 
@@ -46,7 +46,7 @@ class Connection final : public TcpConnection, private Channel {
   Stream::Io Read(char* out, size_t most, size_t* done) override { return stream_.Read(out, most, done); }
   Stream::Io Write(std::string_view bytes, size_t* done) override { return stream_.Write(bytes, done); }
   void Touch() override { context_.touch(client_.connection); }
-  // False: not known yet, or it is turned away.
+  // Returns false if the kind is not known yet, or the connection is turned away.
   bool Recognise();
 
   Shared& shared_;
@@ -58,7 +58,7 @@ class Connection final : public TcpConnection, private Channel {
 Connection::Connection(Stream stream, const TcpClient& client, Shared& shared, Links* links, TcpServerContext& context)
     : TcpConnection(std::move(stream), client, context), shared_(shared), links_(links) {}
 
-// What was cut for a reason does not come back.
+// A link that was cut for a reason does not come back.
 Connection::~Connection() {
   if (link_ != nullptr && !reason().empty()) link_->EndSession();
 }

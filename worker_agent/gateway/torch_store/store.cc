@@ -1,10 +1,10 @@
 // | query | wakes | error: the connection is closed |
 // |---|---|---|
-// | SET, APPEND, MULTI_SET | who waits for the key | no room |
+// | SET, APPEND, MULTI_SET | the clients that wait for the key | no room |
 // | COMPARE_SET | the same, where it stores | no room |
-// | ADD, BARRIER | the same; with BARRIER also who stands at it, once enough have come | the value is no number |
-// | QUEUE_PUSH | one of those who wait for the key | no room |
-// | GET, MULTI_GET of a missing key | – | PyTorch 1.13; 2 is answered with an empty value |
+// | ADD, BARRIER | the same; BARRIER also those at the barrier, once enough have come | the value is no number |
+// | QUEUE_PUSH | one of those that wait for the key | no room |
+// | GET, MULTI_GET of a missing key | – | PyTorch 1.13; 2 gets an empty value |
 // | WAIT | – | too many keys are waited for |
 #include "worker_agent/gateway/torch_store/store.h"
 
@@ -19,7 +19,7 @@ namespace muster::torch_store {
 
 namespace {
 
-// Of one name that is waited for: the name is kept twice, and there are entries of four tables.
+// Returns the memory of one awaited name: the name twice, and entries of four tables.
 size_t BytesOfName(const std::string& name) { return 2 * name.size() + 256; }
 
 }  // namespace
@@ -122,9 +122,9 @@ namespace {
 constexpr char kReady = 0;
 constexpr char kNotReady = 1;
 constexpr char kWaitCanceled = 1;
-constexpr size_t kEntryBytes = 128;  // what an entry of a map or a queue costs besides its text, about
+constexpr size_t kEntryBytes = 128;  // the approximate overhead of an entry of a map or a queue
 
-// As std::stoll reads it: what stands behind the number doesn't matter.
+// Parses like std::stoll: ignores any text after the number.
 absl::StatusOr<int64_t> ParseNumber(const std::string& text) {
   char* end = nullptr;
   errno = 0;
@@ -135,7 +135,7 @@ absl::StatusOr<int64_t> ParseNumber(const std::string& text) {
   return number;
 }
 
-// Wraps around at the ends, without being undefined.
+// Wraps around at the ends, without undefined behaviour.
 int64_t Sum(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
 
 }  // namespace
@@ -242,7 +242,7 @@ absl::Status Store::Append(Request request) {
   const auto found = values_.find(key);
   if (found == values_.end()) {
     Put(key, more);
-  } else if (found->second.use_count() > 1) {  // somebody is being sent it as it was
+  } else if (found->second.use_count() > 1) {  // a client is being sent the old text
     Put(key, found->second->text() + more);
   } else {
     found->second->Append(more);

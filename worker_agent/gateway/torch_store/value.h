@@ -1,4 +1,4 @@
-// A value of the store. What waits to be sent holds it, too, so that it may be replaced meanwhile.
+// A value of the store. Pending output holds it too, so that it may be replaced meanwhile.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace muster::torch_store {
 
 class Value {
  public:
-  // `alive`: the bytes of all values that are still there; outlives this.
+  // `alive` counts the bytes of all existing values; it must outlive this.
   Value(std::string text, size_t& alive) : text_(std::move(text)), alive_(alive) { alive_ += text_.size(); }
   ~Value() { alive_ -= text_.size(); }
   Value(const Value&) = delete;

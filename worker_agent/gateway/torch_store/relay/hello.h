@@ -1,10 +1,10 @@
-// How a link begins: the relay says who it is, which session it goes on with and how far that has come; the store's
-// side says how far it has. Pure.
+// The beginning of a link. The relay names itself, the session that it continues, and the bytes received in it. The
+// store's side answers with the bytes that it received. Pure.
 //
 //   relay   "MUSTRLNK" | u8 version | u8 is new | 16 bytes session | u64 run | u32 round | u64 received
 //           | u8 length, job | u8 length, node
 //   store   u8 0: go on, or 1: the session is not known here any more | u64 received
-//           u8 2, to version 2 only: refused | u64 0 | u16 length, why and what to do; it closes then
+//           u8 2, to version 2 only: refused | u64 0 | u16 length, why and what to do; then it closes
 //
 // A store of version 1 closes where it sees a 2. A relay of version 1 gives its session up where it sees a refusal.
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace muster::torch_store {
 
-// No query of any PyTorch begins with it.
+// No query of any PyTorch version begins with this byte.
 inline constexpr char kLinkByte = 'M';
 inline constexpr size_t kSessionBytes = 16;
 
@@ -26,18 +26,18 @@ inline constexpr uint8_t kFirstLinkVersion = 1;
 inline constexpr uint8_t kLinkVersion = 2;
 
 struct LinkHello {
-  bool is_new = true;   // it was never told to go on
-  std::string session;  // kSessionBytes, random: its name, and a secret
+  bool is_new = true;   // the store has not continued it yet
+  std::string session;  // kSessionBytes, random: both a name and a secret
   uint64_t run = 0;
   uint32_t round = 0;
   uint64_t received = 0;
-  std::string job;   // at most 255 bytes, …
-  std::string node;  // … likewise
+  std::string job;   // at most 255 bytes
+  std::string node;  // at most 255 bytes
   uint8_t version = kLinkVersion;
 };
 
 std::string HelloBytes(const LinkHello& hello);
-// Takes it from the front of `bytes`. None: more bytes are needed. An error: this is no hello.
+// Takes one from the front of `bytes`. Returns nothing if more bytes are needed, and an error if this is no hello.
 absl::StatusOr<std::optional<LinkHello>> TakeHello(std::string_view& bytes);
 
 inline constexpr size_t kMaxRefusalBytes = 1024;
@@ -45,7 +45,7 @@ inline constexpr size_t kMaxRefusalBytes = 1024;
 struct LinkAnswer {
   bool goes_on = false;
   uint64_t received = 0;
-  std::string refusal = {};  // not empty: the store's agent lets this one not in, for that reason
+  std::string refusal = {};  // the reason why the store's agent refuses this link; empty: it does not
 };
 
 std::string AnswerBytes(const LinkAnswer& answer);

@@ -1,10 +1,10 @@
-// What a hello gets:
+// Results of a hello:
 //
-//   the agent has …              the same session     another one            none
-//   a new relay                  goes on with it      its own, if the old    a new one
-//                                                     has no connection;
-//                                                     else it is to wait
-//   one that was told to go on   goes on with it      gone                   gone
+//   the agent has …         the same session    another session        none
+//   a new relay             continues it        a new one, if the old  a new one
+//                                               has no connection;
+//                                               otherwise it must wait
+//   a relay that continues  continues it        gone                   gone
 #include "worker_agent/gateway/torch_store/relay/links.h"
 
 #include <algorithm>
@@ -19,9 +19,9 @@
 namespace muster::torch_store {
 namespace {
 
-constexpr uint64_t kVirtual = uint64_t{1} << 63;  // the numbers of clients without a connection of their own
+constexpr uint64_t kVirtual = uint64_t{1} << 63;  // first number of clients without a connection of their own
 
-// Of the store's room for requests that are not whole yet, what one session may take: a part of so many.
+// One session may take 1/kPartsOfInput of the store's room for incomplete requests.
 constexpr size_t kPartsOfInput = 4;
 
 uint64_t NextVirtual() {
@@ -59,7 +59,7 @@ struct Session::Virtual final : Channel {
     session.Touch(id);
     if (!session.is_serving_ && session.link != 0) session.context_.touch(session.link);
   }
-  // Whether another turn is needed, as no event will tell.
+  // True if another turn is needed that no event announces.
   bool HasUnread() const { return client.wants_read() && (!session.mux_.Peek(id).empty() || session.mux_.IsAtEnd(id)); }
 
   Session& session;
@@ -85,7 +85,8 @@ Session::~Session() {
   shared_.output_bytes -= counted_kept_;
 }
 
-// Empty: there is one. Those that are about to end still have theirs, and the next ones come before they are gone.
+// Returns an empty text if there is a place. Clients that are about to end still count, and new ones may come before
+// they are gone.
 std::string Session::WhyNoPlace() const {
   if (shared_.clients.size() >= options_.max_clients) return absl::StrCat(options_.max_clients, " are open");
   if (clients_.size() < places_ || clients_.size() - places_ < std::min(mux_.closed_there(), places_)) return "";
@@ -100,7 +101,7 @@ void Session::Open(uint32_t id) {
   }
   context_.counted->Note(Severity::kWarning, "PyTorch's store: too many connections",
                          absl::StrCat("a connection was closed: ", why_not));
-  ready_.push_back(id);  // and closed there: the mux is in the middle of something
+  ready_.push_back(id);  // closed later: the mux is in the middle of a frame
 }
 
 void Session::Touch(uint32_t id) {
@@ -108,7 +109,7 @@ void Session::Touch(uint32_t id) {
   if (found != clients_.end() && !std::exchange(found->second->is_ready, true)) ready_.push_back(id);
 }
 
-// In turn: who found no room first goes first, or those before it would take all of it again.
+// Serves clients in turn, from the first that found no room. Otherwise those before it would take all room again.
 void Session::TouchAll() {
   for (const auto& [id, client] : clients_) {
     if (client->client.wants_write()) Touch(id);
@@ -123,7 +124,7 @@ absl::Status Session::Receive(std::string_view bytes) {
   Count();
   if (!status.ok()) return status;
   const size_t most = shared_.limits.input_bytes / kPartsOfInput;
-  if (context_.input_bytes <= most || input_bytes() <= most) return absl::OkStatus();  // (the first costs nothing)
+  if (context_.input_bytes <= most || input_bytes() <= most) return absl::OkStatus();  // (the first test is cheap)
   return absl::ResourceExhaustedError(absl::StrCat("requests of its processes that are not whole yet take more than ",
                                                    most, " bytes: see what sends large values so slowly"));
 }
@@ -191,7 +192,7 @@ absl::StatusOr<std::shared_ptr<Session>> Links::Attach(const LinkHello& hello, c
       return absl::AlreadyExistsError(absl::StrCat("the agent of ", hello.node, " has another link already"));
     }
     std::shared_ptr<Session>& session = sessions_[hello.node];
-    session = nullptr;  // the old one's clients are gone before
+    session = nullptr;  // ends the old session's clients first
     const size_t places = options_.places_of ? options_.places_of(hello.node) : SIZE_MAX;
     session = std::make_shared<Session>(hello.session, places, options_, shared_, context);
   }
@@ -200,7 +201,7 @@ absl::StatusOr<std::shared_ptr<Session>> Links::Attach(const LinkHello& hello, c
     End(*session);
     return status;
   }
-  if (session->link != 0) context.touch(session->link);  // the connection before is of no use any more
+  if (session->link != 0) context.touch(session->link);  // the previous connection is of no use any more
   session->link = client.connection;
   return session;
 }
@@ -253,7 +254,7 @@ namespace {
 
 constexpr absl::Duration kHelloTimeout = absl::Seconds(10);
 
-// Nobody is told why.
+// The end of a connection that needs no reason.
 absl::Status Ended() { return absl::CancelledError(""); }
 
 }  // namespace
@@ -325,7 +326,7 @@ absl::Status LinkEnd::Greet(std::string_view& bytes) {
   absl::StatusOr<std::shared_ptr<Session>> session = links_.Attach(**hello, client_, context_);
   if (!session.ok()) {
     if ((*hello)->version < kLinkVersion) return session.status();
-    // (What the socket does not take at once is not worth waiting for.)
+    // (Bytes that the socket does not take at once are not worth waiting for.)
     pipe_.Say(AnswerBytes({.refusal = std::string(session.status().message())}));
     pipe_.Write(stream_, nullptr);
     return session.status();

@@ -1,5 +1,5 @@
-// The store's side of all links: one session of each agent, with its clients. A session outlives its connection for a
-// while. Of the server's thread.
+// The store's side of all links: one session for each agent, with its clients. A session outlives its connection for a
+// while. All belongs to the server's thread.
 #pragma once
 
 #include <cstddef>
@@ -23,21 +23,21 @@
 
 namespace muster::torch_store {
 
-// Why this link is not served; empty: it is. `client` has been let in as a connection.
+// Returns why this link is not served; empty: it is. `client` was already let in as a connection.
 using LinkCheck = std::function<std::string(const LinkHello& hello, const TcpClient& client)>;
 
 struct LinksOptions {
   LinkCheck why_not;
-  // How many clients the processes of a node of `why_not`'s may be. No function: any number.
+  // The most clients that the processes of a node may open. No function: any number.
   std::function<size_t(const std::string& node)> places_of = nullptr;
   bool needs_tls = false;
-  size_t max_clients = 65536;                   // with those that have connections of their own
-  absl::Duration patience = absl::Seconds(60);  // with an agent whose link is cut
+  size_t max_clients = 65536;                   // including those with their own connections
+  absl::Duration patience = absl::Seconds(60);  // with an agent after its link was cut
 };
 
 class Session {
  public:
-  // `places`: for clients.
+  // `places`: the most clients.
   Session(std::string secret, size_t places, const LinksOptions& options, Shared& shared, TcpServerContext& context);
   ~Session();
   Session(const Session&) = delete;
@@ -45,17 +45,17 @@ class Session {
 
   const std::string& secret() const { return secret_; }
   ResumableStream& stream() { return mux_.stream(); }
-  // What came of the link. An error: the session is to be ended.
+  // Takes bytes of the link. On an error the session must be ended.
   absl::Status Receive(std::string_view bytes);
-  // True when there is more to do.
+  // Returns true if there is more to do.
   bool ServeClients();
-  // What took too long is given up. True: there is more to do.
+  // Checks the clients' times. Returns true if there is more to do.
   bool CheckTimes();
   size_t input_bytes() const;
-  // Not acknowledged by its agent.
+  // Bytes that its agent has not acknowledged.
   size_t kept_bytes() const { return counted_kept_; }
 
-  // Whose connection it has; 0: none, since `cut_at`.
+  // The session's connection; 0: none, since `cut_at`.
   uint64_t link = 0;
   MonotonicTime cut_at;
 
@@ -76,7 +76,7 @@ class Session {
   Mux mux_;
   absl::flat_hash_map<uint32_t, std::unique_ptr<Virtual>> clients_;
   std::vector<uint32_t> ready_;
-  uint32_t first_without_room_ = 0;  // of the link, since it had some
+  uint32_t first_without_room_ = 0;  // the first client that found the link full, since it last had room
   bool is_serving_ = false;
   size_t counted_ = 0;       // of the mux, in context_.input_bytes
   size_t counted_kept_ = 0;  // of the stream, in shared_.output_bytes
@@ -87,20 +87,20 @@ class Links {
   Links(LinksOptions options, Shared& shared) : options_(std::move(options)), shared_(shared) {}
 
   const LinksOptions& options() const { return options_; }
-  // The session of this hello, taken over by the connection `client`; null: it is not known any more. An error: it is
-  // not let in.
+  // Returns the session of this hello, taken over by the connection `client`; null: it is no longer known. An error:
+  // the link is not let in.
   absl::StatusOr<std::shared_ptr<Session>> Attach(const LinkHello& hello, const TcpClient& client,
                                                   TcpServerContext& context);
   void End(const Session& session);
   // Ends sessions without a connection, those with most input first, until the store has room for input again.
   void FreeInput(TcpServerContext& context);
-  // The same with what those have not acknowledged, until there is room for answers.
+  // The same for unacknowledged bytes, until there is room for answers.
   void FreeKept(TcpServerContext& context);
-  // Those that have been without a connection for too long are over.
+  // Ends sessions that were without a connection for too long.
   void CheckTimes(TcpServerContext& context);
   void EndAll() { sessions_.clear(); }
   bool is_empty() const { return sessions_.empty(); }
-  // For one read.
+  // A buffer for one read.
   std::vector<char>& scratch() { return shared_.scratch; }
 
  private:
@@ -109,7 +109,7 @@ class Links {
   std::map<std::string, std::shared_ptr<Session>> sessions_;  // by node
 };
 
-// The store's end of the connection of one link, of this moment.
+// The store's end of a link's present connection.
 class LinkEnd {
  public:
   LinkEnd(Stream& stream, const TcpClient& client, Links& links, TcpServerContext& context)
@@ -118,23 +118,23 @@ class LinkEnd {
   LinkEnd(const LinkEnd&) = delete;
   LinkEnd& operator=(const LinkEnd&) = delete;
 
-  // True when there is more to do. An error: the connection is over; its message is empty where it simply ended.
+  // Returns true if there is more to do. On an error the connection is over; an empty message means a normal end.
   absl::StatusOr<bool> Serve();
-  // False: the connection is broken.
+  // Returns false if the connection is broken.
   bool Flush();
-  // Why it is to be closed; empty: it is not.
+  // Returns why the connection must be closed; empty: it need not be.
   std::string CheckTimes();
   bool wants_write() const;
   bool has_session() const { return has_session_; }
   size_t input_bytes() const;
-  // Its clients are gone with it.
+  // Ends the session and its clients.
   void EndSession();
 
  private:
   absl::Status Read();
   absl::Status Take(std::string_view bytes);
   absl::Status Greet(std::string_view& bytes);
-  // Null: none yet, or it is over, or another connection has it.
+  // Null: there is none yet, it is over, or another connection has it.
   std::shared_ptr<Session> session() const;
 
   Stream& stream_;
@@ -143,7 +143,7 @@ class LinkEnd {
   TcpServerContext& context_;
   const MonotonicTime begun_at_;
   std::string hello_;
-  bool is_refused_ = false;  // it is told so, and no more
+  bool is_refused_ = false;  // the relay gets the refusal, and nothing more
   bool has_session_ = false;
   std::weak_ptr<Session> session_;
   LinkPipe pipe_;

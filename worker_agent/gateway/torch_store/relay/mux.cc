@@ -1,10 +1,10 @@
-// What a frame does:
+// Effects of a frame:
 //
 //   kind     known id                    at its end   an id that was closed here    an id that never was
 //   kOpen    refused                     refused      refused                       the next one: opened; else refused
 //   kData    kept, within the window     refused      nothing                       refused
 //   kClose   at its end                  refused      nothing                       refused
-//   kCredit  room, at most a window      likewise     nothing                       refused
+//   kCredit  room, at most a window      the same     nothing                       refused
 #include "worker_agent/gateway/torch_store/relay/mux.h"
 
 #include <algorithm>
@@ -18,9 +18,9 @@ namespace {
 
 constexpr size_t kFrameHeaderBytes = 1 + 2 * sizeof(uint32_t);
 constexpr size_t kKeptInCapacity = 1024;
-constexpr size_t kLeastRoom = 4 * 1024;  // no frames of a byte each
+constexpr size_t kLeastRoom = 4 * 1024;  // prevents frames of a byte each
 constexpr size_t kRoomForAll = ResumableStream::kMaxKept / 2;
-// Beyond what has room; frames without bytes are sent also where there is none.
+// More than the room: frames without data are sent even if the link is full.
 constexpr size_t kMaxOwed = ResumableStream::kMaxKept * 2;
 
 absl::Status Refused(const std::string& what, uint32_t id) {
@@ -62,7 +62,7 @@ void Mux::Consume(uint32_t id, size_t bytes) {
   Credit(id, channel, bytes);
 }
 
-// Seldom: a short answer costs no frame of its own.
+// Credits only in large steps, so that a short answer needs no frame of its own.
 void Mux::Credit(uint32_t id, Channel& channel, size_t bytes) {
   channel.owed += bytes;
   if (channel.owed < kWindow / 2 || channel.is_at_end) return;
@@ -78,7 +78,7 @@ bool Mux::IsAtEnd(uint32_t id) const {
 size_t Mux::Room(uint32_t id) {
   const auto found = channels_.find(id);
   if (found == channels_.end() || found->second.is_closed) return 0;
-  // (Once it was full, not before all are told: who happens to come first would take all that becomes free.)
+  // (Once full, the link stays full until it has room for all. Otherwise the first client would take all of it.)
   if (stream_.room() < (is_full_ ? kRoomForAll : kLeastRoom)) {
     is_full_ = true;
     return 0;
@@ -162,11 +162,11 @@ absl::Status Mux::TakeFrame(uint8_t kind, uint32_t id, uint32_t number) {
   if (id == 0 || id > last_id_) return Refused("not open", id);
   const auto found = channels_.find(id);
   const bool is_here = found != channels_.end();
-  // (Credit is given for what this side has sent.)
+  // (Credit is for bytes that this side has sent.)
   if (is_here && found->second.is_at_end && kind != kCredit) return Refused("closed", id);
   switch (kind) {
     case kData: {
-      // (Of one that was closed here, what was under way.)
+      // (For a connection closed here, these bytes were under way.)
       const size_t unread = is_here ? found->second.in.size() - found->second.in_at + found->second.owed : 0;
       if (number == 0 || number > kWindow - std::min(unread, kWindow)) return Refused("more than the window", id);
       data_id_ = id;

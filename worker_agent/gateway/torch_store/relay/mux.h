@@ -1,14 +1,15 @@
-// Many connections of clients over one link, whose bytes survive its reconnects (ResumableStream). Pure; one thread.
+// Many clients' connections over one link. Their bytes survive its reconnects (ResumableStream). Pure; one thread.
 //
-// Frames in the stream, little-endian: u8 kind, u32 id of the connection, u32 number; behind kData as many bytes.
+// Frames in the stream, little-endian: u8 kind, u32 id of the connection, u32 number; after kData as many bytes.
 //
 //   kOpen    relay → store   a client has connected; ids rise by one, from 1
 //   kData    both            its bytes
 //   kClose   relay → store   nothing more comes from the client
 //            store → relay   the connection has ended; the last frame for this id
-//   kCredit  both            so many bytes more may be sent to it
+//   kCredit  both            so many more bytes may be sent to it
 //
-// Each direction of each connection begins with kWindow of credit: a client that does not read holds up no other one.
+// Each direction of each connection begins with kWindow of credit. So a client that does not read holds up no other
+// one.
 #pragma once
 
 #include <cstddef>
@@ -29,38 +30,38 @@ class Mux {
   enum class Side { kRelay, kStore };
   // Called by Receive; must not call back into it.
   struct Events {
-    std::function<void(uint32_t id)> opened;   // of the store's side
-    std::function<void(uint32_t id)> touched;  // there are bytes to read, there is room to write, or it is at its end
-    std::function<void()> has_room;            // there is none since Room has said so; for all
+    std::function<void(uint32_t id)> opened;   // on the store's side
+    std::function<void(uint32_t id)> touched;  // there are bytes to read or room to write, or it is at its end
+    std::function<void()> has_room;            // for all: there is room again after Room found none
   };
 
   Mux(Side side, Events events) : side_(side), events_(std::move(events)) {}
 
-  // The relay's side.
+  // Opens a connection; for the relay's side.
   uint32_t Open();
-  // What has come for this connection and is not consumed yet.
+  // Returns the bytes that came for this connection and are not consumed yet.
   std::string_view Peek(uint32_t id) const;
   void Consume(uint32_t id, size_t bytes);
-  // How many connections the other side has closed, and this one has not.
+  // Returns the number of connections that the other side has closed, but not this one.
   size_t closed_there() const { return closed_there_; }
-  // The other side has closed it, and all that came before that is consumed.
+  // True once the other side has closed it, and all bytes before that are consumed.
   bool IsAtEnd(uint32_t id) const;
-  // How much Write takes.
+  // Returns the number of bytes that Write takes.
   size_t Room(uint32_t id);
-  // The link had no room for somebody, and has_room is to be called.
+  // True if the link was full for a connection, and has_room is still to be called.
   bool is_full() const { return is_full_; }
-  // … behind the next Open; 0: it is to wait.
+  // The room after the next Open; 0: it must wait.
   size_t RoomOfNext() const;
   void Write(uint32_t id, std::string_view bytes);
-  // Nothing more is written to it. The store's side forgets it with that.
+  // Ends the writing. The store's side then forgets the connection.
   void Close(uint32_t id);
-  // The relay's side: nobody reads what comes for it any more.
+  // Closes it and discards all bytes that still come; for the relay's side.
   void Drop(uint32_t id);
 
   ResumableStream& stream() { return stream_; }
-  // What came of the link. An error: as with ResumableStream.
+  // Takes bytes of the link. Errors are ResumableStream's.
   absl::Status Receive(std::string_view bytes);
-  // What has come and is not consumed.
+  // Returns the number of bytes that came and are not consumed.
   size_t buffered() const { return buffered_; }
 
  private:
@@ -68,10 +69,10 @@ class Mux {
   struct Channel {
     std::string in;
     size_t in_at = 0;
-    size_t owed = 0;          // consumed, and no credit given for it yet
-    size_t window = kWindow;  // that may still be sent
+    size_t owed = 0;          // consumed, but not credited yet
+    size_t window = kWindow;  // bytes that may still be sent
     bool is_closed = false;   // by this side
-    bool is_at_end = false;   // closed by the other one
+    bool is_at_end = false;   // closed by the other side
     bool is_dropped = false;
   };
 
@@ -90,10 +91,10 @@ class Mux {
   uint32_t last_id_ = 0;
   size_t buffered_ = 0;
   size_t closed_there_ = 0;  // of channels_
-  bool is_full_ = false;     // Room has said so
+  bool is_full_ = false;     // Room found the link full
 
-  std::string header_;    // of a frame that is coming
-  uint32_t data_id_ = 0;  // whose bytes come
+  std::string header_;    // of the next frame
+  uint32_t data_id_ = 0;  // the connection that the next bytes belong to
   size_t data_left_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// The link's connection as both of its ends read and write it, once the hello is over.
+// Writes to the link's connection, for both of its ends.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@ namespace muster::torch_store {
 
 class LinkPipe {
  public:
-  // What goes out before all else: a hello or its answer.
+  // Adds bytes that go out first: a hello or its answer.
   void Say(std::string bytes) { out_ += bytes; }
   bool is_empty() const { return at_ == out_.size(); }
 
-  // Writes what was said and, unless it is null, what `of` has; a part, where the socket takes no more (kAgain).
+  // Writes those bytes, then `of`'s, unless it is null. Returns kAgain after a part, if the socket takes no more.
   Stream::Io Write(Stream& to, ResumableStream* of);
 
  private:

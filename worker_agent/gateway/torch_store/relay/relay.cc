@@ -19,7 +19,7 @@
 namespace muster::torch_store {
 namespace {
 
-// The relay's state: its session with the store, its clients, and the link of this moment. Of the relay's thread.
+// The relay's state: its session with the store, its clients, and the present link. Belongs to the relay's thread.
 class LocalClient;
 
 class Uplink {
@@ -27,32 +27,32 @@ class Uplink {
   explicit Uplink(RelayOptions options) : options_(std::move(options)) {}
 
   void Begin(TcpServerContext& context);
-  // Nothing is touched any more.
+  // Touches no connection from now on.
   void End() { has_ended_ = true; }
   const RelayOptions& options() const { return options_; }
   TcpServerContext& context() { return *context_; }
-  // For one read.
+  // A buffer for one read.
   std::vector<char>& scratch() { return scratch_; }
   Mux& mux() { return *mux_; }
-  // What one client may read at once: where the link is short of room, all get some.
+  // Returns the number of bytes that one client may read at once. If the link is short of room, all get some.
   size_t Share() const;
 
   uint32_t Enter(LocalClient& client);
   void Leave(uint32_t id);
-  // Something is to be sent.
+  // Wakes the link to send.
   void TouchLink();
 
   LinkHello Hello() const;
-  // The store hung up on the hello: it may be one of the version before.
+  // The store closed after the hello: it may be of the previous version.
   void TryOtherVersion() { hello_.version = hello_.version == kLinkVersion ? kFirstLinkVersion : kLinkVersion; }
-  // The store goes on with the session. An error: it is not to be trusted.
+  // The store continues the session. An error: it is not to be trusted.
   absl::Status GoOn(uint64_t received_there);
-  // The session is over: its clients are disconnected, and the next link begins another one.
+  // The session is over: disconnects its clients. The next link begins another one.
   void Lose(const std::string& reason);
 
-  // When it is time for it, and there is none.
+  // Makes the link if there is none and it is time.
   void DialIfDue();
-  // `is_refusal`: the store's agent has said so.
+  // `is_refusal`: the store's agent refused it.
   void LinkEnded(const std::string& reason, bool is_refusal);
 
  private:
@@ -73,8 +73,8 @@ class Uplink {
   absl::Duration back_off_;
 };
 
-// A process of this machine. The store hears of it with its first byte, so who only connects and closes again, while
-// the link is cut, leaves nothing behind.
+// A process of this machine. The store learns of it with its first byte. So a client that connects and closes while the
+// link is cut leaves nothing behind.
 class LocalClient final : public TcpConnection {
  public:
   LocalClient(Stream stream, const TcpClient& client, Uplink& uplink, TcpServerContext& context)
@@ -99,7 +99,7 @@ class LocalClient final : public TcpConnection {
   void Write();
 
   Uplink& uplink_;
-  uint32_t id_ = 0;  // 0: it has said nothing, or its session is over
+  uint32_t id_ = 0;  // 0: it has sent nothing, or its session is over
   bool has_spoken_ = false;
 };
 
@@ -123,7 +123,7 @@ class StoreLink final : public TcpConnection {
   void HasOpened() override;
 
  private:
-  // The server's log says nothing of it: it is made anew, and Uplink tells if that does not help.
+  // Breaks the link without a line in the server's log. It is made again, and Uplink logs if that does not help.
   void Break(const std::string& why);
   void Read();
   absl::Status Take(std::string_view bytes);
@@ -135,8 +135,8 @@ class StoreLink final : public TcpConnection {
   bool has_answer_ = false;
   bool is_refused_ = false;
   std::string answer_;
-  // While the store has said nothing since this side wrote last, what comes meanwhile is sent together, within a
-  // millisecond: each packet costs the store more than the requests in it.
+  // True if the store has sent nothing since this side's last write. Bytes that come meanwhile are then sent together,
+  // within a millisecond: each packet costs the store more than the requests in it.
   bool awaits_ = false;
   bool is_held_back_ = false;
   MonotonicTime written_at_;
@@ -146,13 +146,13 @@ class StoreLink final : public TcpConnection {
 
 constexpr absl::Duration kFirstBackOff = absl::Milliseconds(50);
 constexpr absl::Duration kMaxBackOff = absl::Seconds(1);
-constexpr absl::Duration kPatience = absl::Seconds(3);  // without a link, before that is said
+constexpr absl::Duration kPatience = absl::Seconds(3);  // without a link, before it is logged
 constexpr absl::Duration kAnswerTimeout = absl::Seconds(10);
 constexpr size_t kLeastShare = 4 * 1024;
 constexpr absl::Duration kHeldBack = absl::Milliseconds(1);
 
 std::string RandomSession() {
-  std::random_device random;  // getrandom, or the processor's
+  std::random_device random;  // getrandom, or the processor's random numbers
   std::string session;
   while (session.size() < kSessionBytes) {
     const uint32_t number = random();

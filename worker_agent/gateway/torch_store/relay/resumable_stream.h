@@ -1,9 +1,9 @@
-// Bytes in both directions that outlive the connection which carries them: each byte arrives once, in order, however
-// often the connection is cut and made anew. Pure; one thread.
+// Bytes in both directions that outlive their connection: each byte arrives once, in order, no matter how often the
+// connection is cut and made again. Pure; one thread.
 //
-// On the wire, little-endian: records of u64 received, u32 size, and `size` bytes. `received` is how many bytes of the
-// other direction have come, ever; the other side keeps what lies behind that, and sends it again over a new connection
-// from where this side says that it is.
+// On the wire, little-endian: records of u64 received, u32 size, and `size` bytes. `received` is the number of the
+// other direction's bytes that have come so far. The other side keeps the bytes after that. Over a new connection it
+// sends them again from the number that this side gives.
 #pragma once
 
 #include <cstddef>
@@ -19,25 +19,25 @@ namespace muster::torch_store {
 class ResumableStream {
  public:
   static constexpr size_t kMaxRecordBytes = 64 * 1024;
-  static constexpr size_t kMaxKept = size_t{4} << 20;  // what this side writes before the other has to have it
+  static constexpr size_t kMaxKept = size_t{4} << 20;  // the most that this side writes without an acknowledgement
 
-  // How much more may be written now. What is small and must not wait may be written beyond that.
+  // The number of bytes to write now. Small texts that must not wait may exceed it.
   size_t room() const { return kept() < kMaxKept ? kMaxKept - kept() : 0; }
   void Write(std::string_view bytes) { buffer_.append(bytes); }
-  // Not acknowledged yet.
+  // Bytes that are not acknowledged yet.
   size_t kept() const { return buffer_.size() - at_; }
 
-  // What came of the connection, cut anywhere; `take` gets the other direction's bytes. An error, also one of `take`'s:
-  // the other side is not to be trusted, and nothing goes on.
+  // Takes bytes of the connection, split anywhere; `take` gets the other direction's bytes. After an error, also one of
+  // `take`, the other side can't be trusted, and the stream is over.
   absl::Status Receive(std::string_view bytes, const std::function<absl::Status(std::string_view)>& take);
-  // Appends records of what is still to be sent, until `out` has `most` bytes or a little more.
+  // Appends records of the bytes still to be sent, until `out` has `most` bytes or a little more.
   void Fill(std::string& out, size_t most);
-  // The next Fill tells what has come, even if it has nothing else to say.
+  // Makes the next Fill acknowledge what has come, even if it has nothing else to send.
   void Acknowledge() { must_acknowledge_ = acknowledged_ != received_; }
   bool has_more() const { return sent_ != base_ + kept() || must_acknowledge_; }
 
   uint64_t received() const { return received_; }
-  // Over a new connection; the other side has received that many.
+  // Continues over a new connection; the other side has received that many bytes.
   absl::Status Resume(uint64_t received_there);
 
  private:
@@ -45,15 +45,15 @@ class ResumableStream {
   absl::Status Confirm(uint64_t received_there);
 
   std::string buffer_;  // written and not acknowledged, …
-  size_t at_ = 0;       // … from here on
-  uint64_t base_ = 0;   // of the direction's bytes, the number of the first of them
-  uint64_t sent_ = 0;   // over this connection, up to that one …
+  size_t at_ = 0;       // … from this position on
+  uint64_t base_ = 0;   // the number of the first of these bytes in the direction
+  uint64_t sent_ = 0;   // the number up to which this connection has sent
   uint64_t sent_ever_ = 0;
 
-  std::string header_;    // of a record that is coming
-  size_t in_record_ = 0;  // bytes that are still to come of it
+  std::string header_;    // of the next record
+  size_t in_record_ = 0;  // bytes of it still to come
   uint64_t received_ = 0;
-  uint64_t acknowledged_ = 0;  // of received_, what the other side was told
+  uint64_t acknowledged_ = 0;  // the part of received_ that the other side knows
   bool must_acknowledge_ = false;
 };
 
