@@ -53,7 +53,7 @@ class MpiGateway final : public Gateway {
   void Over(uint64_t run, uint32_t round) override;
 
  private:
-  // ms-pmix takes some 20 ms to be ready, on a busy machine more: a thread waits for it.
+  // ms-pmix needs some 20 ms to be ready, and more on a busy machine: a thread waits for it.
   struct Starting {
     Mutex mutex;
     std::optional<absl::StatusOr<std::unique_ptr<PmixServer>>> result ABSL_GUARDED_BY(mutex);
@@ -66,13 +66,13 @@ class MpiGateway final : public Gateway {
   const MpiGatewayOptions options_;
   JobStore& store_;
   const Clock& clock_;
-  std::optional<RoundLayout> layout_;  // of the present round, or of one that is over and has processes left
+  std::optional<RoundLayout> layout_;  // of the present round, or of one that is over but still has processes
   bool is_over_ = false;
-  std::set<uint32_t> unended_;          // slots whose process has not ended yet
+  std::set<uint32_t> unended_;          // slots with a process that has not ended yet
   std::shared_ptr<RankEnder> ender_;    // of the present round
   std::unique_ptr<Pmi1Server> pmi1_;    // null: not served
   std::unique_ptr<PmixServer> pmix_;    // null: not served
-  std::shared_ptr<Starting> starting_;  // null: it is not being started
+  std::shared_ptr<Starting> starting_;  // null: it is not starting
   std::thread starter_;
 };
 
@@ -99,7 +99,7 @@ absl::Status MpiGateway::StartServers(const RoundLayout& layout, const std::func
   }
   if (options_.family == MpiFamily::kPmi1) return absl::OkStatus();
   if (::access(options_.pmix_program.c_str(), X_OK) != 0) {
-    // Python may have an mpi4py of MPICH's: one of Open MPI's does not connect, and that is told.
+    // Python may have an mpi4py of MPICH. One of Open MPI does not connect, and Judge reports that.
     if (options_.family == MpiFamily::kEither) return absl::OkStatus();
     const int error = errno;
     return At(LaunchStep::kOwnProgram,
@@ -156,7 +156,7 @@ void MpiGateway::AddTo(EnvironmentInput& input) const {
   }
   if (pmix_ == nullptr) return;
   for (const auto& [name, value] : pmix_->VariablesOf(input.slot)) input.mpi_variables[name] = value;
-  // Open MPI 4 asks which launcher there is before it looks for PMIx, and runs alone where it knows none. This one,
+  // Open MPI 4 asks which launcher there is before it looks for PMIx, and runs alone if it knows none. This launcher,
   // jsrun, also leaves the binding to CPUs to the launcher.
   input.mpi_variables["JSM_JSRUN_PORT"] = "1";
 }
@@ -185,7 +185,7 @@ void MpiGateway::JudgeByProgress(uint32_t slot, ProcessEnd& end) {
   JudgeMpiEnd(asks_pmix ? pmix_->ProgressOf(slot) : progress, end);
 }
 
-// Open MPI's ranks die with their server: it stays until the last of them has ended, who may be writing a checkpoint.
+// Open MPI's ranks die with their server. So it stays until the last of them, perhaps writing a checkpoint, has ended.
 void MpiGateway::Over(uint64_t /*run*/, uint32_t /*round*/) {
   is_over_ = true;
   if (unended_.empty()) Drop();
@@ -213,7 +213,7 @@ std::string LibraryIn(const std::string& maps_file) {
   return "";
 }
 
-// The MPI library that a process or a child of it has loaded, by its file's name; empty: none, or it can't be seen.
+// Returns the file name of the MPI library that a process or its child has loaded; empty: none, or it can't be seen.
 std::string LoadedMpiLibrary(pid_t pid) {
   std::string library = LibraryIn(absl::StrCat("/proc/", pid, "/maps"));
   std::istringstream children(
@@ -225,7 +225,7 @@ std::string LoadedMpiLibrary(pid_t pid) {
   return library;
 }
 
-// Looks at the first process that starts, 1, 2, 4 … and 64 s after, and warns once.
+// Looks at the first process 1, 2, 4 … and 64 s after its start, and warns once.
 class UnservedMpi final : public Gateway {
  public:
   ~UnservedMpi() override;

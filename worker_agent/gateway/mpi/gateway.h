@@ -1,4 +1,4 @@
-// What MPI programs take for their launcher: ranks start with no mpirun, no SSH and no daemons of MPI's own.
+// The launcher that MPI programs see: ranks start without mpirun, SSH and MPI's own daemons.
 #pragma once
 
 #include <memory>
@@ -12,16 +12,16 @@
 namespace muster::agent {
 
 struct MpiGatewayOptions {
-  MpiFamily family = MpiFamily::kNone;  // what is served
-  std::string pmix_program;             // ms-pmix; not there: Open MPI can't be served
+  MpiFamily family = MpiFamily::kNone;  // the family to serve
+  std::string pmix_program;             // ms-pmix; if it is missing, Open MPI can't be served
   std::string work_folder;              // absolute
 };
 
 // `store` and `clock` must outlive it.
 std::unique_ptr<Gateway> MakeMpiGateway(MpiGatewayOptions options, JobStore& store, const Clock& clock);
 
-// Warns where MPI is served to nobody and a process has loaded an MPI library all the same: each is then "rank 0 of 1",
-// which looks like success.
+// Warns if a process has loaded an MPI library although MPI is not served. Each process is then "rank 0 of 1", which
+// looks like success.
 std::unique_ptr<Gateway> MakeUnservedMpi();
 
 }  // namespace muster::agent

@@ -4,7 +4,7 @@
 // get_appnum           appnum: 0
 // get_my_kvsname       my_kvsname
 // get_universe_size    universe_size: the job's
-// put                  put_result; the value is seen by all after the next barrier
+// put                  put_result; all see the value after the next barrier
 // get                  get_result; rc=-1 where there is no such key
 // barrier_in           barrier_out, once all ranks of the job are in it
 // finalize             finalize_ack
@@ -59,7 +59,7 @@ constexpr char kMappingKey[] = "PMI_process_mapping";
 
 using Words = std::map<std::string, std::string, std::less<>>;
 
-// A message of an abort is the rest of its line.
+// Parses a line. The message of an abort is the rest of its line.
 Words WordsOf(absl::string_view line) {
   Words words;
   for (size_t at = 0; at < line.size();) {

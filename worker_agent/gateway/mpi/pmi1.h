@@ -1,7 +1,7 @@
-// PMI-1, the text protocol that MPICH and its family speak with their launcher, for the ranks of one agent: lines of
-// "cmd=… key=value …" (MPICH's src/pmi/simple). Pure: what comes in are lines, what goes out are lines and fences.
+// PMI-1, the text protocol between MPICH's family and its launcher, for the ranks of one agent. It consists of lines of
+// "cmd=… key=value …" (MPICH's src/pmi/simple). Pure: it takes lines, and returns lines and fences.
 //
-// What ranks put is kept until the barrier that all of them have come to, and goes to the other agents as one bundle.
+// Values put by ranks are kept until the next barrier of all of them, and then go to the other agents as one bundle.
 #pragma once
 
 #include <cstddef>
@@ -18,17 +18,17 @@
 namespace muster::agent {
 
 // PMI-1's PMI_process_mapping: "(vector,(first machine,machines,ranks on each),…)". Empty where it is longer than a
-// value may be: MPICH then finds out by itself.
+// value may be: MPICH then finds the mapping by itself.
 std::string ProcessMapping(const RoundLayout& layout, size_t most_bytes);
 
-// How far a rank has come.
+// A rank's progress.
 struct MpiProgress {
   bool has_connected = false;
   bool has_finalized = false;
   bool has_aborted = false;
   int abort_code = 0;
   std::string abort_message;
-  std::string error;  // what could not be served; empty: nothing
+  std::string error;  // what could not be served; empty: none
 };
 
 class Pmi1 {
@@ -45,15 +45,15 @@ class Pmi1 {
   };
   struct Step {
     std::vector<Reply> replies;
-    bool has_fence = false;  // `bundle` is to be gathered, and Gathered called with what comes of it
+    bool has_fence = false;  // `bundle` must be gathered, and Gathered called with the result
     std::string bundle;
   };
 
   explicit Pmi1(const RoundLayout& layout);
 
-  // One line of a rank, without its end. An error: it is to be served no longer, and `progress` says why.
+  // Takes one line of a rank, without its end. On an error the rank is no longer served, and `progress` says why.
   absl::StatusOr<Step> OnLine(uint32_t slot, absl::string_view line);
-  // An error: nobody gets out of the barrier.
+  // Takes a fence's result. After an error no rank leaves the barrier.
   Step Gathered(const absl::StatusOr<std::vector<std::string>>& bundles);
 
   const MpiProgress& progress(uint32_t slot) const { return ranks_[slot].progress; }

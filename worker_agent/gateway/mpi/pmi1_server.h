@@ -1,5 +1,5 @@
-// Speaks PMI-1 with the ranks of one agent in one round: one pair of sockets for each slot, of which the process
-// inherits one end, and one thread.
+// Speaks PMI-1 with the ranks of one agent in one round. It has one thread, and one pair of sockets for each slot; the
+// slot's process inherits one end.
 #pragma once
 
 #include <cstdint>
@@ -22,22 +22,22 @@ namespace muster::agent {
 
 class Pmi1Server {
  public:
-  // RESOURCE_EXHAUSTED: no sockets or no thread. `end` is called by its thread for the slot of a rank that has called
-  // MPI_Abort, and waits to be ended. `store` and `clock` must outlive what this has asked the store.
+  // RESOURCE_EXHAUSTED: no sockets or no thread. The server's thread calls `end` for the slot of a rank that has called
+  // MPI_Abort and waits to be ended. `store` and `clock` must outlive the pending calls to the store.
   using EndRank = std::function<void(uint32_t slot)>;
   static absl::StatusOr<std::unique_ptr<Pmi1Server>> Start(const RoundLayout& layout, JobStore& store,
                                                            const Clock& clock, EndRank end);
   ~Pmi1Server();
 
-  // What the slot's process inherits as PMI_FD; once.
+  // Returns the descriptor that the slot's process inherits as PMI_FD. To be called once.
   std::shared_ptr<const UniqueFd> TakeDescriptor(uint32_t slot);
 
-  // How far it has come. Of a process that has ended: with all that it had written, for which a moment is waited.
+  // Returns the progress. If the process has ended, waits a moment to include all that it wrote.
   MpiProgress ProgressOf(uint32_t slot);
 
  private:
   struct Connection {
-    UniqueFd socket;  // closed: it has ended, or is not served any more
+    UniqueFd socket;  // closed: the process has ended, or is no longer served
     std::string input;
     std::string output;
   };
@@ -49,7 +49,7 @@ class Pmi1Server {
   void TakeLines(uint32_t slot);
   void Write(uint32_t slot);
   void Close(uint32_t slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Sends its replies, and gives its fence to the others.
+  // Sends the step's replies, and passes its fence to the other agents.
   void Carry(Pmi1::Step step);
 
   const EndRank end_;

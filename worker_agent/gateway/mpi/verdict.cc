@@ -1,14 +1,14 @@
-// end      progress                          becomes
+// end      progress                          result
 //
-// stopped  any                               as it is: its end says nothing
+// stopped  any                               unchanged: its end means nothing
 // any      aborted                           failed, with the abort's code and message
 // any      could not be served               failed, with the reason
 // well     never connected                   failed: it was a job of its own, "rank 0 of 1"
-// well     connected, not finalized          failed: mpirun calls it improper, too, for the others wait for it
-// well     finalized                         as it is
-// failed   otherwise                         as it is
+// well     connected, not finalized          failed: improper to mpirun too, since the other ranks wait for it
+// well     finalized                         unchanged
+// failed   otherwise                         unchanged
 //
-// An error message of the process's own stays.
+// An error message of the process itself stays.
 #include "worker_agent/gateway/mpi/verdict.h"
 
 #include <signal.h>
@@ -41,7 +41,7 @@ void JudgeMpiEnd(const MpiProgress& progress, ProcessEnd& end) {
   if (progress.has_aborted) {
     const std::string said = progress.abort_message.empty() ? "" : absl::StrCat(": ", progress.abort_message);
     const int code = progress.abort_code & 0xff;
-    end.exit = ExitStatus();  // it may have been ended by us
+    end.exit = ExitStatus();  // the agent may have ended it
     return Fail(code == 0 ? 1 : code, absl::StrCat("MPI_Abort with code ", progress.abort_code, said), end);
   }
   if (!progress.error.empty()) {
@@ -60,12 +60,12 @@ void JudgeMpiEnd(const MpiProgress& progress, ProcessEnd& end) {
 }
 
 void RankEnder::Started(uint32_t slot, pid_t pid) {
-  if (pid <= 0) return;  // not known here: kill(0) would be a signal to this program's own group
+  if (pid <= 0) return;  // not known here: kill(0) would signal this program's own group
   const MutexLock lock(mutex_);
   Process process;
   process.pid = pid;
   process.pidfd.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (!process.pidfd.is_open() && errno == ESRCH) return;  // its end is on its way
+  if (!process.pidfd.is_open() && errno == ESRCH) return;  // its end will be reported
   if (condemned_.contains(slot)) Kill(process);
   running_[slot] = std::move(process);
 }

@@ -1,4 +1,4 @@
-// What the end of a rank means, seen by what it has told MPI's launcher, and how it is brought about.
+// Judges a rank's end by its messages to MPI's launcher, and ends ranks that wait for it.
 #pragma once
 
 #include <sys/types.h>
@@ -14,23 +14,23 @@
 
 namespace muster::agent {
 
-// Says what an abort or a refusal was, and makes a failure of an end that looks well and is none.
+// Explains an abort or a refusal, and turns an end that only looks like a success into a failure.
 void JudgeMpiEnd(const MpiProgress& progress, ProcessEnd& end);
 
-// Ends ranks that wait for it: one that has called MPI_Abort, and those whose launcher is lost.
+// Ends ranks that wait for it: one that has called MPI_Abort, and those that have lost their launcher.
 //
-// Thread-safe. Of one round.
+// Thread-safe. For one round.
 class RankEnder {
  public:
-  // The slot's process is alive from Started to Ended, as the keeper tells.
+  // The slot's process is alive from Started to Ended, as the keeper reports.
   void Started(uint32_t slot, pid_t pid);
-  // Whether it was to be ended here.
+  // Returns true if End was called for it.
   bool Ended(uint32_t slot);
-  // SIGKILL, as soon as it is known which process that is; nothing if it has ended.
+  // Sends SIGKILL as soon as the process is known; does nothing if it has ended.
   void End(uint32_t slot);
 
  private:
-  // By its descriptor, which stays this process's when its id is another one's. Linux before 5.3 has none.
+  // Kills by the descriptor: unlike a reused id, it never means another process. Linux before 5.3 has none.
   struct Process {
     pid_t pid = -1;
     UniqueFd pidfd;

@@ -40,7 +40,7 @@ DirectModex::DirectModex(const RoundLayout& layout, JobStore& store, const Clock
 
 DirectModex::~DirectModex() { answers_->Close(); }
 
-// Where it can't be written, who asks is told in time.
+// If the data can't be written, the agents that ask for it get an error at their deadline.
 void DirectModex::Give(const std::string& bundle) {
   if (bundle.size() <= kMaxBytes) WriteText(store_, NameOf(own_), bundle, [](const absl::Status&) {});
 }
@@ -63,11 +63,11 @@ std::vector<DirectModex::Answer> DirectModex::TakeAll() {
   return answers;
 }
 
-// Of published names:
+// Requests on published names:
 //
-// asked               store                        answer
+// request             store                        answer
 // publish             CompareAndSet, if not there  OK; also where the same value is there already
-// lookup              List, which is never of a    the value, or NOT_FOUND
+// lookup              List, which never reads a    the value, or NOT_FOUND
 //                     copy: it may be taken back
 // unpublish           Delete                       OK, whether it was there or not
 // beyond a limit      nothing                      at once
@@ -109,7 +109,7 @@ void PublishedNames::Ask(Request request) {
     case Kind::kLookup:
       return store_.List(key, "", 1, [answer, key](absl::StatusOr<JobStore::Listing> there) {
         if (!there.ok()) return answer(there.status());
-        // The key comes before all that begin with it.
+        // The key comes before all keys that begin with it.
         if (there->entries.empty() || there->entries[0].first != key) {
           return answer(absl::NotFoundError("nobody has published the name"));
         }

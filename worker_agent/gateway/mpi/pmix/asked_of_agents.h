@@ -1,5 +1,6 @@
-// The agent's part of direct modex (own_ranks.h), over the job's store: each agent leaves there what its ranks have
-// put, and reads that of another agent when one of its ranks asks. All of one thread, but for the poller's Wake.
+// The agent's part of direct modex (own_ranks.h), over the job's store. Each agent writes there what its ranks have
+// put. It reads another agent's data when one of its ranks asks. Everything belongs to one thread, except the poller's
+// Wake.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +26,14 @@ class DirectModex {
 
   struct Answer {
     uint32_t rank = 0;
-    absl::StatusOr<std::string> put;  // an error: it was not there in time, or is damaged
+    absl::StatusOr<std::string> put;  // an error: it was missing at the deadline, or is damaged
   };
 
-  // `poller` wakes when there is something to take. `store` and `clock` must outlive what this has asked the store.
+  // `poller` wakes when there is an answer to take. `store` and `clock` must outlive the pending calls to the store.
   DirectModex(const RoundLayout& layout, JobStore& store, const Clock& clock, std::shared_ptr<Poller> poller);
   ~DirectModex();
 
-  // For each own rank: its number, a length and what it has put. Once.
+  // Writes, for each own rank: its number, a length and its data. To be called once.
   void Give(const std::string& bundle);
   void Ask(uint32_t rank);
   std::vector<Answer> TakeAll();
@@ -43,36 +44,36 @@ class DirectModex {
   const uint32_t own_;
   std::vector<uint32_t> agent_of_;  // by rank
   size_t asked_ = 0;
-  const std::shared_ptr<Mailbox<Answer>> answers_;  // outlives this for as long as the store owes an answer
+  const std::shared_ptr<Mailbox<Answer>> answers_;  // outlives this while a store call is pending
 };
 
-// What `rank` has put, of a bundle.
+// Returns the data of `rank` in a bundle.
 absl::StatusOr<std::string> PutBy(uint32_t rank, const std::string& bundle);
 
-// The names that ranks publish for each other (MPI_Publish_name, PMIx_Publish), over the job's store: they are seen in
-// the whole round, and gone with it. All of one thread, but for the poller's Wake.
+// The names that ranks publish for each other (MPI_Publish_name, PMIx_Publish), over the job's store. They are seen in
+// the whole round, and go with it. Everything belongs to one thread, except the poller's Wake.
 class PublishedNames {
  public:
   static constexpr size_t kMaxNameBytes = 256;
   static constexpr size_t kMaxValueBytes = 4096;
   static constexpr size_t kMaxAsked = 256;       // at once
-  static constexpr size_t kMaxPublished = 1024;  // by this agent's ranks in a round, taken back or not
+  static constexpr size_t kMaxPublished = 1024;  // by this agent's ranks in a round, with those taken back
 
   enum class Kind { kPublish, kLookup, kUnpublish };
   struct Request {
     Kind kind = Kind::kLookup;
-    uint32_t token = 0;  // the asker's own; comes back with the answer
+    uint32_t token = 0;  // chosen by the caller; comes back with the answer
     std::string name;
     std::string value;  // of kPublish
   };
-  // NOT_FOUND: nobody has published it. ALREADY_EXISTS: somebody has, another value. INVALID_ARGUMENT, and
-  // RESOURCE_EXHAUSTED: beyond the limits above. Others: as the store's.
+  // NOT_FOUND: the name is not published. ALREADY_EXISTS: it is published with another value. INVALID_ARGUMENT and
+  // RESOURCE_EXHAUSTED: a limit above is exceeded. Others: the store's.
   struct Answer {
     uint32_t token = 0;
     absl::StatusOr<std::string> value;  // of kLookup, else empty
   };
 
-  // `poller` wakes when there is something to take. `store` must outlive what it was asked.
+  // `poller` wakes when there is an answer to take. `store` must outlive the pending calls to it.
   PublishedNames(JobStore& store, std::shared_ptr<Poller> poller);
   ~PublishedNames();
 
@@ -85,7 +86,7 @@ class PublishedNames {
   JobStore& store_;
   size_t asked_ = 0;
   size_t published_ = 0;
-  const std::shared_ptr<Mailbox<Answer>> answers_;  // outlives this for as long as the store owes an answer
+  const std::shared_ptr<Mailbox<Answer>> answers_;  // outlives this while a store call is pending
 };
 
 }  // namespace muster::agent

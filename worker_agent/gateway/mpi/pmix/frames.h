@@ -1,5 +1,5 @@
-// What the agent and ms-pmix tell each other over their pair of sockets: frames of a kind and some bytes. ms-pmix links
-// nothing of ours: this is all inline.
+// Messages between the agent and ms-pmix over their pair of sockets: frames of a kind and some bytes. ms-pmix links
+// none of Muster's libraries, so this is all inline.
 #pragma once
 
 #include <cstddef>
@@ -14,21 +14,21 @@ namespace muster::pmix {
 enum class Kind : char {
   // The agent's.
   kSetup = 'S',     // lines of "name=value", see setup.h; once, first
-  kGathered = 'G',  // what all agents gave to the fence that is under way
+  kGathered = 'G',  // the data that all agents gave to the fence under way
   kFenceFailed = 'E',
-  kModexOf = 'N',      // a rank, as a length, and what it has put
-  kModexFailed = 'M',  // a rank, as a length: it is not known what it has put
-  kNamed = 'W',        // the answer to a kName: its token, as a length, a NameResult, and what was looked up
-  kPing = 'P',         // answered by a pong, behind all that was to be told before
+  kModexOf = 'N',      // a rank, as a length, and its data
+  kModexFailed = 'M',  // a rank, as a length: its data is not known
+  kNamed = 'W',        // the answer to a kName: its token, as a length, a NameResult, and the value found
+  kPing = 'P',         // answered by a pong, after all earlier messages
   // ms-pmix's.
-  kReady = 'R',      // for each slot NAME=VALUE, each with a zero behind it, and one more zero behind the slot's last
-  kFailed = 'X',     // why it can't serve; it ends
+  kReady = 'R',      // for each slot NAME=VALUE, each with a zero after it, and one more zero after the slot's last
+  kFailed = 'X',     // the reason why it can't serve; it ends
   kConnected = 'C',  // a rank, in digits
   kFinalized = 'Z',  // a rank, in digits
   kAborted = 'A',    // "RANK STATUS MESSAGE"
-  kFence = 'F',      // what this agent's ranks give to the next fence
-  kModex = 'D',      // for each rank of this agent: its number and a length, as lengths, and what it has put
-  kAsk = 'Q',        // a rank, in digits, which one here wants what it has put of
+  kFence = 'F',      // the data that this agent's ranks give to the next fence
+  kModex = 'D',      // for each rank of this agent: its number and a length, as lengths, and its data
+  kAsk = 'Q',        // a rank, in digits, from which a rank here wants data
   kName = 'B',       // a NameRequest
   kPong = 'O',
 };
@@ -38,7 +38,7 @@ struct NameRequest {
   char what = 'L';   // 'P': publish, 'L': look up, 'U': unpublish
   size_t token = 0;  // below 2^32; comes back with the answer
   std::string name;
-  std::string value;  // of what is published
+  std::string value;  // of a publication
 };
 enum class NameResult : char { kDone = '0', kNotThere = '1', kTaken = '2', kFailed = '3' };
 
@@ -74,7 +74,7 @@ inline std::string Encode(Kind kind, const std::string& bytes) {
   return text + bytes;
 }
 
-// Takes the first frame off `input`, if it is whole. `is_broken`: it is none, and nothing behind it can be one.
+// Takes the first frame off `input`, if it is complete. `is_broken`: it is not a frame, and no frame can follow.
 inline std::optional<Frame> TakeFrame(std::string& input, bool& is_broken) {
   if (input.size() < kHeadBytes) return std::nullopt;
   std::string_view rest = input;

@@ -1,9 +1,9 @@
 // ms-pmix: the PMIx server of one agent in one round, for Open MPI's ranks. The agent starts it with one end of a pair
-// of sockets as its standard input, and it ends when that is closed. It holds no key and decides nothing: what ranks
-// want of other nodes the agent does.
+// of sockets as its standard input, and it ends when that is closed. It holds no key and decides nothing: the agent
+// handles the ranks' requests to other nodes.
 //
-// A program of its own since libpmix has threads, signal handlers and plugins of its own, and no static archive that
-// works without them. libpmix calls back on its thread, which here only hands over and never waits.
+// It is a separate program because libpmix has its own threads, signal handlers and plugins, and no static archive that
+// works without them. libpmix calls back on its own thread, which only hands over here and never waits.
 #include <pmix.h>
 #include <pmix_server.h>
 #include <poll.h>
@@ -27,7 +27,7 @@
 namespace muster::pmix {
 namespace {
 
-// What libpmix asks of its host, on its own thread: all of it goes to the agent, by way of the outbox.
+// Callbacks of libpmix to its host, on libpmix's thread. They send everything to the agent, through the outbox.
 
 uint32_t& JobSize() {
   static uint32_t size = 0;
@@ -44,7 +44,7 @@ pmix_status_t OnFinalized(const pmix_proc_t* proc, void*, pmix_op_cbfunc_t, void
   return PMIX_OPERATION_SUCCEEDED;
 }
 
-// The agent ends the others.
+// The agent ends the other ranks.
 pmix_status_t OnAbort(const pmix_proc_t* proc, void*, int status, const char message[], pmix_proc_t*, size_t,
                       pmix_op_cbfunc_t, void*) {
   const std::string text = message == nullptr ? "" : std::string(message).substr(0, 1024);
@@ -59,7 +59,7 @@ bool Collects(const pmix_info_t infos[], size_t count) {
   return false;
 }
 
-// All ranks of the job, or none: a fence of some would need a name that the agents know it by.
+// Serves fences of all ranks of the job only: the agents would need a name for a fence of some.
 pmix_status_t OnFence(const pmix_proc_t procs[], size_t count, const pmix_info_t infos[], size_t info_count, char* data,
                       size_t size, pmix_modex_cbfunc_t done, void* of_done) {
   const bool is_of_all = (count == 1 && procs[0].rank == PMIX_RANK_WILDCARD) || count == JobSize();
@@ -104,10 +104,10 @@ pmix_server_module_t* CallbacksOf(uint32_t job_size) {
   return &module;
 }
 
-// The round, as libpmix is told of it.
+// The round's description for libpmix.
 //
-// An agent is a node to PMIx: what ranks share within a node (memory, files) goes through their server. So two agents
-// of one machine are two nodes, with TCP between them.
+// To PMIx an agent is a node: ranks share memory and files within a node through their server. So two agents of one
+// machine are two nodes, with TCP between them.
 
 class InfoList {
  public:
@@ -122,7 +122,7 @@ class InfoList {
     PMIX_INFO_LOAD(&info, key, const_cast<char*>(value.c_str()), type);
     infos_.push_back(info);
   }
-  // libpmix's own text, with its own end.
+  // Adds libpmix's own text, with its own end.
   void AddRegex(const char* key, char* regex) {
     pmix_info_t info;
     PMIX_INFO_LOAD(&info, key, regex, PMIX_REGEX);
@@ -170,7 +170,7 @@ const char* StartServer(const Setup& setup) {
   own.AddText(PMIX_SERVER_TMPDIR, setup.folder);
   own.AddText(PMIX_HOSTNAME, NodeName(setup.own));
   own.Add(PMIX_NODEID, static_cast<uint32_t>(setup.own), PMIX_UINT32);
-  // Ranks take this machine's topology from here, where each would look at all devices itself.
+  // Ranks take this machine's topology from here. Otherwise each would look at all devices itself.
   own.Add(PMIX_SERVER_SHARE_TOPOLOGY, true, PMIX_BOOL);
   const pmix_status_t status = PMIx_server_init(CallbacksOf(setup.size()), own.data(), own.size());
   return status == PMIX_SUCCESS ? nullptr : PMIx_Error_string(status);
@@ -238,7 +238,7 @@ constexpr int kAgent = STDIN_FILENO;
 
 class Server {
  public:
-  // What is left where the agent was killed.
+  // Removes the folders that are left if the agent was killed.
   void RemoveFolders() const {
     std::error_code ignored;
     for (const std::string& folder : {setup_.folder, setup_.memory}) {
@@ -246,7 +246,7 @@ class Server {
     }
   }
 
-  // Until the agent has gone; the program's exit code.
+  // Runs until the agent has gone. Returns the program's exit code.
   int Run() {
     while (true) {
       output_ += TheOutbox().TakeFrames();

@@ -1,4 +1,4 @@
-// What libpmix's thread leaves for ms-pmix's main one, which sends it to the agent. Thread-safe; no call waits.
+// The queue from libpmix's thread to ms-pmix's main thread, which sends it to the agent. Thread-safe; no call waits.
 #pragma once
 
 #include <pmix_server.h>
@@ -14,19 +14,18 @@
 
 namespace muster::pmix {
 
-// A fence or another question that libpmix waits for the answer of.
+// A fence or another request of libpmix that waits for its answer.
 struct Pending {
   pmix_modex_cbfunc_t done = nullptr;
   void* data = nullptr;
 
   void Answer(pmix_status_t status, std::string_view bytes) const {
-    auto* text = new std::string(bytes);  // libpmix says when it is done with it
+    auto* text = new std::string(bytes);  // libpmix calls `release` when it is done with it
     const auto release = [](void* of) { delete static_cast<std::string*>(of); };
     done(status, text->data(), text->size(), data, release, text);
   }
 };
 
-// What libpmix's thread leaves for the main one.
 class Outbox {
  public:
   void Send(Kind kind, const std::string& bytes) {
@@ -34,7 +33,7 @@ class Outbox {
     frames_ += Encode(kind, bytes);
     waker_.Wake();
   }
-  // Before it is sent, the fence is known here.
+  // Records the fence before it is sent.
   void SendFence(const std::string& bytes, Pending pending, bool has_data) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!std::exchange(had_fence_, true)) is_modex_wanted_ = !has_data;
@@ -54,7 +53,7 @@ class Outbox {
     fences_.pop_front();
     return first;
   }
-  // Once, where the first fence had no data.
+  // Returns true once, if the first fence had no data.
   bool TakeModexWanted() {
     const std::lock_guard<std::mutex> lock(mutex_);
     return std::exchange(is_modex_wanted_, false);

@@ -1,14 +1,14 @@
-// libpmix listens on a TCP port of the loopback device, where it believes whoever says that he is one of the ranks. So
-// its accept() is this one: a connection whose other end is not a socket of this user's is not let in.
+// libpmix listens on a TCP port of the loopback device, and believes any client that claims to be one of the ranks. So
+// this file replaces its accept(): a connection is let in only if its other end is a socket of this user.
 //
-// the kernel has for the other end                           it is
+// the kernel has for the other end                           result
 //
 // a socket, connected, of this user's and with an inode      let in
-// one of another user's, or of nobody's (closed already)     a stranger's
-// none: of another machine, or it can't be looked at         a stranger's
+// one of another user's, or of none (closed already)         refused
+// none: of another machine, or it can't be looked at         refused
 //
-// The kernel is asked for this one socket (sock_diag). Where it does not answer, the table of all of them is read,
-// which takes milliseconds on a large machine.
+// The kernel is asked for this one socket (sock_diag). If it does not answer, the table of all sockets is read, which
+// takes milliseconds on a large machine.
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
@@ -41,7 +41,7 @@ struct Found {
   unsigned long inode = 0;
 };
 
-// As /proc/net/tcp and tcp6 write it; empty: neither IPv4 nor IPv6.
+// Formats like /proc/net/tcp and tcp6; empty: neither IPv4 nor IPv6.
 std::string ProcText(const sockaddr_storage& address) {
   uint32_t words[4] = {};
   int count = 0;
@@ -67,7 +67,7 @@ std::string ProcText(const sockaddr_storage& address) {
   return count == 0 ? "" : text + digits;
 }
 
-// As the other end has them.
+// The socket's id from the other end's view.
 inet_diag_sockid IdOf(const Ends& ends) {
   inet_diag_sockid id{};
   if (ends.here.ss_family == AF_INET) {
@@ -89,7 +89,7 @@ inet_diag_sockid IdOf(const Ends& ends) {
   return id;
 }
 
-// Nothing: this kernel does not answer, or has no such socket.
+// Returns nothing if this kernel does not answer, or has no such socket.
 std::optional<Found> AskKernel(const Ends& ends) {
   struct {
     nlmsghdr head{};
@@ -109,7 +109,7 @@ std::optional<Found> AskKernel(const Ends& ends) {
   } answer;
   const int kernel = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
   if (kernel < 0) return std::nullopt;
-  // It has answered when send() comes back.
+  // The answer is there when send() returns.
   const bool is_sent = send(kernel, &request, sizeof request, 0) == ssize_t{sizeof request};
   const ssize_t size = is_sent ? recv(kernel, &answer, sizeof answer, MSG_DONTWAIT) : -1;
   close(kernel);
@@ -146,7 +146,7 @@ bool IsOtherEndOwn(int connection) {
   return found && found->state == TCP_ESTABLISHED && found->user == geteuid() && found->inode != 0;
 }
 
-// What is read from it is its end. Of the connection there is nothing left.
+// Replaces the connection by a socket that reads as ended. The connection itself is closed.
 bool PutAnEndedOneInPlaceOf(int connection) {
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return false;
@@ -159,7 +159,7 @@ bool PutAnEndedOneInPlaceOf(int connection) {
 }  // namespace
 }  // namespace muster::pmix
 
-// Found by libpmix before libc's. It gets a connection in any case, for it would stop listening without.
+// libpmix finds this before libc's accept. It always gets a connection, since it would stop listening without one.
 extern "C" __attribute__((visibility("default"))) int accept(int listener, sockaddr* address, socklen_t* size) {
   const int connection = static_cast<int>(syscall(SYS_accept4, listener, address, size, 0));
   if (connection < 0 || muster::pmix::IsOtherEndOwn(connection)) return connection;

@@ -49,7 +49,7 @@ pmix_status_t AskForName(NameRequest request, AskedName asked) {
 
 bool IsOne(char** keys) { return keys != nullptr && keys[0] != nullptr && keys[1] == nullptr; }
 
-// Of those without a meaning for libpmix, whose keys begin so.
+// True for a key with a meaning for libpmix: these begin with "pmix.".
 bool IsOwnWord(const pmix_info_t& info) { return std::string_view(info.key).substr(0, 5) == "pmix."; }
 
 pmix_status_t StatusOf(NameResult result) {
@@ -66,7 +66,7 @@ pmix_status_t StatusOf(NameResult result) {
   return PMIX_ERROR;
 }
 
-// Of a lookup: the rank that has published it, as a length, and the text.
+// Answers a lookup. `value`: the publishing rank, as a length, and the text.
 void GiveFound(const AskedName& asked, pmix_status_t status, std::string_view value) {
   const std::optional<size_t> rank = TakeLength(value);
   if (status != PMIX_SUCCESS || !rank) {
@@ -134,7 +134,7 @@ bool AnswerName(const Frame& frame) {
 
 namespace {
 
-// What the own ranks have put, as far as libpmix has told it. Of its thread.
+// The own ranks' data that libpmix has delivered so far. Belongs to its thread.
 struct Given {
   size_t left = 0;
   std::string bundle;
@@ -176,7 +176,7 @@ void GiveModex(const Setup& setup) {
     pmix_proc_t proc;
     PMIX_LOAD_PROCID(&proc, setup.nspace.c_str(), rank);
     auto* asked = new Asked{given, rank};
-    // Refused at once: its part is missing, and nothing is sent. Who asks for it is told so in time.
+    // If libpmix refuses at once, nothing is sent, since a part is missing. Askers then get an error at their deadline.
     if (PMIx_server_dmodex_request(&proc, OnModex, asked) != PMIX_SUCCESS) delete asked;
   }
 }

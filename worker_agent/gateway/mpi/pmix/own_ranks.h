@@ -1,4 +1,4 @@
-// What own ranks want of those of other nodes. No call waits.
+// Requests of own ranks about ranks of other nodes. No call waits.
 #pragma once
 
 #include <pmix_server.h>
@@ -11,28 +11,28 @@
 
 namespace muster::pmix {
 
-// What they publish and look up by name: one key at a time, with a text as its value (as MPI_Publish_name does).
+// Names that ranks publish and look up: one key at a time, with a text as its value (like MPI_Publish_name).
 // Thread-safe.
 
-// libpmix's thread. PMIX_ERR_NOT_SUPPORTED: several keys, none, or a value that is no text.
+// Called on libpmix's thread. PMIX_ERR_NOT_SUPPORTED: several keys, none, or a value that is no text.
 pmix_status_t PublishName(const pmix_proc_t& who, const pmix_info_t infos[], size_t count, pmix_op_cbfunc_t done,
                           void* of_done);
 pmix_status_t LookUpName(const pmix_proc_t& who, char** keys, pmix_lookup_cbfunc_t done, void* of_done);
 pmix_status_t UnpublishName(char** keys, pmix_op_cbfunc_t done, void* of_done);
 
-// The main thread: the agent's answer, a kNamed. False: it is damaged.
+// Takes the agent's answer, a kNamed, on the main thread. Returns false if it is damaged.
 bool AnswerName(const Frame& frame);
 
-// Direct modex: what a rank wants of one rank of another node where the first fence carried no data (Open MPI with
-// pmix_base_collect_data 0). Each ms-pmix gives what its own ranks have put, once, and asks its agent for the rest.
+// Direct modex: a rank's request for the data of a rank of another node, where the first fence carried no data (Open
+// MPI with pmix_base_collect_data 0). Each ms-pmix gives its own ranks' data once, and asks its agent for the rest.
 
-// The main thread's. What the own ranks have put goes out as Kind::kModex, once libpmix has told it of all of them.
+// Called on the main thread. The own ranks' data goes out as Kind::kModex, once libpmix has delivered all of it.
 void GiveModex(const Setup& setup);
 
-// libpmix's thread: `rank` is asked for, of the agent where nobody waits for it yet.
+// Asks the agent for `rank`, unless such a request already waits. Called on libpmix's thread.
 void AskModex(uint32_t rank, Pending pending);
 
-// The main thread's: Kind::kModexOf, or kModexFailed. False: it is none.
+// Takes a Kind::kModexOf or kModexFailed, on the main thread. Returns false if it is neither.
 bool AnswerModex(const Frame& frame);
 
 }  // namespace muster::pmix

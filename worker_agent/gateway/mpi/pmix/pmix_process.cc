@@ -39,10 +39,10 @@ constexpr size_t kMaxVariables = 256;
 constexpr char kMemoryPrefix[] = "muster-mpi-";
 constexpr char kNeeds[] = " before it was ready (it needs libpmix2)";
 
-// What hwloc is not to look at: screens, and devices that it would start drivers for. MPI asks for neither.
+// Devices that hwloc must not look at: screens, and devices with drivers that it would start. MPI asks for neither.
 constexpr char kHwlocComponents[] = "HWLOC_COMPONENTS=-gl,-opencl,-cuda,-nvml,-rsmi,-levelzero";
 
-// What libpmix is to see of this process's environment. Where the agent is a PMIx client itself (srun --mpi=pmix), its
+// The part of this process's environment that libpmix gets. If the agent is a PMIx client itself (srun --mpi=pmix), its
 // own variables are not ms-pmix's.
 std::vector<std::string> EnvironmentOfServer() {
   std::vector<std::string> kept;
@@ -55,8 +55,8 @@ std::vector<std::string> EnvironmentOfServer() {
   return kept;
 }
 
-// Of this user's agents which were killed together with their ms-pmix: nobody holds the folder's lock. A young folder
-// may not be locked yet.
+// Removes folders of this user's agents that were killed together with their ms-pmix: their lock is free. A young
+// folder may not be locked yet.
 void RemoveDeadFolders(const std::string& memory) {
   constexpr absl::Duration kYoung = absl::Minutes(1);
   std::error_code error;
@@ -113,7 +113,7 @@ PmixProcess::~PmixProcess() {
   if (!memory_folder_.empty()) std::filesystem::remove_all(memory_folder_, ignored);
 }
 
-// Without it ranks share memory where Open MPI wants it.
+// If this fails, ranks share memory in Open MPI's own place.
 void PmixProcess::MakeMemoryFolder() {
   std::string name = absl::StrCat(options_.memory, "/", kMemoryPrefix, "XXXXXX");
   RemoveDeadFolders(options_.memory);
@@ -123,7 +123,7 @@ void PmixProcess::MakeMemoryFolder() {
   if (memory_lock_.is_open()) ::flock(memory_lock_.get(), LOCK_EX | LOCK_NB);
 }
 
-// In a group of its own: a Ctrl-C is not meant for it.
+// Starts ms-pmix in a process group of its own, so that a Ctrl-C does not reach it.
 absl::Status PmixProcess::Spawn() {
   int pair[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
@@ -138,7 +138,7 @@ absl::Status PmixProcess::Spawn() {
   child.in = theirs.get();
   child.out = STDOUT_FILENO;
   child.err = STDERR_FILENO;
-  child.third = memory_lock_.get();  // so that the folder stays locked where the agent is killed
+  child.third = memory_lock_.get();  // keeps the folder locked if the agent is killed
   const int error = StartChild(child, pid_);
   if (error == 0) return absl::OkStatus();
   pid_ = -1;
@@ -198,7 +198,7 @@ absl::Status PmixProcess::TakeVariables(const std::string& bytes, size_t slots) 
   return absl::OkStatus();
 }
 
-// It ends where its socket is closed; it is killed where it does not. In words how it has ended.
+// ms-pmix ends when its socket is closed; otherwise it is killed. Returns how it ended, in words.
 std::string PmixProcess::End() {
   if (pid_ < 0) return "has ended";
   socket_.reset();

@@ -18,25 +18,25 @@ namespace muster::agent {
 
 struct PmixOptions {
   std::string program;  // ms-pmix
-  std::string folder;   // of the round, which is made and removed; absolute
-  // Where a folder is made, and removed, for the memory that ranks share. Its files are named by host and local rank,
-  // which agents of one machine have in common.
+  std::string folder;   // the round's, absolute; is made and removed
+  // The place where a folder is made, and removed, for the memory that ranks share. Open MPI names its files by host
+  // and local rank, which agents of one machine have in common.
   std::string memory = "/dev/shm";
 };
 
 class PmixProcess {
  public:
-  // Waits until ms-pmix is ready, 5 s at most (it takes some 50 ms): the ranks' environments come from it. The error
-  // says what it said.
+  // Waits until ms-pmix is ready, 5 s at most (it takes some 50 ms), because it gives the ranks' environments. The
+  // error has its message.
   static absl::StatusOr<std::unique_ptr<PmixProcess>> Start(PmixOptions options, const RoundLayout& layout);
   // Ends ms-pmix, and removes its folders.
   ~PmixProcess();
 
   // Frames go both ways. Open until End.
   int socket() const { return socket_.get(); }
-  // What came behind its word that it is ready. Once.
+  // Returns the input that came after ms-pmix's report that it is ready. To be called once.
   std::string TakeInput() { return std::exchange(input_, {}); }
-  // PMIX_… of the slot's process, and where it has its shared memory.
+  // Returns PMIX_… of the slot's process, and the place of its shared memory.
   const std::map<std::string, std::string>& VariablesOf(size_t slot) const { return variables_[slot]; }
 
  private:
@@ -51,7 +51,7 @@ class PmixProcess {
 
   const PmixOptions options_;
   std::string memory_folder_;  // empty: there is none
-  UniqueFd memory_lock_;       // of that folder; ms-pmix has it, too
+  UniqueFd memory_lock_;       // of that folder; ms-pmix holds it too
   UniqueFd socket_;
   pid_t pid_ = -1;
   std::string input_;

@@ -109,12 +109,12 @@ void PmixServer::Run() {
         Send(Kind::kGathered, absl::StrJoin(*gathered, ""));
         continue;
       }
-      // Of a round that is over, whose ranks are being stopped: each ends in its own time.
+      // The round is over and its ranks are being stopped: each ends in its own time.
       if (absl::IsFailedPrecondition(gathered.status())) {
         Send(Kind::kFenceFailed, "");
         continue;
       }
-      // Nobody gets out of it, and some would go on without.
+      // No rank leaves the fence, and some would go on without it.
       Condemn(absl::StrCat("MPI's fence between the nodes failed: ", std::string(gathered.status().message())));
     }
     NextFence();
@@ -147,7 +147,7 @@ MpiProgress* PmixServer::OfRank(const std::string& digits) {
 void PmixServer::Take(const pmix::Frame& frame) {
   const MutexLock lock(mutex_);
   if (frame.kind == Kind::kFence) {
-    // (One that is dropped would never be answered, and the answers behind it would go to others.)
+    // (A dropped fence would never be answered, and the answers after it would go to the wrong fences.)
     if (bundles_.size() < kMaxFencesInAdvance) {
       bundles_.push_back(frame.bytes);
     } else {
@@ -179,7 +179,7 @@ void PmixServer::Take(const pmix::Frame& frame) {
   if (frame.kind != Kind::kAborted || words.size() < 3) return;
   progress->has_aborted = true;
   if (!absl::SimpleAtoi(words[1], &progress->abort_code)) progress->abort_code = 1;
-  if (words[2] != "N/A") progress->abort_message = words[2];  // Open MPI's word for none
+  if (words[2] != "N/A") progress->abort_message = words[2];  // Open MPI's word for an empty message
 }
 
 void PmixServer::TakeModex() {

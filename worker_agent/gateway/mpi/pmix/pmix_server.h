@@ -1,5 +1,5 @@
-// The agent's side of ms-pmix: starts it for a round, gives the fences of its ranks to the other agents, and knows how
-// far each rank has come.
+// The agent's side of ms-pmix: starts it for a round, passes the fences of its ranks to the other agents, and records
+// each rank's progress.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ namespace muster::agent {
 
 class PmixServer {
  public:
-  // Waits until ms-pmix is ready, see PmixProcess. `end` is called by a thread of this for each slot's rank that has
-  // lost ms-pmix, or whose fence has failed. `store` and `clock` must outlive what this has asked the store.
+  // Waits until ms-pmix is ready, see PmixProcess. A thread of this calls `end` for the slot of each rank that has lost
+  // ms-pmix, or is in a failed fence. `store` and `clock` must outlive the pending calls to the store.
   using EndRank = std::function<void(uint32_t slot)>;
   static absl::StatusOr<std::unique_ptr<PmixServer>> Start(PmixOptions options, const RoundLayout& layout,
                                                            JobStore& store, const Clock& clock, EndRank end);
@@ -35,7 +35,7 @@ class PmixServer {
 
   const std::map<std::string, std::string>& VariablesOf(uint32_t slot) const { return process_->VariablesOf(slot); }
 
-  // How far it has come. Of a process that has ended: with all that it had told ms-pmix, for which a moment is waited.
+  // Returns the progress. If the process has ended, waits a moment to include all that it sent to ms-pmix.
   MpiProgress ProgressOf(uint32_t slot);
 
  private:
@@ -51,14 +51,14 @@ class PmixServer {
   void TakeModex();
   void TakeNames();
   void Lose(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Ends the ranks that have not come to an end by themselves.
+  // Ends the ranks that have not ended by themselves.
   void Condemn(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   MpiProgress* OfRank(const std::string& digits) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::unique_ptr<PmixProcess> process_;
   const std::vector<uint32_t> ranks_;  // by slot
   const EndRank end_;
-  Fences fences_;  // the thread's, as the five below
+  Fences fences_;  // the thread's, like the five below
   DirectModex modex_;
   PublishedNames names_;
   std::string input_;
@@ -71,7 +71,7 @@ class PmixServer {
   uint64_t pings_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t pongs_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_lost_ ABSL_GUARDED_BY(mutex_) = false;
-  bool is_silent_ ABSL_GUARDED_BY(mutex_) = false;  // a ping was not answered: nobody waits for one again
+  bool is_silent_ ABSL_GUARDED_BY(mutex_) = false;  // a ping had no answer: no call waits for one again
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

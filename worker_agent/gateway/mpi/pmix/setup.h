@@ -1,8 +1,8 @@
-// What the agent tells ms-pmix of its round, once and first: lines, in this order.
+// The agent's first message to ms-pmix, sent once, about its round: lines, in this order.
 //
 //   nspace=NAME      of the job's round
-//   folder=PATH      for everything that libpmix and Open MPI keep while the round lasts
-//   memory=PATH      for what ranks share; nothing: there is none
+//   folder=PATH      for all files that libpmix and Open MPI keep during the round
+//   memory=PATH      for memory that ranks share; empty: there is none
 //   own=N            this agent, from 0
 //   agent=R,R,…      the ranks of each agent, in slot order; one line each
 #pragma once
@@ -28,7 +28,7 @@ struct Setup {
   }
 };
 
-// False where the text is not one.
+// Returns false if the text is not a setup.
 bool ParseSetup(const std::string& text, Setup& setup);
 
 }  // namespace muster::pmix
