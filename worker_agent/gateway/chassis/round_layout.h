@@ -1,4 +1,4 @@
-// The places of a round's ranks, for gateways whose agents answer together: one index for each agent.
+// The places of a round's ranks, for gateways that answer together on all agents: one index for each agent.
 #pragma once
 
 #include <cstdint>
