@@ -1,5 +1,8 @@
-"""Makes the corpora of messages, records, journals, settings and cluster files: /usr/bin/python3 tests/fuzz/make_message_corpus.py.
-Needs protoc. The inputs are the same each time."""
+"""Makes the corpora of messages, records, journals, settings and cluster files.
+
+    /usr/bin/python3 tests/fuzz/make_message_corpus.py [FOLDER]
+
+Needs protoc. The inputs are the same each time; FOLDER: tests/fuzz/corpus, unless it is given."""
 
 import hashlib
 import json
@@ -8,14 +11,16 @@ import shutil
 import sqlite3
 import struct
 import subprocess
+import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+CORPUS = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "corpus"
 PROTO = HERE.parents[1] / "proto"
 
 
 def put(target, name, data):
-    folder = HERE / "corpus" / target
+    folder = CORPUS / target
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_bytes(data if isinstance(data, bytes) else data.encode())
 
@@ -141,8 +146,8 @@ def records():
 
 
 def snapshot():
-    return """snapshot { cluster_id: "c" term: 3 last_story_number: 4 lowest_last_run: 2 forgotten_jobs { job_id: "f" last_run: 1 }
-        story { number: 4 } jobs { job_id: "j" last_run: 1 runs { number: 1 phase: RUN_PHASE_FORMING settings { worker_num: 2 }
+    return """snapshot { cluster_id: "c" term: 3 last_event_number: 4 lowest_last_run: 2 forgotten_jobs { job_id: "f" last_run: 1 }
+        events { number: 4 } jobs { job_id: "j" last_run: 1 runs { number: 1 phase: RUN_PHASE_FORMING settings { worker_num: 2 }
         nodes { joined { node_id: "0" incarnation: 7 info { role: ROLE_WORKER slots { } } } slots { phase: 1 } }
         gone { node_id: "g" incarnation: 3 } removed { incarnation: 3 is_dead: true } } } }"""
 
@@ -178,7 +183,7 @@ def database(path, rows, snapshot_body, is_closed):
     db.execute("CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
     for table, key in (("records", "sequence"), ("snapshots", "through")):
         db.execute("CREATE TABLE %s(%s INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, body BLOB NOT NULL)" % (table, key))
-    db.execute("INSERT INTO meta VALUES('format', '2'), ('id', '0123456789abcdef')")
+    db.execute("INSERT INTO meta VALUES('format', '3'), ('id', '0123456789abcdef')")
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     last = 0
     if snapshot_body is not None:
