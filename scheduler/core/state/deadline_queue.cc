@@ -26,7 +26,7 @@ DeadlineQueue::Handle DeadlineQueue::PopDue(MonotonicTime now) {
       planned_.erase(it);
       return handle;
     }
-    // Moved later meanwhile: it takes its place among the others, also if it is due already.
+    // It was moved later meanwhile: queue it again among the others, even if it is already due.
     it->second.queued = it->second.when;
     heap_.emplace(it->second.when, handle);
   }

@@ -1,4 +1,4 @@
-// One deadline for each handle, cheap to move further away: what every heartbeat does.
+// One deadline for each handle. Moving one further away is cheap: every heartbeat does that.
 //
 // A deadline that moves later leaves its old heap entry where it is; the entry is put right when it surfaces. Next()
 // may therefore be too early (a harmless wake-up), never too late. Ties are due in the order of their handles, so that
@@ -24,7 +24,7 @@ class DeadlineQueue {
 
   MonotonicTime Next() const { return heap_.empty() ? MonotonicTime::Never() : heap_.top().first; }
 
-  // Takes out and returns the earliest handle whose deadline is not after `now`; 0 if none is.
+  // Removes and returns the earliest handle that is due at `now`; 0 if none is.
   Handle PopDue(MonotonicTime now);
 
  private:

@@ -1,8 +1,8 @@
-// What goes into the scheduler's core and what comes out of it.
+// Input and output of the scheduler's core: events and effects.
 //
-// An event is a fact that already happened (a message arrived, a stream broke, time passed). An effect is something the
-// caller must now do. Effects are to be carried out in their order, and one that stands behind a Persist may only be
-// carried out once that record is durable, unless it is a Send with is_urgent (what stops a process may go at once).
+// An event is a fact that already happened (a message arrived, a stream broke, time passed). An effect is something
+// that the caller must now do. The caller carries out effects in order, and those after a Persist only once that record
+// is durable. Only a Send with is_urgent need not wait: an order to stop a process may go at once.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ struct ReportReceived {
   v1::Report report;
 };
 
-// A heartbeat that came as a datagram. It may be late: one that is older than what the stream has heard says nothing.
+// A heartbeat that came as a datagram. It may be late: one that is older than the last on its stream has no effect.
 struct HeartbeatReceived {
   StreamId stream = 0;
   uint64_t heartbeat_seq = 0;
@@ -68,22 +68,22 @@ struct LogLinesReceived {
   v1::LogLines lines;
 };
 
-// The peer hung up, or the connection broke, or we closed it. Told once for each stream that had joined or tried to.
+// The peer hung up, or the connection broke, or we closed it. Comes once for each stream that had joined or tried to.
 struct StreamClosed {
   StreamId stream = 0;
 };
 
 struct FarewellReceived {
   v1::LastReportRequest farewell;
-  QueryId query = 0;     // answered once it is durable; 0: nobody waits
+  QueryId query = 0;     // answered once it is durable; 0: no one waits
   std::string identity;  // from the certificate; empty without TLS
 };
 
-// What monitoring asks for: see views/overview.h.
+// Monitoring's request: see views/overview.h.
 struct OverviewRequest {};
 struct Overview;
 
-// What a picture of a whole job is drawn from: see views/job_map.h.
+// A request for the data of a picture of the whole job: see views/job_map.h.
 struct MapRequest {
   std::string job;
   uint64_t run = 0;  // 0: the latest
@@ -109,7 +109,7 @@ struct StopRequested {
 struct SteerRequested {
   QueryId query = 0;
   v1::SteerRequest request;
-  std::optional<uint32_t> seen_round = {};  // the round that is meant; none: whichever it is
+  std::optional<uint32_t> seen_round = {};  // the round that the request is meant for; none: any
 };
 
 struct StacksRequested {
@@ -139,13 +139,13 @@ struct DrainRequested {
   bool fails_runs = false;
 };
 
-// The loop could not run, or not run through its queue (the process was stopped, the machine overloaded): silence
-// during that time is nobody's fault. `by`: the time lost since it last ran.
+// The loop could not run, or not run through its queue (the process was stopped, the machine overloaded): no agent is
+// to blame for silence during that time. `by`: the time lost since it last ran.
 struct LoopWasLate {
   absl::Duration by;
 };
 
-// Only time has passed.
+// Time has passed, and nothing else happened.
 struct Tick {};
 
 using Event =
@@ -181,7 +181,7 @@ struct Answer {
   QueryReply reply;
 };
 
-// From now on GetPeers answers for this round with these bytes.
+// GetPeers must now answer for this round with these bytes.
 struct PublishPeers {
   std::string job_id;
   uint64_t run = 0;
@@ -189,7 +189,7 @@ struct PublishPeers {
   std::shared_ptr<const std::string> peer_list;
 };
 
-// GetPeers of this run need not be answered any more.
+// GetPeers need no longer answer for this run.
 struct ForgetPeers {
   std::string job_id;
   uint64_t run = 0;
@@ -201,7 +201,7 @@ struct Announce {
   std::shared_ptr<const v1::JobEvent> event;
 };
 
-// A run has ended and all its agents know, or are gone. `ms-scheduler --once` ends with this.
+// A run has ended, and each of its agents knows or is gone. `ms-scheduler --once` ends with this.
 struct RunSettled {
   std::string job_id;
   uint64_t run = 0;

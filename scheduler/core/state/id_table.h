@@ -1,8 +1,9 @@
-// Things by their id: finding one takes the same time however many there are, and they stand in the order of their ids,
-// whatever came first, so that decisions may rest on it. A thing stays where it is in memory until it is erased.
+// A table of values by id. Finding one takes the same time however many there are. Iteration is in the order of the
+// ids, in whichever order they were added, so that decisions may depend on it. A value keeps its address until it is
+// erased.
 //
-// The order is put right when somebody looks at it, so that many can come one after the other for the price of a hash
-// entry each. Nothing may be added or erased while somebody walks along it.
+// Iteration sorts first if needed, so that many additions in a row cost only a hash entry each. Nothing may be added or
+// erased during an iteration.
 #pragma once
 
 #include <algorithm>
@@ -48,27 +49,27 @@ class IdTable {
   size_t size() const { return by_id_.size(); }
   bool empty() const { return by_id_.empty(); }
 
-  // Null: it isn't there.
+  // Returns null if the id isn't there.
   Value* Find(const std::string& id) { return const_cast<Value*>(std::as_const(*this).Find(id)); }
   const Value* Find(const std::string& id) const {
     const auto it = by_id_.find(id);
     return it == by_id_.end() ? nullptr : &it->second;
   }
   bool contains(const std::string& id) const { return by_id_.contains(id); }
-  // It is there.
+  // The id must be there.
   Value& at(const std::string& id) { return const_cast<Value&>(std::as_const(*this).at(id)); }
   const Value& at(const std::string& id) const {
     const Value* value = Find(id);
     MUSTER_CHECK(value != nullptr, "an id that must be there is not");
     return *value;
   }
-  // A new one, unless it is there.
+  // Adds a new value, unless the id is there.
   Value& operator[](const std::string& id) {
     const auto [it, is_new] = by_id_.try_emplace(id);
     if (is_new) order_.push_back(&*it);
     return it->second;
   }
-  // It is there.
+  // The id must be there.
   void Erase(const std::string& id) {
     const auto it = by_id_.find(id);
     MUSTER_CHECK(it != by_id_.end(), "an id that is to be erased is not there");
@@ -101,7 +102,7 @@ class IdTable {
   }
 
   absl::node_hash_map<std::string, Value> by_id_;
-  mutable std::vector<Entry*> order_;  // by id, up to sorted_; what came since then stands behind
+  mutable std::vector<Entry*> order_;  // by id, up to sorted_; later additions follow unsorted
   mutable size_t sorted_ = 0;
 };
 

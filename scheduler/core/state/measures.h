@@ -1,4 +1,4 @@
-// What is counted for monitoring since this scheduler started: nothing is decided by it, and a crash forgets it.
+// Figures for monitoring since this scheduler started. A crash loses them, and no decision depends on them.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 namespace muster::scheduler {
 
 struct Measures {
-  // How much later than the interval a heartbeat came, in seconds.
+  // Time by which a heartbeat came later than the interval, in seconds.
   Histogram heartbeat_lateness{{0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30}};
-  // From a run's opening to its first round, and from the end of a round to the next one, in seconds.
+  // Time from a run's opening to its first round, and from the end of a round to the next one, in seconds.
   Histogram form{{0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800}};
   Histogram recover{{0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800}};
   std::map<v1::Cause::Kind, uint64_t> failed_runs;
@@ -23,7 +23,7 @@ struct Measures {
   uint64_t restarted_processes = 0;  // one by one (restart_scope "worker")
 
   void Note(const v1::Record& record);
-  // `since`: since the one before.
+  // `since`: the time since the heartbeat before.
   void NoteHeartbeat(absl::Duration since, absl::Duration interval) {
     heartbeat_lateness.Observe(std::max(0.0, absl::ToDoubleSeconds(since - interval)));
   }

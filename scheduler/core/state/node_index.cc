@@ -62,7 +62,7 @@ void LostNodes::Count(const Node& node, int by) {
 std::string LostNodes::SeatFor(const v1::NodeInfo& newcomer, const std::string& identity) const {
   for (const Place place : {Place::kMachine, Place::kHost, Place::kAnywhere}) {
     std::string first;
-    // What joined without an identity belongs to nobody.
+    // A node that joined without an identity belongs to no one.
     for (const std::string& owner : {std::string(), identity}) {
       const auto seat = seats_.find(SeatOf(owner, newcomer, place));
       if (seat != seats_.end() && (first.empty() || *seat->second.begin() < first)) first = *seat->second.begin();

@@ -1,5 +1,5 @@
-// What admission asks about all nodes of a run, kept as they come and go: a join takes the same time however many are
-// there. Part of the state that Evolve keeps; it follows from the nodes.
+// Answers to admission's questions about all nodes of a run. They are updated as nodes come and go, so that a join
+// takes the same time however many are there. Evolve keeps them as part of the state; they follow from the nodes.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace muster::scheduler {
 
 class Node;
 
-// How many slots there are, and who may stand in a newcomer's way.
+// Counts slots, and finds out whether a member conflicts with a newcomer.
 class SlotCounts {
  public:
-  // One node more, or less, as it is now.
+  // Adds or removes one node, with its present values.
   void Add(const std::string& id, const v1::NodeInfo& info, bool is_spare) { Count(id, info, is_spare, 1); }
   void Remove(const std::string& id, const v1::NodeInfo& info, bool is_spare) { Count(id, info, is_spare, -1); }
 
@@ -26,8 +26,8 @@ class SlotCounts {
   uint32_t RegularSlots(v1::Role role) const { return regular_slots_[Index(role)]; }
   uint32_t SpareSlots(v1::Role role) const { return spare_slots_[Index(role)]; }
 
-  // Whether a regular member stands in the way of a newcomer without a rank table that has this id (empty: it will get
-  // a name): an equal number, digits beside names, an equal node rank. May say so wrongly, never hides one.
+  // True if a regular member conflicts with a newcomer that has this id (empty: it will get a name) and no rank table:
+  // an equal number, digits beside names, an equal node rank. May report a conflict wrongly, but never misses one.
   bool MayClash(const std::string& id, const v1::NodeInfo& info) const;
 
   bool operator==(const SlotCounts&) const = default;
@@ -45,27 +45,27 @@ class SlotCounts {
   absl::flat_hash_map<uint32_t, uint32_t> node_ranks_;
 };
 
-// The lost nodes, counted, and found by what a newcomer without an id brings: one that returns looks at none of the
-// others.
+// The lost nodes, counted, and indexed by what a newcomer without an id brings, so that a node that returns is matched
+// without a look at the others.
 class LostNodes {
  public:
-  // Before and after each change to whether the node is lost, with a stale incarnation or there at all. Of one that
-  // isn't lost: nothing happens.
+  // Call Remove before and Add after each change to the node's is_lost or stale_incarnation, or to whether it exists.
+  // Both do nothing for a node that isn't lost.
   void Remove(const Node& node) { Count(node, -1); }
   void Add(const Node& node) { Count(node, 1); }
 
   uint32_t size() const { return size_; }
 
-  // The id of the lost node whose place a newcomer without an id of its own takes: one that had none either and whose
-  // processes have ended, on its machine, else on a host of its name, else any; of several the first by id. Empty:
-  // there is none.
+  // Returns the id of the lost node that a newcomer without an id of its own replaces; empty: there is none. That node
+  // had no id of its own either, and its processes have ended. One on the newcomer's machine goes first, then one on a
+  // host of its name, then any; of several the first by id.
   std::string SeatFor(const v1::NodeInfo& newcomer, const std::string& identity) const;
 
   bool operator==(const LostNodes&) const = default;
 
  private:
   enum class Place { kMachine, kHost, kAnywhere };
-  // Whose it is, role, slots, and where it stood.
+  // Identity of the owner, role, slots, and where it stood.
   using Seat = std::tuple<std::string, v1::Role, int, Place, std::string>;
 
   static Seat SeatOf(const std::string& identity, const v1::NodeInfo& info, Place place);

@@ -1,5 +1,5 @@
-// Who was refused lately, for `ms-ctl nodes --missing`: often that is who is missing. A crash forgets it, and nothing
-// is decided by it.
+// The joins that were refused lately, for `ms-ctl nodes --missing`: a missing node is often among them. A crash loses
+// them, and no decision depends on them.
 #pragma once
 
 #include <deque>
@@ -18,7 +18,7 @@ class RecentRefusals {
 
   // A node that is refused again for the same reason is counted, not listed twice.
   void Note(const JoinRequested& event, const v1::Refusal& refusal, MonotonicTime now);
-  // Those of the job, the latest first.
+  // Adds the refusals of the job, the latest first.
   void AddTo(const std::string& job_id, MonotonicTime now, v1::MissingNodes& missing) const;
 
  private:

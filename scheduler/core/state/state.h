@@ -1,5 +1,5 @@
-// What the scheduler knows. The records are durable: they change through Evolve alone, and everyone else sees them
-// const. The runtimes are forgotten in a crash and belong to the code that applies events.
+// The scheduler's knowledge. The records are durable: only Evolve changes them, and all other code sees them as const.
+// A crash loses the runtimes, which belong to the code that applies events.
 //
 // State::jobs and Job are not const, but only Evolve may change them.
 #pragma once
@@ -39,7 +39,7 @@ struct SlotState {
   bool HasEnded() const { return phase == Phase::kDone || phase == Phase::kFailed || phase == Phase::kStopped; }
 };
 
-// How far the process of one slot was when its agent last told.
+// Progress of one slot's process at its agent's last report.
 struct ProcessProgress {
   uint32_t round = 0;
   uint32_t attempt = 0;
@@ -56,18 +56,19 @@ struct StuckOnNode {
   MonotonicTime since;
 };
 
-// A newcomer under a node id whose owner is still connected: it waits until the owner has answered a probe, or not.
+// A newcomer under the id of a node that is still connected. It waits until that node has answered a probe, or has
+// failed to.
 struct Challenger {
   JoinRequested join;
   uint64_t probe = 0;
   MonotonicTime deadline;
 };
 
-// What of a node the journal keeps.
+// The part of a node that the journal keeps.
 struct NodeRecord {
-  // These two first: Node lays the record behind NodeRuntime, whose end is read with each heartbeat, too.
+  // These two come first: in Node the record follows NodeRuntime, and each heartbeat also reads the end of that.
   absl::Duration
-      armed_fence;  // so long after the node was last heard its keeper has surely ended the processes; or zero
+      armed_fence;  // by this long after the node's last message its keeper has ended the processes; zero: no fence
   uint64_t events_through = 0;
 
   std::string id;
@@ -77,46 +78,46 @@ struct NodeRecord {
   std::string identity;
   bool is_assigned_id = false;
   bool is_spare = false;    // stands by: holds no ranks and is not counted
-  bool is_leaving = false;  // it said so; it goes when its processes are gone
+  bool is_leaving = false;  // it announced it; it goes when its processes are gone
   bool is_lost = false;     // the run waits for it, or for a spare in its place
   v1::NodeRemoved::Why lost_why = v1::NodeRemoved::WHY_UNSPECIFIED;
   std::string lost_reason;
   uint64_t stale_incarnation = 0;  // the lost incarnation, while its processes may still run; else 0
-  absl::Duration stale_fence;      // what it was armed with; zero: nothing
+  absl::Duration stale_fence;      // the fence that it was armed with; zero: none
   uint32_t quit_round = 0;         // its processes of this round and of those before have ended
   std::string draining_reason;     // why it is to leave at the next round; empty: it isn't
   std::vector<SlotState> slots;
   uint64_t last_change = 0;          // number of this incarnation's last change of the store; 0: none yet
-  int64_t last_sum = 0;              // what it was answered, if it was an Add …
+  int64_t last_sum = 0;              // the answer to it, if it was an Add …
   uint64_t last_change_version = 0;  // … and the store's version with that answer
 };
 
-// What of a node a crash of the scheduler forgets.
+// The part of a node that a crash of the scheduler loses.
 struct NodeRuntime {
   uint64_t connect_seq = 0;
   MonotonicTime missing_since = MonotonicTime::Never();  // while the run waits for it, and no spare can stand in
-  bool holds_up = false;                                 // the next round: counted in Run::holding_up
+  bool holds_up = false;                                 // it holds up the next round: counted in Run::holding_up
   bool was_seen = false;                                 // by this scheduler process
   std::string reached_at;                                // the scheduler's address that the node last came to; numeric
-  std::string party;                                     // that joined last (identity or address); see places.cc
-  bool is_held = false;                                  // counts in the party's quota of nodes
-  v1::Cause restart_cause;                               // why failed slots start again at restart_at
-  uint64_t acknowledged_elsewhere = 0;                   // its events up to this number; more than the journal's own:
-                                                         // that is an older copy
-  bool fence_needs_all_four = false;                     // --fence_needs, of this life of the scheduler
-  bool must_quit = false;                                // a spare that may run processes (older_journal.cc)
-  std::vector<StuckOnNode> stuck;                        // what can't be killed there
-  // The last numbered change of the store that was asked for, also if it changed nothing: asked again, it gets the same
-  // answer and can't take effect later.
+  std::string party;                    // the party that joined last (identity or address); see places.cc
+  bool is_held = false;                 // counts in the party's quota of nodes
+  v1::Cause restart_cause;              // why failed slots start again at restart_at
+  uint64_t acknowledged_elsewhere = 0;  // its events up to this number are acknowledged;
+                                        // if the journal has fewer, it is an older copy
+  bool fence_needs_all_four = false;    // --fence_needs, as given to this scheduler process
+  bool must_quit = false;               // a spare that may run processes (older_journal.cc)
+  std::vector<StuckOnNode> stuck;       // what can't be killed there
+  // The last numbered change of the store that the node asked for, even if it changed nothing. If asked for again, it
+  // gets the same answer and can't take effect later.
   struct {
     uint64_t incarnation = 0;
     uint64_t number = 0;
-    uint64_t version = 0;  // of the store when it came
+    uint64_t version = 0;  // the store's, when the request came
     absl::Status status;
   } last_request;
 
-  // Read at each heartbeat, so kept together at the end, next to the first fields of NodeRecord: with many nodes every
-  // cache line counts.
+  // Each heartbeat reads these, so they stand together at the end, next to the first fields of NodeRecord: with many
+  // nodes every cache line counts.
   uint64_t handle = 0;
   StreamId stream = 0;  // 0: disconnected
   MonotonicTime last_seen;
@@ -125,9 +126,9 @@ struct NodeRuntime {
   MonotonicTime stale_end = MonotonicTime::Never();   // when the fence has ended the stale incarnation's processes
   MonotonicTime restart_at = MonotonicTime::Never();  // scope "worker": when failed processes start again
   std::unique_ptr<Challenger> challenger;
-  std::string heir_doubt;  // lost: why its next start, which waits, can't say that the old processes ended
-  std::vector<ProcessProgress> progress;  // by slot; empty: none was told yet. See ProgressOf
-  bool has_reported = false;              // on this stream: so it has got its welcome
+  std::string heir_doubt;  // lost: why its next start, which waits, can't confirm that the old processes ended
+  std::vector<ProcessProgress> progress;  // by slot; empty: none was reported yet. See ProgressOf
+  bool has_reported = false;              // on this stream, so it has received its welcome
   bool had_extra_lease = false;           // the scheduler suspected itself once already
   bool is_settled = false;                // knows the outcome and has no processes
 };
@@ -138,11 +139,11 @@ class Node : public NodeRuntime {
 
   bool IsAllDone() const;       // each of its processes ended with 0
   bool HasNoProcesses() const;  // and nothing is left of them
-  // Its fence falls whoever of its helper processes is gone by then, as far as --fence_needs asks for it.
+  // True if its fence falls even when some of its helper processes are gone, as far as --fence_needs requires that.
   bool IsFenceGuarded() const {
     return record_.info.is_fence_guarded() && (!fence_needs_all_four || record_.info.ends_with_all_four());
   }
-  // Its fence was armed when it was lost, but may not have fallen: so time alone shows nothing.
+  // True if its fence was armed when it was lost, but may fail to fall: then the passing of time proves nothing.
   bool IsFenceUnguarded() const { return record_.stale_fence > absl::ZeroDuration() && !IsFenceGuarded(); }
 
  private:
@@ -158,12 +159,12 @@ struct GoneNode {
   std::string host_name;
   std::string address;
   v1::Role role = v1::ROLE_UNSPECIFIED;
-  std::string identity;       // whose id it is
+  std::string identity;       // the owner of the id
   bool was_replaced = false;  // a spare took its ranks
-  uint64_t departure = 0;     // who went later has the higher number
+  uint64_t departure = 0;     // a later departure has a higher number
 };
 
-// What of a node that is gone a crash of the scheduler forgets.
+// The part of a departed node that a crash of the scheduler loses.
 struct GoneNodeRuntime {
   bool was_seen = false;  // by this scheduler process
   MonotonicTime last_seen;
@@ -171,24 +172,24 @@ struct GoneNodeRuntime {
 
 // One start of an agent that was removed. A Join that it sent before may still be on its way.
 struct RemovedIncarnation {
-  bool is_dead = false;    // it can't have sent anything since
-  uint64_t departure = 0;  // who went later has the higher number
+  bool is_dead = false;    // it can't have sent anything since its removal
+  uint64_t departure = 0;  // a later departure has a higher number
 };
 
-// What of a removed incarnation a crash of the scheduler forgets.
+// The part of a removed incarnation that a crash of the scheduler loses.
 struct RemovedIncarnationRuntime {
   uint64_t connect_seq = 0;
 };
 
-// A reason to call a run failed; see cause.h for which one is told.
+// A possible cause of a run's failure; cause.h says which one is reported.
 struct CauseCandidate {
   v1::Cause cause;
-  int priority = 0;  // lower is told first
+  int priority = 0;  // the lowest is reported
   MonotonicTime died;
   std::string waited_for = {};  // as RemedyFacts has it
 };
 
-// Which entries there are is durable: Evolve adds and erases them, everyone else may change the runtimes.
+// The set of entries is durable: only Evolve adds and erases them. Other code may change their runtimes.
 class NodeTable : private IdTable<Node> {
  public:
   using IdTable<Node>::Find;
@@ -203,7 +204,7 @@ class NodeTable : private IdTable<Node> {
   friend struct Recorder;
 };
 
-// What of a run the journal keeps, besides its nodes.
+// The part of a run that the journal keeps, besides its nodes.
 struct RunRecord {
   std::string job_id;
   uint64_t number = 0;
@@ -227,50 +228,50 @@ struct RunRecord {
   std::string master_address;
   uint32_t master_port = 0;
   std::optional<v1::Cause> first_failure;
-  std::optional<v1::Cause> first_abort;  // what the first and the last given-up round ended with
+  std::optional<v1::Cause> first_abort;  // causes with which the first and the last given-up round ended
   std::optional<v1::Cause> last_abort;
   uint32_t recent_restarts = 0;             // of the hour before the last one
-  std::optional<uint64_t> aborted_at_step;  // the highest one when the last round was given up
+  std::optional<uint64_t> aborted_at_step;  // the highest step when the last round was given up
   bool has_given_up = false;                // failing because the restart budget is used up
   v1::Outcome outcome;                      // once ended
   RunStore store;
 };
 
-// What of a run a crash of the scheduler forgets.
+// The part of a run that a crash of the scheduler loses.
 struct RunRuntime {
   uint64_t handle = 0;
-  std::string party;     // that opened it, as far as this scheduler process knows; see places.cc
+  std::string party;     // the party that opened it, as far as this scheduler process knows; see places.cc
   bool is_held = false;  // the place that it takes
   MonotonicTime opened;
-  MonotonicTime aborted;  // the last round
+  MonotonicTime aborted;  // when the last round was given up
   MonotonicTime topo_deadline = MonotonicTime::Never();
   MonotonicTime spare_deadline = MonotonicTime::Never();  // when spares may fill in
   MonotonicTime cause_deadline = MonotonicTime::Never();
   MonotonicTime settle_deadline = MonotonicTime::Never();
-  MonotonicTime rejoin_deadline = MonotonicTime::Never();  // while somebody is lost
-  MonotonicTime restart_at = MonotonicTime::Never();       // RECOVERING: the next round not before
+  MonotonicTime rejoin_deadline = MonotonicTime::Never();  // while a node is lost
+  MonotonicTime restart_at = MonotonicTime::Never();       // RECOVERING: the next round begins no earlier
   bool is_held_back = false;  // until OnDue has seen restart_at come; see Context::Schedule
   MonotonicTime progress_deadline = MonotonicTime::Never();  // when some process should have shown progress
   bool lacks_progress = false;                               // none had by then: warned of once
-  MonotonicTime looked;                                      // RECOVERING: at all nodes, for the next round …
-  MonotonicTime look_deadline = MonotonicTime::Never();      // … and when that was put off until
-  absl::Duration fence;  // what agents were last told to arm, unless --fence_timeout is set; never gets shorter, for
-                         // they count on it
-  std::deque<MonotonicTime> restarts;                // of the last hour, those without progress twice
-  std::optional<uint64_t> highest_step;              // that any process has written
+  MonotonicTime looked;  // RECOVERING: when it last looked at all nodes, for the next round …
+  MonotonicTime look_deadline = MonotonicTime::Never();  // … and until when the next look is put off
+  absl::Duration fence;  // the fence that agents were last sent, unless --fence_timeout is set; never gets shorter,
+                         // because agents rely on it
+  std::deque<MonotonicTime> restarts;                // of the last hour; one without progress stands twice
+  std::optional<uint64_t> highest_step;              // the highest that any process has written
   std::map<std::string, uint64_t> unquit;            // nodes that left before they must_quit did; their incarnations
-  uint32_t round_elsewhere = 0;                      // the highest one that an agent has said to know of
+  uint32_t round_elsewhere = 0;                      // the highest that an agent has reported
   bool is_looking_into_hang = false;                 // its stacks are being gathered
-  uint32_t holding_up = 0;                           // RECOVERING: members that are there no more, or have not quit
+  uint32_t holding_up = 0;                           // RECOVERING: members that are disconnected, or have not quit
   MonotonicTime forget_at = MonotonicTime::Never();  // once ended
   bool is_settled = false;
   std::vector<CauseCandidate> candidates;
   StoreWaits store_waits;  // while its processes may use the store (store/caller.cc)
-  // Of the entries of RunRecord::gone and RunRecord::removed, with which Evolve adds and erases them; none after a
-  // crash.
+  // Runtimes of the entries of RunRecord::gone and RunRecord::removed. Evolve adds and erases them with the entries;
+  // after a crash there are none.
   std::map<std::string, GoneNodeRuntime> gone_runtimes;
   std::map<uint64_t, RemovedIncarnationRuntime> removed_runtimes;
-  mutable std::shared_ptr<const PeerIndex> peer_index;  // of RunRecord::peers, once somebody wanted it; see IndexOf
+  mutable std::shared_ptr<const PeerIndex> peer_index;  // of RunRecord::peers, made when first needed; see IndexOf
   mutable struct {
     bool is_valid = false;
     MonotonicTime made;
@@ -281,7 +282,7 @@ struct RunRuntime {
 class Run : public RunRuntime {
  public:
   Run() = default;
-  // One that is not there yet, to look whether it could be.
+  // A run that does not exist yet, to test whether it could be opened.
   Run(std::string job_id, v1::JobSettings settings) {
     record_.job_id = std::move(job_id);
     record_.settings = std::move(settings);
@@ -291,26 +292,27 @@ class Run : public RunRuntime {
 
   const RunRecord& record() const { return record_; }
 
-  // Its ranks are given, and nothing is decided about its end.
+  // True if its ranks are given and nothing is decided about its end.
   bool IsUnderWay() const {
     return record_.phase == v1::RUN_PHASE_RUNNING || record_.phase == v1::RUN_PHASE_RECOVERING;
   }
-  // Also while it is being restarted by hand.
+  // True also while it is being restarted by hand.
   bool Recovers() const { return record_.settings.enable_recovery() || record_.phase == v1::RUN_PHASE_RECOVERING; }
   bool HasEnded() const { return record_.phase == v1::RUN_PHASE_SUCCEEDED || record_.phase == v1::RUN_PHASE_FAILED; }
-  // The journal is an older copy than what agents know: see older_journal.h.
+  // True if the journal is an older copy than what agents know: see older_journal.h.
   bool IsRoundBehind() const { return round_elsewhere > record_.round; }
   bool RestartsAlone() const { return Recovers() && record_.settings.restart_scope() == "worker"; }
   uint32_t MaxRestarts() const;
-  // A join opens the next run once this one can only end.
+  // True once this run can only end: a join then opens the next run.
   bool IsOver() const { return HasEnded() || record_.phase == v1::RUN_PHASE_STOPPING; }
   uint32_t Needed(v1::Role role) const {
     return role == v1::ROLE_SERVER ? record_.settings.server_num() : record_.settings.worker_num();
   }
   GoneNodeRuntime RuntimeOfGone(const std::string& node_id) const;
   RemovedIncarnationRuntime RuntimeOfRemoved(uint64_t incarnation) const;
-  // After each change to the node's stream, quit_round, is_lost or is_spare: keeps `holding_up`, so that thousands that
-  // quit need not look at each other. Lost nodes are not counted, for spares may stand in for them.
+  // Updates `holding_up`; call it after each change to the node's stream, quit_round, is_lost or is_spare. Thanks to
+  // the count, thousands of nodes that quit need not look at each other. It omits lost nodes, because spares may stand
+  // in for them.
   void NoteReadiness(Node& node);
 
  private:
@@ -324,12 +326,12 @@ struct QuorumRecord {
   std::vector<std::string> replica_ids;  // sorted
 };
 
-// What of the whole the journal keeps, besides the jobs.
+// The part of the state that the journal keeps, besides the jobs.
 struct StateRecord {
   std::string cluster_id;
   uint64_t term = 0;
-  // Jobs without any run, with the number of their last one: at most kMaxForgottenJobs. Beyond, the first one gives
-  // way, and no job that isn't known here begins below its number.
+  // Jobs without any run, with the number of their last one: at most kMaxForgottenJobs. When it is full, the first is
+  // dropped, and its number becomes a lower bound for all unknown jobs: lowest_last_run.
   std::map<std::string, uint64_t> forgotten_jobs;
   uint64_t lowest_last_run = 0;
   std::deque<std::shared_ptr<const v1::JobEvent>> event_log;  // at most kMaxLoggedEvents, oldest first
@@ -338,14 +340,14 @@ struct StateRecord {
   std::map<std::string, QuorumRecord> quorums;  // by lighthouse
 };
 
-// Evolve alone changes a Job and State::jobs; the runs' runtimes are anybody's.
+// Only Evolve changes a Job and State::jobs; any code may change the runs' runtimes.
 struct Job {
   uint64_t last_run = 0;
   std::map<uint64_t, Run> runs;
   Run* current() { return runs.empty() ? nullptr : &runs.rbegin()->second; }
 };
 
-// What each record, and each answer, about a run begins with: which run; which of its nodes.
+// Sets the fields with which each record and answer about a run begins: the run, and which of its nodes.
 template <typename Message>
 void SetHead(Message& message, const Run& run) {
   message.set_job_id(run.record().job_id);
@@ -368,7 +370,7 @@ class State {
 
   Run* FindRun(const std::string& job_id, uint64_t run);
   const Run* FindRun(const std::string& job_id, uint64_t run) const;
-  // Of all runs that the job ever had; 0: none.
+  // Returns the number of the last run that the job ever had; 0: none.
   uint64_t LastRunOf(const std::string& job_id) const;
 
  private:
@@ -382,7 +384,7 @@ inline constexpr size_t kMaxForgottenJobs = 4096;
 // The durable state in a canonical text form.
 std::string DebugText(const State& state);
 
-// "MS_WORKER" and the like, for people: "worker", "server".
+// Names for people: "worker", "server".
 const char* RoleName(v1::Role role);
 const char* SlotPhaseName(SlotState::Phase phase);
 const char* RunPhaseName(v1::RunPhase phase);

@@ -1,5 +1,5 @@
-// The values that the processes of one run share (the Store service), as part of the durable state: changed by Evolve
-// alone. What is decided about a request stands in store_service.cc.
+// The values that the processes of one run share (the Store service). They are part of the durable state: only Evolve
+// changes them. store_service.cc decides about requests.
 #pragma once
 
 #include <cstddef>
@@ -20,32 +20,32 @@ namespace muster::scheduler {
 // Never changes once it is in a store: snapshots and readers share it.
 using SharedValue = std::shared_ptr<const v1::StoredValue>;
 
-// What it counts for.
+// Returns the bytes that the value counts for.
 size_t BytesOf(const v1::StoredValue& value);
 
 class RunStore {
  public:
-  // Null: no such key.
+  // Returns null if there is no such key.
   const v1::StoredValue* Find(const std::string& key) const;
 
-  // Replaces what is there; each counts as one change.
+  // Put replaces an existing value. Each call counts as one change.
   void Put(v1::StoredValue value);
   void Erase(const std::string& key);
 
-  // What was kept for the round that is over.
+  // Erases the values that were kept for the round that is over.
   void ClearRound();
-  // Everything, and for good: the run has ended.
+  // Erases all values, for good: the run has ended.
   void Clear();
 
-  // How many changes there were. Clearing is none: whoever asks after it asks in another round.
+  // Returns the number of changes. Clearing does not count: later questions belong to another round.
   uint64_t version() const { return version_; }
   size_t size() const { return values_.size(); }
   size_t bytes() const { return bytes_; }  // see StoredBytes
 
-  // In the order of their keys.
+  // Returns the values in the order of their keys.
   const std::map<std::string, SharedValue>& values() const { return values_; }
 
-  // From a snapshot.
+  // These two load a snapshot.
   void Restore(const v1::StoredValue& value);
   void RestoreVersion(uint64_t version) { version_ = version; }
 
@@ -57,12 +57,12 @@ class RunStore {
   uint64_t version_ = 0;
 };
 
-// Calls that wait for a key of a run's store. Volatile: whoever waits asks again after a crash.
+// Calls that wait for a key of a run's store. A crash loses them, and their callers ask again.
 class StoreWaits {
  public:
   void Add(const std::string& key, MonotonicTime deadline, QueryId query);
 
-  // Each takes out whom it returns.
+  // Each of these removes the calls that it returns.
   std::vector<QueryId> TakeWaitingFor(const std::string& key);
   std::vector<QueryId> TakeDue(MonotonicTime now);
   std::vector<QueryId> TakeAll() { return TakeDue(MonotonicTime::Never()); }
