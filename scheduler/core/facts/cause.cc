@@ -21,7 +21,7 @@ constexpr absl::string_view kNotStarted = " could not be started";
 constexpr absl::string_view kEndedWith = " ended with exit code ";
 constexpr absl::string_view kKilledBy = " was killed by ";
 
-// What the process said follows behind a colon.
+// The quote of the process follows after a colon.
 std::string EndText(const v1::ProcessEnded& ended) {
   if (!ended.launch_error().empty()) return std::string(kNotStarted);
   if (ended.signal() == 0) return absl::StrCat(kEndedWith, ended.exit_code());

@@ -1,4 +1,4 @@
-// The reason, the first that fits:
+// The reason is the first that fits:
 //
 //   it never started                                   the agent's word; of an agent that has none command_not_found
 //                                                      (127), cannot_start (126)
@@ -15,11 +15,11 @@
 //                                                      cannot_start (126); 128 + signal, which a shell makes of its
 //                                                      command's end, as the signal
 //
-// And what to do, by reason (kAdvice). Recovery helps against what need not happen again:
+// Advice follows by reason (kAdvice). Recovery helps where the failure need not happen again:
 //
 //   would it have helped without recovery?   killed_from_outside, collective_timeout, peer_connection_lost,
 //                                            node_lost, agent_ended
-//   the restart budget is used up            the same may be given more restarts; the others need to be mended
+//   the restart budget is used up            the same may be given more restarts; the others need a fix
 #include "scheduler/core/facts/diagnosis.h"
 
 #include <array>
@@ -146,7 +146,7 @@ std::string MemoryText(const v1::MemoryKill& memory, const char* who) {
   return text;
 }
 
-// Empty: one that nobody but the process itself causes, or that says nothing.
+// Returns empty for the other signals: only the process itself causes them, or they say nothing.
 absl::string_view ReasonOfSignal(int signal) {
   switch (signal) {
     case SIGILL:
@@ -176,13 +176,13 @@ absl::string_view ReasonOfSignal(int signal) {
   }
 }
 
-// What a shell makes of its command's end: 137 for SIGKILL; 0: nothing of that kind.
+// Returns the signal in the exit code of a shell: SIGKILL for 137; 0: there is none.
 int SignalInExitCode(int exit_code) {
   const int signal = exit_code - 128;
   return ReasonOfSignal(signal).empty() ? 0 : signal;
 }
 
-// What a shell says last of a command that it could not start: "sh: 1: trian: not found".
+// Returns a shell's last line, if it says that a command could not be started: "sh: 1: trian: not found".
 std::string ShellsWord(const v1::ProcessEnded& ended) {
   if (ended.last_lines().empty()) return "";
   std::string line = *ended.last_lines().rbegin();
@@ -209,7 +209,7 @@ Diagnosis DiagnoseExit(const v1::ProcessEnded& ended, const LastWords& words) {
   return {"", words.quote};
 }
 
-// C++ aborts so over a thread that nobody joined, which happens while Python leaves after an uncaught exception.
+// C++ aborts like this when a thread was not joined, which happens while Python leaves after an uncaught exception.
 bool IsAbortOfLeaving(const v1::ProcessEnded& ended) {
   return ended.signal() == SIGABRT && !ended.last_lines().empty() &&
          absl::StrContains(*ended.last_lines().rbegin(), "terminate called without an active exception");
@@ -270,7 +270,7 @@ Diagnosis Diagnose(const v1::ProcessEnded& ended) {
     return {std::string(reason::kOutOfMemory), MemoryText(ended.memory(), "it")};
   }
   const absl::string_view by_signal = ReasonOfSignal(ended.signal());
-  // A traceback of a process that was killed later is not why.
+  // The traceback of a process that was killed later is not the reason.
   if (by_signal == reason::kKilledFromOutside) return {std::string(by_signal), ""};
   const bool is_known = !words.reason.empty() && (words.reason != reason::kPythonException || IsAbortOfLeaving(ended));
   return {std::string(is_known ? words.reason : by_signal), words.quote};

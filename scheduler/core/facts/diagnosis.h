@@ -1,4 +1,4 @@
-// Why a process or a node failed, in one word for programs, and what to do about it, for people. Pure.
+// Finds why a process or a node failed, in one word for programs, and what people can do about it. Pure functions.
 #pragma once
 
 #include <string>
@@ -13,19 +13,20 @@ struct Diagnosis {
   std::string what;    // for the end of "rank 1 ended with exit code 1: "; empty: nothing more is known
 };
 
-// Of a process that failed: `ended` has an exit code, a signal or a launch error.
+// Diagnoses a process that failed: `ended` has an exit code, a signal or a launch error.
 Diagnosis Diagnose(const v1::ProcessEnded& ended);
 
-// It only says that somebody else did not answer: what that one died of is told rather.
+// True if the reason only says that a peer did not answer: then the peer's own reason is reported instead.
 bool IsOfAPeer(absl::string_view reason);
 
 struct RemedyFacts {
-  bool recovers = false;        // the run has recovery: what was to come back has been tried
-  bool has_given_up = false;    // the restart budget is used up
-  std::string waited_for = {};  // "rank 3 on host-b …": whom the others seem to have waited for; empty: not known
+  bool recovers = false;      // the run has recovery: it has already tried what recovery can do
+  bool has_given_up = false;  // the restart budget is used up
+  std::string waited_for =
+      {};  // "rank 3 on host-b …": the rank for which the others seem to have waited; empty: not known
 };
 
-// What to do about it. Recovery is named only where it would have helped. Empty: nobody has to do anything.
+// Returns what to do about it; empty: nothing. Names recovery only where it would have helped.
 std::string RemedyOf(const v1::Cause& cause, const RemedyFacts& facts);
 
 }  // namespace muster::scheduler

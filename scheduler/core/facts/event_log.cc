@@ -40,7 +40,7 @@ v1::JobEvent DescribeJoin(const v1::NodeJoined& record) {
                    record.is_spare() ? ", as a spare" : ""));
 }
 
-// A node that goes while the run still forms holds no ranks: everybody sees it among the missing, and it is no alarm.
+// A node that goes while the run still forms holds no ranks: it is listed among the missing, and it is no alarm.
 v1::JobEvent DescribeRemoval(const State& state, const v1::NodeRemoved& record) {
   const Run* run = state.FindRun(record.job_id(), record.run());
   const bool is_forming = run != nullptr && run->record().phase == v1::RUN_PHASE_FORMING;
@@ -57,7 +57,7 @@ v1::JobEvent DescribeLoss(const State& state, const v1::NodeLost& record) {
   if (!record.is_confirmed()) absl::StrAppend(&text, "; its processes may still run");
   const Run* run = state.FindRun(record.job_id(), record.run());
   const Node* node = run == nullptr ? nullptr : run->nodes.Find(record.node_id());
-  // By the record alone: a scheduler that recovers says the same.
+  // It depends on the record alone, so that a scheduler that recovers says the same.
   const bool has_promised = node != nullptr && node->record().info.is_fence_guarded() && !record.is_fence_too_weak();
   const bool is_unguarded = node != nullptr && !has_promised && record.armed_fence_ms() > 0;
   if (!record.is_confirmed() && is_unguarded) {
@@ -68,7 +68,7 @@ v1::JobEvent DescribeLoss(const State& state, const v1::NodeLost& record) {
   return Line(record.job_id(), record.run(), has_left ? "node_left" : "node_lost", std::move(text));
 }
 
-// What a serialised peer list says before its nodes: nobody need take these apart for one line.
+// Parses only the numbers of a serialised peer list: one log line does not need its nodes.
 v1::PeerList HeadOf(const std::string& bytes) {
   using google::protobuf::internal::WireFormatLite;
   v1::PeerList head;
@@ -152,8 +152,8 @@ v1::JobEvent DescribeCommands(const v1::NodeReported& record, const v1::RemoteCo
   return event;
 }
 
-// Only what went wrong, in the words of the cause, and what others did here: a line for each healthy start and end of a
-// process would drown the rest.
+// Reports only failures, in the words of the cause, and what others did here. A line for each healthy start and end of
+// a process would drown the rest.
 std::vector<v1::JobEvent> DescribeReport(const State& state, const v1::NodeReported& record) {
   std::vector<v1::JobEvent> lines;
   const Run* run = state.FindRun(record.job_id(), record.run());
@@ -226,7 +226,8 @@ std::optional<v1::JobEvent> DescribeOne(const State& state, const v1::Record& re
                                record.run_failing().first().text()));
     case v1::Record::kRunEnded:
       return DescribeEnd(record.run_ended());
-    // Nothing that a person asks for: what the log's head says, what the state alone needs, and the values of a store.
+    // These have nothing for people: they hold what the log's head says, what the state alone needs, and a store's
+    // values.
     case v1::Record::kClusterFounded:
     case v1::Record::kTermBegun:
     case v1::Record::kRunForgotten:
@@ -250,7 +251,7 @@ std::vector<v1::JobEvent> Describe(const State& state, const v1::Record& record)
 }
 
 Severity SeverityOf(const v1::JobEvent& event) {
-  // A job that fails is no error of the scheduler's; one that an agent started for itself leaves it to the agent.
+  // A failed job is no error of the scheduler; a scheduler that an agent started for itself leaves it to the agent.
   if (event.kind() == "run_failed" || event.kind() == "node_lost" || event.kind() == "remote_command_refused") {
     return Severity::kWarning;
   }

@@ -13,11 +13,11 @@ namespace muster::scheduler {
 
 class State;
 
-// What `record`, about to be applied to `state`, says to a person, in the order in which it happened. number and
-// unix_ms are not set.
+// Returns the lines that `record`, about to be applied to `state`, has for people, in the order in which things
+// happened. It does not set number and unix_ms.
 std::vector<v1::JobEvent> Describe(const State& state, const v1::Record& record);
 
-// How loud a line of this kind is in the log.
+// Returns the severity of a line of this kind in the log.
 Severity SeverityOf(const v1::JobEvent& event);
 
 }  // namespace muster::scheduler

@@ -1,13 +1,13 @@
-// Where the line that is told comes from, the first that there is:
+// The line that is quoted comes from the first of these that is there:
 //
 //   the exception that the agent found in its output, which reaches back further than the last lines
 //   none                                            the last of the newest lines that the table of texts knows; a fault
 //                                                   of the hardware wherever it stands
 //
-// The error file's message stands for the exception, unless that one says more (common/causes).
+// The error file's message replaces the exception, unless the exception says more (common/causes).
 //
-// The reason is the exception's own, by its text and then by its type, else python_exception. Where it only follows
-// from another's end, or is a launcher's, the lines speak if they say more.
+// The reason is the exception's own, by its text and then by its type, else python_exception. If that is a mere
+// consequence of another's end, or a launcher's, the lines decide where they say more.
 #include "scheduler/core/facts/last_words.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@
 namespace muster::scheduler {
 namespace {
 
-// Of a child of its own: multiprocessing, PyTorch's data loaders, concurrent.futures, subprocess, shells.
+// Texts that report a killed child: of multiprocessing, PyTorch's data loaders, concurrent.futures, subprocess, shells.
 constexpr std::array<absl::string_view, 8> kKilledChild = {
     "is killed by signal: killed",    "exited unexpectedly", "was terminated abruptly",
     "<signals.sigkill: 9>",           "exit code -9",        "(sigkill) received",
@@ -54,7 +54,8 @@ RaisedException FromMessage(const v1::RaisedException& message) {
   return {message.type(), message.message(), message.file(), message.line(), message.is_native()};
 }
 
-// " (train.py:7)", where the last lines don't have it. Of a long path the end, which says more.
+// Returns " (train.py:7)", unless the last lines already show the exception. Keeps the end of a long path: it says
+// more.
 std::string PlaceOf(const RaisedException& exception, const std::vector<absl::string_view>& lines) {
   if (exception.file.empty()) return "";
   const std::string first = exception.FirstLine();
@@ -71,7 +72,7 @@ std::string PlaceOf(const RaisedException& exception, const std::vector<absl::st
   return absl::StrCat(" (", is_long ? "…" : "", file, ":", exception.line, ")");
 }
 
-// Of what the lines say without an exception.
+// Returns what the lines say without an exception.
 LastWords WordsOf(const std::vector<absl::string_view>& lines) {
   LastWords words;
   for (size_t back = 1; back <= lines.size(); ++back) {
@@ -86,7 +87,7 @@ LastWords WordsOf(const std::vector<absl::string_view>& lines) {
   return words;
 }
 
-// Of the error file and the output, which one says more of the cause.
+// Returns the exception that says more about the cause: the error file's, or the output's.
 std::optional<RaisedException> ChooseException(const v1::ProcessEnded& ended) {
   std::optional<RaisedException> found;
   if (ended.has_exception()) found = FromMessage(ended.exception());

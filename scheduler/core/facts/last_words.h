@@ -1,7 +1,7 @@
-// What a failed process said of its end: in the last lines of its output, and in the message of its error file. Pure.
+// Reads what a failed process said of its end: the last lines of its output, and the message of its error file. Pure.
 //
-// The words come from Python, PyTorch (gloo, NCCL), MindSpore (HCCL), the C library and shells; what none of them says
-// is not guessed at.
+// The words come from Python, PyTorch (gloo, NCCL), MindSpore (HCCL), the C library and shells. Other output is not
+// interpreted.
 #pragma once
 
 #include <string>
@@ -14,13 +14,13 @@ namespace muster::scheduler {
 inline constexpr size_t kMaxQuoteBytes = 300;
 
 struct LastWords {
-  absl::string_view reason;  // one of common/base/reason.h's; empty: nothing that is known
+  absl::string_view reason;  // one of common/base/reason.h's; empty: none known
   std::string
       quote;  // the line that says it, "KeyError: 'lr'"; at most kMaxQuoteBytes, and where it was raised; may be empty
-  bool tells_of_a_killed = false;  // that a process of its own was killed: a data loader's worker, a pool's
+  bool tells_of_a_killed = false;  // it says that its child was killed: a worker of a data loader, or of a pool
 };
 
-// Takes as much as a valid ProcessEnded holds (kMaxLastLines, kMaxLastLineBytes, kMaxErrorMessageBytes).
+// Accepts as much as a valid ProcessEnded holds (kMaxLastLines, kMaxLastLineBytes, kMaxErrorMessageBytes).
 LastWords ReadLastWords(const v1::ProcessEnded& ended);
 
 }  // namespace muster::scheduler

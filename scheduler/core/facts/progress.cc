@@ -1,8 +1,8 @@
-// How far the training is: what processes write to MS_PROGRESS_FILE, as their agents report it, and what it means when
-// they stand still.
+// Training progress: what processes write to MS_PROGRESS_FILE, as their agents report it, and what it means when they
+// stand still.
 //
-// Progress is judged by fresh reports alone: a report says for how long the agent has seen no change, so neither a
-// broken connection nor a paused scheduler makes anybody stand still.
+// Progress is judged by fresh reports alone. A report says for how long the agent has seen no change, so neither a
+// broken connection nor a paused scheduler makes a process seem to stand still.
 #include "scheduler/core/facts/progress.h"
 
 #include <algorithm>
@@ -17,9 +17,9 @@ namespace muster::scheduler {
 namespace {
 
 constexpr size_t kMaxNamed = 8;
-// A report may come so many heartbeats after the change that it tells of.
+// A report may come this many heartbeats after the change in it.
 constexpr int kReportLag = 3;
-// However short the timeout: a healthy script imports and loads before its first step.
+// The limit is at least this, however short the timeout: a healthy script imports and loads before its first step.
 constexpr absl::Duration kStartOfTraining = absl::Seconds(30);
 
 std::string NameOf(const Node& node, uint32_t rank) {
@@ -37,7 +37,7 @@ std::string NameAll(const std::vector<Watched>& watched) {
   return absl::StrJoin(names, ", ");
 }
 
-// The lowest rank among the workers that have ended with 0; null: none has.
+// Returns the lowest rank among the workers that have ended with 0; null: none has.
 std::pair<const Node*, uint32_t> FirstDone(const Run& run) {
   std::pair<const Node*, uint32_t> first{nullptr, 0};
   for (const auto& [id, node] : run.nodes) {
