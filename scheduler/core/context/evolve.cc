@@ -1,4 +1,5 @@
-// How each record changes the durable state. Nothing is decided here, and nothing may fail: a record is a fact.
+// Each Apply changes the durable state as one kind of record says. It decides nothing and can't fail: a record is a
+// fact.
 #include "scheduler/core/context/evolve.h"
 
 #include <algorithm>
@@ -29,7 +30,7 @@ void Apply(State& state, const v1::RunOpened& record, int64_t unix_ms) {
   run_record.opened_unix_ms = unix_ms;
 }
 
-// Of a map with departures: the one that went first makes room, also in the map of their runtimes.
+// Makes room in a full map of departures: erases the oldest entry and its runtime.
 template <typename Departed, typename Runtimes>
 void MakeRoom(Departed& departed, Runtimes& runtimes) {
   if (departed.size() < kMaxGoneNodes) return;
@@ -47,7 +48,7 @@ void AddRemoved(Run& run, const Node& node, bool is_dead) {
   run.removed_runtimes[node.record().incarnation] = {.connect_seq = node.connect_seq};
 }
 
-// What was running there runs no more.
+// Ends all slots: no process of the node runs any more.
 void EndSlots(Node& node) {
   for (SlotState& slot : Edit(node).slots) {
     if (slot.MayRun()) slot.phase = SlotState::Phase::kStopped;
@@ -124,7 +125,7 @@ void Apply(State& state, const v1::NodeRemoved& record, int64_t) {
   Edit(*run).settings = record.settings();
 }
 
-// A spare that holds ranks from now on.
+// Turns a spare into a regular member, which holds ranks.
 void MakeRegular(Run& run, Node& node) {
   NodeRecord& node_record = Edit(node);
   RunRecord& run_record = Edit(run);
@@ -175,7 +176,7 @@ void Apply(State& state, const v1::RoundClosed& record, int64_t) {
 void ApplyProcessEnded(const v1::ProcessEnded& ended, SlotState& slot) {
   slot.pid = 0;
   if (ended.was_stopped()) {
-    slot.phase = SlotState::Phase::kStopped;  // also with exit code 0: it did not finish its work
+    slot.phase = SlotState::Phase::kStopped;  // even with exit code 0: it did not finish its work
   } else if (ended.exit_code() == 0 && ended.signal() == 0) {
     slot.phase = SlotState::Phase::kDone;
     slot.has_remains = ended.has_remains();
@@ -284,7 +285,7 @@ void Apply(State& state, const v1::RoundAborted& record, int64_t) {
   if (run == nullptr) return;
   RunRecord& run_record = Edit(*run);
   run_record.phase = v1::RUN_PHASE_RECOVERING;
-  run_record.round = std::max(run_record.round, record.round());  // above it where the journal was an older copy
+  run_record.round = std::max(run_record.round, record.round());  // higher if the journal was an older copy
   if (!run_record.first_abort) run_record.first_abort = record.first();
   run_record.last_abort = record.first();
   run_record.recent_restarts = record.recent_restarts();
@@ -360,7 +361,7 @@ void Apply(State& state, const v1::RunForgotten& record, int64_t) {
 }  // namespace
 
 std::vector<std::shared_ptr<const v1::JobEvent>> Evolve(State& state, const v1::Record& record) {
-  std::vector<v1::JobEvent> lines = Describe(state, record);  // before: it may speak of what the record removes
+  std::vector<v1::JobEvent> lines = Describe(state, record);  // first: a line may mention what the record removes
   switch (record.kind_case()) {
     case v1::Record::kClusterFounded:
       Apply(state, record.cluster_founded(), record.unix_ms());

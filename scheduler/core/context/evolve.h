@@ -1,4 +1,4 @@
-// How the durable state changes: through the records of the journal, and in no other way.
+// The only way to change the durable state: applying a record of the journal.
 #pragma once
 
 #include <memory>
@@ -8,11 +8,11 @@
 
 namespace muster::scheduler {
 
-// Takes over one record. Returns what it says to people (event_log.h); that has been added to the state's event log.
+// Applies one record. Returns its lines for people (event_log.h), which it has also added to the state's event log.
 std::vector<std::shared_ptr<const v1::JobEvent>> Evolve(State& state, const v1::Record& record);
 
-// Opens the records for change: for Evolve, for FromSnapshot, and for tests that set a scene. The style stage
-// (tests/tidy) sees that nobody else includes this header but who calls Evolve.
+// Gives write access to the records: to Evolve, to FromSnapshot, and to tests that set a scene. The style stage
+// (tests/tidy) checks that otherwise only callers of Evolve include this header.
 struct Recorder {
   static StateRecord& Edit(State& state) { return state.record_; }
   static RunRecord& Edit(Run& run) { return run.record_; }

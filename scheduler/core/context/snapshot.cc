@@ -75,7 +75,7 @@ void FromSnapshot(const v1::NodeSnapshot& snapshot, Node& node) {
   }
 }
 
-// The entries of a map with departures in that order, which is all that a snapshot keeps of the numbers.
+// Returns the entries of a map of departures in that order: a snapshot keeps only the order, not the numbers.
 template <typename Departed>
 std::vector<const typename Departed::value_type*> InOrder(const Departed& departed) {
   std::vector<const typename Departed::value_type*> entries;

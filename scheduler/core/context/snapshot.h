@@ -9,11 +9,11 @@
 
 namespace muster::scheduler {
 
-// A snapshot that lacks the values of the stores: they are shared with the state rather than copied, so that it is
-// quickly made, also where there is much of them.
+// A snapshot without the values of the stores. It shares them with the state instead of copying them, so that taking it
+// is quick even when there are many.
 struct SnapshotDraft {
   v1::Snapshot snapshot;
-  // For jobs(job).runs(run).
+  // The values of jobs(job).runs(run).
   struct Values {
     int job = 0;
     int run = 0;
@@ -25,10 +25,10 @@ struct SnapshotDraft {
 
 SnapshotDraft DraftSnapshot(const State& state);
 
-// Any thread: touches nothing but the draft.
+// Any thread may call this: it touches only the draft.
 v1::Snapshot Complete(SnapshotDraft draft);
 
-// The volatile part is as after a crash.
+// Returns a state with its volatile part as after a crash.
 State FromSnapshot(const v1::Snapshot& snapshot);
 
 }  // namespace muster::scheduler
