@@ -22,11 +22,11 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr size_t kFewEffects = 4;  // as most events have, also a join
+constexpr size_t kFewEffects = 4;  // enough for most events, also for a join
 
 }  // namespace
 
-// The parts, and who of them deals with which event.
+// The core's parts, and which of them handles which event.
 class Core::Impl {
  public:
   Impl(CoreOptions options, std::string cluster_id) : context_(std::move(options), std::move(cluster_id)) {}
@@ -123,7 +123,7 @@ Effects Core::Impl::Start(Now now) {
       if (run.record().peer_list != nullptr && !run.HasEnded()) {
         context_.effects.push_back(PublishPeers{job_id, number, run.record().round, run.record().peer_list});
       }
-      run.is_settled = run.HasEnded();  // nobody of this process waits for what ended before
+      run.is_settled = run.HasEnded();  // no one in this process waits for a run that ended before
       if (context_.options.is_once && !run.HasEnded()) context_.once_job = job_id;
     }
   }
@@ -138,7 +138,7 @@ Effects Core::Impl::Start(Now now) {
 // After a crash every node counts as disconnected and every deadline restarts in full.
 void Core::Impl::Resume(Run& run) {
   context_.GiveHandle(run);
-  // Nothing is decided by it (ages and durations only), so the wall clock will do.
+  // Only ages and durations depend on it, no decision, so the wall clock will do.
   run.opened = context_.now.monotonic -
                std::max(absl::Milliseconds(context_.now.wall.unix_ms) - absl::Milliseconds(run.record().opened_unix_ms),
                         absl::ZeroDuration());
@@ -158,7 +158,7 @@ void Core::Impl::Resume(Run& run) {
     run.progress_deadline = context_.now.monotonic + FirstProgressLimit(run);
   }
   if (run.HasEnded()) run.forget_at = context_.now.monotonic + lifecycle_.KeepRunsFor();
-  // When each was made isn't known any more.
+  // The times of the restarts are no longer known.
   run.restarts.assign(std::min(run.record().recent_restarts, kMaxRestarts), context_.now.monotonic);
   for (auto& [id, node] : run.nodes) Resume(run, node);
   places_.NoteHeld(run);

@@ -1,4 +1,4 @@
-// What must hold after every step, whatever came in. Checked in tests and in the simulation.
+// The conditions that hold after every step, for any input. Tests and the simulation check them.
 #include "scheduler/core/invariants.h"
 
 #include <map>
@@ -15,7 +15,7 @@
 namespace muster::scheduler {
 namespace {
 
-// Leaves the function with what is wrong.
+// Returns `message` from the function unless `condition` holds.
 #define MUSTER_REQUIRE(condition, message) \
   do {                                     \
     if (!(condition)) return message;      \
@@ -143,7 +143,7 @@ void CheckQuotas(const Context& context, const Places& places) {
   MUSTER_CHECK(nodes == places.nodes(), "the places of nodes are counted wrong");
 }
 
-// What stands in for a look-up by name must be gone when its run or node is.
+// A pointer that stands in for a look-up by name must be gone when its run or node is.
 void CheckPointers(const Context& context) {
   std::map<const void*, uint64_t> handles;  // of the runs and nodes that are there
   for (const auto& [job_id, job] : context.state.jobs) {

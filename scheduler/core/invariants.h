@@ -1,4 +1,4 @@
-// What must hold whatever happens. Each is said in words where it is broken; see invariants.cc.
+// The invariants of the core. The text of each check in invariants.cc says it in words.
 #pragma once
 
 #include "absl/status/status.h"
@@ -10,8 +10,8 @@ namespace muster::scheduler {
 // Aborts if one does not hold.
 void CheckInvariants(const Context& context, const Places& places);
 
-// Whether what came out of the journal can be the past: no program that keeps the invariants has written other records.
-// An error says what to do.
+// Fails if the recovered state is impossible: no program that keeps the invariants can have written its records. The
+// error says what to do.
 absl::Status CheckRecovered(const State& state);
 
 }  // namespace muster::scheduler
