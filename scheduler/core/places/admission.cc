@@ -1,6 +1,6 @@
-// Whether a node may take part, and why not. Each refusal names the setting, both values and the remedy.
+// The checks of a node that joins. Each refusal names the setting, both values and the remedy.
 //
-//   MS_WORKER_NUM and the like differ from the run's          SETTINGS_DIFFER: see agreed_settings.cc
+//   a setting (MS_WORKER_NUM, …) that differs from the run's  SETTINGS_DIFFER: see agreed_settings.cc
 //   another user's job                                        SETTINGS_DIFFER, unless it is shared
 //   more slots than are still wanted                          EXTRA_NODE, unless it is a spare
 //   with a rank table: a rank too high, twice, or another's   NODE_ID_INVALID
@@ -38,8 +38,8 @@ v1::Refusal TryLater(std::string text, absl::Duration after) {
 
 namespace {
 
-// The user of those who are there; where none of them tells, or nobody is there, the one who opened the run. A run that
-// formed nothing yet and that everybody left is nobody's.
+// Returns the user of the nodes that are there. If none of them names one, or no node is there, it is the user that
+// opened the run. A run that has formed nothing yet and has no node belongs to no one.
 std::string OwnerOf(const Run& run) {
   for (const auto& [id, node] : run.nodes) {
     if (!node.record().info.user().empty()) return node.record().info.user();
@@ -78,7 +78,7 @@ namespace {
 
 v1::Refusal RefuseId(std::string text) { return MakeRefusal(v1::Refusal::NODE_ID_INVALID, std::move(text)); }
 
-// A rank table speaks for whole servers: their ranks must be there, and each be given once.
+// A rank table describes whole servers: their ranks must be there, and each be given once.
 std::optional<v1::Refusal> CheckTable(const Run& run, const v1::JobSettings& settings, const std::string& id,
                                       const v1::NodeInfo& info) {
   std::set<uint32_t> own;
@@ -129,7 +129,7 @@ std::optional<v1::Refusal> CheckNodeRank(const Run& run, const std::string& id, 
 std::optional<v1::Refusal> CheckNodeId(const Run& run, const v1::JobSettings& settings, const std::string& id,
                                        const v1::NodeInfo& info) {
   if (info.table_ranks_size() > 0) return CheckTable(run, settings, id, info);
-  const bool may_clash = run.record().slot_counts.MayClash(id, info);  // if not, nobody need be looked at
+  const bool may_clash = run.record().slot_counts.MayClash(id, info);  // if not, there is no need to look at others
   if (info.has_node_rank()) return may_clash ? CheckNodeRank(run, id, info) : std::nullopt;
   const bool is_number = IsAllDigits(id);
   const auto value = NumericId(id);

@@ -1,10 +1,10 @@
 // Settings that must be the same on every node of a run. A node that does not say one agrees with any value.
 //
-//   who says the run's value                      what becomes of a node that says another one
+//   source of the run's value                     what happens to a node with another one
 //   a rule of the scheduler                       refused; the message names the flag or line
 //   a node of the run                             refused; the message names that node
-//   nobody: a default of the scheduler, or a      the run is forming: the node's value takes its place, unless
-//   word of a node that has left                    somebody who is there would have no place then: refused
+//   neither: a default of the scheduler, or the   the run is forming: the node's value takes its place, unless
+//     value of a node that has left                 a node that is there would have no place then: refused
 //                                                 a round was closed with it: refused
 #include "scheduler/core/places/agreed_settings.h"
 
@@ -74,7 +74,7 @@ v1::Refusal Differs(const Compared& setting, const v1::Join& join, const std::st
                                   join.node().host_name(), ") but ", ours, " as set by ", set_by, remedy));
 }
 
-// Whether all regular members could have come in under these settings.
+// True if all regular members could have come in under these settings.
 bool HasRoomForAll(const Run& run, const Settings& settings) {
   if (run.record().slot_counts.RegularSlots(v1::ROLE_WORKER) > settings.worker_num()) return false;
   if (run.record().slot_counts.RegularSlots(v1::ROLE_SERVER) > settings.server_num()) return false;

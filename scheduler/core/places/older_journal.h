@@ -1,4 +1,4 @@
-// Agents that know more than the journal: somebody has put an older copy in its place.
+// Finds out that agents know more than the journal: someone has put an older copy in its place.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace muster::scheduler {
 
-// Of each start of a node that is let in. True: this is how the scheduler learns that the run's round is behind
-// (Run::IsRoundBehind).
+// Call it for each start of a node that is let in. Returns true if this is how the scheduler learns that the run's
+// round is behind (Run::IsRoundBehind).
 bool NoteWhatAgentKnows(const v1::Join& join, Run& run, Node& node);
 
-// What is wrong and what to do; empty: nothing is.
+// Returns what is wrong and what to do; empty: nothing is.
 std::string DescribeOlderJournal(const Run& run);
 
 }  // namespace muster::scheduler

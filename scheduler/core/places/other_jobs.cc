@@ -1,7 +1,7 @@
-// Which other runs are named:
+// The other runs that are named:
 //
 //   forms, or recovers, for 3 s, and lacks workers    one that gathers normally is done by then
-//   somebody is there                                 a job that everybody left can't be the other half
+//   a node is there                                   a job that all nodes left can't be the other half
 //   of the user of this run                           all its nodes have one; of the other run's one of the first few
 //
 // Those that want as many workers as this run come first: they are most likely parts of it.
@@ -27,7 +27,7 @@ using JobUser = std::pair<std::string, std::string>;  // the identity, or empty;
 
 JobUser UserOf(const Node& node) { return {node.record().identity, node.record().info.user()}; }
 
-// Of all nodes that are there; nullopt: they have several, or it is not known.
+// Returns the user of all nodes that are there; nullopt: they have several, or it is not known.
 std::optional<JobUser> OnlyUserOf(const Run& run) {
   std::optional<JobUser> only;
   for (const auto& [id, node] : run.nodes) {

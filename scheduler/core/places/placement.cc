@@ -64,7 +64,8 @@ class Machines {
   absl::flat_hash_map<absl::string_view, uint32_t> numbers_;  // the ids are the nodes'
 };
 
-// A machine's processes of one role count from 0 in the order of their ranks, over all its agents. By rank.
+// Returns local ranks, by rank. A machine's processes of one role count from 0 in the order of their ranks, over all
+// its agents.
 std::vector<uint32_t> LocalRanks(const std::vector<Member>& members, const Machines& machines) {
   constexpr uint32_t kNone = ~uint32_t{0};
   std::vector<uint32_t> by_rank;  // the machine, then the place on it
@@ -81,7 +82,7 @@ std::vector<uint32_t> LocalRanks(const std::vector<Member>& members, const Machi
   return by_rank;
 }
 
-// None of them, if no slot has one.
+// Adds a kind of value only if some slot has one.
 void AddDevices(const v1::NodeInfo& info, v1::PeerNode& peer) {
   const auto& slots = info.slots();
   if (std::any_of(slots.begin(), slots.end(), [](const v1::SlotOffer& s) { return !s.device_id().empty(); })) {
@@ -129,7 +130,7 @@ void AddRole(const Run& run, v1::Role role, const std::vector<const Node*>& memb
     peer.mutable_ring_ports()->Reserve(info.slots_size());
     for (const v1::SlotOffer& slot : info.slots()) peer.add_ring_ports(slot.ring_port());
     AddDevices(info, peer);
-    // (Rank 0's is the first.)
+    // The first is rank 0's.
     if (list.nodes_size() == 1) list.set_has_torch_store(info.has_torch_store() && role == v1::ROLE_WORKER);
     peer.set_exec_port(info.exec_port());
     peer.set_exec_key(info.exec_key());
@@ -137,7 +138,7 @@ void AddRole(const Run& run, v1::Role role, const std::vector<const Node*>& memb
   }
 }
 
-// As rank 0's agent says, unless another one is of a version without relays.
+// True if rank 0's agent says so and no other agent is of a version without relays.
 bool AreRelaysWanted(const v1::PeerList& list, const std::vector<const Node*>& members) {
   if (!list.has_torch_store() || list.nodes_size() < 2) return false;
   return std::all_of(members.begin(), members.end(), [&](const Node* node) {

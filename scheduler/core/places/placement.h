@@ -1,4 +1,4 @@
-// From ranks to places: machines, local ranks, the peer list of a round, and what each node is handed of it.
+// Turns ranks into places: machines, local ranks, the peer list of a round, and each node's part of it.
 // Pure functions.
 #pragma once
 
@@ -14,17 +14,16 @@
 
 namespace muster::scheduler {
 
-// The peer list of a round in which exactly `members` hold ranks: workers first, then servers, nodes by their first
-// rank. The slots of a node stand in slot order. In the first round ranks are given by AssignRanks; later each node
-// keeps its own, and one that `stands_for` another (by the id of the former) takes that one's. `addresses`: see
-// ChooseAddresses.
+// Builds the peer list of a round in which exactly `members` hold ranks: workers first, then servers, nodes by their
+// first rank. A node's slots are in slot order. In the first round AssignRanks gives the ranks. Later each node keeps
+// its own, and one that `stands_for` another (found by its own id) takes that one's. `addresses`: see ChooseAddresses.
 v1::PeerList BuildPeerList(const Run& run, uint32_t round, const std::vector<const Node*>& members,
                            const std::map<std::string, const Node*>& stands_for = {},
                            const OtherAddresses& addresses = {});
 
-// Where rank 0 of the workers (of the servers, if there are no workers) takes its connections: the user's MASTER_ADDR
-// and MASTER_PORT if that node has them, else the address that its peers are told and the port it has reserved. A
-// MASTER_ADDR that is loopback to that node (Debian's 127.0.1.1) does not count where its peers are told another
+// The address at which rank 0 of the workers (of the servers, if there are no workers) takes its connections: the
+// user's MASTER_ADDR and MASTER_PORT if that node has them, else the address that its peers get and the port it has
+// reserved. A MASTER_ADDR that is loopback to that node (Debian's 127.0.1.1) does not count if its peers get another
 // address.
 struct Master {
   std::string address;
@@ -32,8 +31,8 @@ struct Master {
 };
 Master MasterOf(const Run& run, const v1::PeerList& peers);
 
-// What `node` is handed of the current round; nothing if it holds no ranks. It takes the same time however many nodes
-// there are.
+// Fills in what `node` gets of the current round; nothing if it holds no ranks. It takes the same time however many
+// nodes there are.
 void FillAssignment(const Run& run, const Node& node, v1::Assignment& assignment);
 
 // Finds ranks in a peer list. Keeps a reference to it.
@@ -56,7 +55,7 @@ class PeerIndex {
   absl::flat_hash_map<absl::string_view, const v1::PeerNode*> by_id_;
 };
 
-// Of the current round; made once for all its nodes.
+// Returns the index of the current round; it is made once for all its nodes.
 const PeerIndex& IndexOf(const Run& run);
 
 }  // namespace muster::scheduler

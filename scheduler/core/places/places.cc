@@ -1,8 +1,8 @@
-// Whose places jobs and nodes take.
+// The party that holds the place of a job or a node:
 //
-//   a job    of who opened it (after a restart of the scheduler: of the first that comes back to it), while its run has
-//            not ended and has a node
-//   a node   of who brought it, while its run has not ended, or its stream is open
+//   a job    the party that opened it (after a restart of the scheduler: the first that comes back to it), while its
+//            run has not ended and has a node
+//   a node   the party that brought it, while its run has not ended, or its stream is open
 #include "scheduler/core/places/places.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ v1::Refusal RefuseParty(const Quota& quota, const JoinRequested& event, const ch
   return refusal;
 }
 
-// Keeps `held`, whether `party` holds a place, what it shall be.
+// Makes `held`, which says if `party` holds a place, equal to `holds`.
 void Keep(Quota& quota, const std::string& party, bool& held, bool holds) {
   if (held == holds) return;
   held = holds;
@@ -65,7 +65,7 @@ void Quota::Return(const std::string& party) {
 
 std::optional<v1::Refusal> Places::RefuseJob(const JoinRequested& event) const {
   const std::string party = PartyOf(event.identity, event.peer_address);
-  // Of others who have filled all it is told elsewhere.
+  // Membership refuses the job if other parties have filled all places.
   if (jobs_.HeldBy(party) == 0 || jobs_.HasRoomFor(party)) return std::nullopt;
   return RefuseParty(jobs_, event, "jobs", "stop one (ms-ctl stop), or use another scheduler");
 }

@@ -1,4 +1,4 @@
-// Whose places jobs and nodes take: what one party may hold is limited (Quota), so that the last places are left for
+// The places that jobs and nodes take. Quota limits what one party may hold, so that the last places are left for
 // others. See the table in places.cc.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace muster::scheduler {
 
-// Places that many parties share: none of them can take all. The last eighth is for those that hold less than what is
+// Places that many parties share: none of them can take all. The last eighth is for parties that hold less than what is
 // left of it: one party alone may have seven eighths, the next half of the rest, and so on. Pure.
 class Quota {
  public:
@@ -21,11 +21,11 @@ class Quota {
   size_t most() const { return most_; }
   size_t taken() const { return taken_; }
   size_t HeldBy(const std::string& party) const;
-  // Whether it may take one more.
+  // True if the party may take one more.
   bool HasRoomFor(const std::string& party) const;
 
   void Take(const std::string& party);
-  // It holds one.
+  // The party must hold one.
   void Return(const std::string& party);
 
   bool operator==(const Quota&) const = default;
@@ -33,24 +33,24 @@ class Quota {
  private:
   size_t most_;
   size_t taken_ = 0;
-  absl::flat_hash_map<std::string, size_t> held_;  // by whoever holds any
+  absl::flat_hash_map<std::string, size_t> held_;  // by party that holds any
 };
 
 class Places {
  public:
   explicit Places(Context& context) : context_(context), nodes_(context.options.max_nodes) {}
 
-  // Why who asks may have no place more; nullopt: may.
+  // Return why the joining party may have no further place; nullopt if it may.
   std::optional<v1::Refusal> RefuseJob(const JoinRequested& event) const;
   std::optional<v1::Refusal> RefuseNode(const JoinRequested& event) const;
 
-  // After each change to what the table speaks of.
+  // Call these after each change to what the table in places.cc depends on.
   void NoteHeld(Run& run);
   void NoteHeld(const Run& run, Node& node);
   void NoteParty(Run& run, Node& node, const JoinRequested& event);
-  // The node's stream is gone or given up: its lease ends. Context::streams is left to the caller.
+  // Ends the node's lease, because its stream is gone or given up. The caller updates Context::streams.
   void Detach(Run& run, Node& node);
-  // Before they are forgotten, with their deadlines.
+  // Give back the places and deadlines of a node or run. Call them before it is forgotten.
   void Release(Node& node);
   void Release(Run& run);
 

@@ -13,18 +13,18 @@
 namespace muster::scheduler {
 namespace {
 
-// A node with what comparisons ask for again and again.
+// A node, with parsed values that comparisons often need.
 struct Sorted {
   const OrderedNode* node = nullptr;
   std::optional<IpAddress> address;
-  std::optional<uint32_t> number;  // that its id is
+  std::optional<uint32_t> number;  // its id, if that is a number
 };
 
 const std::string& AddressText(const OrderedNode& node) {
   return node.address.empty() ? node.info->address() : node.address;
 }
 
-// IPv4 before IPv6 before what is no address.
+// IPv4 goes before IPv6, and both before a text that is no address.
 int CompareAddresses(const Sorted& a, const Sorted& b) {
   if (a.address && b.address) return *a.address < *b.address ? -1 : (*a.address == *b.address ? 0 : 1);
   if (a.address.has_value() != b.address.has_value()) return a.address ? -1 : 1;
@@ -42,7 +42,7 @@ bool LabelLess(const Sorted& a, const Sorted& b) {
   return x != y ? NaturalLess(x, y) : AddressLess(a, b);
 }
 
-// The first machine is the one whose address a user's MASTER_ADDR names, if there is one. `order` decides between
+// Returns the machine at the address that a user's MASTER_ADDR names; empty: there is none. `order` decides between
 // several.
 std::string FirstMachine(const std::vector<Sorted>& nodes, const std::vector<size_t>& order) {
   absl::flat_hash_map<std::string, size_t> at;  // the first node at an address
@@ -74,8 +74,8 @@ bool IsPermutation(const Ranks& ranks) {
   return true;
 }
 
-// The ranks that the table gives each server go, in device order, to that server's nodes in address order. None if the
-// table has too few.
+// Gives each server's ranks in the table, in device order, to that server's nodes in address order. Returns nothing if
+// the table has too few.
 Ranks AssignByTable(const std::vector<OrderedNode>& nodes, const std::vector<size_t>& order) {
   std::map<uint32_t, int> taken;  // by the server's first rank
   Ranks ranks(nodes.size());
@@ -88,7 +88,8 @@ Ranks AssignByTable(const std::vector<OrderedNode>& nodes, const std::vector<siz
   return ranks;
 }
 
-// A number is the rank; a spare whose own is taken, out of range or no number gets the lowest that is left.
+// A number is the rank. A spare with no number, or one that is taken or out of range, gets the lowest rank that is
+// left.
 Ranks AssignByNumber(const std::vector<Sorted>& nodes, const std::vector<size_t>& order) {
   Ranks ranks(nodes.size());
   std::vector<bool> is_taken(nodes.size());
@@ -114,7 +115,7 @@ Ranks AssignByNumber(const std::vector<Sorted>& nodes, const std::vector<size_t>
   return ranks;
 }
 
-// Numbers before names; both only where spares stand in.
+// Numbers go before names; there are both only where spares stand in.
 bool NumberLess(const Sorted& a, const Sorted& b) {
   if (a.number && b.number && *a.number != *b.number) return *a.number < *b.number;
   if (a.number.has_value() != b.number.has_value()) return a.number.has_value();

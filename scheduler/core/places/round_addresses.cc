@@ -1,7 +1,7 @@
-// What the peers of a node with a loopback address are told:
+// The peers of a node with a loopback address get:
 //
 //   the round is on one machine                                  the loopback address
-//   … or on several that only --machine tells apart              the loopback address: all came over loopback, so they
+//   … or on several that differ only by --machine                the loopback address: all came over loopback, so they
 //                                                                share the scheduler's host
 //   the user gave it (--worker_ip), and there are other machines none: the node can't take part
 //   the node came over loopback, so it is on the scheduler's     the first of
@@ -12,7 +12,7 @@
 //   … and so did nodes of other boots (tunnels, forwarded ports) only the address of the node's own default route
 //   none of these is there                                       none: the node can't take part
 //
-// Any other address is told as it is.
+// Peers get any other address as it is.
 #include "scheduler/core/places/round_addresses.h"
 
 #include <algorithm>
@@ -32,18 +32,18 @@ bool IsLoopback(const std::string& address) {
   return parsed && parsed->is_loopback();
 }
 
-// Whether other machines may reach somebody there.
+// True if other machines may reach a node there.
 bool LeadsFar(const std::string& address) {
   const auto parsed = IpAddress::Parse(address);
   return parsed && !parsed->is_loopback() && !parsed->is_any();
 }
 
-// Of --machine NAME: several of them may stand on one host. (See MachineId in worker_agent/machine/machine.h.)
+// True for --machine NAME: several of these may stand on one host. (See MachineId in worker_agent/machine/machine.h.)
 bool IsOnlyNamed(const std::string& machine) { return absl::StartsWith(machine, "name:"); }
 
 struct Survey {
   std::set<std::string> machines;
-  std::set<std::string> local_boots;  // machines that no user named and whose nodes have loopback addresses
+  std::set<std::string> local_boots;  // machines that no user named, with nodes that have loopback addresses
   bool has_far_address = false;
 };
 
@@ -61,7 +61,7 @@ Survey Look(const std::vector<const Node*>& members) {
   return survey;
 }
 
-// By which address nodes of other machines reached the scheduler, most of them first; equal numbers: the lowest.
+// Returns the address at which most nodes of other machines reached the scheduler; at equal numbers the lowest.
 std::optional<std::string> ReachedAt(const std::vector<const Node*>& members, const std::string& machine) {
   std::map<IpAddress, int> counts;
   for (const Node* node : members) {

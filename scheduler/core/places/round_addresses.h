@@ -1,7 +1,7 @@
-// Which address each node of a round is known by to its peers. A pure function; the table is in round_addresses.cc.
+// Chooses the address that a node's peers get in a round. A pure function; the table is in round_addresses.cc.
 //
-// A node's loopback address reaches only its own machine, so in a round of several machines another one is told. What
-// was chosen is in the record RoundClosed: recovery decides nothing again.
+// A node's loopback address reaches only its own machine, so in a round of several machines its peers get another one.
+// The record RoundClosed has the choice: recovery decides nothing again.
 #pragma once
 
 #include <string>
@@ -12,10 +12,10 @@
 
 namespace muster::scheduler {
 
-// By node id, of those nodes only whose peers are told another address than the node's own (NodeInfo.address).
+// Addresses by node id, only where peers get another one than the node's own (NodeInfo.address).
 using OtherAddresses = absl::flat_hash_map<std::string, std::string>;
 
-// The numeric address that the node's peers are told.
+// Returns the numeric address that the node's peers get.
 const std::string& AddressOf(const Node& node, const OtherAddresses& others);
 
 struct Unreachable {

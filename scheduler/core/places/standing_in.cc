@@ -1,4 +1,4 @@
-// What people are told to do for a run that waits for lost nodes:
+// The advice for a run that waits for lost nodes:
 //
 //   a spare for each, and time shows that the old processes have ended    nothing; what makes it faster
 //   a spare for each, but only a person can say that they have ended      `ms-ctl fence`
@@ -22,7 +22,7 @@ std::string FenceEach(const std::vector<std::string>& ids) {
   return absl::StrCat("`ms-ctl fence ", ids.front(), "`", ids.size() == 1 ? "" : " (each of them)");
 }
 
-// "spare d takes over" and when, or what to do for that. `stale`: lost nodes whose old processes may still run.
+// Returns "spare d takes over" and when, or what to do for that. `stale`: lost nodes that may still run old processes.
 std::string DescribeTakingOver(const Run& run, const std::vector<std::string>& spares, const std::string& lost,
                                const std::vector<std::string>& stale, MonotonicTime now) {
   const std::string takes_over = absl::StrCat(spares.size() == 1 ? "spare " : "spares ", JoinSome(spares),

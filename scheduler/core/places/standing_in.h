@@ -1,4 +1,4 @@
-// Which spare stands in for which lost node, and what people can do for a run that waits for lost nodes. Pure.
+// Chooses the spare that stands in for a lost node, and says how people can help a run that waits for lost nodes. Pure.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace muster::scheduler {
 
-// Those that could stand in for a lost node, in the order in which they do.
+// Returns the spares that could stand in for a lost node, in the order in which they do.
 std::vector<const Node*> SparesStandingBy(const Run& run);
 
-// The first of `spares` that fits the lost node, taken out of them; null: none fits.
+// Removes the first of `spares` that fits the lost node and returns it; null: none fits.
 const Node* TakeSpareFor(const Node& lost, std::vector<const Node*>& spares);
 
-// Empty: the run waits for no lost node.
+// Returns an empty text if the run waits for no lost node.
 std::string DescribeRemedy(const Run& run, MonotonicTime now);
 
 }  // namespace muster::scheduler

@@ -50,7 +50,7 @@ std::string MissingIds(const Run& run) {
   return absl::StrCat("missing node id", missing.size() == 1 ? "" : "s", ": ", FormatRanks(missing).substr(0, 200));
 }
 
-// Nodes that were here and are not now.
+// Describes nodes that were here and are not now.
 std::string LastSeen(const Run& run, MonotonicTime now) {
   std::vector<std::string> seen;
   const auto add = [&](const std::string& id, const std::string& host, bool was_seen, MonotonicTime when) {
@@ -75,7 +75,7 @@ std::string LastSeen(const Run& run, MonotonicTime now) {
   return JoinSome(seen);
 }
 
-// Whose processes the next round has to wait for, besides members that are here.
+// Describes processes that the next round has to wait for, besides those of members that are here.
 std::string StaleProcesses(const Run& run, MonotonicTime now) {
   std::vector<std::string> stale;
   for (const auto& [id, node] : run.nodes) {
@@ -150,7 +150,7 @@ v1::WaitStatus DescribeWaiting(const Run& run, MonotonicTime now, std::string ot
   status.set_servers_needed(run.record().settings.server_num());
   std::vector<std::string> parts;
   if (std::string older = DescribeOlderJournal(run); !older.empty()) parts.push_back(std::move(older));
-  std::string counts = "no node is here";  // and nobody has said how many there shall be
+  std::string counts = "no node is here";  // and no node has said how many there shall be
   if (run.record().settings.has_worker_num()) {
     counts = absl::StrCat(status.workers_here(), " of ", status.workers_needed(), " workers are here");
   }

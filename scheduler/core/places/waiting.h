@@ -1,4 +1,4 @@
-// Who is there, who is missing, and how long is left: what everybody is told while a job forms or waits. Pure.
+// Describes which nodes are here, which are missing, and how long is left, while a job forms or waits. Pure functions.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace muster::scheduler {
 
-inline constexpr size_t kFewNodes = 256;  // to look at all of them takes no time
+inline constexpr size_t kFewNodes = 256;  // so few that looking at all of them takes no time
 
 inline constexpr size_t kMaxNamed = 8;  // in one sentence
 
@@ -30,27 +30,27 @@ inline std::string JoinSome(const std::vector<std::string>& items) {
   return JoinSome(items, [](const std::string& item) { return item; });
 }
 
-// Whether there is something to say about that. Also of a run that runs, if its journal is an older copy.
+// True if the run waits for nodes, or if it runs and its journal is an older copy.
 bool IsWaiting(const Run& run);
 
-// "process 7 (python3, state D) of node a (host-a) can't be killed for 12 s": what its agent last reported; empty:
-// nothing.
+// Returns "process 7 (python3, state D) of node a (host-a) can't be killed for 12 s", as its agent last reported;
+// empty: no process is stuck.
 std::string DescribeStuck(const Node& node, MonotonicTime now);
-// The same of all its nodes.
+// Returns the same for all nodes of the run.
 std::string DescribeStuck(const Run& run, MonotonicTime now);
 
-// `other_jobs`: as DescribeOtherJobs gives it.
+// `other_jobs` comes from DescribeOtherJobs.
 v1::WaitStatus DescribeWaiting(const Run& run, MonotonicTime now, std::string other_jobs = "");
 
-// The same, with the other jobs, from a cache. At most one a second is made anew, however many agents ask; in a small
-// run whoever comes or goes shows at once.
+// Returns the same, with the other jobs, from a cache. It is made at most once a second, however many agents ask; in a
+// small run also when a node comes or goes.
 const v1::WaitStatus& WaitStatusOf(const State& state, const Run& run, MonotonicTime now);
 
-// Where ids are numbers and each is one rank: the ids that are missing, rising, 4,096 at most. Else empty.
+// Returns the missing ids, rising, 4,096 at most, if ids are numbers and each is one rank; else empty.
 std::vector<uint32_t> MissingNumbers(const Run& run);
 
-// How long the processes of a lost node may still run, with a space before it: " for 20 s", or who has to say that they
-// don't.
+// Returns how long the processes of a lost node may still run, after a space: " for 20 s"; or how a person can confirm
+// that they don't.
 std::string DescribeStaleEnd(const Node& node, MonotonicTime now);
 
 }  // namespace muster::scheduler
