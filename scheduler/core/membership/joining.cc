@@ -1,6 +1,6 @@
-// How an agent gets in: newcomers, and agents that come back. (Two that claim one id: taking_over.cc.)
+// Agents get in as newcomers, or come back. (See taking_over.cc for two that claim one id.)
 //
-//   who joins                                                     what becomes of it
+//   the agent                                                     what happens
 //   knows another cluster, or a higher term                       refused: this is not its scheduler
 //   was welcomed in a run, which is forgotten                     refused: that run is over
 //   … and is the incarnation that holds its node                  Resume: same place, same ranks
@@ -11,7 +11,7 @@
 //   newcomer; its id is free                                      Admit: as a member or a spare, or refused
 //   newcomer; its id's owner has hung up                          TakeOver
 //   newcomer; its id's owner is connected                         Challenge: an answer within 2 s keeps the id
-//   newcomer without an id; a lost node's seat fits               TakeOver of that seat (SeatFor)
+//   newcomer without an id; a lost node's place fits              TakeOver of that place (SeatFor)
 //   newcomer; an earlier start than its id's owner, by the lock   refused: stale, it must end
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -27,8 +27,8 @@ namespace {
 
 constexpr char kStartAgain[] = "; start ms-worker again to take part in the job's next run";
 
-// A Join that was on its way while its agent was removed from a run must not bring the agent back to life. One that was
-// removed for its silence may try again, with a new connect.
+// A Join that was on its way while its agent was removed from a run must not bring the agent back to life. An agent
+// that was removed for its silence may try again, with a new connect.
 std::optional<v1::Refusal> RefuseStaleIncarnation(const Job& job, const v1::Join& join) {
   for (const auto& [number, run] : job.runs) {
     const auto it = run.record().removed.find(join.incarnation());
@@ -46,14 +46,14 @@ std::optional<v1::Refusal> RefuseStaleIncarnation(const Job& job, const v1::Join
   return std::nullopt;
 }
 
-// A node whose ranks went to a spare comes back as one.
+// True for a node that comes back after its ranks went to a spare: it comes back as a spare.
 bool ReturnsAsSpare(const Run& run, const v1::Join& join) {
   if (!run.Recovers() || !run.IsUnderWay()) return false;
   return run.record().gone.contains(join.node_id());
 }
 
-// Within a run an id belongs to the identity that first joined it. One that came without (the scheduler served plain
-// text then) belongs to nobody.
+// Within a run an id belongs to the identity that first joined it. An id that joined without one (the scheduler served
+// plain text then) belongs to no one.
 bool IsSomebodyElses(const std::string& owner, const std::string& identity) {
   return !owner.empty() && owner != identity;
 }
@@ -65,9 +65,9 @@ v1::Refusal RefuseIdentity(const std::string& node_id, const std::string& owner,
                                   ": give it another MS_NODE_ID, or the certificate that it had"));
 }
 
-// The owner of the id that the join is for, unless the join is that owner's. A scheduler that was started again and
-// looks at no names (--tls_identity=ca-only) can't tell owners from others, and must not lose a running job for that:
-// of a join without a name the incarnation is proof enough, 64 random bits that only the owner has.
+// Refuses a join for an id that belongs to another identity. A scheduler that was started again and looks at no names
+// (--tls_identity=ca-only) can't distinguish owners from others, and must not lose a running job for that. For a join
+// without a name the incarnation is proof enough: 64 random bits that only the owner has.
 std::optional<v1::Refusal> RefuseStranger(const Run& run, const std::string& node_id, const JoinRequested& event) {
   const auto judge = [&](const std::string& owner, uint64_t incarnation) -> std::optional<v1::Refusal> {
     if (!IsSomebodyElses(owner, event.identity)) return std::nullopt;
@@ -79,7 +79,7 @@ std::optional<v1::Refusal> RefuseStranger(const Run& run, const std::string& nod
   return gone != run.record().gone.end() ? judge(gone->second.identity, gone->second.incarnation) : std::nullopt;
 }
 
-// For whom the job waits: a newcomer may be that node, started with another id.
+// Says for which node the job waits: a newcomer may be that node, started with another id.
 std::string WhoseReturn(const Run& run) {
   for (const auto& [id, node] : run.nodes) {
     if (node.record().is_lost)
@@ -123,7 +123,7 @@ void Membership::On(const JoinRequested& event) {
                                                                    " is over and forgotten", kStartAgain)));
 }
 
-// An agent that was welcomed before only ever gets its own run's verdict.
+// An agent that was welcomed before gets an answer for its own run only.
 void Membership::JoinKnownRun(const JoinRequested& event, Run& run) {
   const v1::Join& join = event.join;
   if (auto refusal = RefuseStranger(run, join.node_id(), event)) {
@@ -154,7 +154,7 @@ void Membership::JoinKnownRun(const JoinRequested& event, Run& run) {
 
 void Membership::JoinCurrentRun(const JoinRequested& event) {
   const v1::Join& join = event.join;
-  // The welcome may have been lost: the same incarnation is no newcomer, also when its run has ended meanwhile.
+  // The welcome may have been lost: the same incarnation is no newcomer, even if its run has ended meanwhile.
   if (const auto job = context_.state.jobs.find(join.job_id()); job != context_.state.jobs.end()) {
     for (auto& [number, run] : job->second.runs) {
       const auto known = run.record().by_incarnation.find(join.incarnation());
@@ -184,7 +184,7 @@ void Membership::JoinCurrentRun(const JoinRequested& event) {
   Admit(event, *run);
 }
 
-// The current run, or a new one if that can only end.
+// Returns the current run, or a new one if that can only end. Null: it has refused the join.
 Run* Membership::RunForNewcomer(const JoinRequested& event) {
   const auto job = context_.state.jobs.find(event.join.job_id());
   Run* run = job == context_.state.jobs.end() ? nullptr : job->second.current();
@@ -215,7 +215,7 @@ Run* Membership::RunForNewcomer(const JoinRequested& event) {
   return OpenRun(event);
 }
 
-// Refuses instead when the run could not even begin with this node.
+// Refuses the join if the run could not even begin with this node.
 Run* Membership::OpenRun(const JoinRequested& event) {
   const v1::Join& join = event.join;
   v1::JobSettings settings = FirstSettings(context_.options.own, join.settings());
@@ -248,8 +248,8 @@ Run* Membership::OpenRun(const JoinRequested& event) {
   return &run;
 }
 
-// Why the node may not take part, as far as its settings, its size and its id go; nullopt if it may. `settings` are
-// those of the run together with the node's.
+// Refuses a node for its settings, its size or its id; nullopt if it may take part. `settings` are those of the run
+// together with the node's.
 std::optional<v1::Refusal> Membership::CheckAdmission(const Run& run, const v1::JobSettings& settings,
                                                       const JoinRequested& event) const {
   const v1::Join& join = event.join;
@@ -271,10 +271,10 @@ void Membership::Admit(const JoinRequested& event, Run& run, bool replaces) {
   if (auto refusal = CheckIncarnation(run, join)) return Refuse(event, *std::move(refusal));
   v1::JobSettings settings = AgreedSettings(run, join.settings());
   if (auto refusal = CheckAdmission(run, settings, event)) return Refuse(event, *std::move(refusal));
-  // (One that takes its own place needs no other's.)
+  // (A node that replaces itself takes no further place.)
   if (auto refusal = replaces ? std::nullopt : places_.RefuseNode(event)) return Refuse(event, *std::move(refusal));
   const bool is_forming = run.record().phase == v1::RUN_PHASE_FORMING;
-  // (A node that alone starts again and again does not make the job wait for ever.)
+  // (A single node that starts again and again must not make the job wait for ever.)
   const bool waits_anew = is_forming && run.nodes.empty() && !replaces && !context_.options.is_once;
   if (!is_forming) settings = run.record().settings;  // what a spare says does not change a job that runs
   const std::string id = join.node_id().empty() ? ChooseNodeId(run, join.node().host_name()) : join.node_id();
@@ -288,12 +288,12 @@ void Membership::Admit(const JoinRequested& event, Run& run, bool replaces) {
 
   Node& node = run.nodes.at(id);
   context_.GiveHandle(run, node);
-  if (waits_anew) {  // whoever began to wait before has gone
+  if (waits_anew) {  // the nodes that waited before have gone
     run.opened = context_.now.monotonic;
     run.topo_deadline = context_.now.monotonic + context_.TopoTimeout(run.record().settings);
     context_.Schedule(run);
   }
-  if (!is_spare) run.spare_deadline = MonotonicTime::Never();  // somebody came: spares wait on
+  if (!is_spare) run.spare_deadline = MonotonicTime::Never();  // a regular node came: spares wait on
   Attach(event, run, node, false);
   lifecycle_.TryCloseRound(run);
   lifecycle_.TryNextRound(run);
@@ -347,7 +347,7 @@ void Membership::Resume(const JoinRequested& event, Run& run, Node& node) {
     context_.Write(std::move(record));
   }
   Attach(event, run, node, true);
-  if (node.challenger != nullptr) ResolveChallenge(run, node, true);  // that it came back is answer enough
+  if (node.challenger != nullptr) ResolveChallenge(run, node, true);  // its return answers the probe
   if (run.record().phase == v1::RUN_PHASE_FORMING) return lifecycle_.TryCloseRound(run);  // which may remove the node
   is_returning ? lifecycle_.TryNextRound(run) : lifecycle_.TryNextRoundAfter(run, node);
 }
@@ -373,7 +373,7 @@ void Membership::Attach(const JoinRequested& event, Run& run, Node& node, bool i
   node.grace_end = node.missing_since = MonotonicTime::Never();
   run.waiting_cache.is_valid = false;
   context_.Schedule(node);
-  lifecycle_.NoteFence(run, node, node.record().armed_fence);  // the welcome may tell it another one
+  lifecycle_.NoteFence(run, node, node.record().armed_fence);  // the welcome may set another one
 
   Message message = context_.NewMessage();
   v1::Welcome& welcome = *message->mutable_welcome();

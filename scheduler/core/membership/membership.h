@@ -1,4 +1,4 @@
-// Who is let in, as what, and in whose place.
+// Decides which agents get in, as what, and in the place of which node.
 //
 //   joining.cc      how an agent gets in
 //   taking_over.cc  two that claim one id, and how a lost node's place is taken again
@@ -22,7 +22,7 @@ class Membership {
   void On(const JoinRequested& event);
 
   // ---- taking_over.cc
-  // The node has a challenger: who keeps the id is known now.
+  // Settles which of the node and its challenger keeps the id.
   void ResolveChallenge(Run& run, Node& node, bool is_old_alive);
 
  private:
@@ -33,10 +33,10 @@ class Membership {
   Run* OpenRun(const JoinRequested& event);
   std::optional<v1::Refusal> CheckAdmission(const Run& run, const v1::JobSettings& settings,
                                             const JoinRequested& event) const;
-  // `replaces`: the node that had the id was just removed, so no further place is taken and the topology timeout goes
-  // on.
+  // `replaces`: the node that had the id was just removed, so the join takes no further place, and the topology timeout
+  // goes on.
   void Admit(const JoinRequested& event, Run& run, bool replaces = false);
-  // What NodeJoined says of any join; the caller adds how the node is let in.
+  // Returns the part of NodeJoined that is the same for any join; the caller adds how the node is let in.
   v1::Record NewNodeJoined(const Run& run, const std::string& id, const JoinRequested& event) const;
   void Resume(const JoinRequested& event, Run& run, Node& node);
   void Attach(const JoinRequested& event, Run& run, Node& node, bool is_resumed);

@@ -1,14 +1,14 @@
-// How a node's place is taken: from one that claims the same id, or after it was lost, by its next start or by a
-// newcomer that has no id of its own.
+// A join takes over a node's place: from an agent that claims the same id, or, after the node was lost, as its next
+// start or as a newcomer that has no id of its own.
 //
-//   two claim one node id                                         who keeps it
+//   two claim one node id                                         what happens
 //   the owner answers a probe, or comes back                      it keeps the id, the newcomer is refused
 //   it hangs up, or does not answer within 2 s                    TakeOver
 //
-//   TakeOver                                                      what becomes of the owner
+//   TakeOver                                                      what happens to the owner
 //   the run forms, or the owner is a spare                        the old start is removed, the new one admitted
 //   the run goes on; the old processes have ended                 lost; Rejoin with its ranks (at once with the lock)
-//   the run goes on; they may still run                           lost; told to try again until they have ended
+//   the run goes on; they may still run                           lost; the newcomer tries again until they have ended
 //   a spare has its place, or the run can only end                Admit: as a spare, or into the next run
 //
 //   Rejoin, in a lost node's place
@@ -70,8 +70,8 @@ void Membership::ResolveChallenge(Run& run, Node& node, bool is_old_alive) {
   TakeOver(event, run, node);
 }
 
-// The node's former start has lost its claim (its processes may still run): a new start of it, or a newcomer for a lost
-// node's seat, takes its place.
+// Gives away the place of the node's former start, which has lost its claim (its processes may still run). The join is
+// of a new start of the node, or of a newcomer that takes a lost node's place.
 void Membership::TakeOver(const JoinRequested& event, Run& run, Node& node) {
   if (run.record().phase == v1::RUN_PHASE_FORMING || node.record().is_spare) {
     if (IsSoleHeir(node, event.join)) node.must_quit = false;
@@ -83,13 +83,13 @@ void Membership::TakeOver(const JoinRequested& event, Run& run, Node& node) {
   if (!node.record().is_lost) {
     lifecycle_.LoseNode(run, node, "a new start of the same node has joined, so the old one is dead", is_confirmed, 0);
   }
-  Node* still = run.nodes.Find(id);  // no spare has taken its place
+  Node* still = run.nodes.Find(id);  // null: a spare has taken its place
   if (run.IsUnderWay() && still != nullptr && still->record().is_lost) return Rejoin(event, run, *still);
   Run* next = RunForNewcomer(event);
   if (next != nullptr) Admit(event, *next);
 }
 
-// The lost node whose place a newcomer without an id of its own takes.
+// Returns the lost node that a newcomer without an id of its own replaces.
 Node* Membership::SeatFor(Run& run, const JoinRequested& event) {
   const v1::Join& join = event.join;
   if (!run.IsUnderWay() || join.node().spare() || !join.node_id().empty()) return nullptr;
@@ -97,9 +97,9 @@ Node* Membership::SeatFor(Run& run, const JoinRequested& event) {
   return id.empty() ? nullptr : run.nodes.Find(id);
 }
 
-// The newcomer can vouch for the end of the former start: it holds the very lock that the other one and its keeper
-// held, and names that start among those that have left nothing. The lock alone doesn't do: where its file was rolled
-// back (a restored disk), the newcomer has searched for an earlier start's processes.
+// True if the newcomer can guarantee that the former start has ended: it holds the very lock that the other one and its
+// keeper held, and names that start among those that have left nothing. The lock alone is not enough: if its file was
+// rolled back (a restored disk), the newcomer has searched for an earlier start's processes.
 bool Membership::IsSoleHeir(const Node& node, const v1::Join& join) {
   const v1::NodeInfo& former = node.record().info;
   const bool has_lock = !former.lock_token().empty() && former.lock_token() == join.node().lock_token();
@@ -107,8 +107,8 @@ bool Membership::IsSoleHeir(const Node& node, const v1::Join& join) {
          (former.lock_start() == 0 || Names(join.node().ended_starts(), former.lock_start()));
 }
 
-// The join is of a start that held the node's lock before the registered one, so that start is dead. The kernel still
-// sends what a dead process has written: its join may come once the network is mended.
+// True if the join is of a start that held the node's lock before the registered one, so that start is dead. The kernel
+// still sends what a dead process has written: its join may come once the network works again.
 bool Membership::IsFormerStart(const Node& node, const v1::Join& join) {
   const v1::NodeInfo& later = node.record().info;
   if (later.lock_start() != 0 && join.node().lock_start() != 0) {
@@ -118,7 +118,7 @@ bool Membership::IsFormerStart(const Node& node, const v1::Join& join) {
          join.node().lock_count() < later.lock_count();
 }
 
-// Why the newcomer can't vouch for the end of the former start; empty: nobody knows.
+// Returns why the newcomer can't guarantee that the former start has ended; empty: not known.
 std::string Membership::WhyNoHeir(const Node& node, const v1::Join& join) {
   const v1::NodeInfo& former = node.record().info;
   if (!join.node().former_start_doubt().empty()) return join.node().former_start_doubt();
