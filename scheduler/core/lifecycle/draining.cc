@@ -1,5 +1,5 @@
-// A node that somebody wants out of the job: it leaves where a round ends anyhow, with its processes stopped, and a
-// spare or a later start of it takes its place.
+// Drains a node that somebody wants out of the job: it leaves when a round ends anyhow, with its processes stopped, and
+// a spare or a later start of it takes its place.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,7 +11,7 @@
 namespace muster::scheduler {
 namespace {
 
-// What the user may expect of the next round without the node.
+// Says what the user may expect of the next round without the node.
 std::string Outlook(const Run& run, const Node& node, absl::Duration rejoin_timeout) {
   for (const auto& [id, spare] : run.nodes) {
     if (spare.record().is_spare && spare.stream != 0 && spare.record().info.role() == node.record().info.role() &&
@@ -79,7 +79,7 @@ void Lifecycle::NoteDraining(const Run& run, const Node& node, const v1::SteerRe
   context_.Write(std::move(record));
 }
 
-// Those whose processes have ended with the round.
+// Dismisses draining nodes with processes that have ended with the round.
 void Lifecycle::DismissDraining(Run& run) {
   for (auto& [id, node] : run.nodes) {
     const bool has_quit = node.stream != 0 && node.record().quit_round >= run.record().round;
@@ -88,7 +88,7 @@ void Lifecycle::DismissDraining(Run& run) {
   }
 }
 
-// It goes, and nobody fails for it. It had no processes, or they have ended.
+// Sends the node away without any failure. It had no processes, or they have ended.
 void Lifecycle::Dismiss(Run& run, Node& node) {
   const std::string reason = node.record().draining_reason;
   SendAway(run, node, v1::NodeRemoved::DRAINED, reason, RefuseDrained(run, node.record().id, reason));

@@ -1,4 +1,4 @@
-// How nodes go and how runs end.
+// Removes nodes and ends runs.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -14,18 +14,18 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr absl::Duration kMaxPlannedStop = absl::Minutes(10);  // where an agent never says what became of it
+constexpr absl::Duration kMaxPlannedStop = absl::Minutes(10);  // if an agent never reports how it ended
 
 // Agents of an ended run that never settle are given up after stop_timeout and this.
 constexpr absl::Duration kSettleSlack = absl::Seconds(15);
 
-// What happens to a job, rather than what somebody decided.
+// True for what happens to a job; false for what somebody decided.
 bool IsOfTheJob(v1::Cause::Kind kind) {
   return kind == v1::Cause::PROCESS_SIGNALED || kind == v1::Cause::PROCESS_EXITED || kind == v1::Cause::LAUNCH_FAILED ||
          kind == v1::Cause::NODE_LOST;
 }
 
-// Those that came later could not tell any more.
+// Returns the first one known: the candidates that came later could not know it any more.
 std::string WaitedFor(const std::vector<CauseCandidate>& candidates) {
   for (const CauseCandidate& candidate : candidates) {
     if (!candidate.waited_for.empty()) return candidate.waited_for;
@@ -72,7 +72,7 @@ void Lifecycle::On(const StopRequested& event) {
     reply.set_run(run->record().number);
     reply.set_phase(run->record().phase);
     answer.reply = std::move(reply);
-    // One that is stopping already keeps its cause.
+    // A run that is stopping already keeps its cause.
     if (run->record().phase != v1::RUN_PHASE_STOPPING)
       Fail(*run, Decision(v1::Cause::STOPPED_BY_USER,
                           absl::StrCat("stopped by ", request.user().empty() ? "a user" : request.user(),
@@ -82,8 +82,8 @@ void Lifecycle::On(const StopRequested& event) {
   context_.effects.push_back(std::move(answer));
 }
 
-// What a node's keeper is armed with must be known also after a crash, and never be taken for shorter than it is: it
-// counts only where it is what the node was told last.
+// A node's armed fence must be known even after a crash, and must never be taken for shorter than it is. So it counts
+// only if it is the last one that the node was sent.
 void Lifecycle::NoteFence(Run& run, Node& node, absl::Duration armed) {
   if (armed != context_.FenceTimeout(run)) armed = absl::ZeroDuration();
   if (armed == node.record().armed_fence || run.IsOver()) return;
@@ -95,9 +95,9 @@ void Lifecycle::NoteFence(Run& run, Node& node, absl::Duration armed) {
   context_.Write(std::move(record));
 }
 
-// While no scheduler runs nobody can give ranks away, so no fence need fall. An agent can't know that by itself
-// (whoever refuses its connects may be a firewall), but may be told. The journal has it first: the next life must not
-// count on a fence that was disarmed.
+// While no scheduler runs, no one can give ranks away, so no fence need fall. An agent can't know that by itself (a
+// firewall may refuse its connects), so it gets a message. The journal has it first: the next scheduler process must
+// not count on a fence that was disarmed.
 void Lifecycle::SayGoingAway() {
   for (auto& [job_id, job] : context_.state.jobs) {
     for (auto& [number, run] : job.runs) {
@@ -131,7 +131,7 @@ void Lifecycle::On(const DrainRequested& event) {
   }
 }
 
-// Its claim is judged anew once this event has been dealt with.
+// Gives up the challenge; the claim is judged again once this event has been handled.
 void Lifecycle::ReleaseChallenger(Node& node) {
   if (node.challenger == nullptr) return;
   context_.requeued.push_back(std::move(node.challenger->join));
@@ -189,7 +189,7 @@ void Lifecycle::LoseNode(Run& run, Node& node, const std::string& why, bool is_c
   CheckSettled(run);
 }
 
-// A first failure stops everybody at once; the cause is fixed a little later. A forming run has no processes to wait
+// The first failure stops all nodes at once; the cause is fixed a little later. A forming run has no processes to wait
 // for.
 void Lifecycle::Fail(Run& run, CauseCandidate candidate, bool gives_up) {
   if (run.HasEnded()) return;
@@ -203,14 +203,14 @@ void Lifecycle::Fail(Run& run, CauseCandidate candidate, bool gives_up) {
     failing.set_has_given_up(gives_up);
     context_.Write(std::move(record));
     if (!IsInPlannedStop(run)) store_.EndWaits(run);
-    // A restart by hand, which this one follows, is no failure.
+    // A restart by hand that came before is no failure.
     std::erase_if(run.candidates,
                   [](const CauseCandidate& known) { return known.cause.kind() == v1::Cause::STOPPED_BY_USER; });
     run.rejoin_deadline = run.restart_at = MonotonicTime::Never();
     run.cause_deadline = context_.now.monotonic + CauseWait(run);
     context_.Schedule(run);
     for (auto& [id, node] : run.nodes) {
-      ReleaseChallenger(node);  // the next run is theirs
+      ReleaseChallenger(node);  // the next run is for them
       node.restart_at = node.stale_end = MonotonicTime::Never();
     }
     SendDesiredToAll(run, true);
@@ -219,8 +219,8 @@ void Lifecycle::Fail(Run& run, CauseCandidate candidate, bool gives_up) {
   FixCauseIfKnown(run);
 }
 
-// With its end the processes of the run lose what they share. Agents kill the last ones after a --stop_timeout that is
-// their own.
+// A planned stop may take long: when the run ends, its processes lose the store that they share. Agents kill the last
+// processes after a --stop_timeout of their own.
 absl::Duration Lifecycle::CauseWait(const Run& run) const {
   if (!IsInPlannedStop(run)) return kCauseWait;
   return std::max(kMaxPlannedStop, context_.options.stop_timeout + kCauseWait);
@@ -271,7 +271,7 @@ void Lifecycle::End(Run& run, bool succeeded, const v1::Cause& cause) {
   CheckSettled(run);
 }
 
-// Long enough for agents that are away to come and hear how it ended.
+// Returns a time that is long enough for agents that are away to come and hear how the run ended.
 absl::Duration Lifecycle::KeepRunsFor() const {
   return std::max(context_.options.keep_runs_for,
                   context_.options.stop_timeout + context_.options.disconnect_grace + 2 * kSettleSlack);
@@ -288,7 +288,7 @@ void Lifecycle::CheckSuccess(Run& run) {
   End(run, true, {});
 }
 
-// Every agent knows, or is gone.
+// The run has settled once every agent knows, or is gone.
 void Lifecycle::CheckSettled(Run& run) {
   if (!run.HasEnded() || run.is_settled) return;
   if (context_.now.monotonic < run.settle_deadline) {
@@ -329,7 +329,7 @@ void Lifecycle::ForgetRun(Run& run) {
   context_.Write(std::move(record));
 }
 
-// Forgets one job that nobody takes part in: all its runs have settled, or it waits without any node.
+// Forgets one job in which no node takes part: all its runs have settled, or it waits without any node.
 bool Lifecycle::MakeRoomForAJob() {
   for (auto& [job_id, job] : context_.state.jobs) {
     const bool is_idle = std::all_of(job.runs.begin(), job.runs.end(), [](const auto& entry) {

@@ -1,4 +1,4 @@
-// A difference between hosts (common/hosts/compare.h)   what becomes of a node that has to be changed
+// A difference between hosts (common/hosts/compare.h)   what happens to a node that has to be changed
 //
 // is fatal by its own --preflight_fatal                 it is turned away before the round, and the job waits for it
 // is a warning or error, and is not                     it takes part, and the log says so

@@ -1,4 +1,4 @@
-// Whether the hosts of a round's members fit together (--preflight host). Pure.
+// Decides whether the hosts of a round's members fit together (--preflight host). Pure.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct HostVerdict {
   std::vector<std::string> warnings;  // for people, one line each
 };
 
-// Only members that have told facts of their hosts are looked at.
+// Looks only at members that have sent facts about their hosts.
 HostVerdict JudgeHosts(const std::vector<const Node*>& members);
 
 }  // namespace muster::scheduler

@@ -1,7 +1,7 @@
-// How runs go on and end: rounds close, are given up and closed again; nodes are lost, drained and removed; what ends a
-// run is fixed and told.
+// The course of runs: rounds close, are given up and close again; nodes are lost, drained and removed; a run's end gets
+// its cause.
 //
-//   rounds.cc      a round closes, and each node is told what it shall converge on
+//   rounds.cc      a round closes, and each node gets its desired state
 //   recovering.cc  a round is given up, and how the next one begins
 //   draining.cc    a node that somebody wants out of the job
 //   ending.cc      how nodes go and how runs end
@@ -21,7 +21,7 @@
 
 namespace muster::scheduler {
 
-// How long a forming run waits for regular nodes before spares fill in for them.
+// Time for which a forming run waits for regular nodes before spares fill in for them.
 inline constexpr absl::Duration kSpareWait = absl::Seconds(10);
 
 class Lifecycle {
@@ -30,52 +30,52 @@ class Lifecycle {
       : context_(context), places_(places), store_(store) {}
 
   // ---- rounds.cc
-  // May remove nodes that the others could not reach.
+  // Closes the first round if it can; may remove nodes that the others could not reach.
   void TryCloseRound(Run& run);
   void SendDesired(const Run& run, const Node& node, bool is_urgent);
 
   // ---- recovering.cc
   void On(const SteerRequested& event);
-  // Something failed: the round is given up, or the run. The caller tries the next round once it has dealt with all
-  // that came with it.
+  // Gives up the round, or the run, after a failure. The caller tries the next round once it has handled all that came
+  // with it.
   void Disturb(Run& run, CauseCandidate candidate);
-  // Scope "worker": the process alone starts again, after the back-off.
+  // Restarts only the failed process, after the back-off (scope "worker").
   void RestartAlone(Run& run, Node& node, CauseCandidate candidate);
   void RestartFailedSlots(Run& run, Node& node);
   // Closes the next round if it can; may remove lost nodes.
   void TryNextRound(Run& run);
-  // The same after an event that can have changed nothing but the readiness of this node.
+  // Does the same after an event that can only have changed the readiness of this node.
   void TryNextRoundAfter(Run& run, const Node& node);
-  // The same, and looks at all nodes at once, whatever the counts say.
+  // Does the same, and looks at all nodes at once, even if the counts say that it can't close.
   void LookForNextRound(Run& run) { LookForNextRound(run, {}); }
-  // Between these two, TryNextRound after a loss is put off: one look is enough for all that a tick brings.
+  // Between these two calls, TryNextRound after a loss is put off: one look is enough for all that a tick brings.
   void BeginTick() { is_ticking_ = true; }
   void EndTick();
-  // The run needs nothing more of the node, or can wait for it or for a spare.
+  // True if the run needs nothing more of the node, or can wait for it or for a spare.
   bool GoesOnWithout(const Run& run, const Node& node) const;
-  // The part of LoseNode for a run that goes on without it: its ranks wait. `candidate`: told if the round is given up
-  // for it.
+  // Does LoseNode's work for a run that goes on without the node: its ranks wait. `candidate` is reported if the round
+  // is given up for it.
   void MissNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed,
                 CauseCandidate candidate);
-  // The processes of the node's stale incarnation have certainly ended. The caller tries the next round.
+  // Records that the processes of the node's stale incarnation have certainly ended. The caller tries the next round.
   void ConfirmDead(Run& run, Node& node, const std::string& reason);
-  // When time alone shows that the processes of the node's stale incarnation have ended: the fence, counted from when
-  // it was heard. One that needs agent or keeper alive shows nothing, for who was killed with them can't have ended
-  // anybody.
+  // Returns when time alone proves that the processes of the node's stale incarnation have ended: its fence, counted
+  // from when it was `heard`. A fence that needs agent or keeper alive proves nothing: had they been killed as well,
+  // they could not have ended any process.
   static MonotonicTime StaleEnd(const Node& node, MonotonicTime heard);
 
   // ---- ending.cc
   void On(const StopRequested& event);
   void On(const DrainRequested& event);
-  // The node is lost: the run waits for it, or goes on without it, or fails. `signal`: what ended its agent; 0: none,
-  // or not known.
+  // Handles the loss of the node: the run waits for it, goes on without it, or fails. `signal`: what ended its agent;
+  // 0: none, or not known.
   void LoseNode(Run& run, Node& node, const std::string& why, bool is_confirmed, int signal);
-  // It goes. Its stream is left to the caller, who may still want to say something on it.
+  // Removes the node. Its stream is left to the caller, which may still want to send something on it.
   void RemoveNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed);
-  // Records what the node's keeper is armed with; anything but what it was told last counts as not armed.
+  // Records what the node's keeper is armed with; any value except the last one that it was sent counts as not armed.
   void NoteFence(Run& run, Node& node, absl::Duration armed);
   void Fail(Run& run, CauseCandidate candidate, bool gives_up = false);  // gives_up: the restart budget is used up
-  // Ends a failing run once nobody can report another cause, or CauseWait is over.
+  // Ends a failing run once no node can report another cause, or CauseWait is over.
   void FixCauseIfKnown(Run& run);
   // Ends the run well if all processes have ended with 0.
   void CheckSuccess(Run& run);
@@ -84,27 +84,27 @@ class Lifecycle {
   void ForgetRun(Run& run);
   // Keeps the newest ended runs of a job.
   void PruneRuns(Job& job);
-  // Forgets one job that nobody takes part in; false: there is none.
+  // Forgets one job in which no node takes part; false: there is none.
   bool MakeRoomForAJob();
   absl::Duration KeepRunsFor() const;
   absl::Duration CauseWait(const Run& run) const;
 
  private:
   // ---- rounds.cc
-  // `passed_over`: spares that are of no use, since the others could not reach them.
+  // `passed_over`: spares that are of no use, because the others could not reach them.
   std::vector<const Node*> ChooseMembers(const Run& run, const std::set<std::string>& passed_over,
                                          std::vector<std::string>& promoted) const;
   void CloseRound(Run& run, const std::vector<const Node*>& members, const OtherAddresses& addresses,
                   const std::vector<std::string>& promoted, const std::map<std::string, const Node*>& stands_for = {});
-  // They go, and the run waits for them or others. They have no processes, or these have ended.
+  // Sends the nodes away; the run waits for them or others. They have no processes, or these have ended.
   void TurnAway(Run& run, const std::vector<Unreachable>& unreachable);
-  // Before a round: whether all their hosts fit. Says what does not matter; turns away whom it does.
+  // True if the hosts of the next round fit. Warns of harmless differences; turns away the nodes that have others.
   bool DoHostsFit(Run& run, const std::vector<const Node*>& members);
   void SendDesiredToAll(const Run& run, bool is_urgent);
 
   // ---- recovering.cc
   absl::StatusOr<std::string> RestartByHand(Run& run, const v1::SteerRequest& request);
-  // Counts for no budget.
+  // Does not count against the restart budget.
   void RestartAsDecided(Run& run, const std::string& why, uint32_t round = 0);
   absl::StatusOr<std::string> Fence(Run& run, const v1::SteerRequest& request);
   bool TakeFromBudget(Run& run);

@@ -1,4 +1,4 @@
-// Closing a round, and telling each node what it shall converge on.
+// Closes rounds, and sends each node its desired state.
 //
 //   enough nodes are there, and                     the first round of a run
 //   each has an address that its peers can reach    closes
@@ -31,7 +31,7 @@ uint32_t CountRanks(const v1::PeerList& peers) {
   return ranks;
 }
 
-// Whether all that are there, connected or not, could make up the round.
+// True if all nodes that are there, connected or not, could make up the round.
 bool AreEnoughThere(const Run& run) {
   for (const v1::Role role : {v1::ROLE_WORKER, v1::ROLE_SERVER}) {
     if (run.record().slot_counts.RegularSlots(role) + run.record().slot_counts.SpareSlots(role) < run.Needed(role))
@@ -40,7 +40,7 @@ bool AreEnoughThere(const Run& run) {
   return true;
 }
 
-// What `node` has told that does not fit rank 0's node of the current round.
+// Returns what `node` has reported that does not fit rank 0's node of the current round.
 std::vector<std::string> RemarksOn(const Run& run, const Node& node) {
   if (run.record().peers.nodes().empty()) return {};
   const Node* first = run.nodes.Find(run.record().peers.nodes(0).node_id());  // has rank 0
@@ -49,7 +49,7 @@ std::vector<std::string> RemarksOn(const Run& run, const Node& node) {
                                               run.record().master_port});
 }
 
-// Each node's agent says its own; here one stands for all.
+// Each agent logs its own remarks; here one stands for all.
 std::string WarningOfEndpoints(const Run& run) {
   size_t count = 0;
   std::string text;
@@ -64,7 +64,7 @@ std::string WarningOfEndpoints(const Run& run) {
 
 }  // namespace
 
-// The connected members whose slots make up the round, or none if it can't close yet. Regular nodes come first; spares
+// Returns the connected members that make up the round, or none if it can't close yet. Regular nodes come first; spares
 // fill in when every node is one (all were started with one line), or when nothing has come for kSpareWait.
 std::vector<const Node*> Lifecycle::ChooseMembers(const Run& run, const std::set<std::string>& passed_over,
                                                   std::vector<std::string>& promoted) const {
@@ -194,7 +194,7 @@ void Lifecycle::SendDesired(const Run& run, const Node& node, bool is_urgent) {
   v1::DesiredState& desired = *message->mutable_desired();
   desired.set_run(run.record().number);
   desired.set_phase(run.record().phase);
-  // Agents take no order of a round below their own; what ends the run is for all of them.
+  // Agents ignore orders of a round below their own, but the order that ends the run is for all of them.
   desired.set_round(run.IsOver() ? std::max(run.record().round, run.round_elsewhere) : run.record().round);
   desired.set_peers_digest(run.record().digest);
   desired.set_restart_count(run.record().restart_count);
@@ -208,7 +208,7 @@ void Lifecycle::SendDesired(const Run& run, const Node& node, bool is_urgent) {
     desired.set_reason(run.record().first_failure->text());
   desired.set_is_planned_stop(IsInPlannedStop(run));
   if (run.HasEnded()) *desired.mutable_outcome() = run.record().outcome;
-  // Nothing may overtake the welcome: it would be thrown away.
+  // Nothing may overtake the welcome: the agent would throw it away.
   const bool goes_at_once = is_urgent && node.has_reported;
   context_.effects.push_back(
       Send{node.stream, std::move(message), goes_at_once, goes_at_once ? run.record().job_id : ""});
