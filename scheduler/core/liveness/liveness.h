@@ -1,7 +1,7 @@
-// Who lives, and what they report: heartbeats, events and farewells, and what silence and time bring about.
+// Tracks the nodes that live: heartbeats, events and last reports, and the effects of silence and time.
 //
 //   reporting.cc  what agents report once they are in, and how their silence begins
-//   timing.cc     what time alone brings about
+//   timing.cc     what happens by time alone
 #pragma once
 
 #include <vector>

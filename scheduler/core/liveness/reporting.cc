@@ -1,13 +1,13 @@
-// What agents report once they are in, and how their silence begins.
+// Handles what agents report once they are in, and how their silence begins.
 //
-//   a heartbeat                         the lease begins anew; a newer one by datagram counts, an older is left aside
+//   a heartbeat                         the lease begins again; a newer one by datagram counts, an older is ignored
 //   events                              taken in the order of their numbers, each once; others only acknowledged
 //   a process ended well                its slot is done; all done is success
 //   a process failed                    Disturb, or with scope "worker" RestartAlone
 //   processes stopped without an order  Disturb: the fence fell, or an order of before a crash
 //   the agent leaves                    Disturb or Fail at once; the node goes when its processes have ended
 //   the stream breaks                   disconnected: grace begins
-//   a farewell                          its processes are confirmed dead; the node is lost without a grace
+//   the keeper's last report            its processes are confirmed dead; the node is lost without a grace
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -23,7 +23,7 @@ void Liveness::On(const ReportReceived& event) {
   Run* const run = attached->second.run;
   Node* const node = attached->second.node;
   node->is_settled = event.report.is_settled() && run->HasEnded();
-  // A heartbeat by datagram may have overtaken it, and knew better whether the fence is armed.
+  // A heartbeat by datagram may have overtaken it, and knows better whether the fence is armed.
   if (event.report.heartbeat_seq() >= attached->second.heartbeat_seq) {
     attached->second.heartbeat_seq = event.report.heartbeat_seq();
     Hear(*run, *node, event.report.armed_fence_ms());
@@ -50,7 +50,7 @@ void Liveness::On(const HeartbeatReceived& event) {
   Acknowledge(run, node, event.heartbeat_seq);
 }
 
-// It lives.
+// The node has given a sign of life.
 void Liveness::Hear(Run& run, Node& node, uint32_t armed_fence_ms) {
   if (node.has_reported) {
     context_.measures.NoteHeartbeat(context_.now.monotonic - node.last_seen, context_.HeartbeatInterval());
@@ -89,7 +89,7 @@ void Liveness::TakeEvents(Run& run, Node& node, const v1::Report& report) {
     if (leaving.is_quiet()) return;  // and it is gone
   }
   lifecycle_.CheckSuccess(run);
-  // Whoever was lost without harm while the round ran is missing from the moment it is given up.
+  // A node that was lost without harm while the round ran counts as missing from when the round is given up.
   was_recovering ? lifecycle_.TryNextRoundAfter(run, node) : lifecycle_.TryNextRound(run);
   if (run.record().phase == v1::RUN_PHASE_STOPPING) lifecycle_.FixCauseIfKnown(run);
 }
@@ -166,7 +166,7 @@ void Liveness::TakeProgress(Run& run, Node& node, const v1::Report& report) {
     if (slot.has_step()) progress.step = slot.step();
     if (ProgressOf(run, node, slot.slot()) == nullptr) continue;
     if (progress.step) run.highest_step = std::max(run.highest_step.value_or(0), *progress.step);
-    // Who hangs stands still first, those that wait for it follow: a heartbeat later all of them have said so.
+    // The process that hangs stands still first, and those that wait for it follow: a heartbeat later all have said so.
     stands_still |= timeout > absl::ZeroDuration() && still >= timeout + context_.HeartbeatInterval();
   }
   if (!stands_still || run.is_looking_into_hang) return;
@@ -183,7 +183,7 @@ void Liveness::TakeStuck(Run& run, Node& node, const v1::Report& report) {
   }
 }
 
-// It goes when its processes have ended; the others are told at once.
+// The node goes when its processes have ended; the others hear of it at once.
 void Liveness::HearOfLeaving(Run& run, Node& node, const v1::NodeLeaving& leaving, MonotonicTime when) {
   std::string why = leaving.reason();
   if (why.empty()) why = leaving.signal() == 0 ? "its agent ended" : "it got " + SignalName(leaving.signal());
@@ -237,7 +237,7 @@ void Liveness::On(const StreamClosed& event) {
   context_.Schedule(*node);
 }
 
-// A keeper that is answered too early would not try again after a crash.
+// The answer comes last: a keeper that gets it too early would not try again after a crash.
 void Liveness::On(const FarewellReceived& event) {
   HearFarewell(event);
   if (event.query != 0) context_.effects.push_back(Answer{event.query, absl::OkStatus(), v1::LastReportReply()});
@@ -255,7 +255,7 @@ void Liveness::HearFarewell(const FarewellReceived& event) {
   }
   Node* node = run->nodes.Find(farewell.node_id());
   if (node == nullptr) return;
-  const std::string& owner = node->record().identity;  // without a name the incarnation has to do, as for a join
+  const std::string& owner = node->record().identity;  // without a name the incarnation is enough, as for a join
   if (!owner.empty() && !event.identity.empty() && owner != event.identity) return;
   if (node->record().stale_incarnation != 0 && node->record().stale_incarnation == farewell.incarnation()) {
     lifecycle_.ConfirmDead(*run, *node, "its keeper has ended its processes");

@@ -1,29 +1,29 @@
-// What time alone brings about: leases, graces, timeouts, and the scheduler's doubts about itself.
+// Deadlines: leases, graces, timeouts, and the scheduler's doubts about itself.
 //
 //   deadline of a node     set when                                  when it is due
-//   lease_end              connected; anew at each heartbeat         lost (unless the scheduler suspects itself)
+//   lease_end              connected; again at each heartbeat        lost (unless the scheduler suspects itself)
 //   grace_end              its connection broke; after a restart     lost
 //   stale_end              lost with an armed and guarded fence      its processes are confirmed dead
 //   restart_at             scope "worker": a process failed          the failed slots start again
 //   challenger's           two claim its id                          the newcomer takes over
 //
 //   deadline of a run      set when                                  when it is due
-//   topo_deadline          forming                                   the run fails: who is missing
+//   topo_deadline          forming                                   the run fails, and names the missing nodes
 //   spare_deadline         forming, spares could fill in             they do
 //   cause_deadline         failing                                   the cause is fixed with what is known
-//   settle_deadline        ended                                     whoever has not heard is not waited for
-//   rejoin_deadline        somebody is lost                          the run fails: who did not come back
+//   settle_deadline        ended                                     agents that have not heard are not waited for
+//   rejoin_deadline        a node is lost                            the run fails, and names those that are not back
 //   progress_deadline      running, with --progress_timeout          a warning, if no process shows progress
 //   restart_at             recovering, after a back-off              the next round may close
 //   look_deadline          recovering, a large run                   all nodes are looked at again
 //   forget_at              ended                                     the run is forgotten
 //
-//   store_waits' next      somebody waits for a key                  it is answered that nothing came
+//   store_waits' next      a call waits for a key                    it is answered that nothing came
 //   a lighthouse's         replicas are there                        what time alone brings: see lighthouses.h
 //
-// A loop that was late could hear nobody. It moves on what waits for people (topo, spare, cause, settle, rejoin,
-// progress and the challenger's) by as much as it was late, gives each lease a full term, and each grace what is left
-// of it, at least disconnect_grace. Back-offs, fences and forgetting go on: they wait for nobody.
+// A loop that was late could not hear the nodes. It postpones the deadlines that wait for others (topo, spare, cause,
+// settle, rejoin, progress and the challenger's) by as much as it was late, gives each lease a full term, and each
+// grace what is left of it, at least disconnect_grace. Back-offs, fences and forgetting go on: they wait for no one.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -78,7 +78,7 @@ void Liveness::TakeDue() {
 void Liveness::OnDue(Run& run) {
   store_.ExpireWaits(run);
   if (context_.now.monotonic >= run.topo_deadline && run.record().phase == v1::RUN_PHASE_FORMING) {
-    if (run.nodes.empty() && !context_.options.is_once) return lifecycle_.ForgetRun(run);  // nobody is left to be told
+    if (run.nodes.empty() && !context_.options.is_once) return lifecycle_.ForgetRun(run);  // no node is left to hear
     run.topo_deadline = MonotonicTime::Never();
     const v1::WaitStatus status =
         DescribeWaiting(run, context_.now.monotonic, DescribeOtherJobs(context_.state, run, context_.now.monotonic));
@@ -105,7 +105,7 @@ void Liveness::OnDue(Run& run) {
   if (context_.now.monotonic >= run.forget_at) return lifecycle_.ForgetRun(run);
   if (context_.now.monotonic >= run.restart_at) run.is_held_back = false;
   if (context_.now.monotonic >= run.rejoin_deadline && run.record().phase == v1::RUN_PHASE_RECOVERING) {
-    lifecycle_.LookForNextRound(run);  // who was missing may be back
+    lifecycle_.LookForNextRound(run);  // missing nodes may be back
     if (context_.now.monotonic >= run.rejoin_deadline && run.record().phase == v1::RUN_PHASE_RECOVERING)
       return FailForMissing(run);
   }
@@ -176,8 +176,8 @@ void Liveness::OnDue(Run& run, Node& node) {
   context_.Schedule(node);
 }
 
-// When half of all leases end within a second, and that is more than a few, the fault is more likely here: everybody
-// whose lease ends now gets one more term, once.
+// If half of all leases end within a second, and they are more than a few, the fault is more likely here: each node
+// with such a lease gets one more term, once.
 bool Liveness::SuspectsItself() {
   constexpr uint64_t kFew = 3;
   std::vector<std::pair<Run*, Node*>> ending;
@@ -210,8 +210,8 @@ bool Liveness::SuspectsItself() {
   return true;
 }
 
-// While the loop was away nobody could be heard: silence in that time is nobody's fault, and nobody could come in. No
-// deadline moves nearer.
+// While the loop was away it could not hear the nodes, and none could come in: silence in that time is not their fault.
+// No deadline moves nearer.
 void Liveness::On(const LoopWasLate& event) {
   lighthouses_.OnLoopWasLate(event.by);
   if (!context_.once_deadline.is_never())
