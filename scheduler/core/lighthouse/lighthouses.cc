@@ -31,7 +31,7 @@ absl::Duration HeartbeatTimeout(const v1::LighthouseRules& rules) {
 
 }  // namespace
 
-// Of those that had a quorum, and of those that wait for their first.
+// Counts the names that had a quorum, and those that wait for their first.
 size_t Lighthouses::CountNames() const {
   const auto& quorums = context_.state.record().quorums;
   return quorums.size() +
@@ -123,7 +123,7 @@ void Lighthouses::Take(Lighthouse& lighthouse, const Party& party, const v1::Rep
     const absl::Duration silent = absl::Milliseconds(one.silent_ms());
     const MonotonicTime heard = context_.now.monotonic - silent;
     if (silent >= HeartbeatTimeout(lighthouse.rules) && !lighthouse.replicas.contains(one.replica_id())) {
-      Doubt(lighthouse, heard);  // its agent tells of it as long as its call is open, or for another time-out
+      Doubt(lighthouse, heard);  // its agent reports it as long as its call is open, or for another time-out
       continue;
     }
     const auto [found, is_new] = lighthouse.replicas.try_emplace(one.replica_id());
@@ -146,10 +146,10 @@ void Lighthouses::Take(Lighthouse& lighthouse, const Party& party, const v1::Rep
                 [&](const auto& one) { return one.second.party == party && !here.contains(one.first); });
 }
 
-// All that follows from what is known by now. `reporter`: who has just reported; null: time has passed.
+// Does all that follows from what is known by now. `reporter`: the agent that has just reported; null: time has passed.
 void Lighthouses::Go(const std::string& name, Lighthouse& lighthouse, const Party* reporter) {
   const MonotonicTime now = context_.now.monotonic;
-  if (reporter == nullptr || now >= lighthouse.look_again) {  // at all, but not with each of many reports
+  if (reporter == nullptr || now >= lighthouse.look_again) {  // from time to time, not with each of many reports
     ForgetTheGone(lighthouse);
     lighthouse.look_again = now + kPause;
   }
@@ -162,7 +162,7 @@ void Lighthouses::Go(const std::string& name, Lighthouse& lighthouse, const Part
     AnswerHeld(agent->second, replicas, now >= agent->second.held.deadline);
     if (agent->second.held.query == 0 && replicas.empty()) lighthouse.agents.erase(agent);
   }
-  if (lighthouse.agents.empty() && lighthouse.presumed.empty()) {  // its number stands in the state
+  if (lighthouse.agents.empty() && lighthouse.presumed.empty()) {  // the state keeps its number
     context_.deadlines.Set(lighthouse.handle, MonotonicTime::Never());
     by_handle_.erase(lighthouse.handle);
     lighthouses_.erase(std::string(name));
@@ -183,7 +183,7 @@ MonotonicTime Lighthouses::NextOf(const Lighthouse& lighthouse) const {
   return next;
 }
 
-// Agents whose round is over, or whose node is lost.
+// Forgets agents of a round that is over, or of a node that is lost.
 void Lighthouses::ForgetTheGone(Lighthouse& lighthouse) {
   std::erase_if(lighthouse.agents, [&](const auto& agent) {
     const auto& [party, known] = agent;
@@ -207,14 +207,14 @@ void Lighthouses::ForgetTheSilent(Lighthouse& lighthouse) {
   if (context_.now.monotonic >= lighthouse.presumed_until) lighthouse.presumed.clear();
 }
 
-// Those that died at the same time were heard at different ones: an agent tells of its replicas at least once in a
-// quarter of the time-out (but for reports that are lost). Who is well was heard in the last half of it.
+// Replicas that died at the same time were last heard at different times: an agent reports its replicas at least once
+// in a quarter of the time-out (unless a report is lost). A healthy replica was heard in the last half of the time-out.
 void Lighthouses::Doubt(Lighthouse& lighthouse, MonotonicTime silent_since) {
   const absl::Duration limit = HeartbeatTimeout(lighthouse.rules);
   lighthouse.doubt = std::max(lighthouse.doubt, silent_since + std::min(limit / 4 + kBetweenHeartbeats, limit / 2));
 }
 
-// Whether there is one.
+// Returns true if there is one.
 bool Lighthouses::FormQuorum(const std::string& name, Lighthouse& lighthouse) {
   const auto known = context_.state.record().quorums.find(name);
   const QuorumRecord* last = known == context_.state.record().quorums.end() ? nullptr : &known->second;
@@ -261,7 +261,7 @@ bool Lighthouses::FormQuorum(const std::string& name, Lighthouse& lighthouse) {
   quorum->set_created_unix_ms(context_.now.wall.unix_ms);
   for (const std::string& id : decision.members) lighthouse.replicas.at(id).answer = quorum;
   if (in_doubt == 0 && askers.size() == decision.members.size()) return true;
-  for (auto& [id, replica] : lighthouse.replicas) {  // left out: it asks anew
+  for (auto& [id, replica] : lighthouse.replicas) {  // left out: it asks again
     if (replica.Asks()) replica.since = context_.now.monotonic;
   }
   lighthouse.decide_again = lighthouse.rest_until = context_.now.monotonic + kPause;
@@ -286,8 +286,8 @@ void Lighthouses::AnswerAll(Lighthouse& lighthouse) {
                 [&](const auto& one) { return one.second.held.query == 0 && replicas[one.first].empty(); });
 }
 
-// Those of its calls that a quorum has; `is_over`: also where none has. A report that tells of any replica is held,
-// even if none of them counts any more: its agent would soon say the same again.
+// Answers those of the agent's calls that a quorum has; with `is_over` even if no quorum has any. A report that names
+// any replica is held, even if none of them counts any more: its agent would soon send the same again.
 void Lighthouses::AnswerHeld(Agent& agent, const std::vector<const Replica*>& replicas, bool is_over) {
   std::vector<std::pair<SharedQuorum, std::vector<uint64_t>>> answered;  // mostly one
   for (const Replica* replica : replicas) {
@@ -338,7 +338,7 @@ void Lighthouses::OnDue(uint64_t handle) {
 }
 
 void Lighthouses::OnLoopWasLate(absl::Duration by) {
-  const MonotonicTime now = context_.now.monotonic;  // (where a report came meanwhile)
+  const MonotonicTime now = context_.now.monotonic;  // the limit if a report came meanwhile
   for (auto& [name, lighthouse] : lighthouses_) {
     for (auto& [id, replica] : lighthouse.replicas) replica.heard = std::min(replica.heard + by, now);
     lighthouse.presumed_until = lighthouse.presumed_until + by;
