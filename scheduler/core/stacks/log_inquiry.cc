@@ -1,4 +1,4 @@
-// Who asks for a rank's log is answered:
+// A request for a rank's log fails in these cases:
 //
 //   no such job, run or rank                 NOT_FOUND, INVALID_ARGUMENT
 //   no round has closed, or the run is over  FAILED_PRECONDITION: what to look at instead
@@ -35,7 +35,7 @@ Place PlaceOf(const Run& run, uint32_t rank) {
   return {};
 }
 
-// Why nobody can be asked; empty: its agent can.
+// Returns why no agent can be asked; empty: the rank's agent can.
 std::string WhyNot(const Run& run, const Place& place, uint32_t rank, MonotonicTime now) {
   if (run.HasEnded()) {
     return absl::StrCat("run ", run.record().number, " of job ", run.record().job_id,

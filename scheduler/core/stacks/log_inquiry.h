@@ -1,4 +1,4 @@
-// What a process wrote last, asked of its agent for `ms-ctl logs`.
+// Asks an agent what its process wrote last, for `ms-ctl logs`.
 #pragma once
 
 #include <map>
@@ -15,15 +15,15 @@ class LogInquiry {
   void On(const LogsRequested& event);
   void On(const LogLinesReceived& event);
 
-  // Of an inquiry that is under way; the handle of its deadline.
+  // True if the handle is that of an inquiry's deadline.
   bool IsUnderWay(uint64_t handle) const { return inquiries_.contains(handle); }
-  // Its agent has not answered in time.
+  // Ends an inquiry that its agent has not answered in time.
   void GiveUp(uint64_t handle);
 
  private:
   struct Inquiry {
     QueryId query = 0;
-    v1::LogsReply reply;  // but for the log
+    v1::LogsReply reply;  // except the log
     std::string job_id;
   };
 

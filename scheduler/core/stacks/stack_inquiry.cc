@@ -16,7 +16,7 @@ namespace {
 
 constexpr absl::Duration kStacksWait = absl::Seconds(9);  // an admin call is answered within 10 s
 constexpr size_t kMaxGatherings = 16;
-constexpr size_t kFewRanks = 8;  // when nobody says which
+constexpr size_t kFewRanks = 8;  // when the request names none
 
 std::vector<uint32_t> FirstWorkers(const std::vector<Watched>& watched, size_t most) {
   std::vector<uint32_t> ranks;
@@ -26,7 +26,8 @@ std::vector<uint32_t> FirstWorkers(const std::vector<Watched>& watched, size_t m
   return ranks;
 }
 
-// The ranks to look at when nobody says which: those that stand still longest at the lowest step, else the first few.
+// Returns the ranks to look at when the request names none: those that stand still longest at the lowest step, else the
+// first few.
 std::vector<uint32_t> FewRanks(const Run& run) {
   std::vector<uint32_t> ranks = FirstWorkers(WatchedProcesses(run), kFewRanks);
   if (!ranks.empty()) return ranks;
@@ -35,8 +36,8 @@ std::vector<uint32_t> FewRanks(const Run& run) {
   return ranks;
 }
 
-// Where the part of the main thread begins: py-spy calls it so, and faulthandler calls the thread "current" that took
-// the signal.
+// Returns where the part of the main thread begins: py-spy names it so, and faulthandler calls the thread that took the
+// signal "current".
 size_t MainThread(const std::string& text) {
   for (const char* mark : {"\"MainThread\"", "Current thread "}) {
     const size_t at = text.find(mark);
@@ -47,7 +48,7 @@ size_t MainThread(const std::string& text) {
   return 0;
 }
 
-// As the last lines of a cause.
+// Adds the stack as the last lines of the cause.
 void AddStack(const v1::RankStack& stack, v1::Cause& cause) {
   const std::string text = stack.stack().text().substr(MainThread(stack.stack().text()));
   if (text.empty()) return;
@@ -88,12 +89,12 @@ void StackInquiry::On(const StacksRequested& event) {
 }
 
 void StackInquiry::LookIntoHang(Run& run) {
-  // All of them where they are few, for who is stopped may be any.
+  // Asks for all of them if they are few: any may be the one that is stopped.
   Gather(run, FirstWorkers(StandingStill(run, context_.now.monotonic, context_.HeartbeatInterval()), kMaxStackRanks),
          0);
 }
 
-// Asks the agents of these ranks of workers. Query 0: to tell what a hang looks like.
+// Asks the agents of these ranks of workers. Query 0: to describe a hang.
 void StackInquiry::Gather(Run& run, const std::vector<uint32_t>& ranks, QueryId query) {
   const uint64_t number = ++context_.last_handle;
   Gathering& gathering = gatherings_[number];
@@ -147,7 +148,7 @@ void StackInquiry::On(const StackTracesReceived& event) {
   if (gathering.awaited.empty()) Finish(it->first);
 }
 
-// All that can be had is there.
+// No more stacks can come.
 void StackInquiry::Finish(uint64_t number) {
   const Gathering gathering = std::move(gatherings_.at(number));
   gatherings_.erase(number);
@@ -160,7 +161,7 @@ void StackInquiry::Finish(uint64_t number) {
   context_.effects.push_back(Answer{gathering.query, absl::OkStatus(), std::move(reply)});
 }
 
-// The round is given up, or the run, unless it has moved on meanwhile.
+// Gives up the round, or the run, unless it has moved on meanwhile.
 void StackInquiry::GiveUpHang(const Gathering& gathering) {
   Run* run = context_.state.FindRun(gathering.job_id, gathering.run);
   if (run == nullptr) return;

@@ -1,5 +1,4 @@
-// Where processes stand: stacks are asked of their agents and gathered, for `ms-ctl stacks` and for a run that stands
-// still.
+// Asks agents for the stacks of processes and gathers them, for `ms-ctl stacks` and for a run that stands still.
 #pragma once
 
 #include <map>
@@ -19,11 +18,11 @@ class StackInquiry {
   void On(const StacksRequested& event);
   void On(const StackTracesReceived& event);
 
-  // The run stands still: it is given up once the stacks are there, unless it has moved on meanwhile.
+  // Gathers the stacks of a run that stands still, then gives it up, unless it has moved on meanwhile.
   void LookIntoHang(Run& run);
-  // Of an inquiry that is under way; the handle of its deadline.
+  // True if the handle is that of an inquiry's deadline.
   bool IsUnderWay(uint64_t handle) const { return gatherings_.contains(handle); }
-  // All that can be had is there.
+  // Ends the inquiry with the stacks that are there.
   void Finish(uint64_t handle);
 
  private:
