@@ -1,4 +1,4 @@
-// Who may ask for something that nodes of a round share.
+// Decides whether a node may ask for what the nodes of a round share.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace muster::scheduler {
 
-// FAILED_PRECONDITION: that round is not under way (`run` null: not known), or the node has no part in it.
-// PERMISSION_DENIED: it joined with another name in its certificate; an empty `identity` has none.
+// Returns FAILED_PRECONDITION if that round is not under way (`run` null: not known), or the node has no part in it;
+// PERMISSION_DENIED if it joined with another name in its certificate. An empty `identity` is not compared.
 absl::Status CheckCaller(const Run* run, const v1::StoreCaller& caller, const std::string& identity);
 
 }  // namespace muster::scheduler

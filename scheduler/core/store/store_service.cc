@@ -1,4 +1,4 @@
-// The store of a run: who may ask, what a request changes, who waits. See proto/muster/v1/store.proto.
+// The store of a run: which call is allowed, what it changes, and whether it waits. See proto/muster/v1/store.proto.
 #include "scheduler/core/store/store_service.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ constexpr size_t kShownKeyBytes = 64;
 
 std::string ShownKey(const std::string& key) { return Quoted(key, kShownKeyBytes); }
 
-// What a request comes to: a change, or none and the reply alone.
+// The result of a request: a change and the reply, or the reply alone.
 struct Decided {
   std::optional<v1::StoreChanged> changed;  // key, value, lifetime, sum
   v1::StoreReply reply;
@@ -81,7 +81,7 @@ absl::StatusOr<Decided> Decide(const RunStore& store, const v1::StoreCompareAndS
   return decided;
 }
 
-// What a change that was made already is answered once more, beside the version that it was answered with.
+// Again returns the reply to a repeated change that was made already, without the version that it was answered with.
 v1::StoreReply Again(const Node& /*node*/, const v1::StoreSet& /*request*/) { return {}; }
 v1::StoreReply Again(const Node& /*node*/, const v1::StoreDelete& /*request*/) { return {}; }
 v1::StoreReply Again(const Node& node, const v1::StoreAdd& /*request*/) {
@@ -95,14 +95,14 @@ v1::StoreReply Again(const Node& /*node*/, const v1::StoreCompareAndSet& request
   return reply;
 }
 
-// A request that changed nothing changes nothing when it comes again, whatever the key holds by now.
+// A request that changed nothing changes nothing when it comes again, even if the key holds something else by now.
 v1::StoreReply WithoutChange(const RunStore& store, const std::string& key) {
   v1::StoreReply reply;
   if (const v1::StoredValue* present = store.Find(key)) reply.set_value(present->value());
   return reply;
 }
 
-// Of the changes that the present start of the node has asked for, as far as is known.
+// Returns the latest number of a change that the node's present start has asked for, as far as is known.
 uint64_t LatestNumber(const Node& node) {
   const bool has_seen = node.last_request.incarnation == node.record().incarnation;
   return std::max(node.record().last_change, has_seen ? node.last_request.number : 0);
@@ -193,7 +193,7 @@ void StoreService::Serve(Run& run, Node& node, QueryId query, const Request& req
       return;
     }
     if (number == node.record().last_change) {
-      // Of then: by now the key may hold something else, and the asker would take its own value for the newer one.
+      // With the present version, the asker would take its own value for the newer one if the key has changed since.
       context_.effects.push_back(MakeAnswer(query, node.record().last_change_version, Again(node, request)));
       return;
     }
@@ -201,7 +201,7 @@ void StoreService::Serve(Run& run, Node& node, QueryId query, const Request& req
       Answer answer = MakeAnswer(query, run.record().store, WithoutChange(run.record().store, request.key()));
       answer.status = node.last_request.status;
       if constexpr (std::is_same_v<Request, v1::StoreDelete>) {
-        // The key was not there then; by now somebody may have set it.
+        // The key was not there then; by now another node may have set it.
         std::get<v1::StoreReply>(answer.reply).set_version(node.last_request.version);
       }
       context_.effects.push_back(std::move(answer));
@@ -228,7 +228,7 @@ void StoreService::Serve(Run& run, Node& node, QueryId query, const Request& req
   context_.effects.push_back(MakeAnswer(query, run.record().store, std::move(decided->reply)));
 }
 
-// Of those that a crash has cut off the rest is made: the others were made and are durable.
+// If a crash cut a batch off, this makes the rest: the changes before it were made and are durable.
 void StoreService::Serve(Run& run, Node& node, QueryId query, const v1::StoreBatch& request) {
   const uint64_t last = request.number() + static_cast<uint64_t>(request.edits_size()) - 1;
   const uint64_t latest = LatestNumber(node);
@@ -324,7 +324,7 @@ absl::Status StoreService::CheckRoom(const Run& run, const Room& wanted) const {
   return absl::OkStatus();
 }
 
-// The round is over: nothing that they wait for can come any more.
+// Their keys can't come any more.
 void StoreService::EndWaits(Run& run) {
   for (const QueryId query : run.store_waits.TakeAll()) {
     context_.effects.push_back(

@@ -1,4 +1,4 @@
-// Answers what nodes ask of their run's store, and remembers who waits for a key.
+// Answers what nodes ask of their run's store, and remembers the calls that wait for a key.
 #pragma once
 
 #include <string>
@@ -14,9 +14,9 @@ class StoreService {
 
   void On(const StoreRequested& event);
 
-  // The round is over: nothing that they wait for can come any more.
+  // Ends all waits when the round is over: their keys can't come any more.
   void EndWaits(Run& run);
-  // Answers those whose time is over.
+  // Answers the waits that are out of time.
   void ExpireWaits(Run& run);
 
  private:
@@ -29,9 +29,9 @@ class StoreService {
   void Change(Run& run, const Node& node, v1::StoreChanged changed);
   struct Room {
     size_t freed = 0, taken = 0;  // bytes
-    size_t keys = 0;              // that are not there yet
+    size_t keys = 0;              // the new ones
   };
-  // What a value takes more.
+  // Adds what a value takes to `room`.
   static void Count(const Run& run, const std::string& writer, const std::string& key, const std::string& value,
                     Room& room);
   absl::Status CheckRoom(const Run& run, const Room& wanted) const;
