@@ -5,7 +5,7 @@
 namespace muster::scheduler {
 namespace {
 
-// FNV-1a: it tells a change, and is for nothing else.
+// FNV-1a: it detects a change, and is for nothing else.
 class MapVersion {
  public:
   void Add(absl::string_view text) {

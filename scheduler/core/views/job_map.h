@@ -23,12 +23,12 @@ struct JobMap {
   std::string job_id;
   uint64_t run = 0;
   uint32_t round = 0;
-  uint64_t names_version = 0;  // another one: other nodes, other hosts, or other ranks
+  uint64_t names_version = 0;  // changes with the nodes, their hosts and their ranks
 
-  // In the order of NodesReply, without those that are gone.
+  // One character for each node, in the order of NodesReply, without those that are gone.
   //   c connected   p connected, a spare   g connected, draining   d disconnected   l lost   e knows the end
   std::string nodes;
-  // Of each node as many as it has slots.
+  // One character for each slot of each node.
   //   a assigned   r running   d done   f failed   s stopped   - without a rank
   std::string slots;
   std::vector<Name> names = {};  // only with_names

@@ -1,12 +1,12 @@
-// Who is missing, and how it is known by name:
+// The missing nodes, and the source of their names:
 //
-//   a node of the run whose connection is gone, or that is lost    the run has it
+//   a node of the run that is disconnected or lost                 the run has it
 //   forming: a node that was here and was lost, or has left        the run has it among those gone
-//   forming: node ids are numbers, one rank each                   the ids that nobody has brought
-//   forming: the job's run before had it                           its peer list; only while somebody is missing
-//   what the settings ask for beyond these                         a count only: nobody has said which nodes they are
+//   forming: node ids are numbers, one rank each                   the ids that no node has brought
+//   forming: the job's run before had it                           its peer list; only while a node is missing
+//   what the settings ask for beyond these                         a count only: it is not known which nodes they are
 //
-// A run that has ended misses nobody.
+// A run that has ended misses no node.
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -55,7 +55,7 @@ class MissingList {
     }
   }
 
-  // Where each node is one worker whose id is its rank.
+  // Adds nodes of a run in which each node is one worker, with its rank as its id.
   void AddNumbers(const std::vector<uint32_t>& ids) {
     for (const uint32_t id : ids) {
       v1::MissingNode* missing = Add(absl::StrCat(id));
@@ -87,7 +87,7 @@ class MissingList {
   }
 
  private:
-  // Null: it is here, is named already, or there are too many.
+  // Returns null if it is here, is named already, or there are too many.
   v1::MissingNode* Add(const std::string& id) {
     const Node* here = run_.nodes.Find(id);
     if (here != nullptr && here->stream != 0 && !here->record().is_lost) return nullptr;
@@ -107,7 +107,7 @@ class MissingList {
   std::set<std::string> named_;
 };
 
-// The run before this one that had ranks; null: there is none, or it is forgotten.
+// Returns the last run before this one that had ranks; null: there is none, or it is forgotten.
 const Run* FormerRun(const State& state, const Run& run) {
   const auto job = state.jobs.find(run.record().job_id);
   if (job == state.jobs.end()) return nullptr;

@@ -1,4 +1,4 @@
-// What monitoring is told, in one answer: counts only, so that it is small however large the jobs are.
+// Monitoring's view, in one answer: counts only, so that it is small however large the jobs are.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 //   node                                              named
-//   lost, or it knows the outcome and has gone        no: its story says so
+//   lost, or it knows the outcome and has gone        no: its state says so
 //   connected, heard within 5 s, or two heartbeats    no
 //   connected, silent for longer                      with the end of its lease
 //   its connection is gone, and the run waits         no: what the run waits for names it

@@ -27,8 +27,8 @@ int64_t AgeMs(bool was_seen, MonotonicTime when, MonotonicTime now) {
   return was_seen ? absl::ToInt64Milliseconds(now - when) : -1;
 }
 
-// Tells one start from another. The incarnation itself stays between the agent and the scheduler: who knows it could
-// speak for the agent.
+// Distinguishes one start from another. The incarnation itself stays between the agent and the scheduler: a client that
+// knew it could speak for the agent.
 uint64_t Fingerprint(uint64_t incarnation) {
   const std::string digest = Sha256({reinterpret_cast<const char*>(&incarnation), sizeof(incarnation)});
   uint64_t fingerprint = 0;
@@ -111,7 +111,7 @@ v1::RunStatus RunView(const Context& context, const Run& run) {
   status.set_spares(spares);
   status.set_processes_running(running);
   status.set_processes_done(done);
-  // What can't be killed holds up a restart of this one process, or the end of the job.
+  // A process that can't be killed holds up a restart of this one process, or the end of the job.
   const bool is_held_up = !run.HasEnded() && !DescribeStuck(run, now).empty();
   if (IsWaiting(run) || is_held_up) *status.mutable_waiting() = WaitStatusOf(context.state, run, now);
   status.set_silent_nodes(DescribeSilent(context, run));
@@ -205,7 +205,7 @@ v1::RankStatus RankView(const Run& run, const RankPlace& place, MonotonicTime no
   return rank;
 }
 
-// A page is made of a job of any size in little time: only what is in it becomes messages.
+// A page of a job of any size takes little time: only what is in it becomes messages.
 v1::RanksReply View(const Context& context, const v1::RanksRequest& request) {
   v1::RanksReply reply;
   const Run& run = *ResolveRun(context.state, request.job_id(), request.run());

@@ -1,4 +1,4 @@
-// What ms-ctl is shown. Pure: looks at what is known, and changes nothing of it.
+// Answers ms-ctl's queries. Pure: reads what is known, and changes nothing of it.
 #pragma once
 
 #include <string>
@@ -14,22 +14,22 @@ Answer AnswerQuery(const Context& context, const QueryReceived& event);
 // "lost", "settled", "connected", "disconnected".
 const char* NodeStateName(const Node& node);
 
-// Run 0: the latest. Null: there is none.
+// Returns the run; run 0 is the latest. Null: there is none.
 Run* FindNamed(State& state, const std::string& job_id, uint64_t run);
-// What is said of a name that leads nowhere.
+// Return the error for a name that leads nowhere.
 absl::Status NoSuchRun(const std::string& job_id, uint64_t run);
 absl::Status NoSuchNode(const Run& run, const std::string& node_id);
 
 // ---- missing.cc
 
-// Whom a run waits for, node by node: `ms-ctl nodes --missing`.
+// Returns the nodes that a run waits for, one by one: `ms-ctl nodes --missing`.
 v1::MissingNodes MissingOf(const Context& context, const Run& run);
 
 // ---- silent.cc
 
-// Nodes that have not been heard for longer than a heartbeat may take, while nothing is decided about them: for people,
-// who would otherwise read "running" for a minute after a machine is gone. "node b (host-b, 10.0.0.2) for 12 s: lost in
-// 9 min 48 s at the latest"; a few at most. Empty: all are heard, or the run has ended.
+// Describes nodes that have not been heard for longer than a heartbeat may take, while nothing is decided about them:
+// people would otherwise read "running" for a minute after a machine is gone. Returns "node b (host-b, 10.0.0.2) for 12
+// s: lost in 9 min 48 s at the latest", a few nodes at most. Empty: all are heard, or the run has ended.
 std::string DescribeSilent(const Context& context, const Run& run);
 
 }  // namespace muster::scheduler
