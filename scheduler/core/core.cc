@@ -138,7 +138,7 @@ Effects Core::Impl::Start(Now now) {
 // After a crash every node counts as disconnected and every deadline restarts in full.
 void Core::Impl::Resume(Run& run) {
   context_.GiveHandle(run);
-  // Only ages and durations depend on it, no decision, so the wall clock will do.
+  // Ages and durations depend on it, but no decision, so the wall clock will do.
   run.opened = context_.now.monotonic -
                std::max(absl::Milliseconds(context_.now.wall.unix_ms) - absl::Milliseconds(run.record().opened_unix_ms),
                         absl::ZeroDuration());

@@ -340,7 +340,7 @@ struct StateRecord {
   std::map<std::string, QuorumRecord> quorums;  // by lighthouse
 };
 
-// Only Evolve changes a Job and State::jobs; any code may change the runs' runtimes.
+// Evolve alone changes a Job and State::jobs; any code may change the runs' runtimes.
 struct Job {
   uint64_t last_run = 0;
   std::map<uint64_t, Run> runs;
