@@ -88,6 +88,12 @@ def each_torch(request):
 
 
 @pytest.fixture(scope="session")
+def newest_torch():
+    """For what Debian's can't do: its torchrun fails with Python 3.11."""
+    return torches.python_with("torch-2.13")
+
+
+@pytest.fixture(scope="session")
 def any_torch():
     """Debian's PyTorch, which takes half the processor time of the newest; with MUSTER_LONG=1 the newest."""
     pythons = [torches.DEBIAN_PYTHON, os.environ.get("MUSTER_PYTHON", "")]

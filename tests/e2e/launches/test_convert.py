@@ -44,8 +44,8 @@ def test_mpirun_before_and_after(cluster):
         assert sorted(re.findall(r"I am (\d of \d)", said)) == ["0 of 2", "1 of 2"]
 
 
-def test_torchrun_before_and_after(cluster, any_torch):
-    old = [any_torch, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m", "all_reduce"]
+def test_torchrun_before_and_after(cluster, newest_torch):
+    old = [newest_torch, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m", "all_reduce"]
     cluster.env["PYTHONPATH"] = str(SCRIPTS)
     cluster.env["MS_SCHED_HOST"] = "none"  # that the script shows
     before = run(cluster, "before", old)
