@@ -407,7 +407,7 @@ def check_errors(texts):
     """docs/errors.md quotes messages as the programs say them, and knows each reason to refuse a node."""
     with open(os.path.join(ROOT, "docs", "errors.md"), encoding="utf-8") as file:
         page = file.read()
-    said = "\n".join(re.sub(r'"\s*\n\s*"', "", text).replace('\\"', '"') for text in texts.values())
+    said = "\n".join(re.sub(r'"\s*\n\s*"', "", re.sub(r"^\s*//.*$", "", text, flags=re.M)).replace('\\"', '"') for text in texts.values())
     for number, line in enumerate(page.split("\n"), 1):
         quoted = re.match(r"\| `([^`]+)` \|", line)
         if quoted and quoted.group(1) not in said:

@@ -134,7 +134,7 @@ std::string Bytes(uint64_t bytes) {
   return absl::StrFormat("%.4g %s", value, kUnits[unit]);
 }
 
-// "out of memory: the limit of its control group is 512 MiB, its peak was 512 MiB".
+// Returns "out of memory: the kernel killed it, its control group's limit is 512 MiB and its peak was 512 MiB".
 std::string MemoryText(const v1::MemoryKill& memory, const char* who) {
   std::string text = absl::StrCat("out of memory: the kernel killed ", who);
   if (memory.limit_bytes() != 0) {
