@@ -26,7 +26,7 @@ constexpr int kKillSignal = 9;
 // Renewed certificates are shown within this many heartbeats: in a large cluster these are longer.
 constexpr int kReplacementHeartbeats = 5;
 
-// From the sending of a heartbeat over the stream to its answer, with a packet lost and a slow disk on the way.
+// The time from sending a heartbeat over the stream to its answer, with a packet lost and a slow disk on the way.
 constexpr absl::Duration kRepairTime = absl::Seconds(2);
 
 // An agent that is woken so much too late was stopped, and maybe its processes with it (a paused VM, a frozen cgroup).
@@ -138,7 +138,7 @@ void AgentCore::Impl::ReportEnd(const ProcessKey& key, const ProcessEnd& end, ab
   if (!processes_.MarkEnded(key, end, leaves_some)) return;
   progress_.Forget(key);
   const MonotonicTime happened = now_ - std::max(age, absl::ZeroDuration());
-  // For the scheduler a node whose processes have all ended well has none, and its ranks may start elsewhere.
+  // To the scheduler a node has no processes once all of them have ended well, and its ranks may start elsewhere.
   if (leaves_some && end.IsSuccess() && !end.was_stopped) {
     held_ends_.Hold(key, end, happened);
     if (processes_.Stuck().contains(key)) held_ends_.Report(key, true);
@@ -159,13 +159,13 @@ void AgentCore::Impl::OnEvent(const ProcessIsStuck& event) {
   const absl::Duration age = std::max(event.age, absl::ZeroDuration());
   if (!processes_.MarkStuck(event.key, {event.pid, event.name, event.state, now_ - age})) return;
   held_ends_.Report(event.key, true);
-  // An agent that ends is about to name all of them.
+  // An agent that ends names all of them in a moment.
   if (!is_known && !ending_) {
     Emit(SayLeft({processes_.RankOf(event.key.slot), event.pid, event.name, event.state}, age));
   }
 }
 
-// The scheduler hears with the next report that no fence is armed here, and the answer to that one arms it again.
+// The next report says that no fence is armed here, and the answer to that one arms it again.
 void AgentCore::Impl::OnEvent(const FenceHasFallen&) {
   fence_.OnFallen(effects_);
   if (!processes_.IsAnyLeft()) return;
@@ -198,7 +198,7 @@ void AgentCore::Impl::OnEvent(const KeeperDied& event) {
   }
   if (std::exchange(is_keeper_dead_, true)) return;
   Emit(Say{Severity::kError, "the keeper process was killed; the processes of this node went with it"});
-  // One of which nothing was heard yet may never have been started.
+  // A process of which no word has come yet may never have been started.
   FailLaunch(processes_.Unconfirmed(desired_.round()), {.text = "the keeper process was killed",
                                                         .reason = std::string(reason::kKilledFromOutside),
                                                         .remedy = std::string(kKeeperRemedy)});
@@ -342,7 +342,7 @@ void AgentCore::Impl::SendDueReport() {
   // Once more when nothing is stuck any longer: a datagram has no room for that.
   const bool has_news =
       !reporter_.IsAllAcknowledged() || !progress_.empty() || processes_.HasSurvivors() || has_told_stuck_;
-  // That a datagram was lost shows when the next one is due: the fence must not fall before that one's answer.
+  // The loss of a datagram shows when the next one is due: the fence must not fall before that one's answer.
   const bool is_asked = std::exchange(wants_word_, false);
   const bool must_arrive =
       is_asked || (fence_.falls_at() && *fence_.falls_at() < now_ + heartbeat_interval_ + kRepairTime);
@@ -360,7 +360,7 @@ void AgentCore::Impl::SendDueReport() {
     heartbeat_path_.StreamSent(message.report().heartbeat_seq(), now_);
     SendToScheduler(std::move(message));
   }
-  // Last: the scheduler would take it for a late one if it came after a higher number.
+  // The datagram goes last: after a higher number the scheduler would take it for a late one.
   if (way != HeartbeatPath::Way::kStream) {
     const SendHeartbeat heartbeat{connector_.connect_seq(), reporter_.CountHeartbeat(now_), armed_fence_ms};
     heartbeat_path_.DatagramSent(heartbeat.heartbeat_seq);

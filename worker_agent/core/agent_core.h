@@ -15,16 +15,17 @@ namespace muster::agent {
 
 struct AgentOptions {
   std::string job_id = "default";
-  std::string node_id;       // empty: the scheduler assigns one
-  std::string kept_node_id;  // which it assigned to a former start; asked for again, and dropped when that is refused
+  std::string node_id;  // empty: the scheduler assigns one
+  std::string
+      kept_node_id;  // the id that it assigned to a former start; asked for again, and dropped when that is refused
   uint64_t incarnation = 0;  // random, not 0
   v1::JobSettings settings;
   v1::NodeInfo node;
   uint32_t retry_num = 610;  // MS_CLUSTER_RETRY_NUM: the patience is retry_num × 3 s
   absl::Duration stop_timeout = absl::Seconds(30);
-  bool passes_interrupt = false;       // SIGINT goes on to the processes before they are told to stop
+  bool passes_interrupt = false;       // SIGINT goes on to the processes before they get stop_signal
   std::string scheduler;               // host:port, for messages
-  std::string scheduler_hint;          // what to do if nobody is found there; may be empty
+  std::string scheduler_hint;          // what to do if no scheduler is found there; may be empty
   bool wants_whole_peer_list = false;  // also beyond kMaxRanksInClusterFile
   bool has_command = true;             // false: print the assignment and wait for nothing
   bool shows_output = false;           // the user has seen what this node's processes wrote, as it was
@@ -42,7 +43,7 @@ class AgentCore {
   // When Apply(Tick) is due next; Never() if nothing waits for time.
   MonotonicTime NextDeadline() const;
 
-  // Between two reports, as the scheduler last told: what is observed should be no older than that.
+  // The time between two reports, as the scheduler last set it: observations should be no older than that.
   absl::Duration heartbeat_interval() const;
 
   // True once Finish was given out; nothing more comes.

@@ -1,19 +1,19 @@
-// What shall run, and what has to be stopped for it.
+// The desired processes, and what has to be stopped for them.
 //
 //   the agent ends                            stops all
 //     … by SIGINT                             interrupts all, where the options want it; the keeper then stops them
 //   desired: RUNNING with an assignment       starts each free slot that had no process of its attempt, once …
 //     … processes of another round are left   … these were stopped and nothing is left
-//     … something was told to stop            … nothing of it is left
+//     … a process was asked to stop           … nothing of it is left
 //     … its last process left something       … that is gone; stop_timeout + 10 s later the agent ends
 //     … the fence is down                     … an answer of the scheduler has lifted it
 //     … the peer list is not here             … it was fetched and its digest fits
 //   desired: RECOVERING                       stops all; "quit" once nothing of the round is left, and the keeper lives
 //   desired: STOPPING as planned              likewise
 //   desired: anything else                    stops all
-//   the keeper is dead                        leaves, unless a verdict on what happened may still come
-//   stop_timeout + 5 s later some are left    kills; after 5 s more it is named by rank and pid, and the agent ends
-//   … the agent ends, and none can be killed  it is named, and the agent ends at once
+//   the keeper is dead                        leaves, unless an outcome may still come
+//   stop_timeout + 5 s later some are left    kills; after 5 s more names them by rank and pid, and the agent ends
+//   … the agent ends, and none can be killed  names them, and the agent ends at once
 #include <algorithm>
 #include <utility>
 
@@ -27,7 +27,7 @@ namespace {
 
 bool NeedsPeers(const v1::Assignment& assignment, bool wants_whole_list) {
   const bool is_large = assignment.worker_num() + assignment.server_num() > kMaxRanksInClusterFile;
-  // (Rank 0's agent serves PyTorch's store to the machines that the list tells of.)
+  // (Rank 0's agent serves PyTorch's store to the machines in the list.)
   const bool serves_store =
       assignment.has_torch_store() && assignment.role() == v1::ROLE_WORKER &&
       std::any_of(assignment.slots().begin(), assignment.slots().end(), [](const auto& s) { return s.rank() == 0; });
@@ -52,8 +52,8 @@ void AgentCore::Impl::Converge() {
   StopPatiently();
 }
 
-// The next round waits for this word of every node, and so does the end of a job that is stopped as planned: also of
-// those that had not come to start anything.
+// The next round waits for this report of every node, and so does the end of a job that is stopped as planned: also of
+// nodes that had not come to start anything.
 void AgentCore::Impl::QuitRound() {
   const bool is_planned = desired_.phase() == v1::RUN_PHASE_STOPPING && desired_.is_planned_stop();
   if ((desired_.phase() != v1::RUN_PHASE_RECOVERING && !is_planned) || quit_round_ >= desired_.round()) return;
@@ -71,8 +71,8 @@ void AgentCore::Impl::StartRound() {
     return stopping_.StopAll(now_, effects_);
   }
   if (processes_.IsAnyLeftOutside(desired_.round())) return stopping_.StopAll(now_, effects_);
-  if (stopping_.IsUnderWay()) return;  // what was told to stop has to end first
-  if (fence_.IsDown(now_)) return;     // this order may be older than the fall; the answer to the next report tells
+  if (stopping_.IsUnderWay()) return;  // those that were asked to stop have to end first
+  if (fence_.IsDown(now_)) return;     // this order may be older than the fall; the answer to the next report shows it
   const std::vector<uint32_t> slots = SlotsToStart();
   if (slots.empty() || is_keeper_dead_) return;
   if (NeedsPeers(desired_.assignment(), options_.wants_whole_peer_list) && !peers_.Have(desired_, now_, effects_))
@@ -84,7 +84,7 @@ void AgentCore::Impl::StartRound() {
   }
 }
 
-// Whether a slot waits for what its last process left.
+// True if a slot waits for the remains of its last process.
 bool AgentCore::Impl::IsAnySlotHeldUp() const {
   const v1::Assignment& assignment = desired_.assignment();
   for (int i = 0; i < assignment.slots_size(); ++i) {
@@ -134,9 +134,10 @@ void AgentCore::Impl::StopPatiently() {
   const bool is_hopeless = ending_ && processes_.IsAllStuck();
   if (!is_hopeless && now_ < stopping_.StopDeadline()) return;
   if (is_hopeless || stopping_.was_killed()) {
-    // A keeper that doesn't answer is given up long before (KeeperSilent, then KeeperDied): this one sees them run.
+    // A keeper that doesn't answer is given up long before (KeeperSilent, then KeeperDied): this one still sees them
+    // run.
     Say stuck = SayStuck(NameAllLeft(processes_), seat_.node_id);
-    if (ending_) {  // whose exit code stays
+    if (ending_) {  // its exit code stays
       Emit(std::move(stuck));
     } else {
       EndHopeless(kExitStuck, std::move(stuck));

@@ -2,15 +2,16 @@
 //
 //   kind       because                                      once nothing is left                      at the latest
 //   hopeless   refused, or the scheduler is lost for good   ends at once                              -
-//              (one of our own, whose process has ended)
+//              (the one that this agent started; its process has ended)
 //   outcome    the run has one                              ends when its reports are acknowledged    3 s later
 //   leaving    a signal, or without a keeper                says so; ends when that is acknowledged   2 s later
 //
-// Hopeless and outcome replace leaving; nothing replaces them. Without an open stream nobody is waited for.
+// Hopeless and outcome replace leaving; nothing replaces them. Without an open stream the agent waits for no one.
 //
-// The exit code: 128 + signal if the agent was told to end by one; else, with an outcome, 0 if the run succeeded, 16 if
-// it gave up, the agent's own first failed process's, or what the cause says; else what the ending was given. Without a
-// scheduler of our own: the first failed process's; 0 if all of the job were here and ended well; else 14.
+// The exit code: 128 + signal if a signal ended the agent; else, with an outcome, 0 if the run succeeded, 16 if it gave
+// up, the agent's own first failed process's, or what the cause says; else what the ending was given. When the
+// scheduler that this agent started is lost: the first failed process's; 0 if all of the job were here and ended well;
+// else 14.
 #include <utility>
 
 #include "common/base/exit_codes.h"
@@ -56,7 +57,7 @@ void AgentCore::Impl::EndHopeless(int exit_code, Say last_word) {
   peers_.OnStreamClosed(now_);
   Ending ending;
   ending.kind = Ending::Kind::kHopeless;
-  // Who was already leaving keeps the exit code with which it leaves.
+  // An agent that was already leaving keeps the exit code with which it leaves.
   ending.exit_code = ending_ ? ending_->exit_code : exit_code;
   ending.last_words.push_back(std::move(last_word));
   if (!ending_ || ending_->kind == Ending::Kind::kLeaving) ending_ = std::move(ending);
@@ -71,12 +72,13 @@ void AgentCore::Impl::Leave(int signal, const std::string& reason, Say last_word
   ending.leaving.set_signal(signal);
   ending.leaving.set_reason(reason);
   ending_ = std::move(ending);
-  // So that the other nodes need not wait for our processes' end.
+  // This lets the other nodes start without waiting for our processes' end.
   if (processes_.IsAnyLeft()) reporter_.Add(ending_->LeavingEvent(false), now_);
 }
 
 void AgentCore::Impl::LeaveWithoutKeeper() {
-  // While the failure that we reported is being judged, the verdict is worth waiting for; a new round is not for us.
+  // While the scheduler decides on the failure that we reported, its decision is worth waiting for; a new round is not
+  // for us.
   const bool may_be_judged = processes_.WasAnyLaunched() &&
                              (desired_.phase() == v1::RUN_PHASE_RUNNING || desired_.phase() == v1::RUN_PHASE_STOPPING);
   if (may_be_judged && SlotsToStart().empty()) return;

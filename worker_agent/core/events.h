@@ -1,4 +1,4 @@
-// What goes into the agent's core and what comes out of it. See scheduler/core/state/events.h for the idea.
+// The inputs and outputs of the agent's core: events and effects. See scheduler/core/state/events.h for the idea.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace muster::agent {
 
 struct Begin {};
 
-// What isn't known comes from a newer scheduler, and changes nothing here.
+// True if this version knows the value. An unknown one comes from a newer scheduler, and changes nothing here.
 inline bool IsKnown(v1::RunPhase phase) { return v1::RunPhase_IsValid(phase) && phase != v1::RUN_PHASE_UNSPECIFIED; }
 inline bool IsKnown(v1::Refusal::Reason reason) {
   return v1::Refusal::Reason_IsValid(reason) && reason != v1::Refusal::REASON_UNSPECIFIED;
@@ -46,10 +46,10 @@ struct DialWaits {
   uint64_t connect_seq = 0;
 };
 
-// Why a stream ended or never came to be, as far as that decides anything.
+// The reason why a stream ended or was never opened, as far as a decision depends on it.
 enum class BreakReason {
-  kConnection,  // nobody answered or somebody hung up. Also a refused connect: whether the scheduler's machine refuses,
-                // for it is down, or something on the way does, for this node is cut off, looks alike from here
+  kConnection,  // no answer, or the other end closed. Also a refused connect: it looks the same from here whether the
+                // machine is down or something on the way cuts this node off
   kSecurity,    // TLS or identity
 };
 
@@ -75,8 +75,8 @@ struct ProcessHasEnded {
   ProcessKey key;
   ProcessEnd end;
   absl::Duration age;  // how long ago
-  // What it started may be left, although it was sent SIGKILL: NothingLeft follows. Until then nothing starts in its
-  // place, and the node doesn't say that its processes have ended.
+  // Processes that it started may be left, although they were sent SIGKILL: NothingLeft follows. Until then nothing
+  // starts in its place, and the node doesn't report that its processes have ended.
   bool leaves_some = false;
 };
 
@@ -112,7 +112,7 @@ struct OwnSchedulerLost {
   bool has_whole_job = false;  // there is no other node
 };
 
-// A signal that tells the agent to end: SIGINT, SIGTERM, SIGHUP, SIGQUIT. The second one kills at once.
+// A signal that ends the agent: SIGINT, SIGTERM, SIGHUP, SIGQUIT. The second one kills at once.
 struct EndSignal {
   int signal = 0;
 };
@@ -127,7 +127,7 @@ struct LaunchFailed {
   int exit_code = 126;
 };
 
-// A running process has made a step, as far as its MS_PROGRESS_FILE tells (see runtime/progress_reader.h).
+// A running process has made a step, as far as its MS_PROGRESS_FILE shows (see runtime/progress_reader.h).
 struct ProgressMade {
   uint32_t round = 0;
   uint32_t slot = 0;
@@ -135,13 +135,13 @@ struct ProgressMade {
   std::optional<uint64_t> step;  // none: it only touches the file
 };
 
-// Answer to GatherStacks: one for each process that was named there, within the limits of an answer.
+// Answer to GatherStacks: one for each process named there, within the limits of an answer.
 struct StacksGathered {
   uint64_t query = 0;
   std::vector<v1::SlotStack> stacks;
 };
 
-// What is to be told of remote commands. At most kMaxCommandsTold of them wait for their acknowledgement.
+// Remote commands to report. At most kMaxCommandsTold of them wait for their acknowledgement.
 struct CommandsTold {
   v1::RemoteCommands commands;
 };
@@ -153,9 +153,9 @@ struct LogRead {
   v1::SlotLog log;
 };
 
-// What we show, or whom we trust, is another one from now on. Dials that begin later know of it; the keeper's farewell
-// has to be told. An open connection goes on, but with a new certificate another one shall take its place: before the
-// old certificate ends or is revoked, and so that the scheduler tells the peers of the new one.
+// Our certificate or the CAs that we trust have changed. Dials that begin later use them, and the keeper needs them for
+// its last report. An open connection goes on, but a new certificate needs a new connection in its place: before the
+// old certificate ends or is revoked, and so that the scheduler sends the new one to the peers.
 struct TlsChanged {
   bool has_new_certificate = false;
 };
@@ -189,14 +189,14 @@ struct SendHeartbeat {
 };
 
 struct HangUp {
-  uint64_t connect_seq = 0;  // of the stream; 0: whatever is open
+  uint64_t connect_seq = 0;  // of the stream; 0: the one that is open
 };
 
 struct FetchPeers {
   uint64_t run = 0;
   uint32_t round = 0;
-  std::string digest;        // SHA-256 that the list must have; whoever fetches it checks that
-  uint64_t connect_seq = 0;  // over whose connection
+  std::string digest;        // SHA-256 that the list must have; the code that fetches it checks that
+  uint64_t connect_seq = 0;  // the stream over which to fetch it
 };
 
 // Start the processes of the slots that should run. `peer_list` is null beyond kMaxRanksInClusterFile, unless
@@ -204,7 +204,7 @@ struct FetchPeers {
 struct Launch {
   v1::DesiredState desired;
   std::shared_ptr<const std::string> peer_list;
-  std::vector<uint32_t> slots;  // which
+  std::vector<uint32_t> slots;  // the slots to start
 };
 
 struct StopProcesses {
@@ -225,7 +225,7 @@ struct SetFence {
   MonotonicTime counted_from;  // when the heartbeat was sent that was acknowledged
 };
 
-// Who the keeper shall say farewell for: told after each welcome.
+// The node and run for which the keeper sends the last report: set after each welcome.
 struct SetFarewell {
   v1::LastReportRequest farewell;
   int64_t run_opened_unix_ms = 0;  // names the run's log folder on all nodes
@@ -248,7 +248,7 @@ struct ReadLog {
   uint64_t asked_on = 0;  // connect_seq
   uint32_t slot = 0;
   uint32_t lines = 0;
-  ProcessKey known;    // whose output is known up to …
+  ProcessKey known;    // its output is known up to …
   uint64_t after = 0;  // … here
 };
 

@@ -43,7 +43,7 @@ struct Seat {
     node_id = welcome.welcome().node_id();
     term = welcome.term();
   }
-  // Of another run, or of another cluster's.
+  // True if the welcome belongs to another run or another cluster.
   bool IsOtherRun(const v1::Welcome& welcome) const {
     return welcome.run() != run || welcome.cluster_id() != cluster_id;
   }
@@ -60,12 +60,12 @@ class AgentCore::Impl {
   void CheckInvariants() const;
 
  private:
-  // Why the agent is going to end. An outcome or hopelessness may still replace kLeaving, nothing else changes.
+  // The reason why the agent is going to end. kOutcome and kHopeless may still replace kLeaving; nothing else changes.
   struct Ending {
     enum class Kind {
-      kOutcome,   // the run has ended: tell the scheduler that we know, then go
+      kOutcome,   // the run has ended: acknowledge that to the scheduler, then go
       kLeaving,   // a signal, or the keeper is gone: say that we leave, then go
-      kHopeless,  // refused, or the scheduler is lost: nobody to talk to
+      kHopeless,  // refused, or the scheduler is lost: there is no one to report to
     };
     Kind kind = Kind::kOutcome;
     int exit_code = 0;
@@ -110,12 +110,12 @@ class AgentCore::Impl {
   void FailLaunch(const std::vector<ProcessKey>& ids, const LaunchFailed& failure);
   void ReportEnd(const ProcessKey& key, const ProcessEnd& end, absl::Duration age, bool leaves_some = false);
   void SendJoin(uint64_t connect_seq, bool is_replacement);
-  // What was open or being dialed has failed: dials again after a while.
+  // The open stream or the dial has failed: dials again after a while.
   void Redial(const std::string& reason);
 
   // receiving.cc
   void OnWelcome(const v1::SchedulerMessage& message);
-  // What either welcome brings.
+  // Takes the part that the welcomes of a dial and of a replacement share.
   void TakeWelcome(const v1::SchedulerMessage& message);
   void OnReplacementMessage(const v1::SchedulerMessage& message);
   SetFarewell Farewell() const;
@@ -136,7 +136,7 @@ class AgentCore::Impl {
   std::vector<uint32_t> SlotsToStart() const;
   void LaunchSlots(const std::vector<uint32_t>& slots);
   void PrintAndReport(const std::vector<uint32_t>& slots);
-  // Insists when what was told to stop has not ended long after stop_timeout.
+  // Kills the processes that have not ended long after stop_timeout.
   void StopPatiently();
 
   // ending.cc
@@ -144,7 +144,7 @@ class AgentCore::Impl {
   void EndByOutcome();
   void Leave(int signal, const std::string& reason, Say last_word);
   void LeaveWithoutKeeper();
-  // Whether the end was decided: the scheduler of our own is lost.
+  // True if the end was decided: the scheduler that this agent started is lost.
   bool EndWithOwnScheduler();
   void StepEnding();
   void StepOutcome();
@@ -172,7 +172,7 @@ class AgentCore::Impl {
   Progress progress_;
   bool is_finished_ = false;
 
-  // What the scheduler told.
+  // The scheduler's last orders and settings.
   Seat seat_;
   absl::Duration heartbeat_interval_ = absl::Seconds(2);
   uint64_t answered_seq_ = 0;  // the latest heartbeat that the scheduler has answered
@@ -180,9 +180,9 @@ class AgentCore::Impl {
 
   bool has_hinted_ = false;     // options_.scheduler_hint was said while others were awaited
   bool is_shut_out_ = false;    // the last connection failed for its security
-  std::string unwelcome_text_;  // for which reason, as it was told last
+  std::string unwelcome_text_;  // the reason, as it was last logged
   uint32_t printed_round_ = 0;
-  uint32_t quit_round_ = 0;  // what the scheduler was told of
+  uint32_t quit_round_ = 0;  // the last round that was reported as quit
   bool is_keeper_dead_ = false;
   bool has_told_stuck_ = false;  // in the last report
   bool wants_word_ = false;      // the next report can't wait until it is due, and must be answered

@@ -1,4 +1,4 @@
-// What processes have left that have died: it was sent SIGKILL, and hangs in the kernel or is traced.
+// Remains: the processes of one that has died. They are sent SIGKILL, but hang in the kernel or are traced.
 //
 //   the process                  something is left                      nothing is left
 //   failed, or was stopped       reported at once                       -
@@ -41,9 +41,9 @@ class HeldEnds {
   std::map<ProcessKey, Held> held_;
 };
 
-// All that run or are left, for the agent's last words.
+// Names all processes that run or are left, for the agent's last messages.
 std::vector<NamedProcess> NameAllLeft(const Processes& processes);
-// Into a report: what was sent SIGKILL and is still there; at most kMaxStuckPerReport.
+// Adds to a report the processes that were sent SIGKILL and are still there; at most kMaxStuckPerReport.
 void FillStuck(const Processes& processes, MonotonicTime now, v1::Report& report);
 
 }  // namespace muster::agent

@@ -1,4 +1,4 @@
-// What the agent tells people: one place for all its sentences.
+// All messages that the agent writes for people.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace muster::agent {
 
-// Before the first welcome: nobody answers yet.
+// Before the first welcome: no scheduler answers yet.
 Say SayWaitingForScheduler(const std::string& scheduler, const std::string& reason, absl::Duration waited,
                            absl::Duration patience, const std::string& hint);
 Say SayDialWaits(const std::string& scheduler);
@@ -35,7 +35,7 @@ Say SayNoDatagrams(const std::string& scheduler);
 Say SayRound(const v1::DesiredState& desired, const std::vector<uint32_t>& slots);
 Say SayProgress(const v1::WaitStatus& waiting);
 
-// Last words; each says what was found and which setting mends it.
+// Last messages; each says what was found and which setting fixes it.
 Say SayUnreachable(const std::string& scheduler, const std::string& reason, absl::Duration waited, uint32_t retry_num);
 Say SaySchedulerLost(const std::string& scheduler, const std::string& reason, absl::Duration waited,
                      uint32_t retry_num);
@@ -47,29 +47,30 @@ Say SaySchedulerForgot(const std::string& scheduler);
 // In the scheduler's words, or in ours where it gave none.
 std::string WhyRefused(const v1::Refusal& refusal);
 Say SayRefused(const std::string& scheduler, const v1::Refusal& refusal);
-// Somebody wanted this node to leave, and it has: no failure.
+// The node was drained on request: this is no failure.
 Say SayDrained(const v1::Refusal& refusal);
 Say SaySecurity(const std::string& scheduler, const std::string& reason);
 // It was welcomed once and has been refused for so long.
 Say SayShutOut(const std::string& scheduler, const std::string& reason, absl::Duration waited, uint32_t retry_num);
 
-// One of a rank that was sent SIGKILL and is still there.
+// A process of a rank that was sent SIGKILL and is still there.
 struct NamedProcess {
   uint32_t rank = 0;
   uint64_t pid = 0;      // 0: not known
-  std::string name;      // empty: not known; then it is the rank's own
+  std::string name;      // empty: not known; then it is the rank's own process
   std::string state;     // as in proc(5)
-  bool is_left = false;  // the rank's own has died
+  bool is_left = false;  // the rank's own process has died
 };
 // The rank's next start waits for it.
 Say SayLeft(const NamedProcess& process, absl::Duration stuck);
 // The agent ends without waiting for them.
 Say SayStuck(const std::vector<NamedProcess>& processes, const std::string& node_id);
 
-// How a run ended: the last lines of what failed, unless they stand right above, then the cause as the last line.
+// The end of a run: the last lines of the failed process, unless they stand right above, then the cause as the last
+// line.
 std::vector<Say> SayOutcome(const std::string& job_id, uint64_t run, const v1::Outcome& outcome, bool are_lines_shown);
 
-// What is said where SIGINT goes on to the processes.
+// The message for a SIGINT that goes on to the processes.
 std::string InterruptingInWords(absl::Duration interrupt_time, absl::Duration stop_timeout);
 
 }  // namespace muster::agent

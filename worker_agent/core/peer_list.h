@@ -1,4 +1,4 @@
-// The peer list of the round that is to be started: asked for, again after a failure, and kept.
+// The peer list of the round that is to be started: fetched, fetched again after a failure, and kept.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ class PeerList {
   // `jitter` and `connector` outlive this.
   PeerList(Jitter& jitter, const Connector& connector) : jitter_(jitter), connector_(connector) {}
 
-  // No round waits for it, until Have.
+  // No round waits for the list, until Have is called.
   void Release() { request_.is_wanted = false; }
-  // True once the list of the desired round is there; else asks for it, when that is due.
+  // True once the list of the desired round is there; else requests it when that is due.
   bool Have(const v1::DesiredState& desired, MonotonicTime now, Effects& out);
   // Null if it is not there.
   std::shared_ptr<const std::string> Of(uint32_t round) const {
@@ -37,7 +37,7 @@ class PeerList {
   struct Request {
     uint32_t round = 0;
     std::shared_ptr<const std::string> list;
-    bool is_wanted = false;  // a round waits for it, and there is somebody to ask
+    bool is_wanted = false;  // a round waits for it, and there is a scheduler to ask
     bool is_asked = false;
     MonotonicTime next_at;  // is_asked: when the answer is given up; else: when to ask (again)
     absl::Duration back_off;

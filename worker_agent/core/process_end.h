@@ -1,5 +1,5 @@
-// How a training process ended: what the keeper finds out, the core decides by, and the scheduler is told
-// (v1::ProcessEnded, made of it by Reporter alone).
+// The end of a training process: the keeper finds it, the core decides by it, and the agent reports it to the scheduler
+// (as v1::ProcessEnded, which only Reporter makes).
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct MemoryEnd {
 };
 
 struct ProcessEnd {
-  ExitStatus exit;                      // of one that never ran: 127 (not found) or 126
-  bool was_stopped = false;             // we had told it to stop before it ended
+  ExitStatus exit;                      // that of a process that never ran: 127 (not found) or 126
+  bool was_stopped = false;             // we had asked it to stop before it ended
   std::string error_message;            // "message" of its error file; empty: none
   std::vector<std::string> last_lines;  // stdout and stderr as they came
   std::string launch_error;             // why it never ran; empty: it did
@@ -30,7 +30,7 @@ struct ProcessEnd {
   std::string launch_remedy = {};  // what to do; {host}: the name of this machine
   RaisedException exception = {};  // in the end of its output, as CutException leaves it; empty: none
 
-  // Only then does it matter what it said of its end.
+  // True if its own last message matters.
   bool HasFailedByItself() const { return !IsSuccess() && !was_stopped && launch_error.empty(); }
   bool IsSuccess() const { return exit.IsSuccess() && launch_error.empty(); }
 };

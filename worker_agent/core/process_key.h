@@ -1,4 +1,4 @@
-// Which process is meant: the core, the keeper and the runtime call it so.
+// The key of a process, as the core, the keeper and the runtime use it.
 #pragma once
 
 #include <compare>

@@ -1,7 +1,7 @@
-// Which processes this agent has started, which run, which have left something, and which of them failed.
+// The processes that this agent has started: those that run, those that have left something, and those that failed.
 //
-// A process runs, then it has died. What it started may be left, and is being killed; then it is cleared. A slot is
-// free, and the node has no processes, when nothing runs and nothing is left.
+// A process runs, then it has died. Processes that it started may be left, and are being killed; then it is cleared. A
+// slot is free, and the node has no processes, when nothing runs and nothing is left.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace muster::agent {
 
-// Sent SIGKILL, and still there.
+// A process that was sent SIGKILL and is still there.
 struct StuckProcess {
   uint64_t pid = 0;
   std::string name;
@@ -27,7 +27,7 @@ struct StuckProcess {
 
 class Processes {
  public:
-  // Counts as running from here on. What the slot's earlier processes died of no longer matters.
+  // Counts as running from here on. The causes of the slot's earlier ends no longer matter.
   void Launched(const ProcessKey& id, uint32_t rank);
   // Its ProcessStarted came: it is no launch failure any more.
   bool MarkStarted(const ProcessKey& id, uint64_t pid);
@@ -39,17 +39,17 @@ class Processes {
   // False when nothing of it is there, as far as is known.
   bool MarkStuck(const ProcessKey& id, StuckProcess stuck);
 
-  // Anything of any process, running or left.
+  // True if any process runs or is left.
   bool IsAnyLeft() const { return !running_.empty() || !left_.empty(); }
   bool IsAnyRunning() const { return !running_.empty(); }
   bool IsRunning(const ProcessKey& id) const { return running_.contains(id); }
-  // By a process that runs or what one left.
+  // True if a process runs in the slot, or something of one is left.
   bool IsSlotTaken(uint32_t slot) const;
-  // By what one left that has died.
+  // True if the slot's last process has died and left something.
   bool IsSlotHeldUp(uint32_t slot) const;
-  // Of the process that runs there; 0 when there is none or nothing was heard of it yet.
+  // The pid of the process that runs in the slot; 0 when there is none or it is not known yet.
   uint64_t PidOf(uint32_t slot) const;
-  // Of the slot's last start.
+  // The rank of the slot's last start.
   uint32_t RankOf(uint32_t slot) const { return launched_.at(slot).rank; }
   bool IsAnyLeftOutside(uint32_t round) const;
   // Something was sent SIGKILL and is still there.
@@ -62,9 +62,9 @@ class Processes {
   bool WasAnyLaunched() const { return !launched_.empty(); }
 
   std::vector<ProcessKey> Running() const { return {running_.begin(), running_.end()}; }
-  // Have died, and left something.
+  // Processes that have died and left something.
   const std::set<ProcessKey>& Left() const { return left_; }
-  // Running, but nothing was heard of them since Launched.
+  // Processes that run, but of which no word has come since Launched.
   std::vector<ProcessKey> Unconfirmed(uint32_t round) const;
 
   // The exit code of the first process that failed by itself (its own code, or 128 + signal), of those that no later
@@ -87,13 +87,13 @@ class Processes {
   };
 
   std::set<ProcessKey> running_;
-  std::set<ProcessKey> left_;                 // have died, and left something
+  std::set<ProcessKey> left_;                 // that have died and left something
   std::map<ProcessKey, StuckProcess> stuck_;  // of those that run or have left something
   std::set<ProcessKey> unconfirmed_;          // part of running_
   std::map<uint32_t, uint64_t> pids_;         // by slot, of those that run
   std::map<uint32_t, Start> launched_;        // slot → its last start
   std::vector<Failure> failures_;             // in the order in which they came
-  std::set<uint32_t> ended_well_;             // slots whose last process ended with 0
+  std::set<uint32_t> ended_well_;             // slots whose last process ended with exit code 0
 };
 
 }  // namespace muster::agent

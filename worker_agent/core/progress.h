@@ -1,6 +1,6 @@
-// How far the running processes have come, and for how long each has stood still.
+// The progress of the running processes, and how long each has stood still.
 //
-// Only processes that have written at least once are in it: of the others nothing is known, and nothing is said.
+// It holds only processes that have written at least once: of the others nothing is known, and nothing is reported.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,15 @@ class Progress {
   void Made(const ProcessKey& id, std::optional<uint64_t> step, MonotonicTime now);
   void Forget(const ProcessKey& id) { last_.erase(id); }
 
-  // Time that is not held against anybody: this agent did not run, and maybe neither did its processes.
+  // Excludes this time for all processes: this agent did not run, and maybe neither did they.
   void Excuse(absl::Duration time);
 
   bool empty() const { return last_.empty(); }
-  // Into a report; at most kMaxSlotsPerNode entries of kMaxBytesPerSlot.
+  // Fills a report; at most kMaxSlotsPerNode entries of kMaxBytesPerSlot.
   void Fill(v1::Report& report, MonotonicTime now) const;
   static constexpr size_t kMaxBytesPerSlot = 40;
 
-  // Aborts if it speaks of a process that does not run.
+  // Aborts if it holds a process that does not run.
   void CheckInvariants(const Processes& processes) const;
 
  private:

@@ -1,4 +1,4 @@
-// What the scheduler says.
+// The scheduler's messages, and what the agent does with each.
 //
 // A refusal:
 //
@@ -6,15 +6,15 @@
 //   TRY_LATER, STALE_CONNECT, STALE_TERM   knocks on          knocks on
 //   one that this version doesn't know     knocks on          knocks on
 //   NOT_AUTHORIZED                         ends with 15       knocks on
-//   CLUSTER_CHANGED                        joins anew         joins anew; 14 if it has started processes
+//   CLUSTER_CHANGED                        joins again        joins again; 14 if it has started processes
 //   RUN_UNKNOWN                            ends with 11       11; 0 if its processes have ended well
 //   NODE_LOST                              ends with 13       13; kills at once unless its ranks are free
 //   STALE_INCARNATION                      ends with 11       11; kills at once
 //   DRAINED                                ends with 0        0
 //   all others                             ends with 11       11
 //
-// Who ends stops its processes with stop_signal and stop_timeout. Where somebody else may already write with their
-// ranks there is no time for that: they are killed at once.
+// An agent that ends stops its processes with stop_signal and stop_timeout. Where others may already write with their
+// ranks there is no time for that: it kills them at once.
 //
 // An order (desired state) of an unknown phase changes nothing, nor does a message of an unknown kind.
 #include <algorithm>
@@ -50,7 +50,7 @@ void AgentCore::Impl::OnWelcome(const v1::SchedulerMessage& message) {
   }
   const absl::Duration apart = connector_.ApartFor(now_);
   const bool is_new_run = seat_.IsOtherRun(welcome);
-  if (is_new_run && processes_.WasAnyLaunched()) {  // our processes belong to a run that it no longer knows
+  if (is_new_run && processes_.WasAnyLaunched()) {  // our processes belong to a run that the scheduler no longer knows
     return EndHopeless(kExitSchedulerLost, SaySchedulerForgot(options_.scheduler));
   }
   if (is_new_run) {
@@ -95,7 +95,7 @@ SetFarewell AgentCore::Impl::Farewell() const {
 
 void AgentCore::Impl::OnReplacementMessage(const v1::SchedulerMessage& message) {
   if (message.has_refusal()) {
-    // What it says of this node it will say on the open stream as well, or when that one breaks.
+    // A refusal that concerns this node comes on the open stream as well, or when that one breaks.
     return replacement_.GiveUp(message.refusal().text(), absl::Milliseconds(message.refusal().retry_after_ms()), now_,
                                effects_);
   }
@@ -160,8 +160,8 @@ void AgentCore::Impl::OnRefusal(const v1::Refusal& refusal) {
   }
 }
 
-// Whoever started the scheduler again with another configuration, or listed too much as revoked, must be able to mend
-// that before it costs a running job its processes.
+// A scheduler may have been started with a wrong configuration, or list too much as revoked: its user must be able to
+// fix that before it costs a running job its processes.
 void AgentCore::Impl::OnNotAuthorized(const v1::Refusal& refusal) {
   if (!seat_.IsWelcomed()) return EndHopeless(kExitSecurity, SayRefused(options_.scheduler, refusal));
   Emit(HangUp{});
@@ -188,7 +188,7 @@ void AgentCore::Impl::OnClusterChanged(const v1::Refusal& refusal) {
 
 void AgentCore::Impl::OnAcknowledgement(const v1::Acknowledgement& acknowledgement) {
   reporter_.Acknowledge(acknowledgement.events_through());
-  // Datagrams and the stream may overtake each other: what was said before says nothing now.
+  // Datagrams and the stream may overtake each other: an older message means nothing now.
   if (acknowledgement.heartbeat_seq() < answered_seq_) return;
   answered_seq_ = acknowledgement.heartbeat_seq();
   heartbeat_interval_ = HeartbeatInterval(acknowledgement.heartbeat_interval_ms(), heartbeat_interval_);
@@ -207,7 +207,7 @@ void AgentCore::Impl::TellWaiting(const v1::WaitStatus& waiting) {
 }
 
 void AgentCore::Impl::OnDesired(const v1::DesiredState& desired) {
-  // An agent gets the verdict of its own run only; what is older than what it knows has come too late.
+  // An agent takes the outcome of its own run only; orders older than what it knows have come too late.
   if (desired.run() != seat_.run || desired.round() < desired_.round() || desired_.has_outcome()) return;
   if (!IsKnown(desired.phase())) return;
   // An order to stop may overtake the one to start: a round that was given up doesn't begin again.

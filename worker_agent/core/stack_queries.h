@@ -1,5 +1,5 @@
-// The scheduler asks where this node's processes stand. A gathering takes seconds: there is one at a time, and of the
-// queries that come meanwhile the last one is kept.
+// The scheduler's questions where this node's processes stand. A gathering takes seconds: there is one at a time, and
+// of the queries that come meanwhile the last one is kept.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ class StackQueries {
   StackQueries(const Connector& connector, const Processes& processes, int slots)
       : connector_(connector), processes_(processes), slots_(static_cast<uint32_t>(slots)) {}
 
-  // Came over the open stream.
+  // A query came over the open stream.
   void OnQuery(const v1::StackQuery& query, Effects& out);
-  // The gathering has ended. True if whoever asked still listens: on a stream that is gone he has given up.
+  // The gathering has ended. True if the asking stream is still open: with another one the query was given up.
   bool OnGathered();
   // After OnGathered: begins with the query that has waited, if there is one.
   void GatherNext(Effects& out);

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kInterruptSignal = 2;
 
-// The keeper kills after stop_timeout; if it has not reported by then, it gets this much longer before we insist.
+// The keeper kills after stop_timeout; if it has not reported by then, it gets this much longer before the agent kills.
 constexpr absl::Duration kStopGrace = absl::Seconds(5);
 
 }  // namespace
@@ -45,7 +45,7 @@ void Stopping::NoteHeldUp(bool is_any, MonotonicTime now) {
   }
 }
 
-// A third of their time for scripts that save on Ctrl-C; what does not hear SIGINT has two thirds for stop_signal.
+// A third of the time for scripts that save on Ctrl-C; a process that ignores SIGINT has two thirds for stop_signal.
 absl::Duration Stopping::InterruptTime() const { return is_interrupted_ ? stop_timeout_ / 3 : absl::ZeroDuration(); }
 
 MonotonicTime Stopping::StopDeadline() const {

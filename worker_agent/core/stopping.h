@@ -1,10 +1,10 @@
-// How long what must end may take: processes that were told to stop, and what holds up a slot's next start.
+// The time limits of an end: of processes that were asked to stop, and of remains that hold up a slot's next start.
 //
-//   told to stop               the keeper kills after stop_timeout
+//   stop was asked             the keeper kills after stop_timeout
 //   stop_timeout + 5 s later   it has not reported: they are killed
 //   … and 5 s after that       they can't be killed, and are given up
 //
-// What a slot's last process left has the same time, from when the slot's next process could have started.
+// The remains of a slot's last process have the same time, from when the slot's next process could have started.
 #pragma once
 
 #include <optional>
@@ -22,28 +22,29 @@ class Stopping {
   Stopping(const Processes& processes, absl::Duration stop_timeout, bool passes_interrupt)
       : processes_(processes), stop_timeout_(stop_timeout), passes_interrupt_(passes_interrupt) {}
 
-  // What is told to stop from now on hears SIGINT first, where the options want it.
+  // Processes that are stopped from now on get SIGINT first, where the options want it.
   void OnEndSignal(int signal);
   void StopAll(MonotonicTime now, Effects& out);
-  // At once, whatever they were told before.
+  // Kills at once, even processes that were asked to stop before.
   void KillAll(MonotonicTime now, Effects& out);
   // The keeper stops them by itself.
   void NoteStopped(MonotonicTime now);
-  // A process has ended, or what it left.
+  // A process has ended, or its remains are gone.
   void NoteCleared();
-  // Whether a slot waits for what its last process left. What is being stopped has a time of its own.
+  // `is_any`: a slot waits for the remains of its last process. A stop under way has its own deadline, and resets this
+  // one.
   void NoteHeldUp(bool is_any, MonotonicTime now);
 
-  // Something was told to stop, and is not gone.
+  // True while a process that was asked to stop is not gone.
   bool IsUnderWay() const { return since_.has_value(); }
   bool was_killed() const { return was_killed_; }
-  // How long the processes have for SIGINT before they are told to stop; 0: they don't get it.
+  // The time between SIGINT and stop_signal; 0: the processes don't get SIGINT.
   absl::Duration InterruptTime() const;
-  // When to kill what was told to stop, or to give up what was killed.
+  // The time to kill the stopped processes, or to give up the killed ones.
   MonotonicTime StopDeadline() const;
   MonotonicTime HeldUpDeadline() const;
 
-  // Aborts if nothing is there that was told to stop.
+  // Aborts if a stop is under way but nothing is left to stop.
   void CheckInvariants() const;
 
  private:

@@ -11,9 +11,9 @@ namespace {
 
 constexpr absl::Duration kFirstBackOff = absl::Milliseconds(100);
 constexpr absl::Duration kMaxBackOff = absl::Seconds(3);
-constexpr size_t kMaxNews = 3;  // reasons told out of turn
+constexpr size_t kMaxNews = 3;  // reasons logged out of turn
 
-// How long after the connection was lost a person hears of it again; then every five minutes.
+// The times after the loss of the connection at which it is logged again; then every five minutes.
 constexpr std::array kSayAfter = {absl::Seconds(10), absl::Seconds(30), absl::Minutes(1), absl::Minutes(2),
                                   absl::Minutes(5)};
 

@@ -1,10 +1,10 @@
 // When to dial the scheduler, how often, and when to give up.
 //
-// Retries come after 100 ms, doubling to 3 s, with ±30 % jitter; a dial that brings neither welcome nor refusal within
+// Retries come after 100 ms, doubling to 3 s, with ±30 % jitter. A dial that brings neither welcome nor refusal within
 // 15 s is given up for the next one, unless the scheduler's machine has taken it in: a scheduler that thousands dial at
-// once takes them one after the other, and whoever comes again has to wait anew. Patience is counted from the last
-// moment connected (at first: from the begin). What a person is told: the first failure at once, then at growing
-// intervals; before the first connection a new reason at once, too, a few times.
+// once takes them one after the other, and a new dial has to wait from the start. Patience is counted from the last
+// moment connected (at first: from the begin). The first failure is logged at once, then at growing intervals; before
+// the first connection a new reason is logged at once, too, a few times.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,8 @@ class Connector {
     MonotonicTime gives_up_at;
   };
 
-  // `jitter` outlives this. `hint`: what to do if nobody is found there, said with the first failure; may be empty.
+  // `jitter` outlives this. `hint`: what to do if no scheduler is found there, logged with the first failure; may be
+  // empty.
   Connector(Jitter& jitter, absl::Duration patience, std::string scheduler, std::string hint)
       : jitter_(jitter), patience_(patience), scheduler_(std::move(scheduler)), hint_(std::move(hint)) {}
 
@@ -39,7 +40,7 @@ class Connector {
   bool IsDialDue(MonotonicTime now) const { return phase_ == Phase::kWaiting && now >= next_at_; }
   // Returns the new connect_seq.
   uint64_t StartDial(MonotonicTime now);
-  // For a dial beside the connector's own.
+  // Returns the number for a dial beside the connector's own.
   uint64_t NextConnectSeq() { return ++last_seq_; }
   bool IsDialTimedOut(MonotonicTime now) const { return phase_ == Phase::kDialing && now >= next_at_; }
 
@@ -51,9 +52,9 @@ class Connector {
   void OnFailure(const std::string& reason, MonotonicTime now, Effects& out);
   // As above, but not before `delay`.
   void OnTryLater(const std::string& reason, absl::Duration delay, MonotonicTime now, Effects& out);
-  // So long nothing could be tried: patience doesn't count it.
+  // Leaves this time out of the patience: nothing could be tried during it.
   void Excuse(absl::Duration asleep) { apart_since_ = apart_since_ + asleep; }
-  // No dial any more.
+  // Stops dialing.
   void Stop() { phase_ = Phase::kStopped; }
 
   // The open stream has ended: the replacement that is being dialed is the agent's dial from now on.
@@ -69,12 +70,12 @@ class Connector {
   bool IsPatienceUsedUp(MonotonicTime now) const;
   MonotonicTime NextDeadline() const;
 
-  // Of the stream that is open, or being opened while none is.
+  // The number of the stream that is open, or being opened while none is.
   uint64_t connect_seq() const { return connect_seq_; }
   MonotonicTime dialed_at() const { return dialed_at_; }
   absl::Duration patience() const { return patience_; }
   const std::string& last_reason() const { return last_reason_; }
-  // How long there has been no connection.
+  // The time without a connection.
   absl::Duration ApartFor(MonotonicTime now) const { return now - apart_since_; }
 
  private:
@@ -100,7 +101,7 @@ class Connector {
   MonotonicTime say_at_;
   std::string last_reason_;
   std::string said_reason_;
-  size_t news_said_ = 0;         // reasons that were told out of turn
+  size_t news_said_ = 0;         // reasons that were logged out of turn
   bool waits_for_turn_ = false;  // this dial does, and patience with it
   bool has_said_waits_ = false;  // since the last connection
   bool is_promoted_ = false;     // the last dial

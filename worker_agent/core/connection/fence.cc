@@ -12,13 +12,13 @@
 //   the scheduler leaves, or is another one             off             off              off
 //   it falls                                            off             fallen           fallen
 //
-// "arms": armed with the timeout that was told. The fall is counted from the sending of what was answered: the
-// heartbeat, at a welcome its dial or the heartbeat that was answered last ("heard"). Where the timeout is another one
-// than was counted on, and leaves no room for stop_timeout or would have ended already: off instead.
+// "arms": armed with the scheduler's timeout. The fall is counted from the sending of what was answered: the heartbeat,
+// at a welcome its dial or the heartbeat that was answered last ("heard"). Where the timeout is another one than was
+// counted on, and leaves no room for stop_timeout or would have ended already: off instead.
 //
-// The keeper is told each time that the fence is armed, and when it changes to off. A fall while it is off has crossed
-// that word on its way: the keeper is told once more. From the word that the scheduler leaves until the next welcome,
-// each answer counts as one with timeout 0.
+// The keeper gets each arming, and each change to off. A fall while it is off has crossed that order on its way: the
+// keeper gets it once more. From the message that the scheduler leaves until the next welcome, each answer counts as
+// one with timeout 0.
 #include "worker_agent/core/connection/fence.h"
 
 #include <algorithm>
@@ -40,8 +40,8 @@ void Fence::OnWelcome(absl::Duration timeout, MonotonicTime dialed_at, absl::Dur
   is_scheduler_leaving_ = false;
   told_timeout_ = timeout;
   heard_at_ = std::max(heard_at_, dialed_at);
-  // A dial may have waited for minutes for its turn: the answer to the first heartbeat arms the fence then. So it does
-  // where the scheduler was started again with another timeout: it counts on none until the next report.
+  // A dial may have waited for minutes for its turn: then the answer to the first heartbeat arms the fence. The same
+  // holds where the scheduler was started again with another timeout: it counts on none until the next report.
   const bool is_armed_now = IsTimeoutCountedOn() || now - heard_at_ < kFenceMargin;
   if (timeout == absl::ZeroDuration() || !is_armed_now) return Disarm(out);
   Arm(heard_at_, heartbeat_interval, now, out);
@@ -59,7 +59,7 @@ void Fence::OnAnswer(absl::Duration timeout, std::optional<MonotonicTime> sent_a
   if (sent_at) heard_at_ = std::max(heard_at_, *sent_at);
 }
 
-// Its last word, as a rule: what comes later by datagram was sent before.
+// The scheduler's last message, as a rule: a datagram that comes later was sent before.
 void Fence::OnSchedulerLeaving(Effects& out) {
   is_scheduler_leaving_ = true;
   told_timeout_ = absl::ZeroDuration();
@@ -89,12 +89,12 @@ MonotonicTime Fence::FallsAt(MonotonicTime since) const {
   return since + (told_timeout_ - stop_timeout_ - kFenceMargin);
 }
 
-// It isn't where the scheduler was started again with another timeout.
+// False after the scheduler was started again with another timeout.
 bool Fence::IsTimeoutCountedOn() const { return counted_on_ > absl::ZeroDuration() && told_timeout_ == counted_on_; }
 
 void Fence::Arm(MonotonicTime since, absl::Duration heartbeat_interval, MonotonicTime now, Effects& out) {
-  // Where the processes' own stop_timeout leaves no room for it, an armed fence would end a healthy job: better none,
-  // and the scheduler is told so. One that is armed stays so when only the heartbeat changes: the scheduler counts on
+  // An armed fence would end a healthy job where the processes' own stop_timeout leaves no room for it: then it stays
+  // off, and the scheduler learns that. An armed one stays so when only the heartbeat changes: the scheduler counts on
   // it.
   if (!IsTimeoutCountedOn() && told_timeout_ < stop_timeout_ + kFenceMargin + heartbeat_interval) {
     if (!std::exchange(was_too_short_, true)) out.push_back(SayFenceTooShort(told_timeout_, stop_timeout_));

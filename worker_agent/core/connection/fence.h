@@ -17,8 +17,8 @@ class Fence {
  public:
   explicit Fence(absl::Duration stop_timeout) : stop_timeout_(stop_timeout) {}
 
-  // Each of these appends to `out` what the keeper has to know, and what is worth saying. `timeout`: as the scheduler
-  // says; 0: the fence is not to be armed.
+  // Each of these appends to `out` the keeper's orders and the messages worth logging. `timeout`: the scheduler's; 0:
+  // the fence is not to be armed.
 
   // A stream that was dialed at `dialed_at` was welcomed.
   void OnWelcome(absl::Duration timeout, MonotonicTime dialed_at, absl::Duration heartbeat_interval, MonotonicTime now,
@@ -33,7 +33,7 @@ class Fence {
   // The keeper reports that it is ending the processes.
   void OnFallen(Effects& out);
 
-  // It fell or is about to, and no answer has moved it yet: others may have the ranks, so nothing may start.
+  // True if it fell or is about to, and no answer has moved it yet: others may have the ranks, so nothing may start.
   bool IsDown(MonotonicTime now) const;
   // When it falls, while it is armed.
   const std::optional<MonotonicTime>& falls_at() const { return falls_at_; }
@@ -53,7 +53,7 @@ class Fence {
   absl::Duration told_timeout_;            // by the scheduler, last
   absl::Duration counted_on_;              // 0: off
   std::optional<MonotonicTime> falls_at_;  // what the keeper is armed with
-  MonotonicTime heard_at_;                 // when the last thing was sent that the scheduler has answered
+  MonotonicTime heard_at_;                 // when the last message was sent that the scheduler has answered
   bool is_scheduler_leaving_ = false;
   bool was_too_short_ = false;  // the warning was given
 };

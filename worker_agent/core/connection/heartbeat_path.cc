@@ -5,7 +5,7 @@
 namespace muster::agent {
 namespace {
 
-// A scheduler that is slow for a moment shall not be asked in the most expensive way by all of its agents.
+// A scheduler that is slow for a moment should not get the most expensive question from all of its agents.
 constexpr int kStreamPatience = 3;  // heartbeats
 
 }  // namespace

@@ -1,12 +1,11 @@
-// By which way the next heartbeat goes: as a datagram, over the stream, or both.
+// The way of the next heartbeat: as a datagram, over the stream, or both.
 //
 // A datagram costs either end a small part of a message on the stream, but may get lost, or never get through (a
-// firewall). So it has to prove itself: the first goes beside a heartbeat over the stream, and one that stays
-// unanswered until the next is due makes that one go both ways again. Losses in a row make the attempts rare.
-// The stream has to prove itself, too, for orders come over it alone: now and then a heartbeat goes that way, and while
-// that one has no answer none goes by datagram. A node that can't be told anything falls silent then, as it should.
-// The agent opens another stream meanwhile: after a cut of the network TCP may wait as long again before it tries the
-// old one.
+// firewall). So it has to prove itself: the first goes beside a heartbeat over the stream. If one stays unanswered
+// until the next is due, that one goes both ways again. Losses in a row make the attempts rare.
+// The stream has to prove itself, too, since only it carries orders: now and then a heartbeat goes that way, and while
+// that one has no answer none goes by datagram. So a node that orders can't reach falls silent, as it should. The agent
+// opens another stream meanwhile: after a cut of the network TCP may wait as long again before it tries the old one.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +26,10 @@ class HeartbeatPath {
   // `is_offered`: the scheduler takes datagrams for this stream.
   void StreamOpened(MonotonicTime now, bool is_offered, Jitter& jitter);
 
-  // A heartbeat is due, of whatever kind; what comes within `interval` of the last one that counted (news) does not
+  // A heartbeat is due, of any kind; one that comes within `interval` of the last one that counted (news) does not
   // count. True once when the stream falls silent with it.
   bool CountDue(MonotonicTime now, absl::Duration interval);
-  // Of a heartbeat that is due now and says nothing but that the node lives.
+  // Returns the way of a heartbeat that is due now and carries no news.
   Way Choose(MonotonicTime now);
   void DatagramSent(uint64_t heartbeat_seq) { awaited_ = heartbeat_seq; }
   void StreamSent(uint64_t heartbeat_seq, MonotonicTime now);

@@ -2,11 +2,11 @@
 // the open one has fallen silent (HeartbeatPath).
 //
 // It comes somewhere within a span, so that thousands of agents don't come at once, and the open stream stays until the
+// It comes somewhere within a span, so that thousands of agents don't come at once, and the open stream stays until the
 // scheduler has welcomed the replacement. The scheduler ends the open stream when it takes the replacement, and the
-// agent may hear of that end before it hears of the welcome; just so would look what another agent does that takes the
-// node's place. Nobody needs to guess: whenever the open stream ends while the replacement is being dialed, the
-// replacement is the dial that the agent would begin now. It brings a welcome (we had superseded ourselves) or a
-// refusal (somebody else has).
+// agent may see that end before the welcome; it looks the same when another agent takes the node's place. The agent
+// need not guess: if the open stream ends while the replacement is being dialed, the replacement is the dial that the
+// agent would begin now. It brings a welcome (we had superseded ourselves) or a refusal (another agent has).
 //
 //   state      dials_at_/gives_up_at   seq_   until
 //   none       Never                   0      Want, or the welcome of a dial during which one was wanted
@@ -27,14 +27,14 @@ namespace muster::agent {
 
 class Replacement {
  public:
-  // What it is for; only said.
+  // The purpose of a replacement, for messages only.
   enum class Purpose { kNewCertificate, kAnswers };
 
   // `jitter` outlives this.
   Replacement(Jitter& jitter, std::string scheduler) : jitter_(jitter), scheduler_(std::move(scheduler)) {}
 
-  // What `connector` has open or is dialing shows an old certificate, or may do so, or does not answer: a replacement
-  // is due within `span`, once there is a stream to replace. What will be dialed later needs none.
+  // The connector's stream or dial shows an old certificate, or may do so, or does not answer: a replacement is due
+  // within `span`, once there is a stream to replace. Later dials need none.
   void Want(absl::Duration span, Purpose purpose, const Connector& connector, MonotonicTime now);
   bool IsDue(MonotonicTime now) const { return seq_ == 0 && now >= at_; }
   // It is being dialed, as `connect_seq`.
@@ -53,7 +53,7 @@ class Replacement {
   Connector::OngoingDial Take();
   // A dial of the connector's begins: it shows what is new.
   void OnDial() { is_wanted_ = false; }
-  // The connector's stream is open, whichever dial it came of.
+  // The connector's stream is open, from either dial.
   void OnWelcome(MonotonicTime now);
   // The connector has no stream any more.
   void Drop();
@@ -74,8 +74,8 @@ class Replacement {
   absl::Duration span_;
   Purpose purpose_ = Purpose::kNewCertificate;
   absl::Duration back_off_;
-  bool is_wanted_ = false;  // what is being dialed may already be out of date
-  std::string reason_;      // that was told last
+  bool is_wanted_ = false;  // the dial under way may already be out of date
+  std::string reason_;      // the one that was logged last
 };
 
 }  // namespace muster::agent

@@ -12,11 +12,10 @@
 namespace muster::agent {
 namespace {
 
-// A scheduler that takes messages but never answers must not make this grow.
+// A scheduler that takes messages but never answers must not make this grow without limit.
 constexpr size_t kMaxUnanswered = 256;
 
-// What the events of one report may take; beside them stands the progress of each slot, and the rest of a message is
-// small.
+// The limit for the events of one report; the progress of each slot is beside them, and the rest of a message is small.
 constexpr size_t kMaxReportBytes = kMaxSessionMessageBytes - kMaxSlotsPerNode * Progress::kMaxBytesPerSlot - 4096;
 constexpr size_t kEventOverhead = 32;  // number, age, framing
 
@@ -69,7 +68,7 @@ void Reporter::AddEnd(const ProcessKey& key, const ProcessEnd& end, MonotonicTim
     exception.set_is_native(end.exception.is_native);
   }
   if (end.log_file == Cut(end.log_file, kMaxLogFileBytes) && end.log_file == EscapeControl(end.log_file)) {
-    ended.set_log_file(end.log_file);  // else it could not be told as it is
+    ended.set_log_file(end.log_file);  // else it could not be reported exactly
   }
   Add(std::move(event), happened);
 }

@@ -25,7 +25,7 @@ class Reporter {
   void AddStart(const ProcessKey& key, uint64_t pid, MonotonicTime happened);
   // `has_remains`: it ended well, and what it started may still be there.
   void AddEnd(const ProcessKey& key, const ProcessEnd& end, MonotonicTime happened, bool has_remains = false);
-  // Not when kMaxCommandsTold wait already: no scheduler takes them, and the agent's log has them.
+  // Drops them when kMaxCommandsTold wait already: no scheduler takes them, and the agent's log has them.
   void AddCommands(const v1::RemoteCommands& commands, MonotonicTime happened);
   // `event` without its number and age.
   void Add(v1::NodeEvent event, MonotonicTime happened);
@@ -69,7 +69,7 @@ class Reporter {
   };
 
   bool HasUnsent() const;
-  // How many of the pending events the next report carries.
+  // The number of pending events in the next report.
   size_t Window() const;
 
   std::deque<Pending> pending_;
