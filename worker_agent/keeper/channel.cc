@@ -92,7 +92,7 @@ void Channel::Flush() {
   }
 }
 
-// Up to the next byte with which a descriptor goes; that one begins a call of its own.
+// Sends up to the next byte with which a descriptor goes; that one begins a call of its own.
 ssize_t Channel::SendSome() {
   size_t size = outgoing_.size() - sent_;
   size_t with = 0;  // how many descriptors go with this call: none or one
@@ -119,7 +119,7 @@ bool Channel::Receive(std::vector<std::string>& frames) {
     bool has_descriptor = false;
     UniqueFd descriptor;
     const ssize_t n = ReceiveWithDescriptor(fd(), buffer, sizeof buffer, has_descriptor, descriptor);
-    // One that found no place keeps its turn, empty: the next ones are not taken for it.
+    // One that found no room keeps its turn, empty: the next ones must not be taken for it.
     if (n > 0 && has_descriptor) incoming_descriptors_.push_back(std::move(descriptor));
     if (n > 0) {
       total += static_cast<size_t>(n);

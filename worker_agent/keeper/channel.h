@@ -25,16 +25,16 @@ class Channel {
 
   int fd() const { return socket_.get(); }
 
-  // Appends a frame (at most kMaxFrameBytes) to what is to be sent, and sends what the socket takes. `descriptor`, if
-  // not null, goes with it.
+  // Appends a frame (at most kMaxFrameBytes) to the outgoing bytes, and sends as much as the socket takes.
+  // `descriptor`, if not null, goes with it.
   void Send(const std::string& content, std::shared_ptr<const UniqueFd> descriptor = nullptr);
-  // Sends what the socket takes.
+  // Sends as much as the socket takes.
   void Flush();
   // Bytes that wait for the socket. Once the other end has gone nothing waits any more.
   size_t pending_bytes() const { return outgoing_.size() - sent_; }
 
-  // Appends the frames that have come; at most about 1 MiB a call, so that nobody else starves. False when the other
-  // end has gone or spoke nonsense: what came before that has been appended, and nothing will come after it.
+  // Appends the frames that have come; at most about 1 MiB a call, so that others get their turn. False when the other
+  // end has gone or sent nonsense: what came before that has been appended, and nothing will come after it.
   bool Receive(std::vector<std::string>& frames);
   // The next of the descriptors that have come, in the order of the frames that they came with; null: there is none
   // (it came where no more can be open).

@@ -13,9 +13,9 @@ class ClockJumps {
  public:
   ClockJumps();
 
-  // Readable when the wall clock was set; -1 where the kernel can't say so.
+  // Readable when the wall clock was set; -1 where the kernel doesn't report it.
   int fd() const { return timer_.get(); }
-  // How far it has jumped forward since the last call; zero or less: backward, or not at all.
+  // Returns the jump forward since the last call; zero or less: backward, or none.
   absl::Duration Take();
 
  private:

@@ -35,7 +35,7 @@ bool WriteOwn(const char* path, const std::string& text) {
   return fd.is_open() && ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
-// By which each namespace knows it, this process's own first.
+// Returns the process's pid in each namespace, this process's own first.
 std::vector<int64_t> PidsOf(pid_t pid) {
   std::vector<int64_t> pids;
   for (const absl::string_view word : absl::StrSplit(StatusRow(pid, "NSpid"), '\t', absl::SkipEmpty())) {
@@ -65,7 +65,7 @@ absl::Status MountOwnProc() {
   return absl::OkStatus();
 }
 
-// What comes out of the pipe until nobody holds its other end; a word of its own if that takes too long.
+// Reads from the pipe until all other ends are closed; returns an error of its own if that takes too long.
 std::string ReadWhy(int fd) {
   std::string why;
   char bytes[256];

@@ -1,7 +1,7 @@
-// --isolate pid: one pid namespace for all processes of a start of an agent, whose first process is the keeper. When
-// the keeper ends, however it does, the kernel ends every process in it: also if agent, guardian and shims are killed
-// in the same instant, and whatever a shell or launcher among the processes had started. One for the whole start, since
-// ranks of a node have to see each other (MPI's cross-memory attach, CUDA's IPC). Sources: pid_namespaces(7),
+// --isolate pid: one pid namespace for all processes of a start of an agent. Its first process is the keeper. When the
+// keeper ends, for any reason, the kernel ends every process in it: also if agent, guardian and shims are killed in the
+// same instant, and also what a shell or launcher among the processes had started. There is one for the whole start,
+// since ranks of a node have to see each other (MPI's cross-memory attach, CUDA's IPC). Sources: pid_namespaces(7),
 // user_namespaces(7).
 //
 //   needs      CAP_SYS_ADMIN, or user namespaces; and a /proc of which nothing is covered, as the kernel demands it
@@ -24,11 +24,11 @@ class PidIsolation {
   // The next child of this process is the first one of a new pid namespace. Without CAP_SYS_ADMIN this process is in a
   // user namespace of its own from then on, in which its user and group are themselves.
   void Begin();
-  // As that first process: a mount namespace with a /proc of its own. Ends the process where that can't be had.
+  // Called in that first process: makes a mount namespace with a /proc of its own. Ends the process if it can't.
   void EndInFirstProcess();
   void AwaitFirstProcess();
 
-  // Why it can't be had; empty: nothing stands against it so far.
+  // The reason why there can be no namespace; empty: nothing has stood against it so far.
   const std::string& why() const { return why_; }
 
  private:

@@ -1,4 +1,4 @@
-// What agent and keeper tell each other: which processes shall run, and what becomes of them.
+// The messages between agent and keeper: the processes to run, and what becomes of them.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ struct ProcessSpec {
   std::vector<int> cpus;          // CPU affinity; empty: inherited
   std::string error_file;         // TORCHELASTIC_ERROR_FILE: read (and removed before the start); empty: none
   HandOver hand_over = {};
-  // It stands for all slots, and once it has ended with 0 what it left running in the background is waited for.
+  // It stands for all slots. After it has ended with 0, the background processes that it left are waited for.
   bool stands_for_all = false;
   bool waits_for_background = false;
   std::string device_logs = {};  // folder of its device's logs, looked at when it fails; empty: none
@@ -52,8 +52,8 @@ struct Ended {
   ProcessKey key;
   ProcessEnd end;          // at most kMaxErrorMessageBytes and kMaxLastLines
   MonotonicTime ended_at;  // of Clock::Boot
-  // Something that descends from it may be left, which has been sent SIGKILL: Cleared follows. Until then nothing may
-  // take the process's place.
+  // Descendants of it may be left, which have been sent SIGKILL: Cleared follows. Until then nothing may take the
+  // process's place.
   bool is_anything_left = false;
 };
 
@@ -62,8 +62,8 @@ struct Cleared {
   ProcessKey key;
 };
 
-// What is left of `key`, the process itself or a descendant, is still there some seconds after SIGKILL: it hangs in the
-// kernel, or a tracer holds it. Comes again when another process is found, or another state.
+// A process of `key`, its own or a descendant, is still there some seconds after SIGKILL: it hangs in the kernel, or a
+// tracer holds it. Comes again when another process is found, or another state.
 struct Unkillable {
   ProcessKey key;
   int64_t pid = 0;
@@ -86,13 +86,13 @@ inline constexpr absl::Duration kClockDoubt = absl::Seconds(2);
 // The answer to a ping; Poll keeps it to itself.
 struct Pong {};
 
-// Which lines of a slot's output somebody wants. `query` and `asked_on` come back with the answer.
+// A request for lines of a slot's output. `query` and `asked_on` come back with the answer.
 struct OutputWish {
   uint64_t query = 0;
   uint64_t asked_on = 0;
   uint32_t slot = 0;
   uint32_t lines = 0;  // at most
-  ProcessKey known;    // whose output is known up to …
+  ProcessKey known;    // its output is known up to …
   uint64_t after = 0;  // … here
 };
 
@@ -115,8 +115,8 @@ struct OutputRead {
 // KillAllDescendants, which the agent calls next.
 struct KeeperLost {};
 
-// The keeper has answered no ping for some seconds: it is stopped, or the machine leaves it no time. Told once, and
-// once more when it answers.
+// The keeper has answered no ping for some seconds: it is stopped, or the machine leaves it no time. Sent once;
+// KeeperAnswers follows when it answers.
 struct KeeperSilent {};
 struct KeeperAnswers {};
 
@@ -128,13 +128,13 @@ struct KeeperOptions {
   absl::Duration stop_timeout = absl::Seconds(30);  // between stop_signal and SIGKILL
   std::optional<ProcessMark> mark = {};             // of all processes; none: the system allows none
   bool isolates_pids = false;                       // see pid_namespace.h
-  // After SIGKILL until what is still there is named, and until a shim that is stopped is ended.
+  // The time from SIGKILL until a process that is still there is named, and until a stopped shim is ended.
   absl::Duration leftovers_patience = absl::Seconds(5);
 };
 
-// What the keeper runs when the agent has died and all processes are gone: `argv` with `env`, killed after 10 s.
-// The placeholders {signal} and {exit_code} in argv are filled in with what the agent died of; both are 0 where that
-// can't be told (see agent_watch.h). Its standard streams are /dev/null.
+// The command that the keeper runs when the agent has died and all processes are gone: `argv` with `env`, killed after
+// 10 s. The placeholders {signal} and {exit_code} in argv become those of the agent's death; both are 0 where that is
+// not known (see agent_watch.h). Its standard streams are /dev/null.
 struct FarewellCommand {
   std::vector<std::string> argv;
   std::vector<std::string> env;

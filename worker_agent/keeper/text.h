@@ -12,8 +12,8 @@ namespace muster::agent {
 // newlines if `keeps_newlines`), each byte that isn't UTF-8 becomes '?', and no character is cut in two.
 std::string CleanText(std::string_view bytes, size_t max_bytes, bool keeps_newlines = false);
 
-// Cuts a stream of bytes into lines. "\r\n" ends a line like "\n"; a lone '\r' begins it anew, so that of a progress
-// bar the last state remains.
+// Cuts a stream of bytes into lines. "\r\n" ends a line like "\n"; a lone '\r' starts the line over, so that the last
+// state of a progress bar remains.
 class LineSplitter {
  public:
   enum class Overlong { kTruncate, kSplit };
@@ -22,11 +22,11 @@ class LineSplitter {
   LineSplitter(size_t max_line_bytes, Overlong overlong) : max_bytes_(max_line_bytes), overlong_(overlong) {}
 
   void Feed(std::string_view bytes, const Emit& emit);
-  // Emits what has no line's end yet.
+  // Emits the line that has no end yet.
   void Finish(const Emit& emit);
-  // Forgets what has no line's end yet.
+  // Forgets the line that has no end yet.
   void Reset();
-  // The same, if a '\r' began it or stands at its end: the state of a progress bar. Empty: there is none.
+  // Returns that line, if a '\r' began it or stands at its end: the state of a progress bar. Empty: there is none.
   std::string_view Progress() const { return is_progress_ || has_return_ ? line_ : std::string_view(); }
 
  private:

@@ -1,9 +1,9 @@
-// The words between the agent, its keeper, and the keeper's helpers, as bytes.
+// The messages between the agent, its keeper, and the keeper's helpers, as bytes.
 //
 // A frame is a length (4 bytes, little-endian) and that many bytes: the kind (1 byte), then the fields in order.
-// Numbers are little-endian and of fixed width; texts and lists begin with their length (4 bytes). All are always
+// Numbers are little-endian and of fixed width; texts and lists begin with their length (4 bytes). All ends are always
 // the same binary (forked from the agent), so there are no versions. The descriptor of a HandOver is no part of the
-// bytes: it goes with the frame (channel.h), and HandOverOf tells where it belongs. Whatever doesn't decode exactly is
+// bytes: it goes with the frame (channel.h), and HandOverOf returns its place. A frame that doesn't decode exactly is
 // an error.
 #pragma once
 
@@ -39,13 +39,13 @@ struct SetFenceCommand {
   uint32_t fence_falls_seen = 0;              // how many FenceFell the agent had taken when it sent this
   MonotonicTime counted_from = {};            // when the heartbeat was sent that was acknowledged
 };
-// The agent ends in good order: kill everything, no farewell, end.
+// The agent ends in order: kill everything, send no last report, end.
 struct EndCommand {};
 // The node's lock, which goes with it.
 struct HoldLockCommand {};
-// To be answered by a Pong.
+// The answer is a Pong.
 struct PingCommand {};
-// To be answered by an OutputRead.
+// The answer is an OutputRead.
 struct ReadOutputCommand {
   OutputWish wish;
 };
@@ -61,8 +61,8 @@ using KeeperCommand = std::variant<StartCommand, StopCommand, StopAllCommand, Ki
                                    SetFenceCommand, FarewellCommand, EndCommand, PingCommand, BeginRunCommand,
                                    WriteFileCommand, HoldLockCommand, ReadOutputCommand>;
 
-// What the keeper asks of the processes that touch files for it (file_helper.h). Each request is answered by one frame,
-// which is a text, in the order of the requests.
+// The keeper's requests to the processes that touch files for it (file_helper.h). Each request is answered by one
+// frame, which is a text, in the order of the requests.
 struct OpenLogRequest {
   uint32_t log = 0;  // the keeper's choice
   std::string path;
@@ -95,7 +95,7 @@ struct ReadDeviceLogRequest {
 using FileRequest = std::variant<OpenLogRequest, AppendRequest, CloseLogRequest, RemoveRequest, WriteRequest,
                                  BeginRunRequest, ReadErrorFileRequest, ReadDeviceLogRequest>;
 
-// What a command hands over; null: nothing.
+// Returns the secret that a command hands over; null: none.
 HandOver* HandOverOf(KeeperCommand& command);
 
 // One frame's content, without the length.

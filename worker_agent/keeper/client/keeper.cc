@@ -45,7 +45,7 @@ constexpr absl::Duration kEndPatience = absl::Seconds(8);  // above what the kee
 constexpr absl::Duration kUnkillablePatience = absl::Seconds(1);  // in its place where something can't be killed
 constexpr absl::Duration kTurnSlack = absl::Seconds(2);
 constexpr absl::Duration kLosePatience = absl::Seconds(2);
-constexpr absl::Duration kHelpersPatience = absl::Seconds(2);  // for all: what is left to do then hangs or nearly so
+constexpr absl::Duration kHelpersPatience = absl::Seconds(2);  // for all: work that takes longer hangs or nearly so
 constexpr absl::Duration kKillPatience = absl::Seconds(10);
 
 // Children of the agent's own. One set for the process, since KillAllDescendants is about the process.
@@ -192,7 +192,7 @@ absl::Status Keeper::Impl::HoldLock(int fd) {
 void Keeper::Impl::SendFrame(const std::string& frame, std::shared_ptr<const UniqueFd> descriptor) {
   if (is_lost_) return;
   channel_.Send(frame, std::move(descriptor));
-  if (channel_.pending_bytes() > kMaxUnsentBytes) ::shutdown(channel_.fd(), SHUT_RDWR);  // Poll tells KeeperLost
+  if (channel_.pending_bytes() > kMaxUnsentBytes) ::shutdown(channel_.fd(), SHUT_RDWR);  // Poll reports KeeperLost
   UpdateWatch();
 }
 
@@ -242,7 +242,7 @@ std::vector<KeeperEvent> Keeper::Impl::Poll() {
   return events;
 }
 
-// The keeper speaks of pids as they are in its namespace.
+// The keeper uses the pids of its namespace.
 void Keeper::Impl::TranslatePids(KeeperEvent& event) {
   if (auto* started = std::get_if<Started>(&event)) {
     const int64_t inner = started->pid;
@@ -276,10 +276,10 @@ void Keeper::Impl::Lose() {
   is_lost_ = true;
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, channel_.fd(), nullptr);
   if (!is_reaped_) ::kill(family_.guardian, SIGKILL);  // the keeper ends with it
-  // Not for ever: nothing that hangs may hang the agent too. KillAllDescendants follows.
+  // Doesn't wait for ever: something that hangs must not hang the agent too. KillAllDescendants follows.
   const MonotonicTime deadline = BootTime() + kLosePatience;
   AwaitGuardian(deadline);
-  // A keeper that is stopped is a child of ours by now, and holds up the helpers. If it is, nobody else reaps it.
+  // A keeper that is stopped is a child of ours by now, and holds up the helpers. If it is, no one else reaps it.
   siginfo_t info{};
   const bool is_ours = ::waitid(P_PID, static_cast<id_t>(family_.keeper), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
   if (is_ours) ::kill(family_.keeper, SIGKILL);
@@ -295,7 +295,7 @@ void Keeper::Impl::EndHelpers() {
       Spared().erase(*it);
       it = helpers_.erase(it);
     } else {
-      ++it;  // it dies when its file system answers; until then nobody waits for it
+      ++it;  // it dies when its file system answers; until then nothing waits for it
     }
   }
   if (lost_error == 0) return;
@@ -328,7 +328,7 @@ void Keeper::Impl::End() {
   }
   const MonotonicTime begin = BootTime();
   channel_.Send(Encode(EndCommand{}));
-  // The keeper ends by itself once it has no children; its end of the socket tells when.
+  // The keeper ends by itself once it has no children; then its end of the socket closes.
   bool is_open = true;
   const MonotonicTime deadline = begin + (unkillable_.empty() ? kEndPatience : kUnkillablePatience);
   while (is_open && BootTime() < deadline) {
@@ -367,7 +367,7 @@ absl::StatusOr<std::unique_ptr<Keeper>> Keeper::Spawn(const KeeperOptions& optio
   auto to_guardian = std::make_shared<UniqueFd>(sockets[0]);
   UniqueFd guardians(sockets[1]);
 
-  // Blocked across the forks, so that nobody runs a handler of the agent's.
+  // All signals are blocked across the forks, so that no child runs a handler of the agent's.
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);

@@ -1,8 +1,8 @@
-// Whether the keeper still answers, judged by the agent.
+// The agent's check that the keeper still answers.
 //
 // Silence is added up by looks, at most kStep each: a machine that was frozen, with the agent on it, has not been
-// silent for all that time. A keeper that is silent when the processes must end, since the fence's time has come or
-// they were told to stop, can't be relied on: it is given up, and its death is the processes' end (SIGKILL, see
+// silent for all that time. A keeper that is silent when the processes must end, because the fence's time has come or
+// they were ordered to stop, can't be relied on. It is given up, and its death ends the processes (SIGKILL, see
 // keeper.h).
 #pragma once
 
@@ -14,7 +14,7 @@ namespace muster::agent {
 class KeeperPulse {
  public:
   static constexpr absl::Duration kStep = absl::Seconds(1);    // also between two pings
-  static constexpr absl::Duration kSilent = absl::Seconds(5);  // then it is told
+  static constexpr absl::Duration kSilent = absl::Seconds(5);  // then it is reported
   static constexpr absl::Duration kGiveUp =
       absl::Seconds(3);  // and when the processes had to end: then it is given up …
   static constexpr absl::Duration kGrace = absl::Seconds(1);  // … so long after that moment at the earliest
@@ -23,13 +23,13 @@ class KeeperPulse {
 
   // All times are of Clock::Boot. When the fence falls; never: it is not armed.
   void SetFence(MonotonicTime at) { fence_at_ = at; }
-  // The keeper was told something by which the processes are gone at that time.
+  // The keeper got an order by which the processes are gone at that time.
   void MustEndBy(MonotonicTime at);
 
   // True once every kStep unless a ping is unanswered: send one.
   bool WantsPing(MonotonicTime now);
   Finding Look(MonotonicTime now);
-  // An answer came. True if the silence had been told.
+  // An answer came. True if the silence had been reported.
   bool Heard();
 
  private:

@@ -8,11 +8,12 @@
 
 namespace muster::agent {
 
-// The inner message, clean and at most kMaxErrorMessageBytes; empty if there is no such file or nothing of use in it.
+// Returns the inner message, clean and at most kMaxErrorMessageBytes; empty if there is no such file or nothing of use
+// in it.
 // At most 64 KiB are read. Blocks where the file system does: for the helper.
 std::string ReadErrorFile(const std::string& path);
 
-// The same from the file's content, which may be cut short at its end.
+// Reads the same from the file's content, which may be cut short at its end.
 std::string ParseErrorFile(std::string_view text);
 
 }  // namespace muster::agent

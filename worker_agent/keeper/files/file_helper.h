@@ -1,10 +1,10 @@
-// The keeper's end of a process that touches files in its place, so that a file system that hangs holds up that process
-// and nobody else.
+// The keeper's end of a process that touches files in its place, so that a file system that hangs holds up only that
+// process.
 //
-// Requests are answered in their order. What is to be written waits, bounded: from kFullBytes on ShouldPause asks that
-// the training processes wait as well, so that a slow disk loses nothing. A file system that hasn't answered for
-// kStallPatience is held to hang: nobody waits for it any more, kMaxHungBytes are kept for it, and what comes after
-// that is dropped, counted, and told once it answers or at the end. Never blocks.
+// Requests are answered in their order. Bytes to be written wait, bounded: from kFullBytes on ShouldPause asks that the
+// training processes wait as well, so that a slow disk loses nothing. A file system that hasn't answered for
+// kStallPatience is taken to hang: nothing waits for it any more, kMaxHungBytes are kept for it, and later bytes are
+// dropped, counted, and reported once it answers or at the end. Never blocks.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ class FileHelper {
 
   // Each `answer` is called once, maybe at once if the helper has died; what it touches must outlive this.
   void Remove(const std::string& path, Answer answer);
-  void WriteFile(const std::string& path, const std::string& content);  // what goes wrong is said
+  void WriteFile(const std::string& path, const std::string& content);  // failures are logged
   void BeginRun(const RunFolder& folder);                               // as well
   void ReadErrorFile(const std::string& path, Answer answer);
   void ReadDeviceLog(const std::string& folder, int64_t pid, Answer answer);
@@ -47,22 +47,22 @@ class FileHelper {
   // Answered when everything is written. Call it once.
   void CloseLog(uint32_t log, Answer answer);
 
-  // An answer is due for so long that nobody should wait for it.
+  // True if an answer is so late that nothing should wait for it.
   bool IsLate(MonotonicTime now) const { return !unanswered_.empty() && now - asked_at_ >= kLatePatience; }
   bool IsHung(MonotonicTime now) const { return !unanswered_.empty() && now - asked_at_ >= kStallPatience; }
   bool ShouldPause(MonotonicTime now) const { return unwritten_bytes_ >= kFullBytes && !IsHung(now); }
   bool has_unanswered() const { return !unanswered_.empty(); }
   bool has_unsent() const { return channel_.pending_bytes() > 0; }
 
-  // Says that it hangs, once it does.
+  // Logs that it hangs, once it does.
   void RunDeadlines(MonotonicTime now);
   MonotonicTime NextDeadline() const;
 
-  // Sends and takes what there is; the poller calls it, too.
+  // Sends and takes as much as there is; the poller calls it, too.
   void Pump();
   int fd() const { return channel_.fd(); }
 
-  // For the end: a line for each log that lacks something, and for each file that isn't written.
+  // For the end: logs a line for each log that lacks something, and for each file that isn't written.
   void SayWhatIsMissing(MonotonicTime now);
 
  private:

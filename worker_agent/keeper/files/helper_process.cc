@@ -62,7 +62,7 @@ class FileServant {
     return {};
   }
   std::string Do(const WriteRequest& write) {
-    // Only makes the folder; WriteFileAtomically tells what is wrong, if anything.
+    // Makes only the folder; WriteFileAtomically reports any error.
     OpenFolder(SplitPath(write.path).folder, {FolderTrust::kShared, /*makes_missing=*/true}).IgnoreError();
     const absl::Status written = WriteFileAtomically(write.path, write.content, 0644);
     return written.ok() ? run_.LinkNewest(write.path) : std::string(written.message());
@@ -95,8 +95,8 @@ void ServeFiles(UniqueFd socket) {
 }
 
 // `line`: that of the file, if the agent writes there too. Returns why the file could not take all, as errno: the exit
-// code, which the agent reports. The relay keeps no stderr of its own for that: it may hang in the file for ever, and
-// who reads stderr would wait for its end.
+// code, which the agent reports. The relay keeps no stderr of its own for that: it may hang in the file for ever, and a
+// reader of stderr would wait for its end.
 int Relay(const UniqueFd& socket, const UniqueFd& file, SharedLine* line) {
   static char buffer[64 * 1024];
   LiveOutput output(file.get(), line);

@@ -1,5 +1,5 @@
-// The agent's end of what stands beside the keeper: processes, forked before it, that touch files in its place.
-// Children of the agent, so that the keeper, which ends all that descends from it, need not tell them apart.
+// The agent's end of the processes beside the keeper, forked before it, that touch files in its place. They are
+// children of the agent, since the keeper ends all its own descendants.
 #pragma once
 
 #include <sys/types.h>
@@ -17,7 +17,7 @@ struct HelperProcess {
   UniqueFd socket;  // to it; for the keeper alone: the helper ends when this is closed everywhere
 };
 
-// Those of one keeper.
+// The helpers of one keeper.
 struct KeeperHelpers {
   // All signals must be blocked.
   static absl::StatusOr<KeeperHelpers> Fork();
@@ -32,7 +32,7 @@ struct KeeperHelpers {
   HelperProcess err;    // to stderr, if that is another one
 };
 
-// Waits for the end of a helper that nobody talks to any more; SIGKILL from `deadline` (CLOCK_BOOTTIME) on. True when
+// Waits for the end of a helper that has no user any more; SIGKILL from `deadline` (CLOCK_BOOTTIME) on. True when
 // it is gone: one that hangs in a file system dies only when that answers. `lost_error` becomes the errno with which
 // the file of a relay could not take all output.
 bool EndHelper(pid_t pid, MonotonicTime deadline, int& lost_error);

@@ -20,10 +20,10 @@ namespace muster::agent {
 
 namespace {
 
-// More than what is shown, since escape sequences are taken out later.
+// More than is shown, since escape sequences are taken out later.
 constexpr size_t kMaxRawLineBytes = 4 * kMaxLastLineBytes;
 
-// Where the last kMaxLastLines complete lines of `bytes` begin; npos when there are fewer.
+// Returns where the last kMaxLastLines complete lines of `bytes` begin; npos when there are fewer.
 size_t BeginOfLastLines(std::string_view bytes) {
   size_t position = bytes.size();
   for (size_t i = 0; i <= kMaxLastLines; ++i) {
@@ -42,7 +42,7 @@ LastLines::LastLines()
 
 void LastLines::Feed(size_t stream, std::string_view bytes) {
   LineSplitter& splitter = splitters_.at(stream);
-  // A process that writes much shall cost little: only lines that can remain are looked at.
+  // A process that writes much should cost little: so this looks only at lines that can remain.
   if (size_t begin = BeginOfLastLines(bytes); begin != std::string_view::npos) {
     splitter.Reset();
     bytes.remove_prefix(begin);
@@ -86,7 +86,7 @@ absl::Status MakePipe(UniqueFd& read_end, UniqueFd& write_end) {
 
 }  // namespace
 
-// The agent's lines go to stderr, whatever else does.
+// The agent's lines always go to stderr.
 LiveOutputs::LiveOutputs(int stdout_fd, int stderr_fd)
     : standard_(stdout_fd, IsSameFile(stdout_fd, stderr_fd) ? SharedLine::OfStderr() : nullptr) {
   if (!IsSameFile(stdout_fd, stderr_fd)) error_.emplace(stderr_fd, SharedLine::OfStderr());
@@ -147,7 +147,7 @@ ProcessOutput::~ProcessOutput() {
 }
 
 bool ProcessOutput::ShouldPause(const Stream& stream, MonotonicTime now) const {
-  // What is in a log file may be dropped from the screen; what isn't waits for the reader.
+  // Output that is in a log file may be dropped from the screen; other output waits for the reader.
   if (log_.number != 0) return log_.helper.ShouldPause(now);
   return stream.destination != nullptr && stream.destination->ShouldPause(now);
 }
@@ -157,7 +157,7 @@ void ProcessOutput::Watch(size_t stream) {
   poller_.Watch(streams_[stream].pipe.get(), EPOLLIN, [this, stream] {
     const Stream& s = streams_[stream];
     if (ShouldPause(s, BootTime())) {
-      poller_.Forget(s.pipe.get());  // not just silenced: epoll would tell a closed writer for ever
+      poller_.Forget(s.pipe.get());  // not just silenced: epoll would report a closed writer for ever
       streams_[stream].is_paused = true;
       return;
     }
@@ -226,7 +226,7 @@ void ProcessOutput::ShowWithPrefix(std::string_view bytes) {
   }
 }
 
-// As a line: bars of several processes can't share one that is rewritten.
+// The state is shown as a line: bars of several processes can't share one that is rewritten.
 void ProcessOutput::ShowProgress(MonotonicTime now) {
   progress_at_ = MonotonicTime::Never();
   next_progress_ = now + kProgressInterval;

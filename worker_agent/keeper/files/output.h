@@ -1,4 +1,4 @@
-// What one process writes: its pipes, and where their bytes go (live output, log file, last lines).
+// The output of one process: its pipes, and where their bytes go (live output, log file, last lines).
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ class LastLines {
 
   // At most kMaxLastLines of at most kMaxLastLineBytes, clean text; a last line without an end counts. Call it once.
   std::vector<std::string> Take();
-  // The same of what has come so far, any number of times.
+  // Returns the last lines so far; may be called any number of times.
   std::vector<std::string> SoFar() const { return LastLines(*this).Take(); }
 
  private:
@@ -54,7 +54,7 @@ class LiveOutputs {
 
   void Flush(MonotonicTime now);
   bool has_pending() const { return standard_.has_pending() || (error_.has_value() && error_->has_pending()); }
-  // When a stuck reader is given up, if anybody waits for that, or the end of a line; never: nobody does.
+  // The time when a stuck reader is given up, if anything waits for that, or for the end of a line; else never.
   MonotonicTime NextDeadline(MonotonicTime now) const;
   // Flushes what has waited for a line, and watches for writing what has something pending.
   void UpdateWatches(CallbackPoller& poller);
@@ -88,17 +88,17 @@ class ProcessOutput {
   bool has_log() const { return log_.number != 0; }
   const OutputTail& tail() const { return tail_; }
 
-  // Goes on reading where it was paused, if the destination takes bytes again or is given up as stuck. Shows how far a
-  // progress bar is, when that is due.
+  // Goes on reading where it was paused, if the destination takes bytes again or is given up as stuck. Shows the state
+  // of a progress bar, when that is due.
   void Resume(MonotonicTime now);
-  // When it is due; never: no bar moves.
+  // When that is due; never: no bar moves.
   MonotonicTime NextDeadline() const { return progress_at_; }
 
-  // Takes what is in the pipes now. Doesn't wait for their end: a grandchild may hold them open.
+  // Takes the bytes that are in the pipes now. Doesn't wait for their end: a grandchild may hold them open.
   void Drain();
   // Drains, and returns the last lines so far.
   std::vector<std::string> LastLinesSoFar();
-  // The exception in what is still known of the output; empty: none.
+  // Returns the exception in the part of the output that is still kept; empty: none.
   RaisedException FindException() const;
   // Drains, closes the pipes, passes on a last unfinished line, and returns the last lines; if there is a log,
   // `log_is_written` is called when that is so. Call it once.

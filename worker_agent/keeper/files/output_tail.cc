@@ -1,11 +1,11 @@
-// What a reader gets, by its place:
+// The output that a reader gets, by its place:
 //
 //   0                             the last lines that are still here; has_gap if there were more
 //   within what is still here     what came since, or its last lines
 //   before that                   the last lines, with has_gap
 //   beyond the end                nothing: it is no place of this process
 //
-// A line whose beginning is forgotten can be shown all the same where it has begun anew since, as a progress bar does.
+// A line without its forgotten beginning can still be shown if it has started over since, as a progress bar does.
 #include "worker_agent/keeper/files/output_tail.h"
 
 #include <algorithm>
@@ -17,8 +17,7 @@ namespace muster::agent {
 
 namespace {
 
-// Whether what remains of a line of which the beginning is missing begins anew. (A '\r' before the line's end does not
-// count.)
+// True if the rest of a line without its beginning starts over. (A '\r' before the line's end does not count.)
 bool BeginsAnew(std::string_view line) {
   const size_t last = line.find_last_not_of('\r');
   return last != std::string_view::npos && line.substr(0, last).find('\r') != std::string_view::npos;

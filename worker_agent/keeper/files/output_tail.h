@@ -1,5 +1,5 @@
-// The end of what a process wrote, as bytes, for `ms-ctl logs`. Reading it changes nothing, so that any number of
-// readers can follow, each by where it has got to.
+// The end of a process's output, as bytes, for `ms-ctl logs`. Reading it changes nothing, so that any number of readers
+// can follow, each from its own place.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace muster::agent {
 
-// What a reader is given. Clean text: no control characters but tabs and line feeds, valid UTF-8.
+// The answer to a reader. Clean text: no control characters but tabs and line feeds, valid UTF-8.
 struct OutputPart {
   std::string text;        // whole lines, with their ends
-  std::string unfinished;  // what stands behind the last line's end, cut at kMaxLogLineBytes
+  std::string unfinished;  // the text after the last line's end, cut at kMaxLogLineBytes
   uint64_t end = 0;        // where the next part begins, in bytes since the process began
   bool has_gap = false;    // whole lines between the reader's place and `text` are left out
 };
@@ -20,19 +20,19 @@ struct OutputPart {
 class OutputTail {
  public:
   static constexpr size_t kMaxBytes = 64 * 1024;        // that can be read again
-  static constexpr size_t kMaxLogLineBytes = 4 * 1024;  // what is longer is cut
+  static constexpr size_t kMaxLogLineBytes = 4 * 1024;  // longer ones are cut
 
   void Feed(std::string_view bytes);
 
-  // At most the last `lines` lines behind `after`, which is 0 or the `end` of an earlier part.
+  // Returns at most the last `lines` lines after `after`, which is 0 or the `end` of an earlier part.
   OutputPart Read(uint64_t after, uint32_t lines) const;
 
  private:
-  // Where the line begins that has this byte of bytes_.
+  // Returns where the line with this byte of bytes_ begins.
   uint64_t LineStartOf(size_t byte) const;
 
   std::string bytes_;        // at most 2 * kMaxBytes; its end is …
-  uint64_t total_ = 0;       // … that many bytes behind the process's start
+  uint64_t total_ = 0;       // … that many bytes after the process's start
   uint64_t line_start_ = 0;  // likewise: of the line that its first byte belongs to
 };
 

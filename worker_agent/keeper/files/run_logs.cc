@@ -41,7 +41,7 @@ bool IsDigits(std::string_view text) {
   return !text.empty() && text.size() <= 20 && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
 }
 
-// What sorts runs by age: the time, then the number.
+// The order of runs by age: by time, then by number.
 using Age = std::tuple<std::string, uint64_t>;
 
 std::optional<Age> AgeOf(const std::string& name) {
@@ -66,7 +66,7 @@ bool IsOurFile(std::string_view name) {
   return false;
 }
 
-// How old the run is that a link of ours leads to: "latest" to "<run>", others to "<job>/<run>/<file>".
+// Returns the age of the run that a link of ours leads to: "latest" to "<run>", others to "<job>/<run>/<file>".
 std::optional<Age> AgeOfTarget(const std::string& link, const std::string& target) {
   if (link == kLatest) return AgeOf(target);
   const std::vector<std::string> parts = absl::StrSplit(target, '/');
@@ -140,7 +140,8 @@ bool IsStillThere(const UniqueFd& folder, const UniqueFd& marker) {
          held.st_dev == named.st_dev;
 }
 
-// Locked, so that nobody prunes the folder from here on. Another node may be pruning it just now: then it is made anew.
+// Locks the marker, so that no one prunes the folder from here on. Another node may be pruning it just now: then the
+// folder is made again.
 UniqueFd LockMarker(const std::string& path) {
   for (int i = 0; i < kLockTries; ++i) {
     if (i > 0) Pause(kLockPause);
@@ -160,7 +161,7 @@ UniqueFd LockMarker(const std::string& path) {
   return {};
 }
 
-// At most kMaxListed. Nothing: it can't be looked at, or holds more.
+// Returns at most kMaxListed names. Nothing: the folder can't be read, or holds more.
 std::optional<std::vector<std::string>> List(const UniqueFd& folder) {
   const int listing = ::openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* dir = listing < 0 ? nullptr : ::fdopendir(listing);
@@ -243,7 +244,7 @@ class Pruner {
         ::unlinkat(base_.get(), file.c_str(), 0);
       }
     }
-    // Last: until then another pruner goes on where this one was interrupted.
+    // The marker goes last: until then another pruner goes on where this one was interrupted.
     ::unlinkat(folder.get(), RunLogs::kMarker, 0);
     ::unlinkat(job_.get(), name.c_str(), AT_REMOVEDIR);
   }
@@ -285,7 +286,7 @@ std::string RunLogs::Begin(const RunFolder& folder) {
   const std::optional<Age> failed = AgeOfTarget(kFailure, ReadLink(*base, kFailure));
   if (failed && *failed < AgeOf(folder.name).value_or(Age())) ::unlinkat(base->get(), kFailure, 0);
   std::string notice = ReplaceLink(*job, job_path, kLatest, folder.name);
-  // What root removes nobody else may have put there.
+  // As root it removes only files that no other user may have put there.
   const FolderTrust trust = ::geteuid() == 0 ? FolderTrust::kTrusted : FolderTrust::kShared;
   struct stat now {};
   if (folder.keep > 0 && ::fstat(marker_.get(), &now) == 0 && OpenFolder(job_path, {trust}).ok()) {

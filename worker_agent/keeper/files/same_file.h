@@ -4,7 +4,7 @@
 
 namespace muster::agent {
 
-// Whether two descriptors are of one file.
+// True if two descriptors are of one file.
 inline bool IsSameFile(int a, int b) {
   struct stat stat_a {};
   struct stat stat_b {};

@@ -1,4 +1,4 @@
-// What guardian and keeper know of the agent above them: whether it is dead, and what it died of.
+// The view that guardian and keeper have of the agent above them: whether it is dead, and what it died of.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@ namespace muster::agent {
 
 class AgentWatch {
  public:
-  // Of the calling process; before the fork, so that the pid can't have changed hands.
+  // Returns a watch of the calling process; to be called before the fork, so that the pid can't have changed hands.
   static AgentWatch OfThisProcess();
 
   // Readable once the agent is dead; -1 on kernels before 5.3.
@@ -19,8 +19,8 @@ class AgentWatch {
   int stat_fd() const { return stat_.get(); }
   bool IsDead() const;
 
-  // What it died of, if that can be told: from Linux 6.15 on always (PIDFD_GET_INFO), before that only while its parent
-  // hasn't reaped it (/proc/<pid>/stat): so ask at the first sign of its death.
+  // Returns the agent's exit status, if it can be known: from Linux 6.15 on always (PIDFD_GET_INFO), before that only
+  // while its parent hasn't reaped it (/proc/<pid>/stat): so ask at the first sign of its death.
   std::optional<ExitStatus> ReadFate() const;
 
  private:

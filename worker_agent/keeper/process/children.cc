@@ -19,7 +19,7 @@
 namespace muster::agent {
 namespace {
 
-// The /proc of another PID namespace shows strangers under our numbers.
+// The /proc of another PID namespace shows other processes under our numbers.
 bool IsProcOurs() {
   char link[32] = {};
   return ::readlink("/proc/self", link, sizeof link - 1) > 0 && std::atoi(link) == ::getpid();
@@ -41,7 +41,7 @@ Children Children::OfThisProcess(bool may_use_list) {
 }
 
 bool Children::ForEach(absl::FunctionRef<void(pid_t)> visit) {
-  if (!CanLook()) *this = OfThisProcess(may_use_list_);  // no descriptor was to be had then
+  if (!CanLook()) *this = OfThisProcess(may_use_list_);  // no descriptor was free then
   if (list_.is_open()) return ForEachInList(visit);
   if (proc_.is_open()) return ForEachInProc(visit);
   errno = ENOENT;

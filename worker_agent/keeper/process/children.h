@@ -1,12 +1,12 @@
-// The direct children of the calling process, and how to end all that descends from it. For processes with one thread
-// that are child subreapers (keeper, shim, guardian): whoever loses its parent below them becomes their child, so
-// ending the children again and again ends everybody. Allocates nothing.
+// The direct children of the calling process, and how to end all its descendants. For processes with one thread that
+// are child subreapers (keeper, shim, guardian): a process below them that loses its parent becomes their child, so
+// ending the children again and again ends all. Allocates nothing.
 //
 // Reads /proc/self/task/<tid>/children, which is held open from the start: a process that is out of descriptors can
 // still look. The list is exact for a process with one thread: a child leaves it only when that thread reaps it. A
 // kernel without that file (CONFIG_PROC_CHILDREN) has all of /proc searched, by descriptors that are held for it.
 //
-// Whether all have gone is never read here but told by the kernel: waitid fails with ECHILD.
+// Only the kernel's word counts for the end of all of them, not a list: waitid fails with ECHILD.
 #pragma once
 
 #include <sys/types.h>
@@ -22,10 +22,11 @@ inline constexpr int kMaxPauseMs = 200;
 
 class Children {
  public:
-  // Of the calling process: to be made after its fork. `may_use_list`: false searches /proc in any case (for tests).
+  // Returns the children of the calling process; call it after the fork. `may_use_list`: false searches /proc in any
+  // case (for tests).
   static Children OfThisProcess(bool may_use_list = true);
 
-  // Whether anything can be looked at: /proc is mounted, and shows this process.
+  // True if anything can be read: /proc is mounted, and shows this process.
   bool CanLook() const { return list_.is_open() || proc_.is_open(); }
 
   // Calls `visit` for each child, also for those that are dead and not reaped; no child may be reaped meanwhile. False:

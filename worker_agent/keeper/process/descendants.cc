@@ -38,7 +38,7 @@ std::optional<T> ParseNumber(std::string_view text) {
   return value;
 }
 
-// Nothing when not all could be looked at.
+// Returns nothing when not all could be read.
 std::optional<std::vector<ProcessInfo>> AllProcesses() {
   std::vector<ProcessInfo> all;
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
@@ -188,8 +188,8 @@ void SignalExactly(const ProcessInfo& process, int signal) {
 namespace {
 
 struct Look {
-  bool has_looked = false;  // else errno tells why not
-  pid_t found = 0;          // one of those that were found, 0: there was nobody
+  bool has_looked = false;  // else errno says why not
+  pid_t found = 0;          // one of the processes that were found, 0: there was none
 };
 
 std::string NameOf(pid_t pid) {
@@ -198,13 +198,13 @@ std::string NameOf(pid_t pid) {
   return absl::StrCat("process ", pid, " (", ShownName(*process), ", state ", std::string(1, StateOf(*process)), ")");
 }
 
-// SIGKILL to all that it finds; reaps those that have ended.
+// Sends SIGKILL to all that it finds; reaps those that have ended.
 Look KillDescendants(const std::set<pid_t>& spared) {
   const std::optional<std::vector<ProcessInfo>> found = DescendantsOf(::getpid(), spared);
   if (!found.has_value()) return {};
   for (const ProcessInfo& process : *found) {
     SignalExactly(process, SIGKILL);
-    // Only those that we found, one by one: the spared ones' ends belong to somebody else.
+    // Reaps only the processes that it found, one by one: the ends of the spared ones belong to others.
     ::waitpid(process.pid, nullptr, WNOHANG);
   }
   if (!found->empty()) return {true, found->front().pid};
@@ -221,7 +221,7 @@ Look KillDescendants(const std::set<pid_t>& spared) {
 
 }  // namespace
 
-// Only a look that finds nobody says that nobody is left: one that was found may have forked before it died.
+// Ends only after a look that finds none: a process that was found may have forked before it died.
 absl::Status KillDescendantsUntilNone(const std::set<pid_t>& spared, absl::Duration patience) {
   const MonotonicTime deadline = BootTime() + patience;
   for (absl::Duration pause = kFirstPause;; pause = std::min(2 * pause, kMaxPause)) {

@@ -1,4 +1,4 @@
-// The command that tells the scheduler that the agent is dead and its processes are gone.
+// The last report: the command that informs the scheduler that the agent is dead and its processes are gone.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace muster::agent {
 
-// {signal} and {exit_code} filled in, wherever they stand.
+// Returns argv with {signal} and {exit_code} filled in, wherever they stand.
 std::vector<std::string> FillFarewell(const std::vector<std::string>& argv, const ExitStatus& fate);
 
-// Runs it with /dev/null as its standard streams (nobody shall wait for the end of a pipe that we hold), kills it after
-// 10 s, and returns when it has ended. Blocks.
+// Runs it with /dev/null as its standard streams (otherwise a reader would wait for the end of a pipe that we hold),
+// kills it after 10 s, and returns when it has ended. Blocks.
 void RunFarewell(const FarewellCommand& command, const ExitStatus& fate);
 
 }  // namespace muster::agent

@@ -1,11 +1,11 @@
-// The fence's time in a page of memory that agent, guardian, keeper and shims share: whoever of them is left can see
-// that the keeper has not obeyed, also when nobody is left to tell it. All times are of Clock::Boot.
+// The fence's time in a page of memory that agent, guardian, keeper and shims share: any of them that is left can see
+// that the keeper has not obeyed, without a message from another. All times are of Clock::Boot.
 //
 // The fence falls at `fence_ns_`; the keeper stops the processes then, orders the death of what is left of them
-// stop_timeout later, and says so (`obeyed_ns_`). From then on it sees to it that each shim carries the order out. One
-// that still has not when that has been seen for kOverdue is ended with all that it has started, by the guardian, and
-// each shim ends what is its own. Seen for so long: a machine that was suspended leaves the keeper that time. The
-// scheduler lets the ranks start elsewhere 5 s after stop_timeout.
+// stop_timeout later, and notes that (`obeyed_ns_`). From then on it makes sure that each shim carries the order out. A
+// keeper that has not done so when that has been seen for kOverdue is ended by the guardian with all that it has
+// started, and each shim ends its own processes. It must be seen for so long because a machine that was suspended
+// leaves the keeper that time. The scheduler lets the ranks start elsewhere 5 s after stop_timeout.
 #pragma once
 
 #include <algorithm>
@@ -25,21 +25,21 @@ class FencePage {
   static constexpr int kLookMs = 1000;    // how often to look, at least …
   static constexpr int kDueLookMs = 100;  // … and once the keeper should have obeyed
 
-  // Before the forks that share it. It stays for as long as the process lives. Error: no memory.
+  // Must be called before the forks that share it. It stays for as long as the process lives. Error: no memory.
   static absl::StatusOr<FencePage*> Create(absl::Duration stop_timeout);
 
-  // By the agent. Never: it is disarmed.
+  // Arms the fence, or disarms it (never). Called by the agent.
   void SetFence(MonotonicTime fence) { fence_ns_ = fence.nanoseconds(); }
 
-  // By the keeper: it has ordered the death of what was left at the fence that falls, or fell, at that time.
+  // Called by the keeper: it has ordered the death of what was left at the fence that falls, or fell, at that time.
   void NoteObeyed(MonotonicTime fence) { obeyed_ns_ = std::max(obeyed_ns_.load(), fence.nanoseconds()); }
-  // … and in each turn of its loop.
+  // Called by the keeper in each turn of its loop.
   void NoteTurn(MonotonicTime now) { turn_ns_ = now.nanoseconds(); }
 
-  // By the keeper, before it starts anything.
+  // Called by the keeper, before it starts anything.
   bool HasFallen(MonotonicTime now) const { return now >= MonotonicTime::FromNanoseconds(fence_ns_); }
 
-  // By guardian and shims: see FenceWatch.
+  // Called by guardian and shims: see FenceWatch.
   bool IsDue(MonotonicTime now) const {
     const MonotonicTime fence = MonotonicTime::FromNanoseconds(fence_ns_);
     return !fence.is_never() && obeyed_ns_ < fence.nanoseconds() && now - stop_timeout_ >= fence;
@@ -56,12 +56,12 @@ class FencePage {
 };
 static_assert(std::atomic<int64_t>::is_always_lock_free, "it works between processes");
 
-// What guardian and shims look through.
+// The view of the page for guardian and shims.
 class FenceWatch {
  public:
   explicit FenceWatch(const FencePage& page) : page_(page) {}
 
-  // Whether it is time to end everything.
+  // True if it is time to end everything.
   bool IsOverdue(MonotonicTime now) {
     due_since_ = page_.IsDue(now) ? std::min(due_since_, now) : MonotonicTime::Never();
     return !due_since_.is_never() && now - due_since_ >= FencePage::kOverdue;

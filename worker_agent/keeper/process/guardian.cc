@@ -21,7 +21,7 @@
 namespace muster::agent {
 namespace {
 
-// Longer than whatever the keeper does in one turn after the agent's death: the farewell, the last output.
+// Longer than anything that the keeper does in one turn after the agent's death: the last report, the last output.
 constexpr absl::Duration kHung = absl::Seconds(40);
 
 struct Reaped {
@@ -49,7 +49,7 @@ void TakeLock(UniqueFd& socket, UniqueFd& lock) {
   if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) socket.reset();  // the agent is gone, or wants no more
 }
 
-// For how long the keeper has stood still while the agent was gone, not counting while the machine slept.
+// Counts how long the keeper has stood still while the agent was gone, not counting while the machine slept.
 class StandstillWatch {
  public:
   explicit StandstillWatch(MonotonicTime now) : looked_at_(now) {}
@@ -87,7 +87,7 @@ class StandstillWatch {
     if (is_keeper_gone || is_hung || fence.IsOverdue(now)) ends_since = std::min(ends_since, now);
     const bool ends_all = !ends_since.is_never();
     if (ends_all && !is_keeper_gone) ::kill(keeper, SIGKILL);  // not reaped, so the number is its own
-    // That it could not look means that it looks again: it ends only when the kernel says that nobody is left.
+    // If it could not look, it looks again: it ends only when the kernel reports that no child is left.
     if (ends_all && now - ends_since >= kShimsTime) children.Kill([](pid_t) { return false; });
     pollfd ready[] = {
         {signals, POLLIN, 0}, {is_agent_gone ? -1 : options.watch.fd(), POLLIN, 0}, {socket.get(), POLLIN, 0}};

@@ -4,16 +4,16 @@
 //   what happens                                        what it does
 //   the keeper ends in order                            ends, too
 //   the keeper dies                                     leaves the shims a moment, ends what is left, then itself
-//   the agent dies                                      leaves it to the keeper, which does it and says farewell …
+//   the agent dies                                      leaves it to the keeper, which ends all and reports …
 //   … and the keeper stands still for kHung             ends the keeper and everything else
 //   the fence fell and the keeper has not obeyed        the same (fence_page.h)
-//   the guardian itself dies                            the keeper ends everything: nobody trains unguarded
+//   the guardian itself dies                            the keeper ends everything: nothing trains unguarded
 //
-// Guardian, keeper and shims get SIGCONT when their parent dies: one that somebody had stopped wakes then, and does
+// Guardian, keeper and shims get SIGCONT when their parent dies: one that was stopped from outside wakes then, and does
 // what is said here.
 //
-// A child subreaper, like the agent above and the keeper below it: what loses its parent stays in reach of whoever of
-// the three is left. It holds the node's lock until nothing is left.
+// The guardian is a child subreaper, like the agent above and the keeper below it: a process that loses its parent
+// stays in reach of any of the three that is left. It holds the node's lock until nothing is left.
 #pragma once
 
 #include <sys/types.h>
@@ -26,8 +26,8 @@
 
 namespace muster::agent {
 
-// What guardian, keeper and shims get when their parent dies. It is blocked, as all signals are, and wakes all the
-// same.
+// The signal that guardian, keeper and shims get when their parent dies. It is blocked, as all signals are, but still
+// wakes a stopped process.
 inline constexpr int kParentDied = SIGCONT;
 
 struct GuardianOptions {
@@ -37,17 +37,17 @@ struct GuardianOptions {
   FencePage& page;
 };
 
-// What the guardian tells the agent of its start: `keeper` is its pid, or 0 and `error` an errno.
+// The guardian's report to the agent of its start: `keeper` is its pid, or 0 and `error` an errno.
 struct GuardianReport {
   pid_t keeper = 0;
   int error = 0;
-  char why[200] = {};       // why there can be no pid namespace; empty: it is not that
+  char why[200] = {};       // why there can be no pid namespace; empty: that did not fail
   bool is_guarded = false;  // false: /proc can't be looked at, so it could not end anything
 };
 
-// What the freshly forked guardian does: returns, in the keeper that it has forked, a watch of itself. All signals must
-// be blocked. `socket`: to the agent, for the GuardianReport, and for the node's lock, which may come with a byte
-// later.
+// Runs the freshly forked guardian. Returns only in the keeper that it has forked, with a watch of the guardian. All
+// signals must be blocked. `socket`: to the agent, for the GuardianReport, and for the node's lock, which may come with
+// a byte later.
 AgentWatch BecomeGuardian(const GuardianOptions& options, UniqueFd socket);
 
 }  // namespace muster::agent

@@ -38,12 +38,12 @@ namespace muster::agent {
 namespace {
 
 constexpr MonotonicTime kNever = MonotonicTime::Never();
-// An agent that takes no answers gets no more commands carried out.
+// No more commands are carried out for an agent that takes no answers.
 constexpr size_t kMaxUnreadBytes = 64 * 1024 * 1024;
-// For what the terminal hasn't taken when the agent ends; when it died, the farewell must not wait.
+// The time for output that the terminal hasn't taken when the agent ends; when it died, the last report must not wait.
 constexpr absl::Duration kLastOutputPatience = absl::Seconds(2);
 constexpr absl::Duration kLastOutputOfDeadPatience = absl::Milliseconds(100);
-// For what the log files' disk hasn't taken; if it hangs.
+// The time for bytes that the log files' disk hasn't taken; and the time if it hangs.
 constexpr absl::Duration kLastLogPatience = absl::Seconds(4);
 constexpr absl::Duration kLastLogOfHungPatience = absl::Seconds(1);
 constexpr absl::Duration kLastLookPause = absl::Milliseconds(20);
@@ -58,7 +58,7 @@ class KeeperProcess {
   void Run();
 
  private:
-  // How the keeper's work ends.
+  // The way in which the keeper's work ends.
   enum class Ending { kNone, kInOrder, kAgentDied, kGuardianDied };
 
   void WatchSocket();
@@ -110,7 +110,7 @@ class KeeperProcess {
   Ending ending_ = Ending::kNone;
   MonotonicTime fence_ = kNever;
   uint32_t fence_falls_ = 0;
-  bool is_fence_down_ = false;  // it fell and was not set anew
+  bool is_fence_down_ = false;  // it fell and was not set again
   ClockJumps clock_jumps_;
   MonotonicTime doubts_since_ = kNever;  // the clock has jumped, and the processes are suspended
   MonotonicTime last_jump_ = kNever;     // in this doubt
@@ -152,7 +152,7 @@ KeeperProcess::KeeperProcess(KeeperSockets sockets, KeeperFamily family, const K
 void KeeperProcess::Run() {
   while (true) {
     page_->NoteTurn(BootTime());
-    CheckFence();  // first: whom it leaves no time are killed in this turn
+    CheckFence();  // first: processes that the fence leaves no time are killed in this turn
     supervisor_.RunDeadlines();
     logs_.RunDeadlines(BootTime());
     files_.RunDeadlines(BootTime());
@@ -163,8 +163,8 @@ void KeeperProcess::Run() {
     SetTimer();
     poller_.Wait();
   }
-  // With its guardian the agent may have died, too. One that ended in order, but before us, could not wait until
-  // nothing was left: now that is so.
+  // The agent may have died with its guardian. One that ended in order, but before us, could not wait until nothing was
+  // left: now that is so.
   if (ending_ == Ending::kAgentDied || agent_.IsDead()) {
     FlushLastOutput(kLastOutputOfDeadPatience);
     SayFarewell();
@@ -199,7 +199,7 @@ void KeeperProcess::ReadCommands() {
 
 void KeeperProcess::Obey(StartCommand& command) {
   CheckFence();
-  // Nothing would cover such a process: others may have its rank.
+  // No fence would cover such a process: others may have its rank.
   if (is_fence_down_) return supervisor_.Refuse(command.spec.key);
   supervisor_.Start(command.spec);
 }
@@ -210,9 +210,9 @@ void KeeperProcess::Obey(StopAllCommand& command) {
 }
 
 void KeeperProcess::Obey(SetFenceCommand& command) {
-  // Also where the one before is over by now: this one counts from a heartbeat that was acknowledged.
+  // The new fence counts even if the one before is over by now: it counts from a heartbeat that was acknowledged.
   fence_ = command.at;
-  // Set before the agent knew of the fall, it speaks of what ran then.
+  // If it was set before the agent knew of the fall, it concerns only processes of before.
   if (command.fence_falls_seen == fence_falls_) is_fence_down_ = false;
   const bool is_settled = command.at == kNever || command.counted_from >= last_jump_;
   if (doubts_since_ == kNever || !is_settled) return;
@@ -222,9 +222,9 @@ void KeeperProcess::Obey(SetFenceCommand& command) {
 
 void KeeperProcess::CheckFence() {
   if (ending_ != Ending::kNone) return;
-  // What is suspended couldn't use the time to stop.
+  // Suspended processes couldn't use the time to stop.
   if (BootTime() >= fence_) return DropFence(doubts_since_ == kNever ? fence_ : BootTime() - stop_timeout_);
-  // Nobody says that the ranks are still this node's: they get no time beside others that may have them.
+  // No answer says that the ranks are still this node's: they get no time beside others that may have them.
   if (doubts_since_ == kNever || BootTime() < doubts_since_ + kClockDoubt) return;
   page_->NoteObeyed(fence_);
   DropFence(BootTime() - stop_timeout_);
@@ -250,7 +250,7 @@ void KeeperProcess::OnClockSet() {
 }
 
 void KeeperProcess::OnAgentGone() {
-  // At once: on older kernels it can only be read until the agent's parent has reaped it.
+  // Reads it at once: on older kernels that works only until the agent's parent has reaped it.
   if (!fate_.has_value()) fate_ = agent_.ReadFate();
   if (agent_.fd() >= 0 && agent_.IsDead()) poller_.Forget(agent_.fd());
   if (ending_ == Ending::kInOrder) LeaveTerminal();
@@ -271,7 +271,7 @@ void KeeperProcess::End(Ending ending) {
   supervisor_.Reap();
 }
 
-// Somebody hangs, and without a guardian nothing more is told: the agent learns now that it has lost its keeper.
+// Something hangs, and without a guardian no more reports come: the agent learns now that it has lost its keeper.
 void KeeperProcess::HangUp() {
   hang_up_at_ = kNever;
   ::shutdown(channel_.fd(), SHUT_RDWR);
@@ -284,7 +284,7 @@ void KeeperProcess::ReadSignals() {
   while (::read(signals_.get(), info, sizeof info) > 0) {
   }
   supervisor_.Reap();
-  // Whoever else sent such a signal is not heard.
+  // Such a signal from any other sender is ignored.
   if (::getppid() != parent_) End(Ending::kGuardianDied);
 }
 
@@ -307,7 +307,8 @@ void KeeperProcess::SetTimer() {
 
 // ---------------------------------------------------------------------------------------------------------- the end
 
-// The agent did not wait for what can't be killed. A program that reads its output up to the end shall not either.
+// The agent did not wait for processes that can't be killed. So a program that reads its output up to the end should
+// not wait either.
 void KeeperProcess::LeaveTerminal() {
   FlushLastOutput(kLastOutputOfDeadPatience);
   for (LiveOutput* output : {&live_.standard(), &live_.error()}) {
@@ -339,8 +340,8 @@ void KeeperProcess::FlushLogs() {
 }
 
 void KeeperProcess::SayFarewell() {
-  // The socket breaks a moment before the agent is dead. One that lives on has only closed it: then there is nobody to
-  // say farewell for.
+  // The socket breaks a moment before the agent is dead. One that lives on has only closed it: then there is no death
+  // to report.
   if (agent_.fd() >= 0) WaitFor(agent_.fd(), POLLIN, kAgentDeathPatience);
   if (!agent_.IsDead()) return;
   if (!fate_.has_value()) fate_ = agent_.ReadFate();

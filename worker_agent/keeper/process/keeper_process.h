@@ -11,7 +11,8 @@
 
 namespace muster::agent {
 
-// At least so often it takes a turn (FencePage::NoteTurn) while it ends, however long its processes take to die.
+// The longest time between two turns (FencePage::NoteTurn) while the keeper ends, even if its processes take long to
+// die.
 inline constexpr absl::Duration kKeeperTurn = absl::Seconds(5);
 
 // To the agent, and to two file helpers (helper_process.h).
@@ -21,14 +22,14 @@ struct KeeperSockets {
   UniqueFd files;
 };
 
-// What stands round it: the agent, the guardian that is its parent, and the page that they share.
+// The processes around it: the agent, the guardian that is its parent, and the page that they share.
 struct KeeperFamily {
   AgentWatch agent;
   AgentWatch guardian;
   FencePage* page = nullptr;
 };
 
-// What the process that the guardian forked does for the rest of its life. All signals must be blocked.
+// Runs the process that the guardian forked as keeper. All signals must be blocked.
 [[noreturn]] void RunKeeper(KeeperSockets sockets, KeeperFamily family, const KeeperOptions& options);
 
 }  // namespace muster::agent

@@ -1,7 +1,7 @@
 // SIGKILL, and a kill was counted that no other end was blamed on     the kernel killed it
 // another failure, and such a kill was counted                        the kernel killed a process that it had started
 // SIGKILL, nothing can be counted, and the kernel's log names it      the kernel killed it
-// a good end, no such kill, or nothing can be looked at               nothing is told
+// a good end, no such kill, or nothing can be looked at               nothing is reported
 #include "worker_agent/keeper/process/memory_watch.h"
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@ constexpr uint64_t kNoLimit = uint64_t{1} << 62;  // what version 1 says is some
 
 constexpr int kMaxRecords = 65536;             // of the kernel's log, which is a ring
 constexpr uint64_t kLogSlackUs = 600'000'000;  // its clock may go a little faster or slower than ours
-// The link of /proc/self/ns/pid in the first namespace, whose ids the kernel's log has.
+// The link of /proc/self/ns/pid in the first namespace; the kernel's log has the ids of that one.
 constexpr char kFirstPidNamespace[] = "pid:[4026531836]";
 
 uint64_t MonotonicUs() {
@@ -58,7 +58,7 @@ std::optional<uint64_t> ReadNumber(const std::string& path) {
   return number;
 }
 
-// Of a line "oom_kill 3".
+// Reads the number from a line such as "oom_kill 3".
 std::optional<uint64_t> ReadKills(const std::string& path) {
   std::istringstream file(ReadSmallFile(path, 64 * 1024).value_or(""));
   std::string key;
@@ -68,7 +68,7 @@ std::optional<uint64_t> ReadKills(const std::string& path) {
   return std::nullopt;
 }
 
-// "" above "/job".
+// Returns the group above: "" for "/job".
 std::optional<std::string> Above(const std::string& path) {
   if (path.empty()) return std::nullopt;
   return path.substr(0, path.rfind('/'));
@@ -104,7 +104,7 @@ std::optional<uint64_t> MemoryWatch::Kills() const {
   return std::nullopt;
 }
 
-// The lowest limit of the group and those above it, which is the one that is reached first, and that group's peak.
+// Returns the lowest limit of the group and those above it, which is reached first, and that group's peak.
 MemoryEnd MemoryWatch::Limits() const {
   MemoryEnd end;
   uint64_t least = kNoLimit;

@@ -80,7 +80,7 @@ void SetProcessTitle(std::string_view title) {
   // The last byte stays 0, else the kernel would go on into the environment.
   const size_t room = end - begin - 1;
   const size_t length = std::min(title.size(), room);
-  char* const arguments = reinterpret_cast<char*>(begin);  // NOLINT(performance-no-int-to-ptr): the kernel tells it so
+  char* const arguments = reinterpret_cast<char*>(begin);  // NOLINT(performance-no-int-to-ptr): from the kernel
   std::memset(arguments, 0, room + 1);
   std::memcpy(arguments, title.data(), length);
 }

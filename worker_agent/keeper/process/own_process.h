@@ -1,4 +1,4 @@
-// What a child of the agent that isn't to run another program does first.
+// The first steps of a child of the agent that isn't to run another program.
 #pragma once
 
 #include <string_view>
@@ -6,19 +6,20 @@
 
 namespace muster::agent {
 
-// Own session, known to ps as `name` (at most 15 bytes), the standard streams in place, and nothing else of the agent's
-// open but `kept` (-1: none).
+// Gives the process its own session, the name `name` for ps (at most 15 bytes) and standard streams, and closes all
+// other descriptors of the agent's except `kept` (-1: none).
 void BecomeOwnProcess(const char* name, std::vector<int> kept);
 
-// /dev/null in the place of the standard streams: nobody shall wait for the end of a pipe, or sit on a terminal,
-// because of this process.
+// Puts /dev/null in the place of the standard streams: this process must not make others wait for the end of a pipe, or
+// hold a terminal.
 void LeaveStandardStreams();
 
-// Whatever loses its parent below this process becomes its child, and waits for it to reap.
+// Makes this process a child subreaper: a process below it that loses its parent becomes its child, and waits for it to
+// reap.
 void AdoptOrphans();
 
-// What ps shows as this process's command line. Overwrites the arguments that the process was started with, cut to
-// their room: a keeper that showed the agent's own command line would fall to every `pkill -f train.py`. Nobody may
+// Sets the command line that ps shows for this process. Overwrites the arguments that the process was started with, cut
+// to their room: a keeper that showed the agent's own command line would fall to every `pkill -f train.py`. Nothing may
 // read argv after this.
 void SetProcessTitle(std::string_view title);
 

@@ -125,7 +125,7 @@ LaunchError Explain(const ProcessSpec& spec, const LaunchReport& report) {
 
 namespace {
 
-// Once for all slots of a launch: it may read all of /proc, and the keeper takes no order meanwhile.
+// Reads the limit once for all slots of a launch: it may read all of /proc, and the keeper takes no order meanwhile.
 const std::string& TaskLimitOfThisLaunch() {
   constexpr absl::Duration kLaunch = absl::Seconds(10);
   static std::string text;

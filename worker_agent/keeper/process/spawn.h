@@ -1,5 +1,5 @@
-// fork and exec of one process: a training process by its shim, the farewell by the keeper. The caller has one thread
-// and has blocked all signals.
+// fork and exec of one process: a training process by its shim, the last-report command by the keeper. The caller has
+// one thread and has blocked all signals.
 #pragma once
 
 #include <sys/resource.h>
@@ -28,10 +28,11 @@ struct Spawned {
 // knows its step (LaunchErrorOf).
 absl::StatusOr<Spawned> SpawnProcess(const ProcessSpec& spec, int stdout_fd, int stderr_fd, const rlimit& open_files);
 
-// What to say of a fork that has failed (errno).
+// Returns the error of a fork that has failed (errno).
 absl::Status ForkError();
 
-// What the child reported before it ended; nothing if the exec succeeded or hasn't been tried yet (see is_done).
+// Returns what the child reported before it ended; nothing if the exec succeeded or hasn't been tried yet (see
+// is_done).
 std::optional<LaunchError> ReadLaunchReport(const ProcessSpec& spec, const UniqueFd& launch_report, bool& is_done);
 
 }  // namespace muster::agent

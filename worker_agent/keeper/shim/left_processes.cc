@@ -112,7 +112,7 @@ bool SignalLeft(Children& children, pid_t group, int signal, bool lets_go_on) {
   return true;
 }
 
-// By system calls alone: files can't be opened where no descriptor is to be had.
+// Uses only system calls on held descriptors: files can't be opened when no descriptor is free.
 void BackgroundJobs::Begin(Children& children, MonotonicTime ended_at) {
   ended_at_ = ended_at;
   knows_started_ = children.ForEach([&](pid_t child) {

@@ -1,4 +1,4 @@
-// What a shim reports to the keeper, one message of its socket for each.
+// The reports of a shim to the keeper, one message of its socket for each.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct ShimReport {
   Kind kind = kStarted;
   int32_t value = 0;
   MonotonicTime at;          // of Clock::Boot
-  bool was_stopped = false;  // of kEnded: it was told to stop, or to kill, before
+  bool was_stopped = false;  // of kEnded: it had an order to stop, or to kill, before
   char text[1024] = {};
   char reason[64] = {};
   char remedy[512] = {};
@@ -36,7 +36,7 @@ ShimReport MakeShimReport(ShimReport::Kind kind, int32_t value, std::string_view
 // Waits for room only where the keeper must not miss the report: kStarted, kNotStarted and kEnded.
 void SendShimReport(int socket, const ShimReport& report);
 
-// What a shim has sent over `socket` since the last call. `is_open`: false when nothing more will come.
+// Returns the reports that have come over `socket` since the last call. `is_open`: false when nothing more will come.
 std::vector<ShimReport> ReadShimReports(int socket, bool& is_open);
 
 }  // namespace muster::agent

@@ -37,8 +37,8 @@ constexpr int kLookIntoProcAfterMs = 80;  // a pause this long: see whether only
 
 // After a process that ended with 0. Python's helpers, for example, see within a few milliseconds that it is gone.
 constexpr absl::Duration kMoment = absl::Milliseconds(200);
-constexpr absl::Duration kNameEach = absl::Seconds(30);        // what is waited for
-constexpr absl::Duration kJobsLook = absl::Milliseconds(100);  // at least between two looks for it
+constexpr absl::Duration kNameEach = absl::Seconds(30);        // of the jobs that are waited for
+constexpr absl::Duration kJobsLook = absl::Milliseconds(100);  // at least between two looks for them
 
 struct Order {
   enum Kind : int32_t { kForward, kStop, kInterrupt, kKill, kSuspend, kResume };
@@ -66,7 +66,7 @@ class ShimProcess {
   };
 
   bool IsRunning() const { return leader_ > 0; }
-  // Whether the end of what it was started for is still to come. What lingers is no part of that.
+  // True if the end of what the shim was started for is still to come. Processes that linger don't count.
   bool IsUnderWay() const { return IsRunning() || (phase_ != Phase::kNone && spec_->waits_for_background); }
   void Report(ShimReport::Kind kind, int32_t value, const std::string& text = {}) const;
   void ReportNotStarted(const LaunchError& error) const;
@@ -109,7 +109,7 @@ class ShimProcess {
   Suspension suspension_;
   bool has_children_ = true;
   bool is_stopping_ = false;
-  bool is_interrupted_ = false;  // and not told to stop since
+  bool is_interrupted_ = false;  // and not stopped since
   bool was_stopped_ = false;     // while it was under way
   bool kills_ = false;
   bool has_said_that_it_cant_look_ = false;  // to see what is left
@@ -130,7 +130,7 @@ void ShimProcess::Send(ShimReport report) const {
   SendShimReport(socket_.get(), report);
 }
 
-// Once: what is left is looked at again and again.
+// Reports only once: what is left is looked at again and again.
 void ShimProcess::ReportCantLook(bool& has_reported, const char* why) const {
   if (!std::exchange(has_reported, true)) Report(ShimReport::kCantLook, 0, why);
 }
@@ -227,7 +227,7 @@ void ShimProcess::Obey(const Order& order) {
     case Order::kInterrupt:
       return Interrupt();
     case Order::kKill:
-      if (IsRunning()) ::kill(-group_, SIGKILL);  // nearly everybody, at once
+      if (IsRunning()) ::kill(-group_, SIGKILL);  // nearly all, at once
       kills_ = true;
       pause_ms_ = kFirstPauseMs;
       return Report(ShimReport::kKilling, 0);
@@ -321,7 +321,7 @@ void ShimProcess::Reap() {
   }
 }
 
-// Before anything else is reaped: the dead are still to be seen.
+// Must be called before anything else is reaped: the dead can still be seen.
 void ShimProcess::BeginPhase() {
   phase_ = Phase::kLingers;
   has_had_phase_ = true;
@@ -348,12 +348,12 @@ void ShimProcess::LookAtLeft() {
     if (is_any_seen) Report(ShimReport::kLeaves, static_cast<int32_t>(left->jobs.size()), NamesOf(*left));
     return FinishPhase(0);
   }
-  // What isn't seen may live: that nothing is left is seen by Reap alone.
+  // Processes that can't be seen may live: only Reap finds out that nothing is left.
   if (jobs_.has_failed() && (is_any_seen || !left.has_value())) return FailByJob();
   if (!left.has_value()) ReportCantLook(has_said_that_it_cant_look_, std::strerror(error));
   if (is_name_due && !is_any_seen) ReportCantLook(has_said_that_it_cant_look_, "it shows none of its children");
   if (phase_ != Phase::kLingers && !is_name_due) return;
-  int unread = 0;  // a keeper that hangs shall have room for the end
+  int unread = 0;  // leaves room for the end if the keeper hangs
   if (is_any_seen && ::ioctl(socket_.get(), SIOCOUTQ, &unread) == 0 && unread == 0) {
     Report(ShimReport::kWaits, static_cast<int32_t>(left->jobs.size()), NamesOf({left->jobs, {}}));
   }
@@ -373,7 +373,7 @@ void ShimProcess::FinishPhase(int status) {
   Report(ShimReport::kEnded, status);
 }
 
-// By an order: what is left has the time that a stop gives. What lingers has its moment, and no more.
+// Called by an order: what is left has the time that a stop gives. Lingering processes have their moment, and no more.
 void ShimProcess::EndPhase() {
   if (!IsUnderWay()) return;
   phase_ = Phase::kNone;
@@ -381,12 +381,12 @@ void ShimProcess::EndPhase() {
   Report(ShimReport::kEnded, 0);
 }
 
-// After a stop: once nobody of the group is left, nobody is left that was given time.
+// After a stop: once the group is empty, there is no process left that was given time.
 void ShimProcess::LookAtGroup() {
   if (IsRunning() || kills_ || phase_ != Phase::kNone) return;
   const bool is_empty = !has_had_phase_ && ::kill(-group_, 0) != 0 && errno == ESRCH;
   if (!is_empty && pause_ms_ < kLookIntoProcAfterMs) return;
-  // A zombie whose living parent is elsewhere would hold the group for ever.
+  // A zombie that has a living parent elsewhere would hold the group for ever.
   std::optional<std::vector<ProcessInfo>> living = std::vector<ProcessInfo>();
   if (has_had_phase_) {
     std::optional<LeftProcesses> left = LookForLeft();

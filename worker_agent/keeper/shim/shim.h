@@ -1,21 +1,21 @@
-// The shim: the parent of one training process, and the child subreaper of all that descends from it. It tells whose a
-// descendant is, wherever it went: in its own session, orphaned, with an empty environment. So one slot's next process
-// starts when nothing of its former one is left, whatever the other slots do.
+// The shim: the parent of one training process, and the child subreaper of all its descendants. So it knows to which
+// process a descendant belongs, even one in its own session, orphaned, or with an empty environment. So one slot's next
+// process starts when nothing of its former one is left, independent of the other slots.
 //
 //   what happens                                  what it does
 //   the process ends by itself                    SIGKILL to all that is left of it, groups or not; with 0 that has a
 //                                                 moment to end by itself first, and is named
 //     … with 0, and waits for its background      what is left in its session is waited for, and named each 30 s, or
 //                                                 until one fails; SIGKILL to the rest (left_processes.h)
-//   told to stop                                  stop_signal to the process alone: a wrapper (bash, torchrun) decides
+//   order to stop                                 stop_signal to the process alone: a wrapper (bash, torchrun) decides
 //                                                 for itself how its children end
 //   the process ends after a stop                 stop_signal to what is left of its group, which has time until the
 //                                                 keeper's kill; then, or when the group is gone, SIGKILL to the rest
-//   told to interrupt                             SIGINT to its whole group, as a terminal does on Ctrl-C
+//   order to interrupt                            SIGINT to its whole group, as a terminal does on Ctrl-C
 //   the process ends after an interrupt           what is left of its group has time until the keeper's stop, which
 //                                                 comes at once where all of it ignores SIGINT (a shell's background)
-//   told to kill, or the keeper is gone           SIGKILL to everything
-//   told to suspend, or to resume                 SIGSTOP to everything that runs, or SIGCONT to what that has stopped
+//   order to kill, or the keeper is gone          SIGKILL to everything
+//   order to suspend, or to resume                SIGSTOP to everything that runs, or SIGCONT to what that has stopped
 //   the fence fell and the keeper did not obey    the same (fence_page.h)
 //   it has no child left (ECHILD)                 ends with 0
 //   it is killed                                  its process dies with it, the rest comes to the keeper
@@ -46,8 +46,8 @@ namespace muster::agent {
 
 inline constexpr char kShimName[] = "ms-shim";
 
-// For the shims to end what is their own once the keeper is gone: longer than they need. A shim that guardian or agent
-// killed would leave that to them, and they may be killed in that instant.
+// The time for the shims to end their own processes once the keeper is gone: longer than they need. If guardian or
+// agent killed a shim, they would have to do its work, and they may be killed in that instant.
 inline constexpr absl::Duration kShimsTime = absl::Milliseconds(500);
 
 struct ShimOptions {
@@ -67,14 +67,14 @@ class Shim {
   pid_t pid() const { return pid_; }
   int fd() const { return socket_.get(); }
 
-  // A signal to the process, if it has not ended.
+  // Sends a signal to the process, if it has not ended.
   void Forward(int signal) const;
-  // stop_signal to the process, which is let go on if something other than Suspend has stopped it.
+  // Sends stop_signal to the process, and SIGCONT if something other than Suspend has stopped it.
   void Stop() const;
-  // SIGINT to the process and its group, which are let go on likewise. Stop may follow.
+  // Sends SIGINT to the process and its group, and SIGCONT likewise. Stop may follow.
   void Interrupt() const;
   void Kill() const;
-  // SIGSTOP to all that it has started, and SIGCONT to what that has stopped.
+  // Sends SIGSTOP to all that it has started, and SIGCONT to those that this has stopped.
   void Suspend() const;
   void Resume() const;
 

@@ -10,7 +10,7 @@
 
 namespace muster::agent {
 
-// Again until a look finds nothing that runs: what it finds may have forked before it stopped.
+// Repeats until a look finds nothing that runs: a process that it finds may have forked before it stopped.
 bool Suspension::Begin(pid_t group) {
   constexpr int kMaxLooks = 20;
   for (int look = 0; look < kMaxLooks; ++look) {

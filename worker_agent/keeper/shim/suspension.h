@@ -11,12 +11,12 @@ namespace muster::agent {
 
 class Suspension {
  public:
-  // All that descends from the calling shim. False, with errno, when /proc can't be read: then the process's group was
-  // stopped, which is nearly all. `group`: the process's; 0: it has ended.
+  // Stops all descendants of the calling shim. False, with errno, when /proc can't be read: then the process's group
+  // was stopped, which is nearly all. `group`: the process's; 0: it has ended.
   bool Begin(pid_t group);
   void End(pid_t group);
 
-  // Whether nothing is held.
+  // True if nothing is suspended.
   bool is_empty() const { return suspended_.empty() && !is_group_suspended_; }
 
  private:

@@ -1,5 +1,5 @@
-// What is reported with the death of a process: its last lines, its error file and its device's log, or what of them
-// has come within a second.
+// The parts of the report of a process's death: its last lines, its error file and its device's log, as far as they
+// come within a second.
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -41,7 +41,7 @@ Supervisor::Burial& Supervisor::Bury(const Process& process) {
 
 void Supervisor::TakeDeviceLog(const ProcessKey& key, const std::string& text) {
   const auto found = burials_.find(key);
-  if (found == burials_.end()) return;  // told without it
+  if (found == burials_.end()) return;  // reported without it
   if (found->second.has_passed_output && !text.empty()) {
     sinks_.live.error().Write(absl::StrCat("ms-worker: ", text, "\n"), BootTime());
   }
@@ -51,7 +51,7 @@ void Supervisor::TakeDeviceLog(const ProcessKey& key, const std::string& text) {
 
 void Supervisor::TakeLastAnswer(const ProcessKey& key, const std::string& error_message) {
   const auto found = burials_.find(key);
-  if (found == burials_.end()) return;  // told without it
+  if (found == burials_.end()) return;  // reported without it
   if (!error_message.empty()) found->second.ended.end.error_message = error_message;
   if (--found->second.answers_left == 0) tell_(burials_.extract(found).mapped().ended);
 }

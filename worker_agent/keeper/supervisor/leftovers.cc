@@ -1,8 +1,8 @@
-// What a process that has died leaves, and shims that were stopped. All of it has been sent SIGKILL: by its shim, by
-// the keeper where the shim was killed.
+// The remains of a process that has died, and shims that were stopped. All remains have been sent SIGKILL: by the shim,
+// or by the keeper where the shim was killed.
 //
 //   after SIGKILL                                     what is reported
-//   nothing is left within kTogether                  the death, with the word that nothing is left
+//   nothing is left within kTogether                  the death, and that nothing is left
 //   something is left for longer                      the death at once; "cleared" when nothing is left
 //   something is left for leftovers_patience          one process of it: it hangs in the kernel, or a tracer holds it
 //   (what is left can't be seen)                      nothing: it is looked at again
@@ -29,13 +29,13 @@
 namespace muster::agent {
 namespace {
 
-// A cause is hardly later for it, and in nearly all cases there is one word instead of two.
+// This delays a cause only a little, and in nearly all cases there is one report instead of two.
 constexpr absl::Duration kTogether = absl::Milliseconds(250);
 constexpr absl::Duration kLate = absl::Seconds(1);  // a keeper that runs meets its deadlines by then
 
 }  // namespace
 
-// Of a process that has ended with 0. What is ended then is said once: each restart would say it again.
+// For a process that has ended with 0. Remains that are ended then are logged once: each restart would log them again.
 void Supervisor::SayWhatIsLeft(const Process& process, const ShimReport& report) {
   const ProcessSpec& spec = process.spec;
   const std::string who = spec.stands_for_all ? "the command" : absl::StrCat("the process of slot ", spec.key.slot);
@@ -103,7 +103,8 @@ void Supervisor::LookForUnkillable(Process& process, MonotonicTime now) {
 
 // ------------------------------------------------------------------------------------------------------ stopped shims
 
-// After SIGCHLD: what waitpid doesn't take. A shim that was stopped before the keeper looked is among it.
+// Takes, after SIGCHLD, the stops that waitpid doesn't take. A shim that was stopped before the keeper looked is among
+// them.
 void Supervisor::TakeStops() {
   while (true) {
     siginfo_t info{};
@@ -156,7 +157,7 @@ void Supervisor::RunLeftoverDeadlines(Process& process, MonotonicTime now) {
   const MonotonicTime end_at = process.stopped_at + options_.leftovers_patience;
   if (now >= end_at + kLate) {
     process.stopped_at =
-        now;  // the keeper was stopped itself, or the machine slept: nobody could have let the shim go on
+        now;  // the keeper was stopped itself, or the machine slept: no one could have let the shim go on
   } else if (now >= end_at) {
     EndStoppedShim(process);
   }

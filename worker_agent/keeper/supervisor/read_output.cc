@@ -1,4 +1,4 @@
-// What a slot's latest process wrote last:
+// The last output of a slot's latest process:
 //
 //   it runs, or has left something that runs    its output so far
 //   it has ended, and no other has begun        what remains of it

@@ -1,4 +1,4 @@
-// What ends, and what that means:
+// The ends that the supervisor sees, and what they mean:
 //
 // | what ends                   | what it means                                                                         |
 // |-----------------------------|---------------------------------------------------------------------------------------|
@@ -7,7 +7,7 @@
 // | the shim was killed         | what it had are strays, children of the keeper: they are killed, and the process is   |
 // |                             | cleared when there are none                                                           |
 // | a child that is no shim     | a stray: so its shim is dead, or about to be                                          |
-// | (children can't be seen)    | everybody may be alive: no process whose shim was killed is cleared. It is said, and  |
+// | (children can't be seen)    | any may be alive: no process with a killed shim is cleared. It is logged, and         |
 // |                             | looked at again                                                                       |
 #include "worker_agent/keeper/supervisor/supervisor.h"
 
@@ -33,7 +33,7 @@ namespace {
 
 constexpr size_t kMaxProcesses = 2 * kMaxSlotsPerNode;
 constexpr absl::Duration kBeginPatience = absl::Seconds(5);  // for the files of a process that is to begin
-// For a shim to take the order to kill; else the keeper does it without it.
+// The time for a shim to take the order to kill; else the keeper kills in its place.
 constexpr absl::Duration kShimPatience = absl::Milliseconds(200);
 constexpr absl::Duration kKillPatience = absl::Seconds(2);  // for it to have killed all
 
@@ -80,7 +80,7 @@ void Supervisor::Start(const ProcessSpec& spec) {
   TakeAnswer(key, "");
 }
 
-// Of a log that couldn't be opened in time, or whose process was refused meanwhile, nobody waits for the answer.
+// Nothing waits for the answer of a log that couldn't be opened in time, or that of a refused process.
 void Supervisor::TakeAnswer(const ProcessKey& key, const std::string& error) {
   const auto found = waiting_.find(key);
   if (found == waiting_.end()) {
@@ -99,7 +99,7 @@ void Supervisor::BeginWaiting(const ProcessKey& key) {
   process.ended.key = key;
   if (!waiting.error.empty()) return FailLaunch(process, Unpack(waiting.error));
   if (!shim_options_.page->HasFallen(BootTime())) return Launch(process);
-  // It fell while the files were waited for: others may have its rank.
+  // The fence fell while the files were waited for: others may have its rank.
   if (process.log != 0) sinks_.logs.CloseLog(process.log, {});
   Refuse(key);
 }
@@ -162,7 +162,7 @@ void Supervisor::Refuse(const ProcessKey& key) {
 void Supervisor::TakeReports(Process& process) {
   bool is_open = true;
   for (const ShimReport& report : process.shim->Read(is_open)) TakeReport(process, report);
-  if (!is_open) poller_.Forget(process.shim->fd());  // that the shim has died is told by SIGCHLD
+  if (!is_open) poller_.Forget(process.shim->fd());  // SIGCHLD reports that the shim has died
 }
 
 void Supervisor::TakeReport(Process& process, const ShimReport& report) {
@@ -203,7 +203,7 @@ void Supervisor::TakeWaitStatus(Process& process, int status, MonotonicTime at) 
     if (!end.was_stopped) end.memory = memory_.Judge(process.memory_at_start, end.exit, process.pid);
   }
   process.output->Drain();
-  // What a stopped process has left has its time; of another one all is killed now.
+  // The remains of a stopped process have their time; those of another one are killed now.
   if (!end.was_stopped || !process.killed_at.is_never()) NoteKilled(process);
 }
 
@@ -253,7 +253,7 @@ void Supervisor::StopAllSince(MonotonicTime since) {
   const MonotonicTime kill_at = since + options_.stop_timeout;
   for (auto& [key, process] : processes_) {
     BeginStop(process, since);
-    // One that was told to stop already has no more time than that either.
+    // One with an order to stop already has no more time than that either.
     if (!process.has_ended) process.kill_at = std::min(process.kill_at, kill_at);
   }
 }
@@ -283,7 +283,7 @@ void Supervisor::KillAll() {
 
 void Supervisor::KillForGood() {
   KillAll();
-  LookForStrays();  // whoever else there may be
+  LookForStrays();  // any others that there may be
 }
 
 void Supervisor::KillThrough(uint64_t last_number) {
@@ -327,7 +327,7 @@ void Supervisor::ReapShim(pid_t pid, int status) {
   LoseShim(process, exit);
 }
 
-// The reports first: they tell which pid was whose process.
+// Takes the reports first: they say which pid belonged to which process.
 void Supervisor::ReapStray(pid_t pid, int status) {
   LookForStrays();
   for (auto& [key, process] : processes_) {
@@ -357,7 +357,7 @@ void Supervisor::LookForStrays() {
   strays_at_ = BootTime();
 }
 
-// Ends what has lost its shim. Only a look that finds nobody says that nobody is left.
+// Ends processes that have lost their shim. Only a look that finds none proves that none is left.
 void Supervisor::RunStrays(MonotonicTime now) {
   bool is_any_left = false;
   const bool has_looked = children_.Kill([&](pid_t child) {
@@ -383,7 +383,8 @@ void Supervisor::RunStrays(MonotonicTime now) {
 
 void Supervisor::Finish(Process& process) {
   poller_.Forget(process.shim->fd());
-  if (!process.has_ended && process.ended.end.launch_error.empty()) {  // killed with its shim before its pid was told
+  if (!process.has_ended &&
+      process.ended.end.launch_error.empty()) {  // killed with its shim before its pid was reported
     process.ended.end.was_stopped = process.is_told_to_stop;
     TakeWaitStatus(process, SIGKILL, BootTime());
   }

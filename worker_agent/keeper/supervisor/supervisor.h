@@ -1,14 +1,14 @@
 // The keeper's processes: starts, stops and buries them. Runs in the keeper, one thread, never blocks.
 //
 // A process begins when its old error file is removed and its log is open, or when the file system hasn't answered for
-// some seconds: nobody's training waits for a disk that hangs. The same holds for its end: it is told when its log is
-// written and its error file read, or a second later.
+// some seconds: no training waits for a disk that hangs. Likewise its end is reported when its log is written and its
+// error file read, or a second later.
 //
-// A process's end has two parts. It has died: that is reported with what it died of. It is cleared: nothing that
-// descends from it is left, as the end of its shim shows (shim.h), and devices and ports are free. Both are one report,
-// unless something is still there a moment after SIGKILL. If the shim was killed, what it had comes to the keeper as
-// children of its own, strays: it can't be known whose they are, so they are killed, and no process whose shim was
-// killed is cleared before all of them have ended.
+// A process's end has two parts. It has died: that is reported with what it died of. It is cleared: none of its
+// descendants is left, as the end of its shim shows (shim.h), and devices and ports are free. Both are one report,
+// unless something is still there a moment after SIGKILL. If a shim was killed, its children come to the keeper as
+// strays. It can't be known which process they belong to. So they are killed, and until all of them have ended no
+// process with a killed shim is cleared.
 #pragma once
 
 #include <sys/types.h>
@@ -54,25 +54,25 @@ class Supervisor {
   void Refuse(const ProcessKey& key);
   void Stop(const ProcessKey& key);
   void StopAll();
-  // SIGINT to all, each with its group; that long later a stop, whose time counts from here.
+  // Sends SIGINT to all, each with its group, and stops them after `interrupt_time`; the stop's time counts from here.
   void InterruptAll(absl::Duration interrupt_time);
-  // The fence fell at that time: what is not gone stop_timeout after it may run elsewhere, so a
-  // keeper that comes late leaves that much less time, or none. Then everything that was started before is killed.
+  // The fence fell at that time: processes that are not gone stop_timeout after it may run elsewhere, so a keeper that
+  // comes late leaves that much less time, or none. Then everything that was started before is killed.
   void FenceFell(MonotonicTime since);
   // Suspends all processes, those that start meanwhile too, until Resume, or until the fence falls.
   void Suspend();
   void Resume();
   void Forward(int signal);
-  // What the slot's latest process wrote last, also when it has ended.
+  // Returns the last output of the slot's latest process, also when it has ended.
   OutputRead ReadOutput(const OutputWish& wish) const;
 
-  // SIGKILL to all that was started until now, with all that descends from it, until it is gone. Processes started
+  // Sends SIGKILL to all that was started until now, with all its descendants, until it is gone. Processes started
   // later are left alone.
   void KillAll();
-  // The same for good: whatever is a descendant, until HasChildren is false. No Start may follow.
+  // Does the same for good: kills any descendant until HasChildren is false. No Start may follow.
   void KillForGood();
 
-  // After SIGCHLD: reaps whoever is dead, strays too, and does what follows from it.
+  // To be called after SIGCHLD: reaps the dead children, strays too, and acts on that.
   void Reap();
   // False when Reap found that no child of any kind is left.
   bool HasChildren() const { return has_children_; }
@@ -82,7 +82,7 @@ class Supervisor {
   MonotonicTime NextDeadline() const;
 
  private:
-  // Waits for its files before it begins.
+  // A process that waits for its files before it begins.
   struct Waiting {
     ProcessSpec spec;
     uint32_t log = 0;
@@ -91,7 +91,7 @@ class Supervisor {
     std::string error;
   };
 
-  // Has died, and what is to be reported with that has not come yet.
+  // A process that has died, while parts of the report on that have not come yet.
   struct Burial {
     Ended ended;
     bool has_passed_output = false;  // the user has seen the last lines, but not those of the device's log
@@ -99,7 +99,7 @@ class Supervisor {
     MonotonicTime tell_at = MonotonicTime::Never();  // without them
   };
 
-  // What is left of a slot's process when it has ended, until the next one begins.
+  // The remains of a slot's process when it has ended, until the next one begins.
   struct Remains {
     ProcessKey key;
     pid_t pid = 0;
@@ -112,7 +112,7 @@ class Supervisor {
     uint32_t log = 0;
     std::optional<Shim> shim;
     uint64_t number = 0;  // of its start
-    pid_t pid = 0;        // 0: not told yet
+    pid_t pid = 0;        // 0: not reported yet
     std::unique_ptr<ProcessOutput> output;
     MemoryWatch::Mark memory_at_start;
     Ended ended;
