@@ -18,8 +18,8 @@ constexpr int kFirstBackOffMs = 100;
 constexpr int kMaxBackOffMs = 3000;
 constexpr int kReplyOverhead = 1024;  // what GetPeersReply adds to the peer list
 
-// Waits for one dial. gRPC doesn't tell whether a server that says nothing can't be reached, or has others to shake
-// hands with first; the kernel does.
+// Waits for one dial. gRPC doesn't report whether a silent server can't be reached, or has others to shake hands with
+// first; the kernel does.
 class Patience {
  public:
   Patience(const ConnectOptions& options, const std::vector<IpAddress>& addresses)
@@ -90,11 +90,11 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target,
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstBackOffMs);
-  // Its other meaning: the time limit of one connect.
+  // This option's other meaning: the time limit of one connect.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, static_cast<int>(absl::ToInt64Milliseconds(connect_limit)));
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxBackOffMs);
-  // Small messages now and then: each would be followed by a PING and its answer, to measure a throughput that nobody
-  // needs.
+  // The messages are small and rare: each would be followed by a PING and its answer, to measure a throughput that
+  // nothing needs.
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   arguments.SetMaxReceiveMessageSize(static_cast<int>(kMaxPeerListBytes) + kReplyOverhead);
   return grpc::CreateCustomChannel(target, credentials, arguments);

@@ -1,4 +1,4 @@
-// The keeper's last word for its dead agent: `ms-worker --internal_farewell …`, an internal mode that the keeper runs
+// The keeper's last report for its dead agent: `ms-worker --internal_farewell …`, an internal mode that the keeper runs
 // as a program of its own, because gRPC can't be used in a forked child.
 #pragma once
 
@@ -14,15 +14,15 @@ namespace muster::agent {
 
 inline constexpr char kFarewellFlag[] = "--internal_farewell";
 
-// What the keeper is told to run; {signal} and {exit_code} are its placeholders.
+// Returns the command that the keeper is to run; {signal} and {exit_code} are its placeholders.
 std::vector<std::string> FarewellArguments(const std::string& program, const std::string& host, uint16_t port,
                                            bool requires_tls, const v1::LastReportRequest& farewell);
 
-// The internal mode; `arguments` are those behind kFarewellFlag. Speaks TLS with what it was handed (see
+// Runs the internal mode; `arguments` are those after kFarewellFlag. Speaks TLS with the hand-over that it got (see
 // common/tls/tls_hand_over.h), else plain text, with `requires_tls` to this machine only. Returns the exit code.
 int RunFarewell(const std::vector<std::string>& arguments);
 
-// Tries for `patience`, each try with a deadline of 5 s. True when the scheduler has heard it.
+// Tries for `patience`, each try with a deadline of 5 s. True when the scheduler has taken it.
 bool SayFarewell(const std::string& host, uint16_t port, const Security& security,
                  const v1::LastReportRequest& farewell, absl::Duration patience);
 

@@ -12,7 +12,7 @@
 namespace muster::agent {
 namespace {
 
-constexpr int kMaxAtOnce = 64;  // a stranger who floods the port may not keep the loop
+constexpr int kMaxAtOnce = 64;  // a sender who floods the port may not keep the loop
 
 }  // namespace
 
@@ -34,7 +34,7 @@ std::vector<v1::Acknowledgement> HeartbeatSocket::TakeAnswers() {
   std::array<char, AnswerDatagram::kBytes + 1> bytes;  // a longer one comes cut, but not down to the right size
   for (int i = 0; i < kMaxAtOnce; ++i) {
     const ssize_t size = recv(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
-    if (size < 0 && errno == ECONNREFUSED) continue;  // what an earlier one met
+    if (size < 0 && errno == ECONNREFUSED) continue;  // the error that an earlier one met
     if (size < 0) return answers;
     const auto answer = seal_.OpenAnswer({bytes.data(), static_cast<size_t>(size)}, key_);
     if (!answer || answer->stream != stream_) continue;

@@ -1,7 +1,7 @@
 // The agent's end of its heartbeats by datagram, for one stream. Private to worker_agent.
 //
-// Made by the thread that reads the stream; used by the agent's loop alone. Nothing here blocks or fails: what can't be
-// sent is lost, and the loop's core takes that for an answer that never came.
+// The thread that reads the stream makes it; only the agent's loop uses it. Nothing here blocks or fails: a heartbeat
+// that can't be sent is lost, and the loop's core takes that for an answer that never came.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ class HeartbeatSocket {
 
   int fd() const { return fd_.get(); }  // readable when answers have come
   void Send(uint64_t heartbeat_seq, uint32_t armed_fence_ms);
-  // What has come since, without what the scheduler has not sealed.
+  // Returns the answers that have come since, without those that the scheduler has not sealed.
   std::vector<v1::Acknowledgement> TakeAnswers();
 
  private:

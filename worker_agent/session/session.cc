@@ -18,7 +18,7 @@
 namespace muster::agent {
 namespace {
 
-// Within it, what was cancelled and what is still connecting ends.
+// The time in which cancelled dials, and those that are still connecting, end.
 constexpr absl::Duration kCancelTime = absl::Seconds(1);
 constexpr int kShutOuts = 5;
 constexpr char kShutOutText[] =
@@ -26,7 +26,7 @@ constexpr char kShutOutText[] =
     "the "
     "scheduler's log and in `ms-ctl counters`";
 
-// `may_want_tls`: it is plain text, and was never answered.
+// `may_want_tls`: the connection is plain text, and was never answered.
 std::string EndInWords(const grpc::Status& status, bool may_want_tls) {
   if (status.ok()) return "the scheduler ended the connection";
   if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
@@ -48,7 +48,7 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
   // One dial and what came of it.
   struct Link {
     Stream stream;
-    // Of its channel; asked also while the handshake is still under way.
+    // The outcome of its channel's handshake; asked also while that is still under way.
     const std::shared_ptr<HandshakeVerdict> verdict = std::make_shared<HandshakeVerdict>();
     std::shared_ptr<grpc::Channel> channel;             // once it is connected; guarded by mutex_
     std::shared_ptr<HeartbeatSocket> heartbeat_socket;  // once the scheduler has offered it; guarded by mutex_
@@ -57,7 +57,7 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
   Impl(SessionOptions options, std::function<void(Event)> deliver)
       : options_(std::move(options)), deliver_(std::move(deliver)) {}
 
-  // A link that is being opened. Those that were open before end at once, unless this one shall replace them.
+  // Adds a link that is being opened. Those that were open before end at once, unless this one is to replace them.
   std::shared_ptr<Link> Dial(uint64_t connect_seq, bool is_replacement) {
     auto link = std::make_shared<Link>();
     std::map<uint64_t, std::shared_ptr<Link>> old;
@@ -70,7 +70,7 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
     return link;
   }
 
-  // In a thread of its own: connects, and stays with the stream until it is over.
+  // Connects, in a thread of its own, and stays with the stream until it is over.
   void Run(uint64_t connect_seq, const std::shared_ptr<Link>& link) {
     ConnectAndRead(connect_seq, link);
     MutexLock lock(mutex_);
@@ -124,13 +124,13 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
     return found == links_.end() ? nullptr : found->second->heartbeat_socket;
   }
 
-  // What was hung up need not end in good order any more.
+  // Ends at once the streams that were hung up.
   void CancelEnding() {
     MutexLock lock(mutex_);
     for (const std::shared_ptr<Link>& link : ending_) link->stream.Cancel();
   }
 
-  // In a thread of its own.
+  // Runs in a thread of its own.
   void FetchPeers(const std::string& job_id, const agent::FetchPeers& request);
 
   void DeliverNothingMore() {
@@ -154,7 +154,7 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
  private:
   void ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<Link>& link);
 
-  // One that can't be taken up is no offer.
+  // Opens the offered socket. An offer that can't be taken up is removed.
   void TakeOffer(Link& link, v1::Welcome& welcome) {
     if (!welcome.has_datagrams()) return;
     const std::optional<GrpcPeer> scheduler = ParseGrpcPeer(link.stream.peer());
@@ -218,8 +218,9 @@ void Session::Impl::ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<L
   });
   const TlsRefusal refusal = connect.verdict->refusal();
   if (!refusal.ok()) return Break(connect_seq, refusal.text, BreakReason::kSecurity);
-  // It has taken our handshake and then hung up: so does a scheduler that refuses our certificate.
-  const bool has_said_why = status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;  // it, or we (no thread)
+  // The scheduler has taken our handshake and then hung up: so does one that refuses our certificate.
+  const bool has_said_why =
+      status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;  // said by it, or by us (no thread)
   const bool is_shut_out = connect.verdict->was_asked() && !was_answered && !has_said_why;
   shut_out_ = is_shut_out ? shut_out_ + 1 : 0;
   if (is_shut_out && shut_out_ >= kShutOuts) return Break(connect_seq, kShutOutText, BreakReason::kSecurity);

@@ -18,20 +18,20 @@ namespace muster::agent {
 
 class Stream {
  public:
-  // Opens the stream, reads until it is over, returns how it ended. Once, in a thread of its own.
+  // Opens the stream, reads until it is over, returns how it ended. Must be called once, in a thread of its own.
   grpc::Status Run(const std::shared_ptr<grpc::Channel>& channel,
                    const std::function<void(v1::SchedulerMessage)>& on_message);
 
-  // The scheduler's address and port, in gRPC's form. By the thread that runs it, once something was read.
+  // The scheduler's address and port, in gRPC's form. For the thread that runs it, once something was read.
   std::string peer() const { return context_.peer(); }
 
   // A scheduler that is stopped reads nothing for as long as its machine keeps the connection. Beyond this the stream
-  // is broken off: a new one says what was not acknowledged.
+  // is broken off: a new one repeats what was not acknowledged.
   static constexpr size_t kMaxUnsentBytes = 8 << 20;
 
   // The others may be called from any thread, also before Run, and don't block.
   void Send(v1::AgentMessage message);
-  // Nothing is sent after what was sent before; the scheduler then ends the stream.
+  // Sends nothing more after the earlier messages; the scheduler then ends the stream.
   void HangUp();
   // Ends it at once.
   void Cancel();
@@ -39,7 +39,7 @@ class Stream {
  private:
   using Call = grpc::ClientReaderWriterInterface<v1::AgentMessage, v1::SchedulerMessage>;
 
-  // Until nothing more is to be sent.
+  // Writes until nothing more is to be sent.
   void WriteAll(Call& call);
 
   grpc::ClientContext context_;

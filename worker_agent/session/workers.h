@@ -17,14 +17,14 @@ class Workers {
  public:
   ~Workers() { LetGo(); }
 
-  // Any thread. Also joins those that have ended. RESOURCE_EXHAUSTED: there is no thread to be had.
+  // Starts a thread. For any thread. Also joins those that have ended. RESOURCE_EXHAUSTED: no thread can be started.
   absl::Status Start(std::function<void()> work);
 
   // True when all have ended in time.
   bool WaitUntilIdle(absl::Duration timeout);
 
-  // Joins those that have ended and lets go of the others (a name look-up can't be interrupted): what they work on must
-  // be theirs to keep.
+  // Joins those that have ended and lets go of the others (a name look-up can't be interrupted): these must own what
+  // they work on.
   void LetGo();
 
  private:

@@ -56,7 +56,7 @@ void AgentStore::Do(const Step& step) {
     counted_.Note(Severity::kError, "no thread for the store",
                   absl::StrCat("calls of the job's store may hang: ", std::string(ticks.message())));
   }
-  if (!effects.sends.empty()) link_->Call(effects.sends);  // the link's end still tells what was under way
+  if (!effects.sends.empty()) link_->Call(effects.sends);  // the link's end still answers the calls under way
   for (const StoreCore::Refused& refused : effects.refused) {
     counted_.Note(Severity::kWarning, "a late change refused",
                   absl::StrCat("the job's store refused to change key ", Quoted(refused.key, kShownKeyBytes),

@@ -1,10 +1,10 @@
-// The job's store in an agent: what gateways are handed. What it promises beyond JobStore (how fresh a read is, what
-// happens while the scheduler is away) stands in store_core.h.
+// The job's store in an agent: the object that gateways get. Its promises beyond JobStore (how fresh a read is, what
+// happens while the scheduler is away) are in store_core.h.
 //
 // For a gateway:
-//   - It gets a JobStore& (this), and hears of rounds (gateway/gateway.h). Between two rounds
+//   - It gets a JobStore& (this), and learns of rounds (gateway/gateway.h). Between two rounds
 //     every call ends with kFailedPrecondition; nothing of a former round is seen in the next one.
-//   - Keys and values are bytes. Lifetime::kRound is right for whatever names a process or a communicator.
+//   - Keys and values are bytes. Lifetime::kRound is right for a key that names a process or a communicator.
 //   - `done` is called by a thread of the store or from inside the call, without a lock held: it may call the store.
 //   - While HasRoom() is false no change may be taken (kResourceExhausted): then stop reading from your peers, and look
 //     again now and then.
@@ -44,13 +44,13 @@ class RequestedChanges : public JobStore {
 class AgentStore : public RequestedChanges {
  public:
   explicit AgentStore(const Clock& clock);
-  // What waits is told that the round is over. Nobody may be calling.
+  // Ends the waiting calls with the answer that the round is over. No call may be under way.
   ~AgentStore() override;
 
   // ---- for the agent's loop
   void BeginRound(v1::StoreCaller caller);
   void EndRound();
-  // After each welcome. Null: the connection is gone.
+  // To be called after each welcome. Null: the connection is gone.
   void SetChannel(std::shared_ptr<grpc::Channel> channel);
 
   // ---- for gateways
@@ -59,22 +59,22 @@ class AgentStore : public RequestedChanges {
   void Together(const std::function<void()>& steps) override;
   void Refresh() override;
 
-  // The same store for those who must know what a change comes to: they are told when it is made, or the round is over,
-  // however long that takes, and never that it may still be made.
+  // The same store for callers that must know the outcome of a change: their `done` comes when it is made, or the round
+  // is over, however long that takes, and never with the answer that it may still be made.
   JobStore& patient() { return patient_; }
 
-  // Of the round's lighthouse (proto/muster/v1/store.proto); the caller is filled in here. `done` is told once, also
-  // UNAVAILABLE, where it was not heard, and FAILED_PRECONDITION between two rounds.
+  // Sends a report of the round's lighthouse (proto/muster/v1/store.proto); the caller is filled in here. `done` is
+  // called once, also with UNAVAILABLE, if the report did not arrive, and FAILED_PRECONDITION between two rounds.
   void Report(v1::ReplicasReport report, std::function<void(absl::StatusOr<v1::StoreReply>)> done);
 
-  // Whether a change of the largest size would be taken now.
+  // True if a change of the largest size would be taken now.
   bool HasRoom() const;
 
  private:
   static constexpr uint64_t kFirstReport = uint64_t{1} << 63;  // calls of the core stay below
 
   void Replied(uint64_t call, absl::StatusOr<v1::StoreReply> reply);
-  // A step of the core, then what it wants, without the lock.
+  // Runs a step of the core, then its effects, without the lock.
   template <typename Step>
   void Do(const Step& step);
   // The core is not idle any more. RESOURCE_EXHAUSTED: nothing ticks until a later step finds a thread.

@@ -1,4 +1,4 @@
-// What an agent asks of its job's store, and what each kind of change comes to. Pure.
+// The changes that an agent asks of its job's store, and the outcome of each kind. Pure.
 #pragma once
 
 #include <cstddef>
@@ -21,19 +21,19 @@ std::string KeyOf(const StoreOperation& operation);
 // INVALID_ARGUMENT: a key or value beyond its limit.
 absl::Status CheckChange(const StoreOperation& change);
 
-// It may go out after its caller was told that it takes long: what it comes to does not depend on when.
+// True if it may go out after its caller got DEADLINE_EXCEEDED: its outcome does not depend on when it is made.
 bool MayGoLate(const StoreOperation& change);
 
-// What the key holds once the change is made, as far as that can be told without the answer.
+// Returns the key's value once the change is made, as far as that is known without the answer.
 std::optional<std::optional<std::string>> Foreseen(const StoreOperation& change);
-// What the key held after the change, by its answer.
+// Returns the key's value after the change, by its answer.
 std::optional<std::string> Resulting(const StoreOperation& change, const v1::StoreReply& reply);
 
-// Which changes, one after the other, go into one batch: Sets, Deletes, and swaps that want the key not to be there,
-// each of another key.
+// The changes, in their order, that go into one batch: Sets, Deletes, and swaps that want the key not to be there, each
+// of another key.
 class BatchRoom {
  public:
-  // Of `bytes`. Once it is false, it has no room for any other.
+  // True if a change of `bytes` still goes in. Once it is false, it has no room for any other.
   bool Takes(const StoreOperation& change, size_t bytes);
 
  private:
@@ -41,7 +41,7 @@ class BatchRoom {
   size_t bytes_ = 0;
 };
 
-// A change as a part of a batch that takes it.
+// Returns a change as a part of a batch that takes it.
 v1::StoreEdit EditOf(const StoreOperation& change);
 
 }  // namespace muster::agent

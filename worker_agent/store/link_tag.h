@@ -1,4 +1,4 @@
-// What stands on the link's completion queue.
+// The tags on the link's completion queue.
 #pragma once
 
 namespace muster::agent {
@@ -6,7 +6,7 @@ namespace muster::agent {
 class LinkTag {
  public:
   virtual ~LinkTag() = default;
-  // By the link's thread, once for each time it was put on the queue.
+  // Called by the link's thread, once for each time the tag was put on the queue.
   virtual void Happened(bool is_ok) = 0;
 };
 

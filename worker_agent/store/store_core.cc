@@ -15,9 +15,9 @@ constexpr absl::Duration kLongest = absl::Milliseconds(kMaxStoreWaitMs);
 constexpr absl::Duration kPatienceWithCopy = absl::Seconds(1);  // then the copy has to do
 constexpr absl::Duration kWaitSlice = absl::Seconds(1);         // then another wait has its turn
 constexpr absl::Duration kLeastSlice = absl::Milliseconds(50);
-constexpr absl::Duration kPause = absl::Milliseconds(200);     // after a request that was not heard
+constexpr absl::Duration kPause = absl::Milliseconds(200);     // after a request that perhaps did not arrive
 constexpr absl::Duration kLeastLimit = absl::Milliseconds(1);  // a request with less is as good as over
-constexpr size_t kPendingBytes = 128;                          // what a change takes besides key and value
+constexpr size_t kPendingBytes = 128;                          // the size of a change besides key and value
 
 bool WasNotHeard(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsCancelled(status);
@@ -136,7 +136,8 @@ void StoreCore::Read(const std::string& key, Reader reader, MonotonicTime now) {
   if (const auto own = pending_of_.find(key); own != pending_of_.end()) {
     Pending& last = *own->second.back();
     const auto foreseen = Foreseen(last.change);
-    // Who waits for the key after its deletion asks only when that is done, or would be told the old value.
+    // A reader that waits for the key after its deletion asks only when that is done: otherwise it would get the old
+    // value.
     if (!foreseen || (!foreseen->has_value() && reader.waits)) {
       last.readers.push_back(std::move(reader));
       return;
@@ -175,7 +176,7 @@ void StoreCore::SendFetches(Lane& lane, MonotonicTime now) {
     }
     MonotonicTime last = now;
     for (const Reader& reader : fetch->second.readers) last = std::max(last, reader.deadline);
-    if (std::exchange(fetch->second.was_asked, true) && last - now < kLeastLimit) {  // Tick will tell them
+    if (std::exchange(fetch->second.was_asked, true) && last - now < kLeastLimit) {  // Tick ends its readers
       ending.push_back(key);
       continue;
     }
@@ -186,7 +187,7 @@ void StoreCore::SendFetches(Lane& lane, MonotonicTime now) {
       v1::StoreWait request;
       *request.mutable_caller() = caller_;
       request.set_key(key);
-      // Where more keys are waited for than can be asked for at once, each has its turn within about kWaitSlice.
+      // Where calls wait for more keys than can be asked for at once, each key has its turn within about kWaitSlice.
       const auto turns = static_cast<int64_t>(lane.fetches.size() / kMaxUnderWay + 1);
       const absl::Duration longest = turns == 1 ? kLongest : kWaitSlice / turns;
       const absl::Duration slice = std::min(last - now, std::max(longest, kLeastSlice));
@@ -272,7 +273,7 @@ size_t StoreCore::CountBatch() const {
   return std::max<size_t>(1, count);
 }
 
-// What has gone out and was perhaps not heard goes out again as it was.
+// A change that has gone out and perhaps did not arrive goes out again unchanged.
 void StoreCore::SendChange(MonotonicTime now) {
   if (pending_.empty() || change_call_ != 0) return;
   if (sent_ == 0) {
@@ -331,7 +332,7 @@ void StoreCore::FinishFirst(absl::StatusOr<v1::StoreReply> reply, MonotonicTime 
         fetch->second.at_least = std::max(fetch->second.at_least, reply->version());
       }
     }
-    // Of one that was asked for again it is not known when it was made; others may have changed the key since.
+    // It is not known when a repeated change was made; others may have changed the key since.
     if (!std::holds_alternative<v1::StoreList>(first.change)) {
       copies_.Keep(first.key, reply->version(), Resulting(first.change, *reply), first.first_sent + kFreshFor);
     }
@@ -345,7 +346,7 @@ void StoreCore::FinishFirst(absl::StatusOr<v1::StoreReply> reply, MonotonicTime 
   TakeOut(pending_.begin(), now);
 }
 
-// Who waited for what it comes to asks again.
+// Readers that waited for its outcome ask again.
 void StoreCore::TakeOut(std::list<Pending>::iterator pending, MonotonicTime now) {
   auto& of_key = pending_of_[pending->key];
   std::erase(of_key, pending);
@@ -413,7 +414,7 @@ void StoreCore::ExpireReaders(Lane& lane, MonotonicTime now) {
       return true;
     });
   }
-  // Keys that nobody asks for any more; one whose call is under way goes with its reply.
+  // Drops the keys without readers; one with a call under way goes with its reply.
   const size_t unasked = std::erase_if(
       lane.fetches, [](const auto& entry) { return entry.second.readers.empty() && entry.second.call == 0; });
   if (unasked > 0) std::erase_if(lane.turn, [&](const std::string& key) { return !lane.fetches.contains(key); });

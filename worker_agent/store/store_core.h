@@ -1,21 +1,20 @@
-// What an agent knows of its job's store, and what it still has to ask: the copy, the changes that wait, the reads that
-// are under way.
+// An agent's knowledge of its job's store, and its open requests: the copy, the changes that wait, the reads that are
+// under way.
 //
-// Pure, as the agent's core: no I/O, no threads, no clock. One caller at a time. What is to be done is in the Effects.
+// Pure, as the agent's core: no I/O, no threads, no clock. One caller at a time. Its orders are in the Effects.
 //
 // How fresh is a read? A value that was fetched, or changed here, is good for kFreshFor; then it is fetched again. So a
 // reader sees another node's change after at most kFreshFor (and the time of one request), and its own node's changes
 // at once, also those that still wait for the scheduler. (A Get that is under way may see a Set that is made
-// meanwhile.) After Refresh it sees all that was changed before: older copies are none. That a key is not there is
-// never kept. While the scheduler is away the copy is as good as it gets; a read of what is not in it waits for the
+// meanwhile.) After Refresh it sees all changes made before: older copies don't count. The absence of a key is never
+// kept. While the scheduler is away the copy is as good as it gets; a read of a key that is not in it waits for the
 // scheduler's return. Nothing of the copy outlives its round.
 //
 // Changes go out one after another, in the order in which they were made, each with a number: one whose answer was lost
-// is asked for again and takes effect once. Those that wait go out together, as one batch, as far as they are Sets,
-// Deletes and swaps that want the key not to be there, each of another key; where the scheduler makes none of them,
-// they go out one by one. Nobody waits for longer than kMaxStoreWaitMs: a Set or Delete that takes longer is told
-// so (DEADLINE_EXCEEDED) and still goes out; an Add or CompareAndSet that has not gone out by then never does
-// (UNAVAILABLE).
+// is sent again and takes effect once. Those that wait go out together, as one batch, as far as they are Sets, Deletes
+// and swaps that want the key not to be there, each of another key; where the scheduler makes none of them, they go out
+// one by one. No caller waits for longer than kMaxStoreWaitMs: a Set or Delete that takes longer ends with
+// DEADLINE_EXCEEDED and still goes out; an Add or CompareAndSet that has not gone out by then never does (UNAVAILABLE).
 #pragma once
 
 #include <cstdint>
@@ -41,7 +40,7 @@ namespace muster::agent {
 class StoreCore {
  public:
   static constexpr absl::Duration kFreshFor = absl::Seconds(1);
-  // Of changes that wait, for callers without an end to their patience: a gateway of theirs bounds what it takes.
+  // The limit of changes that wait, for callers with endless patience: their gateway bounds what it takes.
   static constexpr size_t kMaxPatientBacklogBytes = 16 * kMaxStoreBacklogBytes;
   static constexpr absl::Duration kPatience = absl::Milliseconds(kMaxStoreWaitMs);
 
@@ -49,19 +48,19 @@ class StoreCore {
     uint64_t call = 0;  // never reused
     StoreOperation operation;
   };
-  // A change that the scheduler refused after its caller had been told that it may still be made.
+  // A change that the scheduler refused after its caller got the answer that it may still be made.
   struct Refused {
     std::string key;
     absl::Status why;
   };
   struct Effects {
     std::vector<Send> sends;
-    std::vector<std::function<void()>> told;  // callers' `done`, bound to what they are told
+    std::vector<std::function<void()>> told;  // callers' `done`, bound to their answers
     std::vector<Refused> refused;
   };
 
-  // From now on everything is of this round, and all that was of another one is told that it is over. Numbers go on as
-  // long as the incarnation is the same. Nothing happens when it is the present round.
+  // Begins this round, and ends all calls of another one with the answer that it is over. Numbers go on as long as the
+  // incarnation is the same. Nothing happens when it is the present round.
   Effects BeginRound(v1::StoreCaller caller);
   // The present round is over.
   Effects EndRound();
@@ -76,11 +75,11 @@ class StoreCore {
   Effects Wait(const std::string& key, absl::Duration limit, JobStore::ValueDone done, MonotonicTime now);
   // A Set, Delete, Add, CompareAndSet or List without caller and number. (A List is no change, but must see those that
   // were asked for before it.)
-  // The caller is told that it takes long after `patience`.
+  // After `patience` the caller gets the answer that it takes long.
   Effects Change(StoreOperation change, std::function<void(absl::StatusOr<v1::StoreReply>)> done, MonotonicTime now,
                  absl::Duration patience = kPatience);
 
-  // Between the two nothing goes out, so that what is asked for meanwhile goes out together. They may be nested.
+  // Between the two nothing goes out, so that calls made meanwhile go out together. They may be nested.
   void Hold() { ++holds_; }
   Effects Release(MonotonicTime now);
 
@@ -88,18 +87,18 @@ class StoreCore {
   // an answer that is under way and turns out to be.
   void Refresh();
 
-  // The answer to a Send. UNAVAILABLE, DEADLINE_EXCEEDED and CANCELLED: it was perhaps not heard.
+  // The answer to a Send. UNAVAILABLE, DEADLINE_EXCEEDED and CANCELLED: perhaps it did not arrive.
   Effects Replied(uint64_t call, absl::StatusOr<v1::StoreReply> reply, MonotonicTime now);
 
-  // Every kTick or so, as long as it is not idle.
+  // Must be called every kTick or so, as long as it is not idle.
   static constexpr absl::Duration kTick = absl::Milliseconds(50);
   Effects Tick(MonotonicTime now);
   bool IsIdle() const { return pending_.empty() && gets_.fetches.empty() && waits_.fetches.empty(); }
 
-  // Who asks in the present round; null: between two rounds.
+  // The caller in the present round; null: between two rounds.
   const v1::StoreCaller* caller() const { return is_in_round_ ? &caller_ : nullptr; }
 
-  // Of the changes that wait, with what it takes to keep them.
+  // The size of the changes that wait, with the overhead to keep them.
   size_t backlog_bytes() const { return backlog_bytes_; }
 
  private:
@@ -112,7 +111,7 @@ class StoreCore {
     bool takes_copy = false;  // rather than nothing, at the deadline
   };
   struct ChangeDone {
-    std::function<void(absl::StatusOr<v1::StoreReply>)> done;  // null: was told already
+    std::function<void(absl::StatusOr<v1::StoreReply>)> done;  // null: was called already
     MonotonicTime deadline;
   };
   struct Pending {
@@ -122,7 +121,7 @@ class StoreCore {
     uint64_t number = 0;  // 0: has not gone out yet
     MonotonicTime first_sent;
     ChangeDone caller;
-    std::vector<Reader> readers;  // who must hear what it comes to
+    std::vector<Reader> readers;  // those that need the outcome of it
   };
   // Readers of one key. At most one request for each key and kind is under way.
   struct Fetch {
@@ -163,7 +162,7 @@ class StoreCore {
   uint64_t last_number_ = 0;
 
   CopiedValues copies_;
-  uint64_t latest_ = 0;  // version that an answer has told
+  uint64_t latest_ = 0;  // the highest version in an answer
 
   std::list<Pending> pending_;  // changes, oldest first
   size_t sent_ = 0;             // so many of them have gone out together, and may have been made

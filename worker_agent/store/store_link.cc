@@ -116,8 +116,8 @@ class StoreLink::Impl {
     under_way_.insert(call.release());
   }
 
-  // Not before it is needed: a thread that waits here takes part in all of gRPC's polling, and most jobs keep nothing
-  // in the store.
+  // Starts the thread only when it is needed: one that waits here takes part in all of gRPC's polling, and most jobs
+  // keep nothing in the store.
   absl::Status HaveThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (is_closed_ || thread_.joinable()) return absl::OkStatus();
     absl::StatusOr<std::thread> thread = TryThread([this] {
@@ -167,7 +167,7 @@ class StoreLink::Impl {
     return call;
   }
 
-  // Nobody can be asked. The answer comes from the queue all the same, as each caller expects.
+  // There is no connection. The answer still comes from the queue, as each caller expects.
   void FinishAtOnce(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     std::unique_ptr<Ongoing> call = NewCall(number);
     call->status = grpc::Status(grpc::StatusCode::UNAVAILABLE, "there is no connection to the scheduler");

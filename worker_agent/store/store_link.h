@@ -21,17 +21,17 @@ class StoreLink {
  public:
   using OnReply = std::function<void(uint64_t call, absl::StatusOr<v1::StoreReply> reply)>;
 
-  // `on_reply` is called by the link's own thread, once for each call, also for what is cancelled; by the caller's
-  // while no such thread can be had.
+  // `on_reply` is called by the link's own thread, once for each call, also for cancelled ones; by the caller's while
+  // no such thread can be started.
   explicit StoreLink(OnReply on_reply);
   ~StoreLink();  // cancels what is under way
 
-  // Any thread. Null: there is none. What is under way is cancelled.
+  // For any thread. Null: there is none. Calls under way are cancelled.
   void SetChannel(std::shared_ptr<grpc::Channel> channel);
 
-  // Any thread; never blocks. UNAVAILABLE without a channel.
+  // For any thread; never blocks. UNAVAILABLE without a channel.
   void Call(const std::vector<StoreCore::Send>& sends);
-  // The same, of a report of replicas; its number is its own, and told from those of calls by the caller.
+  // Sends a report of replicas likewise; the caller keeps its numbers apart from those of calls.
   void Report(uint64_t call, const v1::ReplicasReport& report, absl::Duration limit);
 
  private:

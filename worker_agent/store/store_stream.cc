@@ -8,9 +8,9 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kMessageBytes = kMaxReceivedBytes / 2;  // with so many it goes out
+constexpr size_t kMessageBytes = kMaxReceivedBytes / 2;  // a message with so many goes out
 
-// Puts an operation where it stands in a request.
+// Puts an operation into its field of a request.
 struct Put {
   v1::StoreRequest& request;
   void operator()(const v1::StoreSet& set) const { *request.mutable_set() = set; }

@@ -1,4 +1,4 @@
-// One stream of the store's requests to the scheduler: what is asked while a message is on its way goes out together in
+// One stream of the store's requests to the scheduler: requests made while a message is on its way go out together in
 // the next one.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace muster::agent {
 
-// Thread-safe, but for Begin. Its tags stand on the queue until on_end was called.
+// Thread-safe, except Begin. Its tags are on the queue until on_end was called.
 class StoreStream : public std::enable_shared_from_this<StoreStream> {
  public:
   using Sends = std::map<uint64_t, StoreCore::Send>;  // by call
@@ -28,7 +28,7 @@ class StoreStream : public std::enable_shared_from_this<StoreStream> {
     std::function<void(const StoreStream& ended, const grpc::Status& status, Sends unanswered)> on_end;
   };
 
-  // The hooks are called by whoever takes from `queue`.
+  // The thread that takes from `queue` calls the hooks.
   StoreStream(std::shared_ptr<v1::Store::Stub> stub, Hooks hooks) : stub_(std::move(stub)), hooks_(std::move(hooks)) {}
 
   void Begin(grpc::CompletionQueue& queue);
