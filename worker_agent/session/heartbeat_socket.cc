@@ -12,7 +12,7 @@
 namespace muster::agent {
 namespace {
 
-constexpr int kMaxAtOnce = 64;  // a sender who floods the port may not keep the loop
+constexpr int kMaxAtOnce = 64;  // a sender that floods the port must not keep the loop busy
 
 }  // namespace
 

@@ -50,7 +50,7 @@ class AgentStore : public RequestedChanges {
   // ---- for the agent's loop
   void BeginRound(v1::StoreCaller caller);
   void EndRound();
-  // To be called after each welcome. Null: the connection is gone.
+  // Sets the channel after each welcome. Null: the connection is gone.
   void SetChannel(std::shared_ptr<grpc::Channel> channel);
 
   // ---- for gateways

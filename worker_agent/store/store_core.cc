@@ -187,7 +187,7 @@ void StoreCore::SendFetches(Lane& lane, MonotonicTime now) {
       v1::StoreWait request;
       *request.mutable_caller() = caller_;
       request.set_key(key);
-      // Where calls wait for more keys than can be asked for at once, each key has its turn within about kWaitSlice.
+      // Each key has its turn within about kWaitSlice, if calls wait for more keys than can be asked for at once.
       const auto turns = static_cast<int64_t>(lane.fetches.size() / kMaxUnderWay + 1);
       const absl::Duration longest = turns == 1 ? kLongest : kWaitSlice / turns;
       const absl::Duration slice = std::min(last - now, std::max(longest, kLeastSlice));

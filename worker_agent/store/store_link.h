@@ -26,10 +26,10 @@ class StoreLink {
   explicit StoreLink(OnReply on_reply);
   ~StoreLink();  // cancels what is under way
 
-  // For any thread. Null: there is none. Calls under way are cancelled.
+  // May be called by any thread. Null: there is none. Calls under way are cancelled.
   void SetChannel(std::shared_ptr<grpc::Channel> channel);
 
-  // For any thread; never blocks. UNAVAILABLE without a channel.
+  // May be called by any thread; never blocks. UNAVAILABLE without a channel.
   void Call(const std::vector<StoreCore::Send>& sends);
   // Sends a report of replicas likewise; the caller keeps its numbers apart from those of calls.
   void Report(uint64_t call, const v1::ReplicasReport& report, absl::Duration limit);
