@@ -70,7 +70,7 @@ Json AllPeers(const v1::PeerList& peers) {
   return list;
 }
 
-// Own ranks and their neighbours, by rank; what is known of a rank from both counts as own.
+// Returns own ranks and their neighbours, by rank; a rank that is both counts as own.
 Json NearPeers(const ClusterFileInput& input) {
   const v1::Assignment& assignment = input.desired->assignment();
   const char* role = RoleName(assignment.role());

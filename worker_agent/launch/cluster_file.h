@@ -1,4 +1,4 @@
-// MS_CLUSTER_FILE: what a training process may know of its cluster, as JSON. One file for a node and round.
+// MS_CLUSTER_FILE: the description of its cluster for a training process, as JSON. One file for a node and round.
 //
 //   {"schema": "muster.cluster/1", "job_id": "default", "run": 1, "round": 1, "restart_count": 0, "role": "worker",
 //    "world_size": 4, "server_num": 0, "nnodes": 2, "node_id": "a-1", "node_rank": 0,
@@ -14,7 +14,7 @@
 //
 // world_size is that of the node's own role. Readers must accept members that they don't know; a change that would
 // break them gets a new schema. Beyond 1,024 ranks the peers are the node's own ranks and their neighbours only and
-// peers_complete is false; what isn't known of a neighbour (its node_rank, local_rank and device) is then left out.
+// peers_complete is false; unknown members of a neighbour (its node_rank, local_rank and device) are then left out.
 #pragma once
 
 #include <string>
@@ -35,10 +35,10 @@ struct ClusterFileInput {
   std::vector<v1::SlotOffer> offers;  // of this node, by slot
 };
 
-// The text of the file, also what an agent without a command prints.
+// Returns the text of the file; an agent without a command prints it, too.
 std::string ClusterFileText(const ClusterFileInput& input);
 
-// Atomic, mode 0644: a process that was started under another user may read it as far as its folder lets it.
+// Writes atomically, mode 0644: a process that was started under another user may read it as far as its folder lets it.
 absl::Status WriteClusterFile(const std::string& path, const ClusterFileInput& input);
 
 }  // namespace muster::agent

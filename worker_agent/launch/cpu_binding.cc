@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint32_t kMaxNumaNodes = 1024;
 
-// The number that a sysfs list begins with ("0,32" → 0).
+// Returns the first number of a sysfs list ("0,32" → 0).
 int FirstOfList(const std::string& path, int otherwise) {
   const absl::StatusOr<std::string> text = ReadSmallFile(path, 64 * 1024);
   if (!text.ok()) return otherwise;

@@ -1,4 +1,4 @@
-// --bind_core: which CPUs each training process may use.
+// --bind_core: the CPUs of each training process.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace muster::agent {
 
-// The CPUs that this process may use (sched_getaffinity), rising.
+// Returns the CPUs that this process may use (sched_getaffinity), rising.
 std::vector<int> AllowedCpus();
 
-// `cpus` so that neighbours in the list are neighbours in the machine: by NUMA node, then by core, so that the threads
-// of one core stand together. `sysfs` is /sys/devices/system; what it doesn't tell leaves the order by number.
+// Orders `cpus` so that neighbours in the list are neighbours in the machine: by NUMA node, then by core, so that the
+// threads of one core are together. `sysfs` is /sys/devices/system; without its data the order by number stays.
 std::vector<int> InNumaOrder(std::vector<int> cpus, const std::string& sysfs = "/sys/devices/system");
 
 struct CpuChoice {

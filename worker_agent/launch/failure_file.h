@@ -1,4 +1,4 @@
-// How a failed run is told where its logs are and on the terminal: the same cause, the same words, everywhere.
+// The report of a failed run, beside its logs and on the terminal: the same cause, the same words, everywhere.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,11 @@ std::string FailureFile(const std::string& log_dir);
 absl::Status WriteFailureFile(const std::string& log_dir, const std::string& job_id, uint64_t run,
                               const v1::Outcome& outcome);
 
-// The cause for a terminal: its line of text, the last lines of output each after "  | ", and the remedy if there is
-// one. No newline at the end. Foreign control characters are escaped.
+// Returns the cause for a terminal: its line of text, the last lines of output each after "  | ", and the remedy if
+// there is one. No newline at the end. Foreign control characters are escaped.
 std::string FormatCause(const v1::Cause& cause);
 
-// "SIGKILL"; "signal 63" for one without a name; empty for 0.
+// Returns "SIGKILL"; "signal 63" for one without a name; empty for 0.
 std::string SignalName(int signal);
 
 }  // namespace muster::agent

@@ -1,6 +1,5 @@
-// What a round's peer list tells: whether it is the one that was announced, and who stands before and behind a rank in
-// the ring. The scheduler tells of ranks on other nodes only; what stands on this one follows from what the node itself
-// offered.
+// A round's peer list: the check that it is the announced one, and a rank's neighbours in the ring. The scheduler sends
+// only ranks on other nodes; those on this one follow from the node's own offer.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +26,14 @@ struct RingPeer {
   std::string fingerprint;  // SHA-256 in hex; empty: none
 };
 
-// Of an own slot's rank. None if it was not told and is none of this node's.
+// Returns the neighbour of an own slot's rank. None if it was not sent and is none of this node's.
 std::optional<RingPeer> PreviousInRing(const ClusterFileInput& input, int slot);
 std::optional<RingPeer> NextInRing(const ClusterFileInput& input, int slot);
 
-// The ranks of the node's own role.
+// Returns the number of ranks of the node's own role.
 uint32_t RingSize(const v1::Assignment& assignment);
 
-// Of 4 or 16 bytes; empty for anything else.
+// Returns the text of an address of 4 or 16 bytes; empty for anything else.
 std::string AddressText(const std::string& bytes);
 
 }  // namespace muster::agent

@@ -37,7 +37,7 @@ void SetReuseAddress(int fd) {
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 }
 
-// Bound to all addresses of both families, else of IPv4 alone. Returns -1 with errno set by socket or bind.
+// Binds to all addresses of both families, else of IPv4 alone. Returns -1 with errno set by socket or bind.
 int BindAnyAddress(uint16_t port, bool reuses_address) {
   int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd >= 0) {
@@ -72,11 +72,11 @@ uint16_t BoundPort(int fd) {
   sockaddr_storage address{};
   socklen_t size = sizeof(address);
   if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
-  // The port stands at the same place in both kinds of address.
+  // The port is at the same place in both kinds of address.
   return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 
-// Of another agent of ours that looks at the same port just now, or has it.
+// True if another agent of ours has the port, or looks at it just now.
 bool IsOfAnother(const absl::StatusOr<UniqueFd>& lock) { return absl::IsAlreadyExists(lock.status()); }
 
 bool IsOutOfDescriptors(int error) { return error == EMFILE || error == ENFILE; }
@@ -122,8 +122,8 @@ class PortSearch {
 
   static absl::StatusOr<ReservedPort> In(const NumberRange& range, const PortOptions& options) {
     std::string no_locks;
-    // First what is wholly free, then what only old connections linger on, which the lock alone tells apart from what
-    // another agent of ours has reserved.
+    // Looks first for ports that are wholly free, then for ports on which only old connections linger: there only the
+    // lock shows what another agent of ours has reserved.
     for (const bool reuses_address : {false, true}) {
       for (uint32_t number = range.low; number <= range.high; ++number) {
         const auto port = static_cast<uint16_t>(number);
@@ -206,7 +206,7 @@ absl::StatusOr<UniqueFd> LockPort(const std::string& base, uint16_t port, PortUs
   absl::StatusOr<UniqueFd> file = OpenOwnFile(*folder, WorkFolder::UserFolder(base), "ports", O_RDWR | O_CREAT, 0600);
   if (!file.ok()) return file.status();
   struct stat space {};
-  if (stat("/proc/self/ns/net", &space) != 0) space.st_ino = 0;  // then all of this user's count as one
+  if (stat("/proc/self/ns/net", &space) != 0) space.st_ino = 0;  // then all namespaces of this user count as one
   struct flock lock {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;

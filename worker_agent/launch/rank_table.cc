@@ -39,7 +39,7 @@ std::string Text(const nlohmann::json& object, const char* name) {
   return "";
 }
 
-// As it stands there, for a message.
+// Returns the value as it is written, for a message.
 std::string Shown(const nlohmann::json& object, const char* name) {
   const auto found = object.find(name);
   if (found == object.end()) return "missing";
@@ -48,7 +48,7 @@ std::string Shown(const nlohmann::json& object, const char* name) {
   return found->dump();
 }
 
-// Reads a table's entries, one after the other, and goes on behind a wrong one.
+// Reads a table's entries, one after the other, and goes on after a wrong one.
 class Reader {
  public:
   explicit Reader(TableReport& report) : report_(report), problems_(report.problems) {}
@@ -194,7 +194,7 @@ void Reader::ReadServer(const nlohmann::json& json, size_t index) {
                   absl::StrCat(server.entry, ": server_id is ", Shown(json, "server_id"), ", expected 1 to ",
                                kServerIdBytes, " characters"),
                   "the server's address, as a text");
-    server.server_id = server.entry;  // in what else is told of it
+    server.server_id = server.entry;  // in its other problems
   }
   server.server_id = EscapeControl(server.server_id);
   if (json.contains("host_ip") && !IpAddress::Parse(Text(json, "host_ip"))) {
@@ -218,7 +218,7 @@ void Reader::ReadServer(const nlohmann::json& json, size_t index) {
   report_.table.servers.push_back(std::move(server));
 }
 
-// False: there is nothing to read behind it.
+// False: there is nothing to read after it.
 bool Reader::ReadHead(const nlohmann::json& json) {
   const std::string version = Text(json, "version");
   const std::string other = OtherFormat(json);
@@ -326,7 +326,7 @@ void Reader::Read(const std::string& text) {
     if (server.is_object() && server.contains("device")) UseNumbers(server["device"], "rank_id", free_ranks_);
   }
   for (size_t i = 0; i < servers.size(); ++i) ReadServer(servers[i], i);
-  // What concerns several entries can be told once each of them can be read.
+  // Rules on several entries can be checked once each entry can be read.
   if (report_.problems.size() > in_head) return;
   CheckWhole(json);
   if (problems_.none()) AddRemarks(json);

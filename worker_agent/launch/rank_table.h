@@ -1,4 +1,4 @@
-// Rank tables of Ascend clusters (versions 1.0 and 1.2): which device of which server has which rank.
+// Rank tables of Ascend clusters (versions 1.0 and 1.2): the rank of each device of each server.
 //
 // The rules are those of the format's guide: status "completed", server_count as many as there are, server ids unique
 // and shorter than 64 characters, rank ids 0..N-1 without gaps, device addresses unique and needed as soon as there is
@@ -23,13 +23,13 @@ struct TableDevice {
   std::string device_ip;  // as written, may be a comma list; empty: none
   uint32_t rank = 0;
   std::optional<uint32_t> super_device_id;  // 1.2
-  std::string entry;                        // where it stands: "server_list[1].device[0]"
+  std::string entry;                        // its place: "server_list[1].device[0]"
 };
 
 struct TableServer {
   std::string server_id;
   std::string entry;                   // "server_list[1]"
-  std::vector<std::string> addresses;  // server_id and what else it is known by: host_ip, pod_ip, container_ip
+  std::vector<std::string> addresses;  // server_id and its other addresses: host_ip, pod_ip, container_ip
   std::vector<TableDevice> devices;    // by device id
 };
 
@@ -46,13 +46,13 @@ inline constexpr size_t kMaxRankTableBytes = 16 * 1024 * 1024;
 struct TableProblem {
   std::string rule;    // a stable word: "rank_id_unique"
   std::string entry;   // "server_list[1].device[0]"; "the table"
-  std::string found;   // what is wrong there
-  std::string remedy;  // what to write instead
+  std::string found;   // the fault there
+  std::string remedy;  // the text to write instead
 };
 
 struct TableReport {
   std::vector<TableProblem> problems;  // the first 50; empty: the table may be used
-  std::vector<std::string> remarks;    // what is allowed here, but not as the guide has it
+  std::vector<std::string> remarks;    // allowed here, but not by the guide
   RankTable table;                     // as far as it could be read
 };
 

@@ -88,7 +88,7 @@ void CheckSuperDevices(const RankTable& table, const std::map<std::string, size_
   }
 }
 
-// Of one device. Returns how many addresses it has.
+// Checks the addresses of one device. Returns how many it has.
 size_t CheckAddressesOf(const TableServer& server, const TableDevice& device, std::map<IpAddress, std::string>& owner,
                         TableProblems& problems) {
   size_t count = 0;

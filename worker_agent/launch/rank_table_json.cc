@@ -1,17 +1,17 @@
-// What is said of a slip, by what stands there and what is expected; the first row that fits:
+// The message for a syntax error, by the text found there and the expected one; the first row that fits:
 //
 //   the text begins as UTF-16                     save it as UTF-8
 //   it nests too deep                             at the bracket that is one too many
-//   the text ends                                 which bracket is still open, and where it stands
+//   the text ends                                 which bracket is still open, and where it is
 //   a text that its line does not end             where it begins
 //   something after the whole object              one file holds one table
 //   ] or } after a comma                          remove the comma
-//   ] in the place of }, or the reverse           where the bracket stands that it would close
-//   '                                             texts stand in double quotes
+//   ] in the place of }, or the reverse           where the bracket is that it would close
+//   '                                             texts are in double quotes
 //   / or #                                        JSON has no comments
 //   a value right after a value                   a comma is missing
 //   a word or a number that JSON does not have    put it in quotes
-//   anything else                                 what stands there and what is expected
+//   anything else                                 the text found there and the expected one
 //   bytes that only nlohmann's parser refuses     where it stopped (escapes, UTF-8)
 #include <algorithm>
 #include <array>
@@ -34,7 +34,7 @@ constexpr size_t kDeepest = 8;  // a table nests five deep
 constexpr size_t kShownBytes = 20;
 constexpr char kByteOrderMark[] = "\xef\xbb\xbf";  // nlohmann's parser skips it, too
 
-// "line 4, column 2" of a byte.
+// Returns "line 4, column 2" for a byte.
 std::string Place(const std::string& text, size_t byte) {
   const absl::string_view before = absl::string_view(text).substr(0, byte);
   const size_t line_begin = before.rfind('\n') == absl::string_view::npos ? 0 : before.rfind('\n') + 1;
@@ -44,9 +44,9 @@ std::string Place(const std::string& text, size_t byte) {
                       std::count_if(line.begin(), line.end(), is_first_byte) + 1);
 }
 
-// The first bracket that nests deeper than kDeepest. Asked before parsing, since deep nesting takes a hundred times its
-// text in memory. nlohmann's parser would ask a callback, but with one it looks at a whole list after each of its
-// entries: 3 s for 100,000 servers.
+// Returns the first bracket that nests deeper than kDeepest. Must run before parsing, since deep nesting takes a
+// hundred times its text in memory. nlohmann's parser would ask a callback, but with one it looks at a whole list after
+// each of its entries: 3 s for 100,000 servers.
 std::optional<size_t> TooDeep(const std::string& text) {
   size_t depth = 0;
   bool is_quoted = false;
@@ -67,7 +67,7 @@ std::optional<size_t> TooDeep(const std::string& text) {
   return std::nullopt;
 }
 
-// Where nlohmann's parser stopped, which it says only to one that takes events.
+// Finds where nlohmann's parser stopped; it reports that only to a receiver of events.
 class StopFinder : public nlohmann::json_sax<nlohmann::json> {
  public:
   bool null() override { return true; }
@@ -94,7 +94,7 @@ bool IsOfWord(char c) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("_.+-", c) || (c & 0x80) != 0;
 }
 
-// The word, or the one character, that begins there.
+// Returns the word, or the one character, that begins there.
 std::string WordAt(const std::string& text, size_t begin) {
   size_t end = begin;
   while (end < text.size() && IsOfWord(text[end])) ++end;
@@ -123,7 +123,7 @@ const char* Words(Expected expected) {
   return "";
 }
 
-// Looks for the first slip of a text, token by token.
+// Looks for the first syntax error of a text, token by token.
 class Slip {
  public:
   explicit Slip(const std::string& text) : text_(text) {}
@@ -269,7 +269,7 @@ std::string Slip::Find() {
 }
 
 struct Format {
-  const char* key;  // that only this format has
+  const char* key;  // only this format has it
   const char* name;
 };
 

@@ -1,4 +1,4 @@
-// What rank_table.cc reads the entries of a rank table with.
+// The parts of rank_table.cc that read and check a rank table's entries.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace muster::agent {
 
-// ---- rank_table_json.cc: the text as JSON, and where it slips: tables are merged and edited by hand.
+// ---- rank_table_json.cc: the text as JSON, and its syntax errors: tables are merged and edited by hand.
 
-// The table's object. The error's message has the slip's line and column (both from 1; a column is a character) and
-// how to correct it. Texts of any size and depth are taken.
+// Returns the table's object. The error's message has the line and column of the syntax error (both from 1; a column is
+// a character) and how to correct it. Texts of any size and depth are taken.
 absl::StatusOr<nlohmann::json> ParseTableJson(const std::string& text);
 
-// The name of the other format that this object is in, and how it can be had as a table that is read; empty: none that
-// is known.
+// Returns the name of the other format that this object is in, and how to get it as a table that is read; empty: none
+// that is known.
 std::string OtherFormat(const nlohmann::json& table);
 
 // ---- rank_table_check.cc: the rules that concern several entries.
 
-// Gathers what is wrong, up to a limit: a table of a million wrong entries is no reason for as many messages.
+// Gathers problems, up to a limit: a table of a million wrong entries is no reason for as many messages.
 class TableProblems {
  public:
   explicit TableProblems(std::vector<TableProblem>& problems) : problems_(problems) {}
@@ -35,7 +35,7 @@ class TableProblems {
   std::vector<TableProblem>& problems_;
 };
 
-// The numbers that nothing has, for what to write instead: the lowest first, each once.
+// The numbers that nothing has, for proposals: the lowest first, each once.
 class FreeNumbers {
  public:
   void Use(uint32_t number) { used_.insert(number); }
@@ -55,8 +55,8 @@ void CheckRanks(const RankTable& table, TableProblems& problems);
 // Server ids unique; device ids unique within a server.
 void CheckServers(const RankTable& table, TableProblems& problems);
 
-// Device addresses present where they are needed, unique, as many everywhere. `has_one_pod`: all servers stand in one
-// super pod, whose own links need no device addresses.
+// Device addresses present where they are needed, unique, as many everywhere. `has_one_pod`: all servers are in one
+// super pod, which has links of its own and needs no device addresses.
 void CheckDeviceAddresses(const RankTable& table, bool has_one_pod, TableProblems& problems);
 
 // super_pod_list of version 1.2: every server in exactly one pod; super device ids unique within a pod.

@@ -1,7 +1,7 @@
-// The device of each rank, as the rank table gives it.
+// The device of each rank, by the rank table.
 //
 // A node joins before it has ranks, so it can offer its devices only where it has as many slots as its server has
-// devices. Of agents that share a server only the round says which of them has which ranks, and so which devices.
+// devices. Where agents share a server only the round decides which of them has which ranks, and so which devices.
 #pragma once
 
 #include <cstdint>

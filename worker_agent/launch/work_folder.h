@@ -1,7 +1,7 @@
-// A private folder for one agent's files: the cluster file and what its processes write (slot_files.h).
+// A private folder for one agent's files: the cluster file and the files of its processes (slot_files.h).
 //
 // <base>/muster-<uid>/<job>-<incarnation>/, mode 0700, with an advisory lock (flock) on the folder itself for as long
-// as the agent lives: it tells whether a folder's owner is dead, and keeps systemd-tmpfiles, which honours it, from
+// as the agent lives: it shows whether a folder's owner is dead, and keeps systemd-tmpfiles, which honours it, from
 // clearing away the files of a long job.
 #pragma once
 
@@ -19,11 +19,11 @@ namespace muster::agent {
 
 class WorkFolder {
  public:
-  // TMPDIR, else /tmp. Absolute, since processes are told paths below it and may change their folder.
+  // Returns TMPDIR, else /tmp. Absolute, since processes get paths below it and may change their folder.
   static std::string DefaultBase(const std::map<std::string, std::string>& environment);
 
   // Makes and locks the folder, and removes those of dead agents of this user beside it. Refused when muster-<uid> is a
-  // symbolic link or somebody else's. Odd characters of the job id become '_' in the name.
+  // symbolic link or another user's. Odd characters of the job id become '_' in the name.
   static absl::StatusOr<std::unique_ptr<WorkFolder>> Create(const std::string& base, const std::string& job_id,
                                                             uint64_t incarnation);
 

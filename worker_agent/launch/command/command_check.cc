@@ -1,9 +1,9 @@
-// What the first word of a command is → what comes of it:
+// The first word of a command, and the result for it:
 //
-//   not there, or not in PATH                         127; one that has a blank in it: how to type it is said
+//   not there, or not in PATH                         127; for one with a blank the message says how to type it
 //   a folder; a file that may not be executed         126
-//   a script whose interpreter is not there           127; may not be executed: 126
-//   NAME.py that can be run as it stands              stays
+//   a script without its interpreter                  127; one that may not be executed: 126
+//   NAME.py that can be run directly                  stays
 //   another NAME.py, or -m                            runs under python; under --python, if that is set
 //   has a {                                           not judged: placeholders are filled in later
 #include "worker_agent/launch/command/command_check.h"
@@ -31,7 +31,7 @@ constexpr int kNotFound = 127;
 constexpr int kNotExecutable = 126;
 constexpr char kDefaultPath[] = "/bin:/usr/bin";  // execvp's without a PATH
 
-// 0, or why the file can't be executed.
+// Returns 0, or why the file can't be executed.
 int WhyNot(const std::string& path) {
   struct stat info {};
   if (stat(path.c_str(), &info) != 0) return errno;
@@ -46,7 +46,7 @@ bool IsFolder(const std::string& path) {
   return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-// A name as it is shown: without quotes where it needs none.
+// Returns a name for messages: without quotes where it needs none.
 std::string ShownName(const std::string& name) {
   const std::string quoted = Quoted(name);
   const bool is_plain = !name.empty() && quoted == absl::StrCat("\"", name, "\"") && !absl::StrContains(name, " ");
@@ -57,7 +57,7 @@ CommandProblem Problem(int code, const std::string& name, const std::string& wha
   return {code, absl::StrCat(ShownName(name), what)};
 }
 
-// Its mode lets somebody execute it, and its file system nobody.
+// True if its mode allows execution, but its file system doesn't.
 bool IsMountedNoexec(const std::string& path) {
   struct stat info {};
   struct statvfs file_system {};
@@ -132,7 +132,7 @@ std::optional<CommandProblem> CheckInterpreter(const std::string& script, const 
   return std::nullopt;
 }
 
-// A .py file that needs no python before it.
+// True for a .py file that needs no python before it.
 bool RunsAsItStands(const std::string& file, const std::string* search_path) {
   const bool is_here = file.find('/') == std::string::npos && access(file.c_str(), F_OK) == 0;
   if (is_here) return false;  // not in PATH: execvp wouldn't find it

@@ -27,7 +27,7 @@ constexpr std::string_view kOnceForAll[] = {"mpirun",  "mpiexec",    "mpiexec.hy
 constexpr std::string_view kHostOptions[] = {"-H", "-host", "--host", "-hosts", "--hosts"};
 constexpr std::string_view kHostFileOptions[] = {"--hostfile",    "-hostfile",   "-machinefile",
                                                  "--machinefile", "--host-file", "-f"};
-// Set by batch systems whose own launcher is then used, or by who has a launch agent.
+// Variables of batch systems, whose own launcher is then used, or of users with a launch agent.
 constexpr const char* kOtherWays[] = {"SLURM_JOB_ID",   "SLURM_JOBID",         "PBS_JOBID",
                                       "LSB_JOBID",      "OMPI_MCA_plm",        "OMPI_MCA_plm_rsh_agent",
                                       "HYDRA_LAUNCHER", "HYDRA_LAUNCHER_EXEC", "PRTE_MCA_plm_ssh_agent"};
@@ -39,7 +39,7 @@ bool IsOneOf(const std::string_view (&words)[kCount], std::string_view word) {
   return std::find(std::begin(words), std::end(words), word) != std::end(words);
 }
 
-// Of a,b:4,…: more than one, of which one at least is another machine.
+// True if a list such as a,b:4,… has more than one host, at least one of them another machine.
 bool AreSeveralHosts(const std::string& list) {
   std::set<std::string> hosts;
   for (const absl::string_view host : absl::StrSplit(list, ',', absl::SkipEmpty())) {

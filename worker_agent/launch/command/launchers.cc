@@ -6,8 +6,8 @@
 //   accelerate launch                                    accelerate launch; another word after it: none
 //   torchrun --help in a script                          none
 //
-// One that the command's words name is an error for several slots; one in a script is a warning at most, since nobody
-// knows which of its lines run.
+// One that the command's words name is an error for several slots; one in a script is a warning at most, since it is
+// not known which of its lines run.
 #include "worker_agent/launch/command/launchers.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// How it is started once, and what it is told; {…} are Muster's placeholders.
+// The way to start it once, and the arguments it needs; {…} are Muster's placeholders.
 enum class Start { kOnEachNode, kOnce, kOnceForMpi };
 
 struct Known {

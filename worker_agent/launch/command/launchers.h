@@ -1,5 +1,6 @@
-// Whether a command is another launcher (torchrun, mpirun, …), which is to be started once for a node or a job, and not
-// once for each process. Looks through runners (env, uv run, `bash -c`) and into shell scripts, whose files it reads.
+// Finds out if a command is another launcher (torchrun, mpirun, …), which is to be started once for a node or a job,
+// and not once for each process. Looks through runners (env, uv run, `bash -c`) and into shell scripts; reads their
+// files.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +19,12 @@ struct LauncherCommand {
 };
 std::optional<LauncherCommand> LauncherIn(const std::vector<std::string>& command);
 
-// The programs that train without another launcher: the one after all runners; of a shell script the program of its
-// last exec, else all of its commands. None where a launcher starts them.
+// Returns the programs that train without another launcher: the one after all runners; of a shell script the program of
+// its last exec, else all of its commands. None where a launcher starts them.
 std::vector<std::vector<std::string>> TrainingPrograms(const std::vector<std::string>& command);
 
-// It hosts PyTorch's store itself, at the address and port that it is given: torchrun and what is built on it.
+// True if it hosts PyTorch's store itself, at the address and port that it is given: torchrun and launchers built on
+// it.
 bool BringsTorchStore(const std::vector<std::string>& command);
 
 // Neither --per_node nor --per_job was given: a launcher is an error where this node has several slots, for several

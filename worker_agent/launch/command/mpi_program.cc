@@ -1,10 +1,10 @@
-// What is found                                        family
+// The evidence                                         family
 //
 // DT_NEEDED libmpi.so.40 and later, libmpi_*.so.40     Open MPI
 // DT_NEEDED libmpich*, libmpi.so.12, libmpifort.so.12  MPICH's
 // python, and mpi4py as a word or imported by the      either
 //   script, in a line of its own or of a function
-// env, uv run, bash -c, a shell script, …              what they start; the first that has a family
+// env, uv run, bash -c, a shell script, …              that of their programs; the first that has a family
 // mpirun and other launchers                           none: they start the ranks
 #include "worker_agent/launch/command/mpi_program.h"
 
@@ -35,7 +35,7 @@ constexpr size_t kMaxNameBytes = 256;
 constexpr uint32_t kFirstOfOpenMpi = 40;
 constexpr char kDefaultPath[] = "/bin:/usr/bin";  // execvp's without a PATH
 
-// Reads pieces of a file; what lies beyond its end is nothing.
+// Reads pieces of a file; a piece beyond its end is empty.
 class ElfFile {
  public:
   explicit ElfFile(const std::string& path) {
@@ -69,7 +69,7 @@ std::optional<uint64_t> OffsetOf(uint64_t address, const std::vector<Elf64_Phdr>
   return std::nullopt;
 }
 
-// As execvp looks for it; empty: it is not there.
+// Looks for the program as execvp does; empty: it is not there.
 std::string PathOf(const std::string& program, const std::string* path) {
   if (absl::StrContains(program, '/')) return program;
   for (const absl::string_view folder : absl::StrSplit(path == nullptr ? kDefaultPath : path->c_str(), ':')) {

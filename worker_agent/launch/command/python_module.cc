@@ -33,9 +33,9 @@ bool IsImport(absl::string_view line, const std::string& module) {
          std::any_of(words.begin() + 1, words.end(), [&](absl::string_view name) { return IsOf(name, module); });
 }
 
-// Whoever runs the script imports it. Under `try` or `if` it may be for those who have it.
+// True if every run of the script imports it. Under `try` or `if` an import may be optional.
 bool Imports(const std::string& script, const std::string& module) {
-  bool is_sure = true;  // of what is indented
+  bool is_sure = true;  // for indented lines
   for (const absl::string_view line : absl::StrSplit(script, '\n')) {
     const absl::string_view bare = absl::StripLeadingAsciiWhitespace(line);
     const absl::string_view first = bare.substr(0, bare.find_first_of(" \t:(\r"));

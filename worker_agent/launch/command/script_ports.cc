@@ -1,11 +1,11 @@
-// What stands in a line                              the script's port
+// The text of a line                                 the script's port
 //
 // os.environ["MASTER_PORT"] = "29500", = str(29500)  29500
-// … = os.environ.get("PORT", …)                      what it is told
+// … = os.environ.get("PORT", …)                      the one that it is given
 // … = str(args.port), = find_free_port()             computed
 // init_method="tcp://node1:29500"                    29500
 // init_method=f"tcp://{host}:{port}"                 computed
-// MASTER_PORT = 29500                                none: who knows what it is used for
+// MASTER_PORT = 29500                                none: its use is not known
 #include "worker_agent/launch/command/script_ports.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ void Skip(absl::string_view letters, absl::string_view& text) {
 
 class Finder {
  public:
-  // `digits`: what should be the port, alone or with something behind it.
+  // `digits`: should be the port, alone or with more text after it.
   void Take(absl::string_view digits) {
     size_t size = 0;
     while (size < digits.size() && absl::ascii_isdigit(static_cast<unsigned char>(digits[size]))) ++size;
@@ -44,7 +44,7 @@ class Finder {
     }
   }
 
-  // `text` stands behind the name and its quote.
+  // `text` is what follows the name and its quote.
   void TakeAssignment(absl::string_view text) {
     Skip(" \t", text);
     if (!absl::ConsumePrefix(&text, "]")) return;
@@ -57,7 +57,7 @@ class Finder {
     Take(text);
   }
 
-  // `text` stands behind "tcp://".
+  // `text` is what follows "tcp://".
   void TakeAddress(absl::string_view text) {
     text = text.substr(0, text.find_first_of("'\" \t,?"));
     const size_t colon = text.rfind(':');
@@ -70,7 +70,7 @@ class Finder {
   ScriptPorts found_;
 };
 
-// Calls `found` with what stands behind each `word` of the line.
+// Calls `found` with the text after each `word` of the line.
 template <typename Found>
 void ForEach(absl::string_view line, absl::string_view word, Found found) {
   for (size_t at = line.find(word); at != absl::string_view::npos; at = line.find(word, at + word.size())) {

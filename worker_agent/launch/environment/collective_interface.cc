@@ -1,10 +1,10 @@
 // For a node of a round of several machines:
 //
-//   its address                                              what is set
-//   is loopback (machines that only --machine tells apart)   nothing
+//   its address                                              the interface that is set
+//   is loopback (machines that only --machine distinguishes) nothing
 //   is where the host's own name leads                       nothing
 //   is the first one under its interface's name              that name; a label such as eth0:1 is a name of its own
-//   comes behind another one under that name                 nothing; a warning names the other one
+//   comes after another one under that name                  nothing; a warning names the other one
 //   is on no interface (forwarded to this machine)           nothing; a warning
 //
 // A name leads to the first of its addresses that this machine has: others can't be listened on.

@@ -1,8 +1,8 @@
-// Which interface PyTorch's collectives on the CPU (gloo, TensorPipe) are told to use. A pure function; the table is in
+// The interface that PyTorch's collectives on the CPU (gloo, TensorPipe) should use. A pure function; the table is in
 // collective_interface.cc.
 //
 // Left alone they listen on the address that the host's own name leads to, which with Debian's 127.0.1.1, or on a host
-// with several networks, is not the one that peers are told. They can be told an interface (GLOO_SOCKET_IFNAME,
+// with several networks, is not the one that peers have. They can be given an interface (GLOO_SOCKET_IFNAME,
 // TP_SOCKET_IFNAME), not an address, and then take the first address that getifaddrs gives under that name.
 #pragma once
 
@@ -20,8 +20,8 @@ struct CollectiveInterface {
   std::string warning;  // for people, with the remedy; empty: all is well
 };
 
-// `interfaces`: in the order of getifaddrs. `own_name`: what the host's own name resolves to, in the resolver's order;
-// nullopt: not known, since the name service doesn't answer, say. `node`: the address that this node's peers are told.
+// `interfaces`: in the order of getifaddrs. `own_name`: the addresses of the host's own name, in the resolver's order;
+// nullopt: not known, since the name service doesn't answer, say. `node`: this node's address, as its peers have it.
 CollectiveInterface ChooseCollectiveInterface(const std::vector<InterfaceAddress>& interfaces,
                                               const std::optional<std::vector<IpAddress>>& own_name,
                                               const IpAddress& node);

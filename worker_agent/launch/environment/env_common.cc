@@ -1,4 +1,4 @@
-// For everyone, whatever the framework.
+// The variables for all processes, in any framework.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "worker_agent/launch/environment/environment_builder.h"
@@ -24,13 +24,13 @@ void AddCommonVariables(const EnvironmentInput& input, EnvironmentBuilder& build
   builder.Identity("MS_JOB_ID", input.job_id);
   builder.Identity("MUSTER_NODE_ID", input.node_id);
   if (!input.start_secret.empty()) builder.Replace(kStartVariable, input.start_secret);
-  builder.Pass(kStartVariable);  // what an agent inside starts by the way is still found
+  builder.Pass(kStartVariable);  // a process that an agent inside starts is still found
   if (input.script_store_port != 0) {
     builder.Replace("MUSTER_STORE", absl::StrCat("127.0.0.1:", input.script_store_port));
   } else {
-    builder.Drop("MUSTER_STORE");  // of an agent further out
+    builder.Drop("MUSTER_STORE");  // that of an outer agent
   }
-  // A process that stands for all slots of its agent: RANK and LOCAL_RANK are those of the first.
+  // For a process that stands for all slots of its agent, RANK and LOCAL_RANK are those of the first.
   if (input.is_one_for_node) {
     builder.Identity("MUSTER_LOCAL_RANKS", LocalRankList(desired.assignment()));
   } else {
@@ -42,9 +42,9 @@ void AddCommonVariables(const EnvironmentInput& input, EnvironmentBuilder& build
     builder.Default(input.device_variable, input.visible_devices);
   }
   builder.Pass(input.device_variable);
-  // Last, so that nothing of the user's is hidden by it.
+  // Goes last, so that it hides nothing of the user's.
   if (!input.python_folder.empty()) builder.Append("PYTHONPATH", input.python_folder);
-  // Present but empty means "buffered, please" to Python.
+  // To Python, present but empty means "buffered, please".
   if (!input.inherited.contains("PYTHONUNBUFFERED")) builder.Default("PYTHONUNBUFFERED", "1");
 }
 

@@ -1,9 +1,9 @@
-// For HCCL on Ascend devices. It takes a rank table or a chief, and refuses variables of both:
+// The variables for HCCL on Ascend devices. It takes a rank table or a chief, and refuses variables of both:
 //
 //   a rank table       RANK_TABLE_FILE; RANK_ID, RANK_SIZE and DEVICE_ID stay (env_mindspore.cc); CM_* are taken away
 //   a chief            CM_*, ASCEND_DEVICE_ID; RANK_TABLE_FILE, RANK_ID, RANK_SIZE and DEVICE_ID are taken away
 //   device addresses   only the tuning below
-//   none of them       nothing; a RANK_TABLE_FILE that was inherited is another job's
+//   none of them       nothing; an inherited RANK_TABLE_FILE is another job's
 #include "worker_agent/launch/environment/environment_builder.h"
 
 namespace muster::agent {

@@ -1,5 +1,5 @@
-// For Horovod, and with --ompi_env for programs that read Open MPI's placement. Not for all: MindSpore, among others,
-// takes these variables for a start by mpirun and warns.
+// The variables for Horovod, and with --ompi_env for programs that read Open MPI's placement. Others don't get them:
+// MindSpore, among others, takes these variables for a start by mpirun and warns.
 #include <set>
 
 #include "common/net/peer_node.h"
@@ -33,7 +33,8 @@ Cross CrossOf(const EnvironmentInput& input) {
 
 void AddPlace(const EnvironmentInput& input, EnvironmentBuilder& builder) {
   if (input.is_one_for_node) {
-    // A launcher: horovodrun hands its own environment to its ranks, above what it says of each of them.
+    // The process is a launcher: horovodrun hands its own environment to its ranks, above its own values for each of
+    // them.
     for (const char* name : {"RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE", "CROSS_RANK", "CROSS_SIZE"}) {
       builder.Drop(std::string("HOROVOD_") + name);
     }
@@ -49,7 +50,7 @@ void AddPlace(const EnvironmentInput& input, EnvironmentBuilder& builder) {
   builder.Identity("HOROVOD_CROSS_SIZE", cross.size);
 }
 
-// What horovodrun says. The host's name only tells machines apart.
+// Adds the variables of horovodrun. The host's name only distinguishes machines.
 void AddRendezvous(const EnvironmentInput& input, EnvironmentBuilder& builder) {
   const v1::Assignment& assignment = input.desired->assignment();
   builder.Identity("HOROVOD_CONTROLLER", "gloo");
@@ -76,7 +77,7 @@ void AddHorovodVariables(const EnvironmentInput& input, EnvironmentBuilder& buil
     builder.Default("HOROVOD_CPU_OPERATIONS", "mpi");
   }
 
-  // Where mpirun started the agent, its values are not this process's.
+  // If mpirun started the agent, its values are not this process's.
   if (!input.has_ompi && builder.Inherited("OMPI_COMM_WORLD_RANK").empty()) return;
   builder.Identity("OMPI_COMM_WORLD_RANK", slot.rank());
   builder.Identity("OMPI_COMM_WORLD_SIZE", WorldSizeOf(input));

@@ -1,4 +1,5 @@
-// For JAX's jax.distributed, which reads the address; the numbers are what scripts read, as other platforms set them.
+// The variables for JAX's jax.distributed, which reads the address; scripts read the numbers, as other platforms set
+// them.
 #include "absl/strings/str_cat.h"
 #include "worker_agent/launch/environment/environment_builder.h"
 
@@ -7,12 +8,12 @@ namespace muster::agent {
 void AddJaxVariables(const EnvironmentInput& input, EnvironmentBuilder& builder) {
   if (input.jax_port == 0) return;
   builder.Identity("JAX_COORDINATOR_ADDRESS", absl::StrCat("127.0.0.1:", input.jax_port));
-  // Process 0 starts a service of its own in any case. There nobody asks it, and it takes no port that others need.
+  // Process 0 starts a service of its own in any case. There no one asks it, and it takes no port that others need.
   builder.Identity("JAX_COORDINATOR_BIND_ADDRESS", "127.0.0.1:0");
   builder.Identity("JAX_NUM_PROCESSES", WorldSizeOf(input));
   builder.Identity("JAX_PROCESS_ID", SlotOf(input).rank());
-  // What jax.distributed.initialize() takes for a start by mpirun (jax/_src/clusters/ompi_cluster.py): it reads the
-  // numbers of --ompi_env then. The address in it is not asked, since JAX_COORDINATOR_ADDRESS is set.
+  // jax.distributed.initialize() takes this for a start by mpirun (jax/_src/clusters/ompi_cluster.py): then it reads
+  // the numbers of --ompi_env. The address in it is not asked, since JAX_COORDINATOR_ADDRESS is set.
   if (input.is_jax_detected) builder.Identity("OMPI_MCA_orte_hnp_uri", "4096.0;tcp://127.0.0.1:1");
 }
 

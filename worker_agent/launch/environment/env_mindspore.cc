@@ -1,12 +1,12 @@
-// For MindSpore's dynamic cluster and its rank-table start.
+// The variables for MindSpore's dynamic cluster and its rank-table start.
 #include "absl/strings/match.h"
 #include "worker_agent/launch/environment/environment_builder.h"
 
 namespace muster::agent {
 namespace {
 
-// What the agent itself was given by MindSpore's names and what its processes are given differ by design: a node's id
-// is not its processes' rank. That is no news to the user.
+// Replaces a value without a notice if it is the agent's own. MindSpore's names hold different values for the agent and
+// its processes by design: a node's id is not its processes' rank.
 void QuietIdentity(EnvironmentBuilder& builder, const std::string& name, const std::string& agents_own,
                    const std::string& value) {
   if (builder.Inherited(name) == agents_own) {
@@ -18,7 +18,7 @@ void QuietIdentity(EnvironmentBuilder& builder, const std::string& name, const s
 
 std::string MindSporeRole(const EnvironmentInput& input, const EnvironmentBuilder& builder) {
   if (input.desired->assignment().role() != v1::ROLE_SERVER) return "MS_WORKER";
-  // Newer versions call it so; who wrote one name keeps it.
+  // Newer versions use this name; a user who wrote one name keeps it.
   return builder.Inherited("MS_ROLE") == "MS_SERVER" ? "MS_SERVER" : "MS_PSERVER";
 }
 
@@ -35,7 +35,7 @@ void AddMindSporeVariables(const EnvironmentInput& input, EnvironmentBuilder& bu
     builder.Drop("MS_SERVER_NUM");
   }
   if (input.has_gateway) {
-    // No news to the user: what was inherited is where ms-scheduler is, and the agent has taken it in.
+    // This needs no notice: the inherited value is where ms-scheduler is, and the agent has taken it in.
     builder.Replace("MS_SCHED_HOST", input.scheduler_host);
     builder.Replace("MS_SCHED_PORT", std::to_string(input.scheduler_port));
     // MindSpore asks for it where the scheduler's address is IPv6.

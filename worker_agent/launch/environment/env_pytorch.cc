@@ -1,4 +1,4 @@
-// For PyTorch: what torchrun gives its children, so that init_process_group("env://") finds everything.
+// The variables that torchrun gives its children, so that PyTorch's init_process_group("env://") finds everything.
 #include "worker_agent/launch/environment/environment_builder.h"
 
 namespace muster::agent {
@@ -26,8 +26,8 @@ void AddPyTorchVariables(const EnvironmentInput& input, EnvironmentBuilder& buil
   builder.Identity("TORCHELASTIC_RESTART_COUNT", desired.round() > 0 ? desired.round() - 1 : 0);
   builder.Identity("TORCHELASTIC_MAX_RESTARTS", input.max_restarts);
   builder.Identity("TORCHELASTIC_RUN_ID", input.job_id);
-  // "True" makes all ranks clients. Where rank 0 hosts the store itself, they would wait for one that nobody hosts. A
-  // launcher says it to its own processes.
+  // "True" makes all ranks clients. Where rank 0 hosts the store itself, they would wait for one that no rank hosts. A
+  // launcher sets it for its own processes.
   const bool is_elsewhere = IsMasterNamed(input);
   if (input.brings_own_store) {
     builder.Drop("TORCHELASTIC_USE_AGENT_STORE");
@@ -40,7 +40,7 @@ void AddPyTorchVariables(const EnvironmentInput& input, EnvironmentBuilder& buil
     builder.Identity("TORCHELASTIC_ERROR_FILE", input.error_file);
   }
 
-  // For what a script opens on rank 0's machine besides the store.
+  // The address for any other service that a script opens on rank 0's machine.
   builder.Identity("MUSTER_RANK0_ADDR", assignment.master_address());
   const bool is_local = input.local_store_port != 0 && !is_elsewhere;  // (that port is another one on each machine)
   const std::string address = is_local ? "127.0.0.1" : input.master_address;

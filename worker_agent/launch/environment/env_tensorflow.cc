@@ -1,4 +1,5 @@
-// For TensorFlow's own strategies (MultiWorkerMirroredStrategy, ParameterServerStrategy), only with --tf_config.
+// TF_CONFIG for TensorFlow's own strategies (MultiWorkerMirroredStrategy, ParameterServerStrategy), only with
+// --tf_config.
 //
 //   {"cluster": {"worker": ["10.0.0.1:41000", "10.0.0.2:41001"]}, "task": {"type": "worker", "index": 1}}
 //
@@ -16,7 +17,7 @@
 namespace muster::agent {
 namespace {
 
-// By rank: "host:port".
+// Returns "host:port" by rank.
 std::map<uint32_t, std::string> TasksOf(const v1::PeerList& peers, v1::Role role, bool is_one_for_node) {
   std::map<uint32_t, std::string> tasks;
   for (const v1::PeerNode& node : peers.nodes()) {

@@ -1,13 +1,13 @@
-// The environment of a training process: who it is, where the others are, and what its framework reads of that.
+// The environment of a training process: its own identity, the addresses of the others, and its framework's variables.
 //
 // Kinds of variables (each framework's env_*.cc lists its own):
 //   identity   everything that says rank, size, id, role or round, the scheduler's address and TORCHELASTIC_*: ours,
-//              whatever was inherited;
-//   replaced   what was meant for the agent, or for this start of it: ours, without a notice;
+//              in place of any inherited value;
+//   replaced   values meant for the agent, or for this start of it: ours, without a notice;
 //   appended   PYTHONPATH: the user's folders, then ours;
 //   defaults   tuning and endpoints (MASTER_ADDR, OMP_NUM_THREADS, HCCL_*, …): the user's when set;
-//   overrides  --env N=V: above all of these. {rank} and the like in V are filled in.
-// The rest is inherited, but for the passwords of TLS, which are never passed on.
+//   overrides  --env N=V: above all of these. {rank} and other placeholders in V are filled in.
+// The rest is inherited, except the passwords of TLS, which are never passed on.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@
 
 namespace muster::agent {
 
-// Names the agent's start that a process belongs to, by a secret: what is left of it is known by this.
+// A secret that names the agent's start: processes that are left of it are known by this.
 inline constexpr char kStartVariable[] = "MUSTER_START";
 
-// Who collects the ranks where there is no rank table (HCCL, TensorFlow): the same for all.
+// The collector of the ranks where there is no rank table (HCCL, TensorFlow): the same for all.
 struct HcclChief {
   std::string address;  // numeric; rank 0's machine
   uint32_t port = 0;
@@ -39,8 +39,8 @@ struct EnvironmentInput {
   v1::SlotOffer offer;          // what the node offered for this slot
   std::string device_variable;  // of visible devices; empty: it is left alone
   std::string visible_devices;
-  bool are_devices_named = false;  // by the user: what was inherited is no news any more
-  std::string device_id;           // what the process opens; empty: what was offered, or the local rank
+  bool are_devices_named = false;  // by the user: the inherited value is no news any more
+  std::string device_id;           // the device that the process opens; empty: the offered one, or the local rank
   bool is_one_for_node = false;    // --per_node, --per_job: one process stands for all slots of the agent
   std::string job_id;
   std::string node_id;
@@ -64,7 +64,8 @@ struct EnvironmentInput {
   uint32_t script_store_port = 0;  // of loopback, where this process finds the job's store; 0: nowhere
   uint32_t jax_port = 0;           // of loopback, where this process finds JAX's coordination service; 0: nowhere
   std::map<std::string, std::string> gateway_variables;  // identities that need no more than this: of its gateways
-  // --allow_exec: where launchers find what they take for ssh (empty: nowhere), and what tells them so.
+  // --allow_exec: the folder with the program that launchers take for ssh (empty: none), and the variables that lead to
+  // it.
   std::string launch_agent_folder;
   bool serves_commands = false;  // it stands for remote commands, which find no path of a key
   std::map<std::string, std::string> exec_variables;
@@ -86,24 +87,24 @@ struct EnvironmentInput {
 
 struct Environment {
   std::vector<std::string> variables;           // NAME=VALUE, sorted by name
-  std::map<std::string, std::string> given;     // what is ours, as an agent inside the process shall know
+  std::map<std::string, std::string> given;     // our values, for an agent inside the process
   std::map<std::string, std::string> replaced;  // inherited identity that differed from ours: name → inherited value
 };
 
-// A {master_addr} in an override is the one that the process would find without the overrides that have braces.
+// {master_addr} in an override stands for the address that the process would find without the overrides with braces.
 Environment BuildEnvironment(const EnvironmentInput& input);
 
-// One line for people on what was replaced; merge the maps of all slots first, so that it is said once. Empty when
-// nothing was.
+// Returns one line for people on the replaced values; merge the maps of all slots first, so that it is said once. Empty
+// when nothing was replaced.
 std::string ReplacedNotice(const std::map<std::string, std::string>& replaced);
 
-// The values of {rank} and the like for the same process. master_addr and master_port are those that the process finds
-// in its environment, or those of rank 0's machine where it reaches the store through its agent.
+// Returns the values of {rank} and the others for the same process. master_addr and master_port are those that the
+// process finds in its environment, or those of rank 0's machine where it reaches the store through its agent.
 Placeholders PlaceholdersFor(const EnvironmentInput& input, const Environment& environment);
 
-// The folder of muster_training.py, which training scripts may import: ../lib/muster/python from the folder of
-// `program`, in a build as in an installation; empty when the module isn't there. Nothing else may stand in that
-// folder: it goes into every training process's PYTHONPATH.
+// Returns the folder of muster_training.py, which training scripts may import: ../lib/muster/python from the folder of
+// `program`, in a build as in an installation; empty when the module isn't there. That folder may hold nothing else: it
+// goes into every training process's PYTHONPATH.
 std::string PythonFolder(const std::string& program);
 
 }  // namespace muster::agent

@@ -14,25 +14,25 @@ class EnvironmentBuilder {
   EnvironmentBuilder(const std::map<std::string, std::string>& inherited,
                      const std::map<std::string, std::string>& overrides);
 
-  // Ours, whatever was inherited.
+  // Sets our value, in place of any inherited one.
   void Identity(const std::string& name, const std::string& value);
   void Identity(const std::string& name, uint64_t value) { Identity(name, std::to_string(value)); }
-  // Identity that this process does not have: an inherited value would be somebody else's.
+  // Removes an identity that this process does not have: an inherited value would be another process's.
   void Drop(const std::string& name);
-  // Ours without a word: the inherited value, if any, was meant for the agent, which has taken it in.
+  // Sets our value without a notice: the inherited one, if any, was meant for the agent, which has taken it in.
   void Replace(const std::string& name, const std::string& value) { Set(name, value); }
-  // Not passed on, without a word.
+  // Leaves the variable out, without a notice.
   void Withhold(const std::string& name) { variables_.erase(name); }
-  // Only when neither inherited nor overridden. An empty inherited value counts as not set.
+  // Sets it only when it is neither inherited nor overridden. An empty inherited value counts as not set.
   void Default(const std::string& name, const std::string& value);
 
-  // Ours as well, but an agent inside the process shall take it for the user's word: which devices there are.
+  // Marks a value of ours as the user's for an agent inside the process: which devices there are.
   void Pass(const std::string& name) { given_.erase(name); }
 
-  // The user's list of folders, with ours as the last one of it.
+  // Appends our folder to the user's list of folders.
   void Append(const std::string& name, const std::string& folder);
 
-  // The value as inherited; empty when there is none.
+  // Returns the value as inherited; empty when there is none.
   std::string Inherited(const std::string& name) const;
 
   Environment Build() &&;
@@ -48,15 +48,15 @@ class EnvironmentBuilder {
   std::map<std::string, std::string> replaced_;
 };
 
-// This slot's part of the assignment, and the sizes of its role.
+// Return this slot's part of the assignment, and the sizes of its role.
 const v1::SlotAssignment& SlotOf(const EnvironmentInput& input);
 uint32_t WorldSizeOf(const EnvironmentInput& input);
-// The user has said where the master is, or a part of that (--env).
+// True if the user has said where the master is, or a part of that (--env).
 bool IsMasterNamed(const EnvironmentInput& input);
-// The device id: as the process sees it, else as offered, else the local rank.
+// Returns the device id: as the process sees it, else as offered, else the local rank.
 std::string DeviceIdOf(const EnvironmentInput& input);
 
-// One for each framework.
+// Each adds the variables of one framework.
 void AddCommonVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);
 void AddMindSporeVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);
 void AddMpiVariables(const EnvironmentInput& input, EnvironmentBuilder& builder);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kMaxName = 32;
 
-// Where the known name that begins at `start` ends; npos when there is none.
+// Returns where the known name that begins at `start` ends; npos when there is none.
 size_t EndOfKnownName(const std::string& text, size_t start, const Placeholders& values) {
   const std::string head = text.substr(start, kMaxName + 1);
   const size_t length = head.find('}');
@@ -17,7 +17,7 @@ size_t EndOfKnownName(const std::string& text, size_t start, const Placeholders&
   return start + length;
 }
 
-// Whether a port follows at `at`: ":29500", ":{master_port}".
+// True if a port follows at `at`: ":29500", ":{master_port}".
 bool IsPortNext(const std::string& text, size_t at) {
   return at + 1 < text.size() && text[at] == ':' && (text[at + 1] == '{' || absl::ascii_isdigit(text[at + 1]));
 }

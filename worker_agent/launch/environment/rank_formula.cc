@@ -5,9 +5,9 @@
 //   a machine's ranks are not side by side (a rank table, or the
 //     ids of several agents on a machine)                            no
 //   several agents on a machine, --per_node                          no: all of them have the same node_rank
-//   parameter servers                                                not looked at: nobody counts them so
+//   parameter servers                                                not checked: no one counts them so
 //
-// It is told where this node's own ranks are wrong, and at rank 0's node, whose output people look at.
+// The warning comes where this node's own ranks are wrong, and at rank 0's node, since people read its output.
 #include "worker_agent/launch/environment/rank_formula.h"
 
 #include <map>
@@ -26,7 +26,7 @@ struct Mismatch {
   uint32_t local_rank = 0;
 };
 
-// Returns whether it differs.
+// Returns true if it differs.
 bool Differs(uint32_t rank, uint32_t node_rank, uint32_t processes, uint32_t local_rank, Mismatch& out) {
   if (rank == uint64_t{node_rank} * processes + local_rank) return false;
   out = {true, rank, node_rank, processes, local_rank};
