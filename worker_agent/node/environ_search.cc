@@ -26,7 +26,7 @@ EnvironSight Of(int error) { return error == ENOENT || error == ESRCH ? EnvironS
 EnvironSight Read(pid_t pid, const std::string& text) {
   const UniqueFd fd(open(absl::StrCat("/proc/", pid, "/environ").c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.is_open()) return Of(errno);
-  std::string seen;  // the last part: the text may lie across two
+  std::string seen;  // the last part: the text may span two
   size_t total = 0;
   char bytes[64 * 1024];
   while (total < kMaxEnvironBytes) {
@@ -42,9 +42,9 @@ EnvironSight Read(pid_t pid, const std::string& text) {
   return EnvironSight::kRefused;
 }
 
-// In the child: a byte for each, as it comes.
+// Runs in the child: writes a byte for each process, as it comes.
 [[noreturn]] void Serve(const std::vector<pid_t>& pids, size_t first, const std::string& text, int out) {
-  // The locks that this process holds are not its to hold on to.
+  // This process must not hold on to the agent's locks.
   BecomeOwnProcess("ms-worker-look", {out});
   LeaveStandardStreams();
   for (size_t i = first; i < pids.size(); ++i) {
@@ -54,7 +54,7 @@ EnvironSight Read(pid_t pid, const std::string& text) {
   _exit(0);
 }
 
-// False: it is still there.
+// Returns false if it is still there.
 bool End(pid_t child) {
   kill(child, SIGKILL);
   if (AwaitChild(child, kSearchReapPatience) == ChildState::kRuns) return false;
@@ -62,7 +62,7 @@ bool End(pid_t child) {
   return true;
 }
 
-// The answers of one child from `sights.size()` on, as far as they come.
+// Gathers the answers of one child from `sights.size()` on, as far as they come.
 void Gather(const std::vector<pid_t>& pids, const std::string& text, MonotonicTime deadline,
             std::vector<EnvironSight>& sights, std::vector<pid_t>& stuck) {
   int ends[2];
@@ -100,7 +100,7 @@ std::vector<EnvironSight> SearchEnvirons(const std::vector<pid_t>& pids, const s
   while (sights.size() < pids.size() && stuck.size() < kMaxStuck && Clock::System().Read().monotonic < deadline) {
     const size_t before = sights.size();
     Gather(pids, text, deadline, sights, stuck);
-    if (sights.size() == before) break;  // no process to be had, or it was killed
+    if (sights.size() == before) break;  // no process could be started, or it was killed
   }
   sights.resize(pids.size(), EnvironSight::kNotSeen);
   return sights;

@@ -29,7 +29,7 @@ bool IsFor(const std::string& local, const IpAddress& address, uint16_t port) {
   return listened == port && bound && (bound->is_any() || *bound == address);
 }
 
-constexpr size_t kMaxText = 64 << 20;  // of a table of sockets
+constexpr size_t kMaxText = 64 << 20;  // for a table of sockets
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// Whether somebody listens on a local address and port, from the kernel's list: asking by connecting would leave an
-// unexplained connection behind at the one who listens.
+// Finds out from the kernel's list if a process listens on a local address and port. A test by connecting would leave
+// an unexplained connection behind at the listener.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace muster::agent {
 
-// `proc_net_tcp` is the text of /proc/net/tcp or tcp6. One that listens on all addresses counts. Pure.
+// `proc_net_tcp` is the text of /proc/net/tcp or tcp6. A socket that listens on all addresses counts. Pure.
 bool HasListener(const std::string& proc_net_tcp, const IpAddress& address, uint16_t port);
 
-// In this network namespace.
+// True for a listener in this network namespace.
 bool IsListenedOn(const IpAddress& address, uint16_t port);
 
 }  // namespace muster::agent

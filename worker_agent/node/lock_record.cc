@@ -2,14 +2,14 @@
 // |----------------------------------------|------------|-----------------------------------------------------------|
 // | same boot, same pid namespace          | kLook      | /proc shows what it has left (if the namespace's number   |
 // |                                        |            | is used again, all in the former one have ended)          |
-// | same boot, another pid namespace,      | kGone      | the kernel ends all of a namespace with its first process |
-// | whose first process it was             |            |                                                           |
+// | same boot, another pid namespace, and  | kGone      | the kernel ends all of a namespace with its first process |
+// | it was the first process of that one   |            |                                                           |
 // | same boot, another pid namespace       | kUnseen    | a launcher may go on there                                |
 // | another boot, same hardware (cards,    | kGone      | this machine has booted since                             |
 // | machine-id, and the board's number     |            |                                                           |
 // | where root may read it)                |            |                                                           |
-// | another boot otherwise                 | kElsewhere | another machine, or none that can be told from one        |
-// | no place or boot id: torn, unreadable   | kUnseen    | nothing to know its processes by                          |
+// | another boot otherwise                 | kElsewhere | another machine, or one that can't be told from another   |
+// | no place or boot id: torn, unreadable   | kUnseen    | no signs to know its processes by                        |
 #include "worker_agent/node/lock_record.h"
 
 #include <signal.h>
@@ -45,7 +45,8 @@ namespace {
 constexpr size_t kHexDigits = 16;
 constexpr ino_t kFirstUtsNamespace = 0xEFFFFFFE;  // PROC_UTS_INIT_INO
 constexpr char kDigest[] = "digest ";
-// Of the starts before. A scheduler that has welcomed a start asks for none before that one, but a join may come late.
+// The limit for the starts before. A scheduler that has welcomed a start asks for none before that one, but a join may
+// come late.
 constexpr size_t kMaxEnded = 8;
 constexpr size_t kMaxEndedUnknown = kMaxEndedStarts;  // while no scheduler has welcomed any
 
@@ -61,8 +62,8 @@ std::string Namespace(const char* kind) {
   return absl::StrCat(info.st_dev, ":", info.st_ino);
 }
 
-// What a clone of a virtual machine shares with its original must not be taken for one machine: cards and machine-id
-// are often copied, the board's number is not. Nothing in a container: its name is not the machine's either.
+// Returns a digest of the machine. It must differ for a clone of a virtual machine: cards and machine-id are often
+// copied, the board's number is not. Nothing in a container: its name is not the machine's either.
 std::string Hardware() {
   struct stat uts {};
   if (stat("/proc/self/ns/uts", &uts) != 0 || uts.st_ino != kFirstUtsNamespace) return "";
@@ -85,7 +86,7 @@ std::string Digest(absl::string_view text) {
   return absl::BytesToHexString(Sha256(std::string(text))).substr(0, kHexDigits);
 }
 
-// What would break the lines is left out.
+// Leaves out a text that would break the lines.
 std::string OneLine(const std::string& text) { return absl::StrContains(text, '\n') ? "" : text; }
 
 }  // namespace

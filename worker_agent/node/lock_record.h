@@ -1,5 +1,5 @@
-// What stands in the file of a node's lock: who has taken it last, where that one ran, and by what its processes are
-// known. A start that gets the lock concludes from it what it may say of the former one.
+// The content of a node lock's file: the start that took the lock last, where it ran, and the signs of its processes. A
+// start that gets the lock concludes from it what it may report of the former one.
 #pragma once
 
 #include <sys/types.h>
@@ -13,15 +13,16 @@
 
 namespace muster::agent {
 
-// Where a start runs. Pods of one image may share host name, machine-id(5) and state folder, so none of these tells.
+// The place of a start. Pods of one image may share host name, machine-id(5) and state folder, so none of these
+// identifies it.
 struct StartPlace {
   std::string host;         // for people
   std::string boot;         // boot id: this kernel, until it ends; empty: not known
-  std::string pids;         // its pid namespace: whose processes can be seen; empty: not known
+  std::string pids;         // its pid namespace: the processes that can be seen; empty: not known
   std::string times;        // its time namespace: start times of another one's /proc are shifted; empty: there are none
-  std::string hardware;     // the machine beyond its boot; empty in a container, and where it can't be told
+  std::string hardware;     // the machine beyond its boot; empty in a container, and where it is not known
   bool is_init = false;     // the first process of its pid namespace, with which all others there end
-  uint64_t start_time = 0;  // of the agent, as in /proc/<pid>/stat: whatever it started is no older
+  uint64_t start_time = 0;  // of the agent, as in /proc/<pid>/stat: no process that it started is older
 
   static StartPlace Here();
 };
@@ -40,9 +41,9 @@ struct LockRecord {
   StartPlace place;
   bool is_whole = false;  // with a digest that fits; else secret and place are empty
 
-  // What names this start to the scheduler; 0: it has no secret.
+  // The name of this start for the scheduler; 0: it has no secret.
   uint64_t start() const;
-  // What a start that comes after this one, which has left nothing, may say of it and of those before it.
+  // The starts, this one and those before it, that a later start may report as ended, if this one has left nothing.
   std::vector<uint64_t> EndedWithIt() const;
 
   std::string Encode() const;
@@ -53,16 +54,16 @@ enum class FormerStart {
   kLook,       // it ran here: its processes can be seen, and ended
   kGone,       // all its processes have ended for certain
   kUnseen,     // agent and keeper have ended, as they held the lock; its processes can't be seen from here
-  kElsewhere,  // on another machine, as far as can be told: there a lock may not reach, and it may live
+  kElsewhere,  // on another machine, as far as is known: there a lock may not reach, and it may live
 };
 
-// Of a start that has left a record, by one that has got the lock after it.
+// Judges a start that has left a record, for one that has got the lock after it.
 FormerStart Judge(const LockRecord& former, const StartPlace& here);
 
-// Whether the process that holds the lock has ended. What can't be seen from here may live.
+// True if the process that holds the lock has ended. One that can't be seen from here may live.
 bool HasHolderEnded(const LockRecord& holder, const StartPlace& here);
 
-// 64 or 128 random bits in hexadecimal digits; empty if there are none to be had.
+// Returns 64 or 128 random bits in hexadecimal digits; empty if there are none.
 std::string RandomHex(size_t bytes);
 
 }  // namespace muster::agent

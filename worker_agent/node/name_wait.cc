@@ -26,10 +26,10 @@
 namespace muster::agent {
 namespace {
 
-constexpr absl::Duration kAnswerPatience = absl::Seconds(3);  // so that a person hears of it within 5 s
+constexpr absl::Duration kAnswerPatience = absl::Seconds(3);  // so that the first line comes within 5 s
 constexpr absl::Duration kFirstPause = absl::Seconds(1);
 constexpr absl::Duration kMaxPause = absl::Seconds(3);
-// How long after the begin a person hears of it again; then every five minutes.
+// The times after the begin at which it is logged again; then every five minutes.
 constexpr std::array kSayAfter = {absl::Seconds(10), absl::Seconds(30), absl::Minutes(1), absl::Minutes(2),
                                   absl::Minutes(5)};
 

@@ -18,15 +18,15 @@ namespace muster::agent {
 
 using Addresses = std::vector<IpAddress>;
 
-// What AwaitHost needs of the world; tests have their own.
+// The functions that AwaitHost needs; tests have their own.
 struct NameWaitTools {
   std::function<absl::StatusOr<Addresses>()> look_up;  // as LookUp below
-  std::function<bool(absl::Duration)> pause;           // false: this program is told to end
+  std::function<bool(absl::Duration)> pause;           // false: this program has to end
   std::function<MonotonicTime()> now;
   std::function<void(const std::string&)> say;
 };
 
-// The name's addresses, as soon as it is known; says at once, and at growing intervals, that it waits for it.
+// Returns the name's addresses, as soon as it is known; logs at once, and at growing intervals, that it waits for it.
 // `setting` names the host. kDeadlineExceeded after `patience`; kCancelled if a pause was cut short; other errors: the
 // name can't be used, whenever it is looked up.
 absl::StatusOr<Addresses> AwaitHost(const std::string& setting, absl::Duration patience, const NameWaitTools& tools);
@@ -35,9 +35,9 @@ absl::StatusOr<Addresses> AwaitHost(const std::string& setting, absl::Duration p
 // waits for at most 3 s; kUnavailable if there is no answer by then, and the next call goes on waiting for it.
 std::function<absl::StatusOr<Addresses>()> PatientLookUp(const std::string& host);
 
-// AwaitHost for a name that the agent can't begin without: for as long as an agent tries to reach the scheduler, and a
-// signal ends it. Nothing: what `host`, which `setting` names, stands for is in `addresses`. Else the code to end with;
-// why has been logged. To be called by the main thread, before AgentLoop reads the signals.
+// Does AwaitHost for a name that the agent can't begin without: for as long as an agent tries to reach the scheduler,
+// and a signal ends it. Nothing: `addresses` has the addresses of `host`, which `setting` names. Else the exit code;
+// the reason has been logged. To be called by the main thread, before AgentLoop reads the signals.
 std::optional<int> AwaitName(const AgentSettings& settings, Signals& signals, const ServiceManager& manager,
                              const std::string& setting, const std::string& host, std::vector<IpAddress>& addresses);
 

@@ -47,14 +47,14 @@ v1::JobSettings SettingsOf(const AgentSettings& settings) {
   return job;
 }
 
-// MASTER_ADDR may be a name; what the nodes compare is a number.
+// MASTER_ADDR may be a name; the nodes compare a number.
 void SetWantedMaster(const AgentSettings& settings, const KnownNames& names, v1::NodeInfo& node) {
   uint32_t port = 0;
   if (absl::SimpleAtoi(settings.master_port, &port)) node.set_wanted_master_port(port);
   if (!names.master.empty()) node.set_wanted_master_address(names.master.front().ToString());
 }
 
-// What the rank table says of this machine.
+// Returns the rank table's entry for this machine.
 absl::StatusOr<const TableServer*> FindOwnServer(const AgentSettings& settings, const RankTable& table) {
   std::vector<IpAddress> addresses = LocalAddresses();
   if (const auto own = IpAddress::Parse(settings.worker_ip)) addresses = {*own};
@@ -88,7 +88,7 @@ void OfferDevices(const DeviceChoice& choice, v1::NodeInfo& node) {
   }
 }
 
-// Without --devices: the first of those that are visible here, such as 4 to 7 of a container. --device_ips names
+// Without --devices: offers the first of those that are visible here, such as 4 to 7 of a container. --device_ips names
 // others.
 void OfferVisible(const AgentSettings& settings, const HostRoots& roots,
                   const std::map<std::string, std::string>& environment, v1::NodeInfo& node) {
@@ -101,7 +101,7 @@ void OfferVisible(const AgentSettings& settings, const HostRoots& roots,
   }
 }
 
-// What HCCL needs to know of this node, and what stands in its way here.
+// Adds this node's facts that HCCL needs, and the problems that it would meet here.
 absl::Status AddHccl(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
                      NodeDescription& description) {
   const HostRoots roots = RootsFrom(environment);
@@ -118,7 +118,7 @@ absl::Status AddHccl(const AgentSettings& settings, const std::map<std::string, 
   return AddDevices(settings, search, description.node, description.warnings);
 }
 
-// Behind the others, so that a narrow --port_range serves them first.
+// Goes after the others, so that a narrow --port_range serves them first.
 absl::Status AddGatewayPorts(const AgentSettings& settings, const PortOptions& options, uint32_t slots,
                              NodeDescription& description) {
   if (settings.mindspore_gateway == "off" || settings.command.empty()) return absl::OkStatus();
@@ -135,7 +135,7 @@ absl::Status AddGatewayPorts(const AgentSettings& settings, const PortOptions& o
   return absl::OkStatus();
 }
 
-// For remote commands, and what agents show that ask for one.
+// Adds the port for remote commands, and the key that an agent must show to have one run.
 absl::Status AddExecPort(const PortOptions& options, NodeDescription& description) {
   absl::StatusOr<ReservedPort> port = ReservedPort::Reserve(options);
   if (!port.ok()) return port.status();
@@ -160,7 +160,7 @@ absl::Status AddPorts(const AgentSettings& settings, const std::map<std::string,
   return settings.allows_exec ? AddExecPort(*options, description) : absl::OkStatus();
 }
 
-// After SetWantedMaster: a MASTER_ADDR that is no address of this machine is a store of the user's own.
+// Goes after SetWantedMaster: a MASTER_ADDR that is no address of this machine is a store of the user's own.
 void AddTorchStore(const AgentSettings& settings, v1::NodeInfo& node) {
   const auto wanted = IpAddress::Parse(node.wanted_master_address());
   const bool is_here = node.wanted_master_address().empty() || (wanted && IsLocalAddress(*wanted));
@@ -233,7 +233,7 @@ absl::StatusOr<NodeDescription> DescribeNode(const AgentSettings& settings,
 
 absl::Status TakeSizeOfRankTable(AgentSettings& settings, bool has_slots) {
   if (settings.rank_table_file.empty() || settings.role != "MS_WORKER") return absl::OkStatus();
-  // Where the number is set, an agent with one process each is what a line without --local_worker_num has meant.
+  // A line without --local_worker_num that sets the number has always meant an agent with one process.
   if (settings.worker_num && (has_slots || !settings.standalone)) return absl::OkStatus();
   const absl::StatusOr<RankTable> table = LoadRankTable(settings.rank_table_file);
   if (!table.ok()) return table.status();

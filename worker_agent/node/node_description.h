@@ -1,4 +1,4 @@
-// What this node tells of itself when it joins: drawn from the settings and the machine.
+// This node's own description for its join: drawn from the settings and the machine.
 #pragma once
 
 #include <cstdint>
@@ -25,30 +25,30 @@ struct NodeDescription {
   std::string no_gateway;               // … not to be had: why
   std::optional<std::vector<IpAddress>> own_name;  // what this host's name resolves to; nullopt: not known
   std::vector<std::string> warnings;               // for people
-  std::string own_address;                         // where peers reach us, as far as can be told here; empty: not known
+  std::string own_address;                         // where peers reach us, as far as is known here; empty: not known
 };
 
-// What the names in the settings stand for.
+// The addresses of the names in the settings.
 struct KnownNames {
   std::vector<IpAddress> scheduler;  // of sched_host; empty: not known
   std::vector<IpAddress> master;     // of torch_master_addr (MASTER_ADDR); empty: it is not set
 };
 
-// `devices`: what --devices came to. Blocks on this host's own name for 1 s at most, with --hccl_mode table on
-// hccn_tool for 15 s at most. The error names the setting that is wrong.
+// Describes this node. `devices`: the choice for --devices. Blocks on this host's own name for 1 s at most, with
+// --hccl_mode table on hccn_tool for 15 s at most. The error names the setting that is wrong.
 absl::StatusOr<NodeDescription> DescribeNode(const AgentSettings& settings,
                                              const std::map<std::string, std::string>& environment,
                                              const DeviceChoice& devices, const KnownNames& names);
 
-// With a rank table (--rank_table_file), where no number of workers was given: that of the table. Then, and with
+// Takes the number of workers from the rank table (--rank_table_file), where none was given. Then, and with
 // --standalone, also as many slots here as the table has devices of this machine, unless `has_slots`
 // (--local_worker_num was given). The error is about the table.
 absl::Status TakeSizeOfRankTable(AgentSettings& settings, bool has_slots);
 
-// --local_worker_num, with auto settled.
+// Returns --local_worker_num, with auto settled.
 uint32_t SlotCount(const AgentSettings& settings, const std::map<std::string, std::string>& environment);
 
-// Random, never 0.
+// Returns a random number, never 0.
 uint64_t NewIncarnation();
 
 }  // namespace muster::agent

@@ -16,10 +16,10 @@ struct NodeDevices {
   HostRoots roots;
   DeviceChoice choice;
   DeviceClaims claims;      // hold them for as long as the agent lives
-  bool has_ascend = false;  // on this machine, whoever uses them
+  bool has_ascend = false;  // on this machine, used or not
 };
 
-// Says what there is to say of it. kUnavailable: another job has claimed one of them; else the settings are wrong.
+// Logs the choice and its notices. kUnavailable: another job has claimed one of them; else the settings are wrong.
 absl::StatusOr<NodeDevices> TakeNodeDevices(const AgentSettings& settings,
                                             const std::map<std::string, std::string>& environment);
 

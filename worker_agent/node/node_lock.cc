@@ -35,9 +35,9 @@ constexpr absl::Duration kMaxWriting = absl::Seconds(1);  // of the owner's numb
 constexpr size_t kMaxNamed = 8;                           // of the processes that a former start has left
 constexpr size_t kDigestHexDigits = 16;
 constexpr size_t kMaxInName = 64;
-constexpr size_t kMaxRecord = 8192;  // a path is among it
+constexpr size_t kMaxRecord = 8192;  // it contains a path
 
-// A name that is safe in a path and still tells two apart.
+// Returns a name that is safe in a path and still differs for two texts.
 std::string PathName(const std::string& text) {
   std::string name;
   for (const char c : text.substr(0, kMaxInName)) {
@@ -67,7 +67,7 @@ std::string FormerText(const LockRecord& former) {
                       former.place.host.empty() ? "" : absl::StrCat(" on ", former.place.host), ")");
 }
 
-// Why it can't be said that all processes of the former start have ended; empty: they have. Ends those that it may.
+// Returns why processes of the former start may be left; empty: all have ended. Ends those that it may.
 std::string WhyUnclear(const LockRecord& former, const NodeLock::Options& options) {
   switch (Judge(former, options.place)) {
     case FormerStart::kGone:
@@ -149,7 +149,7 @@ absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {
     if (!outcome.ok()) return outcome.status();
     LockRecord record = ReadRecord(fd.get());
     if (*outcome == Outcome::kTaken) {
-      // There a lock may not reach: a pod that lives may have this number.
+      // A lock may not reach there: a pod that lives may have this number.
       if (options.node_id.empty() && record.pid != 0 && Judge(record, options.place) == FormerStart::kElsewhere) {
         ++k;
         continue;
@@ -174,7 +174,7 @@ absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {
       return lock;
     }
     const absl::Duration waited = Clock::System().Read().monotonic - begun;
-    // Whoever holds it writes its number at once, unless the disk is full.
+    // The holder writes its number at once, unless the disk is full.
     const bool is_dying = record.pid == 0 ? waited < kMaxWriting : HasHolderEnded(record, options.place);
     if (options.node_id.empty() && !is_dying) {
       ++k;
@@ -203,7 +203,7 @@ NodeLock::NodeLock(std::string folder, std::string name, UniqueFd held, UniqueFd
       record_(std::move(record)),
       doubt_(std::move(doubt)) {}
 
-// (What a full disk keeps from the file is a name that is forgotten.)
+// (If a full disk keeps the name out of the file, it is forgotten.)
 void NodeLock::Keep(const std::string& id) {
   if (id == record_.id && record_.has_joined) return;
   record_.id = id;
@@ -216,7 +216,7 @@ void NodeLock::KeepFolder(const std::string& work_folder) {
   Write().IgnoreError();
 }
 
-// First written, then cut: a full disk doesn't lose what was there. Its digest tells a torn one.
+// Writes first, then cuts: a full disk doesn't lose the old record. Its digest shows a torn one.
 absl::Status NodeLock::Write() const {
   const std::string text = record_.Encode();
   if (pwrite(fd_.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()) ||
@@ -229,7 +229,7 @@ absl::Status NodeLock::Write() const {
 void NodeLock::Remove() {
   unlinkat(held_.get(), name_.c_str(), 0);
   const std::filesystem::path job(folder_);
-  if (rmdir(job.c_str()) == 0) rmdir(job.parent_path().c_str());  // when nobody else is in it
+  if (rmdir(job.c_str()) == 0) rmdir(job.parent_path().c_str());  // when no other lock is in it
 }
 
 }  // namespace muster::agent

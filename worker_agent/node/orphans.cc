@@ -1,7 +1,7 @@
 // | its mark              | its environment  | what is concluded                                                     |
 // |-----------------------|------------------|-----------------------------------------------------------------------|
 // | the former start's    | any              | of the former start: SIGKILL if it is this user's; left until it ends |
-// | another, or none      | has the secret   | the same: something privileged has reset its limit                    |
+// | another, or none      | has the secret   | the same: a privileged process has reset its limit                    |
 // | none; its limit is    | any other        | unclear, unless it is older than the former start: it may have        |
 // | below all marks       |                  | lowered the limit                                                     |
 // | another, or none      | any other        | not of it                                                             |
@@ -44,7 +44,7 @@ std::set<pid_t> ThisAndAbove() {
   return pids;
 }
 
-// Its real user: the owner of /proc/<pid> is root's where it may not be looked into.
+// Returns its real user: the owner of /proc/<pid> is root's where it may not be read.
 std::optional<uid_t> UserOf(pid_t pid) {
   uid_t uid = 0;
   const std::vector<std::string> words = absl::StrSplit(StatusRow(pid, "Uid"), '\t');
@@ -59,12 +59,12 @@ class Search {
         not_before_(former.not_before),
         spared_(ThisAndAbove()) {}
   ~Search() {
-    for (const pid_t pid : stuck_) Keeper::Spare(pid);  // nobody can end it
+    for (const pid_t pid : stuck_) Keeper::Spare(pid);  // no one can end it
   }
   Search(const Search&) = delete;
   Search& operator=(const Search&) = delete;
 
-  // What there is now; ends what it may.
+  // Looks for those that are there now; ends those that it may.
   Orphans Look(MonotonicTime deadline);
 
  private:
@@ -80,7 +80,7 @@ class Search {
   const uint64_t not_before_;
   const std::set<pid_t> spared_;
   std::set<Key> slow_;   // when its environment is read
-  std::set<Key> hangs_;  // … so that it isn't asked again
+  std::set<Key> hangs_;  // … so that it isn't read again
   std::vector<pid_t> stuck_;
 };
 
@@ -128,7 +128,7 @@ void Search::LookAtEnvironments(const std::vector<pid_t>& unmarked, MonotonicTim
   const std::vector<EnvironSight> sights = SearchEnvirons(asked, text_, deadline, stuck_);
   for (size_t i = 0; i < asked.size(); ++i) {
     if (sights[i] == EnvironSight::kHasIt) End(asked[i], "by its environment", found);
-    // Twice: it was not the machine that left no time.
+    // It takes two times: then it was not the machine that left no time.
     if (sights[i] == EnvironSight::kHangs && !slow_.insert(keys[i]).second) hangs_.insert(keys[i]);
   }
 }
@@ -159,7 +159,7 @@ Orphans EndOrphans(const StartSigns& former, absl::Duration patience) {
   Search search(former);
   const MonotonicTime deadline = Clock::System().Read().monotonic + patience;
   for (int looks_at_none = 0; looks_at_none < 2;) {
-    // A first look takes place however short the patience is.
+    // A first look takes place even with a very short patience.
     const MonotonicTime now = Clock::System().Read().monotonic;
     found = search.Look(std::max(deadline, now + absl::Seconds(1)));
     looks_at_none = found.are_none() ? looks_at_none + 1 : 0;

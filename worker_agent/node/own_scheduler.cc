@@ -43,7 +43,7 @@ std::string Seconds(absl::Duration duration) {
   return duration == absl::InfiniteDuration() ? "-1" : absl::StrCat(absl::ToDoubleSeconds(duration));
 }
 
-// By fork, since no spawn makes it end with this process, whatever ends that. Only async-signal-safe calls before exec.
+// Uses fork, since no spawn makes it end with this process in every case. Only async-signal-safe calls before exec.
 absl::StatusOr<pid_t> StartScheduler(const std::vector<std::string>& argv) {
   const std::vector<char*> pointers = ExecPointers(argv);
   const pid_t parent = getpid();
@@ -100,8 +100,8 @@ int BecomeScheduler(const std::vector<std::string>& flags) {
 
 namespace {
 
-// What the user says to ms-scheduler itself. A file that is shared with the cluster's scheduler names that one's port,
-// socket and journal, not a --standalone one's.
+// Returns the user's own flags for ms-scheduler. A file that is shared with the cluster's scheduler names that one's
+// port, socket and journal, not a --standalone one's.
 std::vector<std::string> UsersOwnFlags(const AgentSettings& settings) {
   std::vector<std::string> flags;
   if (settings.with_scheduler) flags = settings.scheduler_config;
@@ -140,9 +140,9 @@ std::vector<std::string> OwnSchedulerFlags(const AgentSettings& settings) {
     if (settings.tls.allow_readable_keys) flags.push_back("--tls_allow_readable_keys");
   }
   if (settings.tls.require_tls) flags.push_back("--require_tls");
-  // Nobody can start another one on the port that the kernel chose.
+  // No one can start another one on the port that the kernel chose.
   if (settings.standalone) flags.push_back("--journal_path=memory");
-  // Its story stands in a file of its own, or it tells no more than what goes wrong: the agent tells the rest.
+  // It has a log file of its own, or it logs only problems: the agent logs the rest.
   const std::vector<std::string> own = UsersOwnFlags(settings);
   const bool names_log = std::any_of(own.begin(), own.end(),
                                      [](const std::string& flag) { return absl::StartsWith(flag, "--log_file="); });
@@ -193,7 +193,7 @@ absl::StatusOr<std::unique_ptr<OwnScheduler>> OwnScheduler::StartIfWanted(AgentS
   } else if (settings.with_scheduler) {
     const auto local = std::find_if(addresses.begin(), addresses.end(), IsLocalAddress);
     if (local == addresses.end() || IsListenedOn(*local, settings.sched_port)) return nullptr;
-    // Where no lock can be had the port itself tells, a moment later, who was first.
+    // The port itself shows, a moment later, which agent was first, if no lock can be had.
     absl::StatusOr<UniqueFd> taken = LockPort(lock_base, settings.sched_port, PortUse::kOwnScheduler);
     if (absl::IsAlreadyExists(taken.status())) return nullptr;  // another agent of this user is about to start it
     if (taken.ok()) lock = *std::move(taken);
@@ -266,7 +266,7 @@ bool OwnScheduler::HasEnded() {
   if (has_ended_) return true;
   if (AwaitChild(pid_) == ChildState::kRuns) return false;
   has_ended_ = true;
-  exit_ = ReapChild(pid_).value_or(ExitStatus{});  // nothing where somebody else has reaped it
+  exit_ = ReapChild(pid_).value_or(ExitStatus{});  // nothing if it was reaped elsewhere
   pidfd_.reset();
   return true;
 }
@@ -274,10 +274,10 @@ bool OwnScheduler::HasEnded() {
 absl::Status OwnScheduler::WaitUntilItListens(const AgentSettings& settings) {
   const std::optional<ReservedPort> until_return = std::exchange(port_, std::nullopt);
   const auto addresses = ResolveHost(settings.sched_host);
-  if (!addresses.ok()) return absl::OkStatus();  // the session says so
+  if (!addresses.ok()) return absl::OkStatus();  // the session reports it
   const MonotonicTime deadline = Clock::System().Read().monotonic + kStartPatience;
   while (Clock::System().Read().monotonic < deadline) {
-    const bool has_ended = HasEnded();  // before the look: another one may have been quicker
+    const bool has_ended = HasEnded();  // before the look: another one may have been faster
     for (const IpAddress& address : *addresses) {
       if (IsLocalAddress(address) && IsListenedOn(address, settings.sched_port)) return absl::OkStatus();
     }
@@ -295,7 +295,7 @@ absl::Status OwnScheduler::WaitUntilItListens(const AgentSettings& settings) {
 void OwnScheduler::WaitForEnd(absl::Duration patience, bool restarts, const std::function<bool()>& is_hurried) {
   const MonotonicTime deadline = Clock::System().Read().monotonic + patience;
   while (!is_hurried() && Clock::System().Read().monotonic < deadline) {
-    if (restarts) (void)TakeLoss();  // which starts it again
+    if (restarts) (void)TakeLoss();  // this starts it again
     if (HasEnded()) return;
     WaitFor(fd(), POLLIN, kLookInterval);  // without a pidfd (an old kernel): just the pause
   }

@@ -25,10 +25,10 @@ namespace muster::agent {
 // This program's own path.
 std::string OwnProgram();
 
-// ms-scheduler beside this program, else the one in PATH.
+// Returns ms-scheduler beside this program, else the one in PATH.
 std::string SchedulerProgram();
 
-// The flags of an agent's command line: what stands before the command.
+// Returns the flags of an agent's command line: the words before the command.
 std::vector<std::string> FlagsOf(const std::vector<std::string>& args, const std::vector<std::string>& command);
 
 // Replaces this process by `ms-scheduler --once` with the same flags. Returns only if that fails: the exit code.
@@ -38,8 +38,8 @@ int BecomeScheduler(const std::vector<std::string>& flags);
 class OwnScheduler {
  public:
   // --standalone: always, on 127.0.0.1 and sched_port; 0: a free one, which is written into `settings`.
-  // --with_scheduler: when sched_host, which stands for `addresses`, is this machine and nobody listens there; of
-  // several agents of one machine one starts it. Null when none is to be started here. `lock_base`: see
+  // --with_scheduler: when sched_host, which has the `addresses`, is this machine and nothing listens there; of several
+  // agents of one machine one starts it. Null when none is to be started here. `lock_base`: see
   // WorkFolder::DefaultBase. To be called by the main thread.
   static absl::StatusOr<std::unique_ptr<OwnScheduler>> StartIfWanted(AgentSettings& settings,
                                                                      const std::vector<IpAddress>& addresses,
@@ -55,17 +55,17 @@ class OwnScheduler {
   // Polls readable once it has ended; -1: it has ended, or the kernel has no such descriptor.
   int fd() const { return pidfd_.get(); }
 
-  // To be called often, by the thread that started it. If it was killed and its journal is a file, another one is
-  // started, at most three times, and that is logged. If it was killed and its journal was in memory: how, once. One
-  // that ends by itself says why, to its agents or in its log.
+  // Returns how the scheduler was lost, once, if it was killed and its journal was in memory. If it was killed and its
+  // journal is a file, starts another one, at most three times, and logs that. One that ends by itself reports why, to
+  // its agents or in its log. To be called often, by the thread that started it.
   std::optional<std::string> TakeLoss();
 
-  // Until it listens or has ended; at most 5 s. Then the first dial meets it.
-  // To be called once. INTERNAL when it has ended and nobody else listens there: waiting for it would be in vain.
+  // Waits until it listens or has ended; at most 5 s. Then the first dial meets it. To be called once. INTERNAL when it
+  // has ended and nothing else listens there: waiting for it would be useless.
   absl::Status WaitUntilItListens(const AgentSettings& settings);
 
-  // It ends by itself when all its agents know how the job ended. Waits for that, at most `patience`, or until
-  // `is_hurried` says so. With `restarts` it is started again meanwhile, as TakeLoss does.
+  // Waits for its end, at most `patience`, or until `is_hurried` says so: it ends by itself when all its agents know
+  // how the job ended. With `restarts` it is started again meanwhile, as TakeLoss does.
   void WaitForEnd(absl::Duration patience, bool restarts, const std::function<bool()>& is_hurried);
 
  private:
@@ -78,19 +78,19 @@ class OwnScheduler {
   const bool has_password_variable_ = IsPasswordInEnvironment();  // which the agent wipes after the start
   pid_t pid_ = 0;
   UniqueFd pidfd_;
-  const UniqueFd lock_;               // that no other agent of this user starts one
-  std::optional<ReservedPort> port_;  // --standalone: nobody else gets it before the child, which binds with
-                                      // SO_REUSEADDR, has it
+  const UniqueFd lock_;  // so that no other agent of this user starts one
+  std::optional<ReservedPort>
+      port_;  // --standalone: no one else gets it before the child, which binds with SO_REUSEADDR, has it
   bool has_ended_ = false;
   ExitStatus exit_;  // once it has ended
   bool is_end_handled_ = false;
   int restarts_ = 0;
 };
 
-// What a scheduler of our own is started with.
+// Returns the flags for a scheduler that this agent starts.
 std::vector<std::string> OwnSchedulerFlags(const AgentSettings& settings);
 
-// Whether a scheduler that is started with these flags keeps its journal in a file, as ms-scheduler decides it.
+// True if a scheduler that is started with these flags keeps its journal in a file, as ms-scheduler decides it.
 // MS_JOURNAL_PATH, which it inherits, counts after its flags.
 bool HasJournalFile(const std::vector<std::string>& flags, absl::string_view path_of_environment);
 

@@ -27,8 +27,8 @@ std::vector<std::vector<std::string>> TrainingPrograms(const std::vector<std::st
 // it.
 bool BringsTorchStore(const std::vector<std::string>& command);
 
-// Neither --per_node nor --per_job was given: a launcher is an error where this node has several slots, for several
-// trainings would run side by side, and a warning where it has one. In a script it is a warning in both cases.
+// Checks a command without --per_node and --per_job: a launcher is an error where this node has several slots, since
+// several trainings would run side by side, and a warning where it has one. In a script it is a warning in both cases.
 void CheckLauncher(const std::vector<std::string>& command, uint32_t slots, SettingsFindings& findings);
 
 }  // namespace muster::agent
