@@ -1,4 +1,4 @@
-// Settings that contradict each other, have no effect, or are hardly what was meant.
+// Checks for settings that contradict each other, have no effect, or are hardly intended.
 #include <algorithm>
 #include <csignal>
 #include <optional>
@@ -17,7 +17,7 @@
 namespace muster::agent {
 namespace {
 
-// 0 when auto: not known yet.
+// Returns 0 when auto: not known yet.
 uint32_t Slots(const AgentSettings& s) {
   uint32_t slots = 0;
   return absl::SimpleAtoi(s.local_worker_num, &slots) ? slots : 0;
@@ -55,7 +55,7 @@ void CheckNumbers(const AgentSettings& s, SettingsFindings& findings) {
   }
 }
 
-// What would be done, and is hardly what was meant.
+// Warns of settings with an effect that is hardly intended.
 void CheckDoubtful(const AgentSettings& s, SettingsFindings& findings) {
   const auto address = IpAddress::Parse(s.worker_ip);
   if (address && !IsLocalAddress(*address)) {
@@ -75,7 +75,7 @@ void CheckDoubtful(const AgentSettings& s, SettingsFindings& findings) {
                                                ", so ranks end at ", int64_t{*total} - 1, "; correct --tail"));
     }
   }
-  // Local ranks count over all agents of the machine, so this agent's own slots say nothing of where they end.
+  // Local ranks count over all agents of the machine, so this agent's own slots don't show where they end.
   const std::optional<uint32_t> most = total || !s.standalone ? total : Slots(s);
   const auto& bound = s.bind_core.cpus;
   if (most.value_or(0) != 0 && !bound.empty() && bound.rbegin()->first >= *most) {
@@ -127,7 +127,8 @@ bool ChecksRing(const AgentSettings& settings) { return absl::EndsWith(settings.
 
 namespace {
 
-// Those whose rendezvous the agent is: all their ranks are processes of this job, which start together.
+// Checks the frameworks that use the agent as their rendezvous: all their ranks are processes of this job, which start
+// together.
 void CheckFrameworks(const AgentSettings& s, SettingsFindings& findings) {
   if (s.jax == "auto-detect" && (IsMpiNamed(s) || s.horovod == "mpi")) {
     findings.errors.push_back(

@@ -23,7 +23,8 @@
 namespace muster::agent {
 namespace {
 
-// A setting in a language of its own: `take` parses and stores the value; shown is the text, `text` until one is given.
+// Adds a setting in a language of its own: `take` parses and stores the value; shown is the text, `text` until one is
+// given.
 Setting& AddParsed(SettingsTable& table, std::string flag, std::function<absl::Status(const std::string&)> take,
                    std::string help, std::string text = "") {
   const auto given = std::make_shared<std::string>(std::move(text));
@@ -39,7 +40,7 @@ Setting& AddParsed(SettingsTable& table, std::string flag, std::function<absl::S
   return table.Add(std::move(setting));
 }
 
-// Stores what `parse` makes of the text.
+// Stores the result of `parse` for the text.
 template <typename T, typename Parse>
 std::function<absl::Status(const std::string&)> Into(T* value, Parse parse) {
   return [value, parse](const std::string& text) -> absl::Status {
@@ -57,7 +58,7 @@ absl::Status CheckAddress(const std::string& text) {
   return absl::InvalidArgumentError("must be a numeric IPv4 or IPv6 address of this machine");
 }
 
-// Whole numbers, or auto.
+// Accepts whole numbers, or auto.
 absl::Status CheckLocalWorkerNum(const std::string& text) {
   if (text == "auto" || ParseWholeNumber(text, 1, kMaxSlotsPerNode).ok()) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -320,7 +321,7 @@ void AddLogging(SettingsTable& table, AgentSettings& s) {
   AddLogLevel(table, &s.log_level);
 }
 
-// What a shared config file or environment may say to ms-scheduler. Kept for one that this agent starts.
+// Accepts ms-scheduler's settings in a shared config file or environment. Keeps them for one that this agent starts.
 void AddSchedulersOwn(SettingsTable& table, AgentSettings& s) {
   const auto add = [&](const std::string& flag, const std::string& value_name, const std::string& variable) {
     table.AddIgnored(flag, value_name, {variable}).on_set = [&s, flag, variable](const std::string& value,

@@ -23,7 +23,7 @@ struct AgentSettings {
   uint16_t sched_port = 8118;            // MS_SCHED_PORT
   std::string job_id = "default";        // MS_JOB_ID
   std::string from;                      // a name of platform/table.cc, or "auto"; empty: nothing is taken
-  std::vector<std::string> from_lines;   // what was taken, for the log
+  std::vector<std::string> from_lines;   // the settings that it gave, for the log
   std::string role = "MS_WORKER";        // MS_ROLE: MS_WORKER, MS_PSERVER (MS_SERVER), MS_SCHED
   std::string node_id;                   // MS_NODE_ID
   std::optional<uint32_t> worker_num;    // MS_WORKER_NUM
@@ -33,14 +33,14 @@ struct AgentSettings {
   std::string devices;                   // "auto", "none" or numbers, "0-3"; empty: not given
   bool per_node = false;
   bool per_job = false;
-  std::string leftover;                    // empty: not given, as kLeftoverWait
-  bool allows_exec = false;                // the command may have commands run on the other nodes …
-  bool allows_plain_exec = false;          // … also without TLS
-  std::string preflight_fatal = "error";   // "warning", "error": from what on a host is not let in
-  std::string preflight;                   // "ring", "host", "host,ring": what is checked first; empty, "none": nothing
+  std::string leftover;                   // empty: not given, the same as kLeftoverWait
+  bool allows_exec = false;               // the command may have commands run on the other nodes …
+  bool allows_plain_exec = false;         // … also without TLS
+  std::string preflight_fatal = "error";  // "warning", "error": from which finding on a host is not let in
+  std::string preflight;  // "ring", "host", "host,ring": the checks before the start; empty, "none": none
   std::string mindspore_gateway = "auto";  // auto, on, off
-  std::string torch_store = "auto";        // auto, agent, rank0: who serves PyTorch's store
-  std::string torch_store_peers;           // networks whose processes it serves besides the round's machines
+  std::string torch_store = "auto";        // auto, agent, rank0: the server of PyTorch's store
+  std::string torch_store_peers;           // networks of processes that it serves besides the round's machines
   std::optional<bool> torch_store_relay;   // processes reach it through their own agents; not set: with --require_tls
   std::string mpi = "auto";                // auto, pmix, pmi1, none: which launcher of MPI's this agent is
   std::string lighthouse;                  // torchft's; its name. Empty: none
@@ -51,9 +51,9 @@ struct AgentSettings {
   std::string horovod = "auto";         // auto, gloo, mpi, none: how Horovod's processes find each other
   bool ompi_env = false;                // OMPI_COMM_WORLD_* for the processes
   bool tf_config = false;               // TF_CONFIG for the processes
-  std::string python;                   // that runs a .py file or a module; empty: the first in PATH
+  std::string python;                   // the program that runs a .py file or a module; empty: the first in PATH
   bool prints_assignment = false;       // joins without a command
-  bool no_python = false;               // a .py file is started as it stands
+  bool no_python = false;               // a .py file is started directly
   std::optional<bool> enable_recovery;  // MS_ENABLE_RECOVERY
   std::string recovery_path;            // MS_RECOVERY_PATH
   std::optional<bool> hccl_cm_init;     // MS_HCCL_CM_INIT
@@ -68,7 +68,7 @@ struct AgentSettings {
   std::string rank_table_file;   // RANK_TABLE_FILE
   std::string hccl_mode;         // "table": rank tables are made; "chief": rank 0 collects the others; empty: neither
   std::string device_ips;        // see device_words.h
-  std::string super_pod;         // the super pod that this machine stands in
+  std::string super_pod;         // this machine's super pod
   std::string super_device_ids;  // see device_words.h
   uint16_t chief_port = 60000;   // CM_CHIEF_PORT
   std::optional<uint32_t> max_restarts;
@@ -79,7 +79,7 @@ struct AgentSettings {
   absl::Duration stop_timeout = absl::Seconds(30);
   std::string log_dir;
   uint32_t keep_logs = 10;      // runs of a job in log_dir; 0: all
-  std::optional<Tail> tail;     // ranks whose output is shown live
+  std::optional<Tail> tail;     // the ranks to show live
   std::string redirects = "0";  // torchrun's word: 3 wants log_dir
   std::string tee = "0";        // torchrun's word: 3 shows all ranks live, unless tail says which
   CoreBinding bind_core;
@@ -94,25 +94,26 @@ struct AgentSettings {
   std::string log_format = "text";
   std::string log_level = "info";
   bool check_config = false;
-  std::vector<std::string> command;  // what stands behind "--"
-  // ms-scheduler's own, as "--node_timeout=60", for one that this agent starts: of the command line, and of --config.
+  std::vector<std::string> command;  // the words after "--"
+  // Flags of ms-scheduler, such as "--node_timeout=60", for one that this agent starts: of the command line, and of
+  // --config.
   std::vector<std::string> scheduler_flags;
   std::vector<std::string> scheduler_config;
-  std::vector<std::string> remarks;  // what was accepted without effect; CheckAgentSettings warns of it
+  std::vector<std::string> remarks;  // accepted without effect; CheckAgentSettings warns of it
 };
 
 // The table of all settings of ms-worker, bound to `settings`. Fills in all but `command`.
 SettingsTable AgentSettingsTable(AgentSettings& settings);
 
-// Whether --mpi names a launcher.
+// True if --mpi names a launcher.
 bool IsMpiNamed(const AgentSettings& settings);
 bool IsJaxNamed(const AgentSettings& settings);  // on or auto-detect
 
-// Whether --preflight names them.
+// True if --preflight names the check.
 bool ChecksHost(const AgentSettings& settings);
 bool ChecksRing(const AgentSettings& settings);
 
-// Rules that bind several settings, and remarks on what has no effect.
+// Checks rules that bind several settings, and remarks on settings without effect.
 SettingsFindings CheckAgentSettings(const AgentSettings& settings);
 
 }  // namespace muster::agent

@@ -15,11 +15,11 @@ struct DeviceAddress {
   std::string address;                // numeric
 };
 
-// "192.168.100.101,192.168.101.101", or with device ids, "4=192.168.100.101,5=192.168.101.101". All items or none name
-// a device; no device and no address stands twice.
+// Reads "192.168.100.101,192.168.101.101", or with device ids, "4=192.168.100.101,5=192.168.101.101". All items or none
+// name a device; no device and no address occurs twice.
 absl::StatusOr<std::vector<DeviceAddress>> ParseDeviceAddresses(const std::string& text);
 
-// "0,1,2": whole numbers, none twice.
+// Reads "0,1,2": whole numbers, none twice.
 absl::StatusOr<std::vector<uint32_t>> ParseSuperDeviceIds(const std::string& text);
 
 }  // namespace muster

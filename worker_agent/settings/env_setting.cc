@@ -1,12 +1,12 @@
-// Names that --env refuses. Others that Muster sets (RANK, MUSTER_NODE_ID, …) only tell a process its rank or name:
+// Names that --env refuses. Others that Muster sets (RANK, MUSTER_NODE_ID, …) only give a process its rank or name:
 // there the user has the last word.
 //
-//   MUSTER_GIVEN                      a job inside the process does not take for the user's word what this one set
+//   MUSTER_GIVEN                      by it a job inside the process knows which values are this one's, not the user's
 //   MUSTER_START                      a new start of the node finds by it what the former one left, and ends that
 //   MS_PROGRESS_FILE                  --progress_timeout looks at it; elsewhere a hang would go unnoticed
 //   MUSTER_STORE                      the job's store; another agent's would take the values for those of its own round
 //   MUSTER_EXEC_SOCKET, _TOKEN, _FD   commands on other nodes (--allow_exec) end with their round only through it
-//   MUSTER_RING_PASSED                ms-ring says by it that the links are good
+//   MUSTER_RING_PASSED                ms-ring reports by it that the links are good
 //   MUSTER_TLS_HAND_OVER_FD           ms-ring takes the agent's certificate from it
 #include <string_view>
 #include <utility>

@@ -1,4 +1,4 @@
-// The settings for HCCL on Ascend devices: --hccl_mode and what belongs to it.
+// The settings for HCCL on Ascend devices: --hccl_mode and its companions.
 #pragma once
 
 #include "common/settings/settings.h"
@@ -8,7 +8,7 @@ namespace muster::agent {
 
 void AddHccl(SettingsTable& table, AgentSettings& settings);
 
-// What contradicts itself or has no effect. HCCL takes either a rank table or CM_*, never both.
+// Finds settings that contradict each other or have no effect. HCCL takes either a rank table or CM_*, never both.
 void CheckHccl(const AgentSettings& settings, SettingsFindings& findings);
 
 }  // namespace muster::agent

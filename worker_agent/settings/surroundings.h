@@ -1,4 +1,4 @@
-// What started this agent, as its environment tells: Slurm, an MPI launcher, Kubernetes. Pure.
+// The platform or launcher that started this agent, by its environment: Slurm, an MPI launcher, Kubernetes. Pure.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace muster::agent {
 
-// For an agent that was told no number of workers: one sentence on what this looks like and which number to write.
-// `slots` is what this node runs. Empty where nothing is recognised, or where there is but one task.
+// Returns, for an agent without a number of workers, one sentence on what this looks like and which number to write.
+// `slots` is the number of processes on this node. Empty where nothing is recognised, or where there is but one task.
 std::string SurroundingsHint(const std::map<std::string, std::string>& environment, uint32_t slots);
 
 }  // namespace muster::agent

@@ -12,7 +12,7 @@ namespace muster::agent {
 // env_setting.cc: --env NAME=VALUE: a variable for the processes.
 void AddEnv(SettingsTable& table, std::map<std::string, std::string>* env);
 
-// framework_settings.cc: of the frameworks that the agent serves: MPI, Horovod, JAX, torchft's lighthouse, and the
+// framework_settings.cc: for the frameworks that the agent serves: MPI, Horovod, JAX, torchft's lighthouse, and the
 // variables of Open MPI and TensorFlow.
 void AddFrameworks(SettingsTable& table, AgentSettings& settings);
 

@@ -1,11 +1,11 @@
-// What torchrun's users type → what comes of it:
+// The words that torchrun's users type, and their effect:
 //
 //   --redirects 3 --log_dir D      a file for each process, as --log_dir D alone
-//   --redirects 3                  refused: torchrun's temporary folder is nothing that people find again
+//   --redirects 3                  refused: people don't find torchrun's temporary folder again
 //   --tee 3                        all ranks are shown live, as --tail all does; --tail RANKS says which
 //   0 for one of them              nothing, as torchrun's default
 //   1, 2, 0:1,1:3                  refused: a process's stdout and stderr stay together
-//   --no_python ./train.py         the file is started as it stands
+//   --no_python ./train.py         the file is started directly
 #include "worker_agent/settings/torchrun_words.h"
 
 #include "absl/status/status.h"
