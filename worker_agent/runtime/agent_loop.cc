@@ -26,13 +26,13 @@ namespace {
 constexpr absl::Duration kLastWordsTimeout = absl::Seconds(1);
 constexpr absl::Duration kEndPatience = absl::Seconds(60);  // of which the keeper may take half
 constexpr absl::Duration kMaxPoll = absl::Minutes(1);
-// What a keeper that was lost had started is killed for so long before its deaths are reported, and then once a second.
+// A lost keeper's processes are killed for so long before their deaths are reported, and then once a second.
 constexpr absl::Duration kFirstKillTime = absl::Seconds(1);
 constexpr absl::Duration kNextKillTime = absl::Milliseconds(100);
 constexpr absl::Duration kNameLeftAfter = absl::Seconds(5);
 constexpr absl::Duration kProgressInterval = absl::Seconds(1);
 
-// As for Gateway::WhyOver.
+// Returns the reason as Gateway::WhyOver wants it.
 std::string WhyOver(const v1::DesiredState& order) {
   if (order.has_outcome()) return order.outcome().succeeded() ? "" : order.outcome().cause().text();
   return order.reason().empty() ? "the round was given up" : order.reason();
@@ -90,7 +90,7 @@ void AgentLoop::Wait() {
                   {options_.scheduler == nullptr ? -1 : options_.scheduler->fd(), POLLIN, 0}};
   FlushLog();
   poll(fds, std::size(fds), PollMs(std::min(left, kMaxPoll)));
-  // First: an answer that waits here is not missing, and what is reported next shall not be older than need be.
+  // Answers come first: one that waits here is not missing, and the next report must not be older than necessary.
   if (fds[3].revents != 0) {
     for (v1::Acknowledgement& answer : heartbeats_.socket->TakeAnswers()) {
       pending_.push_back(HeartbeatAnswered{heartbeats_.connect_seq, std::move(answer)});
@@ -166,7 +166,7 @@ void AgentLoop::BeginRound(const Launch& effect) {
   store_.BeginRound(std::move(caller));
 }
 
-// A message of an earlier connection may come late: it speaks of this round or of one before.
+// A message of an earlier connection may come late: it is about this round or one before.
 void AgentLoop::EndRoundIfOver(const v1::SchedulerMessage& message) {
   if (round_ == 0 || !message.has_desired()) return;
   const v1::DesiredState& desired = message.desired();
@@ -176,7 +176,7 @@ void AgentLoop::EndRoundIfOver(const v1::SchedulerMessage& message) {
   launcher_.TellStopping(desired.reason(), options_.agent.stop_timeout);
 }
 
-// Once for each run.
+// Begins the logs once for each run.
 bool AgentLoop::BeginLogs() {
   if (options_.logs.base.empty()) return false;
   RunFolder folder = options_.logs;
@@ -189,7 +189,7 @@ bool AgentLoop::BeginLogs() {
   return true;
 }
 
-// The gateways hear why first: what waits in the store for them then ends without a reason.
+// The gateways get the reason first: otherwise calls that wait in the store for them would end without a reason.
 void AgentLoop::EndRound(const std::string& why) {
   if (round_ == 0) return;
   launcher_.TellWhyOver(why);
@@ -198,7 +198,7 @@ void AgentLoop::EndRound(const std::string& why) {
   round_ = 0;
 }
 
-// Also for the slots that share the process (--per_node).
+// Also pushes it for the slots that share the process (--per_node).
 template <typename Event>
 void AgentLoop::PushForAll(Event event) {
   pending_.push_back(event);
@@ -257,7 +257,7 @@ void AgentLoop::On(const KeeperLost&) {
   EndAfterKeeper();
 }
 
-// The deaths are reported at once. Until they are gone, what the keeper had started counts as alive: the round is not
+// The deaths are reported at once. Until they are gone, the lost keeper's processes count as alive: the round is not
 // quit.
 void AgentLoop::EndAfterKeeper() {
   const absl::Status status = Keeper::KillAllDescendants(is_anybody_left_ ? kNextKillTime : kFirstKillTime);
@@ -319,7 +319,7 @@ void AgentLoop::ContinueLaunch() {
   Start(launch, std::move(plan));
 }
 
-// What was to start ends without having started.
+// Ends the slots that were to start, without a start.
 void AgentLoop::GiveLaunchUp() {
   if (!waiting_launch_) return;
   const v1::DesiredState& desired = waiting_launch_->desired;
@@ -386,7 +386,7 @@ void AgentLoop::Do(const SetFarewell& effect) {
   store_.SetChannel(session_.channel());
   if (options_.on_welcome) options_.on_welcome(effect.farewell.node_id());
   FarewellCommand command;
-  // Never in plain text where the agent speaks TLS, also when what it speaks it with can't be handed over.
+  // Never uses plain text where the agent speaks TLS, also when the secrets for that can't be handed over.
   const Security& security = options_.session.security;
   command.argv = FarewellArguments(options_.program, options_.session.host, options_.session.port,
                                    security.requires_tls || security.tls != nullptr, effect.farewell);
@@ -419,7 +419,8 @@ void AgentLoop::Do(const ReadLog& effect) {
                        effect.after});
 }
 
-// The slot whose process this one shares (--per_node), also when that has ended: its log is still asked for.
+// Returns the slot with the process that this one shares (--per_node), also when that has ended: its log is still asked
+// for.
 uint32_t AgentLoop::OwnerOf(uint32_t slot) const {
   const auto found = owners_.find(slot);
   return found == owners_.end() ? slot : found->second;
@@ -433,9 +434,9 @@ void AgentLoop::Do(const Finish& effect) {
   has_outcome_ = effect.outcome.succeeded() || effect.outcome.has_cause();
   leaves_some_ = effect.leaves_some;
   if (options_.logs.base.empty() || !effect.outcome.has_cause()) return;
-  BeginLogs();  // for failure.json. Not said: the reason stands in the last line, and no process has written any log
+  BeginLogs();  // for failure.json. No notice: the last line has the reason, and no process has written any log
   if (!is_keeper_lost_) {
-    // In its place: a file system that hangs shall not hang this.
+    // The keeper writes it: a file system that hangs must not hang this process.
     keeper_->WriteFile(FailureFile(logs_.path()), FailureText(options_.agent.job_id, farewell_.run(), effect.outcome));
     return;
   }

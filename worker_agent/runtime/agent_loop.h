@@ -1,5 +1,5 @@
-// The one thread that owns the agent's core: waits for the keeper, signals and the session, and carries out what the
-// core wants.
+// The one thread that owns the agent's core: waits for the keeper, signals and the session, and carries out the core's
+// effects.
 #pragma once
 
 #include <deque>
@@ -29,48 +29,48 @@ namespace muster::agent {
 struct AgentLoopOptions {
   AgentOptions agent;
   SessionOptions session;
-  std::string program;                                         // this one, for the farewell …
-  std::function<HandOver()> hand_over;                         // … and what it speaks TLS with
+  std::string program;                                         // this one, for the last report …
+  std::function<HandOver()> hand_over;                         // … and for its TLS
   std::function<void(const std::string& node_id)> on_welcome;  // called by the loop's thread
   std::string work_folder;                                     // of the slots' files
   std::string search_path;                                     // PATH
   // base, absolute (empty: no logs), and keep; the rest follows from the run.
   RunFolder logs;
-  ServiceManager manager;             // is told of all that goes on
-  OwnScheduler* scheduler = nullptr;  // that this agent has started; must outlive the loop
+  ServiceManager manager;             // gets the agent's states
+  OwnScheduler* scheduler = nullptr;  // the one that this agent has started; must outlive the loop
   bool has_whole_job = false;         // --standalone
 };
 
 class AgentLoop {
  public:
-  // Nothing is owned but the keeper; `signals` and `launcher` must outlive this. `clock`: Clock::Boot(), as the
-  // keeper's; by another an answer that is read after the machine has slept would set the fence too late.
+  // The keeper is owned; `signals` and `launcher` must outlive this. `clock`: Clock::Boot(), as the keeper's; by
+  // another an answer that is read after the machine has slept would set the fence too late.
   AgentLoop(AgentLoopOptions options, std::unique_ptr<Keeper> keeper, Launcher& launcher, Signals& signals,
             const Clock& clock);
 
   // The job's store, for gateways; as long as this lives.
   AgentStore& store() { return store_; }
 
-  // Until the core has finished; every process is gone then, except what can't be killed, and the scheduler knows what
-  // it was told. Returns the exit code.
+  // Runs until the core has finished; every process is gone then, except any that can't be killed, and the scheduler
+  // has its last reports. Returns the exit code.
   int Run();
 
-  // Any thread, until Run returns: what TLS shows, or whom it trusts, has changed.
+  // For any thread, until Run returns: our certificate, or the CAs that we trust, have changed.
   void NoteTlsChange(bool has_new_certificate) {
     mailbox_.Push(TlsChanged{has_new_certificate});
     session_.CheckPeer();
   }
 
-  // Any thread, until Run returns: it shall be known that these commands of others were run here, or refused.
+  // For any thread, until Run returns: reports that these commands of others were run here, or refused.
   void TellOf(v1::RemoteCommands commands) { mailbox_.Push(CommandsTold{std::move(commands)}); }
 
-  // Whether the run had ended for all when this agent did.
+  // True if the run had ended for all when this agent did.
   bool HasOutcome() const { return has_outcome_; }
 
-  // Whether something of its processes is left, since it can't be killed.
+  // True if some of its processes are left, since they can't be killed.
   bool LeavesSome() const { return leaves_some_; }
 
-  // Whether it ended well before its run did: somebody wanted the node out of the job.
+  // True if it ended well before its run did: the node was asked to leave the job.
   bool WasDrained() const { return !has_outcome_ && exit_code_ == 0; }
 
  private:
@@ -82,7 +82,7 @@ class AgentLoop {
   void BeginRound(const Launch& effect);
   void EndRoundIfOver(const v1::SchedulerMessage& message);
   void EndRound(const std::string& why);
-  bool BeginLogs();  // whether it is another folder than before
+  bool BeginLogs();  // true if it is another folder than before
 
   template <typename Event>
   void PushForAll(Event event);
@@ -144,14 +144,14 @@ class AgentLoop {
   std::optional<Launch> waiting_launch_;  // for a gateway
   MonotonicTime keeper_polled_at_;
   bool is_keeper_lost_ = false;
-  bool is_anybody_left_ = false;  // of what a lost keeper had started …
+  bool is_anybody_left_ = false;  // processes of a lost keeper …
   MonotonicTime keeper_lost_at_;  // … then
   bool has_named_left_ = false;
   std::map<ProcessKey, std::vector<ProcessKey>> followers_;  // see LaunchPlan
-  std::map<uint32_t, uint32_t> owners_;                      // of slots that share, or shared last, another's process
+  std::map<uint32_t, uint32_t> owners_;  // of slots that share, or shared last, the process of another slot
   v1::LastReportRequest farewell_;
   int64_t run_opened_unix_ms_ = 0;
-  RunFolder logs_;  // of the run whose logs were begun; without a name: none
+  RunFolder logs_;  // of the run with begun logs; without a name: none
   int exit_code_ = 0;
   bool has_outcome_ = false;
   bool leaves_some_ = false;

@@ -22,11 +22,11 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kMaxNoted = 100;  // of what the scheduler says
+constexpr size_t kMaxNoted = 100;  // of the scheduler's remarks
 
 }  // namespace
 
-// What is left to be done once all gateways are ready.
+// The rest of a Prepare, to be done once all gateways are ready.
 struct Launcher::Waiting {
   Round round;
   LaunchPlan plan;
@@ -57,7 +57,7 @@ absl::StatusOr<LaunchPlan> Launcher::Prepare(const Launch& launch, const std::st
   if (absl::Status status = CheckNodeRank(*round); !status.ok()) return status;
   if (absl::Status status = CheckTfConfig(*round); !status.ok()) return status;
   WarnOfRankFormula(*round, plan);
-  // What the node's own variables break (common/hosts/endpoints.h).
+  // The remarks on harm by the node's own variables (common/hosts/endpoints.h).
   for (const std::string& remark : round->desired.remarks()) {
     if (noted_.size() < kMaxNoted && noted_.insert(remark).second) plan.warnings.push_back(remark);
   }
@@ -216,8 +216,8 @@ void Launcher::Judge(const ProcessKey& key, ProcessEnd& end) {
   }
 }
 
-// Agents of one machine are told the same {node_rank}: launchers that are started for each of them would take
-// themselves for one.
+// Refuses {node_rank} for several agents of one machine: they have the same, and launchers that are started for each of
+// them would take themselves for one.
 absl::Status Launcher::CheckNodeRank(const Round& round) const {
   const AgentSettings& settings = options_.settings;
   const v1::Assignment& assignment = round.desired.assignment();

@@ -1,4 +1,4 @@
-// Turns a Launch of the core into what the keeper shall start: environments, the cluster file, logs, live output, CPUs.
+// Turns a Launch of the core into orders for the keeper: environments, the cluster file, logs, live output, CPUs.
 #pragma once
 
 #include <cstdint>
@@ -32,35 +32,35 @@ struct LauncherOptions {
   TableDevices table_devices;                      // empty: there is no rank table
   std::map<std::string, std::string> environment;  // this process's own
   std::string work_folder;
-  std::string own_address;    // numeric, where the assignment doesn't tell; may be empty
+  std::string own_address;    // numeric, where the assignment has none; may be empty
   std::string python_folder;  // of muster_training.py; empty: there is none
   std::string ring_program;   // ms-ring, for --preflight ring
-  // What it speaks TLS with: as the owner of the certificate with this fingerprint, which the round's peers expect.
+  // Its TLS hand-over: as the owner of the certificate with this fingerprint, which the round's peers expect.
   std::function<HandOver(const std::string& fingerprint)> hand_over;
   std::string start_secret;                             // of the node's lock; empty: there is none
   std::optional<std::vector<IpAddress>> own_name = {};  // see ChooseCollectiveInterface
   std::function<std::vector<InterfaceAddress>()> interfaces = InterfaceAddresses;
   DeviceChoice devices = {};  // one for each slot; none: they are left alone
   HostRoots roots = {};
-  bool has_ascend = false;        // devices whose software writes logs
+  bool has_ascend = false;        // devices with software that writes logs
   std::string exec_program = {};  // ms-exec, for --allow_exec
 };
 
 struct LaunchPlan {
-  bool is_waiting = false;  // for a gateway: the rest of the plan comes of Continue
+  bool is_waiting = false;  // for a gateway: Continue gives the rest of the plan
   std::vector<ProcessSpec> specs;
   // Slots that have no process of their own: they begin, make progress and end with another slot's (--per_node) …
   std::map<ProcessKey, std::vector<ProcessKey>> followers;
   // … or are done at once, because the one process is on another node (--per_job) and runs nothing here.
   std::vector<ProcessKey> done_at_once;
   std::vector<std::string> notices;   // for people
-  std::vector<std::string> warnings;  // for people, who should do something
+  std::vector<std::string> warnings;  // for people, to act on
 };
 
-// What the core is told of a launch that Prepare or Continue refused.
+// Returns the event for a launch that Prepare or Continue refused.
 LaunchFailed FailedLaunch(const Launch& launch, const absl::Status& why);
 
-// What its one process writes goes on to the agent's own output, unchanged.
+// True if the output of its one process goes on to the agent's own output, unchanged.
 bool PassesOutput(const AgentSettings& settings, int slots);
 
 class Launcher {
@@ -68,22 +68,22 @@ class Launcher {
   explicit Launcher(LauncherOptions options);
   ~Launcher();
 
-  // Before the first Prepare. Where one that is required can't begin, nothing is started. `without`: what processes do
-  // where another one can't, for people: "MindSpore processes …". Not owned.
+  // Adds a gateway, before the first Prepare. Where a required one can't begin, nothing is started. `without`: what
+  // processes do where another one can't, for people: "MindSpore processes …". Not owned.
   void AddGateway(Gateway& gateway, bool is_required, std::string without) {
     gateways_.push_back({&gateway, is_required, std::move(without)});
   }
 
-  // When no process of another round runs. Writes the cluster file, removes that of the round before, makes and clears
-  // what has to be there. The error says what could not be done.
+  // Prepares a round, when no process of another round runs. Writes the cluster file, removes that of the round before,
+  // makes and clears the needed files. The error says what could not be done.
   absl::StatusOr<LaunchPlan> Prepare(const Launch& launch, const std::string& node_id);
 
-  // The plan of the last Prepare, which waited. To be called when `wake` has been, by any thread.
+  // Returns the plan of the last Prepare, which waited. To be called by any thread when `wake` has been called.
   absl::StatusOr<LaunchPlan> Continue();
   void SetWake(std::function<void()> wake) { wake_ = std::move(wake); }
 
-  // For the gateways: the processes of the round that was prepared last are being stopped as planned; the round is
-  // over, first why, then that it is.
+  // These are for the gateways: the processes of the round that was prepared last are being stopped as planned; the
+  // round is over, first why, then that it is.
   void TellStopping(const std::string& why, absl::Duration limit);
   void TellWhyOver(const std::string& why);
   void EndRound(uint64_t run, uint32_t round);
@@ -92,10 +92,10 @@ class Launcher {
   void Started(const ProcessKey& key, int64_t pid);
   void Judge(const ProcessKey& key, ProcessEnd& end);
 
-  // Where the processes' logs go from here on: before the first Prepare if there is a log_dir.
+  // Sets the folder of the processes' logs from here on: before the first Prepare if there is a log_dir.
   void SetLogFolder(std::string folder) { log_folder_ = std::move(folder); }
 
-  // What an agent without a command prints.
+  // Returns the text that an agent without a command prints.
   absl::StatusOr<std::string> AssignmentText(const PrintAssignment& print, const std::string& node_id) const;
 
  private:
@@ -112,7 +112,7 @@ class Launcher {
   absl::StatusOr<Round> OpenRound(const v1::DesiredState& desired, const std::shared_ptr<const std::string>& peer_list,
                                   const std::string& node_id) const;
   ClusterFileInput FileInput(const Round& round) const;
-  // --hccl_mode: the round's rank table, or who is HCCL's chief.
+  // --hccl_mode: makes the round's rank table, or finds HCCL's chief.
   absl::Status PrepareHccl(Round& round);
   absl::Status BeginGateways(const Round& round, LaunchPlan& plan);
   absl::Status CheckNodeRank(const Round& round) const;
@@ -127,7 +127,7 @@ class Launcher {
   void ChooseOutput(const Round& round, uint32_t slot, ProcessSpec& spec) const;
   // --preflight: the ring is checked in the process's own place, which then becomes the command.
   void AddPreflight(const Round& round, ProcessSpec& spec) const;
-  // What it inherits: of a gateway's, or for the ring. A process can have one.
+  // Adds the secret that the process inherits: a gateway's, or the ring's. A process can have one.
   absl::Status HandOverTo(uint32_t slot, ProcessSpec& spec);
   bool IsOneForAll() const;
   // GLOO_SOCKET_IFNAME and TP_SOCKET_IFNAME; empty: they are left alone.
@@ -143,7 +143,7 @@ class Launcher {
   std::unique_ptr<Waiting> waiting_;
   std::string cluster_file_;     // the last one
   std::string log_folder_;       // empty: no logs are written
-  std::set<std::string> noted_;  // each notice is told once
+  std::set<std::string> noted_;  // each notice is logged once
 };
 
 }  // namespace muster::agent

@@ -1,4 +1,4 @@
-// What all processes of one launch share; for the launcher's own parts.
+// The state that all processes of one launch share; for the launcher's own parts.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Launcher::Round {
   std::string own_address;
   std::string own_fingerprint;  // as the peers know it
   std::string cluster_file;
-  std::string collective_interface;  // empty: not told
+  std::string collective_interface;  // empty: not set
   std::string rank_table_file;       // the user's, or the one made for this round; empty: none
   std::optional<HcclChief> hccl_chief;
   std::vector<std::string> command;

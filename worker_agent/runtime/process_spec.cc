@@ -1,4 +1,4 @@
-// The launcher's part for one process: its environment, devices, output, CPUs, and what it inherits.
+// The launcher's part for one process: its environment, devices, output, CPUs, and inherited secrets.
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
@@ -32,7 +32,7 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
 
   EnvironmentInput input;
   input.desired = &round.desired;
-  input.peers = FileInput(round).peers;  // on all nodes alike
+  input.peers = FileInput(round).peers;  // the same on all nodes
   input.slot = slot;
   if (slot < round.offers.size()) input.offer = round.offers[slot];
   AddDevices(round, input);
@@ -96,8 +96,8 @@ void Launcher::AddPreflight(const Round& round, ProcessSpec& spec) const {
   if (!ChecksRing(options_.settings)) return;
   const std::string passed = PassedFile(options_.work_folder, spec.key.slot);
   std::error_code ignored;
-  // A process that is started again by itself finds no neighbours that check anything: they are training. But where the
-  // check itself failed, all start again.
+  // A process that is started again by itself finds no neighbours for the check: they are training. But where the check
+  // itself failed, all start again.
   if (spec.key.attempt > 0 && std::filesystem::exists(passed, ignored)) return;
   std::filesystem::remove_all(passed, ignored);
   spec.env.push_back(absl::StrCat("MUSTER_RING_PASSED=", passed));

@@ -1,7 +1,7 @@
-// Reads what the running processes write to MS_PROGRESS_FILE: a step number, or nothing but a touch.
+// Reads MS_PROGRESS_FILE, in which the running processes write a step number, or which they only touch.
 //
-// Polled by the agent's loop, which owns it. Never blocks on what a process may have put there (a pipe, a folder, a
-// link, a huge file): all but a regular file is as if nothing were there, and at most 64 bytes are read.
+// The agent's loop polls and owns it. Never blocks on anything that a process may have put there (a pipe, a folder, a
+// link, a huge file): all but a regular file counts as none, and at most 64 bytes are read.
 //
 // What counts as progress: the first number and each other number (the leading decimal digits; a lower one too, an
 // epoch may begin at 0). As long as there was no number, each change of the file's time of modification. After a number
@@ -23,13 +23,13 @@ class ProgressReader {
  public:
   explicit ProgressReader(std::string work_folder) : work_folder_(std::move(work_folder)) {}
 
-  // From its start to its end; see slot_files.h for where it writes.
+  // Watches the process until Forget; see slot_files.h for its file.
   void Watch(const ProcessKey& process);
   void Forget(const ProcessKey& process);
   void ForgetAll() { watched_.clear(); }
   bool IsIdle() const { return watched_.empty(); }
 
-  // What has changed since the last time.
+  // Returns the changes since the last call.
   std::vector<ProgressMade> Poll();
 
  private:
@@ -39,7 +39,7 @@ class ProgressReader {
     std::optional<uint64_t> step;
   };
 
-  // True when it is progress.
+  // Returns true when it is progress.
   static bool Look(const std::string& path, Seen& seen);
 
   const std::string work_folder_;

@@ -1,7 +1,7 @@
 // The signals that the agent handles, as a readable descriptor.
 //
-// SIGINT, SIGTERM, SIGHUP and SIGQUIT end it, SIGUSR1 and SIGUSR2 go on to the processes. What was ignored when the
-// agent was started (nohup, a shell's background job) stays so, except SIGTERM. SIGPIPE is ignored.
+// SIGINT, SIGTERM, SIGHUP and SIGQUIT end it, SIGUSR1 and SIGUSR2 go on to the processes. Signals that were ignored
+// when the agent was started (nohup, a shell's background job) stay so, except SIGTERM. SIGPIPE is ignored.
 #pragma once
 
 #include <optional>
@@ -15,9 +15,9 @@ class Signals {
   Signals();
 
   int fd() const { return pipe_.fd(); }
-  // The next one that has come, without waiting.
+  // Returns the next one that has come, without waiting.
   std::optional<int> Take() { return pipe_.Take(); }
-  // Takes all that have come, when no process runs any more. Whether one of them ends the agent.
+  // Takes all that have come, when no process runs any more. True if one of them ends the agent.
   bool TakeEnd();
 
   static bool IsForwarded(int signal);

@@ -19,7 +19,7 @@ namespace {
 constexpr std::array kLogAfter = {absl::Seconds(5), absl::Seconds(10), absl::Seconds(30),
                                   absl::Minutes(1), absl::Minutes(2),  absl::Minutes(5)};
 
-// False while it is held (Ctrl-S): the next line of progress will do.
+// Returns false while it is held (Ctrl-S): the next line of progress will do.
 bool TakesMore(std::FILE* terminal) { return LookAt(fileno(terminal), POLLOUT) != 0; }
 
 size_t Columns(std::FILE* terminal) {

@@ -1,6 +1,6 @@
-// Says the core's sentences: lines go to the log; progress is rewritten in place on a terminal and logged at growing
-// intervals elsewhere, so that a log stays short however long a job waits. The latest one that is no complaint is what
-// `systemctl status` shows, too.
+// Shows the core's messages: lines go to the log; progress is rewritten in place on a terminal and logged at growing
+// intervals elsewhere, so that a log stays short even if a job waits long. The latest one that is no complaint is also
+// what `systemctl status` shows.
 #pragma once
 
 #include <cstdio>
@@ -15,7 +15,7 @@ namespace muster::agent {
 
 class StatusPrinter {
  public:
-  // With a terminal, progress is written to it; null: logged.
+  // Writes progress to the terminal; null: logs it.
   explicit StatusPrinter(std::FILE* terminal, ServiceManager manager = {})
       : terminal_(terminal), manager_(std::move(manager)) {}
   ~StatusPrinter() { ClearProgress(); }
@@ -23,10 +23,10 @@ class StatusPrinter {
   StatusPrinter& operator=(const StatusPrinter&) = delete;
 
   void Tell(const Say& say, MonotonicTime now);
-  // Before anything else is written to the terminal.
+  // Must be called before anything else is written to the terminal.
   void ClearProgress();
 
-  // stderr if it is a terminal that can rewrite a line, else null.
+  // Returns stderr if it is a terminal that can rewrite a line, else null.
   static std::FILE* FindTerminal();
 
  private:
