@@ -1,11 +1,11 @@
-// Where the facts of an Ascend device come from; the first that says it holds:
+// The sources of an Ascend device's facts; the first that has a fact counts:
 //
 //   address, netmask   /etc/hccn.conf (address_N, netmask_N), else hccn_tool -i N -ip -g
 //   TLS switch         hccn_tool -i N -tls -g
 //   health             hccn_tool -i N -net_health -g
 //   neighbour          hccn_tool -i N -lldp -g
 //
-// One call at a time. Once the time for all of them is over, what is missing stays unknown.
+// One call at a time. Once the time for all of them is over, missing facts stay unknown.
 #include <filesystem>
 #include <system_error>
 
@@ -32,7 +32,7 @@ std::string ReadOrNothing(const std::string& path) {
   return text.ok() ? std::string(absl::StripAsciiWhitespace(*text)) : "";
 }
 
-// What stands behind `name` in the first line that begins with it; empty: no line does.
+// Returns the text after `name` in the first line that begins with it; empty: no line does.
 std::string ValueOf(const std::string& text, absl::string_view name) {
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     line = absl::StripAsciiWhitespace(line);
@@ -91,7 +91,7 @@ class Tool {
 
  private:
   const DeviceSearch& search_;
-  std::vector<std::string> why_not_;  // path_ is empty: it is told where it is missed (--hccl_mode)
+  std::vector<std::string> why_not_;  // reported with --hccl_mode if path_ is empty, where the tool is needed
   const std::string path_;
   const MonotonicTime give_up_;
 };
@@ -149,7 +149,7 @@ void ReadDevices(const FactsRequest& request, HostFacts& facts) {
     ReadAddress(device, given == facts.given_addresses.end() ? "" : given->second, conf, tool,
                 facts.device_facts[device]);
   }
-  // Behind the addresses of all, in case that time runs out.
+  // This goes after the addresses of all, in case that time runs out.
   for (const uint32_t device : facts.devices) AskState(device, tool, facts.device_facts[device]);
 }
 

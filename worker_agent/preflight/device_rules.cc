@@ -10,7 +10,7 @@
 // segments           E: 0/4, 1/5, 2/6 and 3/7 don't share theirs, or others do                Ascend 910
 //                    neither so, nor all in one                                               Ascend of unknown kind
 // device_tls         E: switched on for some devices and off for others                       Ascend
-// device_health      "Init" and the like; E: a fault                                          Ascend
+// device_health      "Init" or similar; E: a fault                                          Ascend
 // switch             a device sees no neighbour (LLDP)                                        Ascend
 #include <algorithm>
 #include <set>
@@ -100,7 +100,8 @@ HostFinding JudgeDuplicates(const HostFacts& facts) {
   return Well("duplicates", "none");
 }
 
-// Of a 910 server: devices 0/4, 1/5, 2/6, 3/7 share a segment, and no others do. The first pair that breaks it.
+// Checks the segments of a 910 server: devices 0/4, 1/5, 2/6, 3/7 share one, and no others do. Returns the first wrong
+// pair.
 std::string BreaksPairs(const std::map<uint32_t, std::string>& segments) {
   for (const auto& [a, segment_a] : segments) {
     for (const auto& [b, segment_b] : segments) {

@@ -1,9 +1,9 @@
 // A variable                   is the processes' own unless
 //
-// MASTER_ADDR, MASTER_PORT     it is not set: rank 0's agent tells it
+// MASTER_ADDR, MASTER_PORT     it is not set: rank 0's agent sets it
 // CM_CHIEF_IP, CM_CHIEF_PORT   HCCL has a chief or a rank table of ours (--hccl_mode, --rank_table_file)
 // JAX_COORDINATOR_ADDRESS      the agent is JAX's coordination service
-// any of them with --env       never: that stands above all
+// any of them with --env       never: --env stands above all
 // any of them with --per_job   always: one command, on one node
 #include "worker_agent/preflight/endpoints.h"
 
@@ -25,7 +25,7 @@ std::string ValueOf(const Variables& variables, const std::string& name) {
   return found == variables.end() ? "" : found->second;
 }
 
-// Of --env, else inherited.
+// Returns the value of --env, else the inherited one.
 std::string Effective(const AgentSettings& settings, const Variables& environment, const std::string& name) {
   const std::string given = ValueOf(settings.env, name);
   return given.empty() ? ValueOf(environment, name) : given;
@@ -49,7 +49,7 @@ Variables EndpointsOf(const AgentSettings& settings, const Variables& environmen
   for (const char* name : {kMasterAddress, kMasterPort, kChiefAddress, kChiefPort, kJaxCoordinator}) {
     if (const auto given = settings.env.find(name); given != settings.env.end()) endpoints[name] = given->second;
   }
-  // (What has placeholders is rank 0's, or the script's own affair.)
+  // (A value with placeholders is rank 0's, or the script's own affair.)
   std::erase_if(endpoints, [](const auto& one) { return one.second.empty() || absl::StrContains(one.second, "{"); });
   return endpoints;
 }

@@ -1,4 +1,4 @@
-// The addresses in a node's own variables: where its processes are to find others, and where others are to find them.
+// The addresses in a node's own variables: those where its processes find others, and those where others find them.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@
 
 namespace muster::agent {
 
-// Those of common/hosts/endpoints.h that this node's processes take from the user, not from their agent. `serves_jax`:
-// the agent is JAX's coordination service, and tells its own address.
+// Returns those of common/hosts/endpoints.h that this node's processes take from the user, not from their agent.
+// `serves_jax`: the agent is JAX's coordination service, and gives its own address.
 std::map<std::string, std::string> EndpointsOf(const AgentSettings& settings,
                                                const std::map<std::string, std::string>& environment, bool serves_jax);
 
-// Warnings: HCCL_IF_IP and CM_WORKER_IP are this node's, and name another machine; or an endpoint is link-local.
+// Warns if HCCL_IF_IP and CM_WORKER_IP, which are this node's, name another machine; or if an endpoint is link-local.
 std::vector<std::string> CheckOwnAddresses(const AgentSettings& settings,
                                            const std::map<std::string, std::string>& environment,
                                            const std::function<bool(const IpAddress&)>& is_local);
 
-// Whether the agents of other machines can meet this one at the scheduler that it was told.
+// The rule for the remark: can the agents of other machines meet this one at its scheduler's address?
 //
-//   sched_host                                 the job's processes           what is told
+//   sched_host                                 the job's processes           the remark
 //
 //   an address that other machines can reach   any number                    nothing
 //   this host's own name                       any number                    nothing: Debian's 127.0.1.1
@@ -32,8 +32,8 @@ std::vector<std::string> CheckOwnAddresses(const AgentSettings& settings,
 //     or name of it                            known here
 //                                              more than here                a remark: they may all be here
 //
-// What to tell people of a scheduler's address that only this machine reaches. Empty: there is nothing to tell.
-// `addresses`: what sched_host stands for here; `slots`: this node's processes; `own_name`: this host's.
+// Returns the remark on a scheduler's address that only this machine reaches. Empty: there is none. `addresses`: those
+// of sched_host here; `slots`: this node's processes; `own_name`: this host's.
 std::string LoopbackRemark(const AgentSettings& settings, const std::vector<IpAddress>& addresses, uint32_t slots,
                            const std::string& own_name);
 

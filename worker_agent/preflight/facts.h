@@ -1,5 +1,5 @@
-// What a host is like, as far as the checks before the start (--preflight host) need it. What can't be read is absent,
-// and then not checked.
+// The facts of a host, as far as the checks before the start (--preflight host) need them. A fact that can't be read is
+// absent, and then not checked.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace muster::agent {
 
 enum class AscendKind { kUnknown, kFirst, kA2, kA3 };
 
-// One Ascend device, as hccn.conf and hccn_tool tell of it.
+// One Ascend device, by hccn.conf and hccn_tool.
 struct DeviceFacts {
   std::optional<std::string> address;  // empty: it has none; nullopt: not known
   std::string netmask;
@@ -33,26 +33,26 @@ struct Space {
 };
 
 struct HostFacts {
-  // What is asked of the host: the job's side.
-  uint32_t processes = 1;                 // that it shall run
+  // The job's demands on the host.
+  uint32_t processes = 1;                 // the number that it is to run
   uint32_t job_processes = 0;             // of the whole job; 0: not known
-  std::vector<uint16_t> job_ports;        // of the user's own choice, that a process or the agent will listen on
+  std::vector<uint16_t> job_ports;        // the user's own choice, for a process or the agent to listen on
   std::optional<NumberRange> hccl_ports;  // unset: HCCL is not used here
   bool is_in_super_pod = false;
-  std::map<uint32_t, std::string> given_addresses;  // of devices, in the place of what the host says; empty: none
+  std::map<uint32_t, std::string> given_addresses;  // of devices, in place of the host's own; empty: none
 
   // The host.
   int64_t wall_unix_ms = 0;
   std::optional<std::set<uint16_t>> listening;       // TCP, v4 and v6
   std::optional<NumberRange> ephemeral;              // ports that the kernel gives away …
-  std::optional<std::vector<NumberRange>> reserved;  // … but these
+  std::optional<std::vector<NumberRange>> reserved;  // … except these
   std::optional<uint64_t> somaxconn;
   std::optional<uint64_t> syn_backlog;
   std::string nic;  // that the node's address is of; empty: not known
   std::optional<uint64_t> mtu;
   std::vector<Space> spaces;
   std::optional<Space> shared_memory;
-  std::optional<uint64_t> free_memory;  // of the machine, or what its container may have if that is less
+  std::optional<uint64_t> free_memory;  // of the machine, or of its container if that has less
   std::optional<uint64_t> open_files;   // hard limits; UINT64_MAX: none
   std::optional<uint64_t> tasks;
   std::optional<uint64_t> locked_memory;
@@ -60,7 +60,7 @@ struct HostFacts {
 
   // Its devices.
   std::string device_kind = "CPU";  // "Ascend", "NVIDIA", "CPU"
-  std::vector<uint32_t> devices;    // that this node's processes get, or all
+  std::vector<uint32_t> devices;    // those that this node's processes get, or all
   std::optional<std::string> driver;
   AscendKind ascend = AscendKind::kUnknown;
   std::vector<std::string> missing_device_files;
@@ -68,12 +68,12 @@ struct HostFacts {
 };
 
 struct FactsRequest {
-  DeviceSearch search;                                       // where to look, and how long hccn_tool may take
-  std::vector<std::pair<std::string, std::string>> folders;  // what it is, path: those where files will be written
+  DeviceSearch search;                                       // the places to look, and the time for hccn_tool
+  std::vector<std::pair<std::string, std::string>> folders;  // name and path: the folders for files to be written
   std::string nic;
 };
 
-// Fills in what the host says. `facts` has the job's side, and the devices. Blocks for as long as `search` allows.
+// Reads the host's facts. `facts` has the job's side, and the devices. Blocks for as long as `search` allows.
 void ReadHost(const FactsRequest& request, HostFacts& facts);
 void ReadDevices(const FactsRequest& request, HostFacts& facts);
 

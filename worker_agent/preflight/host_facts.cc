@@ -33,7 +33,7 @@ std::optional<uint64_t> ReadNumber(const std::string& path) {
   return number;
 }
 
-// The ports of a table like /proc/net/tcp that are listened on. False: it can't be read.
+// Adds the ports of a table like /proc/net/tcp that are listened on. False: it can't be read.
 bool AddListening(const std::string& path, std::set<uint16_t>& ports) {
   const std::optional<std::string> text = Read(path, kMaxSocketBytes);
   if (!text) return false;
@@ -89,7 +89,7 @@ void ReadMemory(const HostRoots& roots, HostFacts& facts) {
       if (words >> name >> kib && name == "MemAvailable:") facts.free_memory = kib * 1024;
     }
   }
-  // As a container sees its own control group: version 2, else 1.
+  // The limits are those of a container's own control group, as it sees it: version 2, else 1.
   const std::string groups = roots.sys + "/fs/cgroup";
   std::optional<uint64_t> limit = ReadNumber(groups + "/memory.max");
   if (!limit) limit = ReadNumber(groups + "/memory/memory.limit_in_bytes");

@@ -4,12 +4,12 @@
 // job_ports       one that the user chose is listened on, or may be given away        jobs that choose ports
 // hccl_ports      E: one is listened on; they are not kept out of the ephemeral range HCCL
 // backlog         somaxconn or tcp_max_syn_backlog is below the job's processes       all
-// mtu             below 1500                                                          nodes whose interface is known
+// mtu             below 1500                                                          nodes with a known interface
 // space           under 1 GiB free; E: under 16 MiB                                   folders that are written to
 // shared_memory   Docker's 64 MiB or less                                             all
 // memory          under 512 MiB free for each process; E: under 32 MiB                all
 // open_files      hard limit under 4,096                                              all
-// processes       hard limit under 256 and 128 for each process                       users but root
+// processes       hard limit under 256 and 128 for each process                       users except root
 // locked_memory   any limit                                                           hosts with RDMA
 #include <algorithm>
 
@@ -49,7 +49,7 @@ std::vector<uint32_t> Listening(const HostFacts& facts, const std::vector<uint32
   return taken;
 }
 
-// Those that any outgoing connection may get.
+// Returns the ports that any outgoing connection may get.
 std::vector<uint32_t> GivenAway(const HostFacts& facts, const std::vector<uint32_t>& ports) {
   std::vector<uint32_t> given;
   for (const uint32_t port : ports) {

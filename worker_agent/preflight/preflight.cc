@@ -73,7 +73,7 @@ void AddFacts(const HostFacts& facts, const AgentSettings& settings, v1::NodeInf
   AddFact(node, kFactTls, tls.size() != 1 ? "" : *tls.begin() ? "on" : "off");
   AddFact(node, kFactAddresses, addresses);
   AddFact(node, kFactSegments, segments);
-  AddFact(node, kFactClock, absl::StrCat(facts.wall_unix_ms));  // each join says it anew
+  AddFact(node, kFactClock, absl::StrCat(facts.wall_unix_ms));  // each join sends it again
   AddFact(node, kFactFatal, settings.preflight_fatal);
 }
 
@@ -83,7 +83,7 @@ HostFacts WhatIsAsked(const AgentSettings& settings, const std::map<std::string,
   facts.processes = static_cast<uint32_t>(node.slots_size());
   facts.job_processes = settings.worker_num.value_or(0) + settings.server_num.value_or(0);
   facts.is_in_super_pod = !settings.super_pod.empty();
-  // (A launcher or a script behind --per_node may open others.)
+  // (A launcher or a script that --per_node starts may open others.)
   if (node.wanted_master_port() != 0) facts.job_ports.push_back(static_cast<uint16_t>(node.wanted_master_port()));
   if (settings.hccl_mode == "chief") facts.job_ports.push_back(settings.chief_port);
   const Devices found = FindDevices(devices.roots.dev, environment);

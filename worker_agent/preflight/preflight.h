@@ -11,10 +11,10 @@
 
 namespace muster::agent {
 
-// Does nothing unless --preflight names host. Logs a line for each warning and error, and puts into `node` what was
-// found and what nodes are compared by (common/hosts/compare.h). `own_address`: where peers reach this node; empty: not
-// known. Blocks for as long as hccn_tool may take (device_addresses.h). kFailedPrecondition: there is something that
-// --preflight_fatal does not let pass.
+// Does nothing unless --preflight names host. Logs a line for each warning and error, and puts the findings and the
+// facts for the comparison of nodes into `node` (common/hosts/compare.h). `own_address`: where peers reach this node;
+// empty: not known. Blocks for as long as hccn_tool may take (device_addresses.h). kFailedPrecondition:
+// --preflight_fatal does not let a finding pass.
 absl::Status CheckHost(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
                        const NodeDevices& devices, const std::string& own_address, v1::NodeInfo& node);
 
