@@ -35,7 +35,7 @@ bool ParseDigits(absl::string_view text, uint32_t& number) {
          absl::SimpleAtoi(text, &number);
 }
 
-// What stands in brackets: "1-3,07-09".
+// Expands the text in brackets: "1-3,07-09".
 absl::StatusOr<Names> ExpandRanges(absl::string_view text) {
   Names out;
   for (const absl::string_view item : absl::StrSplit(text, ',')) {
@@ -55,7 +55,7 @@ absl::StatusOr<Names> ExpandRanges(absl::string_view text) {
   return out;
 }
 
-// One name with any number of brackets.
+// Expands one name with any number of brackets.
 absl::StatusOr<Names> ExpandName(absl::string_view name) {
   Names out = {""};
   while (!name.empty()) {
@@ -80,7 +80,7 @@ absl::StatusOr<Names> ExpandName(absl::string_view name) {
   return out;
 }
 
-// At commas that stand outside of brackets.
+// Splits at commas outside of brackets.
 std::vector<absl::string_view> Items(absl::string_view text) {
   std::vector<absl::string_view> items;
   bool is_inside = false;

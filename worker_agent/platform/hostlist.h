@@ -8,10 +8,10 @@
 
 namespace muster::agent {
 
-inline constexpr size_t kMaxHosts = 65'536;  // what one list may come to
+inline constexpr size_t kMaxHosts = 65'536;  // the most hosts in one list
 
-// The names in the order of the list. Leading zeros stay as wide as a range's begin has them: [07-11] is 07 to 11. A
-// name may have several brackets: "r[1-2]n[1-4]". The error says what is wrong and where.
+// Returns the names in the order of the list. Leading zeros stay as wide as a range's begin has them: [07-11] is 07 to
+// 11. A name may have several brackets: "r[1-2]n[1-4]". The error says what is wrong and where.
 absl::StatusOr<std::vector<std::string>> ExpandHostList(const std::string& text);
 
 }  // namespace muster::agent

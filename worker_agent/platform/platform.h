@@ -1,7 +1,7 @@
-// What a platform that started this process tells it: Slurm, kinds of Kubernetes' jobs, mpirun. Pure.
+// The facts that a platform gives a process that it starts: Slurm, kinds of Kubernetes' jobs, mpirun. Pure.
 //
-// A new one is a row in table.cc, an environment of it as test data in tests/unit/platform/environments, and a row in
-// the test. Only platforms whose environment is recorded there have one: nothing is guessed.
+// A new platform is a row in table.cc, an environment of it as test data in tests/unit/platform/environments, and a row
+// in the test. Only platforms with a recorded environment there have a row: nothing is guessed.
 #pragma once
 
 #include <functional>
@@ -29,7 +29,7 @@ struct PlatformFacts {
   std::optional<Fact> nodes;       // agents of the job, a number
   std::optional<Fact> node_rank;   // the place of this agent among them, from 0
   std::optional<Fact> slots;       // processes of this agent: a number, or "auto"
-  std::optional<Fact> workers;     // processes of the job, where the platform tells them itself
+  std::optional<Fact> workers;     // processes of the job, where the platform gives them itself
   std::optional<Fact> first_host;  // where an agent's own scheduler runs
   std::optional<Fact> port;        // at which
   std::vector<std::string> errors;
@@ -41,40 +41,40 @@ struct Platform {
   const char* name;                // --from NAME
   const char* what;                // "a step of Slurm"
   std::vector<const char*> signs;  // all of them are set there
-  std::vector<const char*> inner;  // platforms whose variables stand there as well, and mean less
-  // Variables; the first that is set counts, and others that say something else are told.
+  std::vector<const char*> inner;  // their variables may be set there as well, and mean less
+  // Variables; the first that is set counts, and others with another value are reported.
   std::vector<const char*> nodes = {};
   std::vector<const char*> node_rank = {};
   std::vector<const char*> slots = {};
   std::vector<const char*> workers = {};
   std::vector<const char*> first_host = {};
-  // What takes more than a look at a variable; called after the above has been read. May be null.
+  // Reads facts that take more than a look at a variable; called after the above has been read. May be null.
   void (*more)(const Variables& environment, PlatformFacts& facts) = nullptr;
 };
 
 const std::vector<Platform>& Platforms();
 
-// The names of the table, and "auto".
+// Returns the names of the table, and "auto".
 std::vector<std::string> PlatformNames();
 
 // `from`: a name of the table, or "auto", which warns where nothing is recognised. Numbers are checked here.
 PlatformFacts ReadPlatform(const std::string& from, const Variables& environment);
 
-// For `more`: the variable's value, if it is set and not empty.
+// For `more`: returns the variable's value, if it is set and not empty.
 std::optional<Fact> FactOf(const Variables& environment, const std::string& name);
 
-// "pod-1.service.namespace" → the part number `index`, from 0, if it is there and the host is a name.
+// Returns the part number `index`, from 0, of "pod-1.service.namespace", if it is there and the host is a name.
 std::optional<Fact> PartOfName(const std::optional<Fact>& host, size_t index);
 
-// ---- taking.cc: --from: the settings that a platform's environment gives where nobody else does.
+// ---- taking.cc: --from: the settings that a platform's environment gives where nothing else does.
 
 struct TakingOptions {
   bool with_scheduler = false;            // the scheduler's address is taken as well
   std::function<uint32_t()> count_slots;  // of this node, once local_worker_num is settled; 0: not known
 };
 
-// Stores into the table's variables what they have no value for, and names the variable as its source. What is set
-// already stays; where it differs that is told. Returns what was taken and what stayed, a line for the log each.
+// Stores facts into the table's variables that have no value, and names the variable as their source. A setting that is
+// set already stays; a difference is reported. Returns a line for the log for each setting that was taken or stayed.
 std::vector<std::string> TakeFromPlatform(const PlatformFacts& facts, const SettingsTable& table,
                                           const TakingOptions& options, LoadResult& loaded);
 

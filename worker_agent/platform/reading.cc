@@ -1,4 +1,4 @@
-// Which row of the table holds, and what its variables say:
+// The row of the table that counts, and the use of its variables:
 //
 //   --from NAME                its signs are set → that row; else an error that names what is missing
 //   --from auto, one row fits  that row (rows that stand inside of one that fits don't count)
@@ -84,7 +84,7 @@ std::optional<Fact> First(const std::vector<const char*>& names, const Variables
   return first;
 }
 
-// Nothing where it is not set or wrong.
+// Returns nothing where it is not set or wrong.
 std::optional<int64_t> CheckNumber(const std::optional<Fact>& fact, int64_t low, int64_t high, PlatformFacts& facts) {
   if (!fact) return std::nullopt;
   const auto number = ParseWholeNumber(fact->value, low, high);

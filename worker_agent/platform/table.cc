@@ -10,7 +10,7 @@
 //   k8s       –                        JOB_COMPLETION_INDEX   –                    –
 //   openmpi   OMPI_COMM_WORLD_SIZE     OMPI_COMM_WORLD_RANK   –                    –
 //
-// "–": its environment does not tell. RANK and WORLD_SIZE count pods in Volcano's pytorch plugin; Ascend's operator
+// "–": its environment does not have it. RANK and WORLD_SIZE count pods in Volcano's pytorch plugin; Ascend's operator
 // counts pods in RANK and processes in WORLD_SIZE.
 #include <cstdint>
 
@@ -24,8 +24,8 @@
 namespace muster::agent {
 namespace {
 
-// Steps of one machine at a time must not meet at one port. Below those that the kernel gives to clients; the next
-// three stay free for what a scheduler opens beside its port.
+// Steps of one machine at a time must not meet at one port. The ports are below those that the kernel gives to clients;
+// the next three stay free for other ports of a scheduler.
 uint32_t PortFor(uint64_t job, uint64_t step) {
   return 16384 + static_cast<uint32_t>(job % 2048) * 8 + static_cast<uint32_t>(step % 2) * 4;
 }
@@ -59,7 +59,7 @@ void ReadSlurm(const Variables& environment, PlatformFacts& facts) {
   if (has_node) facts.slots = FactOf(environment, "SLURM_GPUS_ON_NODE");
 }
 
-// torchrun's words for the number of processes.
+// Takes torchrun's words for the number of processes.
 void ReadKubeflow(const Variables& environment, PlatformFacts& facts) {
   if (auto slots = FactOf(environment, "PET_NPROC_PER_NODE")) {
     if (slots->value == "gpu") slots->value = "auto";
@@ -86,7 +86,7 @@ void ReadIndexedJob(const Variables& environment, PlatformFacts& facts) {
   facts.job_id = {host->value.substr(0, host->value.size() - end.size()), "HOSTNAME"};
 }
 
-// Its labels, which a manifest hands on by the downward API: see docs/platforms.md.
+// Reads its labels, which a manifest passes on by the downward API: see docs/platforms.md.
 void ReadJobSet(const Variables& environment, PlatformFacts& facts) {
   const auto set = FactOf(environment, "JOBSET_NAME"), group = FactOf(environment, "JOBSET_REPLICATEDJOB_NAME");
   facts.job_id = set;
@@ -104,7 +104,7 @@ void ReadJobSet(const Variables& environment, PlatformFacts& facts) {
   }
 }
 
-// VC_<TASK>_NUM and VC_<TASK>_HOSTS stand there for each task of the job, and nothing says which one is ours.
+// VC_<TASK>_NUM and VC_<TASK>_HOSTS are set there for each task of the job, and nothing says which one is ours.
 void ReadVolcano(const Variables& environment, PlatformFacts& facts) {
   std::vector<std::string> tasks;
   for (const auto& [name, value] : environment) {

@@ -1,6 +1,6 @@
 // Fact → setting, unless it is set (flag, variable, config line):
 //
-//   job_id, node_id, node_rank    as they stand
+//   job_id, node_id, node_rank    unchanged
 //   slots                         local_worker_num
 //   workers, else nodes x slots   worker_num
 //   first_host, port              sched_host, sched_port: with --with_scheduler only; the port alone is not taken
