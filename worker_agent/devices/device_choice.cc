@@ -11,7 +11,7 @@
 //               fewer named than slots       error
 //               others                       the first of the list; if it has more, it is said
 //
-// A variable of visible devices that this program inherited has narrowed what is visible. Where it names devices by
+// A variable of visible devices that this program inherited has narrowed the visible ones. Where it names devices by
 // other words than numbers, auto and a list are errors.
 #include "worker_agent/devices/device_choice.h"
 

@@ -1,4 +1,4 @@
-// --devices: which devices of this machine the processes of this agent get, one for each slot. Pure.
+// --devices: the devices of this machine for the processes of this agent, one for each slot. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace muster::agent {
 
-// The numbers of "0-2,5", none twice, in that order; empty for "auto", "none" and "".
+// Returns the numbers of "0-2,5", none twice, in that order; empty for "auto", "none" and "".
 std::vector<uint32_t> NamedDevices(const std::string& wanted);
 
 struct DevicesWanted {
@@ -23,7 +23,7 @@ struct DevicesWanted {
 struct DeviceChoice {
   std::string kind;             // "Ascend" or "NVIDIA"; empty: the processes are given none
   std::vector<Device> devices;  // one for each slot
-  bool are_named = false;       // by the user, who has said more than an inherited variable
+  bool are_named = false;       // by the user, and so above an inherited variable
   std::string notice;           // one line for people; may be empty
 };
 
@@ -32,7 +32,7 @@ std::vector<uint32_t> NumbersOf(const DeviceChoice& choice);
 // The error says which devices can't be given, and what to do.
 absl::StatusOr<DeviceChoice> ChooseDevices(const DevicesWanted& wanted, const Devices& found);
 
-// What a process of `slot` finds in its environment.
+// The words for the device in the environment of a process of `slot`.
 struct DeviceWords {
   std::string variable;  // of visible devices; empty: it is left alone
   std::string list;

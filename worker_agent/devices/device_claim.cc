@@ -30,10 +30,10 @@ namespace {
 
 constexpr size_t kMaxSocketName = sizeof(sockaddr_un::sun_path) - 1;  // without the zero that it begins with
 constexpr size_t kMaxSocketsText = 4 * 1024 * 1024;                   // of /proc/net/unix
-constexpr int kBacklog = 4096;     // who asks is let in by nobody, and stays in the queue
-constexpr int kListenPauses = 20;  // in all: who has taken a name may be about to listen
+constexpr int kBacklog = 4096;     // a connection that asks is never accepted, and stays in the queue
+constexpr int kListenPauses = 20;  // in all: a process that has taken a name may be about to listen
 constexpr absl::Duration kListenPause = absl::Milliseconds(5);
-constexpr size_t kMaxTold = 4;  // devices whose holders are asked who they are
+constexpr size_t kMaxTold = 4;  // devices for which the holder's own words are looked up
 constexpr int kMaxGroups = 1024;
 constexpr int kMaxForged = 64;  // names that are looked at
 constexpr size_t kMaxUserRecord = 16 * 1024;
@@ -44,8 +44,8 @@ std::string DeviceFile(uint32_t number, const DeviceClaimOptions& options) {
   return absl::StrCat(options.folder, "/", KindsFile(options.kind), number);
 }
 
-// By what the kernel calls the device, which is the same in containers that number theirs otherwise. What is no device
-// file (a test has such) goes by its place.
+// Returns the claim's name, by the kernel's number of the device, which is the same in containers that number theirs
+// otherwise. A file that is no device (a test has such) goes by its path.
 std::string ClaimName(uint32_t number, const DeviceClaimOptions& options) {
   struct stat file {};
   if (::stat(DeviceFile(number, options).c_str(), &file) == 0 && S_ISCHR(file.st_mode)) {
@@ -56,7 +56,7 @@ std::string ClaimName(uint32_t number, const DeviceClaimOptions& options) {
   return absl::StrCat("muster-device/", place, KindsFile(options.kind), number);
 }
 
-// Says whose claims the process's are.
+// The begin of a socket's name that says which process has the claims.
 std::string OwnerPrefix(pid_t pid) { return absl::StrCat("muster-devices-of/", pid, "/"); }
 
 socklen_t FillAddress(const std::string& name, sockaddr_un& address) {
@@ -66,12 +66,12 @@ socklen_t FillAddress(const std::string& name, sockaddr_un& address) {
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + size);
 }
 
-// Not open: somebody has the name, or (errno) there is no socket to be had.
+// Takes the name. Not open: another process has it, or (errno) no socket can be made.
 UniqueFd TakeName(const std::string& name) {
   UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un address{};
   const socklen_t size = FillAddress(name, address);
-  // Nobody is let in: that it listens makes the kernel tell who has it.
+  // No connection is accepted: it listens so that the kernel reports the holder.
   if (fd.is_open() &&
       (::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 || ::listen(fd.get(), kBacklog) != 0)) {
     const int error = errno;
@@ -81,8 +81,8 @@ UniqueFd TakeName(const std::string& name) {
   return fd;
 }
 
-// Who listens there; nullopt: it doesn't tell. A claim listens at once, so who doesn't is none. `pauses`: how many
-// this may wait for it; they become fewer.
+// Returns the listener; nullopt: there is none to see. A claim listens at once, so a name without a listener is none.
+// `pauses`: how many this may wait for it; they become fewer.
 std::optional<ucred> HolderOf(const std::string& name, int& pauses) {
   sockaddr_un address{};
   const socklen_t size = FillAddress(name, address);
@@ -135,7 +135,7 @@ struct OwnWords {
   std::string since;  // with words around it
 };
 
-// What the process with this number says of itself, by a socket's name. Others can take such a name, too.
+// Returns the process's own words, from a socket's name. Others can take such a name, too.
 OwnWords WordsOf(pid_t pid) {
   const std::string prefix = OwnerPrefix(pid);
   const absl::StatusOr<std::string> sockets = ReadSmallFile("/proc/net/unix", kMaxSocketsText);
@@ -161,7 +161,7 @@ OwnWords WordsOf(pid_t pid) {
   return {};
 }
 
-// "job digits (pid 4711, user alice, since …)": what the agent with this number has said of itself.
+// Returns "job digits (pid 4711, user alice, since …)": the agent's own words, by its number.
 std::string HolderText(const std::optional<ucred>& holder) {
   if (!holder) return "a program that does not say who it is";
   const std::string user = LookUp(holder->uid).name;
@@ -185,7 +185,7 @@ absl::StatusOr<DeviceClaims> ClaimDevices(std::vector<uint32_t> numbers, const D
   std::sort(numbers.begin(), numbers.end());
   DeviceClaims claims;
   if (numbers.empty()) return claims;
-  // (Where this one can't be had, who is refused is told less.)
+  // (If this one can't be had, agents that are refused get less information.)
   int pauses = kListenPauses;
   UniqueFd owner = TakeName(absl::StrCat(OwnerPrefix(getpid()), options.now_unix_ms / 1000, "/", options.job_id));
   if (owner.is_open()) claims.held.push_back(std::move(owner));

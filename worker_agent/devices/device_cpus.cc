@@ -32,7 +32,7 @@ std::vector<std::string> EntriesOf(const std::string& folder) {
   return names;
 }
 
-// -1 is what a machine with one node says.
+// A machine with one node says -1.
 std::optional<int> ReadNode(const std::string& path) {
   const absl::StatusOr<std::string> text = ReadSmallFile(path, kMaxText);
   int node = 0;
