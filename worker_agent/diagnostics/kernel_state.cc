@@ -32,7 +32,7 @@ std::string ReadProc(const std::string& path) {
   return text;
 }
 
-// The value of "Name:\tvalue"; empty when there is none.
+// Returns the value of "Name:\tvalue"; empty when there is none.
 std::string Field(const std::string& status, const std::string& name) {
   const std::vector<std::string> lines = absl::StrSplit(status, '\n');
   for (const std::string& line : lines) {
@@ -41,7 +41,7 @@ std::string Field(const std::string& status, const std::string& name) {
   return "";
 }
 
-// "python: S (sleeping), waits in futex_wait_queue", for a process's folder or a thread's.
+// Returns "python: S (sleeping), waits in futex_wait_queue", for a process's folder or a thread's.
 std::string StateLine(const std::string& folder, const std::string& status) {
   const std::string channel = ReadProc(absl::StrCat(folder, "/wchan"));
   return absl::StrCat(Field(status, "Name"), ": ", Field(status, "State"),

@@ -1,4 +1,4 @@
-// What the kernel tells of a process to everybody of the same user: /proc/<pid>/… . Linux; see proc(5).
+// The state of a process that the kernel shows to its user: /proc/<pid>/… . Linux; see proc(5).
 #pragma once
 
 #include <sys/types.h>
@@ -8,14 +8,14 @@
 
 namespace muster::agent {
 
-// State and wait channel of the process and of its threads, the first 64 of them; several lines. Nothing when there is
-// no such process.
+// Returns state and wait channel of the process and of its threads, the first 64 of them; several lines. Nothing when
+// there is no such process.
 std::optional<std::string> KernelText(pid_t pid);
 
-// Whether the process has a handler for the signal.
+// True if the process has a handler for the signal.
 bool CatchesSignal(pid_t pid, int signal);
 
-// Whether its program is a Python interpreter, by its name.
+// True if its program is a Python interpreter, by its name.
 bool IsPython(pid_t pid);
 
 }  // namespace muster::agent

@@ -89,7 +89,7 @@ std::string WithoutRelativeFolders(const std::string& search_path) {
       absl::StrSplit(search_path, ':', [](absl::string_view folder) { return absl::StartsWith(folder, "/"); }), ":");
 }
 
-// Nothing of ours but what a program needs to be found and to find its own: the rest may hold passwords.
+// Passes only the variables that a program needs to be found and to find its own files: the rest may hold passwords.
 std::vector<std::string> EnvironmentWith(const std::string& search_path) {
   std::vector<std::string> env = {absl::StrCat("PATH=", search_path)};
   for (const char* name : {"HOME", "LANG"}) {
@@ -98,7 +98,7 @@ std::vector<std::string> EnvironmentWith(const std::string& search_path) {
   return env;
 }
 
-// The first line that says something.
+// Returns the first line with content.
 std::string FirstLine(const std::string& errors) {
   const std::string text = CleanText(std::string(absl::StripAsciiWhitespace(errors)), kMaxErrorBytes, true);
   return text.substr(0, text.find('\n'));

@@ -18,20 +18,20 @@ namespace muster::agent {
 // SIGRTMIN + 5. It would kill a process that doesn't catch it, so only one that does gets it.
 inline constexpr int kStacksSignal = 39;
 
-// Whether the process may be asked: it catches the signal, and the file is there.
+// True if the process may be asked: it catches the signal, and the file is there.
 bool HasAgreed(const ProcessInfo& process, const std::string& stacks_file);
 
-// What is appended to the file after the signal, once it has stopped growing; at most 1 MiB. Blocks
+// Returns the text that is appended to the file after the signal, once it has stopped growing; at most 1 MiB. Blocks
 // until `deadline` at most, or until `cancel_fd` is readable. The error says why there is nothing.
 absl::StatusOr<std::string> AskFaulthandler(const ProcessInfo& process, const std::string& stacks_file,
                                             MonotonicTime deadline, int cancel_fd, const Clock& clock);
 
 // ---- By py-spy, where that is installed: a program that reads another process's memory, which needs no consent of the
-// process and works whatever it hangs in.
+// process and works wherever that hangs.
 
-// `py-spy dump --nonblocking --pid`, of the first py-spy in the folders of a PATH; relative folders are left out.
+// Runs `py-spy dump --nonblocking --pid`, of the first py-spy in the folders of a PATH; relative folders are left out.
 // Blocks until `deadline` at most, or until `cancel_fd` is readable. The error says why there is nothing; NOT_FOUND:
-// py-spy is not installed. What is started searches, for a folder of PATH may lie on a file system that hangs.
+// py-spy is not installed. A child process does the search, since a folder of PATH may lie on a file system that hangs.
 //
 // Nonblocking: without it py-spy holds the process by ptrace while it reads, and a py-spy that is killed at its
 // deadline may leave the process stopped for ever; we are to look, not to touch. The price is that a process that moves

@@ -25,7 +25,7 @@ namespace muster::agent {
 namespace {
 
 constexpr size_t kMaxAtOnce = 8;
-// For what has been cut short. What takes longer hangs.
+// The time for work that has been cut short. If it takes longer, it hangs.
 constexpr absl::Duration kPatience = absl::Seconds(2);
 constexpr char kGone[] = "the process ended meanwhile";
 constexpr char kHangs[] = "an earlier look has not come back: a file system that ms-worker uses (TMPDIR) hangs";
@@ -38,7 +38,7 @@ struct Request {
   std::vector<StackTarget> targets;
 };
 
-// How to look at processes: all of it without the gatherer, which its thread may outlive.
+// The part that looks at processes: it doesn't need the gatherer, since its thread may outlive that.
 struct Looker {
   const StackGathererOptions options;
   const Clock& clock;
@@ -60,14 +60,15 @@ v1::SlotStack WithNote(const StackTarget& target, const std::string& note) {
   return stack;
 }
 
-// Whether a process is a child of `parent` or of a child of it.
+// True if a process is a child of `parent` or of a child of it.
 bool IsNearBelow(const ProcessInfo& process, pid_t parent) {
   if (process.parent == parent) return true;
   const std::optional<ProcessInfo> between = ReadProcess(process.parent);
   return between.has_value() && between->parent == parent;
 }
 
-// The training process may have been started by a shell or a launcher: itself first, then every Python below it.
+// Returns the process itself first, then every Python below it: a shell or a launcher may have started the training
+// process.
 std::vector<ProcessInfo> Candidates(const ProcessInfo& process) {
   std::vector<ProcessInfo> found = {process};
   for (const ProcessInfo& below : DescendantsOf(process.pid, {}).value_or(std::vector<ProcessInfo>())) {
@@ -91,7 +92,7 @@ StacksGathered Looker::Answer(const Request& request) const {
         gathered.stacks[i] = WithNote(target, "no process runs");
       } else if (same->slot != target.slot) {  // one process for several slots (--per_node)
         gathered.stacks[i] = WithNote(target, absl::StrCat("the same process as that of slot ", same->slot));
-      } else if (!std::exchange(is_first, false) && IsCancelled()) {  // what begins is cut short by itself
+      } else if (!std::exchange(is_first, false) && IsCancelled()) {  // new work is cut short by itself
         gathered.stacks[i] = WithNote(target, "ms-worker ends");
       } else {
         gathered.stacks[i] = Look(target, deadline, is_py_spy_slow);
@@ -182,10 +183,10 @@ struct StackGatherer::Shared {
   Shared(StackGathererOptions options, const Clock& clock, std::function<void(StacksGathered)> to)
       : looker{std::move(options), clock, {}}, deliver(std::move(to)) {}
 
-  // In the gatherer's thread.
+  // Runs in the gatherer's thread.
   void Run() ABSL_LOCKS_EXCLUDED(mutex);
   bool WasLeftBehind() ABSL_LOCKS_EXCLUDED(mutex);
-  // False if nothing is to be done any more.
+  // Returns false if nothing is to be done any more.
   bool Await(Request& request) ABSL_LOCKS_EXCLUDED(mutex);
 
   const Looker looker;
@@ -196,7 +197,7 @@ struct StackGatherer::Shared {
   std::deque<Request> requests ABSL_GUARDED_BY(mutex);
   bool is_busy ABSL_GUARDED_BY(mutex) = false;
   bool is_ending ABSL_GUARDED_BY(mutex) = false;
-  bool is_left_behind ABSL_GUARDED_BY(mutex) = false;  // whatever comes of it, nobody wants it
+  bool is_left_behind ABSL_GUARDED_BY(mutex) = false;  // no one wants its result
 };
 
 bool StackGatherer::Shared::WasLeftBehind() {
