@@ -1,9 +1,9 @@
-// What execve says of a file → what comes of it:
+// The error of execve for a file, and its effect:
 //
 //   ENOEXEC, a first line with an interpreter    its interpreter has the wrong format
 //   ENOEXEC, text                                /bin/sh runs it
 //   ENOEXEC, something else                      the error
-//   it may stand elsewhere (MayBeElsewhere)      the next folder of PATH, if it is looked for there
+//   it may be elsewhere (MayBeElsewhere)         the next folder of PATH, if it is looked for there
 //   something else                               the error
 #include "worker_agent/launch_error/execute.h"
 
@@ -38,7 +38,7 @@ ExecFailure ExecuteFile(const std::string& path, const std::vector<char*>& argv)
   return {LaunchStep::kProgram, errno, kShell};
 }
 
-// As execvp goes on with the next folder of PATH.
+// True if execvp would go on with the next folder of PATH.
 bool MayBeElsewhere(int error) {
   return error == EACCES || error == ENOENT || error == ENOTDIR || error == ESTALE || error == ENODEV ||
          error == ETIMEDOUT;
@@ -49,7 +49,7 @@ bool IsThere(const std::string& path) {
   return stat(path.c_str(), &info) == 0;
 }
 
-// What the file names to be run by: its loader, or the interpreter of its first line.
+// Returns the program that the file names to run it: its loader, or the interpreter of its first line.
 std::string NamedInterpreter(const std::string& path) {
   const std::string head = ReadHead(path);
   const std::vector<std::string> words =
@@ -70,7 +70,7 @@ ExecFailure Execute(const std::vector<std::string>& words) {
   for (const absl::string_view folder : absl::StrSplit(search_path == nullptr ? kDefaultPath : search_path, ':')) {
     ExecFailure failure = ExecuteFile(absl::StrCat(folder, folder.empty() ? "" : "/", words[0]), argv);
     if (!MayBeElsewhere(failure.error)) return failure;
-    // One that is there says more than that another one is not.
+    // The failure of a file that is there is a better answer than that of a missing one.
     if (worst.path.empty() && (failure.error == EACCES || IsThere(failure.path))) worst = std::move(failure);
   }
   return worst;

@@ -1,4 +1,4 @@
-// exec as a shell does it, and why it failed.
+// exec as a shell does it, and the reason why it failed.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct ExecFailure {
 // that to /bin/sh, too). Returns only if it fails.
 ExecFailure Execute(const std::vector<std::string>& words);
 
-// Looks at the file again. `folder`: where the failure was; empty: this process's.
+// Explains a failure; looks at the file again. `folder`: where the failure was; empty: this process's.
 LaunchError Explain(const ExecFailure& failure, const std::vector<std::string>& words, const std::string& folder);
 
 }  // namespace muster::agent

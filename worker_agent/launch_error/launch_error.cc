@@ -1,5 +1,5 @@
 // Step × errno → exit code, reason and remedy: the first row of kRows that fits. kOther and 0 fit all. "{or}" becomes
-// what else can be done at that step (Elsewhere).
+// the other remedy at that step (Elsewhere).
 #include "worker_agent/launch_error/launch_error.h"
 
 #include <array>
@@ -151,7 +151,7 @@ absl::string_view Elsewhere(Step step) {
   }
 }
 
-// Of an error that no system call has made.
+// Returns the step of an error that no system call has made.
 Step StepOf(absl::StatusCode code) { return code == absl::StatusCode::kInternal ? Step::kInternal : Step::kSettings; }
 
 int ErrorOf(absl::StatusCode code) {

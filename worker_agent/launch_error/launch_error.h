@@ -1,5 +1,5 @@
-// Why a process could not be started: what happened, the word for programs, and what to do. The one place that decides
-// by the step that failed and its errno.
+// The reason why a process could not be started: what happened, the word for programs, and what to do. The one place
+// that decides by the step that failed and its errno.
 #pragma once
 
 #include <string>
@@ -46,14 +46,14 @@ LaunchError MakeLaunchError(LaunchStep step, int error, std::string text);
 // status's own (OsError), or `error`.
 absl::Status At(LaunchStep step, absl::Status status, int error = 0);
 
-// Of a status without a step its code decides.
+// The status's code decides if it has no step.
 LaunchError LaunchErrorOf(const absl::Status& status);
 
 // For a person at this machine: the text, and what to do.
 std::string TextWithRemedy(const LaunchError& error);
 absl::Status Advised(LaunchStep step, const absl::Status& status);
 
-// In one string, where only a text can be handed on. What is no packed error is taken for its text.
+// Packs an error in one string, where only a text can be passed on. Unpack takes any other string for an error text.
 std::string Pack(const LaunchError& error);
 LaunchError Unpack(const std::string& packed);
 

@@ -1,8 +1,8 @@
 // The first word of a command     how it should be typed
 //
-// no blank in it                  (it is a name: nothing is said)
+// no blank in it                  (it is a name: there is no hint)
 // words, quotes                   -- as it is, without the quotes around all of it
-// with a shell's signs, or a      -- sh -c '…': the shell in which ms-worker is typed would take |, ;, $ and the like
+// with a shell's signs, or a      -- sh -c '…': the shell in which ms-worker is typed would take |, ;, $ and others
 //   variable before the program     for itself
 #include "worker_agent/launch_error/one_word.h"
 

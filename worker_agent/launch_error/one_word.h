@@ -6,8 +6,8 @@
 
 namespace muster::agent {
 
-// For the end of a message that says that the command was not found: how it should be typed. Empty: its first word has
-// no blank in it.
+// Returns the end of a message that the command was not found: how it should be typed. Empty: its first word has no
+// blank in it.
 std::string OneWordHint(const std::vector<std::string>& command);
 
 }  // namespace muster::agent

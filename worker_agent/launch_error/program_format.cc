@@ -1,4 +1,4 @@
-// What the file begins with → what is said:
+// The begin of a file, and the message for it:
 //
 //   nothing (it can't be read)            that
 //   ELF, of another processor             both processors
@@ -26,7 +26,7 @@ namespace muster::agent {
 namespace {
 
 constexpr size_t kFirstLineBytes = 256;  // the kernel reads no more
-constexpr size_t kLookedAt = 80;         // what a shell looks at
+constexpr size_t kLookedAt = 80;         // the bytes that a shell looks at
 constexpr size_t kMaxHeaders = 64;
 
 // Some that <elf.h> is too old for have their number here.
@@ -53,7 +53,7 @@ constexpr std::array kProcessors = std::to_array<Processor>({
     {EM_AMDGPU, "AMD GPUs"},
 });
 
-// An ELF header's fields, wherever they stand and in whatever byte order. nullopt: beyond the head.
+// An ELF header's fields, for both word sizes and byte orders. nullopt: beyond the head.
 class Elf {
  public:
   explicit Elf(std::string_view head) : head_(head) {}
