@@ -1,4 +1,4 @@
-// Where the machine's own files and tools are, so that a test can put others in their place.
+// The places of the machine's own files and tools; a test can put others there.
 #pragma once
 
 #include <map>
@@ -13,12 +13,12 @@ struct HostRoots {
   std::string dev = "/dev";
   std::string sys = "/sys";
   std::string proc = "/proc";
-  std::string tools;  // the folder of hccn_tool and the like; empty: those of PATH
+  std::string tools;  // the folder of hccn_tool and similar tools; empty: those of PATH
   std::string driver = "/usr/local/Ascend/driver";
 };
 
 // MUSTER_HOST_ROOT=FOLDER, for tests: FOLDER/etc, …/dev, …/sys, …/proc, …/bin and …/driver. For root it counts only if
-// nobody else can write there.
+// no other user can write there.
 inline HostRoots RootsFrom(const std::map<std::string, std::string>& environment) {
   const auto found = environment.find("MUSTER_HOST_ROOT");
   if (found == environment.end() || found->second.empty()) return {};

@@ -34,7 +34,7 @@ constexpr size_t kMachineHexDigits = 16;
 constexpr size_t kMaxDeviceNumber = 4;
 constexpr char kNvidia[] = "NVIDIA";
 
-// The numbers of the folder's entries that are `prefix` and a number, rising.
+// Returns the numbers of the folder's entries that are `prefix` and a number, rising.
 std::vector<uint32_t> Numbered(const std::string& folder, const std::string& prefix) {
   std::vector<uint32_t> numbers;
   DIR* dir = opendir(folder.c_str());
@@ -52,7 +52,8 @@ std::vector<uint32_t> Numbered(const std::string& folder, const std::string& pre
   return numbers;
 }
 
-// What the variable names, up to what names nothing, as in CUDA: a negative number, or nothing. nullopt: it is not set.
+// Returns the words of the variable, up to the first that names no device, as in CUDA: a negative number, or nothing.
+// nullopt: it is not set.
 std::optional<std::vector<std::string>> VisibleDevices(const std::map<std::string, std::string>& environment,
                                                        const std::string& variable) {
   const auto found = environment.find(variable);
@@ -66,7 +67,7 @@ std::optional<std::vector<std::string>> VisibleDevices(const std::map<std::strin
   return visible;
 }
 
-// Those that are visible, in that order; a range is Ascend's way to write several ("0-3").
+// Returns the visible devices, in that order; a range is Ascend's way to write several ("0-3").
 std::vector<Device> Narrow(const std::vector<Device>& all, const std::vector<std::string>& visible) {
   std::vector<Device> list;
   for (const std::string& text : visible) {
@@ -83,7 +84,7 @@ std::vector<Device> Narrow(const std::vector<Device>& all, const std::vector<std
   return list;
 }
 
-// Nothing: there is none of this kind.
+// Returns nothing if there is none of this kind.
 std::optional<Devices> DevicesOfKind(const std::string& kind, const std::string& prefix, const std::string& folder,
                                      const std::map<std::string, std::string>& environment) {
   Devices devices;

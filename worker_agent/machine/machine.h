@@ -1,4 +1,4 @@
-// What is true of the machine that the agent runs on.
+// The facts of the machine that the agent runs on.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,10 @@
 
 namespace muster::agent {
 
-// Equal for all agents that share a boot and a network namespace, different otherwise: two containers with networks of
-// their own on one host are two machines, and host names decide nothing. 16 hexadecimal digits, drawn from
-// /proc/sys/kernel/random/boot_id and the namespace's device and inode; with `name` (--machine) it is "name:NAME".
+// Returns an id that is equal for all agents that share a boot and a network namespace, different otherwise: two
+// containers with networks of their own on one host are two machines, and host names decide nothing. 16 hexadecimal
+// digits, drawn from /proc/sys/kernel/random/boot_id and the namespace's device and inode; with `name` (--machine) it
+// is "name:NAME".
 absl::StatusOr<std::string> MachineId(const std::string& name);
 
 // The pure part of it.
@@ -23,8 +24,8 @@ std::string HashMachine(const std::string& boot_id, uint64_t namespace_device, u
 
 struct Device {
   uint32_t number = 0;    // of /dev/davinci3, /dev/nvidia3
-  uint32_t index = 0;     // what the variable of visible devices calls it: NVIDIA counts those that are there
-  uint32_t position = 0;  // among those that are visible to this program: what a process of it opens it by
+  uint32_t index = 0;     // its number in the variable of visible devices: NVIDIA counts those that are there
+  uint32_t position = 0;  // among those that are visible to this program: a process of it opens it by this number
 };
 
 struct Devices {
@@ -34,12 +35,12 @@ struct Devices {
       list;  // those that are visible, as they are counted; empty: a CPU, or they have no numbers (UUIDs)
 };
 
-// What --local_worker_num=auto stands for: Ascend devices (davinci0, davinci1, …), else NVIDIA ones (nvidia0, …), else
-// one process on the CPU. ASCEND_RT_VISIBLE_DEVICES and CUDA_VISIBLE_DEVICES narrow the number, as they do for the
-// frameworks. `device_folder` is /dev. At most 1,024 devices.
+// Returns the devices that --local_worker_num=auto counts: Ascend devices (davinci0, davinci1, …), else NVIDIA ones
+// (nvidia0, …), else one process on the CPU. ASCEND_RT_VISIBLE_DEVICES and CUDA_VISIBLE_DEVICES narrow the number, as
+// they do for the frameworks. `device_folder` is /dev. At most 1,024 devices.
 Devices FindDevices(const std::string& device_folder, const std::map<std::string, std::string>& environment);
 
-// ASCEND_RT_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES; of a CPU: none.
+// Returns ASCEND_RT_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES; for a CPU: none.
 std::string VisibleDevicesVariable(const std::string& kind);
 
 struct InterfaceAddress {
@@ -47,14 +48,14 @@ struct InterfaceAddress {
   IpAddress address;
 };
 
-// All that are up, in the order of getifaddrs.
+// Returns all that are up, in the order of getifaddrs.
 std::vector<InterfaceAddress> InterfaceAddresses();
 
-// What this host's own name resolves to, in the resolver's order; nullopt: nothing, or not known within `limit`. The
-// look-up may run on in a thread that is left behind.
+// Returns the addresses of this host's own name, in the resolver's order; nullopt: none, or not known within `limit`.
+// The look-up may run on in a thread that is left behind.
 std::optional<std::vector<IpAddress>> ResolveOwnName(absl::Duration limit);
 
-// The addresses of all interfaces that are up, loopback last.
+// Returns the addresses of all interfaces that are up, loopback last.
 std::vector<IpAddress> LocalAddresses();
 
 }  // namespace muster::agent
