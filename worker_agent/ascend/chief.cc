@@ -1,6 +1,6 @@
-// Which two workers of a round don't go together; the first row that fits holds:
+// The pairs of workers of a round that don't go together; the first row that fits holds:
 //
-//   | one has told             | another has told         | seen by agents with        |
+//   | one has reported         | another has reported     | seen by agents with        |
 //   |--------------------------|--------------------------|----------------------------|
 //   | a chief's port (chief)   | none (table, or no mode) | --hccl_mode chief or table |
 //   | a device's address       | no device (no mode)      | --hccl_mode table          |
@@ -35,7 +35,7 @@ constexpr uint32_t kBasePort = 60000;
 constexpr uint32_t kLowestBasePort = 1024;
 constexpr uint32_t kHighestBasePort = 65520;
 
-// Of --env, else inherited; empty: not set.
+// Returns the value of --env, else the inherited one; empty: not set.
 std::string ValueOf(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
                     const std::string& name) {
   const auto given = settings.env.find(name);
@@ -46,7 +46,7 @@ std::string ValueOf(const AgentSettings& settings, const std::map<std::string, s
 
 bool IsInUse(const AgentSettings& settings) { return !settings.hccl_mode.empty() || !settings.rank_table_file.empty(); }
 
-// A listener, or a socket that is bound for itself alone. What lingers of a closed connection is no hindrance.
+// Looks for a listener, or a socket that is bound for itself alone. Remains of a closed connection don't hinder.
 bool IsTaken(uint32_t port) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return false;
@@ -65,7 +65,7 @@ std::string FirstWords(const HostRoots& roots, const char* name) {
   return text.ok() ? std::string(absl::StripAsciiWhitespace(*text)) : "";
 }
 
-// Whether the kernel may give one of low..high to an outgoing connection; "can't look" is no.
+// True if the kernel may give one of low..high to an outgoing connection; false if that can't be read.
 bool MayBeGivenAway(const HostRoots& roots, NumberRange ports) {
   std::istringstream range(FirstWords(roots, "ip_local_port_range"));
   NumberRange kernel;
@@ -108,7 +108,7 @@ absl::Status CheckDevicesOnce(const v1::PeerList& peers) {
 }  // namespace
 
 absl::Status CheckSameHcclMode(const std::string& mode, const v1::PeerList& peers) {
-  const v1::PeerNode* chief = nullptr;  // of each kind the first
+  const v1::PeerNode* chief = nullptr;  // the first of each kind
   const v1::PeerNode* not_chief = nullptr;
   const v1::PeerNode* table = nullptr;
   const v1::PeerNode* silent = nullptr;

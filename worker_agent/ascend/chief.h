@@ -16,26 +16,26 @@
 
 namespace muster::agent {
 
-// Whether the nodes of a round are of one mind about --hccl_mode, as far as their entries show it. `mode` is this
-// node's, "table" or "chief". The error names two nodes that are not.
+// Checks that the nodes of a round have the same --hccl_mode, as far as their entries show it. `mode` is this node's,
+// "table" or "chief". The error names two nodes that differ.
 absl::Status CheckSameHcclMode(const std::string& mode, const v1::PeerList& peers);
 
-// What all nodes are told alike, since all have the same peer list: address, port and device of rank 0. The error names
-// the node that has not told it, or two nodes that share a machine and a device.
+// Returns address, port and device of rank 0, the same on all nodes, since all have the same peer list. The error names
+// the node that has not reported it, or two nodes that share a machine and a device.
 absl::StatusOr<HcclChief> ChiefOf(const v1::PeerList& peers);
 
-// HCCL's own variables, of the environment and of --env, against the guide's rules. Warnings only, and none where HCCL
-// is not in use (no --hccl_mode, no rank table).
+// Checks HCCL's own variables, of the environment and of --env, against the guide's rules. Warnings only, and none
+// where HCCL is not in use (no --hccl_mode, no rank table).
 SettingsFindings CheckHcclVariables(const AgentSettings& settings,
                                     const std::map<std::string, std::string>& environment);
 
 inline constexpr uint32_t kHcclPorts = 16;  // from the base port on
 
-// HCCL_IF_BASE_PORT, 60000 where it is not set to a good number.
+// Returns HCCL_IF_BASE_PORT, 60000 where it is not set to a good number.
 uint32_t HcclBasePort(const AgentSettings& settings, const std::map<std::string, std::string>& environment);
 
-// What is wrong with the ports that HCCL is going to listen on: somebody listens there, or the kernel may give one to
-// an outgoing connection. Looks at this moment; nothing is held, for HCCL binds them itself.
+// Returns the problems with the ports that HCCL is going to listen on: a process listens there, or the kernel may give
+// one to an outgoing connection. Looks at this moment; nothing is held, since HCCL binds them itself.
 std::vector<std::string> CheckHcclPorts(const AgentSettings& settings, const HostRoots& roots, uint32_t base_port);
 
 }  // namespace muster::agent

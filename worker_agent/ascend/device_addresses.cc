@@ -1,14 +1,14 @@
-// Where a slot's device comes from; the first row that fits holds:
+// The source of a slot's device; the first row that fits holds:
 //
 //   the slot has one already         that one: of --devices, or the first that are visible
 //   --device_ips 4=ADDRESS,…         device 4, …, in the order of the slots
 //   otherwise                        0, 1, …
 //
-// And its address, with --hccl_mode table only:
+// The source of its address, with --hccl_mode table only:
 //
 //   --device_ips                     in the order of the slots, or by the device's number where it is named
 //   /etc/hccn.conf has address_N     that one
-//   hccn_tool -i N -ip -g            what it prints; one call at a time
+//   hccn_tool -i N -ip -g            its output; one call at a time
 //   none of them                     none, with a warning: one server alone needs none
 //
 // As root no file and no program is used that others could have put there.
@@ -51,7 +51,7 @@ std::string AddressOrNothing(absl::string_view text) {
   return address && !address->is_any() && !IsLinkLocal(*address) ? address->ToString() : "";
 }
 
-// Whether root may go by it.
+// True if root may use the file.
 bool IsTrusted(const std::string& path) {
   if (geteuid() != 0) return true;
   const PathParts parts = SplitPath(path);
@@ -61,7 +61,7 @@ bool IsTrusted(const std::string& path) {
          S_ISREG(info.st_mode) && info.st_uid == 0 && (info.st_mode & 022) == 0;
 }
 
-// What is known of the devices of this node, and why more is not.
+// The known addresses of this node's devices, and the reasons why others are missing.
 struct Found {
   std::map<uint32_t, std::string> addresses;
   std::vector<std::string> reasons;
@@ -110,7 +110,7 @@ absl::Status CheckCount(const char* setting, size_t count, const v1::NodeInfo& n
                                                  " processes (--local_worker_num): give one for each"));
 }
 
-// What --device_ips says, by device.
+// Takes the addresses of --device_ips, by device.
 absl::Status TakeDeviceIps(const AgentSettings& settings, v1::NodeInfo& node, Found& found) {
   const auto given = ParseDeviceAddresses(settings.device_ips);
   if (!given.ok()) return given.status();  // the settings have been checked

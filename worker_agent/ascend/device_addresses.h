@@ -1,4 +1,4 @@
-// Which Ascend devices this node's processes have, and the addresses of their network ports, for rank tables.
+// The Ascend devices of this node's processes, and the addresses of their network ports, for rank tables.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@
 
 namespace muster::agent {
 
-// The addresses in the text of /etc/hccn.conf, by device: address_0=192.168.100.101. What is no such line, or no
-// address, is passed over.
+// Returns the addresses in the text of /etc/hccn.conf, by device: address_0=192.168.100.101. Other lines, and values
+// that are no address, are skipped.
 std::map<uint32_t, std::string> ParseHccnConf(const std::string& text);
 
-// The address in what `hccn_tool -i N -ip -g` prints: ipaddr:192.168.100.101. Empty: there is none.
+// Returns the address in the output of `hccn_tool -i N -ip -g`: ipaddr:192.168.100.101. Empty: there is none.
 std::string ParseHccnTool(const std::string& output);
 
 struct DeviceSearch {
@@ -30,11 +30,11 @@ struct DeviceSearch {
   const Clock* clock = &Clock::System();
 };
 
-// hccn_tool's own path, with no link in it; empty: there is none that may be used. `reasons`: why one is not used is
-// added.
+// Returns hccn_tool's own path, with no link in it; empty: there is none that may be used. Adds to `reasons` why one is
+// not used.
 std::string FindHccnTool(const DeviceSearch& search, std::vector<std::string>& reasons);
 
-// The text of /etc/hccn.conf. The error says why it is not used.
+// Returns the text of /etc/hccn.conf. The error says why it is not used.
 absl::StatusOr<std::string> ReadHccnConf(const DeviceSearch& search);
 
 // Fills in device id, device address and super device id of each slot, and the node's super pod, as --hccl_mode wants

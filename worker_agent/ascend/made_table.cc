@@ -1,6 +1,6 @@
 // | the devices                                       | the table                                  |
 // |---------------------------------------------------|--------------------------------------------|
-// | no node has told its super pod                    | version 1.0                                |
+// | no node has reported its super pod                | version 1.0                                |
 // | all have                                          | version 1.2, with super_pod_list           |
 // | some have                                         | none: the node without one is named        |
 // | a worker's device is not known                    | none: its node is named                    |

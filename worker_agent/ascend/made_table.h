@@ -1,4 +1,4 @@
-// The rank table of a round, made from what its nodes have reported of their devices. Pure.
+// The rank table of a round, made from its nodes' reports of their devices. Pure.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@ struct RankedDevice {
   std::string super_device_id;
 };
 
-// Of the workers; parameter servers have no device.
+// Returns the devices of the workers; parameter servers have none.
 std::vector<RankedDevice> DevicesOf(const v1::PeerList& peers);
 
-// The table as a JSON text: version 1.0, or 1.2 where the nodes have told their super pods. A server is a machine, its
-// server_id the address of its first node. What is given back keeps all rules of CheckRankTable; the error says which
-// one it would break, at which node, and what to do.
+// Returns the table as a JSON text: version 1.0, or 1.2 where the nodes have reported their super pods. A server is a
+// machine, its server_id the address of its first node. The result keeps all rules of CheckRankTable; the error says
+// which one it would break, at which node, and what to do.
 absl::StatusOr<std::string> RankTableText(std::vector<RankedDevice> devices);
 
 }  // namespace muster::agent

@@ -25,7 +25,7 @@ absl::StatusOr<std::string> TableFiles::Write(uint32_t round, const std::string&
     return FileError(absl::StrCat("cannot make the link ", LinkPath()), error);
   }
   if (newest_ == path) return path;
-  // A new run counts its rounds from 1 again: what is written now may have the name of the one before.
+  // A new run counts its rounds from 1 again: the file written now may have the name of the one before.
   if (!before_.empty() && before_ != path) unlink(before_.c_str());
   before_ = std::exchange(newest_, path);
   return path;

@@ -16,7 +16,7 @@ class TableFiles {
  public:
   explicit TableFiles(std::string folder) : folder_(std::move(folder)) {}
 
-  // The path of the round's file. The same round again replaces it as a whole.
+  // Writes the round's file and returns its path. The same round again replaces it as a whole.
   absl::StatusOr<std::string> Write(uint32_t round, const std::string& text);
 
   std::string LinkPath() const { return folder_ + "/rank_table.json"; }
