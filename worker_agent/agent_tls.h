@@ -1,4 +1,4 @@
-// The agent's side of TLS: what it shows and whom it trusts.
+// The agent's side of TLS: its certificate and the CAs that it trusts.
 #pragma once
 
 #include <deque>
@@ -17,9 +17,9 @@ namespace muster::agent {
 
 class AgentTls {
  public:
-  // Null without TLS. What the peers would refuse is found here, before anything is dialed: the error names the
-  // setting. Fills in the node id that the certificate names. See OpenClientTls for when to call it; `counted` must
-  // outlive this.
+  // Returns null without TLS. Faults that the peers would refuse are found here, before anything is dialed: the error
+  // names the setting. Fills in the node id that the certificate names. See OpenClientTls for when to call it;
+  // `counted` must outlive this.
   static absl::StatusOr<std::unique_ptr<AgentTls>> Open(AgentSettings& settings, const PasswordSource& password,
                                                         CountedLog& counted);
 
@@ -29,13 +29,13 @@ class AgentTls {
 
   std::shared_ptr<const TlsStore> store() const { return store_; }
 
-  // `on_change` is called by a thread of its own after each change of the files. RESOURCE_EXHAUSTED: there is no thread
-  // to be had.
+  // `on_change` is called by a thread of its own after each change of the files. RESOURCE_EXHAUSTED: no thread can be
+  // started.
   absl::Status Start(std::function<void(bool has_new_certificate)> on_change);
   void Stop() { store_->Stop(); }
 
-  // What a child process needs to speak as this agent: with the certificate of that fingerprint, as long as it is one
-  // of the last ones, else with the present one. Any thread.
+  // Returns the secrets for a child process that speaks as this agent: with the certificate of that fingerprint, as
+  // long as it is one of the last ones, else with the present one. Any thread.
   HandOver Pack(const std::string& fingerprint = "") const;
 
  private:

@@ -58,11 +58,11 @@ constexpr size_t kKeeperProcesses = 6;  // guardian, keeper, the first shim, hel
 // (GatewayRow::threads).
 constexpr size_t kOwnThreads = 12;
 constexpr size_t kDescriptors = 44;     // a third of it for the keeper, until it has forked
-constexpr size_t kOwnDescriptors = 28;  // of those, what is still to come once the node's lock is taken
+constexpr size_t kOwnDescriptors = 28;  // of those, the number that is still to come once the node's lock is taken
 constexpr size_t kSlotDescriptors = 2;  // its port and its device; gateways have more (GatewayRow::slot_descriptors)
 constexpr absl::Duration kEndPatience = absl::Seconds(30);
 
-// A program that is installed beside ours.
+// Returns a program that is installed beside ours.
 std::string ProgramBeside(const std::string& own_program, const char* name) {
   return (std::filesystem::path(own_program).parent_path() / name).string();
 }
@@ -72,7 +72,7 @@ int Fail(const absl::Status& status, int code = kExitUsage) {
   return code;
 }
 
-// Now, while nobody waits for this node yet.
+// This happens while no other node waits for this one yet.
 absl::Status PrepareLogFolder(const std::string& folder) {
   if (folder.empty()) return absl::OkStatus();
   const absl::StatusOr<UniqueFd> opened = OpenFolder(folder, {FolderTrust::kShared, /*makes_missing=*/true});
@@ -118,7 +118,7 @@ class Agent {
   LauncherOptions OptionsOfLauncher();
   AgentLoopOptions OptionsOfLoop();
   absl::StatusOr<std::vector<MadeGateway>> MakeGateways(AgentLoop& loop);
-  // After the loop; `code` is what the program ends with.
+  // Runs after the loop; `code` is the program's exit code.
   void Leave(const AgentLoop& loop, int code);
   void LetOwnSchedulerEnd(const AgentLoop& loop, int code);
 
@@ -134,13 +134,13 @@ class Agent {
   std::unique_ptr<OwnScheduler> scheduler_;       // null: none of our own
   NodeDevices devices_;
   KnownNames names_;
-  std::string loopback_remark_;  // not said yet; empty: nothing is wrong, or it was said
+  std::string loopback_remark_;  // not logged yet; empty: nothing is wrong, or it was logged
   NodeDescription node_;
   const ServedGateways gateways_{settings_, environment_};
   std::unique_ptr<WorkFolder> folder_;
 };
 
-// Before gRPC, while this is the only thread.
+// Must come before gRPC, while this is the only thread.
 std::optional<int> Agent::ForkKeeper() {
   const absl::Status room = CheckRoom({.tasks = kKeeperProcesses, .descriptors = kDescriptors});
   if (!room.ok()) return Fail(room);
@@ -155,15 +155,15 @@ std::optional<int> Agent::ForkKeeper() {
 }
 
 std::optional<int> Agent::TakeLockAndKeys() {
-  // Before keys and passwords are read, since a process is forked to look for what a former start has left; but not
-  // before it is known which node this is, which the certificate may say.
+  // The lock comes before keys and passwords are read, since a process is forked to look for remains of a former start;
+  // but not before the node's id is known, which may come from the certificate.
   const bool does_certificate_name_it = settings_.tls.is_on() && settings_.node_id.empty();
   if (!does_certificate_name_it) lock_.emplace(TakeNodeLock(settings_, environment_, signals_->fd(), mark_, *keeper_));
   const PasswordSource password = PasswordFrom(environment_, TlsRole::kClient);
   absl::StatusOr<std::unique_ptr<AgentTls>> tls = AgentTls::Open(settings_, password, counted_);
   if (!tls.ok()) return Fail(tls.status(), kExitSecurity);
   tls_ = *std::move(tls);
-  // A scheduler of our own takes its password from there.
+  // Our own scheduler takes its password from there.
   if (!settings_.standalone && !settings_.with_scheduler) WipePasswordVariables(environment_);
   if (settings_.standalone && !settings_.worker_num) settings_.worker_num = SlotCount(settings_, environment_);
 
@@ -205,7 +205,7 @@ std::optional<int> Agent::StartOwnScheduler() {
     if (const absl::Status status = scheduler_->WaitUntilItListens(settings_); !status.ok()) return Fail(status);
   }
   WipePasswordVariables(environment_);
-  if (settings_.standalone) {  // what was inherited is meant for another job
+  if (settings_.standalone) {  // inherited values are meant for another job
     environment_.erase("MS_SCHED_HOST");
     environment_.erase("MS_SCHED_PORT");
   }
@@ -227,7 +227,8 @@ std::optional<int> Agent::DescribeThisNode() {
   if (!node.ok()) return Fail(node.status());
   node_ = *std::move(node);
   AddEndpointFacts(EndpointsOf(settings_, environment_, gateways_.Has("jax")), node_.node);
-  // (Its name is seen by others; the incarnation is what tells this agent from a stranger where there is no TLS.)
+  // The folder has a number of its own: others see its name, and without TLS only the agent's incarnation proves that
+  // it is this agent.
   auto folder = WorkFolder::Create(WorkFolder::DefaultBase(environment_), settings_.job_id, NewIncarnation());
   if (!folder.ok()) return Fail(folder.status());
   folder_ = *std::move(folder);
@@ -236,7 +237,7 @@ std::optional<int> Agent::DescribeThisNode() {
     node_.node.set_certificate_fingerprint(tls_->store()->Current()->identity->leaf().Fingerprint());
   }
   node_.node.set_is_fence_guarded(keeper_->is_guarded());
-  // The first process of a pid namespace takes all others there along.
+  // The first process of a pid namespace takes all others there with it.
   node_.node.set_ends_with_all_four(keeper_->is_isolated() || getpid() == 1);
   return std::nullopt;
 }

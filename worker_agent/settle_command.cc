@@ -30,7 +30,7 @@ void TakeSize(AgentSettings& settings, LoadResult& loaded) {
   if (settings.local_worker_num != before.local_worker_num) loaded.sources["local_worker_num"] = "rank table";
 }
 
-// In a pod of Kubeflow's PyTorchJob, for one, they are another job's.
+// Drops a master that is another job's, as in a pod of Kubeflow's PyTorchJob.
 void DropForeignMaster(std::map<std::string, std::string>& environment, AgentSettings& settings, LoadResult& loaded) {
   if (!settings.standalone || loaded.sources["torch_master_addr"] != "MASTER_ADDR") return;
   const auto addresses = ResolveHost(settings.master_addr);
@@ -79,7 +79,7 @@ void CheckThereIsACommand(const AgentSettings& settings, SettingsFindings& findi
       "shows all settings");
 }
 
-// The folder of the job's logs would be where the newest logs are linked.
+// Refuses a job id with a log folder would be where the newest logs are linked.
 void CheckLogFolder(const AgentSettings& settings, SettingsFindings& findings) {
   if (settings.log_dir.empty() || !IsTakenInBase(settings.job_id)) return;
   findings.errors.push_back(absl::StrCat("job_id (MS_JOB_ID) is ", settings.job_id,

@@ -18,29 +18,30 @@
 
 namespace muster::agent {
 
-// ---- settle_command.cc: what the platform, the command, the rank table and the surroundings add to the settings,
+// ---- settle_command.cc: additions of the platform, the command, the rank table and the surroundings to the settings,
 // before anything is started; and the durations that follow from them.
 
-// What the settings don't give: of the platform (--from), and the job's size, of the rank table. Takes away what is
-// meant for another job than one of --standalone.
+// Adds missing settings: those of the platform (--from), and the job's size, from the rank table. Takes away those that
+// are meant for another job than one of --standalone.
 void TakeMore(const SettingsTable& table, std::map<std::string, std::string>& environment, AgentSettings& settings,
               LoadResult& loaded);
 
-// CheckAgentSettings, and what the command and the surroundings say beside the settings.
+// Does CheckAgentSettings, and adds findings on the command and the surroundings.
 SettingsFindings FindMore(const AgentSettings& settings, const std::map<std::string, std::string>& environment);
 
-// Logs what was taken of the platform. Puts a Python script under its interpreter, which it logs. Why the command can't
-// be started here, if that is so.
+// Logs the settings that were taken from the platform. Puts a Python script under its interpreter, and logs that.
+// Returns why the command can't be started here, if that is so.
 std::optional<CommandProblem> SettleCommand(AgentSettings& settings,
                                             const std::map<std::string, std::string>& environment);
 
-// MindSpore's setting, of which this program takes no more than is good for it.
+// Returns MindSpore's setting, cut to this program's own limit.
 absl::Duration RequestTimeout(const AgentSettings& settings);
 
-// What --check_config prints of the timeouts.
+// Returns the timeouts for --check_config.
 std::vector<TimeoutStep> AgentTimeouts(const AgentSettings& settings);
 
-// For processes to stop, the scheduler to be told, the keeper and a scheduler of our own to end.
+// The time for processes to stop, for the last report to the scheduler, and for the keeper and our own scheduler to
+// end.
 absl::Duration SignalPatience(const AgentSettings& settings);
 
 // ---- start_keeper.cc: the agent's keeper, and the node's lock, which both hold.
@@ -50,8 +51,8 @@ struct StartedKeeper {
   std::optional<ProcessMark> mark;  // of the processes that it will start; none: the system allows none, as is logged
 };
 
-// Forks, with the passwords out of memory and before anything secret is read: what is forked here gets no copy. While
-// this is the only thread. The error says why the agent can't start.
+// Forks, with the passwords out of memory and before anything secret is read: the child gets no copy. To be called
+// while this is the only thread. The error says why the agent can't start.
 absl::StatusOr<StartedKeeper> StartKeeper(const AgentSettings& settings,
                                           std::map<std::string, std::string>& environment);
 
