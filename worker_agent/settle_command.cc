@@ -79,7 +79,7 @@ void CheckThereIsACommand(const AgentSettings& settings, SettingsFindings& findi
       "shows all settings");
 }
 
-// Refuses a job id with a log folder would be where the newest logs are linked.
+// Refuses a job id if its log folder would be where the newest logs are linked.
 void CheckLogFolder(const AgentSettings& settings, SettingsFindings& findings) {
   if (settings.log_dir.empty() || !IsTakenInBase(settings.job_id)) return;
   findings.errors.push_back(absl::StrCat("job_id (MS_JOB_ID) is ", settings.job_id,

@@ -93,7 +93,7 @@ class Processes {
   std::map<uint32_t, uint64_t> pids_;         // by slot, of those that run
   std::map<uint32_t, Start> launched_;        // slot → its last start
   std::vector<Failure> failures_;             // in the order in which they came
-  std::set<uint32_t> ended_well_;             // slots whose last process ended with exit code 0
+  std::set<uint32_t> ended_well_;             // slots with a last process that ended with 0
 };
 
 }  // namespace muster::agent

@@ -64,7 +64,7 @@ bool IsFolderName(const std::string& name) {
   return digits.find_first_not_of("0123456789abcdef") == std::string::npos && (rest.empty() || rest.front() == '.');
 }
 
-// Removes folders whose lock no agent holds.
+// Removes folders with a lock that no agent holds.
 void RemoveDead(int parent, const std::string& path) {
   const int listing = dup(parent);
   DIR* dir = listing < 0 ? nullptr : fdopendir(listing);

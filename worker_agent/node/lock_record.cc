@@ -8,7 +8,7 @@
 // | another boot, same hardware (cards,    | kGone      | this machine has booted since                             |
 // | machine-id, and the board's number     |            |                                                           |
 // | where root may read it)                |            |                                                           |
-// | another boot otherwise                 | kElsewhere | another machine, or one that can't be told from another   |
+// | another boot otherwise                 | kElsewhere | another machine, or one that can't be distinguished       |
 // | no place or boot id: torn, unreadable   | kUnseen    | no signs to know its processes by                        |
 #include "worker_agent/node/lock_record.h"
 

@@ -33,7 +33,7 @@ class NodeLock {
     std::string scheduler;                               // host:port
     std::string node_id;                                 // the user's; empty: none
     absl::Duration patience = absl::Seconds(3);          // for a former start that lives
-    absl::Duration dying_patience = absl::Seconds(60);   // for one whose keeper still ends its processes
+    absl::Duration dying_patience = absl::Seconds(60);   // for one with a keeper that still ends its processes
     absl::Duration orphans_patience = absl::Seconds(5);  // for processes that such a one has left
     StartPlace place = StartPlace::Here();
     std::optional<ProcessMark> mark = {};  // of the processes of this start; none: the system allows none

@@ -3,7 +3,7 @@
 // Each stream has a channel of its own: a dial resolves the name, connects (each address family in turn), asks the
 // kernel to watch for a dead peer, and opens the stream. Messages sent before the stream is open wait for it. There is
 // one stream at a time, or two while one is dialed that is to replace the other.
-// What happens is delivered as events of the agent's core: MessageReceived and StreamBroken with the dial's
+// The results are delivered as events of the agent's core: MessageReceived and StreamBroken with the dial's
 // connect_seq, PeersFetched. A stream that was replaced or hung up delivers nothing more.
 //
 // The methods may be called from any thread, but not from inside `deliver`, and never block, except for Close.

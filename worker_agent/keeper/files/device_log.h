@@ -9,9 +9,8 @@
 namespace muster::agent {
 
 // Returns its path, and then at most four lines: the last ones with an error, of the newest file of this process. Clean
-// lines
-// of at most kMaxLastLineBytes, with a newline between them; empty: there is none, or no error in its last 64 KiB.
-// Looks at 20,000 files of a folder at most. Blocks where the file system does: for the helper.
+// lines of at most kMaxLastLineBytes, with a newline between them; empty: there is none, or no error in its last 64
+// KiB. Looks at 20,000 files of a folder at most. Blocks where the file system does: for the helper.
 std::string ReadDeviceLog(const std::string& folder, int64_t pid);
 
 // Puts `text`, as ReadDeviceLog returned it, before the lines of the output; the oldest of these make room.
