@@ -1,6 +1,6 @@
 // Bytes as codecs write and read them: numbers of a fixed width in one byte order, and texts with their length in
-// front. What is read is never believed: a text has a limit, and what is missing or too long makes the reader bad.
-// Only the standard library, and all inline: ms-pmix links nothing of ours.
+// front. The reader trusts nothing: a text has a limit, and a value that is missing or too long makes the reader bad.
+// Uses only the standard library, and is all inline: ms-pmix links nothing of ours.
 #pragma once
 
 #include <bit>
@@ -29,7 +29,7 @@ struct Unsigned<bool> {
 template <std::endian kOrder>
 class ByteWriter {
  public:
-  // An integer, a bool or an enumeration, with as many bytes as its type has.
+  // Writes an integer, a bool or an enumeration in as many bytes as its type has.
   template <typename Number>
   ByteWriter& Put(Number number) {
     if constexpr (std::is_enum_v<Number>) {
@@ -48,7 +48,7 @@ class ByteWriter {
     out_.append(bytes);
     return *this;
   }
-  // Its length is a `Length`. The caller sees to it that it fits; what does not is cut off.
+  // Writes the length as a `Length`, then the text. The caller makes sure that it fits; the rest is cut off.
   template <typename Length>
   ByteWriter& Text(std::string_view text) {
     text = text.substr(0, std::numeric_limits<Length>::max());
@@ -60,11 +60,11 @@ class ByteWriter {
   std::string out_;
 };
 
-// Once it is bad all that follows is 0 and empty.
+// Once it is bad, everything it returns is 0 or empty.
 template <std::endian kOrder>
 class ByteReader {
  public:
-  // `bytes` must outlive it, and what it returns.
+  // `bytes` must outlive the reader and what it returns.
   explicit ByteReader(std::string_view bytes) : rest_(bytes) {}
 
   template <typename Number>
@@ -88,7 +88,7 @@ class ByteReader {
     rest_.remove_prefix(size);
     return bytes;
   }
-  // Of `most` bytes at most.
+  // Reads a text of at most `most` bytes.
   template <typename Length>
   std::string_view Text(size_t most = std::numeric_limits<Length>::max()) {
     const size_t size = Take<Length>();
@@ -98,7 +98,7 @@ class ByteReader {
 
   void Refuse() { is_good_ = false; }
   bool is_good() const { return is_good_; }
-  // Nothing was missing, and nothing is left.
+  // True if nothing was missing and nothing is left.
   bool IsDone() const { return is_good_ && rest_.empty(); }
   std::string_view rest() const { return rest_; }
 
@@ -112,10 +112,10 @@ using LittleEndianReader = ByteReader<std::endian::little>;
 using BigEndianWriter = ByteWriter<std::endian::big>;
 using BigEndianReader = ByteReader<std::endian::big>;
 
-// A number of 4 bytes, lowest first, for formats in which texts simply follow each other.
+// A number of 4 bytes, lowest byte first, for formats in which texts simply follow each other.
 inline constexpr size_t kLengthBytes = 4;
 inline std::string LengthText(size_t length) { return LittleEndianWriter().Put(static_cast<uint32_t>(length)).Take(); }
-// Takes it off the front; nothing if there is none.
+// Takes the number off the front of `text`; nullopt if there is none.
 inline std::optional<size_t> TakeLength(std::string_view& text) {
   LittleEndianReader reader(text);
   const uint32_t length = reader.Take<uint32_t>();

@@ -1,4 +1,4 @@
-// CHECK for broken invariants: prints where and why, and aborts. Never for bad input.
+// MUSTER_CHECK for broken invariants: prints where and why, and aborts. Never for bad input.
 #pragma once
 
 #include <cstdio>

@@ -1,6 +1,6 @@
 // Two clocks of different types: monotonic time decides, wall time is only shown.
 //
-// Nothing outside this file and clock.cc reads a clock of the system; whoever needs the time takes a Clock.
+// Only this file and clock.cc read the system's clocks; code that needs the time takes a Clock.
 #pragma once
 
 #include <compare>
@@ -22,7 +22,7 @@ class MonotonicTime {
   constexpr bool is_never() const { return ns_ == std::numeric_limits<int64_t>::max(); }
   auto operator<=>(const MonotonicTime&) const = default;
 
-  // Saturates: Never() plus anything is Never(), and so is what lies beyond all times. Durations come from peers, too.
+  // Saturates: Never() plus anything is Never(), and so is any time beyond the range. Durations come from peers, too.
   friend MonotonicTime operator+(MonotonicTime t, absl::Duration d) {
     if (t.is_never()) return Never();
     return MonotonicTime(absl::ToInt64Nanoseconds(absl::Nanoseconds(t.ns_) + d));
@@ -45,7 +45,7 @@ struct WallTime {
 
 inline absl::Time ToAbslTime(WallTime wall) { return absl::FromUnixMillis(wall.unix_ms); }
 
-// Both clocks, read together: what a pure core is told with each event.
+// Both clocks, read together. Each event that a pure core handles carries them.
 struct Now {
   MonotonicTime monotonic;
   WallTime wall;
@@ -60,8 +60,8 @@ class Clock {
   // CLOCK_MONOTONIC and CLOCK_REALTIME of this machine.
   static const Clock& System();
 
-  // CLOCK_BOOTTIME in the place of CLOCK_MONOTONIC: it also runs while the machine is suspended. For what others count
-  // on meanwhile. Times of the two must not be mixed.
+  // CLOCK_BOOTTIME in place of CLOCK_MONOTONIC: it also runs while the machine is suspended. For times that others
+  // count on meanwhile. Never mix times of the two clocks.
   static const Clock& Boot();
 };
 

@@ -1,4 +1,4 @@
-// How a process ended, as its parent learns it from the system.
+// A process's end, as its parent learns it from the system.
 #pragma once
 
 #include <compare>
@@ -17,13 +17,13 @@ struct ExitStatus {
   static ExitStatus FromWaitStatus(int status);  // as waitpid gives it
 
   bool IsSuccess() const { return code == 0 && signal == 0; }
-  // In one number, as shells do it.
+  // The end as one number, as shells write it.
   int AsExitCode() const { return signal != 0 ? kExitSignalBase + signal : code; }
 
   auto operator<=>(const ExitStatus&) const = default;
 };
 
-// "SIGKILL"; "signal 40" where it has no name.
+// "SIGKILL"; "signal 40" for a signal without a name.
 std::string NameOfSignal(int signal);
 
 }  // namespace muster

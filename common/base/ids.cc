@@ -11,7 +11,7 @@ namespace {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Compares the numbers that begin at a[i] and b[j], of any length; moves both behind them.
+// Compares the numbers that begin at a[i] and b[j], of any length; moves `i` and `j` past them.
 int CompareNumbers(std::string_view a, size_t& i, std::string_view b, size_t& j) {
   const auto take = [](std::string_view text, size_t& at) {
     while (at < text.size() && text[at] == '0') ++at;

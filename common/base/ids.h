@@ -1,4 +1,4 @@
-// What may name a job, a node or a machine, wherever such an id comes from; and ids that are numbers.
+// The rules for ids of jobs, nodes and machines, from any source; and ids that are numbers.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@ namespace muster {
 
 bool IsIdCharacter(char c);  // [A-Za-z0-9._:@-]
 
-// 1 to kMaxIdBytes of these characters, and neither "." nor "..": an id becomes a part of paths, and of certificates'
-// URI names.
+// True for 1 to kMaxIdBytes of these characters that are neither "." nor "..": an id becomes a part of paths, and of
+// certificates' URI names.
 bool IsId(const std::string& text);
 
-// The value of an id of digits only ("007" is 7); nullopt for anything else, and above 999,999,999.
+// Returns the value of an id of digits only ("007" is 7); nullopt for anything else, and above 999,999,999.
 std::optional<uint32_t> NumericId(const std::string& id);
 
-// Whether an id consists of digits only, of whatever length.
+// True if an id consists of digits only; it may be of any length.
 bool IsAllDigits(const std::string& id);
 
 // Digits compare as numbers: "node9" < "node10". Total: equal only for equal texts.

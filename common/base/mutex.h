@@ -1,6 +1,7 @@
 // std::mutex with the annotations of clang's -Wthread-safety.
 //
-// Used instead of absl::Mutex because Debian's Abseil is not built for ThreadSanitizer and reports false races there.
+// Used instead of absl::Mutex because Debian's Abseil is not built for ThreadSanitizer, which reports false races in
+// it.
 #pragma once
 
 #include <chrono>
@@ -44,8 +45,8 @@ class CondVar {
     lock.release();
   }
 
-  // Returns after a notification, spuriously, or after `timeout`, at the latest after an hour: check the condition and
-  // the time again.
+  // Returns after a notification, spuriously, or after `timeout`, but after an hour at the latest: check the condition
+  // and the time again.
   void WaitFor(Mutex& mutex, absl::Duration timeout) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
     constexpr auto kLongest = std::chrono::hours(1);  // an infinite timeout would overflow the system's clock

@@ -11,7 +11,7 @@ namespace muster {
 
 inline constexpr uint32_t kHighestCpu = 8191;  // Linux can be built for 8,192
 
-// low ≤ high, both inclusive.
+// A range with both ends inclusive; low ≤ high.
 struct NumberRange {
   uint32_t low = 0;
   uint32_t high = 0;
@@ -19,8 +19,8 @@ struct NumberRange {
   bool operator==(const NumberRange&) const = default;
 };
 
-// The ranges as written. Spaces around numbers are allowed; a number above `highest`, a range that falls, an empty item
-// and more than 4,096 items are errors, which name the item.
+// Returns the ranges as written. Spaces around numbers are allowed. A number above `highest`, a falling range, an empty
+// item and more than 4,096 items are errors, which name the item.
 absl::StatusOr<std::vector<NumberRange>> ParseNumberRanges(const std::string& text, uint32_t highest);
 
 }  // namespace muster

@@ -1,4 +1,4 @@
-// An absl::Status that carries the errno of the call that failed, for callers who decide by it.
+// An absl::Status that carries the errno of the failed call, for callers that decide by it.
 #pragma once
 
 #include <cerrno>
@@ -15,26 +15,26 @@ namespace muster {
 
 inline constexpr absl::string_view kErrnoPayload = "muster/errno";
 
-// "`what`: No space left on device".
+// Returns an error with the text "`what`: No space left on device".
 inline absl::Status OsError(absl::StatusCode code, absl::string_view what, int error) {
   absl::Status status(code, absl::StrCat(what, ": ", std::strerror(error)));
   status.SetPayload(kErrnoPayload, absl::Cord(absl::StrCat(error)));
   return status;
 }
 
-// The same for a file or folder: NOT_FOUND where nothing is there, else UNAVAILABLE.
+// As OsError, for a file or folder: NOT_FOUND if nothing is there, else UNAVAILABLE.
 inline absl::Status FileError(absl::string_view what, int error) {
   return OsError(error == ENOENT ? absl::StatusCode::kNotFound : absl::StatusCode::kUnavailable, what, error);
 }
 
-// 0: it carries none.
+// Returns the errno that the status carries; 0 if it carries none.
 inline int ErrnoOf(const absl::Status& status) {
   const auto payload = status.GetPayload(kErrnoPayload);
   int error = 0;
   return payload && absl::SimpleAtoi(std::string(*payload), &error) ? error : 0;
 }
 
-// The same error, told with another text.
+// Returns the same error with another text.
 inline absl::Status Reworded(const absl::Status& status, absl::string_view text) {
   absl::Status reworded(status.code(), text);
   status.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) { reworded.SetPayload(url, payload); });

@@ -1,6 +1,6 @@
-// Why something failed, in one word for programs: Cause.reason. Stable, and listed in docs/operators-guide.md. An agent
-// says it of a process that it could not start, the scheduler of all that ended. Empty: not known, or the kind of the
-// cause says it all.
+// The reason for a failure, as one word for programs: Cause.reason. Stable, and listed in docs/operators-guide.md. An
+// agent reports it for a process that it could not start, the scheduler for everything that ended. Empty if it is not
+// known, or if the kind of the cause says it all.
 #pragma once
 
 #include "absl/strings/string_view.h"
@@ -8,7 +8,7 @@
 namespace muster::reason {
 
 inline constexpr absl::string_view kAborted = "aborted";
-inline constexpr absl::string_view kAgentEnded = "agent_ended";  // a node's, and its processes with it
+inline constexpr absl::string_view kAgentEnded = "agent_ended";  // a node's agent, and its processes with it
 inline constexpr absl::string_view kArithmeticError = "arithmetic_error";
 inline constexpr absl::string_view kBadPath = "bad_path";
 inline constexpr absl::string_view kBusError = "bus_error";
@@ -35,7 +35,7 @@ inline constexpr absl::string_view kMissingFile = "missing_file";
 inline constexpr absl::string_view kMissingLibrary = "missing_library";
 inline constexpr absl::string_view kMissingModule = "missing_module";
 inline constexpr absl::string_view kNetworkUnreachable = "network_unreachable";
-inline constexpr absl::string_view kNodeLost = "node_lost";  // nothing is heard of it
+inline constexpr absl::string_view kNodeLost = "node_lost";  // the node is silent
 inline constexpr absl::string_view kOutOfMemory = "out_of_memory";
 inline constexpr absl::string_view kPeerConnectionLost = "peer_connection_lost";
 inline constexpr absl::string_view kPermissionDenied = "permission_denied";
@@ -52,6 +52,6 @@ inline constexpr absl::string_view kSharedMemoryFull = "shared_memory_full";
 inline constexpr absl::string_view kTooManyOpenFiles = "too_many_open_files";
 inline constexpr absl::string_view kWrongSettings = "wrong_settings";
 
-inline constexpr size_t kMaxBytes = 32;  // of a word of a newer program, too
+inline constexpr size_t kMaxBytes = 32;  // longer than any word here: newer programs have others
 
 }  // namespace muster::reason

@@ -1,4 +1,4 @@
-// How loud a line for people is: of the log, of the event log, of an agent's status.
+// The severity of a line for people: in the log, in the event log, in an agent's status.
 #pragma once
 
 namespace muster {

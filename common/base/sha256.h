@@ -1,4 +1,4 @@
-// SHA-256, for digests that are compared (peer list, rank table, a TLS file) and short ids that are derived.
+// SHA-256, for digests that are compared (peer list, rank table, a TLS file) and for derived short ids.
 #pragma once
 
 #include <string>

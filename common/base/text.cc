@@ -1,12 +1,12 @@
-// What is escaped, besides bytes that are no UTF-8:
+// Characters that are escaped, besides bytes that are no UTF-8:
 //
 //   C0, DEL, C1              line breaks and escape sequences: they forge log lines and steer terminals
-//   U+2028, U+2029           line breaks as well, to who shows a log on a page or in an editor
-//   the bidirectional ones   show what stands behind them in another order: "gpj.exe" as "exe.jpg"
-//   what nobody sees         soft hyphen, zero width space, word joiner, byte order mark, tags: two names that look
-//   alike
+//   U+2028, U+2029           line breaks as well, where a page or an editor shows a log
+//   the bidirectional ones   show the text after them in another order: "gpj.exe" as "exe.jpg"
+//   the invisible ones       soft hyphen, zero width space, word joiner, byte order mark, tags: they make two names
+//                            look the same
 //
-// U+200C and U+200D stay, though nobody sees them: Persian and the scripts of India can't be written without them.
+// U+200C and U+200D stay, though they are invisible: Persian and the scripts of India can't be written without them.
 #include "common/base/text.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace muster {
 namespace {
 
-// The length of the UTF-8 character that begins at `at`; 0 if there is none.
+// Returns the length of the UTF-8 character that begins at `at`; 0 if there is none.
 size_t Utf8LengthAt(const std::string& text, size_t at) {
   const auto byte = [&](size_t index) { return static_cast<uint8_t>(text[index]); };
   const uint8_t first = byte(at);
@@ -44,7 +44,7 @@ size_t Utf8LengthAt(const std::string& text, size_t at) {
   return length;
 }
 
-// Of a character of that length.
+// Returns the code point of the character at `at`, which has `length` bytes.
 char32_t CodePointAt(const std::string& text, size_t at, size_t length) {
   const auto byte = [&](size_t index) { return static_cast<uint8_t>(text[index]); };
   if (length == 1) return byte(at);
@@ -67,7 +67,8 @@ bool IsControl(char32_t code) {
                      [code](const Range& range) { return code >= range.first && code <= range.last; });
 }
 
-// The text with `escape(code)` in place of each control character and `escape_byte(byte)` for what is no UTF-8.
+// Returns the text with `escape(code)` for each control character and `escape_byte(byte)` for each byte that is no
+// UTF-8.
 template <typename Escape, typename EscapeByte>
 std::string Escaped(const std::string& text, Escape escape, EscapeByte escape_byte) {
   std::string out;
@@ -128,7 +129,7 @@ std::string Quoted(const std::string& text, size_t limit) {
 
 void CutText(std::string& text, size_t limit) {
   if (text.size() <= limit) return;
-  // Not within a character, whose first byte has at most three behind it. (What has more is no UTF-8.)
+  // Don't cut within a character: at most three bytes follow its first one. (Longer sequences are no UTF-8.)
   size_t end = limit;
   while (end > 0 && limit - end < 3 && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) --end;
   text.resize(end);

@@ -1,4 +1,4 @@
-// Text for people: foreign text made fit to be shown, and durations in words.
+// Text for people: foreign text made safe to show, and durations in words.
 #pragma once
 
 #include <cstddef>
@@ -8,20 +8,20 @@
 
 namespace muster {
 
-// Escapes control characters (also the C1 ones, which some terminals obey), Unicode's line separators, what changes the
-// order of writing or can't be seen, and bytes that are no UTF-8, so that a peer's words can neither forge log lines
-// nor steer a terminal nor look like other ones: "a\nb" becomes "a\\nb", others become "\\x1b" and "\\u202e". Letters
-// of all languages stay, and a backslash does: this is for reading, not for parsing back.
+// Escapes control characters (also the C1 ones, which some terminals obey), Unicode's line separators, characters that
+// change the order of writing or can't be seen, and bytes that are no UTF-8. So a peer's words can neither forge log
+// lines, nor steer a terminal, nor look like other words. "a\nb" becomes "a\\nb", others become "\\x1b" and "\\u202e".
+// Letters of all languages stay, and so does a backslash: this is for reading, not for parsing back.
 std::string EscapeControl(const std::string& text);
 
-// The same for a whole JSON document, whose meaning stays: each of these characters as JSON's \uXXXX. Between members
-// only spaces and line feeds may stand.
+// The same for a whole JSON document, and its meaning stays: each of these characters becomes JSON's \uXXXX. Only
+// spaces and line feeds may stand between members.
 std::string EscapeJson(const std::string& json);
 
-// The text, cut after `limit` bytes (then with "…" behind it), escaped as by EscapeControl, between double quotes.
+// Returns the text between double quotes, escaped as by EscapeControl; after `limit` bytes it is cut and "…" follows.
 std::string Quoted(const std::string& text, size_t limit = 100);
 
-// Cuts it after at most `limit` bytes, not in the middle of a character.
+// Cuts the text to at most `limit` bytes, not in the middle of a character.
 void CutText(std::string& text, size_t limit);
 
 // "40 ms", "1.5 s", "3 min", "2 h 5 min", "3 d 4 h", "for ever": for people, never parsed. Rounded.

@@ -1,4 +1,4 @@
-// A file descriptor with one owner; closed when that goes.
+// A file descriptor with one owner, closed when the owner goes.
 #pragma once
 
 #include <unistd.h>
