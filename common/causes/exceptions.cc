@@ -1,17 +1,17 @@
-// What counts as an exception:
+// These lines count as an exception:
 //
 //   Traceback …, frames, a line "Type: message"   Python's; each prefix ("[rank0]: ") has its own, as ranks' lines mix
-//   frames and such a line                        the head is lost: if the type's name is an exception's
-//   a box with rich's traceback, such a line      likewise, where only the box's end is left
+//   frames and such a line                        the head is lost: counts if the type's name is an exception's
+//   a box with rich's traceback, such a line      likewise, if only the box's end is left
 //   "Type      Traceback …", "Type: message"      IPython's
 //   terminate called …, what()                    C++'s
 //   a line with a fault of the hardware           it is why everything after it failed
 //
-// "Exception ignored in" and "--- Logging error ---" go before what did not end anything.
+// "Exception ignored in" and "--- Logging error ---" precede exceptions that did not end anything.
 //
-// Which of them is reported. Only those at the end count: after one of them at most kOtherLines other lines stand
-// before the next one, or before the end; after a script's exception and before its launcher's, at most
-// kLaunchersLines. Of those, the first that there is, and of several the last:
+// Only the exceptions at the end count: between one of them and the next one, or the end, stand at most kOtherLines
+// other lines; between a script's exception and its launcher's, at most kLaunchersLines. Of those, the first kind below
+// that occurs is reported, and of several of that kind the last:
 //
 //   a fault of the hardware; the program's own; what follows from another's end; a launcher's
 #include "common/causes/exceptions.h"
@@ -37,9 +37,9 @@ namespace {
 constexpr size_t kMessageLines = 8;      // after the first one
 constexpr size_t kOtherLines = 20;       // between two exceptions that belong together
 constexpr size_t kLaunchersLines = 100;  // between a script's and its launcher's: other ranks write on
-constexpr size_t kMaxOpen = 16;          // tracebacks whose lines mix
+constexpr size_t kMaxOpen = 16;          // tracebacks at once, as their lines may mix
 constexpr size_t kMaxTraceback = 400;
-constexpr size_t kMaxWeighed = 64;    // of what was found: each is judged by the whole table of texts
+constexpr size_t kMaxWeighed = 64;    // exceptions that are judged, each by the whole table of texts
 constexpr size_t kIgnoredWithin = 4;  // lines after "Exception ignored in", for its traceback to begin
 
 constexpr char kHead[] = "Traceback (most recent call last)";
@@ -51,7 +51,7 @@ constexpr std::array<absl::string_view, 8> kLaunchers = {
     "ChildFailedError", "CalledProcessError", "ProcessExitedException", "ProcessRaisedException",
     "SignalException",  "BrokenProcessPool",  "TerminatedWorkerError",  "UnexpectedExit"};
 
-// Python's own whose message is one line.
+// Python's own exceptions with a message of one line.
 constexpr std::array<absl::string_view, 12> kOfPython = {
     "KeyError",      "IndexError",     "NameError",         "AttributeError",
     "TypeError",     "AssertionError", "ZeroDivisionError", "UnboundLocalError",
@@ -64,14 +64,16 @@ bool IsIdentifier(absl::string_view name) {
   });
 }
 
-// "json.decoder.JSONDecodeError" of "json.decoder.JSONDecodeError: Expecting value"; empty: no exception's line.
+// Returns "json.decoder.JSONDecodeError" for "json.decoder.JSONDecodeError: Expecting value"; empty if the line is no
+// exception's.
 absl::string_view TypeOf(absl::string_view line) {
   const absl::string_view type = line.substr(0, line.find(':'));
   if (type.size() < line.size() && type.size() + 1 < line.size() && line[type.size() + 1] != ' ') return "";
   return IsIdentifier(type) ? type : "";
 }
 
-// Where a frame's line begins, `  File "train.py", line 3`: what stands before is a prefix that each line has.
+// Returns where a frame begins in a line, `  File "train.py", line 3`; the text before it is a prefix that each line
+// has.
 size_t FindFrame(absl::string_view line) {
   size_t at = line.find("  File \"");
   if (at == absl::string_view::npos) at = line.find("> File \"");  // loguru's mark of the frame that caught it
@@ -89,7 +91,7 @@ struct Frame {
   }
 };
 
-// Of `  File "train.py", line 3, in f`, rich's `train.py:3 in f` and IPython's `File train.py:3, in f`.
+// Parses `  File "train.py", line 3, in f`, rich's `train.py:3 in f` and IPython's `File train.py:3, in f`.
 Frame FrameOf(absl::string_view line) {
   Frame frame;
   const size_t quote = line.find("File \"");
@@ -158,16 +160,16 @@ class Finder {
   std::vector<Open> open_;
   std::vector<Found> found_;
   size_t message_end_ = 0;            // lines before it belong to the exception that was found last
-  std::optional<size_t> ignored_at_;  // the line that says so of the next traceback
+  std::optional<size_t> ignored_at_;  // the line that says the next traceback is ignored
 };
 
-// A traceback that begins here. What is ignored may have none.
+// True if the traceback that begins here is ignored. An ignored exception may have no traceback.
 bool Finder::IsIgnored(size_t at) {
   const std::optional<size_t> said = std::exchange(ignored_at_, std::nullopt);
   return said && at - *said <= kIgnoredWithin;
 }
 
-// The message with the lines that follow it.
+// Adds the message with the lines that follow it.
 void Finder::Add(size_t at, absl::string_view type, absl::string_view message, const Open* open) {
   Found found{at, {}};
   found.exception.type = std::string(type);
@@ -214,7 +216,7 @@ bool Finder::TakeBox(absl::string_view line, size_t at) {
     if (absl::StartsWith(inner, "╰") || absl::StartsWith(inner, "+-")) {
       open.is_box = false;
     } else if (!is_row) {
-      continue;  // another's
+      continue;  // another traceback's
     }
     return true;
   }
@@ -257,7 +259,7 @@ bool Finder::TakeTerminate(absl::string_view line, size_t at) {
   return true;
 }
 
-// Whether the line was the traceback's.
+// Returns true if the line belongs to the traceback.
 bool Finder::TakeLineOf(Open& open, absl::string_view line, size_t at) {
   const absl::string_view rest = line.substr(open.prefix.size());
   if (rest.empty() || absl::ascii_isspace(static_cast<unsigned char>(rest[0]))) return true;
@@ -281,7 +283,7 @@ bool Finder::TakeLineOf(Open& open, absl::string_view line, size_t at) {
   return true;
 }
 
-// Lines that belong to a report of an exception, beside its traceback.
+// True for lines that belong to a report of an exception, besides its traceback.
 bool IsOfReport(absl::string_view line) {
   const absl::string_view text = absl::StripLeadingAsciiWhitespace(line);
   if (text.size() < line.size() || text.empty()) return true;
@@ -319,7 +321,7 @@ void Finder::Look(size_t at) {
   open_.erase(
       std::remove_if(open_.begin(), open_.end(), [at](const Open& open) { return at - open.begin > kMaxTraceback; }),
       open_.end());
-  // The longest prefix first: an empty one begins every line.
+  // Try the longest prefix first: an empty one begins every line.
   std::stable_sort(open_.begin(), open_.end(),
                    [](const Open& a, const Open& b) { return a.prefix.size() > b.prefix.size(); });
   for (Open& open : open_) {
@@ -405,7 +407,7 @@ absl::string_view ReasonOf(const RaisedException& exception) {
   const std::vector<absl::string_view> lines = absl::StrSplit(exception.message, '\n');
   absl::string_view reason = ReasonByText(absl::StrCat(exception.type, ": ", lines[0]), TextPlace::kException);
   if (reason.empty()) reason = ReasonByType(exception.type);
-  // The causes of MindSpore, CANN, NCCL and XLA stand on the next lines, in exceptions whose type says nothing. A
+  // MindSpore, CANN, NCCL and XLA give the cause on the next lines, and the type of their exceptions says nothing. A
   // KeyError says what it is, and the lines after it may be another program's.
   const absl::string_view last = absl::string_view(exception.type).substr(exception.type.rfind('.') + 1);
   const bool explains_itself = std::find(kOfPython.begin(), kOfPython.end(), last) != kOfPython.end();

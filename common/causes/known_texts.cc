@@ -1,9 +1,9 @@
-// The table, in the order in which rows count: a text may have several of them. Hardware first, then what a machine or
-// an installation lacks, the more special text before the more general one, and last what follows from others' ends.
+// The table, in the order in which rows count, as a text may match several. Hardware comes first, then what a machine
+// or an installation lacks, special texts before general ones, and last what follows from the end of others.
 //
-// Each group names where its texts stand: a project's file, the manual of an error code, or a public issue. Rows are in
-// lower case. A text of this file stands for one cause only; what has many ("unhandled cuda error", "EI9999",
-// "CUBLAS_STATUS_NOT_INITIALIZED") is left out.
+// Each group names where its texts come from: a project's file, the manual of an error code, or a public issue. Rows
+// are in lower case. Each text stands for one cause only; ambiguous texts ("unhandled cuda error", "EI9999",
+// "CUBLAS_STATUS_NOT_INITIALIZED") are left out.
 #include "common/causes/known_texts.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct Row {
   absl::string_view text;
   absl::string_view reason;
   TextPlace place = kLine;
-  absl::string_view also = "";  // stands somewhere in the same text
+  absl::string_view also = "";  // must occur in the same text
 };
 
 constexpr std::array kTexts = std::to_array<Row>({
@@ -262,8 +262,8 @@ constexpr std::array kTexts = std::to_array<Row>({
     {": no such file or directory", reason::kMissingFile},
 });
 
-// CANN's and HCCL's: hcomm's error_info_list, and MindSpore's tutorials/debug/error_analysis. They stand as "EI0002:"
-// or as "(EI0002)".
+// CANN's and HCCL's codes: hcomm's error_info_list, and MindSpore's tutorials/debug/error_analysis. They are written as
+// "EI0002:" or as "(EI0002)".
 constexpr std::array kCodes = std::to_array<Row>({
     {"el0004", reason::kDeviceOutOfMemory},
     {"ei0007", reason::kDeviceOutOfMemory},
@@ -309,7 +309,8 @@ constexpr std::array<absl::string_view, 12> kOfOrdinaryLines = {
     "reconnecting",
 };
 
-// Levels as loggers write them. Small letters are no level: CANN's "dump info: pc start" stands in a true error.
+// Levels as loggers write them. A level in small letters doesn't count: CANN's "dump info: pc start" is in a real
+// error.
 constexpr std::array<absl::string_view, 6> kLevels = {" INFO ", " INFO:", "[INFO", " DEBUG", "[DEBUG", " [info"};
 
 bool Holds(absl::string_view text, const Row& row) {
@@ -327,8 +328,8 @@ bool HoldsCode(absl::string_view text, absl::string_view code) {
   return false;
 }
 
-// A line by which a program says that it goes on: of a level below an error, or about another try. Each of both begins
-// with a blank of ours.
+// True for a line with which a program says that it goes on: one of a level below an error, or about another try. Both
+// texts begin with a blank that the caller added.
 bool IsOrdinary(absl::string_view line, absl::string_view lower) {
   if (absl::StrContains(lower, "nccl warn")) return false;  // NCCL's level of errors
   const auto holds = [](absl::string_view text) {
