@@ -1,4 +1,4 @@
-// What a command line of Python runs. Pure.
+// Finds out what a Python command line runs. Pure.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace muster {
 
 std::string BaseName(const std::string& path);
 
-// The program's name, without its path, is Python's.
+// True if the program's name, without its path, is Python's.
 bool IsPython(const std::string& name);
 
 struct PythonTarget {
@@ -18,17 +18,17 @@ struct PythonTarget {
     kScript,
     kModule,
     kCode,   // -c
-    kInput,  // standard input: neither of them is named, or "-"
+    kInput,  // standard input: the line names no script, or "-"
   };
   Runs runs = Runs::kNothing;
   std::string name = {};  // of the script or module
   size_t after = 0;       // the index of the first word after it
 };
 
-// `words` begin with Python.
+// `words` begins with Python.
 PythonTarget PythonTargetOf(const std::vector<std::string>& words);
 
-// A name of standard input: "-", /dev/stdin, …
+// True if the word names standard input: "-", /dev/stdin, …
 bool NamesInput(const std::string& word);
 
 }  // namespace muster

@@ -1,4 +1,4 @@
-// How a runner's words are read:
+// The rules for a runner's words:
 //
 //   its own word (uv run, conda run)      must be there; options may stand before it
 //   -x VALUE, --long VALUE                an option that takes a value; the table says which do
@@ -29,7 +29,7 @@ struct Runner {
   std::string_view name;
   std::string_view word = "";        // that must follow
   std::string_view letters = "";     // of the options that take a value
-  std::string_view long_names = "";  // the same, with spaces between them; *: all but…
+  std::string_view long_names = "";  // the same, with spaces between them; *: all except…
   std::string_view switches = "";    // …these
   size_t operands = 0;               // words before the program
   bool takes_assignments = false;
@@ -129,7 +129,7 @@ bool HasName(std::string_view names, std::string_view name) {
   return false;
 }
 
-// How many words an option is; 0: it asks for something else than a program.
+// Returns how many words an option takes; 0 if it asks for something other than starting a program.
 size_t OptionSize(const Runner& runner, const std::string& word) {
   if (word == "--help" || word == "--version") return 0;
   if (runner.name == "command" && (word == "-v" || word == "-V")) return 0;
@@ -140,12 +140,12 @@ size_t OptionSize(const Runner& runner, const std::string& word) {
         runner.long_names == "*" ? !HasName(runner.switches, name) : HasName(runner.long_names, name);
     return has_value ? 2 : 1;
   }
-  // Several letters, of which the last may take the next word: -Eu NAME. One before takes the rest: -n5.
+  // Of several letters, the last may take the next word: -Eu NAME. An earlier one takes the rest of the word: -n5.
   const size_t letter = word[0] == '-' ? word.find_first_of(std::string(runner.letters), 1) : std::string::npos;
   return letter != std::string::npos && letter + 1 == word.size() ? 2 : 1;
 }
 
-// The index after the runner's own word and the options around it; words.size(): it starts nothing.
+// Returns the index after the runner's own word and the options around it; words.size() if it starts nothing.
 size_t SkipOptions(const Runner& runner, const Words& words) {
   const Words own = absl::StrSplit(absl::string_view(runner.word.data(), runner.word.size()), ' ', absl::SkipEmpty());
   size_t found = 0;

@@ -13,15 +13,15 @@ struct RunProgram {
   size_t text_at = 0;              // the word that is a shell's text (-c); 0: there is none
 };
 
-// env -S "A=1 python -u" train.py → env A=1 python -u train.py; other words as they are.
+// Turns env -S "A=1 python -u" train.py into env A=1 python -u train.py; returns other words as they are.
 std::vector<std::string> WithoutSplitString(std::vector<std::string> words);
 
-// What words[0], a runner, starts; not through env -S.
+// Returns the program that words[0], a runner, starts. Doesn't read env -S.
 RunProgram ProgramOfRunner(const std::vector<std::string>& words);
 
 bool IsShell(const std::string& name);
 
-// A shell's words: the file that it runs, after its options; 0: none is named.
+// Returns the index of the file that a shell runs, after its options; 0 if the words name none.
 size_t FileOfShell(const std::vector<std::string>& words);
 
 }  // namespace muster

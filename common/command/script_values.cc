@@ -6,10 +6,10 @@
 //   read N, unset N, for N in, ((N++))    not known
 //   source FILE, eval "$(…)"              not known, and neither is that of any other variable
 //
-// Certain is a value from its assignment on to the end of the assignment's block, and there only
+// A value is certain only from its assignment to the end of the assignment's block, and only
 //
 //   - up to the next block that sets the variable, too: a loop's body is read before its end, but runs after it;
-//   - outside a function's body, if a function sets the variable: who calls it, and when, is not known;
+//   - outside functions' bodies, if a function sets the variable: it is not known when the function is called;
 //   - in a function's body, if nothing sets the variable after the beginning of that body.
 #include "common/command/script_values.h"
 
@@ -31,7 +31,7 @@ using Words = std::vector<std::string>;
 constexpr size_t kMaxWordBytes = 4096;                 // of one that variables are filled into
 constexpr size_t kMaxFilledBytes = size_t{128} << 10;  // of all words that variables are filled into
 
-// The name of $NAME, ${NAME}, ${NAME[@]} at `at`, and how many bytes that is; 0: there is none.
+// Returns the name in $NAME, ${NAME} or ${NAME[@]} at `at`, and its size in bytes; 0 if there is none.
 std::pair<std::string, size_t> NameAt(const std::string& word, size_t at) {
   const bool has_brace = word.compare(at, 2, "${") == 0;
   const size_t begin = at + (has_brace ? 2 : 1);
@@ -46,7 +46,7 @@ std::pair<std::string, size_t> NameAt(const std::string& word, size_t at) {
   return {};
 }
 
-// The variables in a value; `is_computed`: and what only a shell can tell.
+// Returns the variables in a value. Sets `is_computed` if the value has parts that only a shell can compute.
 Words VariablesIn(const std::string& value, bool& is_computed) {
   Words names;
   is_computed = absl::StrContains(value, "`");
@@ -71,7 +71,7 @@ bool SetsAnything(const Words& words) {
          });
 }
 
-// The variables that a command sets.
+// Returns the variables that a command sets.
 Words NamesSetBy(const ShellCommand& command) {
   constexpr std::string_view kSetters[] = {"read", "unset", "mapfile", "readarray", "getopts", "let", "printf"};
   Words names = command.sets;
@@ -163,7 +163,7 @@ class Values {
     VariablesIn(value, is_computed);
     if (!has_to_be_certain_) is_computed = absl::StrContains(value, "$(") || absl::StrContains(value, "`");
     is_known &= !is_computed && value.size() <= kMaxWordBytes;
-    // In single quotes $ is no variable's.
+    // In single quotes, $ doesn't begin a variable.
     if (has_to_be_certain_ && absl::StrContains(typed_value, "'") && absl::StrContains(value, "$")) is_known = false;
     Forget({name});
     if (is_known && never_.count(name) == 0) values_[name] = {std::move(value), now_};
@@ -215,7 +215,7 @@ class Filler {
     for (size_t i = begin; i < end; ++i) values_.Forget(sets_[i]);
   }
 
-  // Out of the blocks of the command before, and into those of command `i`.
+  // Leaves the blocks of the previous command, and enters those of command `i`.
   void MoveTo(size_t i) {
     const std::vector<ShellBlock>& blocks = commands_[i].blocks;
     size_t same = 0;
@@ -276,7 +276,7 @@ class Filler {
     command.typed = std::move(typed);
   }
 
-  // Of a word that is empty today: it stays after the one before.
+  // Appends a word that is empty today to the `typed` text of the word before it.
   static void KeepTyped(const std::string& as_typed, Words& typed) {
     const auto last = std::find_if(typed.rbegin(), typed.rend(), [](const std::string& each) { return !each.empty(); });
     if (typed.size() > 1 && last != typed.rend()) absl::StrAppend(&*last, " ", as_typed);

@@ -1,4 +1,4 @@
-// The commands of a shell's text, in which the values that the text itself gives to variables are filled in. Pure.
+// The commands of a shell's text, with the values filled in that the text itself gives to variables. Pure.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace muster {
 
-// In both, `typed` stays as it is written. Where a value is several words, the further ones have an empty `typed`.
+// In both, `typed` stays as written. If a value is several words, all but the first have an empty `typed`.
 
-// Fills in the last value above a command, whether or not its assignment runs, and `arguments` for "$@".
+// Fills in the last value above a command, whether or not its assignment runs, and fills in `arguments` for "$@".
 std::vector<ShellCommand> CommandsWithLikelyValues(std::string_view text, const std::vector<std::string>& arguments);
 
-// Fills in only what the variable holds in each run of the text.
+// Fills in only values that the variable holds in every run of the text.
 std::vector<ShellCommand> CommandsWithCertainValues(std::string_view text);
 
 }  // namespace muster

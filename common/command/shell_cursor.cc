@@ -1,4 +1,4 @@
-// What stands in a bracket               what it is
+// Text in a bracket                      meaning
 //
 //   ' " \ $(…) ${…} `…` in $(…), (…)      skipped as a whole: their brackets don't count
 //   ' in "${…}"                           an ordinary byte
@@ -83,7 +83,7 @@ void ShellCursor::ReadDoubleQuotes(std::string& value) {
   Skip(1);
 }
 
-// One that is not closed is an ordinary byte.
+// A quote that is not closed is an ordinary byte.
 void ShellCursor::SkipSingleQuotes() {
   const size_t end = text_.find('\'', at_ + 1);
   at_ = end == std::string_view::npos ? at_ + 1 : end + 1;
@@ -120,7 +120,7 @@ bool ShellCursor::SkipExpansion(bool is_quoted) {
   return true;
 }
 
-// case WORD in, as a command.
+// True at `case WORD in`, as a command.
 bool ShellCursor::IsAtCase() const {
   if (!IsNext("case ")) return false;
   const size_t before = at_ == 0 ? std::string_view::npos : text_.find_last_not_of(" \t", at_ - 1);

@@ -1,5 +1,5 @@
-// A place in a shell's text that moves from left to right over words, quotes, expansions and here-documents. Pure. Each
-// byte is read a bounded number of times; brackets that are nested more than 64 deep end the text.
+// A position in a shell's text that moves from left to right over words, quotes, expansions and here-documents. Pure.
+// Reads each byte a bounded number of times; brackets nested more than 64 deep end the text.
 #pragma once
 
 #include <cstddef>
@@ -33,22 +33,22 @@ class ShellCursor {
   void SkipToLineEnd();  // before the newline
   void GoBackTo(size_t at) { at_ = at; }
 
-  // The line of the byte `at`, from 1 on. `at` must not decrease from call to call.
+  // Returns the line of the byte `at`, from 1 on. `at` must not decrease from call to call.
   uint32_t LineOf(size_t at);
 
-  // The word that begins here, without its quotes; $NAME and expansions stay as they are. Empty, without a move: none
-  // begins here.
+  // Returns the word that begins here, without its quotes; $NAME and expansions stay as they are. If none begins here,
+  // returns an empty text and doesn't move.
   std::string ReadWord();
 
-  // From the opening bracket that is here, ( or {, to after its closing one.
+  // Moves from the opening bracket here, ( or {, to after its closing one.
   void SkipBracket() { SkipBracket(false, false); }
 
-  // $(…), ${…}, `…`; false, without a move: none begins here.
+  // Skips $(…), ${…} or `…`; returns false and doesn't move if none begins here.
   bool SkipExpansion() { return SkipExpansion(false); }
 
-  // At <<: the operator and the word that ends the document.
+  // Reads the operator << that is here, and the word that ends the document.
   HereDocument ReadHereOperator();
-  // At the beginning of a line: the documents that the line before asked for. Empties `documents`.
+  // Skips, at the beginning of a line, the documents that the previous line asked for. Empties `documents`.
   void SkipHereDocuments(std::vector<HereDocument>& documents);
 
  private:
@@ -66,7 +66,7 @@ class ShellCursor {
   size_t at_ = 0;
   size_t depth_ = 0;  // of the brackets around at_
   uint32_t line_ = 1;
-  size_t counted_ = 0;  // the bytes whose newlines are in line_
+  size_t counted_ = 0;  // bytes before this one are counted in line_
 };
 
 }  // namespace muster

@@ -1,4 +1,4 @@
-// What the scan does with a text:
+// The scan's rules:
 //
 //   newline ; & | && || ( )            ends a command; after | the next one has input
 //   # at the start of a word           a comment: up to the end of the line
@@ -12,7 +12,7 @@
 //   for NAME, select NAME, ((NAME=…))  a command without words that sets NAME
 //   case WORD in, function NAME        left out
 //   NAME() and PATTERN)                no command
-//   A=(x y)                            an assignment whose value is "x y"
+//   A=(x y)                            an assignment of the value "x y"
 #include "common/command/shell_words.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ bool IsOneOf(const std::string_view (&words)[kCount], std::string_view word) {
 
 bool IsNameByte(char c) { return c == '_' || absl::ascii_isalnum(static_cast<unsigned char>(c)); }
 
-// What follows a name in an arithmetic expression assigns to it: =, +=, <<=, ++; not == and <=.
+// True if the text after a name in an arithmetic expression assigns to it: =, +=, <<=, ++; not == and <=.
 bool Assigns(std::string_view after) {
   const size_t sign = std::min(after.find_first_not_of("+-*/%&|^<>"), after.size());
   const std::string_view begin = after.substr(0, 2);
@@ -49,7 +49,7 @@ bool Assigns(std::string_view after) {
   return sign < 3 && after.substr(sign, 1) == "=" && after.substr(sign, 2) != "==" && begin != "<=" && begin != ">=";
 }
 
-// The names that an arithmetic expression assigns to.
+// Returns the names that an arithmetic expression assigns to.
 std::vector<std::string> NamesAssignedIn(std::string_view expression) {
   std::vector<std::string> names;
   for (size_t at = 0; at < expression.size(); ++at) {
@@ -125,7 +125,7 @@ class Scanner {
     if (IsOpen(kind)) open_.back().block.id = ++last_id_;
   }
 
-  // The innermost block of this kind, with those in it that are not closed.
+  // Ends the innermost block of this kind, and the open blocks in it.
   void Finish(Kind kind) {
     const auto found = std::find_if(open_.rbegin(), open_.rend(), [&](const Open& each) { return each.kind == kind; });
     if (found == open_.rend()) return;
@@ -180,7 +180,7 @@ class Scanner {
     (is_before ? command_.assignments : command_.words).push_back(std::move(value));
   }
 
-  // Without the end of a line that goes on, which no blank parts from the word.
+  // Returns the word as typed, without a line continuation after it, as no blank separates that from the word.
   std::string_view Typed(size_t begin) const {
     std::string_view typed = cursor_.Since(begin);
     while (typed.ends_with("\\\n")) typed.remove_suffix(2);
@@ -214,7 +214,7 @@ class Scanner {
     redirections_.clear();
   }
 
-  // NAME() { … }: what stands before the bracket is no command. Else arithmetic or a subshell begins.
+  // NAME() { … }: the text before the bracket is no command. Otherwise arithmetic or a subshell begins.
   void OpenBracket() {
     if (WantsPattern()) return cursor_.Skip(1);
     const bool is_head = command_.words.size() == 1 && command_.words[0] == "for";
@@ -252,7 +252,7 @@ class Scanner {
       is_dropped_ = true;
       return EndCommand();
     }
-    // Without an opening one it ends a pattern, too.
+    // A bracket without an opening one ends a pattern, too.
     is_dropped_ |=
         std::none_of(open_.begin(), open_.end(), [](const Open& each) { return each.kind == Kind::kBrackets; });
     EndList();
@@ -284,7 +284,7 @@ class Scanner {
     goes_on_ = is_and_or || is_pipe;
   }
 
-  // After && and || a block begins; another && goes on with that of the one before.
+  // Begins a block after && or ||; a further && continues the block of the one before.
   void GoOnWith(char sign) {
     if (!IsOpen(Kind::kList)) {
       Begin(Kind::kList);
@@ -423,7 +423,7 @@ std::string ShellWordToExpand(const std::string& word) {
     if (cursor.IsNext("\\$")) {
       cursor.Skip(2);
     } else if (!cursor.SkipExpansion()) {
-      // Those in $(…) are the expansion's own.
+      // Quotes in $(…) belong to the expansion.
       if (cursor.Here() == '"' || cursor.Here() == '\\') quoted += '\\';
       cursor.Skip(1);
     }

@@ -10,8 +10,8 @@
 
 namespace muster {
 
-// A part of the text that may run never, or several times: an arm of if or case, a loop, a function's body, what
-// follows && or ||, a subshell, { }.
+// A part of the text that may run never, once or several times: an arm of if or case, a loop, a function's body, the
+// commands after && or ||, a subshell, { }.
 struct ShellBlock {
   uint32_t id = 0;  // each has its own
   bool is_function = false;
@@ -30,23 +30,23 @@ struct ShellCommand {
   bool has_input = false;  // a redirection or a pipe feeds its standard input, or that of a block around it
 };
 
-// In the order of the text, at most 1,024, up to the first one that is nested more than 64 deep. Comments,
-// here-documents, function names and the patterns of `case` are left out; what stands in $(…) belongs to its word.
+// Returns the commands in the order of the text: at most 1,024, up to the first one that is nested more than 64 deep.
+// Leaves out comments, here-documents, function names and the patterns of `case`; $(…) belongs to its word.
 std::vector<ShellCommand> ShellCommands(std::string_view text);
 
-// NAME=VALUE, as a shell takes it before a command.
+// True for NAME=VALUE, as a shell takes it before a command.
 bool IsAssignment(std::string_view word);
 
-// A command whose words may be assignments: export, declare, …
+// True for a command that takes assignments as words: export, declare, …
 bool IsDeclaration(std::string_view word);
 
-// A name that a variable can have.
+// True for a name that a variable can have.
 bool IsVariableName(std::string_view word);
 
-// Where the first `c` is that stands in no $(…), ${…} or `…`; npos: nowhere.
+// Returns where the first `c` outside $(…), ${…} and `…` is; npos if there is none.
 size_t FindOutsideExpansions(std::string_view word, char c);
 
-// The word as a shell reads it back: without quotes where it needs none.
+// Returns the word quoted so that a shell reads it back; without quotes if it needs none.
 std::string ShellWord(const std::string& word);
 
 // The same, but the shell expands $NAME, $(…) and `…` in it.

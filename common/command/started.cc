@@ -128,7 +128,7 @@ ShellScript ReadShellScript(const Words& words) {
   const bool is_shell = IsShell(BaseName(words[0]));
   const size_t at = is_shell ? FileOfShell(words) : 0;
   if (is_shell && at == 0) return {};
-  if (!is_shell && !absl::StrContains(words[0], "/")) return {};  // of PATH: no script of the user's
+  if (!is_shell && !absl::StrContains(words[0], "/")) return {};  // from PATH: no script of the user's
   const absl::StatusOr<std::string> text = ReadSmallFile(words[at], kMaxScriptBytes);
   if (!text.ok() || absl::StrContains(*text, absl::string_view("\0", 1))) return {};
   const std::string first_line = text->substr(0, text->find('\n'));

@@ -1,5 +1,5 @@
-// What a command line starts, as far as its words and the shell scripts that it names say. Reads those scripts: of each
-// at most 64 KiB, at most 8 of them, and only regular files.
+// Finds the programs that a command line starts, as far as its words and the shell scripts that it names show. Reads at
+// most 8 of those scripts, at most 64 KiB of each, and only regular files.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,22 @@ namespace muster {
 
 struct StartedProgram {
   std::vector<std::string> words;  // the program and its arguments
-  bool is_last = false;            // it starts no other one that can be told: no runner, no script
-  // Empty: the command's own words name it. Else the script, and the line in it.
+  bool is_last = false;            // it starts no other known program: it is no runner and no script
+  // Empty if the command's own words name the program. Otherwise the script, and the line in it.
   std::string script = {};
   uint32_t line = 0;
   bool is_exec = false;    // the script ends with it
   bool has_input = false;  // a script feeds its standard input
 };
 
-// The runners that the command consists of, the programs that they start, and all commands of scripts, in this order:
-// each runner stands before what it starts. At most 1,024. The first command of `bash -c` counts as the command's own.
+// Returns the command's runners, the programs that they start, and all commands of scripts. Each runner stands before
+// the program that it starts. At most 1,024. The first command of `bash -c` counts as the command's own.
 std::vector<StartedProgram> ProgramsOf(const std::vector<std::string>& command);
 
-// The program is asked what it is, and trains nothing: --help, --version.
+// True if the words only ask the program about itself, and it trains nothing: --help, --version.
 bool IsOnlyAsked(const std::vector<std::string>& words);
 
-// The shell script that the words run: a shell and its file, or a file whose first line names a shell.
+// The shell script that the words run: a shell and its file, or a file with a shell in its first line.
 struct ShellScript {
   std::string file;  // empty: there is none that can be read
   std::string text;
