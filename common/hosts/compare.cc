@@ -11,8 +11,8 @@
 // servers            more machines than the generation allows: 512, 1,152             Ascend 910; A2 and A3
 // clocks             a clock is over 30 s away from the middle one                     all
 //
-// Where values differ, those nodes are named that don't have the most common one (of two equally common ones the first
-// node's).
+// Where values differ, the finding names the nodes without the most common one (of two equally common values, the first
+// node's wins).
 #include "common/hosts/compare.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ using v1::HostFinding;
 constexpr size_t kMaxNamed = 4;
 constexpr int64_t kMaxClockMs = 30'000;
 
-using Values = std::vector<std::pair<std::string, std::string>>;  // node id, what it says
+using Values = std::vector<std::pair<std::string, std::string>>;  // node id and value
 
 std::string Cut(std::string text) {
   CutText(text, kMaxHostText);
@@ -68,7 +68,7 @@ struct Equality {
   const char* remedy;
 };
 
-// Adds nothing for fewer than two values.
+// Compares values that must be equal. Adds nothing for fewer than two values.
 void Equal(const Equality& rule, const Values& values, std::vector<HostDifference>& out) {
   if (values.size() < 2) return;
   std::map<std::string, std::vector<std::string>> by_value;
@@ -103,7 +103,7 @@ Values ValuesOf(const std::vector<ComparedHost>& hosts, const char* fact, bool o
   return values;
 }
 
-// "0=a,1=b"; what is no such item is passed over.
+// Parses "0=a,1=b"; ignores malformed items.
 Values Items(const std::string& list) {
   Values items;
   for (const absl::string_view item : absl::StrSplit(list, ',', absl::SkipEmpty())) {
@@ -113,7 +113,7 @@ Values Items(const std::string& list) {
   return items;
 }
 
-// Of one machine: its agents' devices together, under the name of its first node.
+// Returns one machine's devices together, under the name of its first node.
 Values DevicesOfMachines(const std::vector<ComparedHost>& hosts) {
   std::map<std::string, size_t> place;
   std::vector<std::pair<std::string, uint64_t>> machines;
@@ -144,7 +144,7 @@ void CompareAddresses(const std::vector<ComparedHost>& hosts, std::vector<HostDi
       machines.insert(host.node->machine_id());
       const auto [first, is_new] = seen.emplace(address, Seen{&host, device});
       if (is_new || first->second.host->node->machine_id() == host.node->machine_id()) continue;
-      // Told is the first one; all are named, so that they are mended at once.
+      // The text describes the first pair; all nodes are named, so that the user can fix all at once.
       if (odd.empty()) {
         text = absl::StrCat("device ", device, " of node ", host.node_id, " and device ", first->second.device,
                             " of node ", first->second.host->node_id, " both have the address ", address,
@@ -211,7 +211,7 @@ void CompareClocks(const std::vector<ComparedHost>& hosts, std::vector<HostDiffe
   const int64_t middle = ahead[(ahead.size() - 1) / 2].first;
   std::vector<std::string> odd;
   for (const auto& [ms, id] : ahead) {
-    // (Far numbers are no reason to overflow.)
+    // (A double, so that extreme numbers don't overflow.)
     const double apart = static_cast<double>(ms) - static_cast<double>(middle);
     if (apart > kMaxClockMs || apart < -kMaxClockMs) odd.push_back(id);
   }

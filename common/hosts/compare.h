@@ -1,5 +1,5 @@
-// What the hosts of a job, taken together, break: by the facts that their agents have told with --preflight host. Pure.
-// The scheduler looks at it before a round, because it alone knows all nodes then; ms-ctl preflight shows it.
+// Finds what is wrong with a job's hosts taken together, by the facts that their agents report with --preflight host.
+// Pure. The scheduler checks it before a round, because only it knows all nodes then; ms-ctl preflight shows it.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace muster {
 
-// Names of facts. Lists of devices are like "0=192.168.100.101,1=192.168.101.101".
+// Names of facts. Lists of devices look like "0=192.168.100.101,1=192.168.101.101".
 inline constexpr char kFactKind[] = "kind";        // "Ascend 910", "Ascend A2", "Ascend A3", "Ascend", "NVIDIA", "CPU"
 inline constexpr char kFactDevices[] = "devices";  // how many of them this agent's processes get
 inline constexpr char kFactDriver[] = "driver";
@@ -30,10 +30,10 @@ inline constexpr size_t kMaxHostText = 512;       // bytes, of a finding's text 
 
 inline constexpr int kMaxHostBytes = 24 * 1024;  // of all of a node's facts and findings
 
-// What they are.
+// Returns the bytes of a node's facts and findings.
 int HostBytes(const v1::NodeInfo& node);
 
-// The value of a fact; empty: it was not told.
+// Returns the value of a fact; empty if the node didn't report it.
 std::string FactOf(const v1::NodeInfo& node, const std::string& name);
 
 struct ComparedHost {
@@ -43,14 +43,14 @@ struct ComparedHost {
 
 struct HostDifference {
   v1::HostFinding finding;
-  std::vector<std::string> node_ids;  // that are to be changed; empty: none of them
+  std::vector<std::string> node_ids;  // nodes to be changed; may be empty
 };
 
-// One for each check that applies to at least two of the hosts, or for each device that differs; hosts without facts
-// don't count.
+// Returns one difference for each check that applies to at least two of the hosts, or for each device that differs.
+// Hosts without facts don't count.
 std::vector<HostDifference> CompareHosts(const std::vector<ComparedHost>& hosts);
 
-// Whether a node of that --preflight_fatal must not start with it.
+// True if a node with --preflight_fatal=`fatal` must not start with this finding.
 bool IsFatal(const v1::HostFinding& finding, const std::string& fatal);
 
 }  // namespace muster

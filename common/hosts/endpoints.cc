@@ -26,7 +26,7 @@ constexpr char kLeaveOut[] = "; leave it out on every node, or give all nodes th
 // A connection to 0.0.0.0 comes to this machine, too.
 bool IsLoopback(const IpAddress& address) { return address.is_loopback() || address.is_any(); }
 
-// Of "10.0.0.1", "10.0.0.1:1234", "[::1]:1234", "localhost:1234".
+// As above, for "10.0.0.1", "10.0.0.1:1234", "[::1]:1234", "localhost:1234".
 bool IsLoopback(const std::string& text) {
   if (const auto address = IpAddress::Parse(text)) return IsLoopback(*address);
   const std::string host = text.substr(0, text.rfind(':'));
@@ -49,7 +49,7 @@ bool IsAddressOf(const IpAddress& address, const FirstNode& first) {
          std::any_of(first.info->addresses().begin(), first.info->addresses().end(), fits);
 }
 
-// Whether the loopback of this node's machine is that of rank 0's.
+// True if this node and rank 0's node share a machine and so its loopback.
 bool IsOneHost(const v1::NodeInfo& node, const FirstNode& first) {
   return node.machine_id() == first.info->machine_id() || IsLoopback(first.master_address);
 }

@@ -5,8 +5,8 @@
 
 namespace muster {
 
-// "192.168.100.0/255.255.255.0": the segment that an address lies in. Empty: `address` is none, or `netmask` is no mask
-// for it.
+// Returns the segment that an address lies in: "192.168.100.0/255.255.255.0". Empty if `address` is no address, or
+// `netmask` no mask for it.
 std::string SegmentOf(const std::string& address, const std::string& netmask);
 
 }  // namespace muster
