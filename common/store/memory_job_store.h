@@ -1,4 +1,4 @@
-// A job's key-value store in this process's memory: for clusters that the scheduler keeps nothing of on disk, and for
+// A job's key-value store in this process's memory: for clusters that the scheduler doesn't keep on disk, and for
 // tests.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace muster {
 
-// Every call but a Wait is done when it returns.
+// Every call except Wait is done when it returns.
 class MemoryJobStore final : public JobStore {
  public:
   explicit MemoryJobStore(const Clock& clock) : clock_(clock) {}
@@ -28,9 +28,9 @@ class MemoryJobStore final : public JobStore {
                      Lifetime lifetime, ValueDone done) override;
   void List(const std::string& prefix, const std::string& after, std::uint32_t most, ListDone done) override;
 
-  // The next round begins: values of the last one go.
+  // Begins the next round: drops the values of the last one.
   void BeginRound();
-  // Gives up the waits that have lasted too long.
+  // Ends the waits that have lasted too long.
   void Tick();
 
  private:

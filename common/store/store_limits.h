@@ -1,4 +1,4 @@
-// What a key and a value of a job's store may be. The same at every end.
+// The limits of a store's keys and values. The same at every end.
 #pragma once
 
 #include <absl/status/status.h>
@@ -8,10 +8,10 @@
 
 namespace muster {
 
-// What a value counts for in a store: its bytes, its key's and its writer's, and what it takes to keep them.
+// Returns the room that a value takes in a store: its bytes, its key's and its writer's, and a fixed overhead.
 size_t StoredBytes(const std::string& key, const std::string& value, const std::string& writer = "");
 
-// INVALID_ARGUMENT with what was found and what is allowed.
+// Returns INVALID_ARGUMENT with what was found and what is allowed.
 absl::Status CheckStoreKey(const std::string& key);
 absl::Status CheckStoreValue(const std::string& value);
 
