@@ -1,5 +1,5 @@
-// What the handlers of MindSpore's requests ask: who is who in the cluster. One implementation stands behind the
-// gateway of an agent, one behind --mindspore_port of the scheduler.
+// The cluster as the handlers of MindSpore's requests see it: its nodes, ranks and metadata. An agent's gateway has one
+// implementation, the scheduler's --mindspore_port another.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace muster::mindspore {
 
-// The connection that a request came on. In a gateway its listener is the slot.
+// The connection that a request came on. In a gateway, its listener identifies the slot.
 using Peer = TcpClient;
 
 enum class TopologyState : uint32_t { kInitializing = 0, kInitialized = 1, kFailed = 2, kFinished = 3 };
@@ -26,7 +26,7 @@ enum class TopologyState : uint32_t { kInitializing = 0, kInitialized = 1, kFail
 struct Health {
   TopologyState state = TopologyState::kInitializing;
   uint32_t nodes = 0;
-  uint32_t abnormal = 0;  // above 0, a client without recovery ends itself: never while a replacement is awaited
+  uint32_t abnormal = 0;  // above 0, a client without recovery ends itself: stays 0 while a replacement is awaited
 };
 
 struct Admission {
@@ -40,12 +40,12 @@ enum class MetadataUse { kAsk, kWrite };
 
 inline Admission Refuse(std::string reason) { return {false, 0, 0, std::move(reason)}; }
 
-// Digits only: such a node id asks for a rank.
+// True for digits only: such a node id asks for a rank.
 inline bool IsNumber(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
 }
 
-// What MindSpore's own scheduler shares out in "node_port_range".
+// The ports that MindSpore's own scheduler shares out in "node_port_range".
 inline constexpr uint32_t kFirstSharedPort = 8118;
 inline constexpr uint32_t kLastSharedPort = 65535;
 
@@ -58,25 +58,26 @@ class Cluster {
 
   virtual Admission Register(const Peer& peer, const Registration& registration) = 0;
   virtual LeaveResult Unregister(const Peer& peer, const std::string& node_id) = 0;
-  // std::nullopt: no such node; nothing is answered then, as MindSpore does.
+  // std::nullopt: no such node. As in MindSpore, nothing is answered then.
   virtual std::optional<Health> Heartbeat(const Peer& peer, const std::string& node_id) = 0;
-  // Of this role, in rank order; std::nullopt while not all are there.
+  // Returns the host names of a role, in rank order; std::nullopt while not all are there.
   virtual std::optional<std::vector<std::string>> HostNames(const Peer& peer, const std::string& role) = 0;
-  // Metadata that the cluster itself publishes ("MS_WORKER<node id>", "node_port_range"); std::nullopt: see the store.
+  // Returns metadata that the cluster itself publishes ("MS_WORKER<node id>", "node_port_range"); std::nullopt: look in
+  // the store.
   virtual std::optional<std::string> Published(const Peer& peer, const std::string& key) = 0;
-  // All other metadata of the job that this peer belongs to. Outlives the server.
+  // Returns the store of all other metadata of this peer's job. Outlives the server.
   virtual JobStore& Store(const Peer& peer) = 0;
-  // Whether this peer may use metadata; else a write is dropped, and all that is asked for is not there. `key` may be
-  // empty.
+  // True if this peer may use metadata. Otherwise a write is dropped, and every key that it asks for is "not there".
+  // `key` may be empty.
   virtual bool ServesMetadata(const Peer& /*peer*/, MetadataUse /*use*/, const std::string& /*key*/) { return true; }
-  // False: writes are left unread for now, so that none is lost.
+  // False leaves writes unread for now, so that none is lost.
   virtual bool HasRoomForWrites() { return true; }
-  // Before anything is known of the client but its address.
+  // Called when only the client's address is known.
   virtual void ConnectionOpened(const Peer& /*peer*/) {}
   virtual void ConnectionClosed(const Peer& peer) = 0;
-  // The connections that are not closed to make room for new ones: of those that have registered.
+  // Returns the connections of registered nodes, which are never closed to make room for new ones.
   virtual std::set<uint64_t> Needed() { return {}; }
-  // At least four times a second; where nothing waits for the time, less often while nobody is connected.
+  // Called at least four times a second; if HasTimers is false, less often while no client is connected.
   virtual void Tick() {}
   virtual bool HasTimers() const { return false; }
 };

@@ -10,10 +10,10 @@ namespace {
 
 constexpr size_t kReadAtOnce = 16 * 1024;
 constexpr int kFramesAtOnce = 4;
-// Old clients (seen with 2.0.0) begin to wait for an answer only after they have sent their request, and miss one that
-// comes sooner: a registration was then repeated after half a minute.
+// Old clients (seen with 2.0.0) begin to wait for an answer only after they have sent their request, and miss an
+// earlier one: they repeated a registration after half a minute.
 constexpr absl::Duration kAnswerDelay = absl::Milliseconds(3);
-// A client asks again for what was "not there" after half a second or three seconds, never at once.
+// A client asks again for a missing key after half a second or three seconds, never at once.
 constexpr absl::Duration kPollPause = absl::Milliseconds(400);
 constexpr absl::Duration kHalfFrameTimeout = absl::Seconds(10);
 constexpr absl::Duration kStalledOutputTimeout = absl::Seconds(10);
@@ -56,7 +56,7 @@ void Connection::ReadSome() {
   std::string bytes;
   const Stream::Io io = stream_.Read(kReadAtOnce, bytes);
   decoder_.Append(bytes);
-  // What came before the end still counts: a write is not answered, so its sender may close right behind it.
+  // Bytes that came before the end still count: a write has no answer, so its sender may close right after it.
   if (io == Stream::Io::kClosed || io == Stream::Io::kFailed) has_ended_ = true;
 }
 
@@ -78,7 +78,7 @@ void Connection::HandleSome() {
     const std::optional<uint32_t> number = RequestNumber(held_->name);
     if (number == kWriteMetadata && !cluster_.HasRoomForWrites()) return;
     const Frame frame = *std::exchange(held_, std::nullopt);
-    // Words of a newer MindSpore, for which there is no handler: no answer, as MindSpore gives none.
+    // Without a number it is a word of a newer MindSpore: no answer, as MindSpore gives none.
     if (number) Handle(*number, frame);
   }
 }

@@ -1,4 +1,4 @@
-// One client's connection: bytes in, frames handled one after the other, bytes out.
+// One client's connection: reads bytes, handles frames one after the other, writes bytes.
 #pragma once
 
 #include <cstdint>
@@ -19,19 +19,19 @@ class Connection final : public TcpConnection {
              TcpServerContext& context);
   ~Connection() override;
 
-  // At most kReadAtOnce bytes and kFramesAtOnce frames.
+  // Handles at most kReadAtOnce bytes and kFramesAtOnce frames.
   bool Serve() override;
   void CheckTimes() override;
   bool wants_read() const override;
   bool wants_write() const override { return (!output_.empty() && !is_delayed()) || stream_.wants_write(); }
-  // Its answer is kept back for a moment (see kAnswerDelay).
+  // True while its answer is held back for a moment (see kAnswerDelay).
   bool is_delayed() const override { return !output_.empty() && context_.now < write_at_; }
-  // Its next frame is a write, for which the store has no room.
+  // True if its next frame is a write, for which the store has no room.
   bool is_held() const override { return held_.has_value(); }
   size_t input_bytes() const override { return counted_input_; }
   bool has_spoken() const override { return frames_ > 0; }
   bool has_work() const override { return is_pending_ || held_.has_value() || !output_.empty(); }
-  // Answers with the pending answer's substitute.
+  // Sends the pending answer's substitute.
   void FlushAtEnd() override;
 
  private:
@@ -57,19 +57,19 @@ class Connection final : public TcpConnection {
   bool needs_more_ = true;  // no whole frame is in the decoder
   uint64_t frames_ = 0;
   MonotonicTime opened_at_;     // accepted, or the TLS handshake done
-  MonotonicTime last_whole_;    // when the input last was at a frame's border
-  MonotonicTime write_at_;      // what waits to be written goes then
+  MonotonicTime last_whole_;    // when the input was last at a frame's border
+  MonotonicTime write_at_;      // when waiting output goes out
   MonotonicTime last_written_;  // when the socket last took something, or nothing waited
 
-  // The request whose answer is still to come.
+  // The request that still has no answer.
   uint64_t request_ = 0;  // its number on this connection
   bool is_pending_ = false;
   MonotonicTime pending_since_;
   Answer substitute_;
 
-  std::optional<size_t> asked_;  // a digest of what the last request asked for …
-  bool was_there_ = false;       // … and whether it got it …
-  MonotonicTime answered_at_;    // … when
+  std::optional<size_t> asked_;  // a digest of the last request's key …
+  bool was_there_ = false;       // … whether the key was there …
+  MonotonicTime answered_at_;    // … and when the answer went out
 };
 
 }  // namespace muster::mindspore

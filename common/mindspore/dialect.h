@@ -1,13 +1,13 @@
-// Two numberings of the replies to metadata requests. MindSpore's clients compare the number as text and treat every
-// other one as "not there", so a server must know which one its client has:
+// The two numberings of the replies to metadata requests. MindSpore's clients compare the number as text and treat
+// every other number as "not there", so a server must know which numbering its client uses:
 //
 //               add    there       not there
 //   to 2.7.0    12     10          11      (kOld)
 //   from 2.7.1  10     11          12      (kNew)
 //
-// Nothing on the wire names a version. What tells them apart is how a process comes: old clients wait at least half a
-// second between the connect of the connection that they register on and the registration, new ones register at once
-// (in TLS, right behind the handshake).
+// Nothing on the wire names a version. A process shows it by its timing: old clients wait at least half a second
+// between the connect of the connection that they register on and the registration; new ones register at once (in TLS,
+// right after the handshake).
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ enum class Dialect { kOld, kNew };
 
 inline constexpr absl::Duration kRegistersAtOnce = absl::Milliseconds(300);
 
-// Requests, alike in both but for the addition.
+// Requests, the same in both except for the addition.
 inline constexpr uint32_t kRegister = 0;
 inline constexpr uint32_t kUnregister = 1;
 inline constexpr uint32_t kHeartbeat = 2;
@@ -38,8 +38,8 @@ constexpr uint32_t AddNumber(Dialect dialect) { return dialect == Dialect::kNew 
 constexpr uint32_t ThereNumber(Dialect dialect) { return dialect == Dialect::kNew ? 11 : 10; }
 constexpr uint32_t NotThereNumber(Dialect dialect) { return dialect == Dialect::kNew ? 12 : 11; }
 
-// What is known of the numbering of the clients of one origin. A first guess comes from the registration; a wrong guess
-// is mended: a client that did not understand "there" asks for the same key again as its very next request.
+// The known or guessed numbering of the clients of one origin. The registration gives a first guess. The next request
+// corrects a wrong guess: a client that did not understand "there" asks for the same key again.
 class DialectGuess {
  public:
   Dialect current() const { return current_; }
@@ -48,7 +48,7 @@ class DialectGuess {
     if (!is_certain_) current_ = since_connect < kRegistersAtOnce ? Dialect::kNew : Dialect::kOld;
   }
 
-  // No old client asks for 10.
+  // Takes note of a request's number: old clients never ask for 10.
   void Asked(uint32_t number) {
     if (number != AddNumber(Dialect::kNew)) return;
     current_ = Dialect::kNew;
@@ -57,8 +57,8 @@ class DialectGuess {
 
   void Understood() { is_certain_ = true; }
 
-  // All of that origin have gone. Who comes back without a registration speaks as before; who registers is looked at
-  // anew.
+  // All clients of that origin have gone. A client that comes back without registering uses the same dialect as before;
+  // the next registration makes a new guess.
   void Doubt() { is_certain_ = false; }
 
   void Misunderstood() {

@@ -88,7 +88,7 @@ void FrameDecoder::DropTaken() {
     }
     begin_ = 0;
   } else if (begin_ > buffer_.size() / 2) {
-    std::string(buffer_, begin_).swap(buffer_);  // nor one that has begun its next frame
+    std::string(buffer_, begin_).swap(buffer_);  // an active one keeps no bytes of frames that were taken
     begin_ = 0;
   }
 }

@@ -13,21 +13,21 @@
 namespace muster::mindspore {
 namespace {
 
-// The job's store serves other frameworks as well.
+// Prefixed, because the job's store serves other frameworks as well.
 std::string StoreKey(const std::string& name) { return absl::StrCat("mindspore/", name); }
 
-// Others are not there, and not repeated in an answer either.
+// False for keys that can't be stored: they are "not there", and an answer doesn't repeat them.
 bool MayBeKept(const std::string& name) { return !name.empty() && CheckStoreKey(StoreKey(name)).ok(); }
 
-// What every rank looks for while others still start. Who finds such a key missing asks again only after three seconds;
-// so the answer is held back until the key comes, for a while that no client takes for an outage.
+// The time for which the answer is held back for a key that every rank reads while others still start. A client that
+// finds it missing asks again only after three seconds. No client takes this time for an outage.
 constexpr std::chrono::milliseconds kMaxHold(2000);
 
 bool IsAwaited(const std::string& name) {
   return absl::StartsWith(name, "MCCL_COLLECTIVE_RANK_") || absl::StrContains(name, "_group_info_");
 }
 
-// Bodies that can't be parsed are as if empty: an empty node id or key is nobody's.
+// Parses a body; one that can't be parsed counts as empty: an empty node id or key matches nothing.
 template <typename Message>
 Message Parse(const std::string& body) {
   Message message;
@@ -51,8 +51,8 @@ Answer Pending(Dialect dialect, const std::string& name) {
   return answer;
 }
 
-// What these say of a key is not known: no answer then, rather than that it is not there. Of what is left open the
-// server says so when its time is up, and the client asks again.
+// True for errors that leave it unknown whether the key is there: then nothing is answered, rather than "not there".
+// The server answers such a request when its time is up, and the client asks again.
 bool LeavesOpen(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsFailedPrecondition(status);
 }
@@ -104,7 +104,7 @@ Answer Write(Cluster& cluster, const Peer& peer, const std::string& body, const 
     return {};
   const std::string key = StoreKey(metadata.name());
   cluster.Store(peer).Set(key, metadata.value(), Lifetime::kRound, [key, counted](const absl::Status& status) {
-    // Its sender can't be told. What only takes its time still goes out.
+    // The sender can't be informed. A write that only takes long is still sent.
     if (status.ok() || absl::IsDeadlineExceeded(status) || absl::IsFailedPrecondition(status)) return;
     counted->Note(
         Severity::kWarning, "MindSpore: metadata not stored",
@@ -143,13 +143,13 @@ Answer Delete(Cluster& cluster, const Peer& peer, Dialect dialect, const std::st
   }
   JobStore& store = cluster.Store(peer);
   const std::string key = StoreKey(name);
-  // Whether it was there is part of the answer.
+  // The answer says whether the key was there.
   store.Get(key, [done = std::move(done), dialect, name, key,
                   &store](const absl::StatusOr<std::optional<std::string>>& value) {
     if (LeavesOpen(value.status())) return;
     if (!value.ok() || !value->has_value()) return done(NotThere(dialect, MetadataBody(name, "")));
     store.Delete(key, [done, dialect, name](const absl::Status& status) {
-      // It frees room, so only the changes that wait before it can leave it none.
+      // A delete frees room, so it fails for lack of room only because of the changes that wait before it.
       if (LeavesOpen(status) || absl::IsResourceExhausted(status)) return;
       done(status.ok() ? There(dialect, MetadataBody(name, "")) : NotThere(dialect, MetadataBody(name, "")));
     });

@@ -46,13 +46,14 @@ class FrameProtocol final : public TcpProtocol {
   }
 
   size_t MaxInputBytes() const override { return kMaxMindSporeInputBytes; }
-  // (Old clients say nothing on their second connection until the cluster is complete; they come again.)
+  // (Old clients send nothing on their second connection until the cluster is complete. If it is closed, they connect
+  // again.)
   std::set<uint64_t> Needed() override { return cluster_.Needed(); }
   void Tick() override { cluster_.Tick(); }
   bool HasTimers() const override { return cluster_.HasTimers(); }
 
  private:
-  // The processes of one machine speak alike.
+  // Returns the guess for the client's listener and address: the processes of one machine use the same dialect.
   DialectGuess& GuessOf(const TcpClient& client) {
     const auto key = std::make_pair(client.listener, client.address.bytes());
     const auto found = guesses_.find(key);

@@ -1,4 +1,4 @@
-// MindSpore's frames at TCP ports: for the gateway of an agent, and for --mindspore_port of the scheduler.
+// A server for MindSpore's frames on TCP ports: for an agent's gateway, and for the scheduler's --mindspore_port.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class Server {
  public:
   // `cluster` and `clock` must outlive this.
   static absl::StatusOr<std::unique_ptr<Server>> Start(TcpServerOptions options, Cluster& cluster, const Clock& clock);
-  // Answers what is in flight and closes everything.
+  // Answers the requests in flight and closes everything.
   ~Server();
 
   // See TcpServer.
@@ -27,7 +27,7 @@ class Server {
   explicit Server(std::unique_ptr<TcpProtocol> protocol);
 
   std::unique_ptr<TcpProtocol> protocol_;
-  std::unique_ptr<TcpServer> server_;  // last: its thread uses the protocol
+  std::unique_ptr<TcpServer> server_;  // declared last: its thread uses the protocol
 };
 
 }  // namespace muster::mindspore
