@@ -7,19 +7,19 @@
 
 namespace muster {
 
-// fe80::/10.
+// True for addresses in fe80::/10.
 inline bool IsLinkLocal(const IpAddress& address) {
   const auto byte = [&](size_t at) { return static_cast<unsigned char>(address.bytes()[at]); };
   return address.is_v6() && byte(0) == 0xfe && (byte(1) & 0xc0) == 0x80;
 }
 
-// The rule wherever an address is taken. Such an address means nothing without the name of an interface (fe80::1%eth0),
-// which differs from node to node: peer lists, MASTER_ADDR and rank tables can't carry it.
+// The rule for every address that is taken. A link-local address means nothing without the name of an interface
+// (fe80::1%eth0), which differs from node to node: peer lists, MASTER_ADDR and rank tables can't carry it.
 inline constexpr char kNoLinkLocal[] =
     "must not be a link-local IPv6 address (fe80::/10), which holds on one interface only: use another address of that "
     "machine (ip -6 addr add fd00::1/64 dev NAME gives it one)";
 
-// As a host stands before a port or in a URL: an IPv6 address gets brackets, unless it has them.
+// Returns the host as it is written before a port or in a URL: an IPv6 address gets brackets, unless it has them.
 inline std::string BracketIpv6(const std::string& host) {
   return host.find(':') != std::string::npos && host.front() != '[' ? "[" + host + "]" : host;
 }

@@ -1,24 +1,25 @@
-// What gRPC says of a connection that failed, in a person's words. Pure.
+// gRPC's messages about failed connections, in words for people. Pure.
 #pragma once
 
 #include <string>
 
 namespace muster {
 
-// Whether something answered that does not speak our protocol: a web server, an ssh daemon. (gRPC 1.51's words; one
-// that says nothing, or only closes, may as well be a scheduler in trouble.)
+// True if a server answered that does not speak our protocol, such as a web server or an ssh daemon. (By gRPC 1.51's
+// words; a server that sends nothing, or only closes, may as well be a scheduler in trouble.)
 bool IsAnotherServer(const std::string& grpc_message);
 
-// "Connection refused" instead of gRPC's account of it.
+// Returns "Connection refused" instead of gRPC's long message.
 std::string ConnectionErrorInWords(const std::string& grpc_message);
 
-// The same of a plain-text connection over which nothing was ever heard: what only closes may speak TLS.
+// The same for a plain-text connection on which nothing ever came: a server that only closes it may speak TLS.
 std::string PlainConnectionErrorInWords(const std::string& grpc_message);
 
-// Whether the other end closed the connection, after it had taken it.
+// True if the other end closed the connection after accepting it.
 bool IsClosed(const std::string& grpc_message);
 
-// What is said of the scheduler that closed so many plain-text connections in a row before it answered anything.
+// The number of plain-text connections that the scheduler closes in a row, without any answer, before PlainCutsInWords
+// is reported.
 inline constexpr int kTellingCuts = 5;
 std::string PlainCutsInWords();
 

@@ -11,16 +11,16 @@
 namespace muster {
 namespace {
 
-// Magic number, version, which of the two: the first four bytes.
+// The first four bytes: magic number, version, which of the two.
 constexpr std::string_view kHeartbeat("MH\x01\x01", 4);
 constexpr std::string_view kAnswer("MH\x01\x02", 4);
 
-constexpr size_t kNumberAt = 12;    // behind the head and the stream
+constexpr size_t kNumberAt = 12;    // after the head and the stream
 constexpr size_t kClearBytes = 20;  // head, stream, number
 constexpr size_t kNonceBytes = 12;  // head, number
 constexpr size_t kTagBytes = 16;
 
-// What is left of it is room for the tag.
+// Copies `bytes` to the front of `to`. The rest of `to` is room for the tag.
 template <size_t kSize>
 void CopyTo(std::array<char, kSize>& to, std::string_view bytes) {
   std::copy(bytes.begin(), bytes.end(), to.begin());

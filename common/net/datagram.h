@@ -1,11 +1,10 @@
-// Heartbeats and their answers as datagrams: what goes over UDP beside a Session stream. docs/protocol.md has the
-// bytes.
+// Heartbeats and their answers as datagrams, sent over UDP beside a Session stream. docs/protocol.md has the bytes.
 //
-// A datagram belongs to one stream and is sealed with that stream's key (AES-256-GCM, NIST SP 800-38D): nobody else can
-// read or make it, or take it for one of the other direction. The stream and the number stand in front of it, as in
+// A datagram belongs to one stream and is sealed with that stream's key (AES-256-GCM, NIST SP 800-38D). No one else can
+// read or make it, or pass it off as one of the other direction. The stream and the number stand in front of it, as in
 // DTLS. Direction and number are the nonce, so a number may be sealed once for each stream and direction.
-// Without TLS, where whoever listens has seen the key, it stands itself where the tag would, and nothing is secret:
-// that keeps out who does not listen, and an agent without TLS needs none of OpenSSL's 2.5 MB for it.
+// Without TLS anyone who can listen has seen the key, so nothing is secret: the key itself takes the tag's place. That
+// keeps out those who can't listen, and saves an agent without TLS OpenSSL's 2.5 MB.
 #pragma once
 
 #include <openssl/evp.h>
@@ -27,7 +26,7 @@ struct HeartbeatDatagram {
   static constexpr size_t kBytes = 40;
 };
 
-// The fields of v1::Acknowledgement, but for who is waited for.
+// The fields of v1::Acknowledgement, except the nodes that are waited for.
 struct AnswerDatagram {
   uint64_t stream = 0;
   uint64_t heartbeat_seq = 0;
@@ -40,28 +39,28 @@ struct AnswerDatagram {
 
 struct DatagramKey {
   std::array<unsigned char, 32> bytes{};
-  bool is_secret = true;  // told over TLS
+  bool is_secret = true;  // was sent over TLS
 
-  // From the kernel. Aborts if it has none to give.
+  // Takes the key from the kernel. Aborts if the kernel gives none.
   static DatagramKey New(bool is_secret);
   static std::optional<DatagramKey> FromBytes(std::string_view bytes, bool is_secret);
 };
 
-// The stream that a datagram claims to belong to, before anything else of it is known; 0 if it is none of these.
+// Returns the stream that an unchecked datagram claims to belong to; 0 if it is none of these datagrams.
 uint64_t StreamOfDatagram(std::string_view bytes);
 
-// Seals and opens. For one thread at a time.
+// Seals and opens datagrams. For one thread at a time.
 class DatagramSeal {
  public:
   std::array<char, HeartbeatDatagram::kBytes> Seal(const HeartbeatDatagram& heartbeat, const DatagramKey& key);
   std::array<char, AnswerDatagram::kBytes> Seal(const AnswerDatagram& answer, const DatagramKey& key);
 
-  // None if the bytes are not of that sort, whole, and sealed with `key`.
+  // Returns nullopt unless the bytes are of that sort, whole, and sealed with `key`.
   std::optional<HeartbeatDatagram> OpenHeartbeat(std::string_view sealed, const DatagramKey& key);
   std::optional<AnswerDatagram> OpenAnswer(std::string_view sealed, const DatagramKey& key);
 
  private:
-  // In place: the head stays as it is, the tag is the end.
+  // Work in place: the head stays as it is, the tag is at the end.
   void Seal(char* bytes, size_t size, const DatagramKey& key);
   bool Open(char* bytes, size_t size, const DatagramKey& key);
   void Encrypt(char* bytes, size_t size, const DatagramKey& key);
@@ -72,7 +71,7 @@ class DatagramSeal {
     void operator()(EVP_CIPHER* cipher) const { EVP_CIPHER_free(cipher); }
     void operator()(EVP_CIPHER_CTX* context) const { EVP_CIPHER_CTX_free(context); }
   };
-  std::unique_ptr<EVP_CIPHER, Free> cipher_;  // from the first secret on
+  std::unique_ptr<EVP_CIPHER, Free> cipher_;  // made with the first secret key
   std::unique_ptr<EVP_CIPHER_CTX, Free> context_;
 };
 

@@ -1,4 +1,4 @@
-// gRPC's calls: where one comes from, or goes to, as gRPC writes it; and its deadline.
+// The peer of a gRPC call, as gRPC writes it, and the call's deadline.
 #pragma once
 
 #include <grpc/support/time.h>
@@ -17,15 +17,16 @@ struct GrpcPeer {
   uint16_t port = 0;
 };
 
-// "ipv4:10.0.0.1:8118", "ipv6:%5B::1%5D:8118"; none of anything else.
+// Parses "ipv4:10.0.0.1:8118" and "ipv6:%5B::1%5D:8118"; nullopt for anything else.
 std::optional<GrpcPeer> ParseGrpcPeer(const std::string& text);
 
-// A deadline `left` from now on, which no jump of the wall clock moves: gRPC adds a span to its own monotonic clock.
+// Returns a deadline `left` from now on. No jump of the wall clock moves it: gRPC adds a span to its own monotonic
+// clock.
 inline gpr_timespec GrpcDeadline(absl::Duration left) {
   return gpr_time_from_millis(absl::ToInt64Milliseconds(left), GPR_TIMESPAN);
 }
 
-// What is left of a call's deadline; infinite: it has none.
+// Returns the time left until a call's deadline; infinite if it has none.
 inline absl::Duration GrpcTimeLeft(gpr_timespec deadline) {
   if (gpr_time_cmp(deadline, gpr_inf_future(deadline.clock_type)) == 0) return absl::InfiniteDuration();
   const gpr_timespec end = gpr_convert_clock_type(deadline, GPR_CLOCK_MONOTONIC);

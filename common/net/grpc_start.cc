@@ -27,12 +27,12 @@ constexpr absl::Duration kLookPause = absl::Milliseconds(5);
 constexpr int kMaxLooks = 200;
 constexpr size_t kDescriptors = 12;  // epoll, eventfds and the first connections
 
-// As gRPC counts them.
+// Returns the number of processors, as gRPC counts them.
 size_t Processors() { return static_cast<size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_CONF))); }
 
 size_t Initial() { return kAlways + std::clamp<size_t>(Processors(), 2, 32); }
 
-// What is written above was read in this version; another one is trusted to have what it needs.
+// The table above is from this version's source; any other version is trusted to have the threads that it needs.
 bool IsKnownVersion() { return absl::StartsWith(grpc::Version(), "1.51."); }
 
 absl::Status CheckMade(size_t made, size_t wanted) {

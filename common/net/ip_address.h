@@ -1,4 +1,4 @@
-// A numeric IPv4 or IPv6 address, without port. Pure: no name is ever looked up here (see net.h for that).
+// A numeric IPv4 or IPv6 address, without port. Pure: never looks up a name (see net.h for that).
 #pragma once
 
 #include <compare>
@@ -10,9 +10,10 @@ namespace muster {
 
 class IpAddress {
  public:
-  // "10.0.0.1", "::1", "[::1]", "fe80::1%eth0" (the zone is dropped); an IPv4 address mapped into IPv6 becomes IPv4.
+  // Parses "10.0.0.1", "::1", "[::1]", "fe80::1%eth0" (the zone is dropped); an IPv4 address mapped into IPv6 becomes
+  // IPv4.
   static std::optional<IpAddress> Parse(const std::string& text);
-  // 4 or 16 bytes in network order.
+  // `bytes`: 4 or 16 bytes in network order.
   static std::optional<IpAddress> FromBytes(const std::string& bytes);
 
   const std::string& bytes() const { return bytes_; }
@@ -21,7 +22,7 @@ class IpAddress {
   bool is_any() const;
   std::string ToString() const;
 
-  // IPv4 before IPv6, then by value as a number.
+  // Orders IPv4 before IPv6, then by value as a number.
   std::strong_ordering operator<=>(const IpAddress& other) const;
   bool operator==(const IpAddress& other) const { return bytes_ == other.bytes_; }
 
@@ -30,7 +31,7 @@ class IpAddress {
   std::string bytes_;
 };
 
-// "10.0.0.1:8118", "[::1]:8118", "node1:8118".
+// Returns "10.0.0.1:8118", "[::1]:8118", "node1:8118".
 std::string JoinHostPort(const std::string& host, uint32_t port);
 
 }  // namespace muster

@@ -11,12 +11,12 @@ namespace muster {
 
 struct IpNetwork {
   IpAddress address;
-  unsigned bits = 0;  // of the address, from its front, that all of the network share
+  unsigned bits = 0;  // that all addresses of the network share, from the front
 
   bool Contains(const IpAddress& other) const;
 };
 
-// With commas; an address alone is a network of one. The error names what is wrong.
+// Parses networks separated by commas; an address alone is a network of one. The error names what is wrong.
 absl::StatusOr<std::vector<IpNetwork>> ParseNetworks(const std::string& text);
 
 }  // namespace muster

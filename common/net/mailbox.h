@@ -1,4 +1,5 @@
-// What other threads leave for a loop that waits for descriptors. Not bounded: whoever pushes is.
+// Things that other threads leave for a loop that waits for descriptors. Not bounded: the pushing code has its own
+// bound.
 #pragma once
 
 #include <functional>
@@ -12,12 +13,12 @@ namespace muster {
 template <typename T>
 class Mailbox {
  public:
-  // `wake` is called by whoever pushes into an empty mailbox, never after Close; must not block.
+  // A push into an empty mailbox calls `wake`, never after Close; it must not block.
   explicit Mailbox(std::function<void()> wake) : wake_(std::move(wake)) {}
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
 
-  // Any thread. Dropped after Close.
+  // Any thread. Does nothing after Close.
   void Push(T thing) {
     const MutexLock lock(mutex_);
     if (is_closed_) return;
@@ -25,13 +26,13 @@ class Mailbox {
     if (things_.size() == 1) wake_();
   }
 
-  // In the order in which they came.
+  // Returns all things in the order in which they came.
   std::vector<T> TakeAll() {
     const MutexLock lock(mutex_);
     return std::exchange(things_, {});
   }
 
-  // The loop has gone: nothing is taken any more.
+  // Called when the loop has ended: nothing is taken any more.
   void Close() {
     const MutexLock lock(mutex_);
     is_closed_ = true;

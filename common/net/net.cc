@@ -162,7 +162,7 @@ std::string LocalEndOf(int socket_fd) {
 }
 
 std::optional<IpAddress> DefaultRouteAddress() {
-  // Of networks kept for documentation (RFC 5737, 3849), so that no narrower route leads there.
+  // Addresses from documentation networks (RFC 5737, 3849), so that no narrower route leads there.
   for (const char* far : {"192.0.2.1", "2001:db8::1"}) {
     const absl::StatusOr<IpAddress> local = LocalAddressTowards(*IpAddress::Parse(far));
     if (local.ok() && !local->is_loopback() && !local->is_any()) return *local;

@@ -19,39 +19,39 @@ absl::StatusOr<std::vector<IpAddress>> ResolveHost(const std::string& host);
 // The same with link-local addresses.
 absl::StatusOr<std::vector<IpAddress>> LookUpHost(const std::string& host);
 
-// Whether one of this network namespace's interfaces has the address (127.0.0.0/8 and ::1 included).
+// True if an interface of this network namespace has the address (127.0.0.0/8 and ::1 included).
 bool IsLocalAddress(const IpAddress& address);
 
-// The local address that a connection to `remote` would come from (a connected UDP socket tells; nothing is sent).
+// Returns the local address that a connection to `remote` would come from, by connecting a UDP socket; nothing is sent.
 absl::StatusOr<IpAddress> LocalAddressTowards(const IpAddress& remote);
 
-// The local address of a connected socket, numeric; empty if it has none (or is no IP socket).
+// Returns the local address of a connected socket, numeric; empty if it has none (or is no IP socket).
 std::string LocalEndOf(int socket_fd);
 
-// This machine's address on the interface of the default route, IPv4 before IPv6; nullopt: there is no such route, or
-// it leads to loopback. Nothing is sent.
+// Returns this machine's address on the interface of the default route, IPv4 before IPv6; nullopt if there is no such
+// route or it leads to loopback. Nothing is sent.
 std::optional<IpAddress> DefaultRouteAddress();
 
-// A UDP socket that is connected to `remote`: non-blocking, close-on-exec; nothing is sent. Not open, with errno, if
-// there is no way to it.
+// Returns a UDP socket connected to `remote`: non-blocking, close-on-exec; nothing is sent. Not open, with errno, if
+// there is no route.
 UniqueFd OpenDatagramsTowards(const IpAddress& remote, uint16_t port);
 
-// gethostname; "localhost" if that fails.
+// Returns gethostname's result; "localhost" if that fails.
 std::string LocalHostName();
 
-// Dead-peer detection by the kernel: TCP_USER_TIMEOUT 25 s, and keepalive after 6 to 14 s of silence, in steps of 2 to
-// 4 s. A vanished machine breaks the connection within 25 to 28 s, whether or not data is in flight.
+// Sets dead-peer detection by the kernel: TCP_USER_TIMEOUT 25 s, and keepalive after 6 to 14 s of silence, in steps of
+// 2 to 4 s. A vanished machine breaks the connection within 25 to 28 s, whether or not data is in flight.
 //
-// The times are drawn for each socket: 12,500 connections over which a round was told in one instant would else send
-// their probes in one, more than the kernel's queues hold (netdev_max_backlog, a NIC's ring), again and again, until
-// those that were dropped each time are given up.
+// The times are drawn for each socket. When a round is sent over 12,500 connections at one instant, they would
+// otherwise send their probes at one instant, too: more than the kernel's queues hold (netdev_max_backlog, a NIC's
+// ring). That would happen again and again, until the connections with dropped probes are given up.
 void SetDeadPeerDetection(int socket_fd);
 
 // Sets dead-peer detection on every TCP socket of this process that is connected to one of `addresses` at `port`
 // (gRPC 1.51 offers no public way to reach a channel's socket). Returns how many were found.
 int SetDeadPeerDetectionTowards(const std::vector<IpAddress>& addresses, uint16_t port);
 
-// The user name of this process, or its number.
+// Returns the user name of this process, or its number.
 std::string LocalUserName();
 
 }  // namespace muster

@@ -1,4 +1,4 @@
-// What a node's entry in a peer list says of its slots: ranks are told as the first one where they count up, as they
+// Accessors for the slots in a node's entry of a peer list. Ranks are sent as the first one if they count up, as they
 // nearly always do. Slots count from 0; a list that lacks something reads as zeros and empty texts, never beyond its
 // end.
 #pragma once
@@ -35,7 +35,7 @@ inline bool CountUp(const std::vector<uint32_t>& numbers) {
   }
   return !numbers.empty();
 }
-// One for each slot.
+// Takes one rank for each slot.
 inline void SetRanks(const std::vector<uint32_t>& ranks, v1::PeerNode& node) {
   if (CountUp(ranks)) return node.set_first_rank(ranks[0]);
   node.mutable_ranks()->Assign(ranks.begin(), ranks.end());

@@ -1,5 +1,5 @@
-// epoll, and what wakes it: what every loop over many descriptors begins with. It knows keys; what they stand for, and
-// the loop, are its user's.
+// epoll, and an eventfd that wakes it: the base of every loop over many descriptors. It knows only keys; their meaning,
+// and the loop, belong to its user.
 //
 // Wait and Wake allocate nothing and take no lock. Any thread may Add and Wake; one thread waits.
 #pragma once
@@ -22,26 +22,26 @@ class Poller {
  public:
   static constexpr size_t kDefaultBatch = 64;
 
-  // Wait gives at most `batch` events at once.
+  // Wait returns at most `batch` events at once.
   explicit Poller(size_t batch = kDefaultBatch);
 
-  // RESOURCE_EXHAUSTED if there were no descriptors for it; to be asked once, before anything else.
+  // RESOURCE_EXHAUSTED if there were no descriptors for it; check once, before anything else.
   const absl::Status& status() const { return status_; }
 
-  // `events` as in epoll_ctl(2), EPOLLET and the like too. `key` is any number but UINT64_MAX. It is not remembered
-  // here which descriptors are watched: one that is closed is forgotten by the kernel, if nobody else holds it open.
-  // Errors name the descriptor and the limit that is reached; a regular file can't be watched.
+  // `events` as in epoll_ctl(2), including EPOLLET. `key` is any number except UINT64_MAX. The poller keeps no list of
+  // watched descriptors: the kernel forgets a closed one, if nothing else holds it open. Errors name the descriptor and
+  // the limit that is reached; a regular file can't be watched.
   absl::Status Add(int fd, uint32_t events, uint64_t key) { return Control(EPOLL_CTL_ADD, fd, events, key); }
   absl::Status Modify(int fd, uint32_t events, uint64_t key) { return Control(EPOLL_CTL_MOD, fd, events, key); }
-  // Harmless for one that isn't watched.
+  // Harmless for a descriptor that isn't watched.
   void Remove(int fd) { epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
 
-  // Waits for events (`events` and `data.u64`, the key), for Wake, or until `patience` is over. Returns early, without
-  // events, where a signal comes. What it returns is good until the next Wait, and may speak of what an event before it
-  // in the same batch has ended.
+  // Waits for events (`events` and `data.u64`, the key), for Wake, or until `patience` is over. A signal makes it
+  // return early, without events. The result is valid until the next Wait; an event in it may concern something that an
+  // earlier event of the same batch has ended.
   std::span<const epoll_event> Wait(absl::Duration patience = absl::InfiniteDuration());
 
-  // Any thread: ends the Wait that is under way, or the next one.
+  // Any thread: ends the current Wait, or the next one.
   void Wake() { waker_.Wake(); }
 
  private:

@@ -1,4 +1,4 @@
-// NOTIFY_SOCKET    /path: that socket; @name: of the abstract namespace; anything else (vsock:…): nobody is told
+// NOTIFY_SOCKET    /path: that socket; @name: of the abstract namespace; anything else (vsock:…): nothing is sent
 // WATCHDOG_USEC    the watchdog's time, unless WATCHDOG_PID names another process; nothing or 0: none
 #include "common/net/service_manager.h"
 
@@ -60,7 +60,7 @@ void ServiceManager::Tell(const std::string& lines, absl::Duration patience) con
   const UniqueFd from(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!from.is_open()) return;
   const timeval longest = absl::ToTimeval(patience);
-  ::setsockopt(from.get(), SOL_SOCKET, SO_SNDTIMEO, &longest, sizeof longest);  // of none: no time-out, hence the flag
+  ::setsockopt(from.get(), SOL_SOCKET, SO_SNDTIMEO, &longest, sizeof longest);  // 0: no time-out, so see flags
   const int flags = MSG_NOSIGNAL | (patience == absl::ZeroDuration() ? MSG_DONTWAIT : 0);
   to.sun_family = AF_UNIX;
   std::memcpy(to.sun_path, socket_.data(), socket_.size());

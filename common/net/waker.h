@@ -1,4 +1,4 @@
-// An eventfd: what wakes a thread that waits for descriptors.
+// An eventfd that wakes a thread waiting for descriptors.
 #pragma once
 
 #include <sys/eventfd.h>
@@ -12,11 +12,11 @@ class Waker {
   Waker() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
   bool is_open() const { return fd_.is_open(); }  // false: there was no descriptor left (errno)
-  int fd() const { return fd_.get(); }            // readable from Wake to Clear
+  int fd() const { return fd_.get(); }            // readable between Wake and Clear
 
   // Any thread.
   void Wake() const { eventfd_write(fd_.get(), 1); }
-  // Before looking for what it was woken for: what comes later wakes again.
+  // Call before looking for new work: a later Wake wakes again.
   void Clear() const {
     eventfd_t ignored = 0;
     eventfd_read(fd_.get(), &ignored);

@@ -9,15 +9,15 @@ namespace muster {
 namespace {
 
 constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";  // RFC 9113, 3.4
-// Ours have 300 bytes, or 20 when their names are known. A byte can stand for a whole header, of which gRPC makes 50
-// bytes in memory and more, for each of a connection's streams.
+// Our header blocks have 300 bytes, or 20 once their names are known. A single byte can stand for a whole header, which
+// takes 50 bytes and more of gRPC's memory, in each of a connection's streams.
 constexpr size_t kMaxBlockBytes = 2 * 1024;
 constexpr uint32_t kMaxBlockFrames = 4;
 constexpr uint32_t kMaxSettings = 64;           // in one frame; HTTP/2 has six
 constexpr uint32_t kMaxOtherBytes = 16 * 1024;  // of GOAWAY's debug data, of an unknown frame
 constexpr uint32_t kMaxGoAways = 4;
 
-// RFC 9113, 6.
+// Frame types (RFC 9113, 6).
 enum Type : uint8_t {
   kData = 0,
   kHeaders = 1,
@@ -34,7 +34,7 @@ constexpr uint8_t kEndStream = 0x1;
 constexpr uint8_t kAck = 0x1;
 constexpr uint8_t kEndHeaders = 0x4;
 
-// What is counted: so many a second on the long run, `burst` at once.
+// The kinds of things counted, each with a long-term rate a second and a `burst` at once.
 enum Counted {
   kStreams,
   kHeaderBytes,
@@ -218,7 +218,7 @@ std::optional<FrameGuard::Breach> FrameGuard::TakeOther(const Header& header, Mo
   }
 }
 
-// The generic cell rate algorithm: each one uses up its part of a second, and that may lie ahead of now by a burst.
+// The generic cell rate algorithm: each item uses up its part of a second, and the sum may lie ahead of now by a burst.
 void FrameGuard::Count(size_t what, MonotonicTime now, uint32_t number) {
   static_assert(std::size(kLimits) == kCounted);
   const Limit& limit = kLimits[what];

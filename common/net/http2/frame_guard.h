@@ -1,9 +1,9 @@
-// Holds what a client sends over HTTP/2 to limits, before gRPC sees it.
+// Holds a client's HTTP/2 input to limits, before gRPC sees it.
 //
 // gRPC 1.51 has no limit of its own for a header block that never ends, for streams that are reset as fast as they are
-// opened (CVE-2023-44487), nor for frames that cost it work and the client nothing, and its memory quota sees none of
-// them. The guard reads the preface and the headers of frames (RFC 9113, 3.4 and 4.1), in whatever pieces they come,
-// and never what is in them: no HPACK, no messages.
+// opened (CVE-2023-44487), or for frames that cost gRPC work and the client nothing; its memory quota sees none of
+// them. The guard reads the preface and the headers of frames (RFC 9113, 3.4 and 4.1), in pieces of any size,
+// and never their content: no HPACK, no messages.
 //
 //   what a client sends                        limit
 //   a header block, CONTINUATION included      bytes and frames; nothing in between (RFC 9113, 6.10): cut
@@ -15,10 +15,10 @@
 //                                              DATA, empty DATA, RST_STREAM, PING, SETTINGS, PRIORITY, WINDOW_UPDATE,
 //                                              unknown
 //
-// Who is faster than a rate is listened to more slowly and loses nothing: an honest client may be that fast, too (gRPC
-// of Go sends 113 PING in a second to measure its bandwidth, one of C++ opens 14,000 streams).
+// A client that exceeds a rate is read more slowly and loses nothing, because an honest client may be that fast, too
+// (gRPC of Go sends 113 PING in a second to measure its bandwidth, one of C++ opens 14,000 streams).
 //
-// It goes when Debian's gRPC has limits of its own: see docs/decisions/relay-before-grpc.md.
+// To be removed when Debian's gRPC has limits of its own: see docs/decisions/relay-before-grpc.md.
 #pragma once
 
 #include <array>
@@ -34,25 +34,25 @@ namespace muster {
 
 class FrameGuard {
  public:
-  // What broke a limit: the connection is to be cut.
+  // The limit that a client broke: its connection must be cut.
   struct Breach {
     const char* kind = "";  // a few words, for counting: "HTTP/2 header block"
     std::string text;       // what was too much, for people
   };
 
   struct Taken {
-    size_t bytes = 0;              // of those given, from the first; the rest has to wait for paused_until()
-    std::optional<Breach> breach;  // nothing more may come after one
+    size_t bytes = 0;              // taken from the front of the input; the rest has to wait for paused_until()
+    std::optional<Breach> breach;  // no input may follow a breach
   };
-  // The next bytes from the client, at least one. Not before paused_until().
+  // Takes the next bytes from the client, at least one. Must not be called before paused_until().
   Taken Take(std::string_view bytes, MonotonicTime now);
 
-  // The client has been too fast: nothing more is taken before this.
+  // Until this time nothing more is taken, because the client was too fast.
   MonotonicTime paused_until() const { return paused_until_; }
-  // What it was too fast with, once for each pause.
+  // Returns what the client was too fast with, once for each pause.
   std::optional<Breach> TakePause() { return std::exchange(pause_, std::nullopt); }
 
-  // Streams that the client has opened so far.
+  // Returns how many streams the client has opened so far.
   uint64_t opened() const { return opened_; }
 
  private:
@@ -72,11 +72,11 @@ class FrameGuard {
   std::optional<Breach> CheckAcknowledged(MonotonicTime now);
   void Count(size_t what, MonotonicTime now, uint32_t number = 1);
 
-  size_t preface_ = 0;               // bytes of it that have come
+  size_t preface_ = 0;               // its bytes that have come
   std::array<uint8_t, 9> header_{};  // of the next frame …
-  size_t header_bytes_ = 0;          // … as far as it has come
+  size_t header_bytes_ = 0;          // … and how many of its bytes have come
   uint32_t payload_left_ = 0;        // of the present frame
-  uint32_t block_stream_ = 0;        // whose header block is open; 0: none
+  uint32_t block_stream_ = 0;        // the stream with an open header block; 0: none
   size_t block_bytes_ = 0;
   uint32_t block_frames_ = 0;
   uint32_t highest_stream_ = 0;
@@ -87,7 +87,7 @@ class FrameGuard {
   MonotonicTime paused_until_;
   std::optional<Breach> pause_;
 
-  // Of each kind of thing that is counted: until when its rate is used up (see Count).
+  // For each kind of thing counted: the time until which its rate is used up (see Count).
   static constexpr size_t kCounted = 13;
   std::array<MonotonicTime, kCounted> used_until_;
 };

@@ -30,10 +30,10 @@ namespace {
 constexpr int kPairBytes = 64 * 1024;  // of each end, in the kernel (which doubles it)
 constexpr size_t kEventsAtOnce = 256;
 constexpr absl::Duration kTick =
-    absl::Milliseconds(50);  // how often it looks for what takes too long, and for pauses that are over
+    absl::Milliseconds(50);  // how often it looks for connections that take too long, and for pauses that are over
 constexpr uint32_t kEvents = EPOLLIN | EPOLLRDHUP | EPOLLET;
 
-// The name of a socket in Linux's abstract namespace.
+// Binds a socket to a name in Linux's abstract namespace.
 bool BindAbstract(int fd, const std::string& name) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -136,14 +136,14 @@ class Relay::Thread {
   }
 
  private:
-  enum Side : uint64_t { kClient = 0, kInner = 1 };  // the lowest bit of what epoll knows
+  enum Side : uint64_t { kClient = 0, kInner = 1 };  // the lowest bit of epoll's key
 
   static uint64_t KeyOf(uint64_t id, Side side) { return id << 1 | side; }
   absl::Status Watch(int fd, uint64_t id, Side side) {
     return poller_.Add(fd, kEvents | (side == kClient ? uint32_t{EPOLLOUT} : 0), KeyOf(id, side));
   }
 
-  // Makes the pair and hands gRPC its end. The relay's end, or -1: there is no room.
+  // Makes the pair and hands gRPC its end. Returns the relay's end, or -1 if there is no room.
   int Open(RelayedConnection& connection) {
     absl::StatusOr<Pair> pair = MakePair(connection.id());
     if (!pair.ok()) {
@@ -185,7 +185,7 @@ class Relay::Thread {
 
   void Note(const epoll_event& event) {
     RelayedConnection* connection = Find(event.data.u64 >> 1);
-    if (connection == nullptr) return;  // an event before it, of the same wait, has ended it
+    if (connection == nullptr) return;  // an earlier event of the same wait has ended it
     const bool is_inner = (event.data.u64 & 1) == kInner;
     connection->Note(is_inner ? RelayedConnection::Side::kInner : RelayedConnection::Side::kClient, event.events);
     Turn(*connection);
@@ -243,7 +243,7 @@ class Relay::Thread {
     }
   }
 
-  // The client's side is over. gRPC's may take a while.
+  // Called when the client's side is over. gRPC's side may take a while.
   void Remove(RelayedConnection& connection) {
     const uint64_t id = connection.id();
     std::unique_ptr<RelayedConnection> removed;
@@ -261,7 +261,7 @@ class Relay::Thread {
     Close(std::move(removed));
   }
 
-  // Its descriptors are free before anybody hears of it.
+  // Frees the descriptors before the hook reports the end.
   void Close(std::unique_ptr<RelayedConnection> connection) {
     const uint64_t id = connection->id();
     const RelayEnd end = connection->end();
@@ -275,16 +275,16 @@ class Relay::Thread {
   Poller poller_{kEventsAtOnce};
   std::thread thread_;
 
-  // Of the thread.
+  // Used by the thread only.
   std::string scratch_;
   MonotonicTime now_;
-  std::deque<uint64_t> ready_;             // more to do, without an event …
+  std::deque<uint64_t> ready_;             // has more to do without an event …
   std::unordered_set<uint64_t> is_ready_;  // … each once
   std::unordered_set<uint64_t> timed_;     // shake hands, linger, or pause
 
   Mutex mutex_;
   CondVar removed_;
-  // Only the thread erases, and only it looks into a connection.
+  // Only the thread erases, and only the thread looks into a connection.
   std::unordered_map<uint64_t, std::unique_ptr<RelayedConnection>> connections_ ABSL_GUARDED_BY(mutex_);
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -1,11 +1,11 @@
-// Stands between clients' connections and gRPC: ends TLS, carries the bytes of each connection over a pair of sockets,
-// of which gRPC has one end, and holds what clients send to the limits of FrameGuard.
+// Stands between clients' connections and gRPC. Ends TLS, carries the bytes of each connection over a pair of sockets,
+// with gRPC at the other end, and holds clients' input to the limits of FrameGuard.
 //
 //   client ─ TCP, TLS ─ relay ─ socket pair ─ gRPC
 //
-// gRPC tells a call's peer by the name of the relay's end of the pair (see connection_name.h). Bytes are neither lost,
-// doubled nor reordered, and are held back only while who shall have them doesn't take them (then no more than
-// kPieceBytes of each direction are read).
+// gRPC names a call's peer by the name of the relay's end of the pair (see connection_name.h). No bytes are lost,
+// doubled or reordered. They are held back only while their receiver doesn't take them (then no more than kPieceBytes
+// of each direction are read).
 //
 // Each connection belongs to one of the relay's threads from Add to its end. Add and Cut: any thread.
 #pragma once
@@ -26,15 +26,15 @@ namespace muster {
 
 class Relay {
  public:
-  // Must not block. For each connection: maybe on_open, then on_closed, once.
+  // Must not block. Called for each connection: on_open at most once, then on_closed once.
   struct Hooks {
-    // gRPC's end of the pair, nonblocking; `client` is what the handshake found, null for a plain connection. Called by
-    // the thread that calls Add (plain) or the connection's own (TLS).
+    // `grpc` is gRPC's end of the pair, nonblocking; `client` is the handshake's result, null for a plain connection.
+    // Called by the thread that calls Add (plain) or by the connection's own (TLS).
     std::function<void(uint64_t id, UniqueFd grpc, const CheckedClient* client)> on_open;
-    // The client is listened to more slowly for this, from now on for a moment. By the connection's own thread; may be
-    // null.
+    // From now on the client is read more slowly for a moment, for this reason. Called by the connection's own thread;
+    // may be null.
     std::function<void(uint64_t id, const FrameGuard::Breach& pause)> on_paused;
-    // By the connection's own thread, or the one that calls Add.
+    // Called by the connection's own thread, or by the one that calls Add.
     std::function<void(uint64_t id, const RelayEnd& end)> on_closed;
   };
   struct Options {
@@ -49,21 +49,21 @@ class Relay {
   Relay& operator=(const Relay&) = delete;
 
   absl::Status Start();
-  // Closes all connections, of which no hook tells. Not by a thread of the relay.
+  // Closes all connections without calling a hook. Not by a thread of the relay.
   void Stop();
 
-  // Waits until there is none. False after `timeout`.
+  // Waits until there are no connections. False after `timeout`.
   bool AwaitNone(absl::Duration timeout);
 
-  // Takes over a connected, nonblocking stream socket; `tls` null: plain. `id`: of NewConnection,
-  // used once.
+  // Takes over a connected, nonblocking stream socket; `tls` null: plain. `id` comes from NewConnection and is used
+  // once.
   void Add(uint64_t id, UniqueFd client, std::shared_ptr<const TlsServerContext> tls);
 
-  // Ends it as if the client had hung up; nothing happens if it has ended already. on_closed comes when gRPC has closed
-  // its end, too, and so it is where the client breaks a limit.
+  // Ends a connection as if the client had hung up; does nothing if it has ended already. on_closed comes once gRPC has
+  // closed its end, too. A broken limit ends a connection in the same way.
   void Cut(uint64_t id);
 
-  // How many are there now.
+  // Returns the number of connections.
   size_t size() const;
 
  private:
@@ -75,10 +75,10 @@ class Relay {
   std::vector<std::unique_ptr<Thread>> threads_;
 };
 
-// Counts what a client was too fast with, and logs it.
+// Counts and logs what a client was too fast with.
 void NotePause(CountedLog& counted, const std::string& peer, const FrameGuard::Breach& pause);
 
-// Counts why a connection is over, and tells it in the log, where that is worth it.
+// Counts why a connection is over, and logs it if that is worth it.
 void NoteEnd(CountedLog& counted, const std::string& peer, const RelayEnd& end);
 
 }  // namespace muster

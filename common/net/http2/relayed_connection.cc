@@ -7,7 +7,8 @@
 namespace muster {
 namespace {
 
-// In one turn of a connection; then the others get theirs. Records of TLS may hold a byte each, so reads count, too.
+// The limits of one turn of a connection; then the others get theirs. TLS records may hold a single byte, so reads
+// count, too.
 constexpr size_t kTurnBytes = 4 * RelayedConnection::kPieceBytes;
 constexpr int kTurnReads = 64;
 
@@ -31,12 +32,12 @@ void RelayedConnection::Note(Side side, uint32_t epoll_events) {
 RelayedConnection::Step RelayedConnection::Turn(char* scratch, MonotonicTime now) {
   if (!is_open()) return ShakeHands();
   if (is_draining_) return AwaitGrpc(scratch);
-  // First what goes out: a client that doesn't take it is not listened to meanwhile, or it could have gRPC hold answers
-  // without end.
+  // Output comes first. A client that doesn't take it is not read meanwhile, or it could make gRPC hold answers without
+  // end.
   if (!Carry(out_, inner_, client_, scratch, now)) return Step::kOver;
   const bool is_deaf = !out_.pending.empty() && !out_.is_closed;
   if (!is_deaf && !Carry(in_, client_, inner_, scratch, now)) return Step::kOver;
-  // gRPC's end is the end of all; a client may end its side first and still be told something.
+  // gRPC's end ends everything; a client may end its side first and still receive data.
   if (out_.is_closed) return Step::kOver;
   if (out_.has_ended && cut_at_.is_never()) cut_at_ = now + kLinger;
   const auto has_work = [](const Way& way) {
@@ -54,7 +55,7 @@ RelayedConnection::Step RelayedConnection::ShakeHands() {
   }
   switch (client_.Handshake()) {
     case Stream::Io::kDone:
-      in_.is_readable = true;  // what came behind the handshake may have been read already
+      in_.is_readable = true;  // bytes after the handshake may have been read already
       return Step::kReady;
     case Stream::Io::kAgain:
       return Step::kWait;
@@ -121,7 +122,7 @@ size_t RelayedConnection::ReadNext(Way& way, Stream& from, char* scratch, Monoto
     case Stream::Io::kDone:
       break;
   }
-  // Less than was asked for: there is no more until the next edge (epoll(7)).
+  // A short read: there is no more until the next edge (epoll(7)).
   if (got < kPieceBytes && !from.has_tls() && !way.may_end) way.is_readable = false;
   return got;
 }
@@ -161,7 +162,7 @@ bool RelayedConnection::Carry(Way& way, Stream& from, Stream& to, char* scratch,
     carried += bytes.size();
     if (Write(way, to, bytes)) continue;
     if (!is_in) return Broken(to);
-    way.has_ended = way.is_closed = true;  // gRPC takes no more; what it has said still goes out
+    way.has_ended = way.is_closed = true;  // gRPC takes no more; its earlier output still goes out
   }
   return true;
 }

@@ -1,21 +1,21 @@
-// One connection that the relay carries: a handshake first if it is TLS, then bytes both ways. Owned by one thread.
+// One connection that the relay carries: first a handshake if it is TLS, then bytes both ways. Owned by one thread.
 //
-//   what happens                         what becomes of the connection
+//   event                                effect on the connection
 //   the handshake fails                  over: kRefused, or kEnded if the client went away by itself
-//   the client ends its side             gRPC hears of it; what gRPC still says goes out
-//   the client is too fast               it is listened to more slowly (FrameGuard)
-//   the client doesn't read              it is not listened to until it does
-//   gRPC closes                          what it said goes out, then it is over; a client that takes none of that for
+//   the client ends its side             gRPC learns of it; gRPC's further bytes still go out
+//   the client is too fast               its input is read more slowly (FrameGuard)
+//   the client doesn't read              its input is not read until it does
+//   gRPC closes                          its last bytes go out, then it is over; a client that takes none of them for
 //                                        kLinger is cut
-//   the client breaks a limit            its connection is closed at once: kBreach; gRPC hears the end
-//   the client's connection breaks       gRPC hears the end
+//   the client breaks a limit            its connection is closed at once: kBreach; gRPC learns of the end
+//   the client's connection breaks       gRPC learns of the end
 //
-// A connection is over only when gRPC has closed its end of the pair (or has not within kLinger): what a client had
-// begun keeps the client's place until gRPC is through with it, so that who comes again and again can't have it fall
-// behind.
+// A connection is over only when gRPC has closed its end of the pair (or has not within kLinger). Until then the
+// client's unfinished calls keep its place. Otherwise a client that connects again and again could build up a backlog
+// in gRPC.
 //
-// Both sockets are watched for edges: what is known to be readable or writable stands here until the socket says
-// otherwise. The client's is watched for both, once. Of the pair's end it would be told that it is writable each time
+// Both sockets are watched for edges: the flags here say that one is readable or writable until the socket says
+// otherwise. The client's socket is watched for both, once. The pair's end would report that it is writable each time
 // gRPC has read something, so that is asked for only while bytes wait for it.
 #pragma once
 
@@ -34,7 +34,7 @@
 
 namespace muster {
 
-// Why a connection is over.
+// The reason why a connection is over.
 struct RelayEnd {
   enum class Kind {
     kEnded,    // one of both sides has closed, or the connection has broken
@@ -51,7 +51,7 @@ struct RelayEnd {
 
 class RelayedConnection {
  public:
-  static constexpr size_t kPieceBytes = 64 * 1024;  // is read at once
+  static constexpr size_t kPieceBytes = 64 * 1024;  // read at once, at most
   static constexpr absl::Duration kLinger = absl::Seconds(10);
 
   // A connected, nonblocking socket. `tls` null: plain.
@@ -62,30 +62,31 @@ class RelayedConnection {
   int inner_fd() const { return inner_.fd(); }
   bool is_open() const { return inner_.fd() >= 0; }  // has its end of the pair
   bool has_tls() const { return client_.has_tls(); }
-  // Of the handshake; valid for the connection's life.
+  // Returns the handshake's result; valid for the connection's life.
   const CheckedClient& client() const { return client_.client(); }
   MonotonicTime begun_at() const { return begun_at_; }
-  // When it is to be cut: gRPC has closed, and the client takes nothing; or it drains. Never: there is no such limit
+  // Returns when to cut it: gRPC has closed and the client takes nothing, or it drains. Never if there is no such limit
   // now.
   MonotonicTime cut_at() const { return cut_at_; }
 
-  // The handshake is done, or none is needed: from now on bytes go to and from `inner`, the relay's end of a pair.
+  // Called once the handshake is done or if none is needed: from now on bytes go to and from `inner`, the relay's end
+  // of a pair.
   void Open(UniqueFd inner) { inner_ = Stream(std::move(inner)); }
 
-  // What the client was too fast with, once for each pause; and when it is listened to again.
+  // Returns what the client was too fast with, once for each pause; and when it is read again.
   std::optional<FrameGuard::Breach> TakePause() { return guard_.TakePause(); }
   MonotonicTime paused_until() const { return guard_.paused_until(); }
 
-  // Why it is over. The relay sets it where it ends a connection by itself.
+  // Returns why it is over. The relay sets it when it ends a connection by itself.
   const RelayEnd& end() const { return end_; }
   void SetEnd(RelayEnd::Kind kind, std::string text);
 
-  // Whether epoll has to tell when the pair's end is writable; and whether it was asked to.
+  // True if epoll has to report that the pair's end is writable; and whether it was asked to.
   bool needs_inner_writable() const { return !in_.pending.empty() && !in_.is_writable; }
   bool is_inner_writable_watched = false;
 
-  // The client's side is over and closed; from now on the turns only wait for gRPC to close its end. False: it is not
-  // worth waiting for, since gRPC has closed, never had an end, or was waited for already.
+  // Closes the client's side, which is over; from now on the turns only wait for gRPC to close its end. Returns false
+  // if there is nothing to wait for: gRPC has closed, never had an end, or was waited for already.
   bool Drain(MonotonicTime now);
 
   enum class Side { kClient, kInner };
@@ -97,29 +98,29 @@ class RelayedConnection {
     kReady,  // the handshake is done: Open is next
     kOver,   // see end()
   };
-  // As much as may be done in one turn. `scratch` has kPieceBytes.
+  // Does as much as is allowed in one turn. `scratch` has kPieceBytes.
   Step Turn(char* scratch, MonotonicTime now);
 
  private:
-  // One direction. Its two sockets each serve two ways.
+  // One direction. Each of the two sockets serves both.
   struct Way {
-    std::string pending;      // was read, and is to be written
-    bool is_readable = true;  // until a read says that there is no more; the next edge tells
+    std::string pending;      // was read, and still has to be written
+    bool is_readable = true;  // until a read finds no more; the next edge sets it again
     bool is_writable = true;
-    bool may_end = false;    // an edge told of the end: reading goes on until it comes
+    bool may_end = false;    // an edge reported the end: reading goes on until it comes
     bool has_ended = false;  // no more is read
     bool is_closed = false;  // … and the end was passed on
   };
 
   Step ShakeHands();
   Step AwaitGrpc(char* scratch);
-  // The next bytes of a way, into `scratch`: what was held back, else what its socket has. 0: there is none now.
+  // Reads a way's next bytes into `scratch`: held-back bytes first, else from its socket. 0: there are none now.
   size_t ReadNext(Way& way, Stream& from, char* scratch, MonotonicTime now);
-  // As much as both sides take, within a turn. False: the connection is over.
+  // Carries as much as both sides take, within a turn. False: the connection is over.
   bool Carry(Way& way, Stream& from, Stream& to, char* scratch, MonotonicTime now);
-  // What could not be written stays in `pending`. False: `to` is broken.
+  // Writes; the rest stays in `pending`. False: `to` is broken.
   static bool Write(Way& way, Stream& to, std::string_view bytes);
-  bool Broken(const Stream& stream);  // false, always
+  bool Broken(const Stream& stream);  // always returns false
 
   const uint64_t id_;
   const MonotonicTime begun_at_;
