@@ -1,4 +1,4 @@
-// The settings that ms-scheduler and ms-worker share, so that both read and explain them alike.
+// The settings that ms-scheduler and ms-worker share, so that both read and explain them in the same way.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ inline constexpr absl::Duration kMaxTimeout = absl::Hours(24 * 365);
 using TextRule = absl::Status (*)(const std::string& text);
 Setting& AddCheckedText(SettingsTable& table, std::string flag, std::string* value, TextRule rule, std::string help);
 
-// A host name or numeric address, without a port; no link-local one.
+// Accepts a host name or numeric address, without a port, except link-local ones.
 absl::Status CheckHost(const std::string& text);
 
 Setting& AddJobId(SettingsTable& table, std::string* value);
@@ -31,7 +31,7 @@ Setting& AddTopoTimeout(SettingsTable& table, std::optional<absl::Duration>* val
 Setting& AddReceiveMsgTimeout(SettingsTable& table, absl::Duration* value);
 Setting& AddStopTimeout(SettingsTable& table, absl::Duration* value);
 
-// enable_recovery, recovery_path, max_restarts, restart_scope, progress_timeout.
+// Adds enable_recovery, recovery_path, max_restarts, restart_scope and progress_timeout.
 void AddRecovery(SettingsTable& table, std::optional<bool>* enable, std::string* path,
                  std::optional<uint32_t>* max_restarts, std::optional<std::string>* scope,
                  std::optional<absl::Duration>* progress_timeout);

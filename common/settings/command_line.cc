@@ -53,19 +53,21 @@ class Reader {
     at_ = args_.size();
   }
 
-  // A number, or nothing, behind a flag is no command: it was meant as the value of a switch that doesn't take such.
+  // True for a number, or an empty word, after a flag: it was meant as the value of a switch that doesn't take numbers,
+  // not as a command.
   bool IsMisplacedValue(const std::string& word) const {
     return at_ > 0 && absl::StartsWith(args_[at_ - 1], "--") && args_[at_ - 1].find('=') == std::string::npos &&
            word.find_first_not_of("0123456789.-") == word.npos;
   }
 
-  // The next word, if it can be a value: nothing of ours begins with two dashes.
+  // Returns the next word, if it can be a value: no value of ours begins with two dashes.
   std::optional<std::string> NextValue() {
     if (at_ >= args_.size() || absl::StartsWith(args_[at_], "--")) return std::nullopt;
     return args_[at_++];
   }
 
-  // What follows a word of another launcher, unless that is plainly the command: its words take a value or none.
+  // Returns the word after a flag of another launcher, unless it is plainly the command: such flags take a value or
+  // none.
   std::optional<std::string> ForeignValue() {
     if (at_ < args_.size() && first_word_is_command_ && absl::EndsWith(args_[at_], ".py")) return std::nullopt;
     if (at_ < args_.size() && args_[at_] == "-m") return std::nullopt;
@@ -122,8 +124,8 @@ class Reader {
     return true;
   }
 
-  // "1" and "0" behind a switch are meant for it. "true" and "yes" are programs as well: they are only taken where the
-  // command stands behind a "--" of its own, or where there is none.
+  // Returns "1" or "0" after a switch. "true" and "yes" are programs as well: they count as values only if the command
+  // comes after its own "--", or if there is no command.
   std::string SwitchValue() {
     if (at_ < args_.size() && ParseBool(args_[at_]).ok()) {
       const std::string& word = args_[at_];
@@ -134,7 +136,7 @@ class Reader {
     return "1";
   }
 
-  // What follows a flag that is not ours is most likely its value, not the command.
+  // Skips the word after an unknown flag: it is most likely the flag's value, not the command.
   void SkipValue(const std::optional<std::string>& value) {
     if (!value) NextValue();
   }

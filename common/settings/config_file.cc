@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kMaxConfigBytes = size_t{1024} * 1024;
 constexpr absl::Duration kPipePatience = absl::Seconds(10);  // for a command that fetches the settings
 
-// Without the comment: "#" at the beginning or after a blank, not within quotes.
+// Returns the line without its comment: "#" at the beginning or after a blank, not within quotes.
 std::string WithoutComment(const std::string& line) {
   char quote = '\0';
   for (size_t at = 0; at < line.size(); ++at) {

@@ -1,13 +1,13 @@
-// The table: words that people know from another launcher, and what to write here. {value} is what they gave.
+// The table: words that people know from another launcher, and what to write here. {value} is the given value.
 //
 //   what it counts or names          words
 //   all processes of the job         -n, -np, --np, --ntasks, --num_processes, --num_proc, --world_size
 //   processes of a node              -N, --npernode, --ppn, --ntasks_per_node, --num_gpus, --gpus_per_node
 //   nodes                            --nnodes, --nodes, --num_nodes, --num_machines
-//   who this is                      --rank, --local_rank, --machine_rank
-//   where the scheduler is           --master_addr, --rdzv_endpoint, --main_process_ip, …
+//   this process or node             --rank, --local_rank, --machine_rank
+//   the scheduler's address          --master_addr, --rdzv_endpoint, --main_process_ip, …
 //   which machines                   -H, --hosts, --hostfile, …
-//   what is not needed here          --rdzv_backend, --allow_run_as_root, …
+//   not needed here                  --rdzv_backend, --allow_run_as_root, …
 #include "common/settings/foreign_words.h"
 
 #include "absl/strings/str_replace.h"

@@ -8,11 +8,11 @@
 
 namespace muster {
 
-// Forbids each of them that `table` has no setting for.
+// Forbids each of these words that `table` has no setting for.
 void ForbidForeignWords(SettingsTable& table);
 
-// What is said of such a word: `why` as it stands in the table, with what was given in the place of {value}. Without a
-// value, or with one that is too long to be shown, N stands there.
+// Returns the hint for such a word: `why` from the table, with the given value in place of {value}. Without a value, or
+// with one that is too long to show, N stands there.
 std::string ForeignWordHint(const std::string& why, const std::string& value);
 
 }  // namespace muster

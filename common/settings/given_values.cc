@@ -13,7 +13,7 @@
 namespace muster {
 namespace {
 
-constexpr size_t kDigestBytes = 6;            // for a comparison, not against an adversary, who could set both
+constexpr size_t kDigestBytes = 6;            // enough for a comparison; an adversary could set both anyway
 constexpr size_t kMaxGivenBytes = 64 * 1024;  // some hundred variables are set
 
 std::string DigestOf(const std::string& name, const std::string& value) {

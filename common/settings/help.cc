@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kNameColumn = 30;
 constexpr size_t kWidth = 110;
 
-// `text` broken into lines of at most `width` characters.
+// Returns `text` broken into lines of at most `width` characters.
 std::vector<std::string> Wrap(const std::string& text, size_t width) {
   std::vector<std::string> lines(1);
   for (const auto& word : absl::StrSplit(text, ' ')) {

@@ -55,7 +55,7 @@ Winner WinnerFor(const Setting& setting, const CommandLine& command_line, const 
   return {SourceKind::kConfigLine, ValuesFor(setting, config.values)};
 }
 
-// What a path means; anything else as it stands.
+// Returns a path with its folder expanded; any other value as it is.
 absl::StatusOr<std::string> Meant(const Setting& setting, const std::string& value, const Environment& environment) {
   if (!setting.is_path() || setting.is_ignored) return value;
   return setting.is_absolute ? AbsolutePath(value, environment) : ExpandHome(value, environment);

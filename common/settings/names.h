@@ -1,4 +1,4 @@
-// Which name means which setting, and what somebody may have meant. Pure; used by load.cc.
+// Looks up settings by name, and guesses what a misspelt name meant. Pure; used by load.cc.
 #pragma once
 
 #include <map>
@@ -9,28 +9,28 @@
 
 namespace muster {
 
-// "worker-num" → "worker_num": dashes and underscores mean the same.
+// Turns "worker-num" into "worker_num": dashes and underscores mean the same.
 std::string NormalFlag(std::string flag);
 
-// --config, --help and --version: flags of every program that no other source can set.
+// True for --config, --help and --version: flags of every program that no other source can set.
 bool IsBuiltInFlag(const std::string& flag);
 
 class NameIndex {
  public:
-  // The table must outlive the index and may not change.
+  // The table must outlive the index and must not change.
   explicit NameIndex(const SettingsTable& table);
 
-  // By flag or alias, normalised; null if there is none.
+  // Finds a setting by flag or alias, normalised; null if there is none.
   const Setting* FindFlag(const std::string& flag) const;
-  // By environment variable.
+  // Finds a setting by environment variable.
   const Setting* FindVariable(const std::string& name) const;
-  // The reason why this flag must not be used.
+  // Returns the reason why this flag must not be used; null if it may.
   const std::string* FindForbidden(const std::string& flag) const;
 
-  // The flag (not hidden, or a built-in one) that `flag` most resembles.
+  // Returns the flag (not hidden, or a built-in one) that `flag` most resembles.
   std::optional<std::string> ResemblingFlag(const std::string& flag) const;
-  // The variable that `name` is a near miss of: edit distance 1, or 2 for names of 8 letters and more. Nothing for a
-  // variable that is known to be MindSpore's.
+  // Returns the variable that `name` is a near miss of: edit distance 1, or 2 for names of 8 letters and more. nullopt
+  // for MindSpore's known variables.
   std::optional<std::string> ResemblingVariable(const std::string& name) const;
 
  private:
@@ -39,7 +39,7 @@ class NameIndex {
   std::map<std::string, std::string> forbidden_;
 };
 
-// Insertions, deletions, replacements and swaps of neighbours that turn one into the other.
+// Returns how many insertions, deletions, replacements and swaps of neighbours turn one into the other.
 size_t EditDistance(const std::string& a, const std::string& b);
 
 }  // namespace muster

@@ -1,4 +1,4 @@
-// How each main begins once its settings are read: --help and --version, what is wrong with the settings,
+// The first steps of each main after it has read its settings: --help and --version, errors in the settings,
 // --check_config.
 #pragma once
 
@@ -11,26 +11,26 @@
 
 namespace muster {
 
-// --help and --version: prints to stdout, and returns the code to end with. (EndProgram sees what could not be
-// written.) Nothing if neither was asked for.
+// Handles --help and --version: prints to stdout, and returns the exit code. (EndProgram reports failed writes.)
+// nullopt if neither was asked for.
 std::optional<int> AnswerAtOnce(const SettingsTable& table, const LoadResult& loaded);
 
-// What a daemon's settings come to.
+// The result of checking a daemon's settings.
 struct Settled {
-  // End with it: something is wrong and has been said, or --check_config was asked for.
+  // The code to exit with: an error was printed, or --check_config was asked for.
   std::optional<int> exit_code = std::nullopt;
   std::vector<std::string> warnings = {};  // for the log
 };
 
 struct SettleOptions {
-  SettingsFindings more;                               // beside those of `loaded`
+  SettingsFindings more;                               // added to those of `loaded`
   std::string word_rule;                               // follows "unexpected word x"
   bool only_checks = false;                            // --check_config
-  std::function<std::vector<TimeoutStep>()> timeouts;  // that --check_config prints
+  std::function<std::vector<TimeoutStep>()> timeouts;  // for --check_config to print
 };
 
-// Prints errors to stderr, each with the program's name before it; none of them stops the others from being told. With
-// `only_checks` prints the settled values and the timeouts to stdout.
+// Prints all errors to stderr, each after the program's name. With `only_checks` prints the settled values and the
+// timeouts to stdout.
 Settled Settle(const SettingsTable& table, const LoadResult& loaded, SettleOptions options);
 
 }  // namespace muster

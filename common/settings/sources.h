@@ -1,4 +1,4 @@
-// Where values come from: the command line and the config file. What they yield is not yet judged; load.cc does that.
+// The sources of values: the command line and the config file. These functions don't check the values; load.cc does.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ struct CommandLine {
   std::vector<std::string> errors;
 };
 
-// See LoadSettings. `program` is named in errors.
+// See LoadSettings. Errors name `program`.
 CommandLine ReadCommandLine(const NameIndex& names, const std::string& program, const std::vector<std::string>& args,
                             bool first_word_is_command);
 
@@ -36,7 +36,7 @@ struct ConfigFile {
 
 ConfigFile ReadConfigFile(const NameIndex& names, const std::string& path);
 
-// The same from the file's text; `path` is only named.
+// As ReadConfigFile, from the file's text; `path` is for messages only.
 ConfigFile ParseConfigText(const NameIndex& names, const std::string& path, const std::string& text);
 
 }  // namespace muster

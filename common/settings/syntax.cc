@@ -22,7 +22,7 @@ namespace {
 constexpr uint32_t kLowestPort = 1024;
 constexpr uint32_t kHighestPort = 65535;
 
-// Digits only: no sign, no blank.
+// Parses digits only: no sign, no blank.
 std::optional<uint32_t> ParseNumber(absl::string_view text, uint32_t highest) {
   uint32_t number = 0;
   const bool has_digits_only = !text.empty() && text.find_first_not_of("0123456789") == absl::string_view::npos;
@@ -64,7 +64,7 @@ absl::Status AddCpus(absl::string_view local_rank, const std::string& list, Core
   return absl::InvalidArgumentError(absl::StrCat("must name each local rank once; ", *rank, " is there twice"));
 }
 
-// 0:0-3;1:4-7,12
+// Parses 0:0-3;1:4-7,12.
 absl::Status AddPairs(const std::string& text, CoreBinding& binding) {
   for (const absl::string_view part : absl::StrSplit(text, ';', absl::SkipWhitespace())) {
     const std::pair<absl::string_view, absl::string_view> sides = absl::StrSplit(part, absl::MaxSplits(':', 1));
@@ -74,7 +74,7 @@ absl::Status AddPairs(const std::string& text, CoreBinding& binding) {
   return absl::OkStatus();
 }
 
-// {"device0":["0-3"],"device1":["4-7","12"]}
+// Parses {"device0":["0-3"],"device1":["4-7","12"]}.
 absl::Status AddJson(const std::string& text, CoreBinding& binding) {
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object()) return NoCoreBinding();

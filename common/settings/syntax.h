@@ -14,39 +14,39 @@
 
 namespace muster {
 
-// "TERM", "SIGTERM", "term", "15" → 15. Not STOP, CONT or the like, which end nothing.
+// Parses "TERM", "SIGTERM", "term" or "15" → 15. Refuses STOP, CONT and other signals that end nothing.
 absl::StatusOr<int> ParseSignal(const std::string& text);
 
-// "20000-20100", both from 1024 to 65535.
+// Parses "20000-20100", both from 1024 to 65535.
 absl::StatusOr<NumberRange> ParsePortRange(const std::string& text);
 
-// --tail: which ranks are shown live.
+// --tail: the ranks that are shown live.
 struct Tail {
   enum class Kind { kNone, kAll, kListed } kind = Kind::kNone;
   std::vector<NumberRange> ranks;  // only for kListed
   bool Contains(uint32_t rank) const;
 };
 
-// "none", "all" (also msrun's -1), "0,3-5".
+// Parses "none", "all" (also msrun's -1) or "0,3-5".
 absl::StatusOr<Tail> ParseTail(const std::string& text);
 
-// --bind_core.
+// The value of --bind_core.
 struct CoreBinding {
   bool is_auto = false;
-  bool is_device = false;                     // those of the NUMA node that the process's device is at
+  bool is_device = false;                     // the CPUs of the NUMA node of the process's device
   std::map<uint32_t, std::vector<int>> cpus;  // local rank → CPUs in order, none twice
   bool is_off() const { return !is_auto && !is_device && cpus.empty(); }
 };
 
-// "", "false" or "0": nothing is bound; "auto", "true" or "1": each process gets its share of the CPUs; "device":
-// those at its device; else local ranks and their CPUs, "0:0-3;1:4-7,12" or as for msrun
+// Parses --bind_core. "", "false" or "0": binds nothing. "auto", "true" or "1": each process gets its share of the
+// CPUs. "device": those at its device. Otherwise local ranks and their CPUs, "0:0-3;1:4-7,12" or as for msrun
 // {"device0":["0-3"],"device1":["4-7","12"]}.
 absl::StatusOr<CoreBinding> ParseCoreBinding(const std::string& text);
 
-// "NAME=VALUE"; NAME as in a shell, VALUE may be empty.
+// Parses "NAME=VALUE"; NAME as in a shell, VALUE may be empty.
 absl::StatusOr<std::pair<std::string, std::string>> ParseVariable(const std::string& text);
 
-// "rack=r1" or "rack=r1,switch=s3" → pairs in order; keys and values of [A-Za-z0-9._-].
+// Parses "rack=r1" or "rack=r1,switch=s3" → pairs in order; keys and values of [A-Za-z0-9._-].
 absl::StatusOr<std::vector<std::pair<std::string, std::string>>> ParseLabels(const std::string& text);
 
 }  // namespace muster

@@ -32,7 +32,7 @@ absl::Status CheckText(const std::string& text) {
 
 std::string ShowBool(bool value) { return value ? "1" : "0"; }
 
-// Stores what `parse` returned into *value.
+// Returns a function that stores the result of `parse` in *value.
 template <typename T, typename Parse>
 std::function<absl::Status(const std::string&)> StoreInto(T* value, Parse parse) {
   return [value, parse](const std::string& text) -> absl::Status {
@@ -163,7 +163,7 @@ Setting& SettingsTable::AddIgnored(std::string flag, std::string value_name, std
   setting.env = std::move(env);
   setting.is_hidden = true;
   setting.is_ignored = true;
-  setting.is_repeated = true;  // whether it is, is not this program's to judge
+  setting.is_repeated = true;  // the other program checks whether it is
   setting.parse = [](const std::string&) { return absl::OkStatus(); };
   setting.show = [] { return std::string(); };
   return Add(std::move(setting));

@@ -8,7 +8,7 @@
 namespace muster {
 namespace {
 
-// Up to three decimals, none that are 0.
+// Returns the number with up to three decimals, without trailing zeros.
 std::string Number(double value) {
   std::string text = absl::StrFormat("%.3f", value);
   text.erase(text.find_last_not_of('0') + 1);

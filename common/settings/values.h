@@ -1,4 +1,4 @@
-// How the words of flags, variables and config lines are read. Pure.
+// Parses the words of flags, variables and config lines. Pure.
 //
 // Errors say the rule only ("must be a whole number from 1 to 8"); the caller adds the setting, the value, the source.
 #pragma once
@@ -14,14 +14,15 @@ namespace muster {
 // Blanks around the number are allowed.
 absl::StatusOr<int64_t> ParseWholeNumber(const std::string& text, int64_t low, int64_t high);
 
-// 1, true, yes, on; 0, false, no, off; capitals or not.
+// Parses 1, true, yes, on; 0, false, no, off; capitals or not.
 absl::StatusOr<bool> ParseBool(const std::string& text);
 
-// "0.5" and "10" are seconds; "500ms", "10s", "5m", "2h". A negative number is InfiniteDuration if `allows_forever`.
+// Parses "0.5" and "10" as seconds; "500ms", "10s", "5m", "2h". A negative number is InfiniteDuration if
+// `allows_forever`.
 absl::StatusOr<absl::Duration> ParseDuration(const std::string& text, absl::Duration low, absl::Duration high,
                                              bool allows_forever);
 
-// A job id or node id: what IsId takes.
+// Accepts a job id or node id as IsId does.
 absl::Status CheckId(const std::string& text);
 
 }  // namespace muster
