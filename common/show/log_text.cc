@@ -1,10 +1,10 @@
-// What is left of a process's last lines:
+// The new ones among a process's last lines:
 //
-//   its last lines                          what was shown       left
-//   end with what was shown last            anything             nothing
-//   have what was shown last further up     anything             those behind it
-//   fewer than an agent keeps, so all       nothing yet          all of them
-//   any others                              anything             not known: there may be a gap
+//   its last lines                        shown so far         new
+//   end with the last shown lines         anything             nothing
+//   have the last shown lines higher up   anything             those after them
+//   fewer than an agent keeps, so all     nothing yet          all of them
+//   any others                            anything             not known: there may be a gap
 #include "common/show/log_text.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ std::string ShownText(const std::string& text) {
 
 void ShownLines::Add(const std::string& text) {
   std::vector<std::string> lines = absl::StrSplit(text, '\n');
-  lines.pop_back();  // what stands behind the last line's end
+  lines.pop_back();  // the text after the last line's end
   for (std::string& line : lines) {
     CutText(line, kMaxLastLineBytes);
     lines_.push_back(std::move(line));

@@ -1,4 +1,4 @@
-// What a process wrote, as `ms-ctl logs` shows it.
+// The output of a process, as `ms-ctl logs` shows it.
 #pragma once
 
 #include <deque>
@@ -8,17 +8,17 @@
 
 namespace muster {
 
-// Escaped as by EscapeControl, but line feeds and tabs stay. (The agent has cleaned the text, but it may not be our
+// Escapes as EscapeControl does, but keeps line feeds and tabs. (The agent has cleaned the text, but it may not be our
 // agent.)
 std::string ShownText(const std::string& text);
 
-// The end of what has been shown, to go on from it where only the last lines are known.
+// The end of the text shown so far, to go on from it when only the last lines are known.
 class ShownLines {
  public:
   void Add(const std::string& text);  // whole lines
   void Clear() { lines_.clear(); }
-  // Of a process's last lines those that have not been shown yet. nullopt: they don't join what was shown, so others
-  // may lie between.
+  // Returns those of a process's last lines that have not been shown yet. nullopt: they don't join the shown text, so
+  // others may lie between.
   std::optional<std::vector<std::string>> Rest(const std::vector<std::string>& last_lines) const;
 
  private:

@@ -8,16 +8,16 @@
 
 namespace muster {
 
-// ---- missing.cc: whom jobs wait for.
+// ---- missing.cc: the nodes that jobs wait for.
 
 // Each reply has `missing`.
 std::string RenderMissing(const std::vector<NodesOfJob>& jobs);
 // {"jobs": [{"job_id", "run", "waiting", "missing": […], "workers_unnamed", "servers_unnamed", "refused": […]}]}
 std::string MissingJson(const std::vector<NodesOfJob>& jobs);
 
-// ---- render_hosts.cc: what the checks of the hosts (--preflight host) came to: `ms-ctl preflight`.
+// ---- render_hosts.cc: the results of the hosts' checks (--preflight host): `ms-ctl preflight`.
 
-// A table of nodes × checks, then a line for each warning and error, of one node and between nodes.
+// Returns a table of nodes × checks, then a line for each warning and error, of one node and between nodes.
 std::string RenderHosts(const std::vector<NodesOfJob>& jobs);
 
 // {"jobs": [{"job_id", "run", "nodes": [{"node_id", "host_name", "facts": {…}, "checks": [{"check", "level", "text",
@@ -25,20 +25,20 @@ std::string RenderHosts(const std::vector<NodesOfJob>& jobs);
 // level: ok, warning, error, not_checked.
 std::string HostsJson(const std::vector<NodesOfJob>& jobs);
 
-// Whether any finding is an error.
+// True if any finding is an error.
 bool HasHostErrors(const std::vector<NodesOfJob>& jobs);
 
-// ---- top.cc: who holds a job up: ranks that are behind, and nodes that are late.
+// ---- top.cc: the ranks and nodes that hold a job up: ranks that are behind, and nodes that are late.
 
 struct TopOfJob {
   std::string job_id;
   uint64_t run = 0;
   uint64_t fastest_step = 0;         // of all ranks
-  std::vector<v1::RankStatus> slow;  // that show progress: lowest step first, then longest without change
-  std::vector<v1::NodeStatus> late;  // of the job still: longest unheard first
+  std::vector<v1::RankStatus> slow;  // ranks that show progress: lowest step first, then longest without change
+  std::vector<v1::NodeStatus> late;  // nodes still in the job: longest silent first
 };
 
-// At most `lines` of each.
+// Returns at most `lines` of each.
 TopOfJob TopOf(const std::string& job_id, const v1::RanksReply& ranks, const v1::NodesReply& nodes, size_t lines);
 
 std::string RenderTop(const std::vector<TopOfJob>& jobs);

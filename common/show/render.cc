@@ -23,7 +23,7 @@ void AppendLastLines(const google::protobuf::RepeatedPtrField<std::string>& line
   for (const std::string& line : lines) absl::StrAppend(out, indent, "| ", EscapeControl(line), "\n");
 }
 
-// "4 of 4 workers and 1 of 1 servers", from what the settings ask for and, while waiting, who is here.
+// Returns "4 of 4 workers and 1 of 1 servers", from the requested numbers and, while waiting, the present nodes.
 std::string SizeText(const v1::RunStatus& run) {
   std::string out = run.settings().has_worker_num() ? Count(run.settings().worker_num(), "worker") : "not set";
   if (run.settings().server_num() > 0) absl::StrAppend(&out, ", ", Count(run.settings().server_num(), "server"));
@@ -51,13 +51,13 @@ void AppendOutcome(const v1::Outcome& outcome, absl::TimeZone zone, std::string*
   if (!cause.remedy().empty()) absl::StrAppend(out, "  what to do  ", EscapeControl(cause.remedy()), "\n");
 }
 
-// No rank is behind: most are at the lowest step, and the others have just gone on to the next.
+// True if no rank is behind: most are at the lowest step, and the others have just gone on to the next.
 bool IsInStep(const v1::ProgressStatus& progress) {
   if (!progress.has_slowest_step() || progress.watched() < 2 || progress.slowest_ranks().empty()) return false;
   return progress.fastest_step() <= progress.slowest_step() + 1 && progress.slowest_count() * 2 > progress.watched();
 }
 
-// "steps 16 to 18; slowest rank 1, without change for 12 s".
+// Returns "steps 16 to 18; slowest rank 1, without change for 12 s".
 std::string ProgressText(const v1::ProgressStatus& progress) {
   std::string out;
   if (progress.has_slowest_step()) {
@@ -82,7 +82,7 @@ std::string ProgressText(const v1::ProgressStatus& progress) {
   return absl::StrCat(out, ", without change for ", age);
 }
 
-// Also that nothing is watched although the user wants it, and that nodes are silent.
+// Appends the progress. Also says that nodes are silent, or that nothing is watched although the user wants it.
 void AppendProgress(const v1::RunStatus& run, std::string* out) {
   if (run.has_progress()) absl::StrAppend(out, "  progress    ", ProgressText(run.progress()), "\n");
   if (!run.not_watched().empty()) absl::StrAppend(out, "  progress    ", EscapeControl(run.not_watched()), "\n");
@@ -255,7 +255,7 @@ std::string RenderWhy(const v1::RunStatus& run, absl::TimeZone zone) {
     const std::string why = EscapeControl(run.last_abort().text());
     absl::StrAppend(&out, "  restarted   ", absl::StripPrefix(why, "restarted "), "\n");  // "restarted by ann"
     AppendLastLines(run.last_abort().last_lines(), "              ", &out);
-    const bool is_to_be_done = run.phase() == v1::RUN_PHASE_RECOVERING;  // what runs again needs nothing
+    const bool is_to_be_done = run.phase() == v1::RUN_PHASE_RECOVERING;  // a run that works again needs nothing
     if (is_to_be_done && !run.last_abort().remedy().empty()) {
       absl::StrAppend(&out, "  what to do  ", EscapeControl(run.last_abort().remedy()), "\n");
     }

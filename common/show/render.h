@@ -9,7 +9,7 @@
 
 namespace muster {
 
-// A listing together with the job it belongs to.
+// A listing together with its job.
 template <typename Reply>
 struct OfJob {
   std::string job_id;
@@ -18,27 +18,27 @@ struct OfJob {
 using NodesOfJob = OfJob<v1::NodesReply>;
 using RanksOfJob = OfJob<v1::RanksReply>;
 
-// The scheduler's line, then a block for each run: phase, round, nodes, who is missing and the time left, the cause.
-// `where` is the scheduler's address as the user gave it.
+// Returns the scheduler's line, then a block for each run: phase, round, nodes, missing nodes and the time left, the
+// cause. `where` is the scheduler's address as the user gave it.
 std::string RenderStatus(const v1::StatusReply& reply, const std::string& where, absl::TimeZone zone);
 
-// One run's block, as in RenderStatus. Ends with a line feed.
+// Returns one run's block, as in RenderStatus. Ends with a line feed.
 std::string RenderRun(const v1::RunStatus& run, absl::TimeZone zone);
 
-// Tables; a JOB column when there are several jobs.
+// Return tables, with a JOB column if there are several jobs.
 std::string RenderNodes(const std::vector<NodesOfJob>& jobs);
 std::string RenderRanks(const std::vector<RanksOfJob>& jobs);
 
-// What was refused how often, and how long certificates last.
+// Returns how often each thing was refused, and how long certificates last.
 std::string RenderCounters(const v1::CountersReply& reply, absl::TimeZone zone);
 
-// Each rank's stack under a line that says whose it is and how it was had.
+// Returns each rank's stack under a line with the rank and the method.
 std::string RenderStacks(const v1::StacksReply& reply);
 
-// What the run waits for, how far it is, or what it failed of: the answer to "why does nothing happen?".
+// Returns what the run waits for, how far it is, or why it failed: the answer to "why does nothing happen?".
 std::string RenderWhy(const v1::RunStatus& run, absl::TimeZone zone);
 
-// One line an event, "2026-11-20 23:04:30  default/1  text", last lines of output indented below it.
+// Returns one line an event, "2026-11-20 23:04:30  default/1  text", with the last lines of output indented below it.
 std::string RenderEvents(const v1::EventsReply& reply, absl::TimeZone zone);
 
 }  // namespace muster

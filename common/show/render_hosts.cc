@@ -28,7 +28,7 @@ std::string LevelWord(HostFinding::Level level) {
   }
 }
 
-// Of a job, those that are still there.
+// Returns the nodes that are still in the job.
 std::vector<const v1::NodeStatus*> NodesOf(const NodesOfJob& job) {
   std::vector<const v1::NodeStatus*> nodes;
   for (const v1::NodeStatus& node : job.reply.nodes()) {

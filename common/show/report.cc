@@ -12,7 +12,7 @@
 namespace muster {
 namespace {
 
-// The policy forbids scripts and whatever is not in the file, should an escape ever fail.
+// The policy forbids scripts and everything outside the file, in case an escape ever fails.
 constexpr char kHead[] = R"html(<!doctype html>
 <html lang="en">
 <head>
@@ -41,7 +41,7 @@ time { color: var(--dim); display: inline-block; min-width: 11rem; font-variant-
 </style>
 )html";
 
-// Also between quotes. What HTML forbids becomes a mark.
+// Escapes text, also between quotes. Replaces characters that HTML forbids by a mark.
 std::string Escape(const std::string& text) {
   std::string out;
   for (const char c : text) {

@@ -1,4 +1,4 @@
-// All that is known about one run, as one HTML file that needs nothing else: to be attached to a ticket. Pure.
+// A report on one run, as one HTML file that needs nothing else: to attach to a ticket. Pure.
 #pragma once
 
 #include <string>
@@ -13,15 +13,15 @@ struct ReportInput {
   v1::NodesReply nodes;
   v1::RanksReply ranks;
   v1::EventsReply events;  // of that run
-  std::string scheduler;   // where it was asked
+  std::string scheduler;   // its address as asked
   std::string scheduler_version;
   std::string ctl_version;
   absl::Time made;
   absl::TimeZone zone;
 };
 
-// Valid HTML without scripts and without references to anything outside; every text of a peer is escaped. At most
-// kMaxReportRows nodes, ranks and events each; what is left out is said.
+// Returns valid HTML without scripts and without references to anything outside; every text of a peer is escaped. At
+// most kMaxReportRows nodes, ranks and events each; the report says how many are left out.
 inline constexpr int kMaxReportRows = 2000;
 std::string ReportHtml(const ReportInput& input);
 

@@ -7,7 +7,7 @@
 namespace muster {
 namespace {
 
-// The first `width` code points of each line.
+// Returns the first `width` code points of each line.
 std::string CutLines(const std::string& text, size_t width) {
   if (width == 0) return text;
   std::string out;

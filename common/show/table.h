@@ -1,4 +1,4 @@
-// A table for people: columns that line up, no lines drawn.
+// A table for people: aligned columns, no lines drawn.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +18,12 @@ class Table {
  public:
   explicit Table(std::vector<Column> columns);
 
-  // One cell for each column. An empty cell is shown as "-", so that a line can be cut into fields by a script.
+  // Adds one cell for each column. An empty cell is shown as "-", so that a script can split a line into fields.
   void AddRow(std::vector<std::string> cells);
   size_t rows() const { return rows_.size(); }
 
-  // The titles, then the rows, two spaces between columns, no blanks at the end of a line. Control characters are
-  // escaped: a host name can't move the cursor.
+  // Returns the titles, then the rows, with two spaces between columns and no blanks at the end of a line. Control
+  // characters are escaped: a host name can't move the cursor.
   std::string Print() const;
 
  private:
@@ -31,7 +31,7 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// How many columns of a terminal the UTF-8 text takes; each code point counts as one.
+// Returns how many columns of a terminal the UTF-8 text takes; each code point counts as one.
 size_t DisplayWidth(const std::string& text);
 
 }  // namespace muster

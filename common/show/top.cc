@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 std::string AgeText(int64_t ms) { return ShortAge(absl::Milliseconds(ms)); }
 
-// A rank that writes no numbers is judged by its silence alone, behind those that do.
+// A rank that writes no numbers is judged by its silence alone, after those that do.
 bool IsSlower(const v1::RankStatus& a, const v1::RankStatus& b) {
   const auto key = [](const v1::RankStatus& rank) {
     return std::make_tuple(!rank.has_step(), rank.step(), ~rank.since_progress_ms(), rank.rank());
@@ -23,7 +23,7 @@ bool IsSlower(const v1::RankStatus& a, const v1::RankStatus& b) {
   return key(a) < key(b);
 }
 
-// One that this scheduler has not heard at all comes first.
+// A node that this scheduler has never heard from comes first.
 bool IsLater(const v1::NodeStatus& a, const v1::NodeStatus& b) {
   const auto key = [](const v1::NodeStatus& node) {
     return std::make_tuple(node.last_seen_ms() >= 0, -node.last_seen_ms(), node.node_id());
