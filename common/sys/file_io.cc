@@ -40,7 +40,7 @@ absl::Status Sync(int fd, const std::string& path) {
   return fsync(fd) == 0 ? absl::OkStatus() : Failed("cannot sync", path);
 }
 
-// In its folder as it is now: whoever may change the folders on the way can't send us elsewhere meanwhile.
+// Works in the folder as opened now: a later change of the folders on the way can't redirect us.
 absl::Status Replace(const std::string& path, const std::string& content, mode_t mode, bool syncs) {
   const auto [folder_path, name] = SplitPath(path);
   const absl::StatusOr<UniqueFd> folder = OpenFolder(folder_path, {FolderTrust::kShared});
@@ -55,7 +55,7 @@ absl::Status Replace(const std::string& path, const std::string& content, mode_t
   if (!fd.is_open()) return Failed("cannot create", temporary_path);
   absl::Status status = WriteAll(fd.get(), content, temporary_path);
   if (status.ok() && syncs) status = Sync(fd.get(), temporary_path);
-  if (status.ok() && fchmod(fd.get(), mode) != 0) {  // the umask's doing
+  if (status.ok() && fchmod(fd.get(), mode) != 0) {  // because of the umask
     status = Failed("cannot set the mode of", temporary_path);
   }
   if (status.ok() && renameat(folder->get(), temporary.c_str(), folder->get(), name.c_str()) != 0) {
@@ -87,7 +87,8 @@ absl::StatusOr<UniqueFd> OpenNamed(const std::string& path, struct stat& info, b
   const auto wrong_kind = [&] {
     return absl::InvalidArgumentError(absl::StrCat(path, " is ", KindOf(info.st_mode), ", not a regular file"));
   };
-  // Opening a device may act on it (/dev/watchdog arms a restart of the machine), and opening a pipe may block.
+  // Check first: opening a device may act on it (/dev/watchdog arms a restart of the machine), and opening a pipe may
+  // block.
   if (stat(path.c_str(), &info) != 0) return Unreadable(path);
   if (!is_taken()) return wrong_kind();
   UniqueFd fd(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
@@ -96,7 +97,7 @@ absl::StatusOr<UniqueFd> OpenNamed(const std::string& path, struct stat& info, b
   return fd;
 }
 
-// `patience`: how long a writer may keep it open.
+// `patience`: how long a writer may keep the pipe open.
 absl::StatusOr<std::string> ReadToEnd(int fd, const std::string& path, size_t max_bytes, absl::Duration patience) {
   const MonotonicTime deadline = Clock::System().Read().monotonic + patience;
   std::string content;
@@ -161,7 +162,7 @@ absl::Status ReplaceFile(const std::string& path, const std::string& content, mo
 }
 
 UniqueFd OpenRegularFile(const std::string& path, struct stat& info) {
-  // A device's mere opening may do something: so first what it is, then open it, then whether it still is.
+  // Opening a device may act on it: so check the kind, open the file, then check again.
   if (lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return UniqueFd();
   UniqueFd fd(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC));
   if (!fd.is_open() || fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return UniqueFd();

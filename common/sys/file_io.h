@@ -1,4 +1,4 @@
-// Whole small files: read with a bound, written so that a reader sees either the old or the new content.
+// Reads and writes whole small files: with a bound, and so that a reader sees either the old or the new content.
 #pragma once
 
 #include <sys/stat.h>
@@ -18,30 +18,30 @@ namespace muster {
 // and opens no device. The error names the path and says what is wrong with it; NOT_FOUND: nothing is there.
 absl::StatusOr<UniqueFd> OpenNamedFile(const std::string& path, struct stat& info);
 
-// The content of such a file, of at most `max_bytes`.
+// Returns the content of such a file, of at most `max_bytes`.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path, size_t max_bytes);
 
-// The same of a file that is open to read; `path` is for messages.
+// The same for a file that is open to read; `path` is for messages.
 absl::StatusOr<std::string> ReadSmallFile(const UniqueFd& file, const std::string& path, size_t max_bytes);
 
-// The same, and also from a pipe (`<(command)` of a shell, /dev/stdin) that somebody writes to and that ends within
-// `patience`: DEADLINE_EXCEEDED after that. A pipe without any content is an error.
+// The same, and also from a pipe (`<(command)` of a shell, /dev/stdin) that has a writer and ends within `patience`:
+// DEADLINE_EXCEEDED after that. A pipe without any content is an error.
 absl::StatusOr<std::string> ReadSmallFileOrPipe(const std::string& path, size_t max_bytes, absl::Duration patience);
 
-// Opens a file that somebody may have put there as whatever he liked: for reading, if it is a regular file that may be
-// read; `info` tells of it. Never blocks, follows no link in the last place, opens no device.
+// Opens a file that anyone may have put there, for reading, if it is a regular and readable file; `info` is its fstat.
+// Never blocks, follows no link in the last place, opens no device.
 UniqueFd OpenRegularFile(const std::string& path, struct stat& info);
 
 // Writes `content` to a temporary name in the same folder, syncs it, renames it to `path` and syncs the folder. After a
-// crash at any point `path` is whole, old or new. A symbolic link at `path` is replaced, not followed; one of another
-// user on the way leads nowhere but to that user's own folder (private_folder.h, kShared).
+// crash at any point `path` is whole, old or new. A symbolic link at `path` is replaced, not followed. A link of
+// another user on the way leads only to that user's own folder (private_folder.h, kShared).
 absl::Status WriteFileAtomically(const std::string& path, const std::string& content, mode_t mode);
 
-// The same without a sync, for what means nothing after a crash of the machine: every reader sees the whole old or the
-// whole new content.
+// The same without a sync, for content that means nothing after a crash of the machine: every reader sees the whole old
+// or the whole new content.
 absl::Status ReplaceFile(const std::string& path, const std::string& content, mode_t mode);
 
-// Whatever stands there under this name, but for a folder; in the folder where WriteFileAtomically would write.
+// Removes anything with this name except a folder, in the folder where WriteFileAtomically would write.
 void RemoveFile(const std::string& path);
 
 }  // namespace muster

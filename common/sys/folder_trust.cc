@@ -1,10 +1,10 @@
-// What is found, in this order, and what is thought of it:
+// The findings, checked in this order:
 //
 //   nothing, or no folder       kNoFolder
-//   a symbolic link             kLink      whoever made it chose the folder
+//   a symbolic link             kLink      its maker chose the folder
 //   another one's               kForeign   the owner can do everything
 //   group or others can write   kWritable  they can rename and remove what is in it
-//   the same, with sticky bit   kSticky    they can only add to it; fine where the rule says so
+//   the same, with sticky bit   kSticky    they can only add to it; fine if the rule says so
 #include "common/sys/folder_trust.h"
 
 #include <sys/stat.h>

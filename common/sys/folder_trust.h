@@ -1,4 +1,4 @@
-// Whose a folder is: who could have put there what is in it, or could put something else in its place.
+// Checks the owner of a folder: who could have put its content there, or could replace it.
 #pragma once
 
 #include <sys/types.h>
@@ -11,9 +11,9 @@ namespace muster {
 
 struct FolderRule {
   uid_t self = geteuid();
-  std::optional<uid_t> other;  // whose folder it may be besides `self` and root
-  // Others may add to it, as they may to /tmp, since they can take nothing of ours away. Only for a file whose name
-  // alone says nothing.
+  std::optional<uid_t> other;  // the allowed owner besides `self` and root
+  // Others may add to the folder, as in /tmp, since they can take nothing of ours away. Only for a file with a name
+  // that means nothing by itself.
   bool takes_sticky = false;
 };
 
@@ -21,11 +21,11 @@ struct FolderDoubt {
   enum class Kind { kNoFolder, kLink, kForeign, kWritable, kSticky };
   Kind kind = Kind::kNoFolder;
   std::string why;     // "its folder /x belongs to another user (uid 7)"
-  std::string remedy;  // a sentence; empty: the caller knows better
+  std::string remedy;  // a sentence; empty if the caller knows better
 };
 
-// Nothing: `folder` (its last part is no symbolic link) belongs to `self`, root or `other`, and nobody else can write
-// to it. Looks at the folder alone: what is above it is up to who made it.
+// Returns nullopt if `folder` (its last part is no symbolic link) belongs to `self`, root or `other`, and no one else
+// can write to it. Checks this folder only: the folders above it are its maker's business.
 std::optional<FolderDoubt> DoubtFolder(const std::string& folder, const FolderRule& rule);
 
 }  // namespace muster

@@ -1,13 +1,13 @@
-// The terminal, pipe or file behind stdout or stderr, as a destination that never blocks who writes there.
+// The terminal, pipe or file behind stdout or stderr, as a destination that never blocks its writers.
 //
-// What it doesn't take at once waits in a bounded buffer. While that is nearly full the processes that write there are
-// to wait as well (ShouldPause), as they would without a keeper in between: a slow reader loses nothing. A reader that
-// takes nothing at all for kStallPatience is held to be stuck: from then on the oldest bytes are dropped, and a line in
+// Bytes that it doesn't take at once wait in a bounded buffer. While that is nearly full the writing processes have to
+// wait as well (ShouldPause), as they would without a keeper in between: a slow reader loses nothing. A reader that
+// takes nothing at all for kStallPatience counts as stuck: from then on the oldest bytes are dropped, and a line in
 // their place says how many.
 //
-// Lines of ours (WriteLines) never stand in the middle of a line that a training process (Write) or another process of
-// ours (SharedLine) has begun. Its end usually comes at once: a program without a buffer writes text and line break
-// apart. It is waited for kLinePatience at most; then a line break of ours comes first.
+// Our lines (WriteLines) never stand in the middle of a line that a training process (Write) or another process of ours
+// (SharedLine) has begun. The end of such a line usually comes at once: a program without a buffer writes text and line
+// break separately. We wait for it for kLinePatience at most, and then write a line break first.
 #pragma once
 
 #include <cstddef>
@@ -31,34 +31,34 @@ class LiveOutput {
   static constexpr absl::Duration kLinePatience = SharedLine::kLinePatience;
   static constexpr size_t kMaxHeldBytes = 64 * 1024;  // of our lines; more are not held back
 
-  // The line, with its end, that says how many bytes were dropped.
+  // Returns the line, with its end, that says how many bytes were dropped.
   using DropNote = std::function<std::string(uint64_t bytes)>;
 
-  // `fd` stays the caller's and stays open. Its O_NONBLOCK is never touched: others share that flag.
-  // `line` outlives this; null: no other process of ours writes there.
+  // `fd` stays the caller's and stays open. Its O_NONBLOCK is never touched, as others share that flag. `line` outlives
+  // this; null: no other process of ours writes there.
   explicit LiveOutput(int fd, SharedLine* line = nullptr, DropNote drop_note = NoteOfWorker);
 
-  // A chunk is dropped as a whole or not at all: give whole lines where you can.
+  // Writes or drops a chunk as a whole: pass whole lines if you can.
   void Write(std::string_view chunk, MonotonicTime now);
-  // Whole lines of ours.
+  // Writes whole lines of ours.
   void WriteLines(std::string_view lines, MonotonicTime now);
   void Flush(MonotonicTime now);
 
   bool ShouldPause(MonotonicTime now) const;
-  // When ShouldPause turns false by itself; never if nothing waits.
+  // Returns when ShouldPause turns false by itself; never if nothing waits.
   MonotonicTime StallDeadline() const;
 
-  // When to flush again, since the end of a line is waited for; never: no line is.
+  // Returns when to flush again because a line has not ended; never if no line is open.
   MonotonicTime LineDeadline() const;
-  // Waits for that, for SharedLine::kStuckPatience at most. For who may be held up.
+  // Waits for that line, for SharedLine::kStuckPatience at most. For callers that may block.
   void AwaitLine(const std::function<MonotonicTime()>& now);
 
-  // Why a file could not take all bytes, as errno (a full disk, a quota, a limit); 0: it has taken all.
+  // Returns why a file could not take all bytes, as errno (a full disk, a quota, a limit); 0 if it has taken all.
   int lost_error() const { return lost_error_; }
 
   bool has_pending() const { return !chunks_.empty() || !held_.empty(); }
   size_t pending_bytes() const { return pending_bytes_; }
-  // Something is pending until the destination takes bytes: to be watched for writing.
+  // True if something is pending until the destination takes bytes: watch it for writing.
   bool awaits_room() const { return !chunks_.empty() && retry_line_at_.is_never(); }
   // Closes a description of its own, and writes nothing more.
   void Abandon();
@@ -68,7 +68,7 @@ class LiveOutput {
   enum class Kind { kNeverBlocks, kOwnDescription, kSocket, kShared };
   struct Chunk {
     std::string bytes;
-    uint64_t drops_told = 0;  // if this is a line about dropped bytes: how many
+    uint64_t drops_told = 0;  // how many, if this is a line about dropped bytes
   };
 
   static std::string NoteOfWorker(uint64_t bytes);
@@ -83,22 +83,22 @@ class LiveOutput {
 
   const int fd_;
   const DropNote drop_note_;
-  UniqueFd own_fd_;  // the same file, opened anew with O_NONBLOCK
+  UniqueFd own_fd_;  // the same file, opened again with O_NONBLOCK
   Kind kind_ = Kind::kShared;
   std::deque<Chunk> chunks_;
   size_t front_written_ = 0;  // of chunks_.front()
   size_t pending_bytes_ = 0;
-  uint64_t dropped_bytes_ = 0;  // right behind the front chunk if that has begun, else before it
+  uint64_t dropped_bytes_ = 0;  // right after the front chunk if that has begun, else before it
   int lost_error_ = 0;
-  bool ends_in_newline_ = true;      // what was written
-  bool will_end_in_newline_ = true;  // with what is pending
-  std::string held_;                 // lines of ours that wait for the end of one that is pending or written
+  bool ends_in_newline_ = true;      // after everything written
+  bool will_end_in_newline_ = true;  // after everything pending
+  std::string held_;                 // our lines, waiting for the end of a line that is pending or written
   MonotonicTime held_since_;
   SharedLine* const line_;
-  const uint64_t self_;                                   // to `line_`
+  const uint64_t self_;                                   // our number in `line_`
   MonotonicTime foreign_since_ = MonotonicTime::Never();  // another process has been in the middle of a line
   MonotonicTime retry_line_at_ = MonotonicTime::Never();  // when to look again
-  bool is_broken_ = false;                                // nobody reads there any more: everything is thrown away
+  bool is_broken_ = false;                                // no one reads there any more: everything is dropped
   MonotonicTime blocked_since_ = MonotonicTime::Never();  // never: it takes bytes
 };
 

@@ -34,12 +34,12 @@ struct Logging {
   bool is_json = false;
 };
 
-// stderr, which may be a pipe or a terminal that nobody reads, or a file.
+// Writes to stderr, which may be a pipe or a terminal without a reader, or to a file.
 class OutputSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit OutputSink(UniqueFd file = UniqueFd()) : file_(std::move(file)) {}  // none: stderr
 
-  // Where the rest can be waited for; nothing: there is none.
+  // Returns the descriptor to wait for if output is left; nullopt if there is none.
   std::optional<int> Flush() {
     const std::lock_guard<std::mutex> lock(mutex_);
     live_.Flush(Now());
@@ -63,12 +63,12 @@ class OutputSink final : public spdlog::sinks::base_sink<std::mutex> {
 
 std::shared_ptr<spdlog::logger> MakeLogger(spdlog::sink_ptr sink) {
   auto logger = std::make_shared<spdlog::logger>("muster", std::move(sink));
-  logger->set_pattern("%v");  // the line is ours
+  logger->set_pattern("%v");  // Log makes the whole line
   logger->flush_on(spdlog::level::debug);
   return logger;
 }
 
-// What comes before InitLogging goes to stderr as text. Set once in main before other threads exist; never destroyed,
+// Lines logged before InitLogging go to stderr as text. Set once in main before other threads exist; never destroyed,
 // so that a late line at the end of the process is still safe.
 Logging& TheLogging() {
   static auto* logging = [] {
@@ -147,7 +147,7 @@ absl::Status InitLogging(const LogOptions& options) {
   logging.program = options.program;
   auto sink = std::make_shared<OutputSink>();
   if (!options.file.empty()) {
-    // No folder is made: of a typing error it would be a tree.
+    // Makes no folder: a typing error would become a tree.
     const std::filesystem::path folder = std::filesystem::path(options.file).parent_path();
     std::error_code ignored;
     if (!folder.empty() && !std::filesystem::is_directory(folder, ignored)) {

@@ -21,22 +21,22 @@ struct LogOptions {
   std::string file;  // empty: stderr
 };
 
-// Once, in main. Fails when the file can't be opened.
+// Call once, in main. Fails if the file can't be opened.
 absl::Status InitLogging(const LogOptions& options);
 
 // Extra members of a JSON line; in text they are not shown (the text says it all).
 using LogFields = std::vector<std::pair<std::string, std::string>>;
 
-// Any thread. Control characters in `text` are escaped, so that a peer's words can't forge lines. A reader of stderr
-// that is stuck holds nobody up: see LiveOutput.
+// Any thread. Control characters in `text` are escaped, so that a peer's words can't forge lines. A stuck reader of
+// stderr blocks no caller: see LiveOutput.
 void Log(Severity level, const std::string& text, const LogFields& fields = {});
 
-// Hands on what stderr has not taken yet, and waits for it to take all, for so long at most. To be called now and then,
-// and at the end.
+// Writes the bytes that stderr has not taken yet, and waits at most `patience` until it has taken all. Call it now and
+// then, and at the end.
 void FlushLog(absl::Duration patience = absl::ZeroDuration());
 
-// For what a hostile or broken peer can cause as often as it likes: the first of a kind is logged at once, then at most
-// one line for each window, which says how many there were. Thread-safe. Knows at most 128 kinds.
+// For events that a hostile or broken peer can cause at will: logs the first of a kind at once, then at most one line
+// for each window, with the number of events. Thread-safe. Knows at most 128 kinds.
 class CountedLog {
  public:
   explicit CountedLog(const Clock& clock, absl::Duration window = absl::Seconds(10)) : clock_(clock), window_(window) {}
@@ -44,7 +44,7 @@ class CountedLog {
   void Note(Severity level, const std::string& kind, const std::string& text, uint64_t times = 1);
   // Logs the counts that no window has shown yet ("… and 381 more like it"). Call it now and then, and at the end.
   void Flush();
-  // How often each kind was noted since the start.
+  // Returns how often each kind was noted since the start.
   std::map<std::string, uint64_t> Counts() const;
 
  private:

@@ -9,7 +9,7 @@
 // | the last one: root's         | passed                          | kPrivate: refused, unless we are root        |
 // | the last one: open to others | passed                          | kPrivate: closed to them                     |
 //
-// kOwned is kTrusted, but for who may write.
+// kOwned is kTrusted without the rules on others' write permission.
 #include "common/sys/private_folder.h"
 
 #include <fcntl.h>
@@ -40,8 +40,8 @@ absl::Status FolderFailed(const std::string& what, const std::string& path) {
   return FileError(absl::StrCat(what, " ", path), error);
 }
 
-// The group that many systems make for each user, where the umask is 002: of the same name and number. Never root's,
-// which is the first group of all in many containers.
+// True for a group that many systems make for each user, with umask 002: of the same name and number. Never root's,
+// which is the first group of all users in many containers.
 bool IsGroupOfOneUser(gid_t gid, uid_t uid) {
   if (gid == 0 || gid != uid) return false;
   std::array<char, 16 * 1024> user_bytes{};
@@ -70,8 +70,8 @@ class Walk {
  public:
   explicit Walk(const FolderOptions& options) : options_(options) {}
 
-  // `shown`: the path of `from`, with a slash at its end unless it is the present folder.
-  // `makes_missing`: as the options say, but not where another user's link leads.
+  // `shown`: the path of `from`, with a slash at its end unless it is the current folder. `makes_missing`: as the
+  // options say, except behind another user's link.
   absl::StatusOr<UniqueFd> Descend(UniqueFd from, std::string shown, const std::string& path, bool is_whole,
                                    bool makes_missing);
 
@@ -109,7 +109,7 @@ absl::Status Walk::Check(int fd, const std::string& shown, bool is_last) const {
 absl::StatusOr<UniqueFd> Walk::Follow(const UniqueFd& from, const std::string& shown, const std::string& name,
                                       bool makes_missing) {
   const std::string path = absl::StrCat(shown, name);
-  // Held while it is judged and read: another may get its name meanwhile.
+  // Hold it while checking and reading it: another file may get its name meanwhile.
   const UniqueFd held(openat(from.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat link {};
   if (!held.is_open() || fstat(held.get(), &link) != 0) return FolderFailed("cannot look at", path);
@@ -146,7 +146,7 @@ absl::StatusOr<UniqueFd> Walk::Descend(UniqueFd from, std::string shown, const s
     const std::string& name = names[i];
     const bool is_last = is_whole && i + 1 == names.size();
     const mode_t mode = options_.trust == FolderTrust::kShared ? 0777 : 0700;
-    // It may be there all the same, where nothing can be made.
+    // It may exist even if nothing can be made.
     const int not_made = makes_missing && mkdirat(from.get(), name.c_str(), mode) != 0 ? errno : 0;
     struct stat info {};
     if (fstatat(from.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -171,7 +171,7 @@ absl::StatusOr<UniqueFd> Walk::Descend(UniqueFd from, std::string shown, const s
   return from;
 }
 
-// Under one name, and no link or pipe.
+// Opens a file that has only one name and is no link or pipe.
 absl::StatusOr<UniqueFd> OpenUnlinked(const UniqueFd& folder, const std::string& path, const std::string& name,
                                       int flags, mode_t mode, struct stat& info) {
   UniqueFd fd(openat(folder.get(), name.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode));
@@ -180,7 +180,7 @@ absl::StatusOr<UniqueFd> OpenUnlinked(const UniqueFd& folder, const std::string&
   }
   if (!fd.is_open()) return FolderFailed("cannot open", path);
   if (fstat(fd.get(), &info) != 0) return FolderFailed("cannot look at", path);
-  if (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode)) {  // (a device is root's to make)
+  if (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode)) {  // (only root can make a device)
     return absl::FailedPreconditionError(absl::StrCat(path, " is not a regular file: remove it"));
   }
   if (info.st_nlink > 1) {
@@ -200,7 +200,7 @@ absl::StatusOr<UniqueFd> OpenRegular(const UniqueFd& folder, const std::string& 
 
 absl::StatusOr<UniqueFd> OpenFolder(const std::string& path, const FolderOptions& options) {
   std::string whole = path;
-  if (!path.starts_with('/') && options.trust != FolderTrust::kShared) {  // those above count as well
+  if (!path.starts_with('/') && options.trust != FolderTrust::kShared) {  // the folders above count as well
     std::error_code error;
     whole = absl::StrCat(std::filesystem::current_path(error).string(), "/", path);
     if (error) return absl::UnavailableError(absl::StrCat("the present folder is not known: ", error.message()));

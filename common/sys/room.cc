@@ -1,5 +1,5 @@
-// Which limit says no to a thread or a process (clone fails with EAGAIN or ENOMEM for each of them); the first row that
-// fits is named:
+// The limits that can prevent a thread or a process (clone fails with EAGAIN or ENOMEM for each of them). The first row
+// that fits is reported:
 //
 //   pids.max of a control group     this process's, or one above it: the first one that is full
 //   RLIMIT_AS (ulimit -v)           no address can be mapped any more, which a thread's stack needs
@@ -8,7 +8,7 @@
 //   RLIMIT_NPROC (ulimit -u)        counts all tasks of the user; not for root
 //   kernel.threads-max, pid_max     of the machine
 //
-// What other pid namespaces have can't be counted: where none of them is reached by what is seen, all are listed.
+// Tasks in other pid namespaces can't be counted: if no limit seems to be reached, all are listed.
 #include "common/sys/room.h"
 
 #include <dirent.h>
@@ -49,7 +49,7 @@ std::optional<uint64_t> ReadNumber(const std::string& path) {
   return number;
 }
 
-// "/job/step" and the folder under which such paths stand.
+// "/job/step", and the folder that holds such paths.
 struct ControlGroup {
   std::string root;
   std::string path;
@@ -89,7 +89,7 @@ std::optional<uint64_t> FiniteLimit(__rlimit_resource resource) {
   return limit.rlim_cur;
 }
 
-// The number in a line "Threads:\t3" of /proc/PID/status.
+// Returns the number in a line "Threads:\t3" of /proc/PID/status.
 std::optional<uint64_t> StatusNumber(const std::string& status, const std::string& field) {
   const size_t at = status.find(absl::StrCat("\n", field, ":"));
   if (at == std::string::npos) return std::nullopt;
@@ -99,7 +99,7 @@ std::optional<uint64_t> StatusNumber(const std::string& status, const std::strin
   return !words.empty() && absl::SimpleAtoi(words[0], &number) ? std::optional(number) : std::nullopt;
 }
 
-// Tasks of this user that can be seen here. Nothing where there are too many processes to count.
+// Returns this user's tasks that can be seen here. nullopt if there are too many processes to count.
 std::optional<uint64_t> CountTasksOfUser() {
   DIR* folder = opendir("/proc");
   if (folder == nullptr) return std::nullopt;
@@ -112,10 +112,10 @@ std::optional<uint64_t> CountTasksOfUser() {
     if (StatusNumber(status, "Uid") == uint64_t{getuid()}) tasks += StatusNumber(status, "Threads").value_or(0);
   }
   closedir(folder);
-  return tasks == 0 || seen > kMaxProcesses ? std::nullopt : std::optional(tasks);  // 0: this one would be there
+  return tasks == 0 || seen > kMaxProcesses ? std::nullopt : std::optional(tasks);  // 0 can't be: this task counts
 }
 
-// All tasks of the machine, as /proc/loadavg tells: "0.10 0.20 0.30 1/234 5678".
+// Returns all tasks of the machine, from /proc/loadavg: "0.10 0.20 0.30 1/234 5678".
 std::optional<uint64_t> CountTasksOfMachine() {
   const std::string text = ReadSmallFile("/proc/loadavg", 4096).value_or("");
   const size_t slash = text.find('/');
@@ -125,7 +125,7 @@ std::optional<uint64_t> CountTasksOfMachine() {
   return is_number ? std::optional(tasks) : std::nullopt;
 }
 
-// RLIMIT_NPROC does not bind who has CAP_SYS_RESOURCE or CAP_SYS_ADMIN.
+// RLIMIT_NPROC does not bind a process with CAP_SYS_RESOURCE or CAP_SYS_ADMIN.
 bool IsBoundByUserLimit(const std::string& status) {
   const size_t at = status.find("\nCapEff:");
   uint64_t held = 0;
@@ -175,7 +175,7 @@ absl::Status CheckTasks(size_t wanted) {
   pthread_attr_destroy(&attributes);
   mutex.unlock();
   for (const pthread_t thread : threads) pthread_join(thread, nullptr);
-  // A thread that was joined still counts for a moment.
+  // A joined thread still counts for a moment.
   for (int i = 0; i < kMaxLooks && CountThreads() > before; ++i) Pause(kLookPause);
   return status;
 }
@@ -297,9 +297,9 @@ size_t CountThreadsNamed(std::string_view name) {
 
 namespace {
 
-// Where the kernel knows no limit, this many are still the most that anybody can mean.
+// If the kernel has no limit, this many are still more than anyone needs.
 constexpr rlim_t kEnough = 1'048'576;
-constexpr rlim_t kUsual = 1024;  // where the kernel does not tell
+constexpr rlim_t kUsual = 1024;  // if the kernel does not report it
 
 }  // namespace
 

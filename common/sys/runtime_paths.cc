@@ -27,7 +27,7 @@ std::string DefaultAdminSocket(uint16_t port) {
 }
 
 std::string UserStateFolder(const std::map<std::string, std::string>& environment, bool is_root) {
-  // Only an absolute path counts: a relative one would be another one after each change of the folder.
+  // Only an absolute path counts: a relative one would change its meaning with each change of the folder.
   const auto folder_of = [&](const std::string& name) -> std::string {
     const auto found = environment.find(name);
     if (found == environment.end()) return "";
@@ -43,9 +43,10 @@ std::string UserStateFolder(const std::map<std::string, std::string>& environmen
 
 namespace {
 
-constexpr size_t kUserBytes = 16 * 1024;  // what the system's list says of one user
+constexpr size_t kUserBytes = 16 * 1024;  // of one user's entry in the system's list
 
-// `user` empty: the one that this program runs as. Empty: the list has no such user, or no home folder of that user.
+// `user` empty: the user of this program. Returns an empty text if the list has no such user, or no home folder for
+// that user.
 std::string HomeInList(const std::string& user) {
   std::vector<char> bytes(kUserBytes);
   passwd entry{};

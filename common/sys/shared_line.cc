@@ -1,10 +1,10 @@
-// What `who` finds, and whether it may write:
+// The state when `who` asks, and whether it may write:
 //
-//   nobody in a line, nobody waits or `who` does    yes
-//   nobody in a line, another one waits             after kLinePatience: it is dead or stopped
-//   its own line                                    yes
-//   another one's line, which is open               after kLinePatience
-//   another one who writes just now                 after kStuckPatience, however slow the machine is
+//   no line is open, none waits or `who` does      yes
+//   no line is open, another one waits             after kLinePatience: it is dead or stopped
+//   its own line                                   yes
+//   another one's line, which is open              after kLinePatience
+//   another one's line, being written              after kStuckPatience, however slow the machine is
 #include "common/sys/shared_line.h"
 
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
-// Signals as a readable descriptor, by a handler rather than a signalfd: one that shall end the program is noted
-// (NoteEndSignal in program.h) also while whoever reads this hangs.
+// Signals as a readable descriptor. Uses a handler, not a signalfd: so a signal that ends the program is noted
+// (NoteEndSignal in program.h) even while the reading thread hangs.
 #pragma once
 
 #include <initializer_list>
@@ -10,23 +10,23 @@
 
 namespace muster {
 
-// At most one lives at a time.
+// A process has at most one at a time.
 class SignalPipe {
  public:
-  // Calls to the system that a signal interrupts go on, but for those that only wait.
+  // System calls interrupted by a signal go on, except those that only wait.
   SignalPipe();
-  // They are ignored from then on: nothing is left that could be ended in good order.
+  // The signals are ignored from then on: nothing is left to end in good order.
   ~SignalPipe();
   SignalPipe(const SignalPipe&) = delete;
   SignalPipe& operator=(const SignalPipe&) = delete;
 
-  // From now on these come here. Of those that `ends` the program the first one starts the clock of the last resort.
+  // Routes these signals here from now on. If `ends`, the first of them starts the clock of the last resort.
   void Handle(std::initializer_list<int> signals, bool ends);
-  // These do again what they do by default.
+  // Restores these signals' default actions.
   void LetKill(std::initializer_list<int> signals);
 
   int fd() const { return out_.get(); }
-  // The next one that has come, without waiting.
+  // Returns the next signal that has come, without waiting.
   std::optional<int> Take();
 
  private:

@@ -1,4 +1,5 @@
-// Threads where there may be none (std::thread's exception would end the program), and one that may never return.
+// Makes threads without an exception (std::thread's would end the program), and a thread for calls that may never
+// return.
 #pragma once
 
 #include <signal.h>
@@ -18,8 +19,8 @@
 
 namespace muster {
 
-// RESOURCE_EXHAUSTED, with the limit that is reached, if the system has none. What our programs handle is left to the
-// main thread: a handler would interrupt what this one waits for.
+// Returns RESOURCE_EXHAUSTED, with the limit that is reached, if the system has no thread left. The main thread handles
+// our programs' signals: a handler would interrupt this thread's waits.
 template <typename Work>
 absl::StatusOr<std::thread> TryThread(Work&& work) {
   sigset_t handled;
@@ -38,20 +39,21 @@ absl::StatusOr<std::thread> TryThread(Work&& work) {
   return thread;
 }
 
-// A thread for calls that may never return, such as reading from a file system that has gone away. It can be left
-// behind, so that whoever waits for it, and the end of the process, need not hang with it.
+// A thread for calls that may never return, such as reading from a file system that has gone away. It can be abandoned,
+// so that neither its caller nor the end of the process hangs with it.
 class SideThread {
  public:
-  // `name` as the system shows it, at most 15 bytes. RESOURCE_EXHAUSTED: there is no thread to be had.
+  // `name` as the system shows it, at most 15 bytes. RESOURCE_EXHAUSTED: no thread can be made.
   static absl::StatusOr<std::shared_ptr<SideThread>> Make(const std::string& name);
-  // Waits for nothing.
+  // Doesn't wait.
   ~SideThread();
 
-  // Has `work` run there and waits for its end. False after `limit`; at once while an earlier one still runs, and after
-  // GiveUp. One caller at a time. What `work` touches it must own: it may run on when its caller is gone.
+  // Has `work` run there and waits for its end. Returns false after `limit`; at once while an earlier work still runs,
+  // and after GiveUp. One caller at a time. `work` must own everything it touches: it may run on when its caller is
+  // gone.
   bool Run(std::function<void()> work, absl::Duration limit);
 
-  // Any thread: from now on nobody waits.
+  // Any thread: from now on Run doesn't wait.
   void GiveUp();
 
  private:

@@ -17,11 +17,12 @@
 namespace muster {
 namespace {
 
-constexpr absl::Duration kBoundedLookPause = absl::Milliseconds(20);  // for its end, where the kernel can't report it
+constexpr absl::Duration kBoundedLookPause = absl::Milliseconds(20);  // for its end, if the kernel can't report it
 constexpr absl::Duration kReapPatience = absl::Milliseconds(400);
 constexpr absl::Duration kOrphanPause = absl::Milliseconds(5);
 
-// Reads what is there, as far as one turn goes: who writes without end must not keep us here. False at the end.
+// Reads the available bytes, as far as one turn goes: a program that writes without end must not keep us here. Returns
+// false at the end.
 bool Drain(int fd, std::string& text, size_t most) {
   char bytes[4096];
   for (int turn = 0; turn < 64; ++turn) {
@@ -33,7 +34,7 @@ bool Drain(int fd, std::string& text, size_t most) {
   return true;
 }
 
-// Of which the reading end doesn't block.
+// A pipe with a reading end that doesn't block.
 struct Pipe {
   Pipe() {
     int ends[2];
@@ -46,7 +47,7 @@ struct Pipe {
   UniqueFd in;
 };
 
-// Kills what is left of the group and reaps it; its orphans have become children of this process, a subreaper.
+// Kills the rest of the group and reaps it; its orphans have become children of this process, a subreaper.
 void ReapGroup(pid_t leader, CommandResult& result, const Clock& clock) {
   kill(-leader, SIGKILL);
   const MonotonicTime give_up = clock.Read().monotonic + kReapPatience;

@@ -14,7 +14,7 @@
 namespace muster {
 namespace {
 
-constexpr absl::Duration kChildLookPause = absl::Milliseconds(10);  // where the kernel has no descriptor of a process
+constexpr absl::Duration kChildLookPause = absl::Milliseconds(10);  // if the kernel has no process descriptors
 
 ChildState Look(pid_t pid) {
   siginfo_t info{};
@@ -24,7 +24,7 @@ ChildState Look(pid_t pid) {
 
 }  // namespace
 
-// Not by fork: that would copy the page tables of a large program, and run what libraries do around forks.
+// posix_spawn, not fork: fork would copy the page tables of a large program, and run libraries' fork handlers.
 int StartChild(const ChildOptions& options, pid_t& pid) {
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;

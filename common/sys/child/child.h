@@ -1,6 +1,6 @@
-// Programs that are run and waited for. (Training processes, and what watches over them, are the keeper's.)
+// Starts programs and waits for them. (Training processes, and the processes that watch over them, are the keeper's.)
 //
-// For any thread, as long as nobody else waits for children that he didn't start.
+// For any thread, as long as no other code waits for children that it didn't start.
 #pragma once
 
 #include <sys/types.h>
@@ -18,31 +18,33 @@ namespace muster {
 struct ChildOptions {
   std::vector<std::string> argv;  // argv[0] is a path
   std::vector<std::string> env;   // NAME=VALUE, the whole environment
-  // What becomes its standard streams; -1: /dev/null.
+  // The child's standard streams; -1: /dev/null.
   int in = -1;
   int out = -1;
   int err = -1;
-  int third = -1;  // what becomes its descriptor 3; -1: none
+  int third = -1;  // the child's descriptor 3; -1: none
 };
 
-// Starts it in a process group of its own, with default signals and no other descriptor of ours. errno; 0: it runs.
+// Starts the program in a process group of its own, with default signals and no other descriptor of ours. Returns
+// errno, or 0 if it runs.
 int StartChild(const ChildOptions& options, pid_t& pid);
 
 enum class ChildState {
   kRuns,
   kEnded,    // but not reaped: its number, and its group's, stay its own
-  kUnknown,  // somebody else has reaped it: its number may be another's by now
+  kUnknown,  // already reaped by other code: its number may be another process's by now
 };
-// Waits until it has ended, at most `patience`.
+// Waits until the child has ended, at most `patience`.
 ChildState AwaitChild(pid_t pid, absl::Duration patience = absl::ZeroDuration());
 
-// Waits until it has ended, however long that takes. Nothing where somebody else has reaped it.
+// Waits until the child has ended, for any length of time. nullopt if other code has reaped it.
 std::optional<ExitStatus> ReapChild(pid_t pid);
 
-// Polls readable once it has ended; not open: the kernel has no such descriptors, or none is left.
+// Returns a descriptor that polls readable once the child has ended. Not open: the kernel has no such descriptors, or
+// none is left.
 UniqueFd WatchChild(pid_t pid);
 
-// As exec takes them; they point into `texts`.
+// Returns the pointers that exec takes; they point into `texts`.
 std::vector<char*> ExecPointers(const std::vector<std::string>& texts);
 
 }  // namespace muster
