@@ -74,7 +74,7 @@ void TcpConnection::CheckTimes() {
 }
 
 void TcpConnection::CheckTrust(const TrustBase& trust) {
-  // (Also of one that is still shaking hands: its certificate may be known.)
+  // (Also during a handshake: the certificate may be known already.)
   if (is_finished_ || !stream_.has_tls()) return;
   const TlsRefusal refusal = CheckStillGood(trust, stream_.client().chain);
   if (!refusal.ok()) Finish(refusal.text);

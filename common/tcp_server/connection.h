@@ -1,4 +1,4 @@
-// One client of a TcpServer: how it is let in, and what its protocol tells the server. Owned by the server's thread.
+// One client of a TcpServer: its acceptance, and what its protocol reports to the server. Owned by the server's thread.
 #pragma once
 
 #include <cstdint>
@@ -21,29 +21,29 @@ struct TcpClient {
   uint64_t connection = 0;  // never used twice
   uint32_t listener = 0;    // which listening socket
   IpAddress address = *IpAddress::Parse("127.0.0.1");
-  std::optional<PeerName> name;  // of its certificate; none without TLS, or where names don't count
+  std::optional<PeerName> name;  // from its certificate; none without TLS, or if names don't count
 };
 
 class TcpConnection;
 
-// What the connections of one server share. All of the server's thread, but for `post` and `counted`.
+// State that the connections of one server share. For the server's thread only, except `post` and `counted`.
 struct TcpServerContext {
-  // Any thread: runs `take` with the connection, in the server's thread, if it still is there; it is served again then.
+  // Any thread: runs `take` with the connection, in the server's thread, if it still exists; then serves it again.
   std::function<void(uint64_t connection, std::function<void(TcpConnection&)> take)> post;
   // The server's thread: serves this connection again soon.
   std::function<void(uint64_t connection)> touch;
-  // The server's thread: begins to connect, with TLS where the server has it; see TcpProtocol::Dialed. Returns the
-  // connection's number; 0: there are no descriptors, or no way there.
+  // The server's thread: begins to connect, with TLS if the server has it; see TcpProtocol::Dialed. Returns the
+  // connection's number; 0: there are no descriptors, or no route.
   std::function<uint64_t(const SocketAddress& to)> dial;
   // The server's thread: serves a connected, nonblocking local socket as well; see TcpProtocol::Adopted. Returns the
   // connection's number; 0: it can't.
   std::function<uint64_t(UniqueFd socket)> adopt;
   std::shared_ptr<CountedLog> counted;
-  size_t input_bytes = 0;  // of all: what has come and can't be done with yet; see TcpProtocol::MaxInputBytes
+  size_t input_bytes = 0;  // of all connections, received and not handled yet; see TcpProtocol::MaxInputBytes
   MonotonicTime now;
 };
 
-// The TLS handshake and the end are here; what is said in between is a protocol's (TcpProtocol).
+// Handles the TLS handshake and the end of a connection; everything in between is a TcpProtocol's.
 class TcpConnection {
  public:
   TcpConnection(Stream stream, TcpClient client, TcpServerContext& context);
@@ -51,30 +51,30 @@ class TcpConnection {
   TcpConnection(const TcpConnection&) = delete;
   TcpConnection& operator=(const TcpConnection&) = delete;
 
-  // Reads, handles and writes, a little, so that no client keeps the others waiting. True when there is more to do
-  // without waiting for the socket.
+  // Reads, handles and writes, a little, so that no client keeps the others waiting. Returns true if there is more to
+  // do without waiting for the socket.
   virtual bool Serve() = 0;
   virtual bool wants_read() const = 0;
   virtual bool wants_write() const = 0;
-  // What it has to write is kept back for a moment: serve it again in a millisecond.
+  // True if its output is held back for a moment: serve it again in a millisecond.
   virtual bool is_delayed() const { return false; }
-  // It waits for room that no socket tells of: serve it again soon.
+  // True if it waits for room, which no socket event reports: serve it again soon.
   virtual bool is_held() const { return false; }
-  // Something is in flight: it is not closed to make room for others.
+  // True if something is in flight: then it is not closed to make room for others.
   virtual bool has_work() const = 0;
-  // Whether it goes for a newcomer where there is no room, busy or not: the greatest goes first, and of equals the
-  // oldest. 0: it stays.
+  // Returns how readily it is closed for a new connection if there is no room, busy or not: the greatest first, and of
+  // equals the oldest. 0: never.
   virtual int yields() const { return 0; }
-  // It has said a whole thing, ever.
+  // True if it has ever sent a whole message.
   virtual bool has_spoken() const = 0;
-  // Its part of TcpServerContext::input_bytes.
+  // Returns its part of TcpServerContext::input_bytes.
   virtual size_t input_bytes() const = 0;
-  // At least four times a second: what took too long is given up.
+  // Called at least four times a second: gives up what took too long.
   virtual void CheckTimes();
-  // The last chance of what is in flight: what the socket takes at once.
+  // Called at the end: writes as much of what is in flight as the socket takes at once.
   virtual void FlushAtEnd() {}
 
-  // When it last said a whole thing, or was accepted.
+  // Returns when it last sent a whole message, or was accepted.
   MonotonicTime last_heard() const { return last_heard_; }
   const TcpClient& client() const { return client_; }
   int fd() const { return stream_.fd(); }
@@ -84,23 +84,23 @@ class TcpConnection {
   Opening opening() const { return opening_; }
   // Looks at the first byte. `context` null: no TLS is spoken here, and `why_not` says why, and what to do.
   void Open(const std::shared_ptr<const TlsServerContext>& context, const std::string& why_not);
-  // In its place, for one that this side makes. `context` null: without TLS.
+  // Called instead of Open for a connection that this side makes. `context` null: without TLS.
   void Dial(const std::shared_ptr<const TlsServerContext>& context);
-  // In its place, for one that was adopted.
+  // Called instead of Open for an adopted connection.
   void Adopt() { opening_ = Opening::kOpen; }
   void ShakeHands();
-  // The authorities or their lists have changed: who is revoked is cut off.
+  // Called when the authorities or their lists have changed: closes the connection if its certificate is revoked.
   void CheckTrust(const TrustBase& trust);
 
   void Finish(const std::string& reason);
-  // To be removed; the reason is empty when the client simply went.
+  // True if it is to be removed; the reason is empty if the client simply left.
   bool is_finished() const { return is_finished_; }
   const std::string& reason() const { return reason_; }
-  // The client is gone; what it said before still counts.
+  // Notes that the client is gone; its earlier input still counts.
   void NoteEnd() { has_ended_ = true; }
 
  protected:
-  // The TLS handshake is done.
+  // Called when the TLS handshake is done.
   virtual void HasOpened() {}
 
   Stream stream_;

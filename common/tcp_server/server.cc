@@ -23,8 +23,8 @@ namespace {
 constexpr int kAcceptsAtOnce = 16;
 constexpr int kBacklog = 65535;  // the kernel makes net.core.somaxconn of it
 constexpr absl::Duration kTick = absl::Milliseconds(100);
-constexpr absl::Duration kIdleTick = absl::Seconds(1);   // while nobody is connected
-constexpr absl::Duration kIdleGrace = absl::Seconds(1);  // before a client makes room for another
+constexpr absl::Duration kIdleTick = absl::Seconds(1);   // while no client is connected
+constexpr absl::Duration kIdleGrace = absl::Seconds(1);  // after this a client may be closed for another
 constexpr size_t kCloseAtOnce = 16;
 constexpr absl::Duration kFlushInterval = absl::Seconds(10);
 
@@ -200,7 +200,7 @@ uint64_t TcpServer::Adopt(UniqueFd socket) {
   return id;
 }
 
-// `what` is counted under the protocol's name.
+// Counts `what` under the protocol's name.
 void TcpServer::Count(const std::string& what, const std::string& text) {
   counted_->Note(Severity::kWarning, absl::StrCat(protocol_.words().name, ": ", what), text);
 }
@@ -219,7 +219,7 @@ bool TcpServer::IsWelcome(const SocketAddress& from, const SocketAddress& own, b
                        FairShareName(from.address), " are open"));
     return false;
   }
-  const size_t most = options_.max_connections * (is_local ? 2 : 1);  // strangers don't fill what is this user's
+  const size_t most = options_.max_connections * (is_local ? 2 : 1);  // others can't fill this user's part
   if (connections_.size() >= most && !MakeRoom(nullptr)) {
     Count("too many connections", absl::StrCat("a connection from ", address, " was closed: ", most, " are open"));
     return false;
@@ -227,8 +227,8 @@ bool TcpServer::IsWelcome(const SocketAddress& from, const SocketAddress& own, b
   return true;
 }
 
-// The oldest of those that never said a whole thing goes. Where all have spoken, one that yields, else those that are
-// idle and that nobody needs.
+// Closes the oldest connection that never sent a whole message. If all have, closes one that yields, else idle ones
+// that the protocol doesn't need.
 bool TcpServer::MakeRoom(const IpAddress* only_of) {
   const TcpConnection* oldest = nullptr;
   for (const auto& [id, connection] : connections_) {
@@ -256,7 +256,8 @@ bool TcpServer::CloseYielding(const IpAddress* only_of) {
   return true;
 }
 
-// To know who is needed may cost the protocol some time: several at once, and not more often than the clock ticks.
+// Asking the protocol which are needed may cost time: so close several at once, and not more often than the clock
+// ticks.
 bool TcpServer::CloseIdle(const IpAddress* only_of) {
   if (context_.now - last_closing_ < kTick) return false;
   last_closing_ = context_.now;
@@ -298,13 +299,13 @@ void TcpServer::Touch(uint64_t id, uint32_t events) {
   if (found == connections_.end()) return;
   TcpConnection& connection = *found->second;
   if ((events & (EPOLLHUP | EPOLLERR)) != 0 && !connection.wants_read()) {
-    // Told again and again otherwise, while an answer is awaited that nobody will read.
+    // Otherwise epoll reports it again and again while an answer is awaited that no one will read.
     connection.NoteEnd();
     poller_.Remove(connection.fd());
   }
   if (connection.opening() == TcpConnection::Opening::kUnknown) Open(connection);
   if (connection.opening() == TcpConnection::Opening::kHandshake) {
-    // Silent until its turn, in which an end is noticed as well.
+    // No events until its turn, which also notices an end.
     if ((events & (EPOLLHUP | EPOLLERR)) != 0) {
       poller_.Remove(connection.fd());
     } else {
@@ -328,7 +329,8 @@ void TcpServer::ServeReady() {
   }
 }
 
-// Not who came last: an honest write would then be lost to those who fill the room with halves of messages.
+// Cut the connection that holds most, not the newest: otherwise clients that send half messages could starve an honest
+// writer.
 void TcpServer::CutTheLargest() {
   const auto largest = std::max_element(connections_.begin(), connections_.end(), [](const auto& a, const auto& b) {
     return a.second->input_bytes() < b.second->input_bytes();
@@ -339,7 +341,7 @@ void TcpServer::CutTheLargest() {
   Look(largest->first, *largest->second);
 }
 
-// One a turn: it costs milliseconds, in which nobody else is served.
+// One handshake a turn: it costs milliseconds, in which no other client is served.
 void TcpServer::ShakeHands() {
   auto found = connections_.end();
   uint64_t id = 0;
@@ -352,13 +354,13 @@ void TcpServer::ShakeHands() {
   }
   found->second->ShakeHands();
   if (found->second->opening() == TcpConnection::Opening::kOpen) {
-    poller_.Add(found->second->fd(), 0, id).IgnoreError();  // where Touch has taken it out
+    poller_.Add(found->second->fd(), 0, id).IgnoreError();  // Touch may have removed it
     ready_.insert(id);
   }
   Look(id, *found->second);
 }
 
-// After anything was done with a connection. It may be gone then.
+// Called after anything was done with a connection, which may be gone then.
 void TcpServer::Look(uint64_t id, TcpConnection& connection) {
   if (!connection.is_finished()) {
     if (connection.is_delayed()) delayed_.insert(id);
@@ -377,7 +379,7 @@ void TcpServer::Watch(uint64_t id, const TcpConnection& connection) {
   uint32_t& watched = watched_[id];
   if (watched == events) return;
   watched = events;
-  poller_.Modify(connection.fd(), events, id).IgnoreError();  // Touch may have taken it out
+  poller_.Modify(connection.fd(), events, id).IgnoreError();  // Touch may have removed it
 }
 
 void TcpServer::Remove(uint64_t id) {
@@ -414,7 +416,7 @@ void TcpServer::Tick() {
   }
 }
 
-// Null: the same are trusted as before.
+// Returns null if the trust has not changed.
 std::shared_ptr<const TlsState> TcpServer::NewTrust() {
   if (options_.tls == nullptr) return nullptr;
   std::shared_ptr<const TlsState> state = options_.tls->Current();

@@ -1,6 +1,6 @@
-// The TCP server behind the ports of foreign protocols: one thread, one epoll, any number of listening sockets. A
-// client that stalls, floods, or doesn't read costs the others no more than a few milliseconds: each turn serves each
-// ready client a little, and one TLS handshake. What is said is the TcpProtocol's.
+// The TCP server for the ports of foreign protocols: one thread, one epoll, any number of listening sockets. A client
+// that stalls, floods, or doesn't read costs the others no more than a few milliseconds: each turn serves each ready
+// client a little, and one TLS handshake. TcpProtocol handles the bytes.
 #pragma once
 
 #include <cstdint>
@@ -28,20 +28,20 @@
 
 namespace muster {
 
-// Whose words are taken outside of TLS.
+// The clients that may connect without TLS.
 enum class PlainFrom { kEverybody, kThisMachine, kNobody };
 
 struct TcpServerOptions {
   size_t max_connections = 4096;        // twice as many with those of this user (ListenLocally)
   size_t max_of_each_party = SIZE_MAX;  // see FairShare
-  // Why this client of this machine's socket is not let in; empty: it is. No function: everybody is. Called by the
-  // server's thread.
+  // Returns why this client of this machine's socket is refused; empty: it is not. No function: all are accepted.
+  // Called by the server's thread.
   std::function<std::string(const SocketAddress& client, const SocketAddress& own)> why_not;
   std::shared_ptr<CountedLog> counted;  // flushed by its owner; null: the server has its own
   std::shared_ptr<const TlsStore> tls;  // null: no TLS
   PlainFrom plain_from = PlainFrom::kEverybody;
-  bool takes_tls = true;           // false: only connections that this side makes have it
-  bool takes_every_name = false;   // with TLS: not only nodes, also clients without a certificate, which have no name
+  bool takes_tls = true;           // false: only connections that this side makes use it
+  bool takes_every_name = false;   // with TLS: lets in every name, and clients without a certificate, which have none
   bool detects_dead_peers = true;  // see SetDeadPeerDetection
 };
 
@@ -50,7 +50,7 @@ class TcpServer {
   // `protocol` and `clock` must outlive this.
   static absl::StatusOr<std::unique_ptr<TcpServer>> Start(TcpServerOptions options, TcpProtocol& protocol,
                                                           const Clock& clock);
-  // Answers what is in flight and closes everything.
+  // Answers the requests in flight and closes everything.
   ~TcpServer();
 
   // Any thread. `port` 0: the kernel chooses. `listener` becomes TcpClient::listener. Returns the port; an error names
@@ -58,11 +58,11 @@ class TcpServer {
   absl::StatusOr<uint16_t> Listen(const IpAddress& address, uint16_t port, uint32_t listener);
   // The same for a Unix socket that listens already: its clients count as 127.0.0.1, and never speak TLS.
   void ListenLocally(UniqueFd socket, uint32_t listener);
-  // Any thread, also after the server's end, when nothing happens: runs `task` in the server's thread.
+  // Any thread, also after the server's end, when it does nothing: runs `task` in the server's thread.
   std::function<void(std::function<void()> task)> Poster() const {
     return [mailbox = mailbox_](std::function<void()> task) { mailbox->Push(std::move(task)); };
   }
-  // Any thread but the server's own: when this returns, these sockets are closed.
+  // Any thread except the server's own: when this returns, these sockets are closed.
   void StopListening(uint32_t listener);
 
  private:
@@ -105,25 +105,25 @@ class TcpServer {
   // Work for the thread. Outlives this while a store still holds it.
   const std::shared_ptr<Mailbox<Task>> mailbox_ = std::make_shared<Mailbox<Task>>([this] { poller_.Wake(); });
 
-  // Of the thread.
+  // Used by the thread only.
   bool is_stopping_ = false;
   TcpServerContext context_;
   uint64_t last_id_ = 0;
   std::unordered_map<uint64_t, Listener> listeners_;
   std::unordered_map<uint64_t, std::unique_ptr<TcpConnection>> connections_;
   std::unordered_map<uint64_t, uint32_t> watched_;  // the epoll events of each connection
-  std::set<uint64_t> ready_;                        // have work that no socket tells of
-  std::set<uint64_t> delayed_;                      // have answers that are kept back for a moment
+  std::set<uint64_t> ready_;                        // have work without a socket event
+  std::set<uint64_t> delayed_;                      // have answers that are held back for a moment
   std::deque<uint64_t> handshakes_;                 // wait for their turn, …
   std::unordered_set<uint64_t> in_handshakes_;      // … each once
-  uint64_t trust_generation_ = 0;                   // that the open connections were checked against
+  uint64_t trust_generation_ = 0;                   // with which the open connections were checked
   std::map<std::string, size_t> open_of_;           // connections of each party
   MonotonicTime next_tick_;
   MonotonicTime last_flush_;
   MonotonicTime last_closing_;  // see CloseIdle
   bool are_listeners_paused_ = false;
 
-  std::thread thread_;  // last: it uses the rest
+  std::thread thread_;  // declared last: it uses the rest
 };
 
 }  // namespace muster

@@ -15,14 +15,14 @@ struct SocketAddress {
   uint16_t port = 0;
 };
 
-// Bound with SO_REUSEADDR; nonblocking. IPv6's any address takes IPv4, too. The error names address, port and
-// `for_whom`; kAlreadyExists: the port is taken.
+// Returns a listening socket, bound with SO_REUSEADDR; nonblocking. IPv6's any address takes IPv4, too. The error names
+// address, port and `for_whom`; kAlreadyExists: the port is taken.
 absl::StatusOr<UniqueFd> ListenOn(const IpAddress& address, uint16_t port, int backlog, const std::string& for_whom);
 
-// The next client, nonblocking, or none with errno set.
+// Returns the next client, nonblocking, or none with errno set.
 UniqueFd AcceptFrom(int listener, SocketAddress& from);
 
-// A nonblocking socket whose connect is under way; not open, with errno, if it can't begin.
+// Returns a nonblocking socket that is connecting; not open, with errno, if it can't begin.
 UniqueFd StartConnecting(const SocketAddress& to);
 
 absl::StatusOr<SocketAddress> LocalEnd(int socket);
