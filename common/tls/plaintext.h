@@ -1,4 +1,4 @@
-// What --require_tls forbids a client.
+// The connections that --require_tls forbids a client.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace muster {
 
-// PERMISSION_DENIED unless all `addresses`, for which `host` stands, are of this machine's loopback. To be asked where
-// --require_tls is set and there is no TLS configuration.
+// PERMISSION_DENIED unless all `addresses` of `host` belong to this machine's loopback. To be called if --require_tls
+// is set and there is no TLS configuration.
 absl::Status CheckPlaintext(const std::string& host, const std::vector<IpAddress>& addresses);
 
 }  // namespace muster

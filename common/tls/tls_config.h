@@ -8,7 +8,7 @@
 //   cipher_list                       for TLS 1.2, "A:B:C"; missing: the defaults
 //   cert_expire_warning_time_in_day   7 to 180, default 90
 //
-// Paths are relative to the file's folder, then to the working folder. Pure but for asking which files exist.
+// Paths are relative to the file's folder, then to the working folder. Pure except for asking which files exist.
 #pragma once
 
 #include <functional>
@@ -27,14 +27,14 @@ struct TlsConfig {
   std::string crl_path;  // empty: none
   std::string cipher_list;
   int warning_days = 90;
-  std::vector<std::string> warnings;  // fields that are not known
+  std::vector<std::string> warnings;  // unknown fields
 };
 
-// Of the file's text. Errors name the field, what was found, what was expected. `exists` is asked about paths.
+// Parses the file's text. Errors name the field, what was found, what was expected. `exists` is called with paths.
 absl::StatusOr<TlsConfig> ParseTlsConfig(const std::string& path, const std::string& text,
                                          const std::function<bool(const std::string& path)>& exists);
 
-// The same with the file read.
+// Reads and parses the file.
 absl::StatusOr<TlsConfig> ReadTlsConfig(const std::string& path);
 
 // ---- cipher_list.cc
@@ -44,9 +44,9 @@ struct CipherList {
   std::string warning;  // one line on what was dropped; empty: nothing was
 };
 
-// Of a list "A:B:C" what TLS 1.2 servers and clients of ours can use: ephemeral elliptic-curve key exchange with an
-// AEAD cipher. The suites of TLS 1.3 are always on and may stand in the list without effect. An error when nothing is
-// left.
+// Returns the ciphers of a list "A:B:C" that our TLS 1.2 servers and clients can use: ephemeral elliptic-curve key
+// exchange with an AEAD cipher. The suites of TLS 1.3 are always on and may be in the list without effect. An error if
+// nothing is left.
 absl::StatusOr<CipherList> ChooseCiphers(const std::string& list);
 
 }  // namespace muster

@@ -1,6 +1,6 @@
-// The TLS of a process for the child that speaks in its place: the keeper's farewell, ms-ring. It gets what its parent
-// has, the certificate that was announced above all, and never reads the files anew: these may be gone, renewed or out
-// of reach by then.
+// The TLS of a process for a child that speaks in its place: the keeper's last report, ms-ring. The child gets the
+// parent's state, above all the announced certificate, and never reads the files again: these may be gone, renewed or
+// out of reach by then.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace muster {
 
-// Tells the child behind which descriptor it stands.
+// Names the child's descriptor with the state.
 inline constexpr char kTlsHandOverVariable[] = "MUSTER_TLS_HAND_OVER_FD";
 
 struct HandedOverTls {
@@ -21,14 +21,14 @@ struct HandedOverTls {
   TlsState state;
 };
 
-// What `store` has now, but with this key and certificate; at most kMaxSecretBytes. Revocation lists that take more
-// than half of that are not in it: the child reads them from crl_path, and speaks to nobody if it can't.
+// Packs the state of `store`, but with this key and certificate; at most kMaxSecretBytes. Leaves out revocation lists
+// that take more than half of that: the child reads them from crl_path, and connects to no one if it can't.
 absl::StatusOr<std::string> PackTls(const TlsStore& store, const KeyMaterial& identity);
 
 absl::StatusOr<HandedOverTls> UnpackTls(const std::string& bytes, absl::Time now);
 
-// What this process was handed; nothing if it was handed none. The descriptor is closed then, and the variable is gone.
-// While there is one thread.
+// Returns the state that this process was handed; nullopt if none was. Closes the descriptor and removes the variable.
+// Call it while there is one thread.
 absl::StatusOr<std::optional<HandedOverTls>> TakeHandedOverTls(absl::Time now);
 
 }  // namespace muster

@@ -106,7 +106,7 @@ void WipePasswordVariables(std::map<std::string, std::string>& environment) {
 
 absl::StatusOr<WithheldPasswords> WithheldPasswords::Take(std::map<std::string, std::string>& environment) {
   std::string all;
-  all.reserve(kMaxSecretBytes);  // no copy is left behind by growing
+  all.reserve(kMaxSecretBytes);  // so that growing leaves no copy behind
   for (const char* variable : kPasswordVariables) {
     const auto found = environment.find(variable);
     if (found == environment.end()) continue;
@@ -126,7 +126,7 @@ absl::Status WithheldPasswords::Return(std::map<std::string, std::string>& envir
   absl::StatusOr<std::string> all = TakeSecret(held_.release());
   if (!all.ok()) return all.status();
   for (size_t at = 0; at < all->size();) {
-    const char* entry = all->data() + at;  // NAME=VALUE, ended by a zero
+    const char* entry = all->data() + at;  // NAME=VALUE, with a zero at its end
     const char* value = std::strchr(entry, '=') + 1;
     const std::string name(entry, static_cast<size_t>(value - entry - 1));
     setenv(name.c_str(), value, 1);

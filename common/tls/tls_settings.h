@@ -1,4 +1,4 @@
-// The settings of TLS that ms-scheduler, ms-worker and ms-ctl share, and the passwords.
+// The TLS settings that ms-scheduler, ms-worker and ms-ctl share, and the passwords.
 #pragma once
 
 #include <functional>
@@ -24,40 +24,40 @@ struct TlsSettings {
   bool needs_name() const { return identity == "name"; }
 };
 
-// Begins a group "Security".
+// Adds the settings, in a group "Security".
 void AddTls(SettingsTable& table, TlsSettings* settings);
 
 enum class TlsRole { kServer, kClient };
 
 inline constexpr size_t kMaxPasswordBytes = 1024;
 
-// Where the password of a role's key comes from; read again at each reload.
+// The source of the password of a role's key; read again at each reload.
 struct PasswordSource {
   Secret text;           // MS_TLS_SERVER_PASSWORD or MS_TLS_CLIENT_PASSWORD
-  std::string file;      // the same with _FILE; its first line counts
-  std::string variable;  // which of them is set, for messages; else the first's name
+  std::string file;      // the same with _FILE; the password is its first line
+  std::string variable;  // the name of the one that is set, for messages; else of the first
 };
 
-// One rule for all programs: the variable counts, and the one with _FILE only where that is not set, or empty.
+// One rule for all programs: the variable counts, and the one with _FILE only if that is not set, or empty.
 PasswordSource PasswordFrom(const std::map<std::string, std::string>& environment, TlsRole role);
 
-// The password; empty when none is given. An error names the source: the file can't be read, others may read or change
-// it, its first line is empty, or the password is longer than kMaxPasswordBytes or has control characters that no line
-// of a file could hold.
+// Returns the password; empty if none is given. An error names the source: the file can't be read, others may read or
+// change it, its first line is empty, or the password is longer than kMaxPasswordBytes or has control characters that
+// no line of a file could hold.
 absl::StatusOr<Secret> ReadPassword(
     const PasswordSource& source, bool allow_readable,
     const std::function<absl::StatusOr<TlsFile>(const std::string& path, FileSecrecy secrecy)>& read = ReadTlsFile);
 
-// Whether one of these variables is set.
+// True if one of these variables is set.
 bool IsPasswordInEnvironment();
 
-// Takes the password variables, and those that name password files, out of this process's environment and overwrites
-// them where the kernel shows them (/proc/<pid>/environ), and in `environment`: what this process becomes or starts
-// does not get them. While there is one thread.
+// Removes the password variables, and those that name password files, from this process's environment and from
+// `environment`, and overwrites them where the kernel shows them (/proc/<pid>/environ). So neither this process after
+// an exec nor its children get them. Call it while there is one thread.
 void WipePasswordVariables(std::map<std::string, std::string>& environment);
 
-// Keeps what those variables say out of this process's memory for a while, in a file in memory behind a descriptor:
-// what is forked meanwhile and closes it has no copy. While there is one thread.
+// Keeps those variables' values out of this process's memory for a while, in a file in memory with a descriptor: a
+// process that is forked meanwhile and closes it has no copy. Call it while there is one thread.
 class WithheldPasswords {
  public:
   // Wipes the variables as WipePasswordVariables does.
@@ -69,7 +69,7 @@ class WithheldPasswords {
   UniqueFd held_;
 };
 
-// No core dump of this process and no debugger of other users from now on; not inherited by what it executes.
+// From now on, no core dump of this process and no debugger of other users; not inherited by executed programs.
 void ForbidCoreDumps();
 
 }  // namespace muster

@@ -16,13 +16,13 @@ namespace muster {
 namespace {
 
 constexpr absl::Duration kPollInterval = absl::Milliseconds(500);
-// A file system's clock ticks coarsely: two writes within a tick leave the same stamp, so a file whose stamp has
-// changed is read again for so long.
+// A file system's clock ticks coarsely: two writes within a tick leave the same stamp. So a file with a new stamp is
+// read again for this long.
 constexpr absl::Duration kYoung = absl::Seconds(2);
 constexpr absl::Duration kWarnAgain = absl::Hours(24);
 
-// Whoever was revoked since would be good again. Of each authority that is still trusted the newest list counts: a file
-// may hold several.
+// Refuses older lists: a certificate revoked since would be good again. For each authority that is still trusted the
+// newest list counts, as a file may hold several.
 absl::Status CheckNotOlder(const std::vector<RevocationList>& lists, const std::vector<RevocationList>& in_force,
                            const std::vector<Certificate>& authorities) {
   for (const RevocationList& other : in_force) {
@@ -46,7 +46,7 @@ absl::Status CheckNotOlder(const std::vector<RevocationList>& lists, const std::
   return absl::OkStatus();
 }
 
-// Peers below such an authority are refused, who would only be told of it at their next connection.
+// Warns early: peers below such an authority are refused, and would only learn of it at their next connection.
 void WarnOfMissingLists(const TrustBase& trust) {
   if (!trust.has_lists) return;
   for (const Certificate& authority : trust.authorities) {
@@ -215,7 +215,7 @@ TlsRefusal TlsStore::ChainOfOwn(const KeyMaterial& identity, const TrustBase& tr
   return CheckChain(trust, side, identity.leaf(), others, Now(), chain);
 }
 
-// What the peers would refuse is refused here, where the user reads why.
+// Refuses here what the peers would refuse, so that the user reads why.
 absl::Status TlsStore::CheckOwn(const KeyMaterial& identity, TlsState& state) {
   const std::string where = absl::StrCat(CertField(), " ", CertPath(), ": ");
   state.own_chain.clear();
@@ -237,10 +237,10 @@ bool TlsStore::IsDue(Watched& watched, const std::vector<std::string>& paths, bo
     all.device = all.device * 31 + stamp.device;
     all.inode = all.inode * 31 + stamp.inode;
     all.size = all.size * 31 + stamp.size;
-    all.modified_ns ^= stamp.modified_ns + 1;  // one that is missing counts, too
+    all.modified_ns ^= stamp.modified_ns + 1;  // so that a missing file counts, too
     all.changed_ns = std::max(all.changed_ns, stamp.changed_ns);
   }
-  // By our own clock: the file system's may be another machine's, and ahead.
+  // Use our own clock: the file system's may be another machine's, and ahead.
   const MonotonicTime now = clock_.Read().monotonic;
   if (all != watched.stamp) watched.changed_at = now;
   const bool is_young = now - watched.changed_at < kYoung;
@@ -306,14 +306,14 @@ bool TlsStore::PollTrust(bool is_forced) {
   }
   state.trust = BuildTrust(std::move(authorities), !config_.crl_path.empty(), std::move(lists));
   if (std::vector<Certificate> chain; ChainOfOwn(*state.identity, *state.trust, &chain).ok()) {
-    state.own_chain = std::move(chain);  // of renewed authorities it may be
+    state.own_chain = std::move(chain);  // it may lead to renewed authorities
   }
   Publish(std::move(state));
   return true;
 }
 
 bool TlsStore::PollIdentity(bool is_forced, bool has_trust_changed) {
-  // What did not chain to the old authorities may chain to the new ones.
+  // An identity that did not chain to the old authorities may chain to the new ones.
   if (!IsDue(identity_, {CertPath(), KeyPath()}, is_forced || (has_trust_changed && !identity_.problem.empty()))) {
     return false;
   }
@@ -324,7 +324,7 @@ bool TlsStore::PollIdentity(bool is_forced, bool has_trust_changed) {
   const bool is_new = loaded.ok() && digest != identity_.digest;
   if (is_new) {
     status = CheckOwn(*loaded, state);
-    // The peers know us by that name, and what we may do follows from it.
+    // The peers know us by that name, and our rights follow from it.
     if (status.ok() && options_.settings.needs_name() && state.own_name != Current()->own_name) {
       status = absl::FailedPreconditionError(absl::StrCat(
           CertField(), " ", CertPath(), ": its URI name differs from the one before: start anew for that"));

@@ -1,10 +1,10 @@
-// The files of the TLS configuration, loaded, and loaded again when they change.
+// Loads the files of the TLS configuration, and loads them again when they change.
 //
-// Three parts are watched for themselves: the own key with its certificate, the authorities, the revocation lists. A
-// part that can't be taken (half-written, key and certificate of different pairs, a list that nobody signed) is never
-// served: its last good state stays, with one line in the log and the counter "tls: reload refused", until it is
-// mended. So it is while the file system does not answer: the log has an error, the counter "tls: files do not answer"
-// rises, and nothing waits for it but the files' own thread.
+// Three parts are watched separately: the own key with its certificate, the authorities, the revocation lists. A bad
+// part (half-written, key and certificate of different pairs, a list without a valid signature) is never served: its
+// last good state stays, with one line in the log and the counter "tls: reload refused", until it is fixed. The same
+// holds while the file system does not answer: the log has an error, the counter "tls: files do not answer" rises, and
+// only the files' own thread waits for it.
 #pragma once
 
 #include <functional>
@@ -30,19 +30,19 @@ namespace muster {
 inline constexpr char kReloadRefused[] = "tls: reload refused";
 inline constexpr char kFilesHang[] = "tls: files do not answer";
 
-// What is served at one moment. Never changed.
+// The state that is served at one moment. Never changes.
 struct TlsState {
   uint64_t identity_generation = 0;  // rises with each change of the key or its certificate …
-  uint64_t trust_generation = 0;     // … and of whom we trust
+  uint64_t trust_generation = 0;     // … and of the trusted authorities or lists
   std::shared_ptr<const KeyMaterial> identity;
-  std::vector<Certificate> own_chain;  // of the identity as it was verified, up to the authority
+  std::vector<Certificate> own_chain;  // the identity's chain as verified, up to the authority
   std::optional<PeerName> own_name;    // none only with --tls_identity=ca-only
   std::shared_ptr<const TrustBase> trust;
 
   std::string AuthoritiesPem() const;
-  // When the first of the own chain ends: then no peer takes the certificate any more.
+  // Returns when the first of the own chain ends: then no peer accepts the certificate any more.
   absl::Time OwnEnd() const;
-  // When the first of the revocation lists ends; InfiniteFuture: there is none, or none that ends.
+  // Returns when the first of the revocation lists ends; InfiniteFuture if there is none, or none that ends.
   absl::Time FirstListEnd() const;
 };
 
@@ -55,10 +55,10 @@ class TlsStore {
     FileCalls files = {};
   };
 
-  // Reads and checks everything; the error names the field, what was found and what to do. Warns (log) of what is
-  // doubtful. Neither clock nor log is owned.
+  // Reads and checks everything; the error names the field, what was found and what to do. Logs a warning for anything
+  // doubtful. Owns neither clock nor log.
   static absl::StatusOr<std::unique_ptr<TlsStore>> Open(Options options, const Clock& clock, CountedLog& counted);
-  // Serves `state` for ever and knows no files.
+  // Returns a store that serves `state` for ever and has no files.
   static std::unique_ptr<TlsStore> Fixed(const TlsSettings& settings, const std::string& ciphers, TlsState state,
                                          const Clock& clock, CountedLog& counted);
   ~TlsStore() { Stop(); }
@@ -69,25 +69,25 @@ class TlsStore {
   const std::string& crl_path() const { return config_.crl_path; }
   absl::Time Now() const;
 
-  // One look at the files; true if something else is served from now on. One thread at a time.
+  // Checks the files once; returns true if another state is served from now on. One thread at a time.
   bool Poll();
 
-  // A thread that polls twice a second; `on_change` is called by it after a change. Stop does not wait for files that
-  // hang. RESOURCE_EXHAUSTED: there is no thread to be had.
+  // Starts a thread that polls twice a second; it calls `on_change` after a change. Stop does not wait for files that
+  // hang. RESOURCE_EXHAUSTED: no thread can be made.
   absl::Status Start(std::function<void()> on_change);
   void Stop();
-  // Any thread: look now (SIGHUP), also at files that seem not to have changed.
+  // Any thread: check now (SIGHUP), also files that seem not to have changed.
   void Nudge();
 
  private:
-  // A file and what is known of it. Each has a thread of its own to look at it: one that hangs holds up no other.
+  // A file and its last known state. Each has its own thread to check it: one that hangs blocks no other.
   struct Watched {
     explicit Watched(FileCalls calls) : files(std::move(calls)) {}
 
     PatientFiles files;
     FileStamp stamp;
-    std::string digest;        // SHA-256 of the bytes that were taken last
-    std::string problem;       // why they can't be taken; empty: nothing is wrong
+    std::string digest;        // SHA-256 of the bytes that were loaded last
+    std::string problem;       // why they can't be loaded; empty: nothing is wrong
     MonotonicTime changed_at;  // when the stamp was first seen
   };
 
@@ -106,7 +106,7 @@ class TlsStore {
   absl::StatusOr<std::vector<RevocationList>> LoadLists(const std::vector<Certificate>& authorities,
                                                         std::string& digest);
   TlsRefusal ChainOfOwn(const KeyMaterial& identity, const TrustBase& trust, std::vector<Certificate>* chain);
-  // With `state.trust`; fills in the own chain and name.
+  // Checks with `state.trust`; fills in the own chain and name.
   absl::Status CheckOwn(const KeyMaterial& identity, TlsState& state);
   bool PollIdentity(bool is_forced, bool has_trust_changed);
   bool PollTrust(bool is_forced);
@@ -130,7 +130,7 @@ class TlsStore {
   CountedLog& counted_;
   std::string ciphers_;
 
-  // Of the polling thread.
+  // Used by the polling thread only.
   Watched identity_, authorities_, lists_;
   std::map<std::string, MonotonicTime> warned_;
   std::function<void()> on_change_;
@@ -143,7 +143,7 @@ class TlsStore {
   std::thread thread_;
 };
 
-// How a peer is judged by whoever serves `state`.
+// Returns the rules for the peers of a process that serves `state`.
 PeerRules RulesOf(const TlsStore& store, const TlsState& state, PeerSide peer_is);
 
 }  // namespace muster

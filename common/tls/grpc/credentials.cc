@@ -19,7 +19,7 @@ constexpr char kCipherVariable[] = "GRPC_SSL_CIPHER_SUITES";
 
 std::string ToString(grpc::string_ref text) { return std::string(text.data(), text.size()); }
 
-// Verdicts come at once: there is nothing to wait for.
+// Decides at once: there is nothing to wait for.
 class Verifier : public grpc::experimental::ExternalCertificateVerifier {
  public:
   using Judge = std::function<TlsRefusal(const PeerCertificates& peer)>;
@@ -105,7 +105,7 @@ std::shared_ptr<grpc::ChannelCredentials> MakeClientCredentials(std::shared_ptr<
           rules.job = job;
           CheckedPeer checked = CheckPeer(*now->trust, rules, peer.leaf, peer.others, store->Now());
           if (verdict != nullptr) verdict->Set(checked);
-          // Whoever changes the state asks the verdict once more, but may have asked before it was set.
+          // A reload checks the verdict again, but may have done so before the verdict was set.
           std::shared_ptr<const TlsState> next = store->Current();
           if (next == now) return std::move(checked.refusal);
           now = std::move(next);

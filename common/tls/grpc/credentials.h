@@ -1,8 +1,8 @@
-// gRPC's credentials out of a TlsStore, with a verifier of our own.
+// gRPC's credentials from a TlsStore, with a verifier of our own.
 //
-// gRPC asks for the peer's certificate and makes sure that the peer holds its key; whether the certificate is good is
-// for the verifier alone (common/tls/peer/peer_check.h), which runs on every handshake, resumed ones too, with what is
-// trusted at that moment.
+// gRPC asks for the peer's certificate and makes sure that the peer holds its key. The verifier alone decides whether
+// the certificate is good (common/tls/peer/peer_check.h). It runs on every handshake, resumed ones too, with the trust
+// of that moment.
 #pragma once
 
 #include <grpcpp/security/credentials.h>
@@ -17,37 +17,37 @@
 
 namespace muster {
 
-// Must be called before the first use of gRPC in the process: tells it the cipher suites. Empty: its defaults, whatever
-// the environment has in GRPC_SSL_CIPHER_SUITES.
+// Sets gRPC's cipher suites; must be called before the first use of gRPC in the process. Empty: gRPC's defaults, even
+// if GRPC_SSL_CIPHER_SUITES is set in the environment.
 void TellGrpcCiphers(const std::string& ciphers);
 
-// What we said to the peer's certificate in the last handshake of a channel.
+// Our decision on the peer's certificate in the last handshake of a channel.
 class HandshakeVerdict {
  public:
   void Set(const CheckedPeer& checked);
-  // Asks once more about the peer that was let in: false if it is revoked by now; refusal() says so then.
+  // Checks the accepted peer again: returns false if it is revoked by now; refusal() says so then.
   bool IsStillGood(const TrustBase& trust);
-  // Whether there was a handshake, since Forget at least.
+  // True if there was a handshake, since Forget at least.
   bool was_asked() const;
   TlsRefusal refusal() const;
-  // What fails from now on is not the fault of that handshake: the peer has answered a call, or is dialed anew. The
-  // peer is remembered for IsStillGood.
+  // Later failures are not the fault of that handshake: the peer has answered a call, or is dialed again. The peer is
+  // still remembered for IsStillGood.
   void Forget();
 
  private:
   mutable Mutex mutex_;
   bool was_asked_ ABSL_GUARDED_BY(mutex_) = false;
   TlsRefusal refusal_ ABSL_GUARDED_BY(mutex_);
-  std::vector<Certificate> chain_ ABSL_GUARDED_BY(mutex_);  // as verified; empty when it was refused
+  std::vector<Certificate> chain_ ABSL_GUARDED_BY(mutex_);  // as verified; empty if it was refused
 };
 
-// The client's side, for one channel, with what the store holds now. `host` is the name that was dialed, `job` may be
-// empty; what is wrong with the server's certificate comes into `verdict`, which may be null.
+// Returns the client's credentials for one channel, with the store's present state. `host` is the dialed name, `job`
+// may be empty. Faults of the server's certificate go into `verdict`, which may be null.
 std::shared_ptr<grpc::ChannelCredentials> MakeClientCredentials(std::shared_ptr<const TlsStore> store,
                                                                 const std::string& host, const std::string& job,
                                                                 std::shared_ptr<HandshakeVerdict> verdict);
 
-// How a client's connections to the scheduler are secured.
+// The security of a client's connections to the scheduler.
 
 struct Security {
   std::shared_ptr<const TlsStore> tls;  // null: plain text

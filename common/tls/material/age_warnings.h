@@ -1,4 +1,4 @@
-// What is near its end, or past it: certificates and revocation lists. Pure.
+// Warnings of certificates and revocation lists near or past their end. Pure.
 #pragma once
 
 #include <string>
@@ -19,8 +19,8 @@ struct AgeWarning {
   std::string text;
 };
 
-// Certificates are warned of for the last `warning_days`, lists for the last 7 days; both for the last third of their
-// life at most, since one that is made for less would be warned of for all of it. `own`: the own chain.
+// Warns of certificates for their last `warning_days`, and of lists for their last 7 days; of both for the last third
+// of their life at most, or short-lived ones would be warned of for all of it. `own`: the own chain.
 std::vector<AgeWarning> AgeWarnings(const std::vector<Certificate>& own, const TrustBase& trust, const AgeRules& rules,
                                     absl::Time now);
 

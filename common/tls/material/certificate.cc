@@ -15,7 +15,7 @@ namespace {
 
 std::string NameText(const X509_NAME* name) {
   const BioPtr bio(BIO_new(BIO_s_mem()));
-  // One line, control characters and what is no ASCII escaped: a peer may have chosen it.
+  // One line, with control and non-ASCII characters escaped: a peer may have chosen it.
   X509_NAME_print_ex(bio.get(), name, 0, XN_FLAG_RFC2253);
   return BioText(bio.get());
 }
@@ -86,7 +86,7 @@ absl::Time Certificate::NotAfter() const { return ToAbslTime(X509_get0_notAfter(
 
 std::vector<std::string> Certificate::UriNames() const {
   std::vector<std::string> uris;
-  // A second extension of the kind makes this null: then there is no name, and whoever wants one refuses.
+  // A second extension of the kind makes this null: then there is no name, and callers that need one refuse.
   const GeneralNamesPtr names(
       static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(x509_.get(), NID_subject_alt_name, nullptr, nullptr)));
   if (names == nullptr) {

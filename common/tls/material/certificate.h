@@ -13,7 +13,7 @@ namespace muster {
 inline constexpr size_t kMaxTlsFileBytes = 16 * 1024 * 1024;  // of any file that is read (revocation lists grow)
 inline constexpr size_t kMaxCertificates = 256;               // in one file
 
-// Cheap to copy: copies share the object, which nobody changes. Thread-safe.
+// Cheap to copy: copies share the object, which never changes. Thread-safe.
 class Certificate {
  public:
   Certificate() = default;  // none
@@ -30,34 +30,34 @@ class Certificate {
   std::string Serial() const;  // hexadecimal
   absl::Time NotBefore() const;
   absl::Time NotAfter() const;
-  // URI names of the extension subjectAltName, byte for byte (they may hold NUL).
+  // Returns the URI names of the extension subjectAltName, byte for byte (they may hold NUL).
   std::vector<std::string> UriNames() const;
-  // Whether a DNS name (wildcards as in RFC 6125) or an IP address of subjectAltName is this host. The common name
-  // counts for nothing.
+  // True if a DNS name (wildcards as in RFC 6125) or an IP address of subjectAltName is this host. Ignores the common
+  // name.
   bool IsForHost(const std::string& host) const;
 
  private:
   std::shared_ptr<X509> x509_;
 };
 
-// One more owner of what OpenSSL owns.
+// Takes one more reference to OpenSSL's object.
 Certificate Share(X509* x509);
 
-// SHA-256 of the DER form, 64 lower-case hexadecimal digits.
+// Returns SHA-256 of the DER form, 64 lower-case hexadecimal digits.
 std::string FingerprintOf(const X509* x509);
 
-// "2026-11-21 09:00:00 UTC".
+// Returns "2026-11-21 09:00:00 UTC".
 std::string ShowTime(absl::Time time);
 
-// All certificates of a PEM text, in order; other blocks are passed over. INVALID_ARGUMENT when there is none, one is
+// Returns all certificates of a PEM text, in order; ignores other blocks. INVALID_ARGUMENT if there is none, one is
 // damaged, or there are too many.
 absl::StatusOr<std::vector<Certificate>> ParseCertificates(const std::string& pem);
 
-// A BIO that reads `bytes`, which must outlive it.
+// Returns a BIO that reads `bytes`, which must outlive it.
 BioPtr MemoryBio(const std::string& bytes);
 std::string BioText(BIO* bio);
 
-// Of ASN1_TIME; InfinitePast when it can't be read (then nothing that it bounds is valid).
+// Converts ASN1_TIME; InfinitePast if it can't be read (then nothing that it bounds is valid).
 absl::Time ToAbslTime(const ASN1_TIME* time);
 
 }  // namespace muster

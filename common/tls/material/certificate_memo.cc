@@ -7,7 +7,7 @@
 namespace muster {
 namespace {
 
-// 1: it has; 0: it has not; below: it can't be told now.
+// Returns 1 if it has signed, 0 if not, less if that can't be checked now.
 int Verify(const Certificate& issuer, const Certificate& certificate) {
   EVP_PKEY* key = X509_get0_pubkey(issuer.get());
   const int verdict = key == nullptr ? -1 : X509_verify(certificate.get(), key);

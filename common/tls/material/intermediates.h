@@ -1,7 +1,7 @@
-// Intermediate certificates that have stood in a good chain. Thread-safe.
+// Intermediate certificates from good chains. Thread-safe.
 //
-// A peer may show its own certificate only: always when it resumes a session, and whenever it likes. The intermediates
-// that others have shown help to verify it, and tell which ones its connection hangs on.
+// A peer may show its own certificate only: always when it resumes a session, and otherwise at will. The intermediates
+// that others have shown help to verify it, and show which of them its connection depends on.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ class Intermediates {
  public:
   static constexpr size_t kMost = 256;
 
-  // `chain` was verified: a certificate, those between, the authority. One too many, and the one that has stood in no
-  // chain for longest is forgotten.
+  // Takes a verified `chain`: a certificate, the intermediates, the authority. If there are too many, forgets the one
+  // that has been in no chain for longest.
   void Learn(const std::vector<Certificate>& chain);
   std::vector<Certificate> All() const;
 
@@ -35,12 +35,12 @@ class Intermediates {
 
 struct Issuers {
   std::vector<Certificate> found;
-  bool are_all = true;  // false: there are more, which were not looked for
+  bool are_all = true;  // false: there are more, which it did not look for
 };
 
-// Those of the candidates that issued the certificate, or one of its issuers, by name and signature. More than one may
-// have done so: an authority may have several certificates for one key. Those that are trusted or verified have to
-// stand first: anybody can make up certificates with an authority's name and key, and they count for the limit.
+// Returns the candidates that issued the certificate, or one of its issuers, by name and signature. There may be
+// several: an authority may have several certificates for one key. Put trusted or verified candidates first: anybody
+// can make certificates with an authority's name and key, and these count for the limit.
 Issuers IssuersOf(const Certificate& certificate, const std::vector<Certificate>& candidates);
 
 }  // namespace muster

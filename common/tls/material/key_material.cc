@@ -14,7 +14,7 @@
 namespace muster {
 namespace {
 
-// Slower key derivation only stalls the start; programs that write such files use 2,048 to a million.
+// More iterations of key derivation would only stall the start; programs that write such files use 2,048 to a million.
 constexpr int kMaxMacIterations = 20'000'000;
 constexpr char kConvert[] =
     "convert it: openssl pkcs12 -legacy -in old.p12 -nodes -out all.pem && openssl pkcs12 -export -in all.pem -out "

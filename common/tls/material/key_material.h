@@ -1,4 +1,4 @@
-// A private key with its certificate chain, out of a .p12 file or PEM.
+// A private key with its certificate chain, from a .p12 file or PEM.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace muster {
 
 struct KeyMaterial {
   Secret key_pem;                  // unencrypted, PKCS#8
-  std::vector<Certificate> chain;  // the key's own certificate first, then what else was there, in its order
+  std::vector<Certificate> chain;  // the key's own certificate first, then the others, in their order
 
   const Certificate& leaf() const { return chain.front(); }
   std::string ChainPem() const;
@@ -21,13 +21,13 @@ struct KeyMaterial {
 // Each error says what is wrong with the bytes and what to do; never the password. The caller names the file and the
 // variable that holds the password.
 
-// A PKCS#12 file. Files of old programs (RC2-40, 3DES) are refused by OpenSSL 3; the error tells how to convert them.
+// Parses a PKCS#12 file. OpenSSL 3 refuses files of old programs (RC2-40, 3DES); the error says how to convert them.
 absl::StatusOr<KeyMaterial> ParsePkcs12(const std::string& bytes, const Secret& password);
 
-// PEM: the key and the chain, which may stand in one text. `password` is for an encrypted key.
+// Parses PEM: the key and the chain, which may be in one text. `password` is for an encrypted key.
 absl::StatusOr<KeyMaterial> ParsePem(const std::string& chain, const std::string& key, const Secret& password);
 
-// Whether the bytes are PEM, and not PKCS#12.
+// True if the bytes are PEM, and not PKCS#12.
 bool LooksLikePem(const std::string& bytes);
 
 }  // namespace muster

@@ -1,4 +1,4 @@
-// OpenSSL's objects, owned, and the errors that it leaves behind.
+// Owners of OpenSSL's objects, and OpenSSL's queue of errors.
 #pragma once
 
 #include <openssl/bio.h>
@@ -14,12 +14,12 @@
 
 namespace muster {
 
-// Takes all that OpenSSL left in this thread's queue of errors, the oldest first.
+// Takes all errors from this thread's queue of OpenSSL, the oldest first.
 std::vector<unsigned long> TakeOpenSslErrors();  // NOLINT(google-runtime-int): OpenSSL's type
 
 bool HasReason(const std::vector<unsigned long>& errors, int library, int reason);  // NOLINT(google-runtime-int)
 
-// "mac verify failure"; "no reason given" for none.
+// Returns "mac verify failure"; "no reason given" for none.
 std::string OpenSslReason(const std::vector<unsigned long>& errors);  // NOLINT(google-runtime-int)
 
 template <auto kFree>
@@ -41,7 +41,7 @@ using X509Ptr = std::unique_ptr<X509, OpenSslDelete<X509_free>>;
 using X509CrlPtr = std::unique_ptr<X509_CRL, OpenSslDelete<X509_CRL_free>>;
 using X509StorePtr = std::unique_ptr<X509_STORE, OpenSslDelete<X509_STORE_free>>;
 using X509StoreCtxPtr = std::unique_ptr<X509_STORE_CTX, OpenSslDelete<X509_STORE_CTX_free>>;
-using X509StackPtr = std::unique_ptr<STACK_OF(X509), OpenSslDelete<FreeX509Stack>>;       // owns what is in it
+using X509StackPtr = std::unique_ptr<STACK_OF(X509), OpenSslDelete<FreeX509Stack>>;       // owns its items
 using X509BorrowPtr = std::unique_ptr<STACK_OF(X509), OpenSslDelete<FreeX509StackOnly>>;  // doesn't
 using EvpKeyPtr = std::unique_ptr<EVP_PKEY, OpenSslDelete<EVP_PKEY_free>>;
 using Pkcs12Ptr = std::unique_ptr<PKCS12, OpenSslDelete<PKCS12_free>>;

@@ -1,4 +1,4 @@
-// What was used last, by name, up to a limit. Pure; its owner's thread.
+// A map that keeps the most recently used entries. Pure; its owner's thread.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace muster {
 
-// Holds `most` entries at most, in two generations: when the young one is full, the old one is forgotten.
+// Holds at most `most` entries, in two generations: when the young one is full, the old one is forgotten.
 template <typename Value>
 class RecentMap {
  public:
   explicit RecentMap(size_t most) : most_(most) {}
 
-  // Null: not known. Valid until the next Find or Put.
+  // Returns null if the key is not known. Valid until the next Find or Put.
   const Value* Find(const std::string& key) {
     if (const auto found = young_.find(key); found != young_.end()) return &found->second;
     const auto found = old_.find(key);

@@ -17,27 +17,27 @@ inline constexpr size_t kMaxRevocationLists = 64;  // in one file
 class RevocationList {
  public:
   explicit RevocationList(X509CrlPtr crl) : crl_(std::move(crl)) {}
-  // Which of them has signed it. False: none; it says nothing then.
+  // Finds the authority that signed the list. False if none did; then the list counts for nothing.
   bool FindSigner(const std::vector<Certificate>& authorities);
 
   absl::Time ThisUpdate() const;
-  // InfiniteFuture when it names none.
+  // InfiniteFuture if the list has none.
   absl::Time NextUpdate() const;
-  // What tells it from the other lists of its authority: "number 7, of 2026-11-22 16:27:58 UTC".
+  // Returns what sets the list apart from others of its authority: "number 7, of 2026-11-22 16:27:58 UTC".
   std::string ShowAge() const;
   std::string Issuer() const;
   std::string ToPem() const;
   size_t size() const;  // how many certificates are on it
 
-  // Whether the authority that has signed it issued the certificate: two of one name are told apart by their keys.
+  // True if the authority that signed the list issued the certificate. Keys distinguish two authorities of one name.
   bool IsAbout(const Certificate& certificate) const;
   bool HasRevoked(const Certificate& certificate) const;
 
-  // By name and key: an authority may have several certificates.
+  // Compares by name and key: an authority may have several certificates.
   bool IsOfSameAuthority(const RevocationList& other) const;
   bool IsByOneOf(const std::vector<Certificate>& authorities) const;
-  // Of lists that one authority signed: by their numbers (RFC 5280, 5.2.3), else by when they were made. False for
-  // lists of different authorities.
+  // Compares lists that one authority signed: by their numbers (RFC 5280, 5.2.3), else by their dates. False for lists
+  // of different authorities.
   bool IsOlderThan(const RevocationList& other) const;
 
  private:
@@ -47,9 +47,9 @@ class RevocationList {
   Certificate signer_;
 };
 
-// All lists of a PEM text, or the one of a DER file. Each must be signed by one of `authorities`, must have begun at
-// `now`, and may not be a kind that says less than it seems to (delta or indirect lists, lists by reason). An error
-// says which rule is broken.
+// Returns all lists of a PEM text, or the one of a DER file. Each must be signed by one of `authorities`, must have
+// begun at `now`, and must not be of a kind with a narrower meaning (delta or indirect lists, lists by reason). An
+// error says which rule is broken.
 absl::StatusOr<std::vector<RevocationList>> ParseRevocationLists(const std::string& bytes,
                                                                  const std::vector<Certificate>& authorities,
                                                                  absl::Time now);

@@ -9,7 +9,7 @@ namespace muster {
 // Overwrites the characters and empties the text.
 void Wipe(std::string& text);
 
-// Wiped when it goes. It copies like a string; each copy is wiped for itself.
+// A text that is wiped when it goes. It copies like a string; each copy wipes itself.
 class Secret {
  public:
   Secret() = default;

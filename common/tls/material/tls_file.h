@@ -1,4 +1,4 @@
-// Files of the TLS configuration: who may read them, and whether they have changed.
+// Reads files of the TLS configuration: checks their permissions, and finds out if they have changed.
 #pragma once
 
 #include <atomic>
@@ -17,18 +17,18 @@ namespace muster {
 
 enum class FileSecrecy {
   kPublic,
-  kPrivate,          // refused when others than the owner may read or change it (see ReadTlsFile)
-  kPrivateReadable,  // the user has allowed that others may
+  kPrivate,          // refused if others than the owner may read or change it (see ReadTlsFile)
+  kPrivateReadable,  // the user allows others to read it
 };
 
-// Changes whenever the file was written to or replaced, as far as the file system can tell.
+// Changes whenever the file was written to or replaced, as far as the file system shows it.
 struct FileStamp {
   uint64_t device = 0, inode = 0, size = 0;
   int64_t modified_ns = 0, changed_ns = 0;
   bool operator==(const FileStamp&) const = default;
 };
 
-// Of what the path leads to now; all zero when there is nothing.
+// Returns the stamp of the file that the path leads to now; all zero if there is none.
 FileStamp StampOf(const std::string& path);
 
 struct TlsFile {
@@ -36,36 +36,36 @@ struct TlsFile {
   FileStamp stamp;  // taken before the bytes were read
 };
 
-// A regular file of at most kMaxTlsFileBytes. kPrivate refuses a file that group or others may read or change; a group
-// may read it if it belongs to root (so do secrets of systemd and Kubernetes). The error begins with the path and says
-// what was found and what to do.
+// Reads a regular file of at most kMaxTlsFileBytes. kPrivate refuses a file that group or others may read or change;
+// but a group may read it if root owns it (as secrets of systemd and Kubernetes). The error begins with the path and
+// says what was found and what to do.
 absl::StatusOr<TlsFile> ReadTlsFile(const std::string& path, FileSecrecy secrecy);
 
-// ---- Files on file systems that may hang (a network one whose server is gone).
+// ---- Files on file systems that may hang (a network file system without its server).
 
-// The calls that may hang; a test has others.
+// The calls that may hang; a test replaces them.
 struct FileCalls {
   std::function<FileStamp(const std::string& path)> stamp = StampOf;
   std::function<absl::StatusOr<TlsFile>(const std::string& path, FileSecrecy secrecy)> read = ReadTlsFile;
 };
 
-// One thread at a time, but for GiveUp.
+// One thread at a time, except for GiveUp.
 class PatientFiles {
  public:
   static constexpr absl::Duration kPatience = absl::Seconds(2);
 
   explicit PatientFiles(FileCalls calls) : calls_(std::move(calls)) {}
 
-  // Up to here each call is made by its caller's thread, however long it takes; from now on by another one, and none
-  // takes longer than kPatience, nor any time at all while an earlier one still hangs. RESOURCE_EXHAUSTED: there is no
-  // thread to be had, and nothing has changed.
+  // Moves the calls to another thread. Before this, the caller's thread makes each call, however long it takes. After
+  // it, no call takes longer than kPatience, and fails at once while an earlier one still hangs. RESOURCE_EXHAUSTED: no
+  // thread can be made, and nothing has changed.
   absl::Status BeginPatience();
   // Any thread: calls end at once.
   void GiveUp();
 
-  // All zero where nothing is, or nothing answers.
+  // Returns all zero if there is no file, or no answer.
   FileStamp Stamp(const std::string& path);
-  // DEADLINE_EXCEEDED when the file system does not answer, CANCELLED after GiveUp.
+  // DEADLINE_EXCEEDED if the file system does not answer, CANCELLED after GiveUp.
   absl::StatusOr<TlsFile> Read(const std::string& path, FileSecrecy secrecy);
 
  private:

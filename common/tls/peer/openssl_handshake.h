@@ -1,5 +1,5 @@
-// What handshakes that are made by OpenSSL itself have in common: the ring's, and those of our servers
-// (common/tls/server). gRPC's clients make their own: common/tls/grpc.
+// Helpers for handshakes that OpenSSL itself makes: the ring's, and those of our servers (common/tls/server). gRPC's
+// clients make their own: common/tls/grpc.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -9,13 +9,14 @@
 
 namespace muster {
 
-// Shows the certificate with its chain. False: OpenSSL's error queue says why.
+// Makes the context show the certificate with its chain. False: OpenSSL's error queue says why.
 bool UseIdentity(SSL_CTX* context, const KeyMaterial& identity);
 
-// For a verify callback (SSL_CTX_set_cert_verify_callback): what the peer showed; of a long chain its beginning only.
+// Returns the certificates that the peer showed, but only the beginning of a long chain. To be called in a verify
+// callback (SSL_CTX_set_cert_verify_callback).
 PeerCertificates PeerOf(X509_STORE_CTX* store_context);
 
-// The connection whose handshake it is, and what that callback has to leave behind and to return.
+// ConnectionOf returns the callback's connection. Verdict returns the callback's result, and sets the context's error.
 SSL* ConnectionOf(X509_STORE_CTX* store_context);
 int Verdict(X509_STORE_CTX* store_context, bool is_let_in);
 

@@ -71,8 +71,8 @@ X509BorrowPtr StackOf(const std::vector<Certificate>& certificates) {
   return stack;
 }
 
-// OpenSSL takes the first that fits by name: an intermediate that was renewed must not be hidden by its revoked former
-// certificate.
+// Puts good certificates first. OpenSSL takes the first that fits by name: a renewed intermediate must not be hidden by
+// its revoked former certificate.
 std::vector<Certificate> GoodOnesFirst(const TrustBase& trust, std::vector<Certificate> others) {
   std::stable_partition(others.begin(), others.end(),
                         [&](const Certificate& other) { return CheckStillGood(trust, {other}).ok(); });
@@ -81,7 +81,7 @@ std::vector<Certificate> GoodOnesFirst(const TrustBase& trust, std::vector<Certi
 
 bool IsRoot(const Certificate& authority) { return (X509_get_extension_flags(authority.get()) & EXFLAG_SS) != 0; }
 
-// Whether the list of its issuer is there and has not ended.
+// Checks that there is a list of the certificate's issuer and that it has not ended.
 TlsRefusal CheckHasList(const TrustBase& trust, const Certificate& certificate, bool serves_expired, absl::Time now) {
   bool is_listed = false, is_fresh = false;
   for (const RevocationList& list : trust.lists) {
@@ -104,7 +104,7 @@ TlsRefusal CheckLists(const TrustBase& trust, const std::vector<Certificate>& ch
                       absl::Time now) {
   if (!trust.has_lists) return {};
   if (TlsRefusal revoked = CheckStillGood(trust, chain); !revoked.ok()) return revoked;
-  // The last one is trusted as it stands.
+  // The last one is trusted as it is.
   for (size_t i = 0; i == 0 || i + 1 < chain.size(); ++i) {
     if (TlsRefusal refusal = CheckHasList(trust, chain[i], serves_expired, now); !refusal.ok()) return refusal;
   }
@@ -134,7 +134,7 @@ TlsRefusal CheckName(const PeerRules& rules, const Certificate& leaf, PeerName& 
   return {};
 }
 
-// `chain` is only touched on success.
+// Changes `chain` only on success.
 TlsRefusal CheckChainIn(X509_STORE& store, PeerSide peer_is, const Certificate& leaf,
                         const std::vector<Certificate>& others, absl::Time now, std::vector<Certificate>* chain) {
   const X509StoreCtxPtr context(X509_STORE_CTX_new());

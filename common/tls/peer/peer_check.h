@@ -1,8 +1,8 @@
-// Whether a peer's certificate is let in. Thread-safe, no I/O, no clock.
+// Decides whether a peer's certificate is accepted. Thread-safe, no I/O, no clock.
 //
 // The whole check is OpenSSL's X509_verify_cert (chain, dates, usage, strength of keys and signatures) and, on top, the
-// revocation lists and the name. gRPC's own verification is switched off in its favour: that one tells nobody what is
-// wrong, ignores a revocation list that is missing or was replaced, and is not asked on a resumed session.
+// revocation lists and the name. It replaces gRPC's own verification, which doesn't report what is wrong, ignores a
+// missing or replaced revocation list, and doesn't run on a resumed session.
 #pragma once
 
 #include <memory>
@@ -17,11 +17,11 @@
 
 namespace muster {
 
-// Whom we trust. Not changed once it is built; a reload builds another one.
+// The trusted authorities and their lists. Never changes once it is built; a reload builds another one.
 struct TrustBase {
   std::vector<Certificate> authorities;
-  X509StorePtr store;       // of them
-  X509StorePtr good_store;  // without the intermediates among them that are on a list; null: there are none
+  X509StorePtr store;       // of the authorities
+  X509StorePtr good_store;  // without the intermediates among them that are on a list; null if there are none
   bool has_lists = false;   // crl_path is set
   std::vector<RevocationList> lists;
 };
@@ -36,9 +36,9 @@ struct PeerRules {
   bool needs_name = true;             // false: --tls_identity=ca-only
   std::string trust_domain;           // ours, with needs_name
   bool serves_expired_lists = false;  // --crl_expired=serve
-  // Of a server that we dialed:
+  // Rules for a server that we dialed:
   std::string host;  // with needs_name: must be in its certificate
-  std::string job;   // that its name must cover; empty: any
+  std::string job;   // that the server's name must cover; empty: any
 };
 
 struct CheckedPeer {
@@ -47,24 +47,24 @@ struct CheckedPeer {
   std::vector<Certificate> chain;  // as verified, its own certificate first, the authority last
 };
 
-// `others`: what else the peer sent, to build the chain with.
+// `others`: the peer's other certificates, to build the chain with.
 CheckedPeer CheckPeer(const TrustBase& trust, const PeerRules& rules, const Certificate& leaf,
                       const std::vector<Certificate>& others, absl::Time now);
-// The same with a chain that was verified before, with the same authorities, and is in time.
+// The same for a chain that is in time and was verified before, with the same authorities.
 CheckedPeer CheckVerifiedPeer(const TrustBase& trust, const PeerRules& rules, std::vector<Certificate> chain,
                               absl::Time now);
 
-// Chain, dates, usage and strength only. Of several chains one without revoked intermediates is preferred.
+// Checks chain, dates, usage and strength only. Of several chains, prefers one without revoked intermediates.
 TlsRefusal CheckChain(const TrustBase& trust, PeerSide peer_is, const Certificate& leaf,
                       const std::vector<Certificate>& others, absl::Time now, std::vector<Certificate>* chain);
 
-// Whether one of these is on a list: the check of a connection that is open already.
+// Checks whether one of these is on a list: for a connection that is open already.
 TlsRefusal CheckStillGood(const TrustBase& trust, const std::vector<Certificate>& certificates);
 
-// Of what a peer shows beside its own certificate: who is not let in yet must not cost much.
+// The most certificates that a peer may show besides its own: an unverified peer must not cost much.
 inline constexpr size_t kMaxShown = 8;
 
-// The PEM texts that gRPC tells of a peer; `chain` may be empty, and may hold the leaf again.
+// A peer's certificates, from gRPC's PEM texts; `chain` may be empty, and may hold the leaf again.
 struct PeerCertificates {
   Certificate leaf;  // none: it can't be read
   std::vector<Certificate> others;

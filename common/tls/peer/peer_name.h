@@ -1,12 +1,4 @@
-// The URI name in a certificate, which says who its holder is. Pure.
-//
-//   spiffe://<trust domain>/muster/<job or *>/node/<id or *>    a node of that job (* any job, any id)
-//   spiffe://<trust domain>/muster/<job or *>/host/<name>/*     every node of that host: several agents share one
-//   spiffe://<trust domain>/muster/<job or *>/scheduler         a scheduler
-//   spiffe://<trust domain>/muster/<job or *>/admin             ms-ctl, for calls that change something
-//
-// A trust domain is 1 to 255 of a-z 0-9 . - _; jobs, ids and host names are 1 to 128 of A-Z a-z 0-9 . _ : @ -, but
-// neither "." nor ".."; nothing is percent-encoded, nothing is case-folded, there is no user, port, query or fragment.
+// The URI name in a certificate, which names its holder. Pure.
 #pragma once
 
 #include <string>
@@ -27,7 +19,7 @@ struct PeerName {
   std::string id;   // of a node ("*": any) or a host
 
   bool CoversJob(const std::string& job_id) const { return job == "*" || job == job_id; }
-  // Whether its holder may be this node (of a job that it covers). A host's may be any.
+  // True if its holder may be this node (of a job that it covers). A host's holder may be any node.
   bool CoversNode(const std::string& node_id) const {
     return kind == Kind::kHost || (kind == Kind::kNode && (id == "*" || id == node_id));
   }
@@ -37,7 +29,7 @@ struct PeerName {
   bool operator==(const PeerName&) const = default;
 };
 
-// What may stand as the trust domain.
+// True for a valid trust domain.
 bool IsTrustDomain(const std::string& text);
 
 struct PeerNameResult {
@@ -47,7 +39,7 @@ struct PeerNameResult {
 
 PeerNameResult ParsePeerName(const std::string& uri);
 
-// The one URI name of the certificate.
+// Returns the certificate's only URI name.
 PeerNameResult NameOf(const Certificate& certificate);
 
 }  // namespace muster

@@ -1,4 +1,4 @@
-// Why a peer is turned away. Each is counted under its name, so the names are part of the interface.
+// The reasons to refuse a peer. Each is counted under its name, so the names are part of the interface.
 #pragma once
 
 #include <string>
@@ -10,21 +10,21 @@ enum class TlsFault {
   // The handshake.
   kPlaintext,        // it speaks plain text (or no gRPC at all)
   kOldVersion,       // TLS 1.1 or older
-  kNoSharedCipher,   // nothing that both take
-  kHandshakeFailed,  // anything else that OpenSSL gave up at
+  kNoSharedCipher,   // no cipher that both sides take
+  kHandshakeFailed,  // anything else that made OpenSSL fail
   // The certificate.
   kNoCertificate,
   kUnreadable,
   kExpired,
   kNotYetValid,
-  kUnknownAuthority,  // not issued by one of ours, also by one of the same name
+  kUnknownAuthority,  // not issued by one of ours, also if by one of the same name
   kSelfSigned,
   kWrongUsage,  // a server's certificate used as a client's, or the reverse
   kWeakKey,
   kWeakSignature,
   kBadChain,  // anything else in the chain
   kRevoked,
-  kNoRevocationList,  // revocation is switched on, but no list of this certificate's issuer is there
+  kNoRevocationList,  // revocation is switched on, but there is no list of this certificate's issuer
   kRevocationListExpired,
   // The name in the certificate.
   kNameMissing,
@@ -33,19 +33,19 @@ enum class TlsFault {
   kNameWithNul,
   kNameMalformed,
   kOtherTrustDomain,
-  kOtherHost,  // a scheduler's certificate that is not for the host that was dialed
+  kOtherHost,  // a scheduler's certificate that is not for the dialed host
   kNotAScheduler,
-  // What the peer says does not fit its certificate.
+  // The peer's statements do not fit its certificate.
   kOtherJob,
   kOtherNode,
-  kOtherRole,  // the certificate is none of a node
+  kOtherRole,  // the certificate is not for a node
   kNotAnAdmin,
 };
 
-// "tls: expired": what it is counted under.
+// "tls: expired": the name of its counter.
 std::string FaultName(TlsFault fault);
 
-// A fault with what was found and what to do about it; kNone: there is none.
+// A fault with its details and remedy; kNone: there is none.
 struct TlsRefusal {
   TlsFault fault = TlsFault::kNone;
   std::string text;

@@ -6,7 +6,7 @@
 namespace muster {
 namespace {
 
-// Empty: there is no memory for a digest.
+// Returns an empty key if there is no memory for a digest.
 std::string KeyOf(const std::vector<Certificate>& shown) {
   std::string key;
   for (const Certificate& certificate : shown) {

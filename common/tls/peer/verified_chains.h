@@ -1,8 +1,8 @@
 // Chains that were verified with one set of authorities. Thread-safe.
 //
-// To verify one costs a signature for each of its certificates. What was good once stays so while the same are trusted
-// and it is in time: revocation lists and names are looked at each time (CheckPeer). A crowd that comes back after a
-// scheduler's restart, or shares a certificate, is let in the faster for it.
+// To verify a chain costs a signature check for each of its certificates. A good chain stays good while the authorities
+// are the same and it is in time; revocation lists and names are checked each time (CheckPeer). So many peers that come
+// back after a scheduler's restart, or share a certificate, are accepted faster.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ class VerifiedChains {
  public:
   static constexpr size_t kMost = 4'096;
 
-  // The chain of what a peer showed, its own certificate first, if it was put in and is in time at `now`.
+  // Returns the chain for the certificates that a peer showed, its own first, if it was put in and is in time at `now`.
   std::optional<std::vector<Certificate>> Find(const std::vector<Certificate>& shown, absl::Time now);
   void Put(const std::vector<Certificate>& shown, const std::vector<Certificate>& chain);
 
@@ -29,7 +29,7 @@ class VerifiedChains {
     absl::Time from, until;
   };
   Mutex mutex_;
-  RecentMap<Verified> chains_ ABSL_GUARDED_BY(mutex_){kMost};  // by the digests of what was shown
+  RecentMap<Verified> chains_ ABSL_GUARDED_BY(mutex_){kMost};  // by the digests of the shown certificates
 };
 
 }  // namespace muster

@@ -10,7 +10,7 @@
 namespace muster {
 namespace {
 
-// For TLS 1.2, where nothing else is configured: forward secrecy and authenticated encryption only (RFC 9325, 4.2).
+// For TLS 1.2, if nothing else is configured: forward secrecy and authenticated encryption only (RFC 9325, 4.2).
 constexpr char kCiphers[] =
     "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:"
     "ECDHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-AES256-GCM-SHA384:ECDHE-RSA-CHACHA20-POLY1305";
@@ -44,7 +44,7 @@ absl::StatusOr<std::shared_ptr<const TlsServerContext>> TlsServerContext::Create
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(context.get(), 0);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET);
-  // Buffers go while nothing is in them: most connections are idle most of the time.
+  // Release empty buffers: most connections are idle most of the time.
   SSL_CTX_set_mode(context.get(),
                    SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
   std::shared_ptr<TlsServerContext> made(
@@ -95,7 +95,7 @@ int TlsServerContext::ChooseProtocol(SSL* /*ssl*/, const unsigned char** chosen,
 }
 
 CheckedPeer TlsServerContext::Judge(const TlsState& now, const PeerRules& rules, const CheckedClient& client) const {
-  // Other authorities are those of another context, which new connections have.
+  // Other authorities belong to another context, which new connections have.
   const bool is_of_state = now.trust == state_->trust;
   if (is_of_state) {
     if (std::optional<std::vector<Certificate>> chain = verified_->Find(client.shown, store_.Now())) {
@@ -115,7 +115,7 @@ bool TlsServerContext::Check(const PeerCertificates& shown, CheckedClient& clien
   if (!shown.leaf) return false;
   client.shown = {shown.leaf};
   client.shown.insert(client.shown.end(), shown.others.begin(), shown.others.end());
-  // What is trusted now, not when this handshake's certificate was chosen.
+  // Check by the present trust, not by the trust when this handshake's certificate was chosen.
   const std::shared_ptr<const TlsState> now = store_.Current();
   const PeerRules rules = RulesOf(store_, *now, PeerSide::kClient);
   CheckedPeer peer = Judge(*now, rules, client);

@@ -1,5 +1,5 @@
-// What a server needs for its side of TLS by OpenSSL: mutual, 1.2 or newer, with the certificates of a TlsStore and the
-// checks that all of Muster makes (common/tls/peer/peer_check.h).
+// A server's side of TLS with OpenSSL: mutual, 1.2 or newer, with the certificates of a TlsStore and the checks that
+// all of Muster makes (common/tls/peer/peer_check.h).
 #pragma once
 
 #include <memory>
@@ -14,35 +14,35 @@
 
 namespace muster {
 
-// What one handshake found. Must outlive its SSL object.
+// The result of one handshake. Must outlive its SSL object.
 struct CheckedClient {
   TlsRefusal refusal;
   std::optional<PeerName> name;    // none with --tls_identity=ca-only
-  std::vector<Certificate> shown;  // its own first
-  std::vector<Certificate> chain;  // as verified, its own first
+  std::vector<Certificate> shown;  // the client's own certificate first
+  std::vector<Certificate> chain;  // as verified, its own certificate first
 };
 
-// Of one state of the store; a reload makes another one. Handshakes keep the one that they began with. `store` must
-// outlive it, and it its SSL objects, whose check of the peer points to it.
+// The context for one state of the store; a reload makes another one. Handshakes keep the one that they began with.
+// `store` must outlive the context, and the context its SSL objects, as their check of the peer points to it.
 //
-// There are no session tickets: each connection shakes hands in full, so that nobody who was revoked comes back by one.
+// There are no session tickets: each connection makes a full handshake, so that no revoked client can resume a session.
 class TlsServerContext {
  public:
   struct Options {
-    bool takes_nameless = false;             // a client without a certificate is let in, and has no name
+    bool takes_nameless = false;             // a client without a certificate is accepted, and has no name
     bool only_nodes = false;                 // a scheduler's or an admin's name is refused
-    std::string protocol = {};               // by ALPN (RFC 7301): a client must offer it; empty: whatever it offers
-    Intermediates* intermediates = nullptr;  // help to verify, and learn of each good chain
+    std::string protocol = {};               // by ALPN (RFC 7301): a client must offer it; empty: any
+    Intermediates* intermediates = nullptr;  // help to verify, and learn from each good chain
   };
   static absl::StatusOr<std::shared_ptr<const TlsServerContext>> Create(const TlsStore& store, Options options);
 
-  // For a connected nonblocking socket, which stays the caller's. Null when memory is short.
+  // For a connected nonblocking socket, which stays the caller's. Returns null if memory is short.
   SslPtr Accept(int fd, CheckedClient& client) const;
-  // Likewise, for one that this side connects. The other side is checked as a client is: so agents speak with each
-  // other, whose certificates may be for clients only.
+  // The same for a connection that this side makes. The other side is checked as a client: so agents can connect to
+  // each other with certificates that may be for clients only.
   SslPtr Dial(int fd, CheckedClient& server) const;
 
-  // Whether this side's certificate may serve (extended key usage), which clients check: an agent's may be for clients
+  // True if this side's certificate may serve (extended key usage), which clients check: an agent's may be for clients
   // only.
   bool IsForServers() const;
 
@@ -63,7 +63,7 @@ class TlsServerContext {
   const std::shared_ptr<const TlsState> state_;
   const Options options_;
   const std::string offer_;  // the protocol, as ALPN writes it
-  // With the authorities of state_.
+  // Verified with the authorities of state_.
   const std::unique_ptr<VerifiedChains> verified_ = std::make_unique<VerifiedChains>();
 };
 

@@ -1,4 +1,4 @@
-// A server's TLS that follows its store: what new connections shake hands with. Thread-safe.
+// A server's TLS that follows its store: the context for new connections. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -10,23 +10,23 @@
 
 namespace muster {
 
-inline constexpr char kNotServed[] = "tls: change not served";  // what it is counted under
+inline constexpr char kNotServed[] = "tls: change not served";  // the name of its counter
 
 class ServerTls {
  public:
   struct Options {
     bool takes_nameless = false;  // as in TlsServerContext
-    bool only_nodes = false;      // as there
-    std::string protocol = {};    // as there
+    bool only_nodes = false;      // the same
+    std::string protocol = {};    // the same
   };
-  // The store must outlive it, and it the connections that begin with its contexts.
+  // The store must outlive this, and this object must outlive the connections that begin with its contexts.
   static absl::StatusOr<std::unique_ptr<ServerTls>> Create(const TlsStore& store, Options options, CountedLog& counted);
 
-  // Of what the store serves now. What can't be put in force (no memory for it, say) is counted, and tried again with
-  // the next connection; until then it is the one before.
+  // Returns the context for the store's present state. If it can't be made (for lack of memory, say), that is counted,
+  // and tried again with the next connection; until then the previous context serves.
   std::shared_ptr<const TlsServerContext> Context();
 
-  // That have stood in the chains of those who were let in.
+  // Returns the intermediates in the chains of accepted clients.
   const Intermediates& intermediates() const { return intermediates_; }
 
  private:
