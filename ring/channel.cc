@@ -49,7 +49,7 @@ Channel::Io Channel::TlsResult(int result, size_t* done) {
   return Io::kFailed;
 }
 
-// Whether the socket has to be waited for.
+// True if the caller must wait for the socket; sets awaited_.
 bool Channel::WaitsFor(const TlsOutcome& outcome) {
   if (outcome.kind == TlsOutcome::Kind::kWantsRead) awaited_ = POLLIN;
   if (outcome.kind == TlsOutcome::Kind::kWantsWrite) awaited_ = POLLOUT;

@@ -18,22 +18,22 @@ class Channel {
   // `tls` null: plain. The socket is connected and nonblocking.
   Channel(UniqueFd fd, const RingTls* tls, bool is_dialed, const std::string& expected_fingerprint);
 
-  // Call until it is no longer kAgain; then fault() tells why it failed. Without TLS done at once.
+  // Call it until it no longer returns kAgain. On kFailed, fault() has the reason. Without TLS it is done at once.
   Io Handshake();
   const HandshakeFault& fault() const { return fault_; }
-  // Whether the peer showed a certificate that was refused.
+  // True if the peer showed a certificate that was refused.
   bool HasRefusedPeer() const { return pin_->refused.has_value(); }
-  // Whether the peer has sent something that was worth an answer. Without TLS never.
+  // True if the peer has sent something that needed an answer. Always false without TLS.
   bool HasAnswered() const;
 
-  // At most `size` bytes; *done says how many (at least one with kDone).
+  // Both move at most `size` bytes and set *done to the number (at least one with kDone).
   Io Read(char* data, size_t size, size_t* done);
   Io Write(const char* data, size_t size, size_t* done);
-  // What Read or Write failed of.
+  // The error of the last Read or Write that failed.
   const std::string& error() const { return error_; }
 
   int fd() const { return fd_.get(); }
-  // What the last call that returned kAgain waits for: POLLIN or POLLOUT.
+  // The event that the last call that returned kAgain waits for: POLLIN or POLLOUT.
   short awaited() const { return awaited_; }
 
  private:

@@ -6,8 +6,8 @@
 namespace muster::ring {
 namespace {
 
-constexpr size_t kMaxGuests = 32;     // of those from the neighbour's address, and again of the others
-constexpr size_t kAcceptsAtOnce = 8;  // then those who are there are attended to
+constexpr size_t kMaxGuests = 32;     // for connections from the neighbour's address, and as many for the others
+constexpr size_t kAcceptsAtOnce = 8;  // then the connections already accepted have their turn
 constexpr absl::Duration kGuestTimeout = absl::Seconds(3);
 
 }  // namespace
@@ -53,7 +53,7 @@ void Doorkeeper::MakeRoom(bool is_from_neighbour) {
 void Doorkeeper::TurnAway(const Guest& guest, FaultKind kind, const std::string& detail) {
   ++strangers_;
   const Plan& plan = *meeting_.plan;
-  if (!guest.is_from_neighbour) return;  // a stranger's mistakes are no fault of the ring
+  if (!guest.is_from_neighbour) return;  // errors of a connection from elsewhere are not the ring's
   failure_ = Fault{plan.previous_rank(), plan.rank, kind, plan.rank, 0, detail};
 }
 
@@ -62,7 +62,7 @@ bool Doorkeeper::Attend(Guest& guest, MonotonicTime now) {
     const Channel::Io io = guest.channel->Handshake();
     if (io == Channel::Io::kAgain) return now < guest.deadline;
     if (io != Channel::Io::kDone) {
-      // Only a certificate says something about who it was: anybody may connect and talk nonsense.
+      // Only a certificate shows that the peer meant this ring: anyone may connect and send garbage.
       const HandshakeFault& fault = guest.channel->fault();
       if (guest.channel->HasRefusedPeer() || fault.kind == FaultKind::kCertificateRefused) {
         TurnAway(guest, fault.kind, fault.detail);
@@ -81,7 +81,7 @@ bool Doorkeeper::Attend(Guest& guest, MonotonicTime now) {
   }
   if (!guest.greeting.hello) return now < guest.deadline;
   const Hello wanted = HelloFor(meeting_, meeting_.plan->previous_rank());
-  // Both learn what the other has, so that each can name the difference.
+  // Both sides send what they have, so that each can name the difference.
   guest.link->Send(FrameType::kHello, Encode(wanted));
   if (*guest.greeting.hello == wanted) {
     done_ = std::move(guest.link);

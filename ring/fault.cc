@@ -81,7 +81,7 @@ std::vector<Fault> FaultList::Verdict() const {
 std::vector<Fault> FaultList::StalledFirst() const {
   const Fault* first = nullptr;
   for (const Fault& fault : faults_) {
-    // Who got nothing because the rank before had nothing to send is no culprit.
+    // A link that got nothing because its sender had nothing to send is not at fault.
     const bool is_starved = std::any_of(faults_.begin(), faults_.end(), [&](const Fault& other) {
       return other.reporter == fault.from && other.reporter != fault.reporter && other.progress <= fault.progress;
     });

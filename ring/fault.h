@@ -1,7 +1,7 @@
-// What is wrong with a link of the ring, and how the ranks' accounts of it become one verdict. Pure.
+// Faults of the ring's links, and the rules that merge the ranks' reports into one result. Pure.
 //
-// Every rank tells all others what it found (over the links that work); each merges by the same rules, so that all give
-// the same answer.
+// Every rank sends all others what it found, over the links that work. All merge by the same rules, so that all have
+// the same result.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,21 @@
 
 namespace muster::ring {
 
-// The order is that of the verdict: a link is judged by the first of these that anybody found.
+// In the order of precedence: a link is judged by the first of these kinds that any rank found.
 enum class FaultKind : uint8_t {
   kWrongCertificate = 1,  // the peer showed another certificate than the listed one
-  kBadCertificate = 2,    // the listed one, but expired, revoked or of nobody we trust
-  kRefused = 3,           // nobody listens there, or a firewall turns it away
+  kBadCertificate = 2,    // the listed one, but expired, revoked or not issued by a trusted authority
+  kRefused = 3,           // nothing listens there, or a firewall rejects it
   kTimedOut = 4,          // no answer at all
   kUnreachable = 5,       // the network says so
   kNotTls = 6,            // the handshake failed otherwise
-  kWrongPeer = 7,         // it is another rank, job, run or round
-  kWrongData = 8,         // what arrived is not what was to be sent
+  kWrongPeer = 7,         // it belongs to another rank, job, run or round
+  kWrongData = 8,         // other bytes arrived than were to be sent
   kSlow = 9,              // far slower than the others
-  // What follows is a consequence of the above where there is any.
-  kCertificateRefused = 10,  // the peer did not take ours
+  // The kinds below are consequences if there is any of the kinds above.
+  kCertificateRefused = 10,  // the peer refused our certificate
   kBroken = 11,              // closed in the middle
-  kMissing = 12,             // the rank before never came
+  kMissing = 12,             // the rank before never connected
   kStalled = 13,             // nothing arrived any more
 };
 
@@ -42,7 +42,7 @@ struct Fault {
   uint32_t to = 0;
   FaultKind kind = FaultKind::kStalled;
   uint32_t reporter = 0;
-  uint64_t progress = 0;  // kStalled: how far it had come; the least is the culprit
+  uint64_t progress = 0;  // kStalled: how far the reporter had come; the link with the least is at fault
   std::string detail;
 
   bool operator==(const Fault&) const = default;
@@ -50,14 +50,14 @@ struct Fault {
 
 class FaultList {
  public:
-  // False: it is known already, or there are too many.
+  // False: it is known already, or the list is full.
   bool Add(Fault fault);
   bool empty() const { return faults_.empty(); }
   const std::vector<Fault>& all() const { return faults_; }
   bool IsAbout(uint32_t from) const;
 
-  // One for each faulty link, in the order of ranks: without consequences where there is a cause, and of stalled links
-  // only the one that had come least far, whose rank before had come farther.
+  // One fault for each faulty link, in the order of ranks; no consequences if there is a cause. If all links have
+  // stalled, only the one that had come least far and was not itself waiting for a stalled rank before it.
   std::vector<Fault> Verdict() const;
 
  private:
@@ -66,8 +66,8 @@ class FaultList {
   std::vector<Fault> faults_;
 };
 
-// What needs no connection to be seen: links to another machine whose end has a loopback address. Every rank finds the
-// same. (Where both ends have one they stand on one host, which --machine alone parts.)
+// Faults that show without a connection: links to another machine whose end has a loopback address. Every rank finds
+// the same. (If both ends have a loopback address, they are on one host and only --machine separates them.)
 std::vector<Fault> LoopbackFaults(const Plan& plan);
 
 // "rank 3 on gpu1 -> rank 4 on gpu2 (10.0.0.2:40001): refused: …"

@@ -1,5 +1,5 @@
-// What goes over a link: frames of a header of eight bytes ("MR", type, 0, length as a big-endian 32-bit number) and a
-// payload. Numbers are big-endian, texts have a length of 16 bits. Pure.
+// The ring's protocol. A frame is a header of eight bytes ("MR", type, 0, length as a big-endian 32-bit number) and a
+// payload. Numbers are big-endian; strings have a length of 16 bits. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 namespace muster::ring {
 
 enum class FrameType : uint8_t {
-  kHello = 1,  // Hello; the dialing side begins, the other answers
-  kToken = 2,  // goes round, twice for a barrier
+  kHello = 1,  // Hello; the dialing side sends it first, the other answers
+  kToken = 2,  // goes round the ring, twice for a barrier
   kPing = 3,   // answered by kPong with the same payload of 8 bytes
   kPong = 4,
   kStream = 5,     // bytes that only take time, at most kStreamFrameBytes
   kStreamEnd = 6,  // ends a pass
   kRecord = 7,     // Record; goes round once
-  kChunk = 8,      // a piece of a part of the sum, at most kMaxChunkBytes; how much is to come is known beforehand
-  kFault = 9,      // Fault; goes as far as it can
-  kSettled = 10,   // a rank that has told all that it knows, its number in 4 bytes; goes as far as it can
+  kChunk = 8,      // a piece of a part of the sum, at most kMaxChunkBytes; the receiver knows the total beforehand
+  kFault = 9,      // Fault; passed on as far as links reach
+  kSettled = 10,   // the number (4 bytes) of a rank that has sent all it knows; passed on as far as links reach
 };
 
 inline constexpr size_t kHeaderBytes = 8;
@@ -35,7 +35,7 @@ struct Header {
 };
 
 std::string EncodeHeader(FrameType type, size_t length);
-// `bytes` holds kHeaderBytes. nullopt: not ours, of an unknown type, or longer than the type allows.
+// `bytes` holds kHeaderBytes. nullopt: not this protocol, an unknown type, or longer than the type allows.
 std::optional<Header> DecodeHeader(const char* bytes);
 
 struct Hello {
@@ -47,11 +47,11 @@ struct Hello {
   uint32_t from = 0;
   uint32_t to = 0;
   uint64_t bytes = 0;        // of the sum: must be equal everywhere …
-  uint32_t slow_factor = 0;  // … and so must this be, or the verdicts differ
+  uint32_t slow_factor = 0;  // … and so must this, or the ranks' results differ
   bool operator==(const Hello&) const = default;
 };
 
-// What one rank measured.
+// One rank's measurements.
 struct Record {
   uint32_t stage = 0;  // 1: the links, 2: the sum
   uint32_t rank = 0;

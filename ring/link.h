@@ -1,4 +1,4 @@
-// Frames over a channel. Owned by one thread; never blocks, keeps nothing beyond its limits.
+// Frames over a channel. Owned by one thread; never blocks; keeps nothing beyond its limits.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,14 @@
 
 namespace muster::ring {
 
-// Takes what a link reads.
+// Receives what a link reads.
 class FrameSink {
  public:
   virtual ~FrameSink() = default;
   virtual void OnControl(FrameType type, const std::string& payload) = 0;
   virtual void OnStream(size_t bytes) = 0;
-  // Where the next chunk goes. kLater: not before Resume; kWrong: nobody asked for it, or it has another length.
+  // Says where to put the next chunk. kLater: ask again at the next Pump. kWrong: it was not expected, or not this
+  // length.
   enum class Room { kHere, kLater, kWrong };
   virtual Room RoomForChunk(size_t length, char** target) = 0;
   virtual void OnChunk(size_t length) = 0;
@@ -27,29 +28,29 @@ class Link {
  public:
   explicit Link(Channel channel) : channel_(std::move(channel)) {}
 
-  // Kept until it is written; a peer that reads nothing ends the link once 256 KiB are kept.
+  // Keeps the frame until it is written. Fails the link if a peer reads nothing and 256 KiB are kept.
   void Send(FrameType type, const std::string& payload = "");
-  // `data` must stay until IsIdle.
+  // `data` must stay valid until IsIdle.
   void SendBulk(FrameType type, const char* data, size_t size);
   bool IsIdle() const { return outgoing_.empty(); }
 
-  // Does all that can be done now, up to a bound and at most so many frames; see HasMore.
+  // Reads and writes what it can now, up to a limit of bytes and of `max_frames`; see HasMore.
   void Pump(FrameSink& sink, int max_frames = 256);
-  // Whether Pump stopped at its bound: call it again without waiting.
+  // True if Pump stopped at its limit: call it again without waiting.
   bool HasMore() const { return has_more_; }
-  // Whether what comes next is a chunk that has no room yet: nothing is read until there is.
+  // True if the next frame is a chunk that has no room yet. The link reads nothing until it has.
   bool IsPaused() const { return is_paused_; }
 
-  // How many bytes were written and read: that something moves.
+  // The number of bytes written and read so far, which shows progress.
   uint64_t moved() const { return moved_; }
 
   bool is_open() const { return is_open_; }
-  // Why it isn't.
+  // The reason why the link is closed.
   const std::string& reason() const { return reason_; }
-  // A refusal of our certificate, which the peer may tell late.
+  // The peer refused our certificate. It may say so late.
   bool WasRefused() const { return channel_.fault().kind == FaultKind::kCertificateRefused; }
   int fd() const { return channel_.fd(); }
-  // What to poll for; 0: nothing, as while it is paused with nothing to send. Leave it out then.
+  // The events to poll for. 0: none, as while it is paused with nothing to send; then leave it out of the poll.
   short Events() const;
 
  private:
@@ -82,7 +83,7 @@ class Link {
   bool is_paused_ = false;
   bool is_open_ = true;
   std::string reason_;
-  std::string write_error_;  // told after all that can still be read: it may say why
+  std::string write_error_;  // reported after all that can still be read, which may give the cause
   short write_awaits_ = 0;
 };
 

@@ -43,7 +43,7 @@ int Fail(const std::string& text, int code) {
 
 int Fail(const absl::Status& status, int code) { return Fail(std::string(status.message()), code); }
 
-// For the agent, which tells the scheduler: the cause of the job's failure is the link, not an exit code.
+// Writes the error file, from which the agent reports the link, not an exit code, as the cause of the job's failure.
 void WriteErrorFile(const std::map<std::string, std::string>& environment, const std::string& text) {
   const auto path = environment.find("TORCHELASTIC_ERROR_FILE");
   if (path == environment.end() || path->second.empty()) return;
@@ -53,7 +53,7 @@ void WriteErrorFile(const std::map<std::string, std::string>& environment, const
   if (!written.ok()) Fail(written, 0);
 }
 
-// For the agent: a process that starts again after this is not checked once more.
+// Leaves a note for the agent: a process that is started again after this is not checked again.
 void SayPassed(const std::map<std::string, std::string>& environment) {
   const auto path = environment.find(kPassedVariable);
   if (path == environment.end()) return;
@@ -72,13 +72,13 @@ int Become(const std::vector<std::string>& command) {
 // Null, without an error: the peers have no certificates.
 absl::StatusOr<std::unique_ptr<RingTls>> OpenTls(const RingSettings& settings, const Plan& plan,
                                                  std::map<std::string, std::string>& environment) {
-  ForbidCoreDumps();  // before anything secret is read; what this becomes may dump again
+  ForbidCoreDumps();  // before anything secret is read; the command may dump core again
   TlsStore::Options options{TlsRole::kClient, settings.tls, PasswordFrom(environment, TlsRole::kClient)};
   WipePasswordVariables(environment);
   const absl::Time now = ToAbslTime(Clock::System().Read().wall);
   absl::StatusOr<std::optional<HandedOverTls>> handed = TakeHandedOverTls(now);
   if (!handed.ok()) return handed.status();
-  if (plan.is_secure && handed->has_value()) {  // as its agent's child: with the certificate that the peers expect
+  if (plan.is_secure && handed->has_value()) {  // run by an agent: use the certificate that the peers expect
     return RingTls::Create(std::make_shared<const TlsState>(std::move((*handed)->state)), plan, now);
   }
   if (!plan.is_secure) {
@@ -135,14 +135,14 @@ int Check(const RingSettings& settings, const std::vector<std::string>& command,
   if (settings.json) {
     std::fputs(EscapeJson(ReportJson(checked)).c_str(), stdout);
   } else if (!is_good || plan->rank == 0) {
-    std::FILE* out = is_good && command.empty() ? stdout : stderr;  // stdout is the command's
+    std::FILE* out = is_good && command.empty() ? stdout : stderr;  // stdout belongs to the command
     std::fprintf(out, "ms-ring: %s", RenderHeadline(checked).c_str());
     if (command.empty() && plan->rank == 0) std::fputs(RenderLinks(checked).c_str(), out);
   }
   std::fflush(stdout);
   if (!is_good) {
     WriteErrorFile(environment, CauseText(checked));
-    // All say the same. Of several causes the first counts: it shall be told of a rank at that link.
+    // All ranks report the same, and the first report counts: let a rank at the faulty link come first.
     if (!command.empty() && !IsReporter(*plan, checked.result.faults)) Pause(kAfterYou);
     return kExitJobFailed;
   }

@@ -1,4 +1,4 @@
-// Finding the two neighbours: the next rank is dialed, the one before is waited for. Owned by one thread, never block.
+// Finds the two neighbours: dials the next rank and waits for the one before. Owned by one thread; never blocks.
 #pragma once
 
 #include <poll.h>
@@ -23,7 +23,7 @@ namespace muster::ring {
 class HelloSink : public FrameSink {
  public:
   void OnControl(FrameType type, const std::string& payload) override {
-    // What comes behind it belongs to whoever gets the link, so the link is not read again before it is handed over.
+    // Later frames belong to the link's next owner, so the link is not read again before it is handed over.
     if (type == FrameType::kHello && !is_wrong && !hello) hello = DecodeHello(payload);
     is_wrong = is_wrong || !hello || type != FrameType::kHello;
   }
@@ -38,15 +38,15 @@ class HelloSink : public FrameSink {
 struct Meeting {
   const Plan* plan = nullptr;
   const RingTls* tls = nullptr;  // null: plain
-  uint64_t bytes = 0;            // of the sum, which both must want alike
+  uint64_t bytes = 0;            // of the sum; must be equal on both sides
   absl::Duration attempt_timeout;
-  uint32_t slow_factor = 0;  // and this as well
+  uint32_t slow_factor = 0;  // must be equal, too
 };
 
 // The hello of the link from `from` to the rank after it.
 Hello HelloFor(const Meeting& meeting, uint32_t from);
 
-// Dials the next rank until a connection stands: a port that refuses may just not be listened on yet.
+// Dials the next rank until it is connected. A port that refuses may just not be listened on yet.
 class Dialer {
  public:
   Dialer(const Meeting& meeting, MonotonicTime now) : meeting_(meeting), started_(now), retry_at_(now) {}
@@ -54,13 +54,13 @@ class Dialer {
   void AddTo(std::vector<pollfd>& fds) const;
   MonotonicTime NextWake() const;
 
-  // Once, when the next rank has answered.
+  // Returns the link once the next rank has answered, once.
   std::unique_ptr<Link> TakeLink() { return std::move(done_); }
-  // After the link was lost: again.
+  // Dials again after the link was lost.
   void Restart(MonotonicTime now) { retry_at_ = now; }
-  // What the attempts failed of so far; none: nothing is known yet.
+  // The reason why the attempts failed so far; none: nothing is known yet.
   const std::optional<Fault>& failure() const { return failure_; }
-  // Trying again would change nothing.
+  // True if another attempt would change nothing.
   bool IsHopeless() const { return is_hopeless_; }
 
  private:
@@ -87,9 +87,9 @@ class Dialer {
   bool is_hopeless_ = false;
 };
 
-// Listens on the ring's port and lets in the rank before, and nobody else. Strangers can't hold it up: they are bounded
-// in number and in time, and who comes from where the rank before is gives way only to others from there, those first
-// that have said nothing yet.
+// Listens on the ring's port and accepts only the rank before. Other clients can't hold it up: their number and their
+// time are limited. A connection from the neighbour's address is closed only for another one from that address. The
+// oldest that has sent nothing yet goes first.
 class Doorkeeper {
  public:
   // The error says why the port can't be listened on.
@@ -100,26 +100,26 @@ class Doorkeeper {
   MonotonicTime NextWake() const;
 
   std::unique_ptr<Link> TakeLink() { return std::move(done_); }
-  // What was wrong with one who claimed to be the rank before.
+  // The fault of a connection that claimed to be the rank before.
   const std::optional<Fault>& failure() const { return failure_; }
-  // How many were turned away that were somebody else.
+  // The number of connections that were turned away.
   int strangers() const { return strangers_; }
 
  private:
-  // Somebody at the door, who has not said yet who it is.
+  // An accepted connection that has not identified itself yet.
   struct Guest {
     std::optional<Channel> channel;  // until the handshake is done
     std::unique_ptr<Link> link;      // from then on
     HelloSink greeting;
     MonotonicTime deadline;
-    bool is_from_neighbour = false;  // from its address, that is
+    bool is_from_neighbour = false;  // its address is the neighbour's
   };
 
   Doorkeeper(const Meeting& meeting, UniqueFd listener) : meeting_(meeting), listener_(std::move(listener)) {}
   void TakeIn(MonotonicTime now);
-  // Sends one of its kind away when there is no place for one more.
+  // Closes one connection of the same kind if there is no place for another.
   void MakeRoom(bool is_from_neighbour);
-  // False: the guest is gone.
+  // False: the connection is finished.
   bool Attend(Guest& guest, MonotonicTime now);
   void TurnAway(const Guest& guest, FaultKind kind, const std::string& detail);
 

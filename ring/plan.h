@@ -1,7 +1,7 @@
-// Whom a rank's ring check deals with, out of MS_CLUSTER_FILE; and the numbers that the ring adds up. Pure.
+// A rank's part in the ring check, from MS_CLUSTER_FILE, and the numbers that the ring adds up. Pure.
 //
-// Each number is a small multiple of 0.25, so that sums over up to 1,024 ranks are exact in float32 whatever the order,
-// and a wrong bit anywhere is seen. They repeat every kPeriod elements, so that the expected sums are a small table.
+// Each number is a small multiple of 0.25. So sums over up to 1,024 ranks are exact in float32 in any order, and any
+// wrong bit shows. The numbers repeat every kPeriod elements, so that the expected sums fit a small table.
 #pragma once
 
 #include <array>
@@ -18,16 +18,16 @@ namespace muster::ring {
 
 inline constexpr size_t kPeriod = 251;
 
-// Element `index` of what `rank` contributes.
+// Element `index` of the data that `rank` contributes.
 float PatternValue(uint32_t rank, size_t index);
 
-// The expected sum over the ranks that were added so far.
+// The expected sum over the ranks added so far.
 class ExpectedSum {
  public:
   void Add(uint32_t rank);
   float At(size_t index) const { return static_cast<float>(quarters_[index % kPeriod]) * 0.25F; }
 
-  // The first element of `count` ones, which begin at `first_index` of the whole, that is not as expected.
+  // Returns the first of `count` elements, which begin at `first_index` of the whole, that is not as expected.
   std::optional<size_t> FirstWrong(const float* values, size_t first_index, size_t count) const;
 
  private:
@@ -43,7 +43,7 @@ struct Peer {
   IpAddress address = *IpAddress::Parse("0.0.0.0");
   uint16_t port = 0;
   std::string fingerprint;  // SHA-256 of the certificate's DER, 64 small hexadecimal digits; empty: without TLS
-  uint32_t machine = 0;     // ranks of equal numbers stand on one machine
+  uint32_t machine = 0;     // ranks with equal numbers are on one machine
 
   std::string Where() const;  // "rank 3 on gpu1 (10.0.0.2:40001)"
 };
@@ -54,7 +54,7 @@ struct Plan {
   uint32_t round = 0;
   uint32_t rank = 0;
   std::vector<Peer> peers;  // of the own role; the index is the rank
-  bool is_secure = false;   // every peer has a fingerprint; else none has
+  bool is_secure = false;   // every peer has a fingerprint; else none has one
 
   uint32_t size() const { return static_cast<uint32_t>(peers.size()); }
   uint32_t next_rank() const { return (rank + 1) % size(); }
@@ -65,8 +65,7 @@ struct Plan {
   bool IsInsideMachine(uint32_t from) const { return peers[from].machine == peers[(from + 1) % size()].machine; }
 };
 
-// `rank`: which of the file's local ranks is meant; needed when there are several. Errors name the member that is
-// wrong.
+// `rank` chooses one of the file's local ranks; required when there are several. Errors name the member that is wrong.
 absl::StatusOr<Plan> ParsePlan(const std::string& text, std::optional<uint32_t> rank);
 
 }  // namespace muster::ring

@@ -28,7 +28,7 @@ size_t MachineCount(const Plan& plan) {
 
 std::string Count(size_t count, const char* what) { return absl::StrCat(count, " ", what, count == 1 ? "" : "s"); }
 
-// Bandwidth of the link, as a part of the middle one of its kind.
+// Returns the link's bandwidth as a fraction of the median of its kind.
 double OfMedian(const Checked& checked, uint32_t from) {
   std::vector<uint64_t> rates;
   for (uint32_t other = 0; other < checked.result.links.size(); ++other) {

@@ -1,4 +1,4 @@
-// What a ring check says: a line and a table for people, JSON for scripts. Pure.
+// The report of a ring check: a line and a table for people, JSON for scripts. Pure.
 #pragma once
 
 #include <string>
@@ -14,18 +14,18 @@ struct Checked {
   RingResult result;
 };
 
-// "ring of 16 ranks on 2 machines over mutual TLS: good; 4.0 MiB summed in 31 ms, …", or what is wrong, one line a
+// Returns "ring of 16 ranks on 2 machines over mutual TLS: good; 4.0 MiB summed in 31 ms, …", or the faults, one line a
 // link.
 std::string RenderHeadline(const Checked& checked);
 
-// Each link with its latency and bandwidth and how that compares with the median; of more than 64 links the slowest.
+// Returns each link with its latency and bandwidth, compared with the median; of more than 64 links the slowest.
 std::string RenderLinks(const Checked& checked);
 
 // {"good", "job_id", "run", "round", "rank", "world_size", "tls", "bytes", "took_ms", "sum_ms", "links": […],
-//  "faults": […]}; what was not measured is null.
+//  "faults": […]}; figures that were not measured are null.
 std::string ReportJson(const Checked& checked);
 
-// All faults in one line, for the cause of a job's failure. "" if there is none.
+// Returns all faults in one line, for the cause of a job's failure. "" if there is none.
 std::string CauseText(const Checked& checked);
 
 }  // namespace muster::ring

@@ -63,7 +63,7 @@ uint64_t RingCheck::MovedBetweenNeighbours() const {
 }
 
 bool RingCheck::Wait(bool is_for_next, const std::function<bool()>& done) {
-  // In the first phase others may still be on their way to their neighbours.
+  // In the first phase other ranks may still be finding their neighbours.
   const MonotonicTime from_when = phase_ == 1 ? std::max(Now(), meeting_deadline_) : Now();
   MonotonicTime deadline = std::min(deadline_, from_when + options_.step_timeout);
   is_waiting_ = true;
@@ -71,7 +71,7 @@ bool RingCheck::Wait(bool is_for_next, const std::function<bool()>& done) {
   uint64_t moved = MovedBetweenNeighbours();
   while (!done()) {
     if (!faults_.empty()) return false;
-    // A link that is only slow is judged by what was measured.
+    // A link that is only slow is judged by its measurements.
     if (const uint64_t now_moved = MovedBetweenNeighbours(); now_moved != moved) {
       moved = now_moved;
       deadline = std::max(deadline, std::min(deadline_, Now() + options_.step_timeout));
@@ -95,7 +95,7 @@ void RingCheck::PollOnce(MonotonicTime deadline) {
                         (previous_ && previous_->IsPaused() && chunk_left_ > 0);
   MonotonicTime wake = deadline;
   for (const Link* link : {next_.get(), previous_.get()}) {
-    // poll tells of a peer that is gone also where nothing is wanted, and again and again: it would return at once.
+    // Leave out a link without events: poll would report a closed peer every time and return at once.
     if (link != nullptr && link->Events() != 0) fds.push_back({link->fd(), link->Events(), 0});
   }
   if (!has_met_next_) {
@@ -141,7 +141,7 @@ void RingCheck::OnClosed(std::unique_ptr<Link>& link, bool is_next) {
   const uint32_t to = (from + 1) % plan_.size();
   if (was_refused) return Found({from, to, FaultKind::kCertificateRefused, plan_.rank, 0, reason});
   if (phase_ > 0) return Found({from, to, FaultKind::kBroken, plan_.rank, Progress(), reason});
-  // Not all have met yet: a neighbour that was started again comes back.
+  // Not all ranks have met yet: a neighbour that was started again reconnects.
   (is_next ? has_met_next_ : has_met_previous_) = false;
   if (is_next) dialer_.Restart(Now());
 }
@@ -224,7 +224,7 @@ void RingCheck::NoteSettled(uint32_t rank) {
 }
 
 bool RingCheck::HasHeardAll() const {
-  if (faults_.IsAbout(plan_.rank) && faults_.IsAbout(plan_.previous_rank())) return true;  // nobody can reach us
+  if (faults_.IsAbout(plan_.rank) && faults_.IsAbout(plan_.previous_rank())) return true;  // no one can reach this rank
   for (uint32_t rank = 0; rank < plan_.size(); ++rank) {
     const uint32_t before = (rank + plan_.size() - 1) % plan_.size();
     const bool is_cut_off = faults_.IsAbout(rank) && faults_.IsAbout(before);
@@ -235,7 +235,7 @@ bool RingCheck::HasHeardAll() const {
 
 void RingCheck::Settle() {
   TellOwnPart();
-  // Who is only just being started shall hear of it, too, and may know more.
+  // A rank that is only just starting must hear of the fault, too, and may know more.
   const MonotonicTime end = (phase_ == 0 ? std::max(Now(), meeting_deadline_) : Now()) + kSettleTime;
   while (Now() < end && !HasHeardAll() && (next_ || previous_ || phase_ == 0)) {
     if (phase_ > 0 || IsResolved() || Now() >= meeting_deadline_) {
@@ -245,7 +245,7 @@ void RingCheck::Settle() {
     PollOnce(std::min(end, Now() + kSettleLook));
   }
   TellOwnPart();
-  const MonotonicTime gone = Now() + kLinger;  // what was passed on last is to arrive
+  const MonotonicTime gone = Now() + kLinger;  // so that the last frames passed on arrive
   while (Now() < gone && (next_ || previous_)) PollOnce(gone);
 }
 

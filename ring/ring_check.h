@@ -1,13 +1,13 @@
-// The check of a ring: every rank runs one, each with its neighbours, all at the same time.
+// The check of a ring: every rank runs one with its neighbours, all at the same time.
 //
-// 1. The next rank is dialed, the one before let in. 2. Latency: pings over each link. 3. Bandwidth: all links at once,
-// three passes, the best counts; the links don't wait for each other. 4. Everybody learns everybody's figures. Links
-// that look slow are measured once more, each while all others are idle: a slow link holds up the acknowledgements of
-// its neighbour, which then looks slow as well. All come to the same verdict. 5. A ring allreduce of float32 numbers
-// (reduce-scatter, then allgather), each part of which is compared with what must come out on the hop it arrives by.
+// 1. Dial the next rank and accept the one before. 2. Latency: pings over each link. 3. Bandwidth: all links at once,
+// three passes, of which the best counts; the links don't wait for each other. 4. Every rank gets all ranks' figures.
+// Links that look slow are measured again, each while the others are idle: a slow link delays the acknowledgements of
+// its neighbour, which then looks slow as well. All ranks reach the same result. 5. A ring allreduce of float32 numbers
+// (reduce-scatter, then allgather). Each part is compared with the expected values on the hop by which it arrives.
 //
-// Whoever finds a fault tells it over the links that work, in both directions; everybody then ends with the same list.
-// One thread; ends within connect_timeout + timeout + 4 s whatever the peers do.
+// A rank that finds a fault sends it over the links that work, in both directions, so that all ranks have the same
+// list. One thread. Ends within connect_timeout + timeout + 4 s, no matter what the peers do.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct RingOptions {
   uint32_t slow_factor = 5;                         // a link this many times slower than the median is a fault; 0: none
 };
 
-// Of the link from a rank to the next.
+// Measurements of the link from a rank to the next.
 struct LinkFigures {
   uint64_t bytes_per_second = 0;
   uint64_t latency_ns = 0;
@@ -42,20 +42,20 @@ struct LinkFigures {
 };
 
 struct RingResult {
-  std::vector<Fault> faults;       // the verdict; empty: all is well
-  std::vector<LinkFigures> links;  // by the rank that the link begins at; empty: it did not come to that
-  uint64_t sum_ns = 0;             // the longest of all ranks; 0: it did not come to that
+  std::vector<Fault> faults;       // what was found; empty: all is well
+  std::vector<LinkFigures> links;  // by the rank that the link begins at; empty: the check did not get that far
+  uint64_t sum_ns = 0;             // the longest of all ranks; 0: the check did not get that far
   absl::Duration took;
   bool IsGood() const { return faults.empty(); }
 };
 
-// The links that are slower than the rest: compared are those inside machines with each other, and those between
-// machines, each with the median of its kind (of two, with the faster).
+// Returns the links that are slower than the rest. Links inside machines and links between machines are compared
+// separately, each with the median of its kind (of two, with the faster).
 std::vector<Fault> SlowLinks(const Plan& plan, const std::vector<LinkFigures>& links, double slow_factor);
 
-// Those that are worth another measurement, one at a time, before anybody is judged: the slow ones, and whoever lies as
-// far below the fastest of its kind. Where hosts are short of processors most links look slow in a first measurement,
-// and their median hides the one that really is. At most 16: the slow ones first, then the slowest.
+// Returns the links to measure again, one at a time, before any is judged: the slow ones, and those as far below the
+// fastest of their kind. On hosts short of processors most links look slow in the first measurement, and their median
+// hides the one that really is slow. At most 16: the slow ones first, then the slowest.
 std::vector<uint32_t> Suspects(const Plan& plan, const std::vector<LinkFigures>& links, double slow_factor);
 
 class RingCheck : private FrameSink {
@@ -64,11 +64,11 @@ class RingCheck : private FrameSink {
   static absl::StatusOr<std::unique_ptr<RingCheck>> Create(const Plan& plan, const RingTls* tls,
                                                            const RingOptions& options, const Clock& clock);
 
-  // Once.
+  // Runs the check. Call it once.
   RingResult Run();
 
  private:
-  // The numbers that are added up.
+  // The numbers that the ring adds up.
   struct Summing {
     std::vector<float> data;
     std::vector<float> incoming;
@@ -83,7 +83,7 @@ class RingCheck : private FrameSink {
   RingCheck(const Plan& plan, const Meeting& meeting, const RingOptions& options, const Clock& clock,
             std::unique_ptr<Doorkeeper> doorkeeper);
 
-  // The phases; each returns false when a fault is known.
+  // The phases. Each returns false when a fault is known.
   bool Meet();
   bool MeasureLatency();
   bool MeasureBandwidth();
@@ -95,7 +95,7 @@ class RingCheck : private FrameSink {
   bool SendStream();
   bool TakeStream();
   bool Ping();
-  // The links are served meanwhile. False when one of them failed.
+  // Serves the links meanwhile. False if one of them failed.
   bool Pause(absl::Duration duration);
   bool MeasureAgain(const std::vector<uint32_t>& suspects);
   void TakeFigures();
@@ -103,21 +103,21 @@ class RingCheck : private FrameSink {
   bool Leave();
 
   uint64_t MovedBetweenNeighbours() const;
-  // Waits until done(); `is_for_next`: it is the next rank that is waited for, else the one before. Whoever is waited
-  // for has stalled when nothing moved on either link for step_timeout.
+  // Waits until done(), for the next rank if `is_for_next`, else for the one before. That rank has stalled if nothing
+  // moved on either link for step_timeout.
   bool Wait(bool is_for_next, const std::function<bool()>& done);
   void PollOnce(MonotonicTime deadline);
   void PumpLinks();
   void Found(Fault fault);
-  // What this rank knows of its own links, once there is a fault anywhere.
+  // Sends what this rank knows of its own links, once any fault is known.
   void TellOwnPart();
   void OnClosed(std::unique_ptr<Link>& link, bool is_next);
-  // After a fault: hears what the others found and passes it on.
+  // After a fault: receives what the others found and passes it on.
   void Settle();
-  // Both neighbours are there, or it is known why not.
+  // True if both neighbours are connected, or it is known why not.
   bool IsResolved() const;
   void NoteSettled(uint32_t rank);
-  // Every rank has told all that it knows, but for those that no link leads to.
+  // True if every rank that a link reaches has sent all it knows.
   bool HasHeardAll() const;
   void Spread(const Fault& fault);
   void TellAll(Link& link);
@@ -125,7 +125,7 @@ class RingCheck : private FrameSink {
   MonotonicTime Now() const { return clock_.Read().monotonic; }
   uint64_t Progress() const { return (static_cast<uint64_t>(phase_) << 32) + steps_; }
 
-  // FrameSink; which link is being pumped is in is_pumping_next_.
+  // FrameSink. is_pumping_next_ says which link is being pumped.
   void OnControl(FrameType type, const std::string& payload) override;
   void OnStream(size_t bytes) override;
   Room RoomForChunk(size_t length, char** target) override;
@@ -151,7 +151,7 @@ class RingCheck : private FrameSink {
   std::vector<bool> settled_;
   bool has_met_next_ = false;
   bool has_met_previous_ = false;
-  // The wait that is going on.
+  // The current wait.
   uint32_t phase_ = 0;
   uint32_t steps_ = 0;
   bool is_waiting_ = false;
@@ -160,7 +160,7 @@ class RingCheck : private FrameSink {
   uint32_t tokens_ = 0;
   uint32_t tokens_wanted_ = 0;
   uint32_t pongs_ = 0;
-  // The pass of the stream that comes in.
+  // The incoming stream's pass.
   uint32_t streams_ended_ = 0;
   uint32_t streams_wanted_ = 0;
   uint64_t stream_bytes_ = 0;
@@ -169,13 +169,13 @@ class RingCheck : private FrameSink {
   Record own_;
   uint32_t stage_ = 0;
   std::vector<std::optional<Record>> records_;
-  std::vector<Record> early_records_;  // of the next stage: the rank before may be there already
+  std::vector<Record> early_records_;  // of the next stage, which the rank before may have reached already
   std::vector<LinkFigures> links_;
   uint64_t sum_ns_ = 0;
   std::unique_ptr<Summing> summing_;  // kept to the end: links may still read from and write to it
-  // Where the next piece of the sum goes.
+  // The place for the next piece of the sum.
   char* chunk_target_ = nullptr;
-  size_t chunk_left_ = 0;  // bytes that are still to come; more are not taken
+  size_t chunk_left_ = 0;  // bytes still to come; more are not accepted
   bool has_summed_ = false;
 };
 

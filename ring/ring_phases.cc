@@ -1,4 +1,4 @@
-// What the ranks of a ring do together once each has met its neighbours.
+// The phases of the check once each rank has met its neighbours.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -16,11 +16,11 @@ constexpr absl::Duration kBetweenPasses = absl::Milliseconds(20);
 constexpr size_t kMaxSuspects = 16;
 constexpr uint64_t kPassBytes = 1 << 20;
 constexpr absl::Duration kPassTime = absl::Milliseconds(150);
-// Below a millisecond more than the median, for a message or for a pass, nobody is called slow: so long a process may
-// have to wait for a processor, and what lay in the socket meanwhile then comes in faster than any network is.
+// A link less than a millisecond above the median, for a message or for a pass, is not slow: a process may wait that
+// long for a processor. What gathered in the socket meanwhile then arrives faster than any network is.
 constexpr double kLeastSlowNs = 1e6;
 
-// Of two the greater: the faster of two links is the measure of the other.
+// Returns the greater of two: the faster of two links is the measure of the other.
 uint64_t UpperMedian(std::vector<uint64_t> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
@@ -29,7 +29,7 @@ uint64_t UpperMedian(std::vector<uint64_t> values) {
 }  // namespace
 
 bool RingCheck::Barrier() {
-  // The first lap shows that everybody has come, the second lets everybody go.
+  // The first lap shows that every rank has come; the second releases them.
   for (int lap = 0; lap < 2; ++lap) {
     if (plan_.rank == 0) SendNext(FrameType::kToken);
     ++tokens_wanted_;
@@ -67,7 +67,7 @@ bool RingCheck::SendStream() {
   for (uint64_t sent = 0; sent < kPassBytes && Now() < end; sent += bytes.size()) {
     if (next_ == nullptr) return false;
     next_->SendBulk(FrameType::kStream, bytes.data(), bytes.size());
-    // What lies in front of a slow link shall not grow, but the other link is served meanwhile.
+    // The queue in front of a slow link must not grow, but the other link is served meanwhile.
     const auto is_out = [&] { return next_ == nullptr || next_->IsIdle() || Now() >= end; };
     while (!is_out() && faults_.empty()) PollOnce(end);
     if (!faults_.empty()) return false;
@@ -191,7 +191,8 @@ bool RingCheck::MeasureAgain(const std::vector<uint32_t>& suspects) {
     const bool is_to = plan_.previous_rank() == from;
     if (is_from && !Ping()) return false;
     if (is_to) own_.bytes_per_second = 0;
-    // At several moments: on a busy machine the processes at its ends may be held up for longer than a pass takes.
+    // Measure at several moments: on a busy machine the processes at the ends may be held up for longer than a pass
+    // takes.
     for (uint32_t pass = 0; pass < kPassesAgain; ++pass) {
       if (is_from && pass > 0 && !Pause(kBetweenPasses)) return false;
       if (is_from && !SendStream()) return false;
@@ -205,12 +206,12 @@ bool RingCheck::MeasureAgain(const std::vector<uint32_t>& suspects) {
 
 bool RingCheck::Judge() {
   TakeFigures();
-  // Everybody has the same figures, and comes to this by itself.
+  // Every rank has the same figures and computes the same suspects.
   const std::vector<uint32_t> suspects = Suspects(plan_, links_, options_.slow_factor);
   if (suspects.empty()) return true;
   if (!MeasureAgain(suspects)) return false;
   TakeFigures();
-  // The others were not asked again: that the median has moved since speaks against none of them.
+  // The other links were not measured again, so a median that has moved since is no evidence against them.
   for (const Fault& fault : SlowLinks(plan_, links_, options_.slow_factor)) {
     if (std::find(suspects.begin(), suspects.end(), fault.from) != suspects.end()) faults_.Add(fault);
   }
@@ -234,7 +235,7 @@ bool RingCheck::SumStep(uint32_t step) {
   const bool is_done = Wait(false, [&] {
     waits_for_next_ = chunk_left_ == 0;
     if (next_ == nullptr || !next_->IsIdle()) return false;
-    // Piece by piece, so that news of a fault need not wait behind the whole.
+    // Send it piece by piece, so that a fault need not wait for the whole.
     const size_t piece = std::min(left, kMaxChunkBytes);
     if (piece > 0) next_->SendBulk(FrameType::kChunk, unsent, piece);
     unsent += piece;
@@ -242,7 +243,7 @@ bool RingCheck::SumStep(uint32_t step) {
     return piece == 0 && chunk_left_ == 0;
   });
   if (!is_done) return false;
-  // What comes in now was begun by the rank whose number the part has.
+  // The sum of the incoming part began at the rank with the part's number.
   if (is_adding) summing.partial.Add(in);
   const ExpectedSum& expected = is_adding ? summing.partial : summing.total;
   if (const auto wrong = expected.FirstWrong(target, summing.Begin(in), count)) {
@@ -281,7 +282,7 @@ bool RingCheck::AddUp() {
 
 bool RingCheck::Leave() {
   ++phase_;
-  is_leaving_ = true;  // whoever has had the last token may go
+  is_leaving_ = true;  // a rank that has had the last token may go
   return Barrier() && Wait(true, [&] { return next_ == nullptr || next_->IsIdle(); });
 }
 

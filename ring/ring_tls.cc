@@ -13,14 +13,14 @@
 namespace muster::ring {
 namespace {
 
-// The peer's words for "not with this certificate of yours".
+// The alerts by which a peer refuses our certificate.
 constexpr int kCertificateAlerts[] = {SSL_R_SSLV3_ALERT_BAD_CERTIFICATE,      SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED,
                                       SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED,  SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN,
                                       SSL_R_SSLV3_ALERT_NO_CERTIFICATE,       SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE,
                                       SSL_R_TLSV1_ALERT_UNKNOWN_CA,           SSL_R_TLSV1_ALERT_ACCESS_DENIED,
                                       SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED};
 
-// As people compare them; the whole of it is in `ms-ctl certs list` and the peer list.
+// Shortened for people to compare; `ms-ctl certs list` and the peer list have the whole.
 std::string Short(const std::string& fingerprint) { return absl::StrCat(fingerprint.substr(0, 16), "…"); }
 
 }  // namespace
@@ -66,7 +66,7 @@ bool RingTls::Check(const PeerCertificates& peer, Pin& pin) const {
                               peer.leaf.Subject(), ")");
     return false;
   }
-  // What is listed is what its agent shows the scheduler, a client's certificate.
+  // The list has the certificate that the peer's agent shows the scheduler, so it is a client's.
   std::vector<Certificate> chain;
   TlsRefusal refusal = CheckChain(*state_->trust, PeerSide::kClient, peer.leaf, peer.others, now_, &chain);
   if (refusal.ok()) refusal = CheckStillGood(*state_->trust, chain);

@@ -1,5 +1,5 @@
-// TLS between neighbours: 1.3 only, both sides show a certificate, and each is taken only if it is the one in the peer
-// list (SHA-256 of its DER), is in time, of an authority that we trust, and not revoked.
+// TLS between neighbours: 1.3 only, with certificates on both sides. A certificate is accepted only if it is the one in
+// the peer list (SHA-256 of its DER), is valid now, comes from a trusted authority and is not revoked.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -23,7 +23,7 @@ struct TlsState;
 
 namespace muster::ring {
 
-// What one handshake expects, and why it was refused. Lives as long as its SSL object.
+// The expected certificate of one handshake, and why another was refused. Lives as long as its SSL object.
 struct Pin {
   std::string expected;  // fingerprint
   std::optional<FaultKind> refused;
@@ -32,11 +32,11 @@ struct Pin {
 
 class RingTls {
  public:
-  // The error tells when the own certificate is not the one that the list has for this rank.
+  // Fails if the own certificate is not the one that the list has for this rank.
   static absl::StatusOr<std::unique_ptr<RingTls>> Create(std::shared_ptr<const TlsState> state, const Plan& plan,
                                                          absl::Time now);
 
-  // For a connected nonblocking socket, which stays the caller's. `pin` must outlive the result.
+  // `fd` is a connected nonblocking socket and stays the caller's. `pin` must outlive the result.
   SslPtr Dial(int fd, Pin& pin) const;
   SslPtr Accept(int fd, Pin& pin) const;
 
@@ -52,7 +52,7 @@ class RingTls {
   const absl::Time now_;
 };
 
-// What the last handshake of this thread failed of, from OpenSSL's queue of errors; empties it.
+// The reason why this thread's last handshake failed, from OpenSSL's error queue; taking it empties the queue.
 struct HandshakeFault {
   FaultKind kind = FaultKind::kNotTls;
   std::string detail;

@@ -12,20 +12,20 @@
 
 namespace muster::ring {
 
-// Not open, with *error, when it fails at once; else it is connecting or connected.
+// Returns a socket that connects or is connected; if it fails at once, one that is not open, and sets *error.
 UniqueFd StartConnecting(const IpAddress& address, uint16_t port, int* error);
 
-// On all addresses of both families (else of IPv4), with SO_REUSEADDR: the agent holds the port for us until now.
+// Listens on all addresses of both families (else of IPv4), with SO_REUSEADDR: the agent holds the port until now.
 absl::StatusOr<UniqueFd> ListenOn(uint16_t port);
 
-// Not open: nobody waits. `from` is where the connection comes from.
+// Not open: no connection waits. `from` is the peer's address.
 UniqueFd AcceptOne(int listener, std::optional<IpAddress>* from);
 
-// No delay for small messages, and no more unsent bytes in the kernel than keep it busy, so that what is measured is
-// the link and not a buffer.
+// Sends small messages without delay, and limits the kernel's unsent bytes to what keeps the link busy, so that the
+// check measures the link and not a buffer.
 void TuneSocket(int fd);
 
-// How `found` differs from `wanted`, in words.
+// Describes how `found` differs from `wanted`.
 std::string HelloDifference(const Hello& found, const Hello& wanted);
 
 }  // namespace muster::ring
