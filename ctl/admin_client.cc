@@ -28,9 +28,9 @@ std::shared_ptr<grpc::Channel> Dial(const std::string& target,
                                     const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);          // http_proxy is meant for the web, not for a cluster
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a channel that is dropped leaves no connection behind
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a dropped channel leaves no connection open
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  // Despite its name this is how long one attempt to connect may take: a busy scheduler needs time for the handshake.
+  // Despite its name this limits one attempt to connect: a busy scheduler needs time for the handshake.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 20'000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
   arguments.SetMaxReceiveMessageSize(kMaxReplyBytes);
@@ -45,8 +45,8 @@ std::string TcpTarget(const IpAddress& address, uint16_t port) {
 
 class AdminClient::Impl {
  public:
-  // `where` names the scheduler to the user; `check` says what to look at when it can't be reached. With `tls` the
-  // scheduler's certificate must be for `host`, and for `job` unless that is empty.
+  // `where` names the scheduler to the user; `check` is the advice if it can't be reached. With `tls` the scheduler's
+  // certificate must be for `host` and, unless `job` is empty, for that job.
   Impl(std::vector<std::string> targets, std::string where, std::string check, absl::Duration timeout,
        std::shared_ptr<const TlsStore> tls = nullptr, std::string host = "", std::string job = "")
       : targets_(std::move(targets)),
@@ -57,7 +57,7 @@ class AdminClient::Impl {
         host_(std::move(host)),
         job_(std::move(job)) {}
 
-  // Plain text over TCP: a peer that only closes may speak TLS.
+  // Plain text over TCP: a peer that closes at once may speak TLS.
   void SayThatItMayWantTls() { may_want_tls_ = true; }
   void SetFallback(SocketFallback fallback) { fallback_ = std::move(fallback); }
 
@@ -70,10 +70,10 @@ class AdminClient::Impl {
       return status.ok() ? absl::StatusOr<Reply>(std::move(reply)) : Explain(status);
     }
     FollowTls();
-    // The fallback gets its share of the time.
+    // Leave the fallback its share of the time.
     const absl::Duration patience = fallback_.socket.path.empty() ? timeout_ : timeout_ / 2;
     grpc::Status status;
-    std::optional<absl::Status> mistrust;  // at one of the addresses: that tells more than what the others say
+    std::optional<absl::Status> mistrust;  // of one of the addresses: it says more than the others' errors
     for (size_t tried = 0; tried < targets_.size(); ++tried) {
       if (stub_ == nullptr) {
         verdict_->Forget();
@@ -84,7 +84,7 @@ class AdminClient::Impl {
       if (status.ok()) return reply;
       if (!verdict_->refusal().ok() || IsShutOut(status)) mistrust = Explain(status);
       if (status.error_code() != grpc::StatusCode::UNAVAILABLE) break;
-      // Not left to gRPC: where no call waits for a connection, it looks after it every 5 s.
+      // Connect here, not in gRPC: without a call that waits for a connection, gRPC looks after it only every 5 s.
       stub_.reset();
       current_ = (current_ + 1) % targets_.size();
     }
@@ -115,17 +115,17 @@ class AdminClient::Impl {
            status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
   }
 
-  // The scheduler's own word, good or bad.
+  // True if the scheduler itself answered, with success or an error.
   static bool IsAnswer(const grpc::Status& status) {
     return !IsOutOfReach(status) && status.error_code() != grpc::StatusCode::UNIMPLEMENTED;
   }
 
-  // A peer that we trust, and that closes right behind the handshake.
+  // True if a peer that we trust closed right after the handshake.
   bool IsShutOut(const grpc::Status& status) const {
     return verdict_->was_asked() && status.error_code() == grpc::StatusCode::UNAVAILABLE;
   }
 
-  // The certificate and whom we trust, as they are now: a long watch sees both change.
+  // Takes the current certificate and trusted authorities: both may change during a long watch.
   void FollowTls() {
     if (tls_ == nullptr) return;
     const std::shared_ptr<const TlsState> state = tls_->Current();
@@ -134,7 +134,7 @@ class AdminClient::Impl {
       stub_.reset();
     }
     identity_generation_ = state->identity_generation;
-    if (!verdict_->IsStillGood(*state->trust)) stub_.reset();  // the handshake of the next dial says why
+    if (!verdict_->IsStillGood(*state->trust)) stub_.reset();  // the next dial's handshake reports the reason
   }
 
   std::string InWords(const std::string& grpc_message) const {
@@ -173,7 +173,7 @@ class AdminClient::Impl {
       case grpc::StatusCode::UNIMPLEMENTED:
         return absl::UnavailableError(absl::StrCat(
             "what listens at ", where_, " is no ms-scheduler, or one without this call (", text, "). ", check_));
-      case grpc::StatusCode::PERMISSION_DENIED:  // what this certificate may not
+      case grpc::StatusCode::PERMISSION_DENIED:  // this certificate lacks the permission
         return absl::UnauthenticatedError(text);
       default:
         return absl::Status(static_cast<absl::StatusCode>(status.error_code()), text);
@@ -195,7 +195,7 @@ class AdminClient::Impl {
   bool may_want_tls_ = false;
   size_t current_ = 0;
   std::unique_ptr<v1::Admin::Stub> stub_;
-  std::unique_ptr<v1::Admin::Stub> fallback_stub_;  // once it was needed
+  std::unique_ptr<v1::Admin::Stub> fallback_stub_;  // set once it was needed
 };
 
 AdminClient::AdminClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -19,8 +19,8 @@
 namespace muster {
 namespace {
 
-// The arguments of `ms-ctl certs …`, which has a table of settings of its own: `certs` is the first word that is no
-// flag. Empty if this is none.
+// Returns the arguments of `ms-ctl certs …`, which has a table of settings of its own. `certs` must be the first word
+// that is not a flag. Empty if it is not.
 std::optional<std::vector<std::string>> CertsArguments(std::vector<std::string> args) {
   const auto word =
       std::find_if(args.begin(), args.end(), [](const std::string& arg) { return arg.empty() || arg.front() != '-'; });
@@ -29,7 +29,7 @@ std::optional<std::vector<std::string>> CertsArguments(std::vector<std::string> 
   return args;
 }
 
-// `ms-ctl convert LINE`: the words behind it are another program's, and none of them a setting.
+// Runs `ms-ctl convert LINE`: the words after it are another program's, and none of them is a setting.
 int RunConvert(std::vector<std::string> words) {
   if (!words.empty() && words[0] == "--") words.erase(words.begin());
   const ctl::Converted converted = ctl::Convert(words);

@@ -29,7 +29,7 @@ TimeValue ToTimeValue(absl::Time time) {
 
 EvpKeyPtr MakeKey() { return EvpKeyPtr(EVP_EC_gen("P-256")); }
 
-// 127 random bits, never 0: no two certificates of one authority share a number.
+// Sets 127 random bits, never 0, so that no two certificates of one authority share a serial number.
 bool SetSerial(X509* certificate) {
   unsigned char bytes[kSerialBytes];
   if (RAND_bytes(bytes, sizeof(bytes)) != 1) return false;
@@ -43,7 +43,7 @@ bool AddText(X509_NAME* name, const char* field, const std::string& text) {
                                     static_cast<int>(text.size()), -1, 0) == 1;
 }
 
-// `value` is OpenSSL's configuration language: constants of ours only.
+// `value` is in OpenSSL's configuration language: pass only our own constants.
 bool AddExtension(X509* certificate, X509* issuer, int nid, const char* value) {
   X509V3_CTX context;
   X509V3_set_ctx_nodb(&context);

@@ -8,8 +8,8 @@
 
 namespace muster::certs {
 
-// AES-256-CBC under PBKDF2 with HMAC-SHA-256, MAC HMAC-SHA-256: OpenSSL 3 and 1.1 read it without a legacy provider.
-// Without the authority's certificate: it stands in ca.pem, and MindSpore refuses a bundle that brings it along
+// Encrypts with AES-256-CBC under PBKDF2 with HMAC-SHA-256, MAC HMAC-SHA-256: OpenSSL 3 and 1.1 read it without a
+// legacy provider. Leaves out the authority's certificate: it is in ca.pem, and MindSpore refuses a bundle that has one
 // ("ca_stack should be empty").
 absl::StatusOr<std::string> MakeBundle(X509* certificate, EVP_PKEY* key, const std::string& friendly_name,
                                        const std::string& password);

@@ -47,7 +47,7 @@ absl::Time WallNow() { return absl::FromUnixMillis(Clock::System().Read().wall.u
 
 struct CertsCall {
   CertsSettings settings;
-  std::vector<std::string> words;  // behind the command
+  std::vector<std::string> words;  // after the command
   std::map<std::string, std::string> environment;
   absl::Time now;
 
@@ -68,7 +68,7 @@ absl::StatusOr<CertFolder> OpenToSign(const CertsCall& call) {
   return WithNotice(CertFolder::OpenToSign(call.settings.dir, call.now));
 }
 
-// A command for that name was interrupted, and is now repeated.
+// Settles what an interrupted command for that name has left, before the command runs again.
 absl::Status SettleUnfinished(CertFolder& folder, const std::string& name, const Passwords& passwords,
                               const CertsCall& call) {
   const auto dropped = folder.SettleUnfinished(name, passwords, call.now, call.lifetimes());
@@ -111,7 +111,7 @@ absl::StatusOr<Subject> WantedSubject(Kind kind, const CertsSettings& s, const s
 
 template <Kind kind>
 int Issue(const CertsCall& call) {
-  // Wrong words are told before the folder is opened.
+  // Report usage errors before opening the folder.
   const absl::StatusOr<Subject> checked = WantedSubject(kind, call.settings, "muster");
   if (!checked.ok()) return Usage(std::string(checked.status().message()));
   const std::string& name = call.settings.name.empty() ? checked->name : call.settings.name;
@@ -243,7 +243,7 @@ const CertsCommand* FindCommand(const std::vector<std::string>& words) {
   return nullptr;
 }
 
-// What is wrong with the words, of which the first is `found`; empty if nothing is.
+// Returns the error in the words, of which `found` is the first; empty if there is none.
 std::string CheckWords(const CertsCommand* found, const std::vector<std::string>& words,
                        const CertsSettings& settings) {
   std::vector<std::string> names;

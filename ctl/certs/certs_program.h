@@ -17,11 +17,11 @@ struct CertsCommand {
   int (*run)(const CertsCall& call);  // returns the exit code
 };
 
-// All that `ms-ctl certs` can be asked, in the order of --help, each with what carries it out.
+// All commands of `ms-ctl certs` with their handlers, in the order of --help.
 const std::vector<CertsCommand>& CertsCommands();
 
-// `args` of ms-ctl without the word "certs". Prints to stdout, errors to stderr. Returns the exit code: 0 done, 1
-// refused or failed, 2 wrong usage.
+// `args` are those of ms-ctl without the word "certs". Prints to stdout, errors to stderr. Returns the exit code: 0
+// done, 1 refused or failed, 2 wrong usage.
 int RunCerts(const std::vector<std::string>& args, const std::map<std::string, std::string>& environment);
 
 }  // namespace muster::certs

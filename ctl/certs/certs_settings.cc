@@ -27,7 +27,7 @@ std::string UsageText() {
   return out;
 }
 
-// A text that `check` takes.
+// Makes the setting accept only texts that `check` accepts.
 template <typename Check>
 void Judge(Setting& setting, Check check) {
   setting.parse = [store = setting.parse, check](const std::string& text) -> absl::Status {

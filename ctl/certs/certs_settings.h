@@ -1,4 +1,4 @@
-// The settled settings of `ms-ctl certs`, which has a table of its own: MS_JOB_ID and the like mean nothing here.
+// The settled settings of `ms-ctl certs`. It has a table of its own: MS_JOB_ID and similar variables mean nothing here.
 #pragma once
 
 #include <cstdint>

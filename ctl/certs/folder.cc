@@ -68,7 +68,7 @@ std::string WithoutSlashes(std::string path) {
   return path;
 }
 
-// Built beside its place and renamed: a folder that init left half-made is never taken for an authority.
+// Builds the folder beside its place and renames it, so that one left half-made by init never looks like an authority.
 absl::Status FillNewFolder(const std::string& path, const Authority& authority, const std::string& list,
                            const Index& index) {
   const std::string temporary = absl::StrCat(path, ".", getpid(), ".tmp");
@@ -94,7 +94,7 @@ absl::Status FillNewFolder(const std::string& path, const Authority& authority, 
   return absl::UnavailableError(absl::StrCat("can't make ", path, ": ", std::strerror(error)));
 }
 
-// Those of a name's folder that hold its key.
+// Returns the files in a name's folder that hold its key.
 std::vector<std::string> KeyFiles(Kind kind, Form form) {
   if (form == Form::kPem) return {"cert.pem"};
   if (kind == Kind::kAdmin) return {"client.p12"};
@@ -155,14 +155,14 @@ absl::Status CertFolder::Load() {
   authority_not_after_ = *end;
   const absl::StatusOr<std::string> list = ReadSmallFile(In("crl.pem"), kMaxListBytes);
   const absl::StatusOr<SignedList> read = list.ok() ? ReadList(*list, *authority) : list.status();
-  list_next_update_ = read.ok() ? read->next_update : absl::InfinitePast();  // damaged: the next signature mends it
+  list_next_update_ = read.ok() ? read->next_update : absl::InfinitePast();  // damaged: the next signature replaces it
   list_is_behind_ = !read.ok() || read->number < index_.list_number;
   if (read.ok()) TakeOver(*read);
   return absl::OkStatus();
 }
 
-// A list that was signed is in force wherever it was taken to: one with a number that is not above it is refused there,
-// and one that lacks its revocations takes them back.
+// A signed list is in force wherever it was copied. Such a place refuses a list without a higher number, and a list
+// that lacks these revocations would undo them.
 void CertFolder::TakeOver(const SignedList& list) {
   std::unordered_map<std::string, IndexEntry*> known;
   for (IndexEntry& entry : index_.entries) known[entry.serial] = &entry;
@@ -214,7 +214,7 @@ absl::Status CertFolder::TakeLock() {
 absl::StatusOr<CertFolder> CertFolder::OpenToRead(const std::string& path) {
   CertFolder folder(WithoutSlashes(path));
   absl::Status status = folder.Load();
-  // Without the lock: another command may have been between the index and the list.
+  // Without the lock, another command may have been between its writes of the index and of the list.
   if (status.ok() && !folder.notice_.empty()) status = folder.Load();
   if (!status.ok()) return status;
   return folder;
@@ -222,7 +222,7 @@ absl::StatusOr<CertFolder> CertFolder::OpenToRead(const std::string& path) {
 
 absl::StatusOr<CertFolder> CertFolder::OpenToSign(const std::string& path, absl::Time now) {
   CertFolder folder(WithoutSlashes(path));
-  if (absl::Status status = folder.Load(); !status.ok()) return status;  // no lock file in a folder that is none
+  if (absl::Status status = folder.Load(); !status.ok()) return status;  // don't make a lock file in another folder
   if (absl::Status status = folder.TakeLock(); !status.ok()) return status;
   if (absl::Status status = folder.Load(); !status.ok()) return status;
   const absl::StatusOr<std::string> certificate = ReadSmallFile(folder.In("ca.pem"), kMaxPemBytes);
@@ -268,7 +268,7 @@ absl::Status CertFolder::RenewList(absl::Time now, const Lifetimes& lifetimes) {
     const bool is_here = lstat(In(name).c_str(), &info) == 0 && S_ISDIR(info.st_mode);
     if (is_here) status.Update(WriteFileAtomically(In(name) + "/crl.pem", *list, kPublic));
   }
-  // Last: where it is, all copies were written.
+  // Write crl.pem last: if it is there, all copies were written.
   const absl::Status written = WriteFileAtomically(In("crl.pem"), *list, kPublic);
   list_is_behind_ = !written.ok();
   status.Update(written);
@@ -309,7 +309,7 @@ absl::Status CertFolder::WriteCertificate(const IndexEntry& entry, const Issued&
     if (entry.subject.kind != Kind::kScheduler) status.Update(write("/client.p12", client));
   }
   status.Update(WriteFileAtomically(folder + "/tls.json", TlsConfigText(entry.subject.kind, entry.form), kPublic));
-  // What another form left here would be a key that nobody remembers.
+  // Remove what another form left here: it would be a forgotten key.
   if (status.ok() && entry.form == Form::kP12) unlink((folder + "/cert.pem").c_str());
   if (status.ok() && entry.form == Form::kPem) {
     unlink((folder + "/server.p12").c_str());

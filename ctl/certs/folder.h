@@ -35,28 +35,29 @@ class CertFolder {
   // Makes the folder, or fills an empty one. kAlreadyExists: it is not empty.
   static absl::StatusOr<CertFolder> Create(const std::string& path, const std::string& trust_domain, absl::Time now,
                                            absl::Duration authority_lifetime, const Lifetimes& lifetimes);
-  // For reading: needs neither the lock nor the authority's key.
+  // Opens the folder for reading, which needs neither the lock nor the authority's key.
   static absl::StatusOr<CertFolder> OpenToRead(const std::string& path);
-  // For signing: holds the lock (waits up to 10 s for it) as long as it lives. An expired authority is an error.
+  // Opens the folder for signing. Waits up to 10 s for the lock and holds it as long as it lives. Fails if the
+  // authority has expired.
   static absl::StatusOr<CertFolder> OpenToSign(const std::string& path, absl::Time now);
 
   const std::string& path() const { return path_; }
   const Index& index() const { return index_; }
   absl::Time authority_not_after() const { return authority_not_after_; }
   absl::Time list_next_update() const { return list_next_update_; }
-  // What to tell the user when crl.pem knew more than the index, as after the index came from a backup: its number and
-  // its revocations count, and are in the index from the next writing on. Or less, after a command was interrupted.
-  // Else empty.
+  // A notice for the user, or empty. If crl.pem has more than the index, as after the index came from a backup, its
+  // number and revocations count, and the next write puts them into the index. It may also have less, after a command
+  // was interrupted.
   const std::string& notice() const { return notice_; }
 
-  // Settles what an interrupted command has left of that name: a certificate that is not in the folder whole is
-  // revoked; the list is signed for that, and when it lacks what the index has. Returns the serial numbers of those.
-  // What is under other passwords than these is believed to be the right one. Needs OpenToSign.
+  // Settles what an interrupted command has left of that name. Revokes each certificate that is not complete in the
+  // folder. Signs the list for that, and if it lacks what the index has. Returns the serial numbers of the revoked
+  // ones. A file under other passwords than these is taken to be complete. Needs OpenToSign.
   absl::StatusOr<std::vector<std::string>> SettleUnfinished(const std::string& name, const Passwords& passwords,
                                                             absl::Time now, const Lifetimes& lifetimes);
 
-  // Issues a certificate and writes the subject's folder. The list is signed anew when it would end before the
-  // certificate. kP12 needs a password; which one protects which file is told in password.h. Needs OpenToSign.
+  // Issues a certificate and writes the subject's folder. Signs the list again if it would end before the certificate.
+  // kP12 needs a password; see password.h for which one protects which file. Needs OpenToSign.
   absl::StatusOr<IndexEntry> Issue(const Subject& subject, Form form, const Passwords& passwords, absl::Time now,
                                    const Lifetimes& lifetimes);
 
@@ -80,14 +81,14 @@ class CertFolder {
   std::string path_;
   UniqueFd lock_;
   Index index_;
-  std::vector<Authority> authority_;  // one, or none when opened to read
+  std::vector<Authority> authority_;  // one, or none if opened to read
   absl::Time authority_not_after_;
   absl::Time list_next_update_;
   bool list_is_behind_ = false;  // crl.pem lacks what the index has, or can't be read
   std::string notice_;
 };
 
-// tls.json for that kind and form: MindSpore's members, paths relative to the file's own folder.
+// Returns tls.json for that kind and form: MindSpore's members, paths relative to the file's own folder.
 std::string TlsConfigText(Kind kind, Form form);
 
 }  // namespace muster::certs

@@ -28,7 +28,7 @@ Json EntryJson(const IndexEntry& entry) {
   return json;
 }
 
-// Reads the members of one object and remembers the first that is missing or of another type.
+// Reads the members of one object and keeps the first error: one that is missing or of another type.
 class Members {
  public:
   explicit Members(const Json& object) : object_(object) {}

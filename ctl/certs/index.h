@@ -6,7 +6,7 @@
 //      "fingerprint": "…", "revoked_at": null, "reason": ""}],
 //    "other_revoked": [{"serial": "5a…", "revoked_at": "2026-11-22T08:00:00Z", "reason": ""}]}
 //
-// "other_revoked" is left out where there is none. A certificate has "unfinished": true until its files are written.
+// "other_revoked" is left out if there is none. A certificate has "unfinished": true until its files are written.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace muster::certs {
 
-// How a certificate and its key are kept: one PEM file without a password, or PKCS#12 under one.
+// The form of a certificate and its key: one PEM file without a password, or PKCS#12 under one.
 enum class Form { kPem, kP12 };
 
 struct IndexEntry {
@@ -32,7 +32,7 @@ struct IndexEntry {
   std::string fingerprint;  // SHA-256 of the DER, lower-case hexadecimal
   std::optional<absl::Time> revoked_at;
   std::string reason;
-  bool is_unfinished = false;  // it may not have reached its folder: its command has not come to the end
+  bool is_unfinished = false;  // it may not be in its folder, because its command was interrupted
 
   bool IsLive(absl::Time now) const { return !revoked_at.has_value() && now < not_after; }
 };
@@ -47,18 +47,18 @@ struct RevokedSerial {
 
 struct Index {
   std::string trust_domain;
-  uint64_t list_number = 0;  // of the revocation list that was signed last
+  uint64_t list_number = 0;  // of the revocation list signed last
   std::vector<IndexEntry> entries;
-  // Revoked ones of which nothing else is known: a signed list had them.
+  // Revoked certificates known only from a signed list.
   std::vector<RevokedSerial> others = {};
 
-  // By name: the latest of that name; null if there is none.
+  // Returns the latest of that name; null if there is none.
   const IndexEntry* Latest(const std::string& name) const;
-  // Whether a certificate of that name is neither revoked nor past its end.
+  // True if a certificate of that name is neither revoked nor expired.
   bool HasLive(const std::string& name, absl::Time now) const;
 };
 
-// "valid", "expired", "revoked".
+// Returns "valid", "expired" or "revoked".
 std::string StatusWord(const IndexEntry& entry, absl::Time now);
 
 // "2026-11-21T09:00:00Z".

@@ -123,7 +123,7 @@ FileFacts FactsOf(const std::string& path, const std::string& form, const Conten
   return facts;
 }
 
-// One block of a PEM file; false: it is damaged.
+// Takes one block of a PEM file. False: it is damaged.
 bool TakeBlock(const std::string& name, const unsigned char* data, long size, Contents& contents) {
   if (name == "CERTIFICATE" || name == "TRUSTED CERTIFICATE") {
     X509Ptr certificate(d2i_X509(nullptr, &data, size));
@@ -169,7 +169,7 @@ absl::StatusOr<Contents> ReadPem(const std::string& path, const std::string& byt
   return contents;
 }
 
-// nullopt: it is no PKCS#12 file at all.
+// nullopt: it is not a PKCS#12 file.
 absl::StatusOr<std::optional<Contents>> ReadBundle(const std::string& path, const std::string& bytes,
                                                    const Passwords& passwords) {
   const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());

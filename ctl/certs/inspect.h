@@ -1,4 +1,4 @@
-// What a file of certificates holds, for people to look at. Nothing is verified here.
+// Reads a file of certificates for people to look at. Verifies nothing.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ struct CertificateFacts {
   std::string key;                  // "EC prime256v1, 256 bits"
   std::string signature;            // "ecdsa-with-SHA256"
   bool is_authority = false;
-  bool has_key = false;  // the file holds the private key that belongs to it
+  bool has_key = false;  // the file holds its private key
   std::string fingerprint;
 };
 
@@ -42,11 +42,11 @@ struct FileFacts {
   int keys = 0;
 };
 
-// A PEM file (certificates, keys, revocation lists), a PKCS#12 file (the passwords are tried), a certificate or list in
-// DER, or a folder that ms-ctl certs wrote for a machine. Errors name the file and the remedy.
+// Reads a PEM file (certificates, keys, revocation lists), a PKCS#12 file (trying the passwords), a certificate or list
+// in DER, or a folder that ms-ctl certs wrote for a machine. Errors name the file and the remedy.
 absl::StatusOr<FileFacts> InspectFile(const std::string& path, const Passwords& passwords);
 
-// The same from a file's content.
+// Does the same for a file's content.
 absl::StatusOr<FileFacts> InspectBytes(const std::string& path, const std::string& bytes, const Passwords& passwords);
 
 }  // namespace muster::certs

@@ -1,4 +1,4 @@
-// What making certificates needs of OpenSSL beyond common/tls: more handles, its last error in words, PEM and numbers.
+// OpenSSL helpers for making certificates, beyond common/tls: more handles, the last error as text, PEM and numbers.
 #pragma once
 
 #include <openssl/asn1.h>
@@ -16,14 +16,14 @@ using Integer = std::unique_ptr<ASN1_INTEGER, OpenSslDelete<ASN1_INTEGER_free>>;
 using Enumerated = std::unique_ptr<ASN1_ENUMERATED, OpenSslDelete<ASN1_ENUMERATED_free>>;
 using TimeValue = std::unique_ptr<ASN1_TIME, OpenSslDelete<ASN1_TIME_free>>;
 
-// What OpenSSL's last call of this thread complained of ("mac verify failure"), and forgets it.
+// Returns the reason of this thread's last OpenSSL error ("mac verify failure") and clears it.
 std::string OpenSslReason();
 
-// PEM. Aborts when memory is short.
+// Both return PEM. They abort if memory is short.
 std::string CertificatePem(X509* certificate);
 std::string PrivateKeyPem(EVP_PKEY* key);
 
-// Lower-case hexadecimal, an even number of digits.
+// Returns lower-case hexadecimal, an even number of digits.
 std::string SerialText(const ASN1_INTEGER* serial);
 
 }  // namespace muster::certs

@@ -5,7 +5,7 @@
 namespace muster::certs {
 namespace {
 
-// None where the source names none.
+// Returns none if the source names none.
 absl::StatusOr<std::optional<std::string>> From(const PasswordSource& source) {
   if (source.text.empty() && source.file.empty()) return std::nullopt;
   const absl::StatusOr<Secret> password = ReadPassword(source, /*allow_readable=*/false);

@@ -14,8 +14,8 @@ struct Passwords {
   std::optional<std::string> client;  // MS_TLS_CLIENT_PASSWORD, MS_TLS_CLIENT_PASSWORD_FILE
 };
 
-// `password_file` (--password_file; empty: none) stands for both and wins over the variables. For the rest the rules
-// are those of the programs that read the key later: see PasswordFrom and ReadPassword in common/tls/tls_settings.h.
+// `password_file` (--password_file; empty: none) holds both and wins over the variables. Otherwise the rules are those
+// of the programs that read the key later: see PasswordFrom and ReadPassword in common/tls/tls_settings.h.
 absl::StatusOr<Passwords> ReadPasswords(const std::string& password_file,
                                         const std::map<std::string, std::string>& environment);
 

@@ -44,7 +44,7 @@ std::string PasswordHint(const IndexEntry& entry) {
                       " there\n");
 }
 
-// Names that still have a good certificate, whose machines so hold a copy of the list.
+// Returns the names that still have a good certificate. Their machines hold a copy of the list.
 std::vector<std::string> Holders(const CertFolder& folder, absl::Time now) {
   std::vector<std::string> names;
   for (const IndexEntry& entry : folder.index().entries) {

@@ -1,6 +1,6 @@
-// What `ms-ctl certs` prints: text for people, JSON for scripts. Pure.
+// The output of `ms-ctl certs`: text for people, JSON for scripts. Pure.
 //
-// In JSON, times are "2026-11-21T09:00:00Z", what doesn't apply is null, members may be added later.
+// In JSON, times are "2026-11-21T09:00:00Z", and a member that doesn't apply is null. Members may be added later.
 #pragma once
 
 #include <string>

@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kOwnThreads = 4;  // of watch, with TLS
 
-// The scheduler would turn the certificate away, and the other way is closed, too.
+// The error if the scheduler would reject the certificate and its socket can't be used either.
 absl::Status NoAdmin(const TlsStore& tls, const absl::Status& socket) {
   const std::optional<PeerName>& name = tls.Current()->own_name;
   const std::string whose = name.has_value() ? absl::StrCat("is ", name->ToUri()) : "has no name";
@@ -31,8 +31,9 @@ absl::Status NoAdmin(const TlsStore& tls, const absl::Status& socket) {
                    socket.message(), ")"));
 }
 
-// The socket is found by the scheduler's port alone: is it the one that --sched_host names? `other` has the certificate
-// that may not do it; null: there is none. A socket that a dead scheduler has left answers nobody.
+// Checks that the socket, which is found only by the scheduler's port, belongs to the scheduler that --sched_host
+// names. `other`: the store of the certificate that lacks the permission; null: none. A dead scheduler's socket gives
+// no answer.
 absl::Status CheckSameScheduler(Call& call, AdminClient& behind_socket, const TlsStore* other) {
   const auto refused = [other](const absl::Status& why) { return other != nullptr ? NoAdmin(*other, why) : why; };
   const CtlSettings& settings = call.settings;

@@ -1,4 +1,4 @@
-// What the commands of ms-ctl share: the way to the scheduler, and how they say what they found.
+// Shared by the commands of ms-ctl: the way to the scheduler, and the printing of results.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@
 
 namespace muster::ctl {
 
-// Each prints and returns the exit code: of an error of a call, of words that make no sense, of what was found.
+// Each prints and returns the exit code: of a failed call, of a usage error, of a result.
 int Complain(const absl::Status& status);
 int Usage(const std::string& text);
 int Print(const std::string& text);
@@ -24,19 +24,19 @@ int Print(const std::string& text);
 AdminSocket SocketOf(const CtlSettings& settings);
 Security SecurityOf(const CtlSettings& settings, const std::shared_ptr<const TlsStore>& tls);
 
-// TLS as it is configured; null without. What stays between the calls of one ms-ctl.
+// Opens TLS as it is configured; null without TLS. One ms-ctl uses the store for all its calls.
 absl::StatusOr<std::shared_ptr<TlsStore>> OpenTls(const CtlSettings& settings);
 
-// Opens call.tls, and has gRPC begin. The exit code of what went wrong, which it has said; 0 if nothing did.
+// Opens call.tls and starts gRPC. Returns 0, or prints the error and returns its exit code.
 int PrepareCalls(Call& call);
 
-// Opens the way to the scheduler of the call, which is trusted with `job`, and has `answer` use it.
+// Opens the way to the call's scheduler, which is trusted with `job`, and runs `answer`.
 int AskTrustedWith(const std::string& job, Call& call, int (*answer)(Call&));
 
-// The status of the jobs that the user asked for; an unknown job is an error that names those there are.
+// Returns the status of the jobs that the user asked for. For an unknown job the error names the known ones.
 absl::StatusOr<v1::StatusReply> AskStatus(AdminClient& client, const CtlSettings& settings);
 
-// The listing of each job that the user asked for.
+// Returns the listing of each job that the user asked for.
 template <typename Reply>
 absl::StatusOr<std::vector<OfJob<Reply>>> ForEachJob(
     AdminClient& client, const CtlSettings& settings,
@@ -57,8 +57,8 @@ struct Steered {
   std::unique_ptr<AdminClient> client;
 };
 
-// The job that a changing call (or one for its owner's eyes) is for: named, or the only one that has not ended. And the
-// way to say it: an admin's certificate, else the scheduler's Unix socket.
+// Returns the job of a changing call (or one for its owner's eyes): the named one, or the only one that has not ended.
+// Also returns the client for it: with an admin's certificate, else over the scheduler's Unix socket.
 absl::StatusOr<Steered> ChooseSteered(Call& call, const std::string& verb, absl::Duration timeout);
 
 }  // namespace muster::ctl

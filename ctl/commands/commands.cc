@@ -1,5 +1,5 @@
-// Every command is a row of the table, with its handler. What is in no row is refused; there is no handler for "all the
-// rest". These change something, and no others:
+// Every command is a row of the table, with its handler. A word without a row is refused; no handler takes "all the
+// rest". Only these commands change something:
 //
 //   stop, restart, fence, drain, undrain    over the scheduler's Unix socket, or with an admin's certificate
 #include "ctl/commands/commands.h"
@@ -20,16 +20,16 @@ namespace {
 
 int InspectJournal(Call& call) { return RunJournal(call.words, call.settings.json); }
 
-// main knows `certs` only where it comes first: other words before it are read by the settings of these commands.
+// main takes `certs` only if it comes first: these commands' settings would read the words before it.
 int CertsTooLate(Call&) {
   return Usage(
       "certs: it has settings of its own and knows no scheduler: write it first, as in ms-ctl certs list --dir FOLDER");
 }
 
-// The same holds for `convert`, whose words are another program's.
+// The same for `convert`, whose words are another program's.
 int ConvertTooLate(Call&) { return Usage("convert: write it first, as in ms-ctl convert torchrun train.py"); }
 
-// Handlers that ask the scheduler first: about a job; about all jobs unless one is named; about the scheduler itself.
+// Handlers that ask the scheduler: about a job; about all jobs unless one is named; about the scheduler itself.
 template <int (*answer)(Call&)>
 int Ask(Call& call) {
   return AskTrustedWith(call.settings.job_id, call, answer);
@@ -55,9 +55,9 @@ const Command* FindCommand(const std::string& name) {
   return nullptr;
 }
 
-// What is wrong with the words behind a command; empty if nothing is.
+// Returns the error in the words after a command; empty if there is none.
 std::string CheckWords(const Command& command, const std::vector<std::string>& words, const CtlSettings& settings) {
-  // As a variable that is not set gives it. It must not stand for all or the only one.
+  // An unset variable gives an empty word. It must not stand for all jobs or the only one.
   if (std::count(words.begin(), words.end(), "") > 0) {
     return absl::StrCat("'", command.name, "': an empty word names nothing; leave it out");
   }
@@ -72,17 +72,17 @@ std::string CheckWords(const Command& command, const std::vector<std::string>& w
                       ", but there is also '", words[1 + most], "'");
 }
 
-// Where the job stands among the words behind a command; 0 if it is not among them. The command's argument begins with
+// Returns the job's place among the words after a command; 0 if it is not there. The command's argument begins with
 // [JOB], and `words` are no more than it takes.
 size_t PlaceOfJob(const Command& command, const std::vector<std::string>& words) {
   if (!absl::StartsWith(command.argument, "[JOB]") || words.size() < 2) return 0;
   if (command.argument == "[JOB]" || words.size() > 2) return 1;
-  // One word where there may be two: a node must be named; ranks need not be.
+  // One word for two: a node must be named; ranks need not be.
   const bool may_be_job = command.argument == "[JOB] [RANKS]" && !ParseNumberRanges(words[1], kMaxWorkers).ok();
   return may_be_job && IsId(words[1]) ? 1 : 0;
 }
 
-// Takes the job out of the words. What is wrong with it; empty if nothing is.
+// Takes the job out of the words. Returns the error in it; empty if there is none.
 std::string TakeJob(const Command& command, std::vector<std::string>& words, CtlSettings& settings) {
   const size_t place = PlaceOfJob(command, words);
   if (place == 0) return "";

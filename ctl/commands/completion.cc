@@ -1,4 +1,4 @@
-// `ms-ctl completion`: the script, and what it asks for while somebody types.
+// `ms-ctl completion`: prints the script, and the words that the script asks for while the user types.
 #include "ctl/commands/completion.h"
 
 #include "absl/strings/match.h"
@@ -152,7 +152,7 @@ std::vector<std::string> FlagsOf(const SettingsTable& table) {
   return flags;
 }
 
-// As the script wants the settings of a daemon.
+// Returns a daemon's settings in the form that the script needs.
 std::vector<std::string> SpecsOf(const SettingsTable& table) {
   std::vector<std::string> specs = {"--help", "--version", "--config=file"};
   for (const Setting& setting : table.settings()) {
@@ -166,8 +166,8 @@ std::vector<std::string> SpecsOf(const SettingsTable& table) {
   return specs;
 }
 
-// For TAB, asked for by the script itself: quick, and silent about errors. Bash carries out what stands in a list of
-// words, $(…) as well: whatever answers at that port, only what may be an id is handed on.
+// Answers the script at TAB: quickly, and silently on errors. Bash executes what is in a list of words, also $(…). So,
+// no matter what answers at that port, print only what can be an id.
 int CompleteFromScheduler(Call& call, bool wants_nodes) {
   const CtlSettings& settings = call.settings;
   const auto tls = OpenTls(settings);

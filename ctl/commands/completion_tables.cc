@@ -1,4 +1,4 @@
-// What a flag's value is completed with:
+// The completion of a flag's value:
 //
 //   the value's name              fish                          zsh
 //   FILE, FOLDER, PATH            files                         _files
@@ -7,7 +7,7 @@
 //   any other                     nothing                       nothing
 //   none (a switch)               takes none                    takes none
 //
-// Jobs and nodes are asked for while somebody types: `ms-ctl completion jobs`.
+// The shell asks for jobs and nodes while the user types: `ms-ctl completion jobs`.
 #include "ctl/commands/completion_tables.h"
 
 #include <algorithm>
@@ -27,14 +27,14 @@ bool IsWord(absl::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return absl::ascii_islower(c) || c == '_'; });
 }
 
-// In single quotes, for either shell.
+// Puts the text in single quotes, for either shell.
 std::string Quote(const std::string& text) {
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
 std::string FishQuote(const std::string& text) {
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"'", "\\'"}}), "'");
 }
-// Within the brackets of a spec of _arguments, and of _describe.
+// Escapes the text for the brackets of a spec of _arguments, and of _describe.
 std::string Spec(const std::string& text) {
   return absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"[", "\\["}, {"]", "\\]"}, {":", "\\:"}});
 }
@@ -85,7 +85,7 @@ std::string ZshFlag(const std::string& flag, const CompletedValue& value, const 
   return Quote(spec);
 }
 
-// Flags of every program that no table has.
+// Flags of every program that are in no table.
 struct CommonFlag {
   const char* name;
   CompletedValue::Kind kind;

@@ -1,4 +1,4 @@
-// The completions for fish and zsh, which show what a word means beside it.
+// The completions for fish and zsh, which show each word with its meaning.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace muster::ctl {
 
-// What a setting's value is completed with.
+// The completion of a setting's value.
 struct CompletedValue {
   enum Kind { kSwitch, kFile, kHost, kWords, kOther };
   Kind kind = kOther;
@@ -16,7 +16,7 @@ struct CompletedValue {
 };
 CompletedValue CompletedValueOf(const Setting& setting);
 
-// A word that may stand there, and what it means.
+// A word to offer, and its meaning.
 struct Offer {
   std::string name;
   std::string help;
@@ -30,9 +30,9 @@ struct CompletionTables {
   std::vector<const SettingsTable*> programs;  // ms-ctl, ms-worker, ms-scheduler: by their program()
 };
 
-// For `ms-ctl completion fish | source`, or a file in fish's completions folder.
+// Returns a script for `ms-ctl completion fish | source`, or for a file in fish's completions folder.
 std::string FishCompletion(const CompletionTables& tables);
-// For `source <(ms-ctl completion zsh)` behind compinit, or a file _ms-ctl in $fpath.
+// Returns a script for `source <(ms-ctl completion zsh)` after compinit, or for a file _ms-ctl in $fpath.
 std::string ZshCompletion(const CompletionTables& tables);
 
 }  // namespace muster::ctl

@@ -28,8 +28,8 @@ std::string UsageText() {
   return out;
 }
 
-// A config file that is shared with ms-worker and ms-scheduler has their settings as well. On the command line they are
-// as unknown as any other word.
+// A config file shared with ms-worker and ms-scheduler has their settings as well. On the command line they are unknown
+// words.
 void AddOthersOwn(SettingsTable& table) {
   agent::AgentSettings worker;
   scheduler::SchedulerSettings scheduler;

@@ -1,4 +1,4 @@
-// What carries out the commands of the table (commands.cc). Each returns the exit code.
+// The handlers of the commands in the table (commands.cc). Each returns the exit code.
 #pragma once
 
 #include <string>
@@ -28,7 +28,7 @@ int WriteReport(Call& call);
 // hostfile_command.cc: changes nothing. call.client is open.
 int ShowHostFile(Call& call);
 
-// steer.cc: these change a job, and no others do.
+// steer.cc: only these change a job.
 int StopJob(Call& call);
 int RestartJob(Call& call);
 int FenceNode(Call& call);
@@ -41,9 +41,9 @@ int ShowRankTable(Call& call);
 // ping/ping_command.cc: opens the way to the scheduler itself.
 int PingScheduler(Call& call);
 
-// journal_command.cc: a journal on the disk, without a scheduler. Reads only. `words` behind "journal". Prints to
-// stdout, errors to stderr. 0: shown, or sound; 1: damaged, held by a scheduler, or not to be decided by this version;
-// 2: wrong usage.
+// journal_command.cc: reads a journal on the disk, without a scheduler. `words` are those after "journal". Prints to
+// stdout, errors to stderr. 0: shown, or sound; 1: damaged, held by a scheduler, or not readable by this version; 2:
+// wrong usage, or no journal there.
 int RunJournal(const std::vector<std::string>& words, bool json);
 
 // watch.cc

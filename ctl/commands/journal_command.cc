@@ -33,7 +33,7 @@ int Fail(const std::string& text, int code) {
   return code;
 }
 
-// "node_joined", and the message that says so.
+// Returns the record's kind ("node_joined") and its message.
 std::string KindOf(const v1::Record& record, const google::protobuf::Message*& fields) {
   const auto* reflection = record.GetReflection();
   const auto* kind = reflection->GetOneofFieldDescriptor(record, record.GetDescriptor()->FindOneofByName("kind"));
@@ -77,7 +77,7 @@ std::string JsonOf(uint64_t sequence, const v1::Record& record) {
 
 struct Summary {
   uint64_t records = 0;
-  uint64_t snapshot_through = 0;  // 0: there is none
+  uint64_t snapshot_through = 0;  // 0: none
   uint64_t last_sequence = 0;
   int64_t last_unix_ms = 0;
 };

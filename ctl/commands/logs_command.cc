@@ -1,13 +1,13 @@
-// `ms-ctl logs RANK`: what a rank's process wrote last, and with -f what it writes from now on.
+// `ms-ctl logs RANK`: shows the last output of a rank's process and, with -f, its further output.
 //
-// With -f the process's place is kept between questions. Another start of the rank is told, and read from its
-// beginning; what came faster than it could be asked for is told as left out. A scheduler or agent that is away for a
-// moment is waited for; -f ends when the run is over. What was written between the last question and the end of the run
-// can't be asked for any more:
+// With -f it keeps the process's place between requests. It reports another start of the rank and reads that from its
+// beginning. It reports output that came too fast to be read as left out. It waits for a scheduler or agent that is
+// away for a moment, and ends when the run is over. What the rank wrote between the last request and the end of the run
+// can no longer be read:
 //
 //   the process had ended by then      everything has been shown
 //   the run failed, and for this rank  the last lines of the cause, from where they go on
-//   anything else                      that something may be missing, and where it is
+//   anything else                      a note that something may be missing, and where it is
 #include <algorithm>
 #include <cstdio>
 #include <optional>
@@ -29,10 +29,10 @@
 namespace muster::ctl {
 namespace {
 
-constexpr absl::Duration kLogsTimeout = absl::Seconds(12);  // the scheduler answers within 10
+constexpr absl::Duration kLogsTimeout = absl::Seconds(12);  // the scheduler answers within 10 s
 constexpr absl::Duration kFollowInterval = absl::Milliseconds(500);
 constexpr absl::Duration kFollowPatience = absl::Seconds(30);
-constexpr absl::Duration kGonePatience = absl::Seconds(5);  // longer than one takes that starts again
+constexpr absl::Duration kGonePatience = absl::Seconds(5);  // longer than a restart takes
 constexpr uint32_t kUsualLines = 100;
 
 std::string WhoseText(const v1::LogsReply& reply) {
@@ -59,7 +59,7 @@ class LogReader {
   absl::Status Once(bool is_following) {
     const absl::StatusOr<v1::LogsReply> reply = client_.GetLogs(request_);
     if (!reply.ok()) {
-      request_.set_lines(kMaxLogLines);  // what begins only now is shown from its beginning
+      request_.set_lines(kMaxLogLines);  // a process that starts now is shown from its beginning
       return reply.status();
     }
     const v1::SlotLog& log = reply->log();
@@ -85,23 +85,23 @@ class LogReader {
     return absl::OkStatus();
   }
 
-  // Of the run that is read, once it has ended or is forgotten, so that nothing more will come; empty, where it is not
-  // known. nullopt: it goes on, as far as is known.
+  // Returns the cause once the run that is read has ended or is forgotten, so that nothing more will come; an empty one
+  // if it is not known. nullopt: as far as is known, the run goes on.
   std::optional<v1::Cause> End() {
     const absl::StatusOr<v1::StatusReply> status = client_.GetStatus(request_.job_id(), request_.run());
     if (absl::IsNotFound(status.status()) || (status.ok() && status->runs().empty())) return v1::Cause();
     if (!status.ok()) return std::nullopt;
     const v1::RunStatus& run = *status->runs().rbegin();
-    request_.set_run(run.run());  // and not one that comes after it
+    request_.set_run(run.run());  // not a later run
     is_stopping_ = run.phase() == v1::RUN_PHASE_STOPPING;
     const bool has_ended = run.phase() == v1::RUN_PHASE_SUCCEEDED || run.phase() == v1::RUN_PHASE_FAILED;
     return has_ended ? std::optional(run.outcome().cause()) : std::nullopt;
   }
 
-  // Nothing more is to be expected but the run's end.
+  // True if only the run's end is still to come.
   bool IsNearEnd() const { return last_.log().has_ended() || is_stopping_; }
 
-  // What was written after the last question and before the end.
+  // Shows what was written after the last request and before the end.
   void ShowEnd(const v1::Cause& cause) const {
     if (last_.log().has_ended()) return;  // it has been read to its end
     v1::LogsReply end = last_;
@@ -141,7 +141,7 @@ class LogReader {
       Tell("lines are left out here: it writes faster than they can be asked for");
     }
     Print(ShownText(log.text()));
-    // (While it is followed, the rest of the line is still to come.)
+    // (While the log is followed, the rest of the line is still to come.)
     if ((ends_now || !settings_.follow) && !log.unfinished().empty()) Print(ShownText(log.unfinished()) + "\n");
   }
 
@@ -151,7 +151,7 @@ class LogReader {
   const CtlSettings& settings_;
   v1::LogsRequest request_;
   v1::LogsReply last_;  // of the process that is read
-  ShownLines shown_;    // likewise
+  ShownLines shown_;    // of the same process
   bool is_stopping_ = false;
 };
 

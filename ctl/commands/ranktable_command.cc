@@ -1,8 +1,9 @@
 // `ms-ctl ranktable`: rank tables of Ascend clusters.
 //
-//   [JOB]          the table of the job's round, made of what its nodes have told of their devices
-//   --check FILE   which rule of the format a file breaks, at which entry, and what to write instead; asks nobody
-//   --for N        the table of N nodes without a job: --hosts names them, --device_ips their devices; asks nobody
+//   [JOB]          the table of the job's round, made of what its nodes reported of their devices
+//   --check FILE   which rule of the format a file breaks, at which entry, and the remedy; asks no scheduler
+//   --for N        the table of N nodes without a job: --hosts names them, --device_ips their devices; asks no
+//   scheduler
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"

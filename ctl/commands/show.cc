@@ -1,4 +1,4 @@
-// The commands that ask and change nothing.
+// The commands that only ask.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -17,7 +17,7 @@
 namespace muster::ctl {
 namespace {
 
-constexpr absl::Duration kStacksTimeout = absl::Seconds(12);  // the scheduler answers within 10
+constexpr absl::Duration kStacksTimeout = absl::Seconds(12);  // the scheduler answers within 10 s
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// The commands that change a job. The scheduler takes them over its Unix socket, or with an admin's certificate.
+// The commands that change a job. The scheduler accepts them over its Unix socket, or with an admin's certificate.
 #include <unistd.h>
 
 #include <cstdio>
@@ -45,15 +45,16 @@ int Steer(Call& call, v1::SteerRequest::Action action) {
   return Print(settings.json ? SteerJson(steered->job_id, *reply) : absl::StrCat(EscapeControl(reply->text()), "\n"));
 }
 
-// Why stopping this run wants a yes: the job was not named, or is another user's. Empty: it wants none.
+// Returns why stopping this run needs a confirmation: the job was not named, or is another user's. Empty: it needs
+// none.
 std::string WhyAsk(const v1::RunStatus& run, bool is_named, const std::string& user) {
   const std::string owner = run.opened_by().substr(0, run.opened_by().rfind('@'));
   if (!owner.empty() && owner != user) return absl::StrCat("it belongs to user ", owner, ", and you are ", user);
   return is_named ? "" : "you did not name it";
 }
 
-// Asks on the terminal. An error says what to do: nobody is there to ask (standard input is no terminal), or the answer
-// was no. Blocks until a line is typed.
+// Asks on the terminal and blocks until a line is typed. Fails, with advice, if standard input is no terminal or the
+// answer was no.
 absl::Status AskYes(const v1::RunStatus& run, const std::string& why) {
   const std::string what = EscapeControl(absl::StrCat("job ", run.job_id(), ", run ", run.run()));
   if (isatty(STDIN_FILENO) == 0) {
@@ -70,7 +71,7 @@ absl::Status AskYes(const v1::RunStatus& run, const std::string& why) {
   return absl::CancelledError(absl::StrCat(what, " goes on"));
 }
 
-// A run that has ended, or that the scheduler does not know, is for the scheduler to speak of.
+// The scheduler itself answers for a run that has ended or that it does not know.
 absl::Status MayStop(Call& call, const std::string& job_id) {
   const CtlSettings& settings = call.settings;
   if (settings.yes) return absl::OkStatus();

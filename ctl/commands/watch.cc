@@ -1,4 +1,4 @@
-// `ms-ctl watch --plain`, and where there is no terminal: status and events live, until the job ends.
+// `ms-ctl watch --plain`, also used without a terminal: prints status and events live, until the job ends.
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -26,7 +26,7 @@ namespace {
 
 constexpr absl::Duration kInterval = absl::Milliseconds(500);
 constexpr absl::Duration kPatience = absl::Seconds(10);
-// A scheduler that ends right behind a handshake looks like one that refuses our certificate.
+// A scheduler that exits right after a handshake looks like one that refuses our certificate.
 constexpr absl::Duration kPatienceWithTls = absl::Seconds(2);
 
 size_t TerminalWidth() {
@@ -44,7 +44,7 @@ class Watcher {
   Watcher(AdminClient& client, const CtlSettings& settings)
       : client_(client), settings_(settings), screen_(isatty(STDOUT_FILENO) == 1 && !settings.json) {}
 
-  // One look. The exit code once the run has ended; an error that ends the watch, unless there is patience with it.
+  // Asks once. Returns the exit code once the run has ended, or an error, which may be temporary.
   absl::StatusOr<std::optional<int>> Step() {
     const std::string& job = job_id_.empty() ? settings_.job_id : job_id_;
     const absl::StatusOr<v1::StatusReply> status = client_.GetStatus(job, run_ == 0 ? settings_.run : run_);
@@ -112,7 +112,7 @@ class Watcher {
 };
 
 int ExitCodeOf(const absl::Status& status, bool was_reached) {
-  // Who may not look (any more) knows nothing of how the job ends.
+  // A user who may not look (any more) can't see how the job ends.
   if (absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status)) return kExitSecurity;
   if (!absl::IsUnavailable(status)) return kExitJobFailed;
   return was_reached ? kExitSchedulerLost : kExitUnreachable;
@@ -125,9 +125,9 @@ absl::Duration PatienceWith(const absl::Status& status) {
 
 std::string WordsOf(const absl::Status& status) { return EscapeControl(std::string(status.message())); }
 
-// Asks each half second. Waits for a first job when there is none. Returns 0 or 1 as the job ends, 14 when the
-// scheduler could not be reached for ten seconds before that, 15 when it is not trusted or does not take our
-// certificate (2 s after it last answered) or lets it not look, and 10 when it was never reached.
+// Asks each half second. Waits for a first job if there is none. Returns 0 or 1 as the job ends; 14 if the scheduler
+// can't be reached for ten seconds before that; 15 if it is not trusted, rejects our certificate (2 s after it last
+// answered) or refuses the request; 10 if it was never reached.
 int Watch(AdminClient& client, const CtlSettings& settings) {
   Watcher watcher(client, settings);
   std::optional<MonotonicTime> reached;  // when the scheduler last answered
@@ -155,14 +155,14 @@ int Watch(AdminClient& client, const CtlSettings& settings) {
 
 }  // namespace
 
-// A watch outlives its certificate and the lists of its start.
+// A watch may outlive its certificate and the revocation lists that it started with.
 int FollowJobs(Call& call) {
-  if (call.tls != nullptr) {  // the client looks at each call
+  if (call.tls != nullptr) {  // the client checks at each call
     if (const absl::Status started = call.tls->Start([] {}); !started.ok()) return Complain(started);
   }
   const int code =
       CanWatchLive(call.settings) ? WatchLive(*call.client, call.settings) : Watch(*call.client, call.settings);
-  if (call.tls != nullptr) call.tls->Stop();  // its thread logs, which must not outlive main
+  if (call.tls != nullptr) call.tls->Stop();  // its thread logs, so it must not outlive main
   return code;
 }
 

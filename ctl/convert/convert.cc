@@ -1,4 +1,4 @@
-// What the line begins with → what is looked at next:
+// The beginning of the line → what is read next:
 //
 //   A=1 …                                   what follows; the assignment stays
 //   torchrun, /opt/bin/torchrun, …          the launcher; so is accelerate launch
@@ -37,19 +37,19 @@ using Words = std::vector<std::string>;
 constexpr char kKnown[] =
     "torchrun, python -m torch.distributed.launch, accelerate launch, deepspeed, mpirun, mpiexec, horovodrun and msrun";
 constexpr int kMaxLayers = 8;
-constexpr int kMaxScripts = 64;  // one may call itself many times
+constexpr int kMaxScripts = 64;  // a script may call itself many times
 
 struct Line {
   Written assignments, program;
-  Words arguments = {};                // of the script that the line stands in
-  bool is_of_dynamic_cluster = false;  // MindSpore's variables of it are set
+  Words arguments = {};                // of the script that contains the line
+  bool is_of_dynamic_cluster = false;  // MindSpore's variables for it are set
 };
 
-// A shell's text.
+// A shell script's text.
 struct Text {
   std::string text;
   Words arguments = {};      // "$@"
-  bool is_expanded = false;  // before it is read: $NAME in it is not of the text
+  bool is_expanded = false;  // expanded before it is read: $NAME in it is not of the text
 };
 
 Words From(const Words& words, size_t at) {
@@ -64,7 +64,7 @@ bool SetsDynamicCluster(const Words& assignments) {
 
 class Search {
  public:
-  // `error` is empty and `line` too: there is no launcher.
+  // If both `error` and `line` are empty, there is no launcher.
   Converted Look(Line line, int depth) {
     if (depth >= kMaxLayers) return {};
     Words before;
@@ -105,7 +105,7 @@ class Search {
     return {absl::StrJoin(before, " "), {}, ""};
   }
 
-  // Each of the text's commands, converted where it is a launcher, with the text between them.
+  // Converts each of the text's commands that is a launcher, and keeps the text between them.
   Converted LookIntoText(const Text& source, int depth) {
     const std::string& text = source.text;
     Converted out;
@@ -176,7 +176,7 @@ class Search {
     return found;
   }
 
-  // `path`, which is for a shell, with python3 in the place of its last part.
+  // Returns `path`, which is for a shell, with python3 in place of its last part.
   static std::string PythonBeside(std::string path, const std::string& name) {
     const size_t at = path.rfind(name);
     return at == std::string::npos ? "python3" : path.replace(at, name.size(), "python3");
@@ -213,7 +213,7 @@ class Search {
     return out;
   }
 
-  // Redirections between the words of a command stand after its new line.
+  // Appends the redirections between a command's words to its new line.
   static std::string WithRedirections(const ShellCommand& command, const Converted& converted) {
     std::string line = converted.line;
     for (const std::string& redirection : command.redirections) absl::StrAppend(&line, " ", redirection);
@@ -254,10 +254,10 @@ class Search {
   }
 
   Words notes_;
-  int scripts_ = 0;  // that were looked into
+  int scripts_ = 0;  // that were read
 };
 
-// No launcher was found.
+// Explains that no launcher was found.
 std::string WhyNone(const Words& words) {
   const auto program =
       std::find_if(words.begin(), words.end(), [](const std::string& word) { return !IsAssignment(word); });

@@ -1,5 +1,5 @@
-// `ms-ctl convert`: the line of another launcher as one of ms-worker's. Reads the host files and shell scripts that the
-// line names, each up to 64 KiB; asks nobody.
+// `ms-ctl convert`: turns another launcher's line into one of ms-worker's. Reads the host files and shell scripts that
+// the line names, each up to 64 KiB. Asks no scheduler.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 namespace muster::ctl {
 
 struct Converted {
-  std::string line;                // for a shell; of a script one for each launcher in it; empty: there is an error
-  std::vector<std::string> notes;  // what has no counterpart, and what is to be known
+  std::string line;                // for a shell; for a script, one for each launcher in it; empty: there is an error
+  std::vector<std::string> notes;  // what has no counterpart, and other hints
   std::string error;
 };
 
-// `words`: the line, as a shell has split it, or as a whole in one word. What stands before the launcher (assignments,
-// env, uv run, srun) stays there.
+// `words`: the line, as a shell has split it, or as a whole in one word. Keeps what stands before the launcher
+// (assignments, env, uv run, srun).
 Converted Convert(const std::vector<std::string>& words);
 
 }  // namespace muster::ctl

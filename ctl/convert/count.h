@@ -14,7 +14,7 @@ namespace muster::ctl {
 
 struct Count {
   uint32_t number = 0;          // 0: only the shell knows it
-  std::string expression = {};  // then
+  std::string expression = {};  // if number is 0
 
   static std::optional<Count> Of(const std::string& text) {
     if (text.size() > 1 && (text[0] == '$' || text[0] == '`')) return Count{0, text};
@@ -30,7 +30,7 @@ struct Count {
 inline Count Times(const Count& a, const Count& b) {
   if (a.is_known() && b.is_known()) {
     const uint64_t product = uint64_t{a.number} * b.number;
-    // One more than a job may have: SettleSize refuses it.
+    // Return one more than a job may have, which SettleSize refuses.
     return Count{static_cast<uint32_t>(std::min<uint64_t>(product, kMaxWorkers + 1))};
   }
   if (a.number == 1) return b;

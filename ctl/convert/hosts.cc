@@ -28,7 +28,7 @@ namespace {
 
 constexpr size_t kMaxHosts = 65536;
 
-// Where the number after the name begins: at its ":"; npos: there is none.
+// Returns where the number after the name begins, at its ":"; npos: there is none.
 size_t PortAt(const std::string& host) {
   if (absl::StartsWith(host, "[")) {
     const size_t bracket = host.find(']');
@@ -50,11 +50,11 @@ class HostList {
     if (name.empty()) return absl::InvalidArgumentError("a host has no name");
     const auto [known, is_new] = by_name_.try_emplace(name, hosts_.size());
     if (!is_new) {
-      // Without a number, each time that a host is named is a process.
+      // Without a number, each mention of a host is one process.
       HostSlots& host = hosts_[known->second];
       host.expression.clear();
       const uint64_t sum = uint64_t{std::max<uint32_t>(host.slots, 1)} + std::max<uint32_t>(number, 1);
-      host.slots = static_cast<uint32_t>(std::min<uint64_t>(sum, kMaxWorkers + 1));  // SettleSize refuses that
+      host.slots = static_cast<uint32_t>(std::min<uint64_t>(sum, kMaxWorkers + 1));  // SettleSize refuses the sum
       return absl::OkStatus();
     }
     if (hosts_.size() == kMaxHosts) {

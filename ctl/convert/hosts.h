@@ -11,20 +11,20 @@ namespace muster::ctl {
 
 struct HostSlots {
   std::string name;
-  uint32_t slots = 0;           // 0: it does not say
-  std::string expression = {};  // a variable's: only the shell knows how many
+  uint32_t slots = 0;           // 0: not given
+  std::string expression = {};  // a variable that holds the number, which only the shell knows
 };
 
-// "a:4,b:4", "a,b", "[fd00::1]:4". Equal names are one host. The error says the rule only.
+// Parses "a:4,b:4", "a,b", "[fd00::1]:4". Equal names are one host. The error gives only the rule.
 absl::StatusOr<std::vector<HostSlots>> ParseHosts(const std::string& list);
 
-// The text of a host file.
+// Parses the text of a host file.
 absl::StatusOr<std::vector<HostSlots>> ParseHostFile(const std::string& text);
 
-// The name without ":PORT", "[…]" and "user@"; an IPv6 address without brackets stays whole.
+// Removes ":PORT", "[…]" and "user@" from the name; an IPv6 address without brackets stays whole.
 std::string WithoutPort(const std::string& host);
 
-// Each machine takes it for itself: localhost, 127.0.0.1, ::1, 0.0.0.0.
+// True for names that every machine takes for itself: localhost, 127.0.0.1, ::1, 0.0.0.0.
 bool IsEachMachineItself(const std::string& host);
 
 }  // namespace muster::ctl

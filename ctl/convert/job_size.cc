@@ -1,4 +1,4 @@
-// How the size comes out of what was said:
+// The rules for the size:
 //
 //   nodes, processes of a node              nodes x processes
 //   processes, processes of a node          as many nodes as they fill
@@ -83,7 +83,7 @@ void NoteHosts(const JobSize& size, std::vector<std::string>& notes) {
   }
 }
 
-// How many nodes that many processes fill; a number without any digits: several, only the shell knows how many.
+// Returns the number of nodes that the processes fill. No digits: several, and only the shell knows how many.
 Count NodesFor(const Count& processes, const Count& per_node) {
   if (processes.is_known() && per_node.is_known()) {
     return Count{(processes.number + per_node.number - 1) / per_node.number};

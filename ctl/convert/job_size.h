@@ -15,12 +15,12 @@ struct JobSize {
   std::optional<Count> processes, per_node, nodes;
   bool is_auto = false;          // per node: one for each device
   std::vector<HostSlots> hosts;  // in their order
-  bool is_by_node = false;       // processes go round the hosts
-  bool names_hosts = false;      // several: no machine may train on its own
+  bool is_by_node = false;       // processes are dealt out host by host
+  bool names_hosts = false;      // several hosts: no machine may train alone
 };
 
-// What the line says → nodes, processes of each and of all, and the hosts that are used. Without `is_auto` all three
-// are known then. Returns what is wrong; empty: nothing.
+// Computes nodes, processes per node and in all, and the hosts used, from what the line gives. Without `is_auto` all
+// three numbers are then known. Returns the error; empty: none.
 std::string SettleSize(const Launcher& launcher, JobSize& size, std::vector<std::string>& notes);
 
 }  // namespace muster::ctl

@@ -1,6 +1,6 @@
-// A job of one node is --standalone; of several, --with_scheduler with the first node's name.
+// A job of one node becomes --standalone; of several, --with_scheduler with the first node's name.
 //
-// The command: a script of Python's (torchrun, msrun) runs under the launcher's own python; others as they stand.
+// The command: a Python script (torchrun, msrun) runs under the launcher's own python; others stay as they are.
 #include "ctl/convert/launcher_line.h"
 
 #include <algorithm>
@@ -78,7 +78,7 @@ class Converter {
     return "HOST";
   }
 
-  // Both streams of a process stay together.
+  // Keeps both streams of a process together.
   void WriteStreams() {
     const auto is_set = [](const std::string& streams) { return !streams.empty() && streams != "0"; };
     const bool has_folder = std::any_of(asked_.flags.begin(), asked_.flags.end(),

@@ -1,4 +1,4 @@
-// One launcher's line as one of ms-worker's. Reads the host file that the line names; nothing else.
+// Converts one launcher's line into one of ms-worker's. Reads only the host file that the line names.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@ namespace muster::ctl {
 
 struct LauncherLine {
   const Launcher* launcher = nullptr;
-  std::string python;                         // the launcher's own, for a shell; empty: it did not say
-  std::vector<std::string> before;            // what stands before the launcher and stays there, for a shell
+  std::string python;                         // the launcher's own, for a shell; empty: not known
+  std::vector<std::string> before;            // the words before the launcher, which stay there, for a shell
   Written program;                            // after the launcher
-  Written variables = {};                     // options that the line's variables are: torchrun's PET_NNODES=2
-  std::vector<std::string> script_arguments;  // that "$@" in the line stands for; empty: it is not known
+  Written variables = {};                     // options that the line's variables set: torchrun's PET_NNODES=2
+  std::vector<std::string> script_arguments;  // the value of "$@" in the line; empty: not known
 };
 
 Converted ConvertLauncher(LauncherLine line);

@@ -1,4 +1,4 @@
-// What an option means is in launchers.cc; here is what comes of it.
+// Carries out the meanings that launchers.cc gives to the options.
 #include "ctl/convert/launcher_options.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ using Words = std::vector<std::string>;
 
 constexpr size_t kMaxHostFileBytes = size_t{64} << 10;
 
-// Open MPI's parameters of how it reaches and starts its daemons.
+// Open MPI's parameters for its daemons.
 constexpr std::string_view kOfRuntime[] = {"plm",   "rsh", "oob",    "orte",    "prte", "ras",    "rmaps",
                                            "odls",  "ess", "routed", "grpcomm", "iof",  "errmgr", "state",
                                            "filem", "rml", "schizo", "rtc",     "pls"};
@@ -36,7 +36,7 @@ bool IsOneOf(const std::string_view (&words)[kCount], std::string_view word) {
   return std::find(std::begin(words), std::end(words), word) != std::end(words);
 }
 
-// Several options may be meant by the beginning of a name: then none.
+// Returns none if a shortened name fits several options.
 const Option* FindOption(const std::vector<Option>& options, const std::string& name, bool abbreviates) {
   const Option* found = nullptr;
   for (const Option& option : options) {
@@ -115,7 +115,7 @@ class Reader {
     TakeWithValues(*option, shown, equals != std::string::npos, line, at);
   }
 
-  // `is_attached`: the first value stands after the "=" of the word before `at`.
+  // `is_attached`: the first value follows the "=" of the word before `at`.
   void TakeWithValues(const Option& option, const std::string& shown, bool is_attached, const Written& line,
                       size_t& at) {
     // Hydra takes `-genv NAME VALUE` and `-genv NAME=VALUE`.
@@ -264,7 +264,7 @@ class Reader {
                       "): write -H HOST1:SLOTS,HOST2:SLOTS in its place, or convert the line where the file is"));
   }
 
-  // Of this machine, by their numbers.
+  // Takes the devices of this machine, by their numbers.
   void TakeDevices(const Option& option, const std::string& shown, const std::string& value) {
     constexpr char kThisMachine[] = "localhost:";
     const std::string ids = std::string(absl::StripPrefix(value, kThisMachine));

@@ -1,4 +1,4 @@
-// What a launcher's options ask for. Reads the host file that they name; nothing else.
+// Reads a launcher's options and the host file that they name; nothing else.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace muster::ctl {
 
-// A value that an option has: what the program gets, and how it is written for a shell.
+// An option's value: as the program gets it, and as a shell writes it.
 struct OptionValue {
   std::string text, shown;
 };
@@ -21,8 +21,8 @@ struct Asked {
   OptionValue host = {}, port = {};  // of the first node
   std::string redirects = {}, tee = {};
   bool is_standalone = false;
-  bool is_module = false;       // the command is one of Python's
-  bool is_as_typed = false;     // the command is no script of Python's
+  bool is_module = false;       // the command is a Python module
+  bool is_as_typed = false;     // the command is not a Python script
   bool gets_local_rank = true;  // as an argument, if the launcher gives one
   Written command = {};
   std::vector<std::string> notes = {};
@@ -31,11 +31,11 @@ struct Asked {
 
 Asked ReadOptions(const LauncherLine& line);
 
-// Adds the setting; a value that ms-worker's own parser refuses is left out, with a note. `shown`: the option that has
-// asked for it.
+// Adds the setting. If ms-worker's own parser refuses the value, leaves it out and adds a note. `shown` is the option
+// that asked for it.
 bool AddFlag(const std::string& flag, const OptionValue& value, const std::string& shown, Asked& asked);
 
-// Why ms-worker refuses the setting; empty: it takes it, or only the shell knows the value.
+// Returns the reason why ms-worker refuses the setting; empty: it accepts it, or only the shell knows the value.
 std::string WhyRefused(const std::string& flag, const std::string& value);
 
 }  // namespace muster::ctl

@@ -156,7 +156,7 @@ const std::vector<Option>* MsrunOptions() {
   return kOptions;
 }
 
-// Options of accelerate 1.15; those of the frameworks are settings that its own code hands to the script.
+// Options of accelerate 1.15. Its own code hands the frameworks' options to the script as settings.
 constexpr char kOfAccelerate[] =
     "accelerate launch hands it to the script itself. Keep accelerate launch, and have it started once on each node: "
     "ms-worker --per_node --with_scheduler --sched_host HOST --worker_num N --local_worker_num N -- accelerate launch "

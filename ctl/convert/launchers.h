@@ -1,4 +1,4 @@
-// The options of other launchers, and what each is here. A table; launcher_options.cc reads by it.
+// The options of other launchers and their meaning here: a table that launcher_options.cc reads.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@ namespace muster::ctl {
 
 enum class Meaning {
   kProcesses,      // of the whole job
-  kPerNode,        // processes of a node; torchrun's words too
+  kPerNode,        // processes of a node; also torchrun's words
   kNodes,          // how many
   kNodeRank,       //
-  kHost,           // of the first node; a port behind it is left out
+  kHost,           // of the first node; a port after it is left out
   kPort,           // of MindSpore's scheduler, which is ours
   kHosts,          // a:4,b:4
   kHostFile,       // the same in a file
@@ -20,7 +20,7 @@ enum class Meaning {
   kRestarts,       // --enable_recovery --max_restarts N
   kStandalone,     //
   kModule,         // what follows is a module
-  kAsTyped,        // what follows is no script of Python's
+  kAsTyped,        // what follows is not a Python script
   kEnv,            // NAME=VALUE or NAME
   kEnvPair,        // two values: NAME VALUE
   kMca,            // two values: Open MPI's parameter
@@ -39,29 +39,29 @@ enum class Meaning {
 };
 
 struct Option {
-  std::vector<const char*> names;  // with underscores, without dashes; fsdp_*: all that begin so
+  std::vector<const char*> names;  // with underscores, without dashes; fsdp_*: all that begin with fsdp_
   Meaning meaning;
-  int values;  // that follow, unless there is a "="
+  int values;  // the number that follow, unless there is a "="
   const char* text = "";
 };
 
 struct Launcher {
   const char* name;  // as messages show it
-  // By the last part of the first word or of what Python runs; "accelerate launch": with the next word.
+  // Matched with the last part of the first word or of what Python runs; "accelerate launch": with the next word, too.
   std::vector<const char*> programs;
   const std::vector<Option>* options;
-  bool abbreviates = false;       // options may be cut short, as Python's argparse takes them
-  bool starts_python = false;     // the command is a script, if nothing says otherwise
+  bool abbreviates = false;       // options may be abbreviated, as in Python's argparse
+  bool starts_python = false;     // the command is a script unless an option says otherwise
   bool gives_local_rank = false;  // as an argument
-  const char* processes = "";     // when no option says so: torchrun's 1, msrun's 8, auto
+  const char* processes = "";     // the default: torchrun's 1, msrun's 8, auto
   const char* asks = "";          // the option with the number of processes
-  const char* note = "";          // what is to be known of each line
+  const char* note = "";          // a hint for each line
 };
 
-// By a program's name or a module's; null: it is none of them.
+// Finds a launcher by a program's name or a module's; null: unknown.
 const Launcher* FindLauncher(const std::string& name);
 
-// mpirun's, which horovodrun passes on.
+// Returns mpirun's options, which horovodrun passes on.
 const std::vector<Option>* MpiOptions();
 
 }  // namespace muster::ctl

@@ -22,10 +22,10 @@ std::optional<Key> KeyOf(const std::string& sequence) {
   return found == keys->end() ? std::nullopt : std::optional(found->second);
 }
 
-// Bytes of the sequence at the front; 0: it is not whole.
+// Returns the length of the sequence at the front; 0: it is not complete.
 size_t SequenceLength(const std::string& bytes) {
   if (bytes.size() < 2) return 0;
-  if (bytes[1] != '[' && bytes[1] != 'O') return 1;  // Esc, and another key behind it
+  if (bytes[1] != '[' && bytes[1] != 'O') return 1;  // Esc, then another key
   for (size_t i = 2; i < bytes.size(); ++i) {
     if ((bytes[i] >= '@' && bytes[i] <= '~') || i >= kLongest) return i + 1;
   }

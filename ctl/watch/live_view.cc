@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kJobSorts[] = {"state", "name", "age"};
 constexpr const char* kNodeSorts[] = {"state", "name", "last heard"};
 constexpr size_t kEventLines = 6;
-constexpr size_t kRowsForEvents = 20;  // a terminal that has fewer shows none beside the nodes
+constexpr size_t kRowsForEvents = 20;  // a smaller terminal shows none beside the nodes
 
 std::vector<std::string> LinesOf(const std::string& text) {
   std::vector<std::string> lines = absl::StrSplit(text, '\n');
@@ -28,7 +28,7 @@ std::vector<std::string> LinesOf(const std::string& text) {
   return lines;
 }
 
-// What needs somebody first.
+// Sorts the phases that need a person's attention first.
 int UrgencyOf(v1::RunPhase phase) {
   switch (phase) {
     case v1::RUN_PHASE_RECOVERING:
@@ -63,7 +63,7 @@ std::string WhatOf(const v1::RunStatus& run) {
   return run.has_last_abort() ? absl::StrCat("last restart: ", run.last_abort().text()) : "";
 }
 
-// At most `columns` characters.
+// Keeps at most `columns` characters.
 std::string Cut(const std::string& text, size_t columns) {
   size_t count = 0;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -257,7 +257,7 @@ std::vector<std::string> LiveView::Events(size_t most, const std::string& of_nod
   return lines;
 }
 
-// What stands above the list.
+// Returns the lines above the list.
 std::vector<std::string> LiveView::Above() const {
   if (level_ == Level::kJobs) {
     return {absl::StrCat("scheduler ", EscapeControl(where_), ", version ", EscapeControl(status_.version()), ", ",
@@ -323,7 +323,7 @@ std::string LiveView::Draw(size_t columns, size_t rows) {
       below.insert(below.begin(), events.begin(), events.end());
       below.insert(below.begin(), "");
     }
-    // A long cause leaves the list some lines.
+    // A long cause must leave room for some lines of the list.
     const size_t most_above = rows > below.size() + 5 ? rows - below.size() - 5 : 1;
     if (lines.size() > most_above) lines.resize(most_above);
     lines.emplace_back();
@@ -344,7 +344,7 @@ std::string LiveView::Draw(size_t columns, size_t rows) {
   const size_t room = rows - std::min(rows, below.size());
   for (size_t i = 0; i < rows; ++i) {
     const std::string text = i < room ? (i < lines.size() ? lines[i] : "") : below[i - room];
-    // (The chosen line has been cut, and holds what Cut would count.)
+    // (The chosen line is cut already, and its escape sequences would count in Cut.)
     absl::StrAppend(&out, "\x1b[2K", absl::StartsWith(text, "\x1b[7m") ? text : Cut(text, columns),
                     i + 1 < rows ? "\r\n" : "");
   }

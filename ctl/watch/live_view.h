@@ -17,7 +17,7 @@
 
 namespace muster::ctl {
 
-// ---- keys.cc: what a terminal sends for the keys that are pressed.
+// ---- keys.cc: decodes the bytes that a terminal sends for keys.
 
 enum class Key { kUp, kDown, kPageUp, kPageDown, kHome, kEnd, kEnter, kEscape, kBackspace, kText };
 
@@ -26,9 +26,8 @@ struct KeyPress {
   std::string text = {};  // of kText: one character, in UTF-8
 };
 
-// Takes the keys from the front of `bytes`. `is_all`: nothing more has come for a moment, so that an escape character
-// alone is the key Esc; else it may be the beginning of a sequence, and stays. Sequences that are not known are
-// skipped.
+// Takes the keys from the front of `bytes`. `is_all`: nothing more came for a moment, so that a single escape character
+// is the key Esc; else it may begin a sequence, and stays. Skips unknown sequences.
 std::vector<KeyPress> TakeKeys(std::string& bytes, bool is_all);
 
 // ---- live_view.cc
@@ -42,21 +41,22 @@ class LiveView {
 
   void Take(v1::StatusReply status) { status_ = std::move(status); }
   void Take(v1::NodesReply nodes) { nodes_ = std::move(nodes); }
-  void Take(const v1::EventsReply& events);  // those behind events_seen()
-  // Why what is shown may be old; empty: it is new.
+  void Take(const v1::EventsReply& events);  // those after events_seen()
+  // The reason why the picture may be old; empty: it is not.
   void SetProblem(std::string problem) { problem_ = std::move(problem); }
 
-  // False: the user wants to end.
+  // Returns false if the user wants to quit.
   bool Press(const KeyPress& press);
   // Shows this job at once.
   void OpenJob(const std::string& job_id, uint64_t run);
 
-  // Whose nodes and events are shown; empty: nobody's.
+  // The job whose nodes and events are shown; empty: none.
   const std::string& job_id() const { return job_id_; }
   uint64_t run() const { return run_; }
   uint64_t events_seen() const { return events_seen_; }
 
-  // What to write to a terminal of that size, from any state of it: every line of it is written or cleared.
+  // Returns what to write to a terminal of that size. It writes or clears every line, so that the terminal's state does
+  // not matter.
   std::string Draw(size_t columns, size_t rows);
 
  private:
@@ -95,7 +95,7 @@ class LiveView {
   std::string filter_[2];
   int sort_[2] = {0, 0};
   bool is_typing_ = false;  // the filter
-  size_t page_ = 1;         // lines of the list that the last picture had room for
+  size_t page_ = 1;         // list lines that fitted into the last picture
 };
 
 }  // namespace muster::ctl

@@ -30,7 +30,7 @@ class LiveWatch {
         settings_(settings),
         view_(absl::StrCat(settings.sched_host, ":", settings.sched_port), absl::LocalTimeZone()) {}
 
-  // The job that was named, or the only one that there is, is opened at the start.
+  // Opens the named job, or the only one there is, at the start.
   absl::Status Begin() {
     absl::StatusOr<v1::StatusReply> status = client_.GetStatus(settings_.job_id, settings_.run);
     if (!status.ok()) return absl::IsNotFound(status.status()) ? absl::OkStatus() : status.status();
@@ -39,7 +39,7 @@ class LiveWatch {
     return absl::OkStatus();
   }
 
-  // Until the user ends it, or the job that was named has ended: its last state.
+  // Runs until the user quits, or until a named job ends; then returns its last state.
   std::optional<v1::RunStatus> Run() {
     Terminal terminal;
     std::string typed;

@@ -6,10 +6,10 @@
 
 namespace muster::ctl {
 
-// There is a terminal, and the user did not ask for lines.
+// True if there is a terminal, and the user did not ask for lines.
 bool CanWatchLive(const CtlSettings& settings);
 
-// Returns 0 when the user ends it (14 while the scheduler can't be reached); 0 or 1 as a job ends that was named.
+// Returns 0 if the user quits (14 while the scheduler can't be reached); 0 or 1 by the end of a job that was named.
 int WatchLive(AdminClient& client, const CtlSettings& settings);
 
 }  // namespace muster::ctl

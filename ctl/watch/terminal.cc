@@ -17,12 +17,12 @@
 namespace muster::ctl {
 namespace {
 
-// The other screen, no cursor, no line that goes on in the next; and back.
+// Switch to the other screen, without cursor and line wrap; and back.
 constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l\x1b[?7l";
 constexpr std::string_view kLeave = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 constexpr int kEnds[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 
-// For the handlers of signals: set before them, and never changed while there are any.
+// Used by the signal handlers: set before they are installed, and never changed while they are.
 termios before;
 termios within;
 volatile sig_atomic_t is_damaged = 0;
@@ -36,8 +36,8 @@ void WriteAll(std::string_view text) {
   }
 }
 
-// These two call only what a signal handler may call. (One that stopped in the background is not to hang here: it
-// ignores SIGTTOU.)
+// These two call only what a signal handler may call. (A program that was stopped in the background must not hang here,
+// so it ignores SIGTTOU.)
 void Enter() {
   tcsetattr(STDIN_FILENO, TCSANOW, &within);
   WriteAll(kEnter);
@@ -47,7 +47,7 @@ void Leave() {
   tcsetattr(STDIN_FILENO, TCSANOW, &before);
 }
 
-void OnEnd(int signal) {  // SA_RESETHAND: the next one ends the program
+void OnEnd(int signal) {  // SA_RESETHAND: the next signal ends the program
   Leave();
   raise(signal);
 }
@@ -61,7 +61,7 @@ void OnStop(int /*signal*/) {
   errno = kept;
 }
 
-void OnResize(int /*signal*/) { is_damaged = 1; }  // poll has ended by it
+void OnResize(int /*signal*/) { is_damaged = 1; }  // it interrupts poll
 
 void Handle(int signal, void (*handler)(int), int flags) {
   struct sigaction action = {};

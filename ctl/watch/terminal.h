@@ -1,5 +1,5 @@
-// The terminal as a screen of its own, for `watch`: keys come one by one, and what stood there before comes back at
-// every end of the program, also by a signal. Once in a process, in its main thread.
+// The terminal as a screen of its own, for `watch`. Keys arrive one by one. Every end of the program, also by a signal,
+// restores what was on the terminal. Once in a process, in its main thread.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace muster::ctl {
 
-// Standard input and output are one that can do it.
+// True if standard input and output are a terminal that can do it.
 bool IsScreen();
 
 class Terminal {
@@ -24,10 +24,10 @@ class Terminal {
   };
   Size size() const;
   void Write(const std::string& text);
-  // Whether what stands there may be another thing than what was written last: the size has changed, or the program was
-  // stopped. Once for each time.
+  // Returns, once for each change, true if the screen may differ from what was written last: the size has changed, or
+  // the program was stopped.
   bool TakeDamage();
-  // Appends what was typed. Returns early when the size has changed. False: nobody types any more.
+  // Appends what was typed. Returns early if the size has changed. False: the input has ended.
   bool Read(std::string& bytes, absl::Duration patience);
 };
 

@@ -1,4 +1,4 @@
-// The way to a port, without what is spoken there.
+// Checks the network's way to a port, without its protocol.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,13 @@
 
 namespace muster::ctl {
 
-// Both give an errno; 0: nothing is in the way.
+// Both return an errno; 0: nothing is in the way.
 int ErrorOfConnecting(const IpAddress& address, uint16_t port, absl::Duration timeout);
-// Whether a datagram is refused, by the kernel there or a firewall. What drops it in silence is not seen. Takes 0.3 s.
+// Checks whether the kernel there or a firewall refuses a datagram. It can't see one that is dropped silently. Takes
+// 0.3 s.
 int ErrorOfDatagrams(const IpAddress& address, uint16_t port);
 
-// What to do where no connection can be made.
+// Returns the advice for a connection that fails.
 std::string RemedyOf(int error);
 
 }  // namespace muster::ctl

@@ -1,6 +1,6 @@
-// `ms-ctl ping`: whether the scheduler can be reached from here, and if not, what is in the way.
+// `ms-ctl ping`: checks whether this machine can reach the scheduler, and if not, what is in the way.
 //
-//   check    what is looked at                      when it is not well
+//   check    what is checked                        otherwise
 //   name     the host name's addresses              error, and the last check
 //   tcp      a connection to each of them           one that fails while another does not: warning
 //                                                   all of them: error, and the last check
@@ -38,7 +38,7 @@ namespace {
 constexpr absl::Duration kMaxClockDifference = absl::Seconds(1);
 constexpr absl::Duration kEndsSoon = absl::Hours(7 * 24);
 
-// What a look has found: a line for each check, with what to do about it.
+// The results: a line for each check, with the remedy.
 class Checks {
  public:
   void Ok(const char* name, std::string text) { checks_.push_back({name, "ok", std::move(text)}); }
@@ -50,7 +50,7 @@ class Checks {
   }
 
   std::string AsText() const;
-  // `scheduler`: who was looked at.
+  // `scheduler`: the address that was checked.
   std::string AsJson(const std::string& scheduler) const;
 
  private:
@@ -135,7 +135,7 @@ class Ping {
   }
 
   int AskScheduler() {
-    // (The way over the Unix socket would not show whether the port answers.)
+    // (The Unix socket would not show whether the port answers.)
     auto client = AdminClient::OverTcp(settings_.sched_host, settings_.sched_port, settings_.timeout,
                                        SecurityOf(settings_, call_.tls), {}, settings_.job_id);
     const int64_t before = NowUnixMs();
@@ -198,7 +198,7 @@ class Ping {
     return !absl::SimpleAtoi(as[1], &minor_a) || !absl::SimpleAtoi(bs[1], &minor_b) || std::abs(minor_a - minor_b) > 1;
   }
 
-  // The scheduler's time is somewhere between when it was asked and when it had answered.
+  // The scheduler's time lies between the moments of the request and of the reply.
   void LookAtClock(int64_t theirs, int64_t before, int64_t after) {
     const int64_t apart = theirs < before ? theirs - before : std::max<int64_t>(theirs - after, 0);
     const std::string text =
@@ -231,7 +231,7 @@ class Ping {
   Call& call_;
   const CtlSettings& settings_;
   Checks checks_;
-  std::optional<IpAddress> reached_;  // the first that takes a connection
+  std::optional<IpAddress> reached_;  // the first that accepts a connection
 };
 
 }  // namespace
