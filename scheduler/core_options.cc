@@ -12,13 +12,13 @@ namespace muster::scheduler {
 
 namespace {
 
-// Sorts what was set into rules and defaults.
+// Sorts the settings that were given into rules and defaults.
 class Sorter {
  public:
   Sorter(const std::map<std::string, std::string>& sources, bool is_once, OwnSettings& own)
       : sources_(sources), is_once_(is_once), own_(own) {}
 
-  // Where the value of this flag belongs.
+  // Returns the group that this flag's value belongs to.
   v1::JobSettings& For(const std::string& flag) {
     const auto source = sources_.find(flag);
     if (source == sources_.end()) return own_.rules;

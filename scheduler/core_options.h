@@ -1,4 +1,4 @@
-// From settings to what the core is told.
+// Converts the settings into the core's options.
 #pragma once
 
 #include <map>
@@ -10,15 +10,15 @@
 
 namespace muster::scheduler {
 
-// `sources`: where each setting came from (LoadResult::sources). A value of the environment is a rule with --once,
-// which serves one job; else it is what nodes get that say nothing, since whoever started the scheduler may have had
-// one of its jobs in mind.
+// `sources`: where each setting came from (LoadResult::sources). With --once, which serves one job, a value from the
+// environment is a rule. Without it, it is the default for nodes that give none, since the user may have set it for one
+// of the jobs.
 CoreOptions MakeCoreOptions(const SchedulerSettings& settings, const std::map<std::string, std::string>& sources);
 
-// A random name for a fresh cluster.
+// Returns a random name for a new cluster.
 std::string NewClusterId();
 
-// What --once ends with.
+// Returns the exit code of --once.
 int ExitCodeOf(const v1::Outcome& outcome);
 
 }  // namespace muster::scheduler

@@ -1,4 +1,4 @@
-// Who may do what. One implementation without TLS; the one with certificates takes its place.
+// Authorization of peers. One implementation without TLS, and one that checks certificates.
 #pragma once
 
 #include <string>
@@ -9,33 +9,34 @@
 
 namespace muster::scheduler {
 
-// What a refusal is counted under, where that is more than "not authorized".
+// The name that a refusal is counted under, if it is more specific than "not authorized".
 void SetKind(absl::Status& status, const std::string& kind);
 std::string KindOf(const absl::Status& status);
 
-// Any thread. Errors are PERMISSION_DENIED and say what the peer may do instead.
+// Any thread may call it. Errors are PERMISSION_DENIED and say what the peer may do instead.
 class Authorizer {
  public:
   virtual ~Authorizer() = default;
-  // May this peer be the node and join the job that the message names?
+  // OK if this peer may be the node and join the job that the message names.
   virtual absl::Status AuthorizeJoin(const PeerFacts& peer, const v1::Join& join) const = 0;
-  // May this peer speak for a node (Farewell), or ask for the peers of a job (node_id empty)?
+  // OK if this peer may speak for a node (Farewell), or ask for the peers of a job (node_id empty).
   virtual absl::Status AuthorizeForNode(const PeerFacts& peer, const std::string& job_id,
                                         const std::string& node_id) const = 0;
-  // May this peer change something about a job (stop a run)?
+  // OK if this peer may change a job (stop a run).
   virtual absl::Status AuthorizeAdminChange(const PeerFacts& peer, const std::string& job_id) const = 0;
-  // May this peer look at the scheduler itself, which tells nothing of any job?
+  // OK if this peer may look at the scheduler itself, which shows nothing of any job.
   virtual absl::Status AuthorizeLook(const PeerFacts& peer) const = 0;
-  // May this peer look at a job? An empty job_id means all: it becomes the peer's own job if it may look at that only.
+  // OK if this peer may look at a job. An empty job_id means all: it becomes the peer's own job if it may see only
+  // that.
   virtual absl::Status AuthorizeLookAt(const PeerFacts& peer, std::string& job_id) const = 0;
-  // May a stream that was let in before stay? Asked when whom we trust has changed.
+  // OK if a stream that was accepted before may stay. Called after the trusted authorities have changed.
   virtual absl::Status CheckStillWelcome(const PeerFacts& peer) const = 0;
-  // Adds the authorities that the peer's certificate hangs on, as far as they are known now: what CheckStillWelcome
-  // asks about. For a peer that stays.
+  // Adds the authorities above the peer's certificate, as far as they are known, for CheckStillWelcome. Call it for a
+  // peer that stays.
   virtual void AddIssuers(PeerFacts& /*peer*/) const {}
 };
 
-// Without TLS everybody who reaches the port may join and look; changes are for the admin socket only.
+// Without TLS, every peer that reaches the port may join and look; only the admin socket may change anything.
 class PlaintextAuthorizer : public Authorizer {
  public:
   absl::Status AuthorizeJoin(const PeerFacts& peer, const v1::Join& join) const override;

@@ -1,4 +1,4 @@
-// How a service asks the core, and who may have it change something: the same for gRPC and HTTP. Any thread.
+// Queries and changes from a service to the core: the same for gRPC and HTTP. Any thread.
 #pragma once
 
 #include <functional>
@@ -9,13 +9,13 @@
 
 namespace muster::scheduler {
 
-// Posts the event that `make_event` makes for a call's number, when it is the turn of `party` (PendingQueries). `done`
-// is called exactly once, by any thread, with the core's answer or with why there is none within `limit`; not where an
-// error is returned.
+// Posts the event that `make_event` makes for a call's number, when `party` has its turn (PendingQueries). Calls `done`
+// exactly once, on any thread, with the core's answer or with the reason why there is none within `limit`. Does not
+// call it if this returns an error.
 absl::Status AskCore(const ServiceContext& services, const std::string& party, absl::Duration limit,
                      const std::function<Event(QueryId)>& make_event, PendingQueries::Done done);
 
-// Whether this peer may change something about a job; a refusal is counted.
+// OK if this peer may change the job; counts a refusal.
 absl::Status MayChange(const ServiceContext& services, const PeerFacts& peer, const std::string& job_id);
 
 }  // namespace muster::scheduler

@@ -1,5 +1,5 @@
-// What was refused how often, and how long certificates last: needs nothing of the core, so it is told on a full disk,
-// too. Any thread.
+// The counts of refusals and the expiry of certificates. Needs nothing of the core, so it works on a full disk, too.
+// Any thread.
 #pragma once
 
 #include "muster/v1/admin.pb.h"

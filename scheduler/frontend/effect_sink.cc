@@ -41,7 +41,7 @@ void RpcEffectSink::OnAnnounce(const Announce& announce) {
   if (event.run() != 0) fields.emplace_back("run", absl::StrCat(event.run()));
   const Severity level = announce.severity;
   Log(level, event.text(), fields);
-  // A line each: the log escapes line breaks, so that a process's output can't forge lines.
+  // Log each line separately: the log escapes line breaks, so that a process's output can't forge lines.
   for (const std::string& line : event.last_lines()) Log(level, absl::StrCat("    ", line), fields);
 }
 

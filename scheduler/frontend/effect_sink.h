@@ -12,15 +12,15 @@
 
 namespace muster::scheduler {
 
-// Everything is called by the loop's thread; nothing blocks.
+// The loop's thread makes all calls; none blocks.
 class RpcEffectSink : public EffectSink {
  public:
-  // None of the references is owned. `on_settled` is called by the loop's thread.
+  // Owns none of the references. The loop's thread calls `on_settled`.
   RpcEffectSink(StreamRegistry& streams, PendingQueries& queries, PublishedRounds& rounds, CountedLog& counted,
                 std::function<void(const RunSettled&)> on_settled)
       : streams_(streams), queries_(queries), rounds_(rounds), counted_(counted), on_settled_(std::move(on_settled)) {}
 
-  // Takes the answers to the store's calls; before the first effect. Not owned.
+  // Sets the receiver of answers to the store's calls; call it before the first effect. Not owned.
   void SetStoreCalls(StoreCalls* calls) { store_calls_ = calls; }
 
   void OnSend(StreamId stream, std::shared_ptr<const v1::SchedulerMessage> message) override;

@@ -1,4 +1,4 @@
-// What waits to be written on one stream. Bounded, because only the latest desired state and the latest
+// The messages that wait to be written on one stream. Bounded, because only the latest desired state and the latest
 // acknowledgement matter. Pure; its owner locks.
 #pragma once
 
@@ -13,13 +13,13 @@ class OutgoingQueue {
  public:
   using Message = std::shared_ptr<const v1::SchedulerMessage>;
 
-  // Welcomes, refusals and probes are kept in their order; a desired state or an acknowledgement replaces the waiting
-  // one. False when more than kMaxKept messages of the first sort wait: the peer doesn't read.
+  // Keeps welcomes, refusals and probes in their order; a desired state or an acknowledgement replaces the waiting one.
+  // False if more than kMaxKept messages of the first sort wait: the peer doesn't read.
   bool Push(Message message);
 
-  // The next to be written, or null. Kept messages first, then the acknowledgement, then the desired state. A desired
-  // state is held back until a welcome has been taken: urgent ones may arrive before it, and an agent learns from the
-  // welcome which run is meant.
+  // Returns the next message to write, or null: kept messages first, then the acknowledgement, then the desired state.
+  // Holds a desired state back until a welcome was taken. An urgent one may arrive before it, and an agent learns from
+  // the welcome which run it belongs to.
   Message Take();
 
   bool empty() const { return kept_.empty() && !acknowledgement_ && !(desired_ && is_welcomed_); }

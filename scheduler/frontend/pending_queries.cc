@@ -1,4 +1,4 @@
-// When a query is posted:
+// The moment when a query is posted:
 //
 //   fewer than kMaxPosted are in the loop's queue    now
 //   else                                              when one of them has been applied, and it is its party's turn and
@@ -51,14 +51,14 @@ void PendingQueries::Begin(QueryId id, PostQuery post) {
 
 void PendingQueries::NoteApplied() { PostNext(); }
 
-// One place in the loop's queue is free.
+// Gives one free place in the loop's queue to the next query.
 void PendingQueries::PostNext() {
   while (std::optional<PostQuery> post = TakeNext()) {
     if ((*post)()) return;
   }
 }
 
-// None: nobody waits for the free place, which is given back.
+// None: no query waits for the free place, which is given back.
 std::optional<PendingQueries::PostQuery> PendingQueries::TakeNext() {
   MutexLock lock(mutex_);
   if (turns_.empty()) {
@@ -74,7 +74,7 @@ std::optional<PendingQueries::PostQuery> PendingQueries::TakeNext() {
   return std::move(posts_.extract(id).mapped());
 }
 
-// Its party, and its place in line.
+// Removes the query from its party's counts and line.
 void PendingQueries::Forget(QueryId id, const std::string& party) {
   if (party.empty()) return;
   const auto found = parties_.find(party);

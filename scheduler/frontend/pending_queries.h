@@ -1,9 +1,9 @@
 // Calls that wait for the core's answer: bounded in number and time. Thread-safe.
 //
-// Questions for all nodes of a large job take the core milliseconds each, and the loop applies events in their order:
-// hundreds of them before a join or a heartbeat would delay it by seconds. So those that are taken in turn (Begin) wait
-// here, and few are in the loop's queue at a time. Parties (PartyOf) have turns one after the other, and each has half
-// of the places at most: one that asks for much delays the questions of others by one of its own.
+// A question about all nodes of a large job takes the core milliseconds, and the loop applies events in order. Hundreds
+// of them before a join or a heartbeat would delay it by seconds. So questions that take turns (Begin) wait here, and
+// only few are in the loop's queue. Parties (PartyOf) take turns, and each gets at most half of the places. So a party
+// that asks a lot delays another's question only by one of its own.
 #pragma once
 
 #include <deque>
@@ -24,31 +24,31 @@ class PendingQueries {
   // Called exactly once for each query, on the thread that resolves it, without a lock held.
   using Done = std::function<void(Answer)>;
 
-  // Posts the event. False: it was not posted, and NoteApplied is not called for it. Called without a lock held.
+  // Posts the event. False: it was not posted, and NoteApplied must not be called for it. Called without a lock held.
   using PostQuery = std::function<bool()>;
 
-  static constexpr size_t kMaxPosted = 4;  // in the loop's queue, of those that are taken in turn
+  static constexpr size_t kMaxPosted = 4;  // in the loop's queue, of those that take turns
 
-  // Its numbers rise from `first` on.
+  // Query numbers rise from `first` on.
   explicit PendingQueries(size_t limit, QueryId first = 1) : limit_(limit), last_id_(first - 1) {}
 
-  // RESOURCE_EXHAUSTED when `limit` queries wait, or half of that of one party (if it is named); UNAVAILABLE after
-  // Close. `done` is not called then.
+  // RESOURCE_EXHAUSTED if `limit` queries wait, or half as many of one (named) party; UNAVAILABLE after Close. Does not
+  // call `done` then.
   absl::StatusOr<QueryId> Add(MonotonicTime deadline, Done done, const std::string& party = "");
 
-  // Calls `post` when it is the query's turn, now or in a later NoteApplied, unless the query has its answer by then.
-  // Of a query that was added with its party.
+  // Calls `post` at the query's turn, now or in a later NoteApplied, unless the query has its answer by then. The query
+  // must have been added with its party.
   void Begin(QueryId id, PostQuery post);
-  // The loop has applied the event of a query that `post` has posted.
+  // Call it after the loop has applied an event that `post` has posted.
   void NoteApplied();
 
-  // An answer to a query that is not waiting (any more) is dropped.
+  // Drops an answer to a query that no longer waits.
   void Resolve(Answer answer);
 
-  // Answers those whose deadline has come with DEADLINE_EXCEEDED.
+  // Answers the queries past their deadline with DEADLINE_EXCEEDED.
   void Expire(MonotonicTime now);
 
-  // Answers all with UNAVAILABLE, and takes no more.
+  // Answers all queries with UNAVAILABLE, and accepts no more.
   void Close();
 
  private:
@@ -59,7 +59,7 @@ class PendingQueries {
   };
   struct Party {
     size_t waiting = 0;        // for an answer
-    std::deque<QueryId> line;  // of those, for their turn
+    std::deque<QueryId> line;  // those of them that wait for their turn
   };
 
   std::optional<PostQuery> TakeNext();
@@ -71,10 +71,10 @@ class PendingQueries {
   QueryId last_id_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<QueryId, Waiting> waiting_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, Party> parties_ ABSL_GUARDED_BY(mutex_);  // with a query that waits
-  std::map<QueryId, PostQuery> posts_ ABSL_GUARDED_BY(mutex_);    // of those that wait for their turn
-  std::deque<std::string> turns_ ABSL_GUARDED_BY(mutex_);         // parties with a line, each once
-  size_t posted_ ABSL_GUARDED_BY(mutex_) = 0;                     // or about to be
+  std::map<std::string, Party> parties_ ABSL_GUARDED_BY(mutex_);  // with waiting queries
+  std::map<QueryId, PostQuery> posts_ ABSL_GUARDED_BY(mutex_);    // of queries that wait for their turn
+  std::deque<std::string> turns_ ABSL_GUARDED_BY(mutex_);         // parties with a line, once each
+  size_t posted_ ABSL_GUARDED_BY(mutex_) = 0;                     // or about to be posted
 };
 
 }  // namespace muster::scheduler

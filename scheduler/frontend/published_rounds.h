@@ -15,7 +15,7 @@ class PublishedRounds {
  public:
   using PeerList = std::shared_ptr<const std::string>;
 
-  // Keeps the latest kKeptRounds rounds of each run: whoever asks for an older one is about to be told of a newer.
+  // Keeps the latest kKeptRounds rounds of each run: a node that asks for an older one will soon get a newer.
   void Publish(const std::string& job_id, uint64_t run, uint32_t round, PeerList peers);
   void Forget(const std::string& job_id, uint64_t run);
   PeerList Find(const std::string& job_id, uint64_t run, uint32_t round) const;  // null: not known

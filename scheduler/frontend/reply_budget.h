@@ -1,6 +1,6 @@
-// Answers that peers have not taken yet. A peer that asks and does not read leaves its answers in our memory: together
-// they are bounded, and none waits for ever. Where they fill the room, it is those that wait for longest that go, not
-// who comes next. Thread-safe.
+// Answers that peers have not taken yet. A peer that asks and does not read leaves its answers in our memory. So their
+// total size and their waiting time are limited. If there is no room, those that have waited longest are cancelled, not
+// the newest. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,15 @@ class ReplyBudget {
 
   explicit ReplyBudget(size_t most_bytes) : most_bytes_(most_bytes) {}
 
-  // So small that there is always room: what only says that a change was made must not be refused for want of room.
+  // An answer this small always has room: a confirmation of a change must not be refused for lack of memory.
   static constexpr size_t kSmall = 1024;
-  // What anybody who reads has taken by then. An answer that waits for longer makes room for others when there is none.
+  // A peer that reads takes its answer in this time. An answer that has waited longer makes room for others if needed.
   static constexpr absl::Duration kPatience = absl::Seconds(1);
 
-  // An answer is about to go out. Nothing when there is no room for it. Unless it is returned by then, `cancel` is
-  // called after the limit, or when others need its room, under a lock that Return waits for.
+  // Reserves room for an answer; none if there is no room. Unless the answer is returned by then, calls `cancel` after
+  // the limit, or when others need its room, under a lock that Return waits for.
   std::optional<Id> Take(size_t bytes, MonotonicTime now, absl::Duration limit, std::function<void()> cancel);
-  // It has gone out, or never will. `cancel` is not called any more.
+  // The answer was sent, or never will be. `cancel` is not called after this.
   void Return(Id id);
 
   void Sweep(MonotonicTime now);

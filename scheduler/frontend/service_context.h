@@ -1,4 +1,4 @@
-// What all services of the scheduler share. Nothing is owned; everything is thread-safe.
+// The dependencies that all services of the scheduler share. Owns nothing; everything is thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@
 
 namespace muster::scheduler {
 
-// Loop::Post, or a test's stand-in.
+// Loop::Post, or a test's replacement.
 using PostEvent = std::function<bool(Event event, std::function<void()> applied)>;
 
-inline constexpr char kOversize[] = "oversize message";  // what it is counted under
+inline constexpr char kOversize[] = "oversize message";  // the name under which it is counted
 
 struct ServiceContext {
   PostEvent post;
@@ -34,18 +34,18 @@ struct ServiceContext {
   PendingQueries& queries;
   PublishedRounds& rounds;
   ReplyBudget& replies;        // of admin calls …
-  ReplyBudget& store_replies;  // … and of the store: who asks for much of one shuts nobody out of the other
+  ReplyBudget& store_replies;  // … and of the store: asking too much of one doesn't block the other
   absl::Duration join_limit = absl::Seconds(10);   // from the opening of a stream to its join
-  absl::Duration close_limit = absl::Seconds(5);   // for a peer to take what a closing stream still has to say
+  absl::Duration close_limit = absl::Seconds(5);   // for a peer to take a closing stream's last messages
   absl::Duration query_limit = absl::Seconds(10);  // for the core to answer an admin call
   absl::Duration reply_limit = absl::Seconds(30);  // for a peer to take such an answer
-  // Why there is no room for new joins and queries at the moment; empty when there is. May be null. Nodes that come
-  // back to their run are let in all the same.
+  // Returns why there is no room for new joins and queries now; empty if there is. May be null. Nodes that return to
+  // their run are accepted all the same.
   std::function<std::string()> why_full = nullptr;
 
   const TlsStore* tls = nullptr;  // null without TLS
 
-  // A stream of this connection has joined; or has ended after that.
+  // Called when a stream of this connection has joined, and when a joined one has ended.
   std::function<void(uint64_t connection)> note_joined = nullptr;
   std::function<void(uint64_t connection)> note_left = nullptr;
 

@@ -10,7 +10,7 @@
 namespace muster::scheduler {
 namespace {
 
-// The core answers a wait that is over; this comes after it.
+// The core itself answers a wait that has ended; this deadline comes later.
 constexpr absl::Duration kSlack = absl::Milliseconds(500);
 
 }  // namespace
@@ -20,7 +20,7 @@ StoreCalls::StoreCalls(const ServiceContext& services, size_t limit, size_t byte
 
 void StoreCalls::Call(StoreOperation operation, std::string identity, Done done) {
   if (absl::Status status = CheckStoreOperation(operation); !status.ok()) return done(std::move(status));
-  // Of reads, too, the answers would pile up behind the record that can't be written; agents have their copy.
+  // Refuse reads as well: their answers would pile up after the record that can't be written. Agents have their copy.
   if (const std::string why = services_.WhyFull(); !why.empty()) return done(absl::UnavailableError(why));
   const size_t bytes = BytesOf(operation);
   const auto all = bytes_;  // a call may be answered after this is gone

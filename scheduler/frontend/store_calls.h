@@ -1,4 +1,4 @@
-// Calls of the store on their way through the loop: checked, bounded in number, bytes and time, answered once.
+// Store calls on their way through the loop: checked, limited in number, bytes and time, each answered once.
 #pragma once
 
 #include <atomic>
@@ -18,28 +18,28 @@ namespace muster::scheduler {
 
 class StoreCalls {
  public:
-  // Called exactly once, by any thread, also from inside Call; must not block.
+  // Called exactly once, on any thread, possibly inside Call; must not block.
   using Done = std::function<void(absl::StatusOr<v1::StoreReply> reply)>;
 
-  // Query ids begin here, those of ms-ctl and keepers (ServiceContext::queries) stay below: RpcEffectSink routes by
-  // that.
+  // The first query id of the store. Ids of ms-ctl and keepers (ServiceContext::queries) stay below it, which
+  // RpcEffectSink uses to route answers.
   static constexpr QueryId kFirst = QueryId{1} << 62;
 
   // `services` must outlive this.
   StoreCalls(const ServiceContext& services, size_t limit, size_t byte_limit);
 
   // Any thread. The caller is authorised; `identity` is its certificate's name. INVALID_ARGUMENT: malformed.
-  // UNAVAILABLE (beyond the limits, while the disk is full, while going down) and DEADLINE_EXCEEDED (not answered in
-  // time): a change may have been made all the same; the same request with the same number may come again. Other errors
-  // are the core's: RESOURCE_EXHAUSTED means that the store is full.
+  // UNAVAILABLE (beyond the limits, the disk is full, or shutting down) and DEADLINE_EXCEEDED (not answered in time):
+  // the change may still have been made, and the same request with the same number may be sent again. Other errors are
+  // the core's: RESOURCE_EXHAUSTED means that the store is full.
   void Call(StoreOperation operation, std::string identity, Done done);
 
-  // Of the loop's thread: an answer of this turn.
+  // Takes an answer of the current turn. The loop's thread only.
   void Resolve(Answer answer);
   // The turn's last answer was resolved.
   void EndTurn();
-  // Any thread. From within a Done: `then` is called when the turn ends, for what its answers have in common. False
-  // where the answer is of no turn.
+  // Call it inside a Done, on any thread. Runs `then` at the end of the turn, for work that the turn's answers share.
+  // False if the answer belongs to no turn.
   bool AtTurnEnd(std::function<void()> then);
 
   // See PendingQueries.
@@ -51,8 +51,8 @@ class StoreCalls {
   const size_t byte_limit_;
   const std::shared_ptr<std::atomic<size_t>> bytes_ = std::make_shared<std::atomic<size_t>>(0);
   PendingQueries pending_;
-  std::atomic<std::thread::id> loop_;               // none before the first answer
-  std::vector<std::function<void()>> at_turn_end_;  // of the loop's thread
+  std::atomic<std::thread::id> loop_;               // no id before the first answer
+  std::vector<std::function<void()>> at_turn_end_;  // the loop's thread only
 };
 
 }  // namespace muster::scheduler

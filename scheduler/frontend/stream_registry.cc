@@ -44,7 +44,7 @@ void StreamRegistry::NoteJoined(StreamId id) {
 }
 
 void StreamRegistry::Remove(StreamId id) {
-  std::shared_ptr<OpenStream> removed;  // destroyed after the lock is free
+  std::shared_ptr<OpenStream> removed;  // destroyed after the lock is released
   MutexLock lock(mutex_);
   const auto found = streams_.find(id);
   if (found == streams_.end()) return;

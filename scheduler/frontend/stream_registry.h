@@ -16,41 +16,40 @@
 
 namespace muster::scheduler {
 
-// One open stream, as the loop and the sweeper see it. Any thread; nothing here blocks.
+// One open stream, as the loop and the sweeper use it. Any thread; nothing here blocks.
 class OpenStream {
  public:
   virtual ~OpenStream() = default;
   virtual void Send(std::shared_ptr<const v1::SchedulerMessage> message) = 0;
   // Ends the stream after everything that was sent before.
   virtual void Close() = 0;
-  // Ends the stream because the scheduler goes down.
+  // Ends the stream because the scheduler shuts down.
   virtual void CloseForShutdown() = 0;
-  // A deadline that was set with StreamRegistry::Watch has come.
+  // Called when a deadline set with StreamRegistry::Watch has passed.
   virtual void OnDeadline() = 0;
-  // It has not joined and must make room.
+  // Ends the stream, which has not joined, to make room.
   virtual void MakeRoom() = 0;
-  // Whom we trust has changed: a peer that is not welcome any more is told so and cut off.
+  // The trusted authorities have changed: ends the stream, with the reason, if its peer is no longer accepted.
   virtual void CheckPeer() = 0;
 };
 
 class StreamRegistry {
  public:
-  // At most so many streams may be open without having joined: one more, and of the party that has most of them the
-  // oldest has to go. A stranger who opens many gets in nobody's way then.
+  // At most so many streams may be open without having joined. One more, and the oldest of the party with most of them
+  // must go. So a client that opens many blocks no others.
   explicit StreamRegistry(size_t most_unjoined = 4096) : most_unjoined_(most_unjoined) {}
 
   StreamId NextId();
-  // The stream that has to go for it; mostly null.
+  // Returns the stream that must go for it; mostly null.
   std::shared_ptr<OpenStream> Add(StreamId id, const std::string& party, std::shared_ptr<OpenStream> stream);
   void NoteJoined(StreamId id);
   void Remove(StreamId id);
-  std::shared_ptr<OpenStream> Find(StreamId id) const;  // null: it is gone
+  std::shared_ptr<OpenStream> Find(StreamId id) const;  // null: closed
   std::vector<std::shared_ptr<OpenStream>> All() const;
   size_t size() const;
   size_t deadline_count() const;
 
-  // OnDeadline is called by the first Sweep at or after `when`, if the stream still lives. Nothing is kept of one that
-  // is gone.
+  // The first Sweep at or after `when` calls OnDeadline if the stream still lives. A closed stream leaves nothing here.
   void Watch(StreamId id, MonotonicTime when);
   void Sweep(MonotonicTime now);
 

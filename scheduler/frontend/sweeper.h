@@ -1,4 +1,4 @@
-// One thread that does a small thing again and again: time limits of streams and queries.
+// One thread that regularly checks the time limits of streams and queries.
 #pragma once
 
 #include <functional>
@@ -12,9 +12,9 @@ namespace muster::scheduler {
 class Sweeper {
  public:
   ~Sweeper() { Stop(); }
-  // Calls `sweep` about four times a second. RESOURCE_EXHAUSTED: there is no thread to be had.
+  // Calls `sweep` about four times a second. RESOURCE_EXHAUSTED: no thread can be started.
   absl::Status Start(std::function<void()> sweep);
-  // Not by the sweeper's thread. `sweep` is not called any more when this has returned.
+  // Call it on any other thread than the sweeper's. Once this returns, `sweep` is not called any more.
   void Stop();
 
  private:

@@ -22,9 +22,9 @@ absl::Status CheckJob(const PeerFacts& peer, const std::string& job_id) {
                                                 Quoted(job_id), ": correct MS_JOB_ID, or use that job's certificate"));
 }
 
-// Whether a new handshake's chain would be good, and free of what is revoked. An authority in between may have been
-// renewed with its key, and its former certificate revoked: who is below it hangs on whichever is good. The first of
-// `certificates` is the peer's own.
+// Checks the chain as a new handshake would, and that nothing in it is revoked. An intermediate authority may have been
+// renewed with its key and its former certificate revoked: then any good one serves. `certificates` begins with the
+// peer's own.
 TlsRefusal CheckAnew(const TrustBase& trust, const std::vector<Certificate>& certificates, absl::Time now) {
   const std::vector<Certificate> others(certificates.begin() + 1, certificates.end());
   std::vector<Certificate> chain;
@@ -39,7 +39,7 @@ void TlsAuthorizer::AddIssuers(PeerFacts& peer) const {
   if (peer.knows_issuers || peer.certificates.empty() || !trust->has_lists) return;
   std::vector<Certificate> candidates = trust->authorities;
   for (Certificate& known : intermediates_.All()) candidates.push_back(std::move(known));
-  // What it showed comes last: there may be too many of these, but then that is known.
+  // The certificates that the peer showed come last. There may be too many of them, but then that is known.
   candidates.insert(candidates.end(), peer.certificates.begin() + 1, peer.certificates.end());
   Issuers issuers = IssuersOf(peer.certificates.front(), candidates);
   for (Certificate& issuer : issuers.found) peer.certificates.push_back(std::move(issuer));
@@ -78,7 +78,7 @@ absl::Status TlsAuthorizer::CheckNode(const PeerFacts& peer, const std::string& 
 }
 
 absl::Status TlsAuthorizer::AuthorizeJoin(const PeerFacts& peer, const v1::Join& join) const {
-  // A node is known to its peers by the address it came from.
+  // Other nodes know a node by the address it came from.
   if (peer.is_unix) return absl::PermissionDeniedError("nodes join over TCP, not over the admin socket");
   if (peer.address.empty()) return absl::PermissionDeniedError("the address of the node's connection is not known");
   if (absl::Status status = CheckStillWelcome(peer); !status.ok()) return status;

@@ -1,4 +1,4 @@
-// With TLS a peer may do what the name in its certificate says.
+// With TLS, the name in a peer's certificate decides what it may do.
 #pragma once
 
 #include "common/tls/material/intermediates.h"
@@ -7,14 +7,14 @@
 
 namespace muster::scheduler {
 
-//   a node joins, says farewell:  node/<id or *> and host/<name>/* of that job
-//   the peer list of a job:       any name that covers the job
-//   looking at a job:             any name that covers the job
-//   looking at the scheduler:     any certificate that is let in
-//   changing a run:               admin of that job, or the Unix socket
+//   a node joins, sends its last report:  node/<id or *> and host/<name>/* of that job
+//   the peer list of a job:               any name that covers the job
+//   looking at a job:                     any name that covers the job
+//   looking at the scheduler:             any accepted certificate
+//   changing a run:                       admin of that job, or the Unix socket
 //
-// With --tls_identity=ca-only any certificate of the authority may be any node (MindSpore's way); changes then come
-// over the Unix socket only. What is revoked may do nothing, also over a connection that was open before.
+// With --tls_identity=ca-only any certificate of the authority may be any node (MindSpore's way); changes are then
+// possible only over the Unix socket. A revoked certificate may do nothing, even over a connection opened before.
 class TlsAuthorizer : public Authorizer {
  public:
   // Neither is owned.

@@ -16,13 +16,13 @@
 namespace muster::scheduler {
 namespace {
 
-// What comes within it shares one waking of this thread and of the loop. Nobody waits for a heartbeat's answer.
+// Datagrams that arrive within this time wake this thread and the loop once. Nothing waits for a heartbeat's answer.
 constexpr int kGatherMs = 10;
 constexpr size_t kBatch = 64;
-constexpr int kBatchesAtOnce = 16;       // of one socket, before the others get their turn
-constexpr int kReceiveBuffer = 4 << 20;  // some seconds of a large cluster's; net.core.rmem_max may allow less
+constexpr int kBatchesAtOnce = 16;       // from one socket, before the others have their turn
+constexpr int kReceiveBuffer = 4 << 20;  // some seconds' worth of a large cluster; net.core.rmem_max may allow less
 
-// A reply that names the interface it came in by would not be routed by the kernel's rules.
+// Removes the interface: a reply that names the one it came in by would not follow the kernel's routes.
 void ForgetInterface(cmsghdr& header) {
   if (header.cmsg_level == IPPROTO_IP && header.cmsg_type == IP_PKTINFO) {
     in_pktinfo info;
@@ -39,14 +39,14 @@ void ForgetInterface(cmsghdr& header) {
 
 }  // namespace
 
-// The memory that recvmmsg fills.
+// The buffers that recvmmsg fills.
 class DatagramPort::Batch {
  public:
   Batch() {
     for (size_t i = 0; i < kBatch; ++i) pieces_[i] = {bytes_[i].data(), bytes_[i].size()};
   }
 
-  // How many have come.
+  // Returns how many have come.
   size_t Receive(int fd) {
     for (size_t i = 0; i < kBatch; ++i) {
       Way& way = ways_[i];
@@ -73,7 +73,7 @@ class DatagramPort::Batch {
     return static_cast<size_t>(count);
   }
 
-  // Longer ones come cut, but not down to the right size.
+  // Longer datagrams arrive cut, but not to the right size.
   std::string_view bytes(size_t i) const { return {bytes_[i].data(), headers_[i].msg_len}; }
   const Way& way(size_t i) const { return ways_[i]; }
 
@@ -142,11 +142,11 @@ void DatagramPort::Take(int fd, Batch& batch) {
 }
 
 bool DatagramPort::Open(std::string_view bytes, const Way& way, std::vector<HeartbeatReceived>& heartbeats) {
-  if (bytes.empty()) return true;  // ms-ctl ping looks whether datagrams are refused
+  if (bytes.empty()) return true;  // ms-ctl ping checks whether datagrams are refused
   const StreamId stream = StreamOfDatagram(bytes);
   if (stream == 0) return false;
   const auto found = senders_.find(stream);
-  if (found == senders_.end()) return true;  // it was an agent's a moment ago, as far as anybody can tell
+  if (found == senders_.end()) return true;  // it may have been an agent's a moment ago
   Sender& sender = found->second;
   const std::optional<HeartbeatDatagram> heartbeat = seal_.OpenHeartbeat(bytes, sender.key);
   if (!heartbeat) return false;

@@ -1,9 +1,9 @@
-// Heartbeats that come as datagrams: UDP beside the agents' TCP port, on the same addresses and with the same number.
+// Heartbeats as datagrams: UDP on the same addresses and port number as the agents' TCP port.
 //
-// A thread of its own takes them, opens them with their stream's key, and posts those that are new to the loop; the
-// loop's answers go out from whatever thread brings them. Nothing is said to a datagram that doesn't open: whoever sent
-// it learns nothing, and can't have others answered at. What is lost on the way, or dropped here in a flood, comes
-// again over the stream (worker_agent/core/connection/heartbeat_path.h).
+// The port's own thread receives them, opens them with their stream's key, and posts the new ones to the loop. Any
+// thread may send the loop's answers. A datagram that does not open gets no answer: its sender learns nothing, and
+// can't direct answers at others. A heartbeat lost on the way, or dropped here in a flood, is sent again over the
+// stream (worker_agent/core/connection/heartbeat_path.h).
 #pragma once
 
 #include <netinet/in.h>
@@ -26,11 +26,11 @@
 
 namespace muster::scheduler {
 
-// Which heartbeats of one stream are taken that come as datagrams, and which answers go back as such. Pure; its owner
-// locks.
+// Decides which of one stream's heartbeat datagrams are accepted, and which answers go back as datagrams. Pure; its
+// owner locks.
 class HeartbeatGate {
  public:
-  // True if it is to be posted. What came before is a repetition, or too late; no more than one waits for the loop.
+  // True if the heartbeat is to be posted. An older one is a repetition, or late. At most one waits for the loop.
   bool Take(uint64_t heartbeat_seq) {
     if (heartbeat_seq <= heartbeat_seq_ || is_posted_) return false;
     heartbeat_seq_ = owed_seq_ = heartbeat_seq;
@@ -39,7 +39,7 @@ class HeartbeatGate {
   }
   // The loop has applied it.
   void NoteApplied() { is_posted_ = false; }
-  // True, once, if this one was taken and is the latest.
+  // True, once, if this heartbeat was accepted and is the latest.
   bool TakeAnswer(uint64_t heartbeat_seq) {
     if (owed_seq_ == 0 || owed_seq_ != heartbeat_seq) return false;
     owed_seq_ = 0;
@@ -47,37 +47,37 @@ class HeartbeatGate {
   }
 
  private:
-  uint64_t heartbeat_seq_ = 0;  // the latest that was taken
-  uint64_t owed_seq_ = 0;       // it has no answer yet; 0: none
+  uint64_t heartbeat_seq_ = 0;  // the latest accepted
+  uint64_t owed_seq_ = 0;       // accepted, but not answered yet; 0: none
   bool is_posted_ = false;
 };
 
 class DatagramPort {
  public:
-  // As Loop::Post.
+  // Like Loop::Post.
   using PostHeartbeat = std::function<void(const HeartbeatReceived& heartbeat, std::function<void()> applied)>;
 
-  // `sockets`: of OpenDatagramSockets, at least one. `has_secrets`: agents are told their keys over TLS. `counted` must
-  // outlive the port.
+  // `sockets`: from OpenDatagramSockets, at least one. `has_secrets`: agents receive their keys over TLS. `counted`
+  // must outlive the port.
   DatagramPort(std::vector<UniqueFd> sockets, bool has_secrets, CountedLog& counted);
   ~DatagramPort() { Stop(); }
 
   absl::Status Start(PostHeartbeat post);
-  // Nothing is posted any more once it has returned.
+  // Once it returns, nothing is posted any more.
   void Stop();
 
-  // Any thread, all of them.
+  // The functions below may be called on any thread.
   //
-  // From now on this stream's datagrams are taken.
+  // Accepts this stream's datagrams from now on.
   v1::DatagramOffer Admit(StreamId stream);
   void Forget(StreamId stream);
-  // True if the heartbeat that this answers came as a datagram: then so does its answer. Sent to where that heartbeat
-  // came from; what the kernel doesn't take is lost.
+  // True if the heartbeat that this answers came as a datagram. Then the answer is sent as one to that heartbeat's
+  // address; if the kernel doesn't take it, it is lost.
   bool Answer(StreamId stream, const v1::Acknowledgement& acknowledgement);
   size_t size() const;
 
  private:
-  // Where a datagram came from, and from which of our addresses its answer goes.
+  // The source of a datagram, and our address from which its answer goes.
   struct Way {
     int fd = -1;
     sockaddr_in6 peer{};  // large enough for both families
@@ -88,14 +88,14 @@ class DatagramPort {
   struct Sender {
     DatagramKey key;
     HeartbeatGate gate;
-    Way way;  // of the latest that was taken
+    Way way;  // of the latest accepted one
   };
   class Batch;
 
   void Run();
-  // Takes what has come to one socket, up to a limit.
+  // Receives from one socket, up to a limit.
   void Take(int fd, Batch& batch);
-  // True if it opens.
+  // True if it is well formed and opens with its stream's key, or may be a former stream's.
   bool Open(std::string_view bytes, const Way& way, std::vector<HeartbeatReceived>& heartbeats)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteApplied(StreamId stream);
@@ -104,7 +104,7 @@ class DatagramPort {
   const bool has_secrets_;
   CountedLog& counted_;
   PostHeartbeat post_;
-  const Waker stop_;  // awake once the thread shall end
+  const Waker stop_;  // awake once the thread must end
   std::thread thread_;
 
   mutable Mutex mutex_;
