@@ -46,7 +46,7 @@ int StatusOfError(const absl::Status& status) {
   }
 }
 
-// Only these parameters are known.
+// Accepts only these parameters.
 absl::Status CheckNames(const Target& target, std::initializer_list<absl::string_view> known) {
   for (const auto& [name, value] : target.query) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {
@@ -144,7 +144,7 @@ absl::StatusOr<ApiQuestion> AskEvents(const Target& target, const ApiViewer& vie
                      }};
 }
 
-// As the HTML standard has server-sent events: the number is the id, the data is one line.
+// Writes server-sent events (HTML standard): the number is the id, the data is one line.
 ResponsePtr EventStream(const v1::EventsReply& reply) {
   Response response{200, kEventStream, "", 0};
   for (const v1::JobEvent& event : reply.events()) {
@@ -168,7 +168,7 @@ absl::StatusOr<ApiQuestion> AskChanges(const Target& target, const ApiViewer& vi
   return question;
 }
 
-// As `ms-ctl why` says it, in the same words.
+// Answers in the words of `ms-ctl why`.
 absl::StatusOr<ApiQuestion> AskWhy(v1::StatusRequest request, bool sees_output) {
   return ApiQuestion{
       "why", std::move(request), [=](const Answer& answer) -> ResponsePtr {
@@ -189,7 +189,7 @@ std::string JsonText(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// By hand: it may have 12,500 nodes.
+// Built by hand, because it may have 12,500 nodes.
 ResponsePtr MapDocument(const scheduler::JobMap& map) {
   std::string out =
       absl::StrCat("{\"job_id\": ", JsonText(map.job_id), ", \"run\": ", map.run, ", \"round\": ", map.round,
@@ -310,7 +310,7 @@ absl::StatusOr<ApiQuestion> ParseApi(const Target& target, const ApiViewer& view
             return absl::PermissionDeniedError(
                 absl::StrCat("this certificate is for job ", Quoted(viewer.only_job), " only"));
           }
-          // (Before anything is made of it: protobuf logs each text that is no UTF-8.)
+          // (Check it first: protobuf logs each text that is not UTF-8.)
           if (absl::Status status = Check(request); !status.ok()) return status;
           question->key = absl::StrCat("api ", question->key, " ", viewer.sees_output ? 1 : 0, " ",
                                        question->request.index(), " ", TextOf(request));

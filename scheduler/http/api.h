@@ -1,4 +1,4 @@
-// /api/v1/: what ms-ctl shows with --json, in the same shapes, from the same views. docs/api/openapi.json describes it.
+// /api/v1/: the same JSON that ms-ctl prints with --json, from the same views. docs/api/openapi.json describes it.
 // Pure.
 //
 //   /api/v1/jobs                        as `status`
@@ -9,7 +9,7 @@
 //   /api/v1/jobs/JOB/ranks?run=&offset=&limit=     as `ranks`, a page of it
 //   /api/v1/events?job=&after=&limit=   as `events`, those with a number above `after`
 //   /api/v1/changes?job=&after=         the same as server-sent events, and those to come
-//   /api/v1/counters                    as `counters`; the site's, since it needs nothing of the core
+//   /api/v1/counters                    as `counters`; Site answers it, since it needs nothing of the core
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,11 @@
 namespace muster::http {
 
 inline constexpr char kChangesPath[] = "/api/v1/changes";
-inline constexpr uint32_t kMaxInAPage = 500;  // nodes, ranks, events: a moment of the core's time
+inline constexpr uint32_t kMaxInAPage = 500;  // nodes, ranks, events: takes the core only a moment
 
 struct ApiViewer {
   std::string only_job;      // empty: all
-  bool sees_output = false;  // what processes said: last lines, quotes of them, where they are
+  bool sees_output = false;  // output of processes: last lines, quotes of them, log paths
 };
 
 struct ApiQuestion {

@@ -1,15 +1,15 @@
-// What ends a connection, besides its client:
+// The reasons to close a connection, and the answer to its client:
 //
-//   no whole request within kMaxRequestTime of its first byte    408
-//   a request that is not taken (see request.h)                its status
-//   the last answer was sent                                    no word, once it has hung up or kMaxGoodbyeTime later
-//   nothing asked for kMaxIdleTime                               no word
-//   an answer of which nothing is taken for kMaxStall, or
-//   that is not taken within kMaxAnswerTime, or after kLeisure
-//   at less than kLeastRate                                    no word
-//   it has hung up, and its answer is not there after
-//   kHangUpGrace                                               no word
-//   there is no room for a newcomer (see yields)               no word
+//   no complete request within kMaxRequestTime of its first byte  408
+//   a request that is refused (see request.h)                     its status
+//   the last answer was sent                                      silently: the client closes, or after kMaxGoodbyeTime
+//   no request for kMaxIdleTime                                   silently
+//   the client takes nothing of an answer for kMaxStall, or not
+//   all of it within kMaxAnswerTime, or after kLeisure takes it
+//   at less than kLeastRate                                       silently
+//   the client has hung up, and its answer is not there after
+//   kHangUpGrace                                                  silently
+//   there is no room for a new client (see yields)                silently
 #include "scheduler/http/connection.h"
 
 #include <poll.h>
@@ -30,7 +30,7 @@ constexpr absl::Duration kMaxStall = absl::Seconds(10);
 constexpr absl::Duration kMaxAnswerTime = absl::Seconds(120);
 constexpr absl::Duration kLeisure = absl::Seconds(10);
 constexpr double kLeastRate = 32 * 1024;                   // bytes a second of one answer
-constexpr absl::Duration kSignOfLife = absl::Seconds(15);  // of an event stream without events
+constexpr absl::Duration kSignOfLife = absl::Seconds(15);  // sent by an event stream without events
 constexpr absl::Duration kMaxGoodbyeTime = absl::Seconds(1);
 constexpr absl::Duration kHangUpGrace = absl::Seconds(1);
 constexpr size_t kMaxDiscarded = 256 * 1024;
@@ -54,7 +54,7 @@ Connection::~Connection() {
   Put(nullptr);
 }
 
-// What is to be written; null: nothing. Where all answers under way leave no room for it, a word of that in its place.
+// Begins to write the response; null: nothing. If the answers being sent leave no room for it, writes a short error.
 void Connection::Put(ResponsePtr response) {
   if (response != nullptr && !site_.under_way().Begin(*response)) {
     response = MakeResponse(503, kPlainText, "too much is being sent to others: try again\n");
@@ -63,16 +63,17 @@ void Connection::Put(ResponsePtr response) {
   response_ = std::move(response);
 }
 
-// Who has shown no identity, or is beyond what Site::OpenKnown lets stay, in this order: who waits for the core or for
-// an idea what to ask next; who has not asked yet (the next to do so may be a health check); who is being answered, or
-// has asked for metrics. Streams have a limit of their own.
+// Ranks connections that may be closed to make room: those without an identity, or beyond what Site::OpenKnown lets
+// stay. First those that wait for the core or for their client's next request; then those that have not asked yet (the
+// next to do so may be a health check); then those being answered, or that asked for metrics. Streams have their own
+// limit.
 int Connection::yields() const {
   if (is_known_ || is_streaming_) return 0;
   if (!has_spoken_) return 2;
   return is_writing() || (is_waiting_ && request_.target.path == kMetricsPath) ? 1 : 3;
 }
 
-// It still may read: who closes only its own direction looks the same.
+// True also for a client that only closed its own direction and still reads.
 bool Connection::HasHungUp() const { return (LookAt(stream_.fd(), POLLRDHUP) & (POLLRDHUP | POLLHUP | POLLERR)) != 0; }
 
 bool Connection::Serve() {
@@ -97,7 +98,8 @@ void Connection::Read() {
   if (io == Stream::Io::kClosed || io == Stream::Io::kFailed) has_ended_ = true;
 }
 
-// What it still says when it has got the last answer: closed at once, the kernel would take the answer back.
+// Reads and drops what the client still sends after its last answer: if we closed at once, the kernel would discard the
+// answer.
 void Connection::Discard() {
   const Stream::Io io = stream_.Read(kReadAtOnce, input_);
   discarded_ += input_.size();
@@ -107,7 +109,7 @@ void Connection::Discard() {
 
 void Connection::HandleOne() {
   if (is_answering() || is_closing_ || is_finished_ || input_.empty()) return;
-  if (!has_begun_) asked_ = context_.now;  // (what the reader has taken no longer stands in input_)
+  if (!has_begun_) asked_ = context_.now;  // (what the reader has taken is no longer in input_)
   has_begun_ = true;
   switch (reader_.Read(input_)) {
     case RequestReader::State::kNeedsMore:
@@ -165,13 +167,13 @@ void Connection::Answer(ResponsePtr response) {
   progress_ = context_.now;
 }
 
-// The next events of a stream. False: there is nothing to be written.
+// Takes the next events of a stream. False: there is nothing to write.
 bool Connection::TakePiece() {
   if (response_->status == 200 && response_->body.empty() && context_.now - progress_ > kSignOfLife) {
     Put(MakeResponse(200, kEventStream, ":\n\n"));  // a comment
   }
   if (response_->status == 200 && !response_->body.empty()) return true;
-  if (response_->status != 200 && response_->status != 503) Finish("");  // it may not look any more
+  if (response_->status != 200 && response_->status != 503) Finish("");  // it has lost its permission
   Put(nullptr);
   return false;
 }

@@ -1,6 +1,6 @@
-// One client: requests in, one after the other, answers out. An event stream is a request that is asked again every
-// quarter of a second, behind the last event that it told: so whoever may not look any more is cut off, and all streams
-// share what the core is asked.
+// One client: requests in, one after the other, answers out. An event stream is a request that is repeated every
+// quarter of a second, for the events after the last one it sent. So a client that loses its permission is cut off, and
+// all streams share their queries to the core.
 #pragma once
 
 #include <cstddef>
@@ -45,23 +45,23 @@ class Connection final : public TcpConnection {
   const bool takes_names_;
   const std::string party_;
   RequestReader reader_;
-  std::string input_;          // of requests that are not whole yet
+  std::string input_;          // of incomplete requests
   size_t counted_input_ = 0;   // in context_.input_bytes
   Request request_;            // the latest
-  bool has_begun_ = false;     // the next one has
+  bool has_begun_ = false;     // of the next request
   bool is_streaming_ = false;  // its answer is an event stream
   bool is_waiting_ = false;    // for the answer
   bool is_head_ = false;
   bool keeps_alive_ = true;
   size_t discarded_ = 0;
-  bool is_closing_ = false;  // nothing more is answered
+  bool is_closing_ = false;  // no further request is answered
   bool has_spoken_ = false;
-  bool is_known_ = false;  // it has shown an identity, and stays for it
+  bool is_known_ = false;  // it has shown an identity, so its connection stays
   std::string header_;     // what is being written: this, …
   ResponsePtr response_;   // … then its body
   size_t written_ = 0;
-  MonotonicTime asked_;     // since when a request is awaited or not whole
-  MonotonicTime progress_;  // when the socket last took something
+  MonotonicTime asked_;     // since when a request is awaited or incomplete
+  MonotonicTime progress_;  // when the socket last accepted something
 };
 
 }  // namespace muster::http

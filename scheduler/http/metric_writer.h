@@ -1,5 +1,5 @@
-// Writes metrics as Prometheus reads them: OpenMetrics 1.0 (https://prometheus.io/docs/specs/om/open_metrics_spec/),
-// or the older text format (version 0.0.4) for those who don't ask for it.
+// Writes metrics for Prometheus: OpenMetrics 1.0 (https://prometheus.io/docs/specs/om/open_metrics_spec/), or the older
+// text format (version 0.0.4) for clients that don't ask for it.
 #pragma once
 
 #include <string>
@@ -24,15 +24,15 @@ class MetricWriter {
   void Begin(absl::string_view name, Type type, absl::string_view unit, absl::string_view help);
   void Add(double value, const Labels& labels = {});
   void Add(const Histogram& histogram, const Labels& labels = {});
-  // A family of one.
+  // Writes a family of one sample.
   void Gauge(absl::string_view name, absl::string_view unit, absl::string_view help, double value);
   void Counter(absl::string_view name, absl::string_view unit, absl::string_view help, double value);
 
-  // The whole document. Once.
+  // Returns the whole document. Call it once.
   std::string Finish();
 
   static const char* ContentType(Format format);
-  // The client's Accept.
+  // Chooses by the client's Accept field.
   static Format FormatFor(absl::string_view accept);
 
  private:

@@ -31,7 +31,7 @@ uint64_t NodesOf(const RunOverview& run) {
   return nodes;
 }
 
-// Those of `job`, or of all; of each job the latest run, those first that are rather listed.
+// Returns the latest run of each job, or of `job`, in the order of preference for the list.
 std::vector<const RunOverview*> LatestRuns(const scheduler::Overview& overview, const std::string& job,
                                            const std::set<std::string>& listed) {
   std::map<std::string, const RunOverview*> latest;

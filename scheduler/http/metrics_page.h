@@ -1,4 +1,4 @@
-// What /metrics tells: docs/monitoring.md lists it. Pure.
+// The page /metrics; docs/monitoring.md lists its metrics. Pure.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@
 
 namespace muster::http {
 
-// So many jobs have metrics of their own: first those that have not ended, of these those that had them before, of
-// these those with more nodes. Others are in the sums.
+// At most so many jobs have metrics of their own. Those that have not ended come first, then those that had them
+// before, then those with more nodes. The others are only in the sums.
 inline constexpr size_t kMaxListedJobs = 64;
 
 struct MetricsInput {
@@ -27,14 +27,14 @@ struct MetricsInput {
   size_t queue_length = 0;
   size_t open_streams = 0;
   size_t http_connections = 0;
-  std::map<std::string, uint64_t> counts;               // what was refused or turned away, by reason
+  std::map<std::string, uint64_t> counts;               // refused and rejected requests, by reason
   absl::Time certificate_end = absl::InfiniteFuture();  // no TLS: never
-  absl::Time list_end = absl::InfiniteFuture();         // of revocations, the first of them
+  absl::Time list_end = absl::InfiniteFuture();         // the earliest of the revocation lists
   ProcessFacts process;
 };
 
-// `job`: the only one that is told of, without what is about all jobs; empty: all. `listed`: the jobs that had metrics
-// of their own on the page before, and on this one; left alone where `job` is set.
+// `job`: show only this one, without what is about all jobs; empty: all. `listed`: the jobs with metrics of their own
+// on the previous page; set to those on this one, unless `job` is set.
 std::string MetricsPage(const MetricsInput& input, MetricWriter::Format format, const std::string& job,
                         std::set<std::string>& listed);
 

@@ -16,7 +16,7 @@
 namespace muster::http {
 namespace {
 
-constexpr absl::Duration kCountInterval = absl::Seconds(10);  // it takes the longer the more there are
+constexpr absl::Duration kCountInterval = absl::Seconds(10);  // the more there are, the longer it takes
 
 std::string FirstLine(const char* path) {
   const std::string text = ReadSmallFile(path, 64 * 1024).value_or("");
@@ -57,8 +57,8 @@ ProcessFacts ProcessReader::Read(MonotonicTime now) {
   if (getrusage(RUSAGE_SELF, &usage) == 0) facts.cpu_seconds = Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0) facts.max_descriptors = limit.rlim_cur;
-  // proc(5): behind the name in parentheses field 3 follows; threads are 20, the start in ticks since the boot is 22,
-  // resident pages are 24.
+  // proc(5): field 3 follows the name in parentheses; threads are 20, the start in ticks since the boot is 22, resident
+  // pages are 24.
   const std::string stat = FirstLine("/proc/self/stat");
   const size_t name_end = stat.rfind(')');
   if (name_end == std::string::npos) return facts;

@@ -1,4 +1,4 @@
-// What Prometheus' clients tell of their own process.
+// The process metrics that Prometheus' client libraries publish.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct ProcessFacts {
 
 class ProcessReader {
  public:
-  // Of this one. What can't be read is 0. Descriptors are counted at most once in ten seconds.
+  // Reads those of this process. A value that can't be read is 0. Counts descriptors at most once in ten seconds.
   ProcessFacts Read(MonotonicTime now);
 
  private:

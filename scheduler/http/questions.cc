@@ -40,7 +40,7 @@ void Questions::Forget(uint64_t connection) {
   std::erase_if(queues_, [](const auto& queue) { return queue.second.empty(); });
 }
 
-// The next key; empty: there is none.
+// Returns the next key; empty: there is none.
 std::string Questions::TakeTurn() {
   if (first_.empty() && queues_.empty()) return "";
   auto turn = queues_.upper_bound(last_party_);
@@ -61,7 +61,7 @@ void Questions::Next() {
     --left_;
     Entry& entry = entries_.at(key);
     entry.is_queued = false;
-    // (An answer could not be durable then, and would never come.)
+    // (Without room on the disk the answer could not become durable, and would never come.)
     const std::string why = hooks_.why_full ? hooks_.why_full() : "";
     absl::Status asked = why.empty() ? absl::OkStatus() : absl::UnavailableError(why);
     if (asked.ok()) {

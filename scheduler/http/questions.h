@@ -1,7 +1,7 @@
-// What the core is asked for all who look, so that the loop's time is bounded however many there are: an answer serves
-// everybody for kFresh, one question is on its way at a time, and kEachTick of them begin between two ticks (about
-// 100 ms). Addresses take turns, and what nobody waits for any more is not asked. Nothing is asked while nobody looks.
-// Of the server's thread, but for what `done` of Hooks::ask says.
+// Queries to the core, shared by all viewers, so that their number does not matter for the loop's time. An answer
+// serves all viewers for kFresh, one query is on its way at a time, and kEachTick of them begin between two ticks
+// (about 100 ms). Addresses take turns. A query that no one waits for any more is dropped, and without viewers none is
+// sent. Owned by the server's thread; see Hooks::ask for `done`.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class Questions {
   using Render = std::function<ResponsePtr(const scheduler::Answer& answer)>;
   using Reply = std::function<void(ResponsePtr response)>;
   struct Hooks {
-    // Asks the core. `done` is called once, by any thread, unless an error is returned.
+    // Asks the core. Calls `done` once, on any thread, unless it returns an error.
     std::function<absl::Status(scheduler::QueryRequest request, std::function<void(scheduler::Answer)> done)> ask;
     std::function<void(std::function<void()> task)> post;  // any thread: runs `task` in the server's
     std::function<std::string()> why_full;                 // see ServiceContext; empty: there is room
@@ -40,16 +40,16 @@ class Questions {
 
   struct Asker {
     uint64_t connection = 0;
-    std::string party = {};  // takes turns with others
-    bool is_first = false;   // before all who are not, and beyond kMaxKept
+    std::string party = {};  // takes turns with other parties
+    bool is_first = false;   // asked before all others, and beyond kMaxKept
   };
 
-  // `reply` is called once, now or later, unless the connection is forgotten. Equal keys mean equal requests and
-  // renders. `render` is told of errors, too.
+  // Calls `reply` once, now or later, unless the connection is forgotten. Equal keys mean equal requests and renders.
+  // `render` receives errors, too.
   void Ask(const Asker& asker, const std::string& key, scheduler::QueryRequest request, Render render, Reply reply);
-  // The connection is gone: it waits for nothing.
+  // The connection is closed and waits for nothing.
   void Forget(uint64_t connection);
-  // About every 100 ms while somebody is connected.
+  // Call it about every 100 ms while a client is connected.
   void Tick();
 
   size_t size() const { return entries_.size(); }
@@ -57,9 +57,9 @@ class Questions {
  private:
   struct Entry {
     MonotonicTime made;
-    ResponsePtr response;  // null: there is none yet
+    ResponsePtr response;  // null: none yet
     bool is_asked = false;
-    bool is_queued = false;  // asked, and not on its way yet
+    bool is_queued = false;  // to be asked, but not on its way yet
     scheduler::QueryRequest request;
     Render render;
     std::vector<std::pair<uint64_t, Reply>> waiting;
@@ -72,9 +72,9 @@ class Questions {
   const Hooks hooks_;
   const Clock& clock_;
   std::map<std::string, Entry> entries_;
-  std::deque<std::string> first_;                          // keys to be asked before …
+  std::deque<std::string> first_;                          // keys to ask before …
   std::map<std::string, std::deque<std::string>> queues_;  // … those of each party; none is empty
-  std::string last_party_;                                 // that had its turn
+  std::string last_party_;                                 // the one that had its turn last
   bool is_one_on_its_way_ = false;
   int left_ = kEachTick;
 };

@@ -1,14 +1,14 @@
-// One request of a client: bytes in, what is asked for out. Boost.Beast reads HTTP; what is around it is here: which
-// requests are taken, and what their target says.
+// One request of a client: bytes in, a parsed request out. Boost.Beast parses HTTP. This adds the rules for accepted
+// requests, and the reading of their targets.
 //
 //   anything but GET, HEAD and POST                                  405
-//   a body of GET or HEAD, of whatever kind                          413
+//   a body of GET or HEAD, of any kind                               413
 //   a body of POST in chunks, or with more than kMaxBodyBytes        413
 //   more than kMaxHeaderBytes                                        431
 //   a target that is no plain path with a query (absolute form,
 //   "//", "..", control characters, broken escapes)                  400
 //   no Host in HTTP/1.1, or two of them; two of another field that
-//   says who asks, or from where                                     400
+//   identifies the client or its origin                              400
 #pragma once
 
 #include <cstddef>
@@ -41,11 +41,11 @@ struct Request {
   std::string host;  // as the client wrote it, with the port
   std::string authorization;
   std::string accept;
-  std::string last_event_id;  // an event stream that was broken goes on behind it
+  std::string last_event_id;  // a reopened event stream continues after it
   std::string if_none_match;
   std::string cookie;
-  std::string origin;            // whose page asks, as a browser says it
-  std::string fetch_site;        // Sec-Fetch-Site: how far that page's site is from ours
+  std::string origin;            // the origin of the page that asks, from the browser
+  std::string fetch_site;        // Sec-Fetch-Site: how that page's site relates to ours
   bool has_action_mark = false;  // X-Muster-Action: 1, which no page of another site can send unasked
   std::string body;
   bool keeps_alive = false;
@@ -62,12 +62,12 @@ class RequestReader {
   ~RequestReader();
 
   enum class State { kNeedsMore, kWhole, kBad };
-  // Takes what belongs to the request from the front of `bytes`. Once it is whole or bad nothing more is taken before
+  // Takes the request's bytes from the front of `bytes`. Once the request is whole or bad, takes nothing more before
   // Reset.
   State Read(std::string& bytes);
   const Request& request() const { return request_; }
   const RequestError& error() const { return error_; }
-  // For the next one on the same connection.
+  // Prepares for the next request on the same connection.
   void Reset();
 
  private:
@@ -78,7 +78,7 @@ class RequestReader {
 
   std::unique_ptr<Parser> parser_;
   size_t header_bytes_ = 0;  // that the parser has taken
-  bool has_header_ = false;  // request_ is whole, but for …
+  bool has_header_ = false;  // request_ is complete, except for …
   size_t body_bytes_ = 0;    // … its body
   Request request_;
   RequestError error_;

@@ -6,7 +6,7 @@ namespace muster::http {
 namespace {
 
 constexpr char kPolicyOfData[] = "default-src 'none'; frame-ancestors 'none'";
-// Nothing that stands in the page itself runs, nothing comes from elsewhere, and nothing goes there.
+// Forbids inline scripts and styles, and anything from or to another site.
 constexpr char kPolicyOfPage[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'";

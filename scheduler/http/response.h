@@ -1,4 +1,4 @@
-// An answer, as it is shared by all who ask for the same.
+// An answer, shared by all clients that ask for the same.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Response {
   std::string content_type = kPlainText;
   std::string body;
   uint64_t cursor = 0;      // of an event stream: the number of the last event in it; 0: none is
-  std::string etag = {};    // of a part of the page, quoted: a browser keeps it, and asks whether it still holds
+  std::string etag = {};    // of a file of the page, quoted: a browser keeps it, and asks whether it is still current
   std::string cookie = {};  // to be set: the whole value of Set-Cookie
 };
 using ResponsePtr = std::shared_ptr<const Response>;
@@ -26,7 +26,7 @@ inline ResponsePtr MakeResponse(int status, std::string content_type, std::strin
   return std::make_shared<const Response>(Response{status, std::move(content_type), std::move(body)});
 }
 
-// The status line and the fields, with the empty line behind them.
+// Returns the status line and the fields, with the empty line after them.
 std::string HeaderOf(const Response& response, bool keeps_alive);
 
 }  // namespace muster::http

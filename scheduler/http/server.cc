@@ -9,9 +9,9 @@
 namespace muster::http {
 namespace {
 
-constexpr char kParty[] = "the HTTP port";                 // which shares its questions, and serves its parties in turn
+constexpr char kParty[] = "the HTTP port";  // it shares the core's turns, and gives its own parties turns
 constexpr absl::Duration kMaxCoreTime = absl::Seconds(3);  // for the core to answer
-constexpr size_t kMaxInput = size_t{4} << 20;              // of all requests that are not whole yet
+constexpr size_t kMaxInput = size_t{4} << 20;              // of all incomplete requests
 constexpr size_t kPartOfAParty = 2;                        // of the connections; others have the rest
 
 }  // namespace
@@ -30,7 +30,7 @@ class Server::Protocol final : public TcpProtocol {
         site_(std::move(context), HostRule(options.names), std::move(options.tokens), questions_,
               options.max_connections) {}
 
-  // Once, before the first client.
+  // Call it once, before the first client.
   void SetPost(std::function<void(std::function<void()>)> post) { *post_ = std::move(post); }
 
   const Words& words() const override {

@@ -1,4 +1,4 @@
-// The scheduler's HTTP port: one thread, on the TCP server that foreign protocols have, too.
+// The scheduler's HTTP port: one thread, on the TCP server that other protocols use, too.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ namespace muster::http {
 class Server {
  public:
   struct Options {
-    std::set<std::string> names;  // hosts that it is known as; see HostRule
+    std::set<std::string> names;  // host names of this server; see HostRule
     Tokens tokens;
     size_t max_connections = 256;
     std::shared_ptr<const TlsStore> tls;  // null: plain
     std::shared_ptr<CountedLog> counted;
   };
 
-  // Everything in `context` must outlive this.
+  // Everything in `context` must outlive the server.
   static absl::StatusOr<std::unique_ptr<Server>> Start(Options options, SiteContext context);
   // Closes all connections.
   ~Server();

@@ -21,13 +21,13 @@
 namespace muster::http {
 namespace {
 
-constexpr absl::Duration kMaxTurn = absl::Seconds(10);  // the loop takes one at least each second
+constexpr absl::Duration kMaxTurn = absl::Seconds(10);  // the loop makes at least one each second
 
 constexpr size_t kMaxStreams = 64;    // of events …
 constexpr size_t kPartOfStreams = 4;  // … and of the connections
 
-// In sixteenths of the connections: those that have shown an identity and stay for it, in all and of a party. With the
-// streams, which stay as well, a sixteenth of a party's half is left, and an eighth of all, for those that make room.
+// In sixteenths of the connections: those that stay because they have shown an identity, in all and of one party.
+// Streams stay as well. A sixteenth of a party's half is left, and an eighth of all, for connections that make room.
 constexpr size_t kKnown = 10;
 constexpr size_t kKnownOfParty = 3;
 
@@ -37,14 +37,14 @@ ResponsePtr Text(int status, const std::string& text) { return MakeResponse(stat
 
 }  // namespace
 
-// Kinds of refusals, as they are counted.
+// The names under which refusals are counted:
 //
 //   "http: other host"   a Host that is not ours
 //   "http: no identity"  neither token nor certificate
 //   "http: wrong token"  an Authorization that is not the token
-//   "http: only looks"   an action of who shows a token that may look only
-//   "http: other site"   what changes something, and may come from a page of another site
-//   others               as the authorizer says
+//   "http: only looks"   an action with a token that may only look
+//   "http: other site"   a change that may come from a page of another site
+//   others               the authorizer's names
 std::optional<Site::View> Site::ViewOfToken(const Request& request, const Visitor& visitor) const {
   const bool by_cookie = request.authorization.empty();
   const std::optional<Role> role =
@@ -114,7 +114,7 @@ std::string Site::WhyNotReady() const {
   return context_.services.WhyFull();
 }
 
-// Also one that the certificate is for: whoever got it signed has that name.
+// Accepts also the names in the server's certificate: its owner proved them to the authority.
 bool Site::IsOurHost(const std::string& host) const {
   if (hosts_.Takes(host)) return true;
   if (context_.services.tls == nullptr) return false;
@@ -168,7 +168,7 @@ bool Site::Handle(const Request& request, const Visitor& visitor, Questions::Rep
   return view->has_identity;
 }
 
-// The page's files say nothing of any job.
+// Serves the page's files, which show nothing of any job.
 bool Site::IsLookedAtByAll(const Request& request, const Visitor& visitor, const Questions::Reply& reply) {
   const std::string& path = request.target.path;
   if (request.is_post) return false;
@@ -182,7 +182,7 @@ bool Site::IsLookedAtByAll(const Request& request, const Visitor& visitor, const
   return true;
 }
 
-// Whether the page has to ask for the token, and whether it may offer actions.
+// Says whether the page must ask for the token, and whether it may offer actions.
 ResponsePtr Site::Session(const Request& request, const Visitor& visitor) {
   if (!request.target.query.empty()) return ApiError(absl::InvalidArgumentError("there is no parameter here"));
   View view;

@@ -1,14 +1,13 @@
-// What is served under which path, and to whom. Of the server's thread.
+// The paths, and the access that each needs. Owned by the server's thread.
 //
-//   /healthz, /readyz                               everybody
-//   a Host that is not this server's                421, whoever asks
-//   the page's files, /api/v1/session, POST /login  everybody
-//   anything else, with --tls_config or a token     who shows a certificate that is let in, a token, or the cookie of a
-//                                                   login; else 401
-//   anything else, without both (loopback only)     everybody on this machine
-//   what a certificate of one job asks for          that job's part
-//   POST of an action                               the token that may, its cookie, or an admin's certificate; else 403
-//   a path that is not known                        404
+//   /healthz, /readyz                               all clients
+//   a Host that is not this server's                421, for all clients
+//   the page's files, /api/v1/session, POST /login  all clients
+//   anything else, with --tls_config or a token     an accepted certificate, a token, or a login's cookie; else 401
+//   anything else, without both (loopback only)     all users of this machine
+//   any of these with a certificate for one job     that job's part
+//   POST of an action                               a token for it, its cookie, or an admin's certificate; else 403
+//   an unknown path                                 404
 #pragma once
 
 #include <cstddef>
@@ -33,7 +32,7 @@
 
 namespace muster::http {
 
-// What the scheduler gives the site; nothing is owned, everything is thread-safe.
+// The scheduler's parts that the site uses. Owns nothing; everything is thread-safe.
 struct SiteContext {
   const scheduler::ServiceContext& services;
   std::function<scheduler::LoopMeasures()> loop;
@@ -50,14 +49,14 @@ struct Visitor {
 
 inline constexpr char kMetricsPath[] = "/metrics";
 
-// The large answers that are being sent, so that readers who take theirs slowly, each a different one, can't have them
-// fill the memory. One that many read counts once. Of the server's thread.
+// The large answers being sent. Limits them, so that clients that read slowly, each a different answer, can't fill the
+// memory. An answer with many readers counts once. Owned by the server's thread.
 class UnderWay {
  public:
   static constexpr size_t kMaxBytes = size_t{64} << 20;
-  static constexpr size_t kSmall = size_t{64} << 10;  // up to this they are not counted: connections are limited
+  static constexpr size_t kSmall = size_t{64} << 10;  // smaller answers are not counted: the connections are limited
 
-  // False: there is no room. The response stays where it is until End, once for each Begin.
+  // False: there is no room. The response stays in memory until End, which is called once for each Begin.
   bool Begin(const Response& response) {
     const size_t size = response.body.size();
     if (size <= kSmall) return true;
@@ -89,16 +88,16 @@ class Site {
         questions_(questions),
         max_connections_(max_connections) {}
 
-  // `reply` is called once, now or later, unless the connection is forgotten. True: the visitor has shown an identity.
+  // Calls `reply` once, now or later, unless the connection is forgotten. True: the visitor has shown an identity.
   bool Handle(const Request& request, const Visitor& visitor, Questions::Reply reply);
   void Forget(uint64_t connection) { questions_.Forget(connection); }
 
-  // An event stream begins, if there are not too many already; or ends.
+  // Opens an event stream, unless there are too many; CloseStream ends it.
   bool OpenStream();
   void CloseStream() { --streams_; }
 
-  // A connection of this party has shown an identity, and stays where there is no room for a newcomer; or has ended.
-  // False: so many of its party do that no more would leave room for health checks.
+  // Counts a connection of this party that has shown an identity, and so stays when there is no room for a new client.
+  // False: with so many of its party no room would be left for health checks.
   bool OpenKnown(const std::string& party);
   void CloseKnown(const std::string& party);
 
@@ -107,13 +106,13 @@ class Site {
   void SetConnections(size_t count) { connections_ = count; }
 
  private:
-  // What the visitor may see.
+  // The visitor's rights.
   struct View {
     std::string job;            // the only one; empty: all
-    bool has_identity = false;  // sees what processes said, too
-    bool has_token = false;     // in a request, or as the cookie of a login: may change all jobs, too
+    bool has_identity = false;  // also sees the output of processes
+    bool has_token = false;     // in a request, or as a login's cookie: may also change all jobs
     bool by_cookie = false;
-    bool only_looks = false;  // by the token that it shows, whatever else it may show
+    bool only_looks = false;  // because of the token that it shows, no matter what else it shows
   };
   bool IsOurHost(const std::string& host) const;
   std::optional<View> ViewOfToken(const Request& request, const Visitor& visitor) const;
@@ -137,7 +136,7 @@ class Site {
   ProcessReader process_;
   Login login_;
   UnderWay under_way_;
-  std::set<std::string> listed_;  // jobs, on the last page of all of them
+  std::set<std::string> listed_;  // jobs on the last page of all jobs
   size_t connections_ = 0;
   size_t streams_ = 0;
   size_t known_ = 0;                        // connections that stay …

@@ -1,9 +1,9 @@
-// Who is taken for a sender of its own will:
+// The test that a POST comes from our own page or a program:
 //
-//   no X-Muster-Action: 1                             no: a form of another site could say the rest
+//   no X-Muster-Action: 1                             no: a form of another site could send the rest
 //   Sec-Fetch-Site other than same-origin             no
 //   Origin that is not of the host that is asked      no
-//   neither of these two, and only a cookie           no: every browser says one of them
+//   neither of these two, and only a cookie           no: every browser sends one of them
 //   neither of these two, with token or certificate   yes: it is no browser
 #include "scheduler/http/page/actions.h"
 
@@ -31,7 +31,7 @@ namespace {
 
 using nlohmann::json;
 
-// A member that is text; empty: it is not there. What is no text is told by `error`.
+// Returns a member's text; empty: it is missing. Sets `error` if it is not text.
 std::string TextIn(const json& document, const char* name, absl::Status* error) {
   const auto found = document.find(name);
   if (found == document.end()) return "";
@@ -59,7 +59,7 @@ std::optional<Number> NumberIn(const json& document, const char* name, absl::Sta
   return std::nullopt;
 }
 
-// What has no meaning here may have been meant to narrow the action: nothing is done then.
+// An unknown member may have been meant to narrow the action, so nothing is done then.
 absl::Status CheckMembers(const json& document, const std::string& verb) {
   static const auto& kMembers = *new std::map<std::string, std::set<std::string>>{
       {"stop", {"run", "reason", "user"}},
@@ -96,7 +96,7 @@ absl::StatusOr<Action> Checked(Message message, const std::string& job, uint64_t
 absl::StatusOr<Action> ParseStacks(const json& document, const std::string& job, uint64_t run) {
   v1::StacksRequest request;
   if (const auto ranks = document.find("ranks"); ranks != document.end()) {
-    // (More than can be are not even looked at.)
+    // (Refuse more than the limit before reading any.)
     if (!ranks->is_array() || ranks->size() > kMaxStackRanks) {
       return absl::InvalidArgumentError(absl::StrCat("ranks must be an array of at most ", kMaxStackRanks));
     }
@@ -121,7 +121,7 @@ absl::StatusOr<Action> ParseLogs(const json& document, const std::string& job, u
   return Checked(std::move(request), job, run);
 }
 
-// `who` is told in the events, with the reason.
+// `who` appears in the events, with the reason.
 absl::StatusOr<Action> ParseChange(const json& document, const std::string& job, const std::string& verb, uint64_t run,
                                    const std::string& who) {
   absl::Status error;

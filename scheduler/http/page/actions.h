@@ -1,5 +1,5 @@
-// What the page may have done: stop and restart a job, drain and undrain a node, ask where processes stand and what
-// they wrote last. Pure.
+// The page's actions: stop and restart a job, drain and undrain a node, and show where processes stand and their last
+// output. Pure.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace muster::http {
 
-// Whether a POST was meant by its sender, and not made by a page of another site: PERMISSION_DENIED says why not.
-// `by_cookie`: the cookie is all that it has to show, which a browser sends by itself.
+// Checks that the sender meant a POST, and that no page of another site made it; PERMISSION_DENIED gives the reason.
+// `by_cookie`: it has only a cookie, which a browser sends by itself.
 absl::Status CheckOwnPage(const Request& request, bool by_cookie);
 
 struct Action {
@@ -27,23 +27,23 @@ struct Action {
 
 // POST /api/v1/jobs/JOB/VERB with {"reason", "run", "user"}, and
 //
-//   stop            no more: it is the same however often it is done
-//   restart         "round": only if the job still is in that round, so that nobody restarts what has just restarted
+//   stop            no more: repeating it changes nothing
+//   restart         "round": only if the job is still in that round, so that no one restarts a job that just restarted
 //   drain, undrain  "node_id"
 //
-// These two change nothing and need no reason, but whoever may not stop a job may not see into its processes either:
+// These two change nothing and need no reason, but they need the same rights: they show the inside of processes.
 //
 //   stacks          {"run", "ranks"}: as `ms-ctl stacks`
 //   logs            {"run", "rank", "lines"}: as `ms-ctl logs`
 //
-// `who` asks, for the events. NOT_FOUND: no such action. INVALID_ARGUMENT: what it says is wrong or not known here, or
-// it gives no reason.
+// `who` asks, for the events. NOT_FOUND: no such action. INVALID_ARGUMENT: a member is wrong or unknown here, or the
+// reason is missing.
 absl::StatusOr<Action> ParseAction(const Request& request, const std::string& who);
 
 scheduler::Event EventOf(scheduler::QueryId query, const Action& action);
 ResponsePtr AnswerOf(const Action& action, const scheduler::Answer& answer);
 
-// The token in {"token": "…"}; empty: there is none.
+// Returns the token in {"token": "…"}; empty: there is none.
 std::string TokenIn(const std::string& body);
 
 }  // namespace muster::http

@@ -32,7 +32,7 @@ const std::map<std::string, Prepared>& AllPrepared() {
   return *all;
 }
 
-// "*", or a list of tags, of which a proxy may have made weak ones.
+// Matches "*", or a list of tags, which a proxy may have made weak.
 bool Names(const std::string& if_none_match, const std::string& etag) {
   for (absl::string_view one : absl::StrSplit(if_none_match, ',')) {
     one = absl::StripPrefix(absl::StripAsciiWhitespace(one), "W/");

@@ -1,4 +1,4 @@
-// The page's files, as they were at build time (page/assets/, made into a source by page/embed.cmake).
+// The page's files as of build time (page/assets/, turned into a source by page/embed.cmake).
 #pragma once
 
 #include <string>
@@ -14,10 +14,10 @@ struct Asset {
   absl::string_view text;
 };
 
-// By path; null at the end.
+// One entry for each path; a null path ends the array.
 extern const Asset kAssets[];
 
-// The whole file, or 304 where the browser has it (`if_none_match`); null: there is no such file.
+// Returns the whole file, or 304 if the browser has it (`if_none_match`); null: there is no such file.
 ResponsePtr FindAsset(const std::string& path, const std::string& if_none_match);
 
 }  // namespace muster::http

@@ -38,7 +38,7 @@ ResponsePtr Login::Begin(const Request& request, const Client& client, const Tok
         absl::NotFoundError("there is no token to log in with: --http_token_file or --http_view_token_file sets one"));
   }
   const std::optional<Role> role = tokens.MatchWord(TokenIn(request.body));
-  // The right one is taken however many wrong ones came: nobody is locked out by others.
+  // Accept the right token however many wrong ones came, so that no one can lock others out.
   if (!role) {
     if (limit_.MayTry(client.party, now)) {
       limit_.NoteWrong(client.party, now);

@@ -1,5 +1,5 @@
-// /login and /logout: a token (of --http_token_file, or of --http_view_token_file) for a cookie. Of the server's
-// thread.
+// /login and /logout: exchange a token (of --http_token_file or --http_view_token_file) for a cookie. Owned by the
+// server's thread.
 #pragma once
 
 #include <cstddef>
@@ -16,16 +16,16 @@
 
 namespace muster::http {
 
-// ---- sessions.cc: who has logged in to the page; forgotten with the process.
+// ---- sessions.cc: the logged-in sessions of the page; the process forgets them when it ends.
 
 class Sessions {
  public:
   static constexpr size_t kMost = 64;  // then the oldest ends
   static constexpr absl::Duration kLife = absl::Hours(12);
 
-  // The random word that stands for it. Only its digest is kept.
+  // Returns the session's random word. Keeps only its digest.
   std::string Begin(Role role, MonotonicTime now);
-  // What who shows it may do; none: it is not known.
+  // Returns the rights that the word gives; none: it is unknown.
   std::optional<Role> Find(absl::string_view word, MonotonicTime now) const;
   void End(absl::string_view word);
   size_t size() const { return sessions_.size(); }
@@ -38,33 +38,33 @@ class Sessions {
   std::map<std::string, Session> sessions_;  // by digest
 };
 
-// How many wrong tokens are counted as such: kOfOne at once from one address's party and kOfAll from everybody, then
-// one more each kAnother, and kAnotherOfAll. The token is too long to be guessed; this tells a flood from a mistyped
-// word.
+// Limits how many wrong tokens are counted as such. Buckets hold kOfOne for one address's party and kOfAll for all
+// clients, and refill by one each kAnother and kAnotherOfAll. The token is too long to guess; this distinguishes a
+// flood from a mistyped word.
 class LoginLimit {
  public:
   static constexpr int kOfOne = 5;
   static constexpr absl::Duration kAnother = absl::Seconds(12);
   static constexpr int kOfAll = 100;
   static constexpr absl::Duration kAnotherOfAll = absl::Seconds(1);
-  static constexpr size_t kMaxParties = 256;  // others count for all only
+  static constexpr size_t kMaxParties = 256;  // others count only in the total
 
   bool MayTry(const std::string& party, MonotonicTime now);
   void NoteWrong(const std::string& party, MonotonicTime now);
   size_t parties() const { return parties_.size(); }
 
  private:
-  // Full again at this time.
+  // The time at which the party's bucket is full again.
   std::map<std::string, MonotonicTime> parties_;
   MonotonicTime all_;
 };
 
-// The value of the cookie `name` in a Cookie field; empty: it is not there.
+// Returns the value of the cookie `name` in a Cookie field; empty: it is not there.
 std::string CookieIn(absl::string_view field, absl::string_view name);
-// Its name: cookies don't know ports, and there may be several schedulers at one host. With TLS browsers take it from
-// no other host, and not in plain text (the prefix __Host-).
+// Returns the cookie's name. Cookies ignore ports, and several schedulers may run on one host, so it contains the port.
+// With TLS the prefix __Host- makes browsers refuse it from any other host and in plain text.
 std::string CookieName(absl::string_view host, bool has_tls);
-// What sets it; an empty word ends it.
+// Returns the value of Set-Cookie; an empty word ends the session.
 std::string SetCookie(const std::string& name, const std::string& word, bool has_tls);
 
 // ---- login.cc
@@ -74,18 +74,18 @@ inline constexpr char kLogoutPath[] = "/logout";
 
 class Login {
  public:
-  // What a client is known by.
+  // The identification of a client.
   struct Client {
     std::string address;
     std::string party;  // see FairShare
     bool has_tls = false;
   };
 
-  // Of the cookie; none: nobody has logged in with it.
+  // Returns the rights of the request's cookie; none: it is not a session's.
   std::optional<Role> RoleOf(const Request& request, bool has_tls, MonotonicTime now) const;
-  // 200 with the cookie; 403: a page of another site asks; 401: the token is wrong; 429: it is wrong, and was too
-  // often. `token` null: there is none to log in with. Refusals are counted as "http: other site", "http: wrong token",
-  // "http: too many logins".
+  // Returns 200 with the cookie; 403: a page of another site asks; 401: the token is wrong; 429: it is wrong, too
+  // often. `token` null: no token is configured. Counts refusals as "http: other site", "http: wrong token", "http: too
+  // many logins".
   ResponsePtr Begin(const Request& request, const Client& client, const Tokens& tokens, MonotonicTime now,
                     CountedLog& counted);
   ResponsePtr End(const Request& request, const Client& client, CountedLog& counted);

@@ -14,7 +14,7 @@
 namespace muster::http {
 namespace {
 
-// A bucket that is full at `full`, and that each wrong try takes `each` from.
+// True if a bucket that is full again at `full`, and from which each wrong try takes `each`, has room.
 bool HasRoom(MonotonicTime full, MonotonicTime now, absl::Duration each, int most) {
   return full - now <= each * (most - 1);
 }
