@@ -25,9 +25,9 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr int kAcceptBatch = 64;  // then the others get their turn
+constexpr int kAcceptBatch = 64;  // then the other listeners have their turn
 constexpr absl::Duration kCrowdedPause =
-    absl::Milliseconds(100);  // how often it looks for connections that have gone while others wait for it
+    absl::Milliseconds(100);  // between checks for closed connections while others wait for their places
 constexpr absl::Duration kBusyTime = absl::Seconds(1);  // of a connection without a new call, when memory is scarce
 constexpr absl::Duration kSweepPause = absl::Milliseconds(500);
 constexpr absl::Duration kUnjoinedSweepPause = absl::Seconds(5);
@@ -48,7 +48,7 @@ std::string PeerName(const sockaddr_storage& peer) {
     bytes.assign(reinterpret_cast<const char*>(&v4.sin_addr), 4);
     port = ntohs(v4.sin_port);
   }
-  // Through text, so that an IPv4 address mapped into IPv6 gets the same name as in gRPC's peer.
+  // Format it as text first, so that an IPv4 address mapped into IPv6 gets the same name as in gRPC's peer.
   const auto address = IpAddress::FromBytes(bytes);
   const auto plain = address.has_value() ? IpAddress::Parse(address->ToString()) : std::nullopt;
   return JoinHostPort(plain.has_value() ? plain->ToString() : "?", port);
@@ -212,7 +212,7 @@ void Acceptor::AcceptSome(const Listener& listener) {
     if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
       counted_.Note(Severity::kWarning, "accept failed",
                     absl::StrCat("can't accept connections now: ", std::strerror(errno), "; they wait"));
-      SetListening(false);  // until the next look, after a pause
+      SetListening(false);  // until the next check, after a pause
       return;
     }
     if (errno != ECONNABORTED && errno != EINTR) return;  // EAGAIN: the queue is empty
@@ -234,7 +234,7 @@ void Acceptor::Look(UniqueFd fd, const std::string& peer, bool is_new) {
   std::string bytes(kFirstBytesWanted, '\0');
   const ssize_t got = recv(fd.get(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return KeepSilent(std::move(fd), peer, is_new);
-  if (got <= 0) return;  // it only looked whether the port is open, as ms-ctl ping and load balancers do
+  if (got <= 0) return;  // a probe of the port, as from ms-ctl ping and load balancers
   bytes.resize(static_cast<size_t>(got));
   const FirstBytes kind = Classify(bytes);
   if (kind != (options_.expects_tls ? FirstBytes::kTls : FirstBytes::kHttp2)) {
@@ -350,7 +350,7 @@ void Acceptor::CutOneTooMany(const NamedConnection& unjoined) {
   counted_.Note(
       Severity::kWarning, "crowded out connection",
       absl::StrCat("breaking the connection of ", unjoined.peer, ", which has not joined: too many are open"));
-  hooks_.cut(unjoined.id);  // who sees it finds the count
+  hooks_.cut(unjoined.id);  // counted by now, for a client that sees the cut
 }
 
 void Acceptor::SweepUnjoined() {

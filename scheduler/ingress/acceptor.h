@@ -1,10 +1,10 @@
-// Accepts connections in a thread of its own and hands them over, to the relay and by it to gRPC.
+// Accepts connections in a thread of its own and hands them to the relay, which passes them to gRPC.
 //
-// gRPC 1.51's own listener goes deaf for good when a flood of connects uses up the descriptors (CVE-2023-4785). Ours
-// leaves connections in the listen queue while descriptors are scarce, drops those that say nothing or speak something
-// else before gRPC ever sees them, and gives it the others by and by: gRPC has only so many at once that have not made
-// their first call, so that the handshakes of a crowd neither time out nor hold up who is in already. It also breaks
-// connections that gRPC has and that nobody needs: see UnjoinedConnections.
+// gRPC 1.51's own listener stops accepting for good when a flood of connections uses up the descriptors
+// (CVE-2023-4785). This one leaves connections in the listen queue while descriptors are scarce. It drops those that
+// send nothing or another protocol before gRPC sees them, and hands over the others gradually. gRPC gets only so many
+// at once that have not made their first call, so that a crowd's handshakes neither time out nor delay clients that are
+// connected. It also closes connections in gRPC that are not needed: see UnjoinedConnections.
 #pragma once
 
 #include <functional>
@@ -28,15 +28,15 @@ class Acceptor {
     ConnectionTable::Options table;
     UnjoinedConnections::Options unjoined;
     size_t descriptor_bound = 1024 - 64;  // connections use only descriptor numbers below this
-    bool expects_tls = false;             // what the first byte of a TCP connection must announce
+    bool expects_tls = false;             // the first byte of a TCP connection must begin TLS
   };
   // Called without a lock; must not block.
   struct Hooks {
-    // A TCP connection's turn has come. NoteClosed has to tell when it has ended. By the acceptor's thread.
+    // Hands over a TCP connection whose turn has come. Call NoteClosed when it has ended. On the acceptor's thread.
     std::function<void(NamedConnection connection, UniqueFd fd)> hand_over;
-    // One over the admin socket, which needs no turn and has no number. By the acceptor's thread.
+    // Hands over a connection to the admin socket, which needs no turn and has no number. On the acceptor's thread.
     std::function<void(UniqueFd fd)> hand_over_unix;
-    // This one has to go. Any thread.
+    // Closes this connection. Any thread.
     std::function<void(uint64_t id)> cut;
   };
 
@@ -44,17 +44,18 @@ class Acceptor {
   ~Acceptor();  // stops
 
   absl::Status Start();
-  // Ends the thread and closes the listeners and what was not handed over yet. Not by the acceptor's thread.
+  // Ends the thread; closes the listeners and all connections not handed over yet. Not on the acceptor's thread.
   void Stop();
 
-  // Any thread: a call has come over this connection. Cheap.
+  // Any thread: a call has arrived over this connection. Cheap.
   void NoteCall(uint64_t id);
-  // So are these: a stream of it has joined, or has ended after that; it has ended.
+  // Any thread: a stream of this connection has joined; a joined one has ended; the connection has ended. Cheap.
   void NoteJoined(uint64_t id);
   void NoteLeft(uint64_t id);
   void NoteClosed(uint64_t id);
 
-  // Any thread: memory gets scarce. Breaks the connections that have not joined and made no new call for a second.
+  // Any thread. Call it when memory is scarce: closes connections that have not joined and made no new call for a
+  // second.
   void Shed();
 
  private:
@@ -65,11 +66,11 @@ class Acceptor {
   void SetListening(bool wanted);
   void AcceptSome(const Listener& listener);
   void Take(const Listener& listener, UniqueFd fd, const std::string& peer);
-  // Peeks at a connection's first bytes: lets it wait for its turn, drops it, or leaves it silent.
+  // Peeks at a connection's first bytes: queues it for its turn, drops it, or leaves it silent.
   void Look(UniqueFd fd, const std::string& peer, bool is_new);
   void KeepSilent(UniqueFd fd, const std::string& peer, bool is_new);
   void DropIdle(const ConnectionTable::Silent& silent);
-  // As many as may be under way at once.
+  // Hands over as many as may be in gRPC at once.
   void HandOverSome();
   void DropOverdue();
   void Sweep();
@@ -82,10 +83,10 @@ class Acceptor {
   const Hooks hooks_;
   const Clock& clock_;
   CountedLog& counted_;
-  Poller poller_{kEventsAtOnce};  // woken by Stop, and for somebody's turn
+  Poller poller_{kEventsAtOnce};  // woken by Stop, and when a connection may have its turn
   std::thread thread_;
 
-  // The thread's own.
+  // Owned by the thread.
   bool is_listening_ = false;
   MonotonicTime last_sweep_, last_unjoined_sweep_;
 

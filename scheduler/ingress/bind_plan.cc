@@ -30,7 +30,7 @@ std::vector<IpAddress> LocalOnes(const std::vector<IpAddress>& addresses, const 
   return local;
 }
 
-// Nothing: the local addresses will do. `remedy` says how to decide otherwise.
+// None: the local addresses suffice. `remedy` says how to choose otherwise.
 std::optional<BindPlan> BeyondLoopback(const std::string& setting, const std::string& host,
                                        const std::vector<IpAddress>& local, absl::string_view remedy) {
   const bool is_name = !IpAddress::Parse(host).has_value();

@@ -1,9 +1,9 @@
-// Whose call it is, by gRPC's name of the peer:
+// The peer of a call, by gRPC's name for it:
 //
 //   unix-abstract:ms-<number>   the connection's, if it is open
-//   unix:, unix:<path>          the admin socket's: only the scheduler's user and root can connect to it. A client of
-//                               it that gives its own end an abstract name is nobody
-//   anything else               nobody
+//   unix:, unix:<path>          the admin socket's: only the scheduler's user and root can connect to it. A client that
+//                               gives its own end an abstract name is unknown
+//   anything else               unknown
 #include "scheduler/ingress/connection_peers.h"
 
 #include <utility>
@@ -21,7 +21,7 @@ void ConnectionPeers::Add(uint64_t connection, PeerFacts facts) {
 }
 
 void ConnectionPeers::Remove(uint64_t connection) {
-  std::shared_ptr<const PeerFacts> removed;  // freed without the lock
+  std::shared_ptr<const PeerFacts> removed;  // freed after the lock is released
   MutexLock lock(mutex_);
   const auto found = peers_.find(connection);
   if (found == peers_.end()) return;

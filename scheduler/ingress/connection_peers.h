@@ -1,5 +1,4 @@
-// Who is at the other end of each connection that gRPC has, by the connection's number (http2/connection_name.h).
-// Thread-safe.
+// The peers of gRPC's connections, by the connection's number (http2/connection_name.h). Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +13,11 @@ namespace muster::scheduler {
 
 class ConnectionPeers {
  public:
-  // Before gRPC gets the connection, and after it has ended.
+  // Call Add before gRPC gets the connection, and Remove after it has ended.
   void Add(uint64_t connection, PeerFacts facts);
   void Remove(uint64_t connection);
 
-  // Of a call. Never null: what is not known has no address and may do nothing that asks for one.
+  // Finds a call's peer. Never null: an unknown one has no address, and may do nothing that requires one.
   std::shared_ptr<const PeerFacts> Find(const std::string& grpc_peer) const;
   std::string NameOf(uint64_t connection) const;     // for people
   std::string ReachedAt(uint64_t connection) const;  // PeerFacts::reached_at; empty: not known

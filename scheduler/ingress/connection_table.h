@@ -1,8 +1,8 @@
 // Connections that have not made their first call yet. Pure: no sockets, no clock, no lock.
 //
-// A connection is first silent (accepted, no byte came), then it waits for its turn, then it is handed over (gRPC has
-// it), and it leaves the table with its first call. The table bounds how many gRPC has at once; for those that wait no
-// limit of time runs, and they cost a descriptor each.
+// A connection is first silent (accepted, no byte came). Then it waits for its turn. Then it is handed over to gRPC,
+// and with its first call it leaves the table. The table limits how many gRPC has at once. Waiting connections have no
+// time limit, and each costs a descriptor.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class ConnectionTable {
  public:
   struct Options {
     size_t limit = 64;                                        // handed over, without a call yet
-    size_t most_silent = 4'096;                               // then the oldest one has to go
+    size_t most_silent = 4'096;                               // then the oldest one must go
     size_t most_waiting = 16'384;                             // for their turn: see FairQueue
     absl::Duration silence_limit = absl::Seconds(10);         // until the first byte
     absl::Duration crowded_silence_limit = absl::Seconds(3);  // the same while descriptors are scarce
@@ -41,37 +41,37 @@ class ConnectionTable {
     std::string peer;
     absl::Duration age;
   };
-  // Who has to go for it, if anybody.
+  // Adds a silent connection. Returns the one that must go for it, if any.
   std::optional<Silent> AddSilent(int fd, std::string peer, MonotonicTime now);
-  // Removes a silent connection; its peer, or nothing if it isn't there.
+  // Removes a silent connection and returns its peer; none if it isn't there.
   std::optional<std::string> TakeSilent(int fd);
-  // Removes those that have been silent for too long: the caller closes them. `is_crowded`: descriptors are scarce.
+  // Removes those silent for too long; the caller closes them. `is_crowded`: descriptors are scarce.
   std::vector<Silent> TakeOverdue(MonotonicTime now, bool is_crowded);
 
-  // Its first bytes are there. Who has to go for it, if anybody; it may be the new one itself.
+  // Queues a connection whose first bytes are there. Returns the one that must go for it, if any; maybe the new one.
   std::optional<FairQueue::Waiting> AddWaiting(int fd, std::string peer);
-  // Whoever may be handed over now; nothing while gRPC has as many as it may, or nobody waits.
+  // Removes and returns the next to hand over; none while gRPC has as many as it may, or none waits.
   std::optional<FairQueue::Waiting> TakeNext();
-  // The last places are kept, a sixteenth each, for those of whose address, whose party, and whose network nothing is
-  // under way: who holds all others can't shut them out.
+  // True if the next one may be handed over. The last places are kept, a sixteenth each: for connections whose address,
+  // whose party, and whose network has nothing in gRPC. So a client that holds all others can't shut them out.
   bool HasNext() const {
     return !waiting_.empty() && handed_over_.size() < options_.limit - waiting_.HoldsOfNext() * options_.limit / 16;
   }
-  // Somebody waits, but not for gRPC's places to be taken.
+  // True if connections wait, but the free places are not for them.
   bool IsFull() const { return !waiting_.empty() && !HasNext(); }
 
-  // The descriptors of all that were not handed over; they are forgotten.
+  // Returns the descriptors of all that were not handed over, and forgets them.
   std::vector<int> TakeAllOwn();
 
-  // The relay and gRPC get it: from now on it is known by its number.
+  // The relay and gRPC get the connection. From now on its number identifies it.
   void AddHandedOver(NamedConnection connection, MonotonicTime now);
-  // The first call has come: its peer, or nothing if the connection is not in the table.
+  // The first call has come. Returns its peer; none if the connection is not in the table.
   std::optional<std::string> NoteCall(uint64_t id) { return TakeHandedOver(id); }
-  // It has gone away, or was thrown out: its peer, if that was before any call.
+  // The connection has ended. Returns its peer if it made no call.
   std::optional<std::string> NoteClosed(uint64_t id) { return TakeHandedOver(id); }
   // Removes those that made no call in time.
   std::vector<NamedConnection> TakeMute(MonotonicTime now) { return TakeMute(now, options_.call_limit); }
-  // The same of those that made none within `limit`.
+  // Removes those that made no call within `limit`.
   std::vector<NamedConnection> TakeMute(MonotonicTime now, absl::Duration limit);
 
  private:

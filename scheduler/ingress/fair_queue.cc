@@ -1,9 +1,9 @@
-// Who is next, and who makes room:
+// The next connection, and the one that makes room:
 //
-//   next        one whose address has nothing under way, else any; of these in the network with the fewest under way,
-//               there of the party, there of the address that has fewest; among equals whoever came first
-//   makes room  of the party with most that wait, there of the address with most: its last one. Where the largest
-//               parties are equally large (one who has no end of them sends one each), of the network with most
+//   next        one whose address has none in gRPC, else any; of these in the network with the fewest in gRPC, there of
+//               the party, there of the address with the fewest; among equals the first to come
+//   makes room  of the party with the most waiting, there of the address with the most: its last one. If the largest
+//               parties are equal (a client with endless parties sends one each), of the network with the most
 #include "scheduler/ingress/fair_queue.h"
 
 #include <algorithm>

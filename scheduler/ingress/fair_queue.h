@@ -2,7 +2,8 @@
 //
 // A handshake costs a scheduler far more than a client, and one that never ends keeps its place for seconds. So places
 // are shared (max-min fairness) among networks, within a network among parties, and within a party among its addresses
-// (see FairShare): all agents behind one address queue as in a shop, and of a flood from one address, or from all
+// (see FairShare). All agents behind one address queue in order. A flood from one address, or from all addresses that
+// one party can have, hardly affects others.
 // addresses that one party can have, others see little.
 #pragma once
 
@@ -25,7 +26,8 @@ class FairQueue {
     int fd = -1;
     std::string peer;  // address and port: "10.0.0.1:40000", "[::1]:40000"
   };
-  // Where the one whose turn it is has something under way already: the nearer, the fewer places are left for it.
+  // The nearest level at which the next connection's peer already has one in gRPC: the nearer, the fewer places are
+  // left.
   enum Holds { kNothing, kInItsNetwork, kInItsParty, kAtItsAddress };
 
   explicit FairQueue(size_t most) : most_(most) {}
@@ -33,35 +35,35 @@ class FairQueue {
   bool empty() const { return all_.waiting == 0; }
   size_t size() const { return all_.waiting; }
 
-  // Who has to go for it, if anybody; it may be the new one itself.
+  // Returns the connection that must go for the new one, if any; maybe the new one itself.
   std::optional<Waiting> Add(Waiting waiting);
-  // Somebody must wait.
+  // Requires a waiting connection.
   Holds HoldsOfNext() const;
-  // Whose turn it is; nothing if nobody waits.
+  // Returns the connection whose turn it is; none if none waits.
   std::optional<Waiting> Take();
   std::vector<Waiting> TakeAll();
 
-  // A connection of this peer is under way, and it is no more.
+  // A connection of this peer is in gRPC; later it no longer is.
   void NoteUnderWay(const std::string& peer);
   void NoteOver(const std::string& peer);
 
  private:
   struct Numbered {
-    uint64_t number = 0;  // in the order in which they came
+    uint64_t number = 0;  // in order of arrival
     Waiting waiting;
   };
-  // Whether the address has something under way; how many have; the number of who came first; the name.
+  // An address's place: whether it has connections in gRPC; how many; the number of the earliest waiting one; the name.
   using Turn = std::tuple<bool, size_t, uint64_t, std::string>;
-  // How many wait, of the largest party and in all; the number of who came last; the name.
+  // The size of a share: how many wait, in the largest party and in all; the number of the latest; the name.
   using Crowd = std::tuple<size_t, size_t, uint64_t, std::string>;
-  // Everybody, a network, a party, an address: all but the last have parts.
+  // All clients, a network, a party, an address: all except the last have parts.
   struct Share {
     size_t under_way = 0;
     size_t waiting = 0;
-    uint64_t latest = 0;                 // the number of who came last
-    std::map<std::string, Share> parts;  // that have somebody waiting or under way
-    std::set<Turn> turns;                // of parts with somebody waiting …
-    std::set<Crowd> crowds;              // … and how many
+    uint64_t latest = 0;                 // the number of the latest one
+    std::map<std::string, Share> parts;  // with connections waiting or in gRPC
+    std::set<Turn> turns;                // of parts with waiting connections …
+    std::set<Crowd> crowds;              // … and their sizes
     std::deque<Numbered> line;           // of an address
   };
   static constexpr size_t kLevels = 3;
@@ -70,7 +72,7 @@ class FairQueue {
   static Path PathOf(const std::string& peer);
   static Turn TurnOf(const std::string& name, const Share& share);
   static Crowd CrowdOf(const std::string& name, const Share& share, size_t level);
-  // Changes an address by `change`, and keeps its place, and those above it, among the others.
+  // Changes an address by `change`, and reorders it and the levels above it among the others.
   template <typename Change>
   static void Update(Share& share, const Path& path, size_t level, const Change& change);
   Waiting DropOne();

@@ -18,7 +18,7 @@
 namespace muster::scheduler {
 namespace {
 
-// The kernel cuts it down to net.core.somaxconn; a storm of honest joins waits here.
+// The kernel limits it to net.core.somaxconn. A burst of honest joins waits here.
 constexpr int kBacklog = 65535;
 constexpr int kPortTries = 20;
 
@@ -91,7 +91,7 @@ absl::StatusOr<Listener> Listen(const IpAddress& address, bool is_dual_stack, ui
 
 absl::StatusOr<std::vector<Listener>> ListenOnAll(uint16_t port) {
   absl::StatusOr<Listener> listener = Listen(*IpAddress::Parse("::"), true, port);
-  // A kernel without IPv6 has no such family, or no such address.
+  // A kernel without IPv6 lacks the family or the address.
   if (absl::IsUnavailable(listener.status())) listener = Listen(*IpAddress::Parse("0.0.0.0"), false, port);
   if (!listener.ok()) return listener.status();
   std::vector<Listener> listeners;
@@ -114,7 +114,7 @@ absl::StatusOr<UniqueFd> OpenDatagramSocket(const IpAddress& address, bool is_du
   UniqueFd fd = OpenSocket(address, is_dual_stack, SOCK_DGRAM);
   const int on = 1;
   const SocketAddress bound = ToSocketAddress(address, port);
-  // A machine may have several addresses: who sent to one of them is answered from that one.
+  // A machine may have several addresses: an answer must come from the one that the datagram was sent to.
   const auto tell_addresses = [&] {
     return address.is_v6() ? setsockopt(fd.get(), IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on))
                            : setsockopt(fd.get(), IPPROTO_IP, IP_PKTINFO, &on, sizeof(on));
@@ -127,8 +127,8 @@ absl::StatusOr<UniqueFd> OpenDatagramSocket(const IpAddress& address, bool is_du
 }
 
 absl::Status PrepareFolder(const std::filesystem::path& folder, const std::string& path) {
-  // Whoever can put another folder in the place of one on the way decides what root makes and removes.
-  std::error_code error;  // without a present folder the way is empty, and refused below
+  // A user who can replace a folder on the way decides what root makes and removes.
+  std::error_code error;  // without a present folder the way is empty, which is refused below
   const auto way = OpenFolder(std::filesystem::absolute(folder, error).parent_path().string(), {FolderTrust::kTrusted});
   if (geteuid() == 0 && !way.ok()) {
     return absl::FailedPreconditionError(
@@ -148,14 +148,14 @@ absl::Status PrepareFolder(const std::filesystem::path& folder, const std::strin
                             : doubt->remedy));
 }
 
-// Takes a stale socket away. Not before it is sure that nobody answers.
+// Removes a stale socket, once it is certain that no process answers there.
 absl::Status ClearPath(const std::string& path, const sockaddr_un& address) {
   struct stat info {};
   if (lstat(path.c_str(), &info) != 0) return absl::OkStatus();
   if (!S_ISSOCK(info.st_mode)) {
     return absl::FailedPreconditionError(absl::StrCat(path, " exists and is no socket"));
   }
-  // Without waiting: one that hangs has a full queue (EAGAIN), and is there all the same.
+  // Don't wait: a process that hangs has a full queue (EAGAIN), and still exists.
   const UniqueFd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 || errno == EAGAIN) {
     return absl::AlreadyExistsError(absl::StrCat("another scheduler answers at ", path));
@@ -171,7 +171,7 @@ absl::Status ClearPath(const std::string& path, const sockaddr_un& address) {
 absl::StatusOr<std::vector<Listener>> OpenTcpListeners(const BindPlan& plan, uint16_t port) {
   if (plan.addresses.empty()) return ListenOnAll(port);
   absl::StatusOr<std::vector<Listener>> listeners = ListenOnEach(plan.addresses, port);
-  // With port 0 the kernel's choice for the first address may be taken on the second one.
+  // With port 0, the kernel's choice for the first address may be in use on the second.
   for (int tries = 1; port == 0 && absl::IsAlreadyExists(listeners.status()) && tries < kPortTries; ++tries) {
     listeners = ListenOnEach(plan.addresses, port);
   }
@@ -211,7 +211,7 @@ absl::StatusOr<Listener> OpenUnixListener(const std::string& path) {
   if (absl::Status status = ClearPath(path, address); !status.ok()) return status;
 
   UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  // The file takes the mode of the unbound socket: there is no moment in which others could connect.
+  // The file takes the mode of the unbound socket, so that others can never connect.
   if (!fd.is_open() || fchmod(fd.get(), 0600) != 0 ||
       bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
       listen(fd.get(), kBacklog) != 0) {

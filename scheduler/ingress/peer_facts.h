@@ -1,4 +1,4 @@
-// Who is at the other end of a connection, as far as the transport knows.
+// The peer of a connection, as far as the transport knows it.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,20 @@ struct PeerFacts {
   uint64_t connection = 0;  // its number; 0: none
   std::string address;      // numeric; empty for the Unix socket
   uint16_t port = 0;
-  std::string reached_at;  // numeric: the own address that the connection came to; empty: not known
+  std::string reached_at;  // numeric: our address that the connection came to; empty: not known
   bool is_unix = false;    // came over the admin socket: the scheduler's own user, or root
-  // From the certificate; empty without TLS.
-  std::string identity;                   // its URI name; empty too where names don't count (--tls_identity=ca-only)
+  // Facts from the certificate; empty without TLS.
+  std::string identity;                   // its URI name; empty also if names don't count (--tls_identity=ca-only)
   std::string fingerprint;                // SHA-256 of its DER form, lower-case hexadecimal
-  std::optional<PeerName> name;           // the identity, read
-  std::vector<Certificate> certificates;  // its own first, then what it showed, then its issuers if they are known
-  bool knows_issuers = false;             // these are all of them
+  std::optional<PeerName> name;           // the parsed identity
+  std::vector<Certificate> certificates;  // its own first, then those it showed, then its issuers if known
+  bool knows_issuers = false;             // `certificates` has all issuers
 
-  // "10.0.0.1:4711", "the admin socket".
+  // Returns "10.0.0.1:4711" or "the admin socket".
   std::string ToString() const;
 };
 
-// From "10.0.0.1:4711", "[::1]:4711", and what the handshake found, if there was one. What is not understood has no
+// Parses "10.0.0.1:4711" or "[::1]:4711", and takes the handshake's result, if there was one. An unreadable peer has no
 // address. `takes_names`: the certificate's name is the identity (not with --tls_identity=ca-only).
 PeerFacts FactsOf(const std::string& peer, const CheckedClient* client, bool takes_names);
 

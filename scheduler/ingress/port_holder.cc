@@ -30,7 +30,7 @@ std::string UserName(uint32_t uid) {
   return absl::StrCat(uid);
 }
 
-// Whether the process has this socket open. What may not be read counts as no.
+// True if the process has this socket open. What can't be read counts as no.
 bool HasSocket(const fs::path& process, const std::string& link) {
   std::error_code error;
   for (fs::directory_iterator it(process / "fd", error), end; !error && it != end; it.increment(error)) {

@@ -1,4 +1,4 @@
-// Who holds a port, as far as this user may see.
+// Finds the process that holds a port, as far as this user may see.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ struct ListeningSocket {
   uint32_t uid = 0;
 };
 
-// The sockets that listen on `port`, from the text of /proc/net/tcp or tcp6. Pure.
+// Returns the sockets that listen on `port`, from the text of /proc/net/tcp or tcp6. Pure.
 std::vector<ListeningSocket> FindListening(const std::string& proc_net_tcp, uint16_t port);
 
-// "ms-scheduler (pid 123, user x)"; "a process of user x" when it can't be seen; empty when nobody listens there.
+// Returns "ms-scheduler (pid 123, user x)"; "a process of user x" if it is hidden; empty if nothing listens there.
 std::string DescribePortHolder(uint16_t port);
 
 }  // namespace muster::scheduler

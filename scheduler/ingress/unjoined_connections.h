@@ -1,9 +1,8 @@
-// Connections that gRPC has and that carry no joined stream: ms-ctl's, and strangers'. Pure: no sockets, no clock,
-// no lock.
+// Connections in gRPC without a joined stream: ms-ctl's and unknown clients'. Pure: no sockets, no clock, no lock.
 //
-// gRPC ends a connection by itself only while no call is open on it, and a call that never sends its request stays open
-// for good. So unjoined ones have to go: whoever has made no new call for too long, and when there are too many,
-// whoever has made none for longest. An agent that joins is unjoined for a moment only.
+// gRPC closes a connection by itself only while no call is open on it, and a call that never sends its request stays
+// open for good. So unjoined connections must go that have made no new call for too long and, if there are too many,
+// the one that has made none for longest. An agent that joins is unjoined only for a moment.
 #pragma once
 
 #include <cstddef>
@@ -38,31 +37,31 @@ class UnjoinedConnections {
 
   bool empty() const { return calm_.empty(); }
 
-  // It has made its first call, or none for too long. Who has to go for it, if anybody.
+  // The connection has made its first call, or none for too long. Returns the one that must go for it, if any.
   std::optional<NamedConnection> Add(NamedConnection connection, MonotonicTime now);
-  // A further one. Of a connection that is not here: nothing happens; so it is below.
+  // It has made another call. This and the functions below ignore a connection that is not here.
   void NoteCall(uint64_t id, MonotonicTime now);
-  // A stream of it has joined, or one that had joined has ended.
+  // A stream of it has joined; a joined stream has ended.
   void NoteJoined(uint64_t id);
   void NoteLeft(uint64_t id, MonotonicTime now);
   void NoteClosed(uint64_t id);
 
-  // Removes those that have been calm for too long: they are to go.
+  // Removes those that have been calm for too long; the caller closes them.
   std::vector<NamedConnection> TakeOverdue(MonotonicTime now) { return TakeCalm(now, options_.calm_limit); }
-  // The same of those that have made no new call for `calm`.
+  // Removes those that have made no new call for `calm`.
   std::vector<NamedConnection> TakeCalm(MonotonicTime now, absl::Duration calm);
 
  private:
   struct Known {
     std::string peer;
     MonotonicTime last_call;
-    int joined = 0;  // streams; with any it has joined
+    int joined = 0;  // number of joined streams; with any, the connection has joined
   };
   NamedConnection TakeFirst();
 
   const Options options_;
   std::unordered_map<uint64_t, Known> known_;
-  std::set<std::pair<MonotonicTime, uint64_t>> calm_;  // the unjoined, by their last call
+  std::set<std::pair<MonotonicTime, uint64_t>> calm_;  // the unjoined, by last call
 };
 
 }  // namespace muster::scheduler

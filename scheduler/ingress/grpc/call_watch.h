@@ -1,4 +1,4 @@
-// Sees the first moment of every call, whichever service it is for, and tells whose connection it came over.
+// Reports the start of every call, of any service, with the connection that it came over.
 #pragma once
 
 #include <grpcpp/support/server_interceptor.h>
@@ -10,7 +10,7 @@ namespace muster::scheduler {
 
 class CallWatch : public grpc::experimental::ServerInterceptorFactoryInterface {
  public:
-  // `note` gets gRPC's form of the peer; any thread; before the first connection is handed to gRPC.
+  // `note` gets gRPC's form of the peer, on any thread. Attach it before gRPC gets its first connection.
   void Attach(std::function<void(const std::string& peer)> note);
 
   // Never intercepts anything.

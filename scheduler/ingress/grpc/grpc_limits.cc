@@ -21,11 +21,11 @@ constexpr uint64_t kLeast = 64 << 20;
 constexpr absl::Duration kLookInterval = absl::Seconds(10);
 constexpr uint64_t kWorthwhile = 32 << 20;
 
-// 0: it can't be told.
+// Returns 0 if it is not known.
 uint64_t ResidentBytes() {
   uint64_t resident = 0;
   const std::string statm = ReadSmallFile("/proc/self/statm", 4096).value_or("");
-  const std::vector<absl::string_view> fields = absl::StrSplit(statm, ' ');  // proc(5): in pages; the second one
+  const std::vector<absl::string_view> fields = absl::StrSplit(statm, ' ');  // proc(5): in pages; the second field
   if (fields.size() < 2 || !absl::SimpleAtoi(fields[1], &resident)) return 0;
   return resident * static_cast<uint64_t>(std::max(sysconf(_SC_PAGESIZE), 0L));
 }
@@ -35,7 +35,7 @@ uint64_t UsedBytes() {
   return info.uordblks + info.hblkhd;
 }
 
-// Resident, but not in use: what the allocator keeps, and the program itself.
+// Returns the resident bytes not in use: what the allocator keeps, and the program itself.
 uint64_t KeptBytes() {
   const uint64_t resident = ResidentBytes();
   return resident - std::min(resident, UsedBytes());
@@ -54,7 +54,7 @@ uint64_t MemoryLimitOf(const std::string& groups, const std::string& root) {
     const char* const file = is_unified ? "/memory.max" : "/memory.limit_in_bytes";
     for (std::string path = parts[2];; path.resize(path.rfind('/'))) {
       if (path == "/") path.clear();
-      uint64_t limit = 0;  // "max" is none
+      uint64_t limit = 0;  // "max": none
       const auto text = ReadSmallFile(absl::StrCat(base, path, file), 4096);
       if (absl::SimpleAtoi(text.value_or(""), &limit)) least = std::min(least, limit);
       if (path.find('/') == std::string::npos) break;

@@ -1,4 +1,4 @@
-// What gRPC may use: the memory for all connections, and what it keeps to read into for each.
+// Limits for gRPC: the memory of all connections, and each one's read buffer.
 #pragma once
 
 #include <cstddef>
@@ -9,32 +9,31 @@
 
 namespace muster::scheduler {
 
-// Half of what the machine has, or of what its control group (MemoryMax= of a service, a container's limit) may use
-// where that is less. In bytes, at least 64 MiB.
+// Returns half of the machine's memory, or of its control group's limit (MemoryMax= of a service, a container's limit)
+// if that is less. In bytes, at least 64 MiB.
 size_t ConnectionMemory();
 
-// What a node's connection takes at least (docs/performance.md, "Sizing"): there is no room for more nodes than this
-// goes into that.
+// The memory that a node's connection needs at least (docs/performance.md, "Sizing"). It limits the number of nodes.
 inline constexpr size_t kMemoryOfANode = 32 << 10;
 
-// The least limit of a control group and those above it, in bytes; UINT64_MAX: there is none. `groups` is what
-// /proc/self/cgroup says, `root` stands for /sys/fs/cgroup. Of a container the root itself is its own group.
+// Returns the least limit of a control group and those above it, in bytes; UINT64_MAX: none. `groups` is the text of
+// /proc/self/cgroup, `root` replaces /sys/fs/cgroup. In a container the root itself is its own group.
 uint64_t MemoryLimitOf(const std::string& groups, const std::string& root);
 
-// What gRPC keeps to read into, for each connection. With its experiment tcp_read_chunks (on in 1.51) that is 8 KB
-// out of which small messages take one piece after another, so that its pages become resident over some 60 messages,
-// in which an operator sees a leak.
+// gRPC's read buffer for each connection. With its experiment tcp_read_chunks (on in 1.51) it is 8 KB, and small
+// messages take one piece of it after another. So its pages become resident over some 60 messages, which looks like a
+// leak.
 constexpr int kReadBufferBytes = 4096;  // GRPC_ARG_TCP_READ_CHUNK_SIZE; long messages get larger ones
 
-// Whether what is allocated is more than half of `limit`: gRPC breaks off calls, whoever's they are, where it comes
-// near to all of what it may use. Costs a look into /proc, or a walk over the allocator's free lists if that is near.
+// True if more than half of `limit` is allocated. Near its whole limit, gRPC breaks off any client's calls. Costs a
+// read of /proc, or near the limit a walk over the allocator's free lists.
 bool IsShortOfMemory(uint64_t limit);
 
-// Gives memory back to the system that the allocator keeps after a peak. One thread.
+// Returns memory to the system that the allocator keeps after a peak. One thread.
 class MemoryReturn {
  public:
-  // To be called now and then. Every 10 s it looks whether the allocator keeps 32 MB more than it could not give back
-  // the last time: what is freed piece by piece long after its connection has ended counts as well.
+  // Call it now and then. Every 10 s it checks whether the allocator keeps 32 MB more than it could not return the last
+  // time. This includes memory freed piece by piece long after its connection has ended.
   void Sweep(MonotonicTime now);
 
  private:
@@ -42,8 +41,8 @@ class MemoryReturn {
   uint64_t least_kept_ = 0;
 };
 
-// Switches the experiment off, without which gRPC does not look at the size above. What the user says in
-// GRPC_EXPERIMENTS holds instead. First thing in main: it changes the environment, and gRPC reads it once.
+// Switches off the experiment, with which gRPC ignores the size above. The user's GRPC_EXPERIMENTS wins. Call it first
+// in main: it changes the environment, and gRPC reads it once.
 void AllowSmallReadBuffers();
 
 }  // namespace muster::scheduler

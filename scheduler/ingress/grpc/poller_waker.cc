@@ -9,7 +9,7 @@ namespace muster::scheduler {
 
 class PollerWaker::Impl {
  public:
-  // Waits: one of gRPC's own threads must not be the one that gives up the channel, and with it those threads.
+  // Waits: gRPC's own threads must not release the channel, and with it themselves.
   ~Impl() {
     MutexLock lock(mutex_);
     while (asked_ != woken_) answered_.Wait(mutex_);
@@ -18,7 +18,7 @@ class PollerWaker::Impl {
   void Wake() {
     {
       MutexLock lock(mutex_);
-      if (asked_ != woken_) return;  // gRPC's threads are busy, hence awake
+      if (asked_ != woken_) return;  // gRPC's threads are busy, so they are awake
       ++asked_;
     }
     auto call = std::make_unique<Call>();
@@ -41,7 +41,7 @@ class PollerWaker::Impl {
   struct Call {
     grpc::ClientContext context;
     const grpc::Slice nothing;
-    const grpc::ByteBuffer request{&nothing, 1};  // one without a slice can't be sent
+    const grpc::ByteBuffer request{&nothing, 1};  // a request without a slice can't be sent
     grpc::ByteBuffer reply;
   };
 
