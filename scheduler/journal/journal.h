@@ -1,5 +1,5 @@
-// Where the scheduler's records go. Implementations: memory, SQLite, and a faulty one for tests; all pass one contract
-// suite (tests/contract).
+// The log of the scheduler's records. Implementations: memory, SQLite, and a faulty one for tests; all pass one
+// contract suite (tests/contract).
 #pragma once
 
 #include <cstdint>
@@ -13,52 +13,51 @@
 
 namespace muster::scheduler {
 
-// A snapshot that may still have to be made: then the thread that writes does so, once.
+// A snapshot that may not be built yet. The writer thread then builds it, once.
 struct JournalSnapshot {
   JournalSnapshot(std::function<v1::Record()> make_later, uint64_t about) : make(std::move(make_later)), bytes(about) {}
   JournalSnapshot(v1::Record record)  // NOLINT(google-explicit-constructor): what is made already
       : make([record] { return record; }), bytes(record.ByteSizeLong()) {}
 
   std::function<v1::Record()> make;
-  uint64_t bytes = 0;  // about
+  uint64_t bytes = 0;  // approximate
 };
 
 class Journal {
  public:
   virtual ~Journal() = default;
 
-  // Hands every durable record, oldest first, to `take`. Once, before the first Append.
+  // Passes every durable record, oldest first, to `take`. Call it once, before the first Append.
   virtual absl::Status Replay(const std::function<void(const v1::Record&)>& take) = 0;
 
-  // Appends records as one unit; called by one thread, never blocks on the disk. When everything up to and including
-  // these is durable, `on_durable(sequence)` (set below) is called with the sequence of the last one. Sequences start
-  // at 1 and rise by one for each record. A journal that can no longer make records durable ends the process.
-  // Returns the sequence of the last record.
+  // Appends records as one unit; called by one thread, never blocks on the disk. Once these and all before them are
+  // durable, calls `on_durable(sequence)` (set below) with the sequence of the last one. Sequences start at 1 and rise
+  // by one for each record. A journal that can no longer make records durable ends the process. Returns the sequence of
+  // the last record.
   virtual uint64_t Append(std::vector<v1::Record> records) = 0;
 
-  // True now and then, when so much was appended since the last snapshot that a new one pays. Called by the thread that
-  // appends.
+  // True if enough was appended since the last snapshot for a new one to pay. Called by the thread that appends.
   virtual bool WantsSnapshot() const = 0;
 
-  // `snapshot` is what all records appended so far amount to; once it is durable the journal may drop them, and Replay
+  // `snapshot` is the sum of all records appended so far. Once it is durable, the journal may drop them, and Replay
   // begins with it. Takes no sequence. Same thread as Append, never blocks on the disk.
   virtual void AppendSnapshot(JournalSnapshot snapshot) = 0;
 
-  // `on_durable` may be called from any thread, also from inside Append; its argument never falls. Once this returns
-  // the one before is not called any more; null: nobody is told. Not from inside on_durable.
+  // `on_durable` may be called on any thread, also inside Append; its argument never falls. Once this returns, the
+  // previous one is not called any more; null: none is called. Don't call this inside on_durable.
   virtual void SetOnDurable(std::function<void(uint64_t)> on_durable) = 0;
 
-  // True while there is no room on the disk: what was appended is kept and becomes durable once there is room again.
-  // Any thread.
+  // True while the disk is full: records are kept, and become durable once there is room again. Any thread.
   virtual bool IsStalled() const { return false; }
 
-  // About how many bytes the last snapshot and the records since take; 0: nothing is kept. The thread that appends.
+  // Returns the approximate bytes of the last snapshot and the records since; 0: nothing is kept. The thread that
+  // appends.
   virtual uint64_t Bytes() const { return 0; }
 
-  // Whether records outlive this process.
+  // True if records outlive this process.
   virtual bool IsPersistent() const = 0;
 
-  // For people: "memory", a path.
+  // Returns a description for people: "memory", a path.
   virtual std::string Describe() const = 0;
 };
 

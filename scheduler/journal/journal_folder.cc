@@ -1,12 +1,13 @@
-// Whom root believes. SQLite takes what lies beside a journal (-wal, -shm, -journal) for its own, and these come and
-// go: who can add a file to the folder can forge what this scheduler remembers. So a sticky folder is not enough.
+// The files that root trusts. SQLite takes the files beside a journal (-wal, -shm, -journal) for its own, and these
+// come and go. A user who can add a file to the folder can forge the scheduler's memory. So a sticky folder is not
+// enough.
 //
 //   the folders and links that lead to it (/var/lib/muster of a      root's, and others can at most add to the folders
 //   DynamicUser is a link)
-//   the folder                                                       root's, and nobody else can write to it
+//   the folder                                                       root's, and no one else can write to it
 //   the journal, its log, its note                                   the same
 //
-// Any other user is trusted to know who shares the folder: one of a pod's volume belongs to root and is open to all.
+// Any other user must know who shares the folder: one of a pod's volume belongs to root and is open to all.
 #include "scheduler/journal/journal_folder.h"
 
 #include <fcntl.h>
@@ -31,19 +32,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// No file: nothing. Never opens the file: closing it again would drop the locks of a journal in this same process.
+// None: there is no file. Never opens the file: closing it would drop the locks of a journal in this process.
 std::optional<struct stat> About(const std::string& path) {
   struct stat about {};
   if (stat(path.c_str(), &about) != 0) return std::nullopt;
   return about;
 }
 
-// SQLite opens what lies beside a journal, and so does the next start.
+// Returns the files that SQLite opens beside a journal, and those of the next start.
 std::vector<std::string> FilesOf(const std::string& path) {
   return {path, path + "-wal", path + "-shm", path + "-journal", OwnerNotePath(path)};
 }
 
-// Whoever may write to the folder could send the scheduler to another file by a link, or have it wait at a pipe.
+// A user who can write to the folder could redirect the scheduler with a link, or make it block on a pipe.
 absl::Status CheckFilesArePlain(const std::string& path) {
   for (const std::string& file : FilesOf(path)) {
     struct stat about {};
@@ -95,11 +96,11 @@ absl::Status NotBelievedByRoot(const std::string& path, const std::string& why, 
                    "name a file in a folder of root's own with --journal_path (a new folder is made private)"));
 }
 
-// Before anything is made there: what is there of the way to the folder.
+// Checks, before anything is made, the existing part of the way to the folder.
 absl::Status CheckWayForRoot(const std::string& path, fs::path folder) {
   std::error_code ignored;  // a name that is too long is no folder either
   while (!fs::exists(fs::symlink_status(folder, ignored)) && folder.has_relative_path()) folder = folder.parent_path();
-  // Whoever can put another folder in the place of one on the way decides as well.
+  // A user who can replace a folder on the way decides as well.
   const auto way = OpenFolder(folder.string(), {FolderTrust::kTrusted});
   return way.ok() ? absl::OkStatus() : NotBelievedByRoot(path, std::string(way.status().message()), "");
 }
@@ -140,7 +141,7 @@ absl::Status MakeFile(const std::string& path, const fs::path& folder) {
                                             copy, "` calls it sound, go on with it (mv ", copy, " ", path,
                                             "), or else remove it"));
   }
-  unlink(OwnerNotePath(path).c_str());  // it speaks of a journal that somebody took away on purpose
+  unlink(OwnerNotePath(path).c_str());  // it belongs to a journal that was removed on purpose
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return UnusableJournal(absl::StrCat("the journal ", path, " can't be made"), errno);
   close(fd);
@@ -155,7 +156,7 @@ absl::Status SyncFolderOf(const std::string& path) { return Sync(fs::absolute(pa
 
 absl::Status PrepareJournalFolder(const std::string& path, uid_t self) {
   const fs::path folder = fs::absolute(path).parent_path();
-  // (What is there already is judged below, with better advice.)
+  // (An existing folder is checked below, with better advice.)
   if (self == 0 && !About(folder)) {
     if (absl::Status status = CheckWayForRoot(path, folder); !status.ok()) return status;
   }

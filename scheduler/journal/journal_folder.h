@@ -1,4 +1,4 @@
-// What has to be true of the files before SQLite sees them.
+// Checks and prepares the journal's files before SQLite opens them.
 #pragma once
 
 #include <sys/types.h>
@@ -10,20 +10,20 @@
 
 namespace muster::scheduler {
 
-// Where a journal that somebody has removed is made again, until it is whole.
+// Returns the path at which a removed journal is rebuilt, until it is whole.
 std::string UnfinishedCopyPath(const std::string& path);
 
-// The part below that is about the folder: for a journal that is written again after somebody has removed it.
+// Does the folder's part of PrepareJournalFile: for a journal that is written again after it was removed.
 absl::Status PrepareJournalFolder(const std::string& path, uid_t self = geteuid());
 
-// Brings to the disk which files are in the folder of `path`.
+// Syncs to the disk which files are in the folder of `path`.
 absl::Status SyncFolderOf(const std::string& path);
 
-// Makes the journal's folder (durable, mode 0700 where it is new) and an empty file (mode 0600) if there is none, and
-// says why it can't be used: a network file system, no rights, a folder of that name, a write-ahead log without its
-// journal (SQLite would delete it), a copy that was being made of a journal that is gone. Root (`self` is 0) also
-// refuses what another user could have put there: the folder and its files are root's, and nobody else can write to
-// them.
+// Makes the journal's folder (durable, mode 0700 if it is new) and an empty file (mode 0600) if there is none. Fails,
+// with the reason, if it can't be used: a network file system, missing permissions, a folder of that name, a
+// write-ahead log without its journal (SQLite would delete it), an unfinished copy of a journal that is gone. Root
+// (`self` is 0) also refuses files that another user could have put there: the folder and its files must be root's, and
+// no one else may write to them.
 absl::Status PrepareJournalFile(const std::string& path, uid_t self = geteuid());
 
 }  // namespace muster::scheduler

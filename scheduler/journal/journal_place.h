@@ -1,7 +1,7 @@
-// Whether a journal's files still stand at the paths under which they were opened.
+// Checks that a journal's files are still at the paths under which they were opened.
 //
-// A file that somebody removes takes what is written to it as before, and the next start doesn't find it. So the thread
-// that writes looks before anybody hears that something is durable. A look reads no disk: two calls of lstat.
+// A removed file still accepts writes, but the next start doesn't find it. So the writer thread checks before it
+// reports anything as durable. A check reads no disk: it calls lstat twice.
 #pragma once
 
 #include <sys/types.h>
@@ -12,19 +12,19 @@
 
 namespace muster::scheduler {
 
-// While a file is open no other one gets its numbers.
+// A file's numbers, which no other file gets while it is open.
 struct FileIdentity {
   dev_t device = 0;
   ino_t inode = 0;
   bool operator==(const FileIdentity&) const = default;
 };
 
-// NOT_FOUND: nothing stands there. UNAVAILABLE: the system doesn't tell. Follows no link in the last place.
+// NOT_FOUND: nothing is there. UNAVAILABLE: the system does not answer. Does not follow a link in the last place.
 absl::StatusOr<FileIdentity> IdentityOf(const std::string& path);
 
 class JournalPlace {
  public:
-  // Of a journal that is open, and so is its log. The errors of IdentityOf.
+  // For a journal that is open with its log. Errors as those of IdentityOf.
   static absl::StatusOr<JournalPlace> Of(const std::string& path);
 
   enum class State {
@@ -32,11 +32,11 @@ class JournalPlace {
     kLogIsGone,  // the journal is there, its log is not
     kIsGone,     // the journal is not there
     kIsAnother,  // another file is there, or another log
-    kUnknown,    // the system doesn't tell, which says nothing about the files
+    kUnknown,    // the system does not answer, which is no news of the files
   };
   struct Found {
     State state = State::kInPlace;
-    std::string words;  // kIsAnother: the path; kUnknown: what the system says
+    std::string words;  // kIsAnother: the path; kUnknown: the system's error
   };
   Found Look() const;
 

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // The bytes that SQLite locks in a database (its "shared" range, see "Database File Locking" in sqlite.org's
-// lockingv3): a scheduler holds all of them alone.
+// lockingv3): a scheduler holds all of them exclusively.
 constexpr off_t kSharedFirst = 0x40000000 + 2;
 constexpr off_t kSharedSize = 510;
 

@@ -1,5 +1,5 @@
-// A journal on the disk, read for people. It is read from a copy: nothing of it changes, not even its log is brought
-// into it.
+// Reads a journal on the disk for people. It reads a copy, so that nothing in the journal changes, not even its log is
+// merged.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ namespace muster::scheduler {
 
 class JournalReader {
  public:
-  // Copies it to a private folder in `temporary` and checks all that a scheduler checks at its start. The same errors;
-  // besides FAILED_PRECONDITION: a scheduler holds it, so that a copy would not be whole.
+  // Copies it to a private folder in `temporary` and makes all checks of a scheduler's start. Returns their errors, and
+  // FAILED_PRECONDITION if a scheduler holds the journal, so that a copy would not be whole.
   static absl::StatusOr<JournalReader> Open(const std::string& path, const std::string& temporary);
 
   JournalReader(JournalReader&& other) noexcept;
   JournalReader& operator=(JournalReader&&) = delete;
   ~JournalReader();  // removes the copy
 
-  // The snapshot (its sequence is that of the last record in it), if there is one, then the records, oldest first.
+  // Passes the snapshot, if any (its sequence is that of its last record), then the records, oldest first.
   absl::Status Read(const std::function<void(uint64_t sequence, const v1::Record& record)>& take) const;
 
   const std::string& id() const { return file_.id(); }

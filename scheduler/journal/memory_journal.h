@@ -9,7 +9,7 @@
 
 namespace muster::scheduler {
 
-// Records count as durable at once: on_durable is called from inside Append.
+// Records are durable at once: on_durable is called inside Append.
 class MemoryJournal : public Journal {
  public:
   absl::Status Replay(const std::function<void(const v1::Record&)>& take) override;

@@ -27,7 +27,7 @@ constexpr Kind kKinds[] = {
     {0xBACBACBC, "vmhgfs"},
 };
 
-// Types as the kernel's mount table names them. Below FUSE anything may lie; these are known to be remote.
+// Types as the kernel's mount table names them. FUSE may serve anything; these are known to be remote.
 constexpr const char* kTypes[] = {
     "fuse.glusterfs",
     "fuse.ceph",

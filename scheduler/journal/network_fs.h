@@ -1,5 +1,4 @@
-// Which file systems a journal may not lie on: those whose locks and syncs reach over a network can't be trusted with
-// either.
+// Recognises file systems that must not hold a journal: network file systems, whose locks and syncs can't be trusted.
 #pragma once
 
 #include <sys/types.h>
@@ -11,14 +10,14 @@
 
 namespace muster::scheduler {
 
-// The name of a network file system by statfs's f_type (linux/magic.h and the file systems' own sources); empty for any
-// other, also for FUSE, whose kind the type does not tell.
+// Returns a network file system's name by statfs's f_type (linux/magic.h and the file systems' own sources). Empty for
+// any other, also for FUSE, where the type does not show the kind.
 std::string NetworkFileSystemOf(uint64_t magic);
 
-// The same by the type that /proc/self/mountinfo gives the mount of `device`: "fuse.glusterfs", "nfs4", ….
+// Does the same by the type of `device`'s mount in /proc/self/mountinfo: "fuse.glusterfs", "nfs4", ….
 std::string NetworkFileSystemIn(absl::string_view mountinfo, dev_t device);
 
-// Asks the system about an existing folder; empty when it is local or can't be asked.
+// Asks the system about an existing folder; empty if it is local or the system does not answer.
 std::string NetworkFileSystemUnder(const std::string& folder);
 
 }  // namespace muster::scheduler

@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kMaxBytes = 4096;
 
-// Always of one length, so that it can be written in place.
+// Has a fixed length, so that it can be overwritten in place.
 std::string FirstLine(const std::string& journal_id, uint64_t acknowledged) {
   return absl::StrFormat("%s %020u %016x\n", journal_id, acknowledged,
                          static_cast<uint64_t>(Checksum(acknowledged, journal_id)));
@@ -33,21 +33,21 @@ std::string HostName() {
   return name;
 }
 
-// The remedy for a file that is no note stands in the status already: remove it.
+// The status already has the remedy for a file that is not a note: remove it.
 absl::Status NoteFailed(const absl::Status& status) {
   return {status.code(), absl::StrCat(status.message(), " (it says who holds the journal)",
                                       absl::IsFailedPrecondition(status) ? "" : ": make it readable and writable",
                                       ", or name another file with --journal_path")};
 }
 
-// At least one.
+// Returns at least one line.
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& journal) {
   const std::string path = OwnerNotePath(journal);
   const absl::StatusOr<UniqueFd> file = OpenPlainFile(path, O_RDONLY);
   if (!file.ok()) return NoteFailed(file.status());
   const absl::StatusOr<std::string> text = ReadSmallFile(*file, path, kMaxBytes);
   if (!text.ok() && !absl::IsInvalidArgument(text.status())) return NoteFailed(text.status());
-  return absl::StrSplit(text.value_or(""), '\n');  // one that is too long is no note
+  return absl::StrSplit(text.value_or(""), '\n');  // a text that is too long is not a note
 }
 
 }  // namespace
@@ -82,7 +82,8 @@ absl::StatusOr<OwnerNote> OwnerNote::Write(const std::string& journal, const std
   OwnerNote note(path, *std::move(file), journal_id);
   struct stat about {};
   if (fstat(fd, &about) == 0) note.identity_ = {about.st_dev, about.st_ino};
-  // In this order a crash in between leaves the first line whole. A full disk may leave a short note; that is borne.
+  // In this order a crash in between leaves the first line whole. A full disk may leave a short note, which is
+  // acceptable.
   const bool is_written = pwrite(fd, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
   if (is_written) static_cast<void>(ftruncate(fd, static_cast<off_t>(text.size())) == 0);
   return note;

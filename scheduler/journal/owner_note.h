@@ -1,10 +1,10 @@
-// A small file beside the journal, `<journal>.owner`: who holds the journal, for people, and the last sequence that was
-// acknowledged, against loss that SQLite can't see.
+// A small file beside the journal, `<journal>.owner`: the journal's holder, for people, and the last acknowledged
+// sequence, to detect a loss that SQLite can't see.
 //
-// A write-ahead log that lost its end (a copy that is too old, a damaged frame, a file that somebody removed) looks to
-// SQLite like one that simply ends there. The note is written after each commit and before its acknowledgement, and
-// never synced: it costs no disk access, says the truth after kill -9, and after a power cut says at worst too little.
-// Two lines: "<journal's id> <sequence, 20 digits> <checksum>", then "pid <pid> on <host>".
+// A write-ahead log that lost its end (an old copy, a damaged frame, a removed file) looks to SQLite like one that
+// simply ends there. The note is written after each commit and before its acknowledgement, and never synced. So it
+// costs no disk access, is right after kill -9, and after a power cut gives at worst too low a number. Two lines:
+// "<journal's id> <sequence, 20 digits> <checksum>", then "pid <pid> on <host>".
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace muster::scheduler {
 
-// What an earlier life left.
+// The content that an earlier process left.
 struct OwnerWords {
   std::string journal_id;
   uint64_t acknowledged = 0;
@@ -26,23 +26,24 @@ struct OwnerWords {
 
 std::string OwnerNotePath(const std::string& journal);
 
-// Nothing when there is no note, or one that says nothing whole. Never follows a link or waits for a pipe: whoever may
-// write to the folder could have put it there. The error says what stands in the note's place.
+// Returns none if there is no note, or no whole one. Never follows a link or blocks on a pipe: any user who can write
+// to the folder could have put one there. The error describes what is in the note's place.
 absl::StatusOr<std::optional<OwnerWords>> ReadOwnerNote(const std::string& journal);
 
-// "pid 123 on host7"; empty if unknown.
+// Returns "pid 123 on host7"; empty if unknown.
 std::string HolderOf(const std::string& journal);
 
-// The holder's own hand. One thread at a time.
+// The journal owner's handle on the note. One thread at a time.
 class OwnerNote {
  public:
-  // Only the journal's holder may call this. Writes the whole note.
+  // Only the journal's owner may call this. Rewrites the note.
   static absl::StatusOr<OwnerNote> Write(const std::string& journal, const std::string& journal_id,
                                          uint64_t acknowledged);
-  // False: it was removed, or another file has its name. Where the system doesn't tell, it is.
+  // False: the note was removed, or another file has its name. True if the system does not answer.
   bool IsInPlace() const;
 
-  // Before anybody hears that `sequence` is durable. A write that fails leaves an older, lower word, which is true too.
+  // Call it before reporting `sequence` as durable. A failed write leaves an older, lower number, which is true as
+  // well.
   void Acknowledge(uint64_t sequence) const;
 
  private:

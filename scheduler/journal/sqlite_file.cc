@@ -20,8 +20,8 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr int kBusyMs = 1'000;     // one that was just killed may still be on its way out
-constexpr int kLogFrames = 1'000;  // of 4 KiB each: then the write-ahead log begins anew
+constexpr int kBusyMs = 1'000;     // a process that was just killed may still be exiting
+constexpr int kLogFrames = 1'000;  // of 4 KiB each: then the write-ahead log starts over
 
 constexpr const char* kTables[] = {
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -75,7 +75,7 @@ absl::Status NoLongerThere(const std::string& path) {
                    "there, and start ms-scheduler again"));
 }
 
-// SQLITE_OPEN_NOFOLLOW takes no link on the whole way, but those to the folder are the operator's own (or checked).
+// SQLITE_OPEN_NOFOLLOW allows no link on the whole way, but those to the folder are the operator's own (or checked).
 std::string WithoutLinks(const std::string& path) {
   const std::filesystem::path whole = std::filesystem::absolute(path);
   std::error_code error;
@@ -85,7 +85,7 @@ std::string WithoutLinks(const std::string& path) {
 
 }  // namespace
 
-// A newer version's record says so; one of a kind that is not known, without saying so, is damage.
+// A newer version's record says so. A record of an unknown kind that doesn't is damaged.
 absl::Status CheckJournalEntry(const std::string& path, const JournalEntry& entry) {
   const std::string name = absl::StrCat(entry.is_snapshot ? "the snapshot through " : "record ", entry.sequence);
   v1::Record record;
@@ -124,8 +124,8 @@ absl::StatusOr<SqliteFile> SqliteFile::Open(const std::string& path, const Entry
   return file;
 }
 
-// EXCLUSIVE before the first access, so that the lock is held from then on and no shared memory is needed. This process
-// may have waited for the lock of a file that was removed meanwhile.
+// Sets EXCLUSIVE before the first access, so that the lock is held from then on and no shared memory is needed. This
+// process may have waited for the lock of a file that was removed meanwhile.
 absl::Status SqliteFile::Connect() {
   sqlite3* db = nullptr;
   const int opened = sqlite3_open_v2(WithoutLinks(path_).c_str(), &db,
@@ -134,13 +134,13 @@ absl::Status SqliteFile::Connect() {
   if (opened != SQLITE_OK) return SqliteError(db, path_, "opened");
   sqlite3_extended_result_codes(db_.get(), 1);
   sqlite3_busy_timeout(db_.get(), kBusyMs);
-  sqlite3_wal_autocheckpoint(db_.get(), 0);  // KeepLogShort does it, and looks at the result
+  sqlite3_wal_autocheckpoint(db_.get(), 0);  // KeepLogShort does it, and checks the result
   for (const char* sql : {"PRAGMA locking_mode=EXCLUSIVE", "PRAGMA trusted_schema=OFF", "PRAGMA cell_size_check=ON",
                           "PRAGMA secure_delete=OFF", "PRAGMA synchronous=FULL"}) {
     if (absl::Status status = Execute(sql); !status.ok()) return status;
   }
   sqlite3_wal_hook(db_.get(), CountFrames, log_frames_.get());
-  // The first look at the file: takes the lock.
+  // The first read of the file takes the lock.
   if (const auto tables = ReadText("SELECT count(*) FROM sqlite_schema"); !tables.ok()) return tables.status();
   int has_moved = 0;
   sqlite3_file_control(db_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
@@ -177,7 +177,7 @@ absl::Status SqliteFile::CheckSchema() {
   const bool is_number = format.ok() && absl::SimpleAtoi(*format, &number) && number > 0;
   if (is_number) {
     if (absl::Status status = CheckJournalFormat(path_, number); !status.ok()) {
-      sqlite3_db_config(db_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);  // leaves file and log as they are
+      sqlite3_db_config(db_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);  // leaves file and log unchanged
       return status;
     }
   }
@@ -195,7 +195,7 @@ absl::Status SqliteFile::CheckSchema() {
   const absl::StatusOr<std::string> mode = ReadText("PRAGMA journal_mode");
   if (!mode.ok()) return mode.status();
   if (*mode != "wal") return DamagedJournal(path_, "it has no write-ahead log");
-  if (absl::Status status = Execute("BEGIN IMMEDIATE"); !status.ok()) return status;  // it can be written
+  if (absl::Status status = Execute("BEGIN IMMEDIATE"); !status.ok()) return status;  // check that it can be written
   return Execute("COMMIT");
 }
 
@@ -221,8 +221,8 @@ absl::Status SqliteFile::CheckNothingIsMissing() const {
                                           " records told is forgotten, and agents that know of it may be turned away"));
 }
 
-// What lies in the write-ahead log need not have reached the disk yet: the last life may have ended before its sync, or
-// because a sync failed. Everything is written once more, into the database, and synced there.
+// The write-ahead log need not be on the disk yet: the last process may have ended before its sync, or because a sync
+// failed. So everything is written once more, into the database, and synced there.
 absl::Status SqliteFile::Settle() {
   const int result = sqlite3_wal_checkpoint_v2(db_.get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
   uint64_t acknowledged = last_sequence_;
@@ -309,7 +309,7 @@ absl::Status SqliteFile::Write(const std::deque<JournalEntry>& entries) {
   return absl::OkStatus();
 }
 
-// A full disk only keeps the log longer: what was committed is durable in it.
+// A full disk only keeps the log longer: its commits are durable.
 absl::Status SqliteFile::KeepLogShort() {
   if (*log_frames_ < kLogFrames) return absl::OkStatus();
   const int result = sqlite3_wal_checkpoint_v2(db_.get(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);

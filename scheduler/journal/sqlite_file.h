@@ -2,7 +2,7 @@
 //   meta(key, value)                        format = 3; id, a random name of this journal
 //   records(sequence, checksum, body)       a v1.Record each, without gaps
 //   snapshots(through, checksum, body)      at most one: what all records up to `through` amount to
-// One thread at a time. What Append was given is durable and will be found by the next start once Confirm returns OK.
+// One thread at a time. Once Confirm returns OK, Append's records are durable and the next start will find them.
 #pragma once
 
 #include <cstdint>
@@ -29,39 +29,39 @@ struct JournalEntry {
   std::string body;
 };
 
-// What is to be known of each body: that this program can decide by it. DATA_LOSS, FAILED_PRECONDITION.
+// Checks that this program can act on the body. DATA_LOSS, FAILED_PRECONDITION.
 absl::Status CheckJournalEntry(const std::string& path, const JournalEntry& entry);
 
 class SqliteFile {
  public:
-  // Opens or creates, takes the lock, and checks everything: structure, sequences, checksums, each body by `check`, and
-  // that nothing is missing that was acknowledged (owner_note.h). What an earlier life left in the write-ahead log is
-  // brought to the disk. Errors: see sqlite_words.h; those of `check`; FAILED_PRECONDITION also for a network file
-  // system, and for another format (journal_format.h), which leaves the file as it is.
+  // Opens or creates the file, takes the lock, and checks everything: structure, sequences, checksums, each body by
+  // `check`, and that no acknowledged record is missing (owner_note.h). Moves what an earlier process left in the
+  // write-ahead log to the disk. Errors: see sqlite_words.h; those of `check`; FAILED_PRECONDITION also for a network
+  // file system, and for another format (journal_format.h), which leaves the file unchanged.
   using EntryCheck = std::function<absl::Status(const std::string& path, const JournalEntry&)>;
   static absl::StatusOr<SqliteFile> Open(const std::string& path, const EntryCheck& check);
 
   SqliteFile(SqliteFile&&) = default;
   SqliteFile& operator=(SqliteFile&&) = delete;
 
-  // The snapshot, if there is one, then the records after it, oldest first.
+  // Passes the snapshot, if any, then the records after it, oldest first.
   absl::Status ReadAll(const std::function<absl::Status(const JournalEntry&)>& take) const;
 
-  // One transaction. A snapshot takes the place of the one before and of the records up to it. RESOURCE_EXHAUSTED: the
-  // disk is full and nothing was written.
+  // Writes one transaction. A snapshot replaces the previous one and the records up to it. RESOURCE_EXHAUSTED: the disk
+  // is full and nothing was written.
   absl::Status Append(const std::deque<JournalEntry>& entries);
 
-  // After Append and before anybody hears of it; now and then also without one. Sees that the files still stand at
-  // their paths, and writes them there again if somebody has removed them; then notes what is acknowledged.
-  // RESOURCE_EXHAUSTED: the disk is full, call it again. FAILED_PRECONDITION: another file stands there, or another
-  // process holds the one that was written again.
+  // Call it after Append and before reporting anything as durable; also now and then without an Append. Checks that the
+  // files are still at their paths, and writes them again if they were removed; then notes the acknowledged sequence.
+  // RESOURCE_EXHAUSTED: the disk is full, call it again. FAILED_PRECONDITION: another file is there, or another process
+  // holds the one that was written again.
   absl::Status Confirm();
 
   const std::string& path() const { return path_; }
   const std::string& id() const { return id_; }
   uint64_t last_sequence() const { return last_sequence_; }
   uint64_t snapshot_bytes() const { return snapshot_bytes_; }
-  uint64_t record_bytes() const { return record_bytes_; }  // behind the snapshot, when it was opened
+  uint64_t record_bytes() const { return record_bytes_; }  // after the snapshot, when it was opened
 
  private:
   struct Closer {
@@ -93,8 +93,8 @@ class SqliteFile {
   std::string id_;
   std::optional<OwnerNote> note_;
   std::optional<JournalPlace> place_;
-  bool is_place_unknown_ = false;  // and somebody heard of it
-  bool is_note_missing_ = false;   // likewise
+  bool is_place_unknown_ = false;  // and a warning was logged
+  bool is_note_missing_ = false;   // the same
   uint64_t last_sequence_ = 0;
   uint64_t snapshot_bytes_ = 0;
   uint64_t record_bytes_ = 0;

@@ -23,14 +23,14 @@ namespace {
 
 constexpr absl::Duration kFullDiskRetry = absl::Milliseconds(250);
 constexpr absl::Duration kLookInterval =
-    absl::Seconds(1);  // whether the files are in their place, with nothing to write
-// A batch of several records tells of a storm of joins: what comes within this time after it shares the next fsync,
-// which spares a tenth of the processor time of 1,000 joins. Records that come one by one never wait.
+    absl::Seconds(1);  // between checks of the files' places, with nothing to write
+// A batch of several records indicates a burst of joins. Records within this time after it share the next fsync, which
+// saves a tenth of the processor time of 1,000 joins. Single records never wait.
 constexpr absl::Duration kGather = absl::Milliseconds(1);
 constexpr uint64_t kLeastBytesForSnapshot = 4 << 20;
 constexpr uint64_t kSnapshotsWorth = 4;
 
-// FAILED_PRECONDITION: somebody else has the journal, or put another one in its place; the message says it all.
+// FAILED_PRECONDITION: another process has the journal, or another file is in its place; the message is complete.
 [[noreturn]] void Die(const absl::Status& why) {
   Log(Severity::kError, absl::StrCat(std::string(why.message()),
                                      absl::IsFailedPrecondition(why)
@@ -108,7 +108,7 @@ class SqliteJournal::Impl {
  private:
   struct Queued {
     JournalEntry entry;
-    std::function<v1::Record()> make;  // the body of a snapshot
+    std::function<v1::Record()> make;  // makes a snapshot's body
   };
 
   void Queue(std::deque<Queued> entries) {
@@ -118,7 +118,7 @@ class SqliteJournal::Impl {
     changed_.NotifyOne();
   }
 
-  // With the first record, for which the start has seen that there is room.
+  // Starts it with the first record; the start has checked that a thread can be had.
   std::thread StartWriter() {
     absl::StatusOr<std::thread> writer = TryThread([this] { WriteOn(); });
     if (writer.ok()) return *std::move(writer);
@@ -172,7 +172,7 @@ class SqliteJournal::Impl {
     if (on_durable_) on_durable_(sequence);
   }
 
-  // False when the journal closes while the disk is full.
+  // False if the journal closes while the disk is full.
   bool Persist(size_t records, const std::function<absl::Status()>& write) {
     absl::Status status = write();
     if (status.ok()) return true;
@@ -195,7 +195,7 @@ class SqliteJournal::Impl {
     return true;
   }
 
-  // False when the journal closes.
+  // False if the journal closes.
   bool WaitForRoom(size_t waiting) {
     MutexLock lock(mutex_);
     if (!is_stopping_) changed_.WaitFor(mutex_, kFullDiskRetry);
@@ -205,10 +205,10 @@ class SqliteJournal::Impl {
     return false;
   }
 
-  SqliteFile file_;  // used until the writer begins, then by the writer alone
+  SqliteFile file_;  // used by the opener until the writer begins, then by the writer alone
   std::atomic<bool> is_stalled_ = false;
 
-  // Of the thread that appends.
+  // Owned by the thread that appends.
   uint64_t last_sequence_;
   uint64_t bytes_since_snapshot_;
   uint64_t snapshot_bytes_;

@@ -1,4 +1,4 @@
-// What goes wrong with the journal's file, in words that say what to do.
+// Errors of the journal's file, with advice.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ struct sqlite3;
 
 namespace muster::scheduler {
 
-// SQLite's last error on `db` (may be null) while the journal was being `doing`: "opened", "read", "written".
+// Returns SQLite's last error on `db` (may be null) while the journal was being `doing`: "opened", "read", "written".
 //   RESOURCE_EXHAUSTED   no room on the disk, or over the quota: nothing was written
 //   FAILED_PRECONDITION  another process holds it
 //   PERMISSION_DENIED    it can't be opened or written
@@ -17,10 +17,10 @@ namespace muster::scheduler {
 //   INTERNAL             anything else: the disk gives errors, …
 absl::Status SqliteError(sqlite3* db, const std::string& path, const std::string& doing);
 
-// DATA_LOSS with the remedy: `what` is "record 7 is missing".
+// Returns DATA_LOSS with the remedy: `what` is "record 7 is missing".
 absl::Status DamagedJournal(const std::string& path, const std::string& what);
 
-// PERMISSION_DENIED, or RESOURCE_EXHAUSTED on a full disk: `what` failed with this errno.
+// Returns PERMISSION_DENIED, or RESOURCE_EXHAUSTED on a full disk: `what` failed with this errno.
 absl::Status UnusableJournal(const std::string& what, int error);
 
 }  // namespace muster::scheduler

@@ -1,10 +1,10 @@
-// What SqliteFile does when its files no longer stand at their paths (journal_place.h). Its descriptors keep all that
-// it wrote, also when the files have no name left.
+// Handles files that are no longer at their paths (journal_place.h). SqliteFile's descriptors keep all that it wrote,
+// even if the files have no name left.
 //
 //   the journal is gone          WriteAgain: a whole copy is put at its path
 //   its log alone is gone        all is brought into the journal, which then gets a new log
 //   another file is there        an error: only the operator knows which one counts
-//   the system doesn't tell      nothing; one warning
+//   the system does not answer   nothing; one warning
 //   the note is gone             it is written again
 //
 // The steps of WriteAgain, and what the next start finds if this process dies after each one:
@@ -64,7 +64,7 @@ absl::Status SetWriteAheadLog(const std::string& path) {
   return status;
 }
 
-// A whole copy, as private as the journal, and durable. Replaces what an interrupted attempt left at `copy`.
+// Makes a whole, durable copy, as private as the journal. Replaces what an interrupted attempt left at `copy`.
 absl::Status CopyJournal(sqlite3* db, const std::string& path, const std::string& copy) {
   unlink(copy.c_str());
   {
@@ -145,8 +145,8 @@ absl::Status SqliteFile::WriteAgain() {
   return absl::OkStatus();
 }
 
-// Afterwards the database has everything, and a log that is still at its path is empty: SQLite would apply an old log
-// to the new file.
+// Afterwards the database has everything, and a log still at its path is empty: SQLite would apply an old log to the
+// new file.
 absl::Status SqliteFile::EmptyLog() {
   const int result = sqlite3_wal_checkpoint_v2(db_.get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
   *log_frames_ = 0;
@@ -165,7 +165,7 @@ absl::Status SqliteFile::OpenAgain(const FileIdentity& expected) {
   return absl::OkStatus();
 }
 
-// Failing is no reason to end: without the note only a log that loses its end goes unnoticed.
+// A failure here must not end the process: without the note, only a log that loses its end goes unnoticed.
 void SqliteFile::KeepNote() {
   if (note_->IsInPlace()) return;
   absl::StatusOr<OwnerNote> note = OwnerNote::Write(path_, id_, last_sequence_);
