@@ -25,9 +25,9 @@ namespace {
 constexpr char kOff[] = "off";
 constexpr uint16_t kBehindAgentsPort = 2;
 constexpr size_t kMaxConnections = 256;
-constexpr size_t kPartOfDescriptors = 16;  // agents have the others
+constexpr size_t kPartOfDescriptors = 16;  // agents have the rest
 
-// "node1.cluster.local" of node1, as the resolver has it; empty: it has none.
+// Returns "node1.cluster.local" for node1, as the resolver has it; empty: none.
 std::string FullHostName() {
   addrinfo hints = {};
   hints.ai_flags = AI_CANONNAME;
@@ -78,7 +78,7 @@ absl::StatusOr<std::unique_ptr<http::Server>> Open(const SchedulerSettings& sett
         "--tls_config");
   }
   options.names = HttpNames(settings, place.host);
-  if (!is_loopback_only) options.names.insert(FullHostName());  // (a resolver may have to be waited for)
+  if (!is_loopback_only) options.names.insert(FullHostName());  // (the resolver may block)
   options.max_connections = std::clamp<size_t>(DescriptorLimit() / kPartOfDescriptors, 8, kMaxConnections);
   options.tls = tls;
   options.counted = std::shared_ptr<CountedLog>(std::shared_ptr<CountedLog>(), &context.services.counted);
@@ -103,7 +103,7 @@ absl::StatusOr<std::optional<HttpPlace>> PlanHttp(const SchedulerSettings& setti
     return HttpPlace{.port = *behind};
   }
   HttpPlace place{.is_named = true};
-  // ("::0" is an address, and no port.)
+  // ("::0" is an address without a port.)
   const bool is_any_port = absl::EndsWith(text, ":0") && !IpAddress::Parse(text);
   const std::string rest(is_any_port ? absl::StripSuffix(text, ":0") : text);
   if (absl::Status parsed = ParseHostAndPort(rest, &place.host, &place.port); !parsed.ok()) return parsed;

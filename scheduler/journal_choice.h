@@ -1,4 +1,4 @@
-// Which journal the settings ask for.
+// Chooses the journal from the settings.
 #pragma once
 
 #include <map>
@@ -28,13 +28,13 @@ struct JournalChoice {
 JournalChoice ChooseJournal(const SchedulerSettings& settings, const std::map<std::string, std::string>& environment,
                             bool is_root);
 
-// The chosen one for this process, opened. Logs the notice.
+// Opens the chosen journal for this process. Logs the notice.
 absl::StatusOr<std::unique_ptr<Journal>> OpenJournal(const SchedulerSettings& settings);
 
-// Why new joins are turned away at the moment; empty: they are not. Any thread.
+// Returns why new joins are rejected now; empty: they are not. Any thread.
 std::string WhyFull(const Journal& journal);
 
-// "recovered 1 job with 2 runs ..." for the log; empty when the journal was empty.
+// Returns "recovered 1 job with 2 runs ..." for the log; empty if the journal was empty.
 std::string RecoveryText(const Journal& journal, const Recovered& recovered);
 
 }  // namespace muster::scheduler

@@ -1,4 +1,4 @@
-// Opens what the settings ask the scheduler to listen on.
+// Opens the addresses and sockets that the settings ask for.
 #pragma once
 
 #include <cstdint>
@@ -23,31 +23,31 @@ struct OpenPorts {
   std::vector<UniqueFd> datagrams;  // for heartbeats; may be empty
 };
 
-// Says in the log what is not as MS_SCHED_HOST has it. An error says why the scheduler can't serve; a port for
-// datagrams, and an admin socket that nobody asked for by name, are only warned of.
+// Logs differences from MS_SCHED_HOST. Fails, with the reason, if the scheduler can't serve. Only warns if the port for
+// datagrams, or an admin socket that the user did not name, can't be opened.
 absl::StatusOr<OpenPorts> OpenListeners(const SchedulerSettings& settings);
 
-// Where the agents' port listens, and --mindspore_port, too.
+// Plans the addresses of the agents' port and of --mindspore_port.
 absl::StatusOr<BindPlan> PlanAgentsPort(const SchedulerSettings& settings);
 
-// "127.0.0.1:8118 and [::1]:8118": the TCP ones.
+// Returns "127.0.0.1:8118 and [::1]:8118": the TCP listeners.
 std::string ListenerNames(const std::vector<Listener>& listeners);
 
-// The first one that other machines can reach; empty: all addresses are listened on, or loopback only.
+// Returns the first address that other machines can reach; empty: all addresses, or only loopback.
 std::string ReachableAddress(const std::vector<Listener>& listeners);
 
-// The path of the admin socket; empty if there is none.
+// Returns the path of the admin socket; empty if there is none.
 std::string AdminSocketOf(const std::vector<Listener>& listeners);
 
-// ---- http_port.cc: where the HTTP port is, and whether it may be there.
+// ---- http_port.cc: the place of the HTTP port, and whether it is allowed there.
 
 struct HttpPlace {
   std::string host = "127.0.0.1";
   uint16_t port = 0;      // 0: the kernel chooses
-  bool is_named = false;  // by the user: then it must be had
+  bool is_named = false;  // by the user: failing to open it is an error
 };
 
-// Nothing: no HTTP. `port`: the agents'. INVALID_ARGUMENT says the rule only.
+// None: no HTTP. `port`: the agents'. INVALID_ARGUMENT gives only the rule.
 //
 //   --http_address      place
 //   off                 none
@@ -56,14 +56,15 @@ struct HttpPlace {
 //   not set             127.0.0.1 at MS_SCHED_PORT + 2; none where that is 0, or with --once
 absl::StatusOr<std::optional<HttpPlace>> PlanHttp(const SchedulerSettings& settings, uint16_t port);
 
-// Under which names the port at `host` is asked; some may be empty. A certificate's names come on top.
+// Returns the names under which clients may address the port at `host`; some may be empty. A certificate's names are
+// added to them.
 std::set<std::string> HttpNames(const SchedulerSettings& settings, const std::string& host);
 
-// Why it may not listen there: beyond loopback strangers come, who need certificates or a token. OK: it may.
+// OK if HTTP may listen there: beyond loopback, unknown clients can reach it, so they need certificates or a token.
 absl::Status CheckHttpReach(bool is_loopback_only, bool has_tls, bool has_token);
 
-// Serves, or null: there is no HTTP. A default port that is taken is warned of; it is an error where the user has named
-// the place or a token, since HTTP is wanted then. Everything in `context` must outlive it.
+// Starts the server, or returns null: no HTTP. If a default port is in use, only warns; fails if the user named the
+// place or a token, because HTTP is wanted then. Everything in `context` must outlive the server.
 absl::StatusOr<std::unique_ptr<http::Server>> OpenHttp(const SchedulerSettings& settings, uint16_t port,
                                                        std::shared_ptr<const TlsStore> tls, http::SiteContext context);
 

@@ -44,14 +44,15 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr absl::Duration kDrainTime = absl::Seconds(5);  // for agents to take the last words and hang up
-// A handshake costs milliseconds of processor time, and all that are begun share it: few at once end soon, the others
-// wait for their turn, for which no limit of time runs.
+constexpr absl::Duration kDrainTime = absl::Seconds(5);  // for agents to take the last messages and hang up
+// A handshake costs milliseconds of processor time, and all handshakes in progress share it. If few run at once they
+// end soon; the others wait for their turn without a time limit.
 constexpr size_t kPendingWithTls = 16;
-// A server's of gRPC, and ours: loop, journal, acceptor, datagrams, sweeper, MindSpore's port, HTTP's, notices', five
-// for TLS, and the relay's, a core each.
+// The threads of a gRPC server, and ours: loop, journal, acceptor, datagrams, sweeper, MindSpore's port, HTTP's,
+// notices', five for TLS, and the relay's, a core each.
 const size_t kThreads = GrpcServerThreads() + 13 + std::max(1u, std::thread::hardware_concurrency());
-// What is open when nobody is connected, and a few connections. The acceptor leaves half of a small limit to the rest.
+// The open descriptors without any client, and a few connections. The acceptor leaves half of a small limit to the
+// rest.
 constexpr size_t kDescriptors = 60;
 constexpr absl::Duration kShutdownGrace = absl::Seconds(2);  // for calls that are being answered
 
@@ -60,7 +61,7 @@ int Fail(const std::string& what, const absl::Status& status) {
   return kExitUsage;
 }
 
-// Lets everybody know, answers what is open, and closes.
+// Announces the end, answers open calls, and closes.
 void Drain(int signal, const Journal& journal, Loop& loop, RpcServer& server, std::unique_ptr<http::Server> http) {
   if (signal != 0) {
     Log(Severity::kInfo, absl::StrCat("SIG", sigabbrev_np(signal), ": draining; a second signal ends at once"));
@@ -70,7 +71,7 @@ void Drain(int signal, const Journal& journal, Loop& loop, RpcServer& server, st
   const bool must_wait = signal == 0 || !journal.IsPersistent();
   if (must_wait) server.AwaitNoStreams(kDrainTime);
   http.reset();
-  loop.Stop();  // first: agents are told that the scheduler goes away once that is durable
+  loop.Stop();  // first: agents are informed of the shutdown once that is durable
   server.Shutdown(kShutdownGrace);
 }
 
@@ -104,7 +105,7 @@ absl::StatusOr<std::unique_ptr<DirectPort>> OpenDirectPort(const SchedulerSettin
   return DirectPort::Open(options, clock);
 }
 
-// Null: --on_event is not set. `server` and `rules` outlive it.
+// Null: --on_event is not set. `server` and `rules` must outlive it.
 absl::StatusOr<std::unique_ptr<NoticeRunner>> StartNotices(const SchedulerSettings& settings, RpcServer& server,
                                                            NoticeRules& rules, const Clock& clock,
                                                            CountedLog& counted) {
@@ -123,7 +124,7 @@ absl::StatusOr<std::unique_ptr<NoticeRunner>> StartNotices(const SchedulerSettin
   return NoticeRunner::Start(std::move(options), clock, counted);
 }
 
-// Until the scheduler is to end; as StopWaiter::Wait.
+// Waits until the scheduler must end; like StopWaiter::Wait.
 int WaitForEnd(StopWaiter& stop, SchedulerTls& tls, const Loop& loop, const ServiceManager& manager,
                const std::string& status) {
   const auto tell_if_alive = [&] { manager.TellIfAlive(loop.measures().last_turn, Clock::System().Read().monotonic); };
@@ -150,7 +151,7 @@ int Serve(const SchedulerSettings& settings, const Sources& sources, const Servi
     return kExitSecurity;
   }
   SchedulerTls& tls = **opened_tls;
-  StopWaiter stop;  // what may hang for ever is behind us
+  StopWaiter stop;  // from here on nothing may hang for ever
   OnceEnd once(settings.once, settings.mindspore_port != 0, [&stop](int code) { stop.NoteSettled(code); });
   if (const absl::Status room = StartGrpc(kThreads); !room.ok()) return Fail("", room);
   absl::StatusOr<OpenPorts> ports = OpenListeners(settings);
@@ -185,7 +186,7 @@ int Serve(const SchedulerSettings& settings, const Sources& sources, const Servi
   if (absl::Status status = loop.Start(); !status.ok()) {
     return Fail(absl::IsResourceExhausted(status) ? "" : "the journal can't be read: ", status);
   }
-  // Before agents are let in, so that nothing has begun when it can't be had.
+  // Open it before agents are accepted, so that nothing has begun if it fails.
   const absl::StatusOr<std::unique_ptr<DirectPort>> direct = OpenDirectPort(
       settings, tls.store(), counted, [&once](DirectEnd end) { once.OnDirect(end); }, clock);
   if (!direct.ok()) return Fail("", direct.status());
@@ -209,7 +210,7 @@ int Serve(const SchedulerSettings& settings, const Sources& sources, const Servi
   if (!http.ok()) return Fail("", http.status());
 
   const int signal = WaitForEnd(stop, tls, loop, manager, absl::StrCat("listening on ", names));
-  // A job that --once waited for and that never came to an end did not succeed.
+  // If the job that --once waited for never ended, it did not succeed.
   const auto code = [&] { return settings.once ? stop.settled().value_or(kExitJobFailed) : kExitSuccess; };
   EndAtTheLatest(StopWaiter::kSignalPatience, stop.settled().value_or(kExitJobFailed));
   tls.Stop();

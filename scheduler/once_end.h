@@ -1,5 +1,5 @@
-// What ends ms-scheduler with --once: a job of agents or a cluster at --mindspore_port, whichever ends first; and when
-// neither of them formed.
+// Ends ms-scheduler with --once: at the end of a job of agents or of a cluster at --mindspore_port, whichever ends
+// first, or if neither formed.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace muster::scheduler {
 // Any thread may call it.
 class OnceEnd {
  public:
-  // `end` is told the exit code, maybe more than once: the first one counts. Without --once it is never called.
+  // `end` gets the exit code, maybe more than once: the first one counts. Without --once it is never called.
   OnceEnd(bool is_once, bool has_direct_port, std::function<void(int exit_code)> end);
 
   void OnRun(const RunSettled& settled);  // run 0: no job formed in time

@@ -115,7 +115,7 @@ void AddLoggingAndSecurity(SettingsTable& table, SchedulerSettings& s) {
       .Env({"MS_HTTP_NAMES"});
 }
 
-// What a shared config file, MindSpore's environment or one line for both roles may say to the worker.
+// Ignores settings of the worker in a shared config file, MindSpore's environment or one command line for both roles.
 void AddWorkersOwn(SettingsTable& table) {
   table.AddIgnored("role", "ROLE", {"MS_ROLE"});
   table.AddIgnored("node_id", "ID", {"MS_NODE_ID"});
@@ -177,7 +177,7 @@ absl::Duration Heartbeat(const SchedulerSettings& s) { return s.heartbeat_interv
 
 absl::Duration TopoTimeout(const SchedulerSettings& s) { return s.topo_timeout.value_or(kDefaultTopoTimeout); }
 
-// The fence leaves the keeper time to stop the processes, and must not fall because of one late heartbeat.
+// The fence leaves the keeper time to stop the processes, and one late heartbeat must not trigger it.
 absl::Duration ShortestFence(const SchedulerSettings& s) { return s.stop_timeout + kFenceMargin + 2 * Heartbeat(s); }
 
 void CheckFence(const SchedulerSettings& s, SettingsFindings& findings) {
@@ -197,7 +197,7 @@ void CheckFence(const SchedulerSettings& s, SettingsFindings& findings) {
 }
 
 void CheckRecovery(const SchedulerSettings& s, SettingsFindings& findings) {
-  if (s.enable_recovery.value_or(true)) return;  // not set: the job may bring it along
+  if (s.enable_recovery.value_or(true)) return;  // not set: the job may set it
   const auto warn = [&](const char* flag) {
     findings.warnings.push_back(
         absl::StrCat(flag, " has no effect with MS_ENABLE_RECOVERY=0; set MS_ENABLE_RECOVERY=1 or leave it out"));

@@ -21,7 +21,7 @@ struct SchedulerSettings {
   uint16_t sched_port = 8118;                  // MS_SCHED_PORT; 0 lets the kernel choose
   std::string listen_address;                  // --listen_address; empty: sched_host where that is local, else all
   uint16_t mindspore_port = 0;                 // for MindSpore processes without an agent; 0: none
-  std::string job_id = "default";              // MS_JOB_ID; only said in logs with --once
+  std::string job_id = "default";              // MS_JOB_ID; used only in logs, with --once
   std::optional<uint32_t> worker_num;          // MS_WORKER_NUM
   std::optional<uint32_t> server_num;          // MS_SERVER_NUM
   std::optional<bool> enable_recovery;         // MS_ENABLE_RECOVERY
@@ -60,7 +60,7 @@ struct SchedulerSettings {
 // The table of all settings of ms-scheduler, bound to `settings`.
 SettingsTable SchedulerSettingsTable(SchedulerSettings& settings);
 
-// Rules that bind several settings: contradictions are errors, doubtful orders of the timeout hierarchy are
+// Checks rules that bind several settings: contradictions are errors, doubtful orders of the timeout hierarchy are
 // warnings.
 SettingsFindings CheckSchedulerSettings(const SchedulerSettings& settings);
 

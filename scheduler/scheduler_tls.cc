@@ -12,7 +12,7 @@ namespace muster::scheduler {
 
 namespace {
 
-// Agents and ms-ctl refuse any other.
+// Agents and ms-ctl refuse any other certificate.
 absl::Status CheckOwnName(const TlsStore& store) {
   if (!store.settings().needs_name()) return absl::OkStatus();
   const PeerName& name = *store.Current()->own_name;

@@ -1,4 +1,4 @@
-// TLS as ms-scheduler has it: what the network side needs, opened at the start and kept up to date.
+// TLS of ms-scheduler: the network side's parts, opened at the start and kept up to date.
 #pragma once
 
 #include <functional>
@@ -13,12 +13,12 @@
 
 namespace muster::scheduler {
 
-// Its owner's thread, unless it says otherwise. Must outlive the server that uses its parts.
+// Owned by one thread, except where noted. Must outlive the server that uses its parts.
 class SchedulerTls {
  public:
-  // Without --tls_config there is no store and everything is plain text; the log says which of both it is. Takes the
-  // passwords out of the environment: while there is one thread, and before gRPC is used. A signal ends the process
-  // while the files are read, which may hang. Neither clock nor log is owned.
+  // Without --tls_config there is no store and everything is plain text; logs which of the two it is. Removes the
+  // passwords from the environment: call it while there is one thread, and before gRPC is used. A signal ends the
+  // process while it reads the files, which may hang. Owns neither clock nor log.
   static absl::StatusOr<std::unique_ptr<SchedulerTls>> Open(const TlsSettings& settings, const Clock& clock,
                                                             CountedLog& counted);
 
@@ -27,11 +27,11 @@ class SchedulerTls {
   ServerTls* server() const { return server_.get(); }
   const Authorizer& authorizer() const { return *authorizer_; }
 
-  // From now on changed files are taken over; `check_peers` is called by a thread of its own after each change.
+  // Uses changed files from now on. A thread of its own calls `check_peers` after each change.
   absl::Status Watch(std::function<void()> check_peers);
-  // Looks at the files now. False: there are none.
+  // Checks the files now. False: there are none.
   bool Reload();
-  // `check_peers` is not called any more when this has returned.
+  // Once this returns, `check_peers` is not called any more.
   void Stop();
 
  private:

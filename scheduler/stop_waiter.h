@@ -1,4 +1,4 @@
-// What ends ms-scheduler: a signal, or with --once the end of its job.
+// Waits for the end of ms-scheduler: a signal, or with --once the end of its job.
 #pragma once
 
 #include <functional>
@@ -13,24 +13,24 @@ namespace muster::scheduler {
 
 class StopWaiter {
  public:
-  // Three times what a drain takes.
+  // Three times the duration of a drain.
   static constexpr absl::Duration kSignalPatience = absl::Seconds(30);
 
-  // Takes SIGTERM, SIGINT and SIGHUP from now on, and lets SIGUSR1 and SIGUSR2 pass; until then they end the process at
-  // once. Once SIGTERM or SIGINT has come it ends within kSignalPatience, whatever hangs (common/sys/program.h). Main
-  // thread.
+  // From now on handles SIGTERM, SIGINT and SIGHUP, and ignores SIGUSR1 and SIGUSR2; until then they end the process at
+  // once. After SIGTERM or SIGINT the process ends within kSignalPatience, even if something hangs
+  // (common/sys/program.h). Main thread.
   StopWaiter();
 
-  // Any thread: the job has ended, and --once is to end with this code. The first one counts.
+  // Any thread: the job has ended, and --once must exit with this code. The first one counts.
   void NoteSettled(int exit_code);
   std::optional<int> settled() const;
 
-  // Waits for a signal (returned) or NoteSettled (0); `on_hangup` is called for each SIGHUP: false
-  // makes it end the wait too, unless it was ignored when the process began. `on_tick` is called each `interval`
-  // at the latest, unless that is infinite. Main thread.
+  // Waits for a signal (returned) or NoteSettled (0). Calls `on_hangup` for each SIGHUP; if it returns false, SIGHUP
+  // ends the wait as well, unless it was ignored when the process began. Calls `on_tick` each `interval` at the latest,
+  // unless that is infinite. Main thread.
   int Wait(const std::function<bool()>& on_hangup, absl::Duration interval, const std::function<void()>& on_tick);
 
-  // From now on SIGTERM and SIGINT end the process at once, as if nobody caught them. Main thread.
+  // From now on SIGTERM and SIGINT end the process at once, as if not handled. Main thread.
   void LetSignalsKill();
 
  private:

@@ -32,7 +32,7 @@ class Acceptor {
   };
   // Called without a lock; must not block.
   struct Hooks {
-    // Hands over a TCP connection whose turn has come. Call NoteClosed when it has ended. On the acceptor's thread.
+    // Hands over a TCP connection at its turn. Call NoteClosed when it has ended. On the acceptor's thread.
     std::function<void(NamedConnection connection, UniqueFd fd)> hand_over;
     // Hands over a connection to the admin socket, which needs no turn and has no number. On the acceptor's thread.
     std::function<void(UniqueFd fd)> hand_over_unix;

@@ -48,12 +48,12 @@ class ConnectionTable {
   // Removes those silent for too long; the caller closes them. `is_crowded`: descriptors are scarce.
   std::vector<Silent> TakeOverdue(MonotonicTime now, bool is_crowded);
 
-  // Queues a connection whose first bytes are there. Returns the one that must go for it, if any; maybe the new one.
+  // Queues a connection that has sent its first bytes. Returns the one that must go for it, if any; maybe the new one.
   std::optional<FairQueue::Waiting> AddWaiting(int fd, std::string peer);
   // Removes and returns the next to hand over; none while gRPC has as many as it may, or none waits.
   std::optional<FairQueue::Waiting> TakeNext();
-  // True if the next one may be handed over. The last places are kept, a sixteenth each: for connections whose address,
-  // whose party, and whose network has nothing in gRPC. So a client that holds all others can't shut them out.
+  // True if the next one may be handed over. The last places are kept, a sixteenth each: for connections from an
+  // address, from a party, and from a network that has nothing in gRPC. So no client can hold all places.
   bool HasNext() const {
     return !waiting_.empty() && handed_over_.size() < options_.limit - waiting_.HoldsOfNext() * options_.limit / 16;
   }

@@ -1,7 +1,7 @@
 // The next connection, and the one that makes room:
 //
-//   next        one whose address has none in gRPC, else any; of these in the network with the fewest in gRPC, there of
-//               the party, there of the address with the fewest; among equals the first to come
+//   next        one from an address with none in gRPC, else any; of these in the network with the fewest in gRPC, there
+//               of the party, there of the address with the fewest; among equals the first to come
 //   makes room  of the party with the most waiting, there of the address with the most: its last one. If the largest
 //               parties are equal (a client with endless parties sends one each), of the network with the most
 #include "scheduler/ingress/fair_queue.h"

@@ -4,7 +4,6 @@
 // are shared (max-min fairness) among networks, within a network among parties, and within a party among its addresses
 // (see FairShare). All agents behind one address queue in order. A flood from one address, or from all addresses that
 // one party can have, hardly affects others.
-// addresses that one party can have, others see little.
 #pragma once
 
 #include <array>
@@ -39,7 +38,7 @@ class FairQueue {
   std::optional<Waiting> Add(Waiting waiting);
   // Requires a waiting connection.
   Holds HoldsOfNext() const;
-  // Returns the connection whose turn it is; none if none waits.
+  // Removes and returns the next connection; none if none waits.
   std::optional<Waiting> Take();
   std::vector<Waiting> TakeAll();
 

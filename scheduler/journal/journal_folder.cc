@@ -7,7 +7,7 @@
 //   the folder                                                       root's, and no one else can write to it
 //   the journal, its log, its note                                   the same
 //
-// Any other user must know who shares the folder: one of a pod's volume belongs to root and is open to all.
+// Any other user is expected to know who shares the folder: that of a pod's volume belongs to root and is open to all.
 #include "scheduler/journal/journal_folder.h"
 
 #include <fcntl.h>

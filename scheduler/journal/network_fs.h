@@ -1,4 +1,4 @@
-// Recognises file systems that must not hold a journal: network file systems, whose locks and syncs can't be trusted.
+// Recognises file systems that must not hold a journal: network file systems. Their locks and syncs can't be trusted.
 #pragma once
 
 #include <sys/types.h>

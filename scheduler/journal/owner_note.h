@@ -36,7 +36,7 @@ std::string HolderOf(const std::string& journal);
 // The journal owner's handle on the note. One thread at a time.
 class OwnerNote {
  public:
-  // Only the journal's owner may call this. Rewrites the note.
+  // Rewrites the note. Only the journal's owner may call this.
   static absl::StatusOr<OwnerNote> Write(const std::string& journal, const std::string& journal_id,
                                          uint64_t acknowledged);
   // False: the note was removed, or another file has its name. True if the system does not answer.

@@ -15,7 +15,7 @@ constexpr char kElsewhere[] = "or name another file with --journal_path";
 
 bool IsFull(int code, int system_error) {
   if ((code & 0xff) == SQLITE_FULL) return true;
-  // A write beyond the quota. A failed sync is a different error, whatever its reason.
+  // A write beyond the quota. A failed sync is a different error, for any reason.
   return code == SQLITE_IOERR_WRITE && (system_error == ENOSPC || system_error == EDQUOT);
 }
 

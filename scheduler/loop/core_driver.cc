@@ -1,4 +1,4 @@
-// Loop's constructor for the real core, apart from loop.cc so that tests of the loop alone need not link the core.
+// Loop's constructor for the real core, separate from loop.cc so that tests of the loop alone need not link the core.
 #include <utility>
 
 #include "scheduler/loop/loop.h"

@@ -1,5 +1,5 @@
-// The bounded queue before the loop, and the loop's bed: it sleeps here until there is an event, durable news or a
-// deadline. Thread-safe; one thread takes.
+// The bounded queue before the loop. The loop sleeps here until there is an event, durable news or a deadline.
+// Thread-safe; one thread takes.
 #pragma once
 
 #include <cstddef>
@@ -22,23 +22,23 @@ struct QueuedEvent {
   bool is_new_work = false;
 };
 
-// The longest sleep. Whoever watches the loop takes it for hung when it makes no turn for long, so an idle one must
-// make turns as well. It is also how the loop notices that the whole process was stopped for a while.
+// The longest sleep. A monitor takes the loop for hung when it makes no turn for long, so an idle loop must make turns
+// as well. This is also how the loop notices that the whole process was stopped for a while.
 inline constexpr absl::Duration kMaxTurn = absl::Seconds(1);
 
 class EventQueue {
  public:
-  // At most `new_work_limit` joins, queries and calls of the store wait at once; everything else always gets in.
+  // At most `new_work_limit` joins, queries and store calls wait at once; other events are always accepted.
   EventQueue(const Clock& clock, size_t new_work_limit, absl::Duration late_after)
       : clock_(clock), new_work_limit_(new_work_limit), late_after_(late_after) {}
 
-  // False when new work finds the queue full, and for everything after Close.
+  // False if the queue is full for new work, and for every event after Close.
   bool Post(Event event, std::function<void()> applied);
 
-  // Everything up to and including this journal sequence is durable. Never falls.
+  // All records up to and including this journal sequence are durable. The sequence never falls.
   void NoteDurable(uint64_t sequence);
 
-  // Nothing gets in any more; what is inside is still to be taken.
+  // Accepts no more events; those in the queue are still to be taken.
   void Close();
 
   struct Taken {
@@ -47,19 +47,19 @@ class EventQueue {
     Now now;
     bool is_late = false;
     absl::Duration late_by;  // if it is: the time lost since the last Take
-    bool is_closed = false;  // and the queue is empty: nothing will ever come
+    bool is_closed = false;  // and the queue is empty: nothing will come any more
   };
   // Sleeps until there is an event, durable news that no Take has returned yet, the deadline or Close, but at most
-  // kMaxTurn; then takes at most `limit` events. The caller is late when an event was posted, or the sleep should
-  // have ended, longer ago than late_after: the process was stopped, or the machine is overloaded. Events beyond
-  // `limit` make the next Take late, too, but that time is lost only once.
+  // kMaxTurn. Then takes at most `limit` events. The caller is late if an event was posted, or the sleep should have
+  // ended, more than late_after ago: the process was stopped, or the machine is overloaded. Events beyond `limit` make
+  // the next Take late, too, but that time is lost only once.
   Taken Take(MonotonicTime deadline, size_t limit);
 
   size_t Length() const;
 
  private:
   bool HasNews() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Sleeps; returns the earliest moment at which the caller wanted to be awake.
+  // Sleeps. Returns the earliest moment at which the caller wanted to be awake.
   MonotonicTime SleepUntilNews(MonotonicTime deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;

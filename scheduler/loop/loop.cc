@@ -18,7 +18,8 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr absl::Duration kStallLook = absl::Milliseconds(250);  // whether the disk is full, or has room again
+constexpr absl::Duration kStallLook =
+    absl::Milliseconds(250);  // between checks whether the disk is full, or has room again
 
 constexpr size_t kMaxTimedAppends = 1024;
 
@@ -74,7 +75,7 @@ class Loop::Impl {
     queue_.Close();
     MutexLock lock(stop_mutex_);
     if (thread_.joinable()) thread_.join();
-    journal_.SetOnDurable(nullptr);  // on a full disk it may still have something to write
+    journal_.SetOnDurable(nullptr);  // on a full disk the journal may still have something to write
   }
 
   EventQueue& queue() { return queue_; }
@@ -123,8 +124,8 @@ class Loop::Impl {
     measures_.last_snapshot = clock_.Read().wall;
   }
 
-  // On a full disk time stands still for the core: a node whose welcome waits for the disk can't report. Afterwards the
-  // core hears for how long nobody could be heard.
+  // On a full disk, time stands still for the core: a node can't report while its welcome waits for the disk.
+  // Afterwards the core learns for how long no node could be heard.
   void NoteStall(EventQueue::Taken& taken) {
     const bool was_stalled = std::exchange(is_stalled_, journal_.IsStalled());
     if (is_stalled_ && !was_stalled) stalled_since_ = taken.now.monotonic;
@@ -143,7 +144,7 @@ class Loop::Impl {
       }
       Gather(core_->Apply(queued.event, taken.now), records);
     }
-    // Last, so that a heartbeat that is already here counts before the lease that it renews.
+    // Tick last, so that a heartbeat that is already here counts before the lease that it renews.
     if (!is_stalled_ && core_->NextDeadline() <= taken.now.monotonic) Gather(core_->Apply(Tick{}, taken.now), records);
     Store(std::move(records));
     for (const QueuedEvent& queued : taken.events) {
@@ -173,7 +174,7 @@ class Loop::Impl {
     Release(durable_);
   }
 
-  // `durable` is a sequence of the journal; the outbox counts from 1 in this life.
+  // `durable` is a sequence of the journal; the outbox counts from 1 in this process.
   void Release(uint64_t durable) {
     durable_ = durable;
     const uint64_t records = durable > sequence_offset_ ? durable - sequence_offset_ : 0;
@@ -187,15 +188,15 @@ class Loop::Impl {
   const Clock& clock_;
   const Options options_;
   EventQueue queue_;
-  Mutex stop_mutex_;  // several threads may stop at once
+  Mutex stop_mutex_;  // several threads may call Stop at once
   std::thread thread_;
   Effects started_effects_;
   Recovered recovered_;
 
-  // The loop thread's own.
+  // Owned by the loop's thread.
   Outbox outbox_;
   uint64_t durable_ = 0;
-  uint64_t sequence_offset_ = 0;  // the journal's last sequence before this life's first record
+  uint64_t sequence_offset_ = 0;  // the journal's last sequence before this process's first record
   bool has_offset_ = false;
   bool is_stalled_ = false;  // as far as the loop has noticed
   MonotonicTime stalled_since_;

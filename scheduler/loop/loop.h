@@ -1,8 +1,8 @@
 // The one thread that owns the core.
 //
-// Events from any thread go into a bounded queue; the loop takes them in batches, applies them, hands the records to
-// the journal, and carries out the other effects, in order, when the records before them are durable. The loop never
-// waits for the disk. When it finds itself more than 250 ms late it tells the core (LoopWasLate). While the journal is
+// Any thread puts events into a bounded queue. The loop takes them in batches, applies them, and hands the records to
+// the journal. It carries out the other effects in order, once the records before them are durable. The loop never
+// waits for the disk. If it is more than 250 ms late it reports that to the core (LoopWasLate). While the journal is
 // stalled (a full disk) no deadline counts, and afterwards the loop was late by that time.
 #pragma once
 
@@ -19,8 +19,8 @@
 
 namespace muster::scheduler {
 
-// Carries out what is not the journal's. Called from one thread at a time, in the order of the effects (urgent sends
-// may overtake). Must not block.
+// Carries out the effects that are not the journal's. Called by one thread at a time, in the order of the effects
+// (urgent sends may overtake). Must not block.
 class EffectSink {
  public:
   virtual ~EffectSink() = default;
@@ -31,11 +31,11 @@ class EffectSink {
   virtual void OnForgetPeers(ForgetPeers forget) = 0;
   virtual void OnAnnounce(const Announce& announce) = 0;
   virtual void OnRunSettled(const RunSettled& settled) = 0;
-  // After the last of those that are carried out together.
+  // Called after the last of the effects that are carried out together.
   virtual void OnTurnEnd() {}
 };
 
-// What the loop drives: a Core, or a test's stand-in for it. The methods are Core's.
+// The loop's view of the core: a Core, or a test's replacement. The methods are Core's.
 class CoreDriver {
  public:
   virtual ~CoreDriver() = default;
@@ -47,7 +47,7 @@ class CoreDriver {
   virtual MonotonicTime NextDeadline() const = 0;
 };
 
-// What the journal held, for people.
+// The content of the journal, for people.
 struct Recovered {
   uint64_t records = 0;  // a snapshot counts as one
   uint64_t jobs = 0;
@@ -55,52 +55,52 @@ struct Recovered {
   absl::Duration took;
 };
 
-// How the loop and its journal do, since the start.
+// Measurements of the loop and its journal, since the start.
 struct LoopMeasures {
   MonotonicTime last_turn;                                                    // an idle loop makes one each kMaxTurn
   Histogram wait{{0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5}};    // of each turn's first event, in seconds
   Histogram append{{0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5}};  // until records are durable, in seconds
-  absl::Duration lost;                                                        // the sum of what LoopWasLate told
+  absl::Duration lost;  // the sum of the times reported by LoopWasLate
   uint64_t snapshots = 0;
   WallTime last_snapshot;      // 0: none since the start
-  uint64_t journal_bytes = 0;  // about: the last snapshot and the records since
+  uint64_t journal_bytes = 0;  // approximate: the last snapshot and the records since
   bool is_journal_stalled = false;
 };
 
 class Loop {
  public:
   struct Options {
-    size_t queue_limit = 65'536;  // events that are new work (joins, queries, the store's calls); others always get in
+    size_t queue_limit = 65'536;  // new work: joins, queries, store calls; other events are always accepted
     size_t batch_limit = 1'024;
     absl::Duration late_after = absl::Milliseconds(250);
   };
 
-  // None of the arguments is owned; all must outlive the loop. The core must not have been started; the journal is
-  // replayed into it by Start.
+  // Owns none of the arguments; all must outlive the loop. The core must not have been started: Start replays the
+  // journal into it.
   Loop(Core& core, Journal& journal, EffectSink& sink, const Clock& clock, Options options);
   Loop(std::unique_ptr<CoreDriver> core, Journal& journal, EffectSink& sink, const Clock& clock, Options options);
   ~Loop();  // stops
 
-  // Replays the journal, starts the core and the thread.
+  // Replays the journal, and starts the core and the thread.
   absl::Status Start();
 
-  // What Start found.
+  // The result of Start's replay.
   const Recovered& recovered() const;
 
-  // Any thread. False when the queue is full and the event is new work (JoinRequested, QueryReceived, StoreRequested):
-  // the caller turns it away with RESOURCE_EXHAUSTED. Heartbeats and everything else are bounded by one unapplied read
-  // for each stream and always get in. `applied` is called by the loop's thread once the event has been applied. After
-  // Stop has begun nothing gets in any more: false, and `applied` is never called.
+  // Any thread. False if the queue is full and the event is new work (JoinRequested, QueryReceived, StoreRequested):
+  // the caller rejects it with RESOURCE_EXHAUSTED. Heartbeats and all other events are limited to one unapplied read
+  // for each stream, and are always accepted. The loop's thread calls `applied` once the event has been applied. After
+  // Stop has begun nothing is accepted: Post returns false and `applied` is never called.
   bool Post(Event event, std::function<void()> applied = nullptr);
 
-  // Any thread but the loop's. Applies what is queued, waits until its effects were carried out, ends the thread. On a
-  // full disk it doesn't wait: what is not durable is told nobody.
+  // Any thread except the loop's. Applies the queued events, waits until their effects are carried out, and ends the
+  // thread. On a full disk it doesn't wait: effects that are not durable are never sent.
   void Stop();
 
   // Any thread.
   LoopMeasures measures() const;
 
-  // Events waiting to be applied, for metrics.
+  // The number of events waiting to be applied, for metrics.
   size_t QueueLength() const;
 
  private:

@@ -29,7 +29,7 @@ Outbox::Immediate Outbox::Add(Effects effects, bool is_stalled) {
         is_stalled && send != nullptr && MayOvertake(*send, !immediate.records.empty())) {
       auto answer = std::make_shared<v1::SchedulerMessage>(*send->message);
       answer->mutable_acknowledgement()->clear_waiting();         // it counts nodes that are not durable yet
-      answer->mutable_acknowledgement()->clear_events_through();  // those that know better may have been thinned out
+      answer->mutable_acknowledgement()->clear_events_through();  // the answers that knew more may have been dropped
       immediate.urgent.push_back(Send{send->stream, std::move(answer), true});
       continue;
     }
@@ -47,7 +47,8 @@ bool Outbox::IsOfUndurableRound(const Send& send) const {
   });
 }
 
-// An armed fence only: "not armed" may rest on a record that is not durable, and would be believed.
+// An answer may overtake only with an armed fence: "not armed" may rest on a record that is not durable, and the node
+// would believe it.
 bool Outbox::MayOvertake(const Send& send, bool has_news) const {
   if (has_news || !send.message->has_acknowledgement()) return false;
   if (send.message->acknowledgement().fence_timeout_ms() == 0) return false;
@@ -58,7 +59,7 @@ bool Outbox::MayOvertake(const Send& send, bool has_news) const {
   });
 }
 
-// A later answer says all that an earlier one says.
+// Each answer includes all that an earlier one says.
 void Outbox::DropOldAcknowledgements() {
   absl::flat_hash_map<StreamId, Waiting*> latest;
   for (auto waiting = waiting_.rbegin(); waiting != waiting_.rend(); ++waiting) {

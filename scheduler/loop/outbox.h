@@ -1,4 +1,4 @@
-// Effects that wait for the records before them to become durable. No I/O, no threads; owned by the loop's thread.
+// Effects that wait until the records before them are durable. No I/O, no threads; owned by the loop's thread.
 #pragma once
 
 #include <cstddef>
@@ -15,39 +15,38 @@ class Outbox {
  public:
   static constexpr size_t kDropAtLeast = 8'192;
 
-  // What one Apply asks for right now.
+  // The parts of one Apply's effects that are due now.
   struct Immediate {
     std::vector<v1::Record> records;  // for the journal, in order
-    std::vector<Send> urgent;         // to be carried out at once
+    std::vector<Send> urgent;         // to send at once
   };
 
-  // Takes the effects of one Apply: splits off what is due now, keeps the rest in order.
+  // Takes the effects of one Apply: returns those due now, keeps the rest in order.
   //
-  // An urgent desired state takes the place of older ones for the same stream that still wait here: released later,
-  // they would undo it (the latest desired state wins). It waits itself while the closing of its round is not durable:
-  // nothing of that round runs yet, and a scheduler that has forgotten the round after a crash would close another one
-  // of that number, to which agents that heard of this one's end are deaf.
+  // An urgent desired state replaces older ones for the same stream that still wait here: sent later, they would undo
+  // it (the latest desired state wins). It waits itself while the closing of its round is not durable. Nothing of that
+  // round runs yet. A scheduler that forgot the round in a crash would close another one with the same number, and
+  // agents that heard of this one's end would ignore it.
   //
-  // `is_stalled` (a full disk may last for hours): the answer to a heartbeat of a node whose fence is armed goes at
-  // once if it speaks of nothing that waits: no record of its own, no news before it on its stream. Without it the node
-  // would end its processes. Of the answers that wait, only the latest on each stream is kept when there are many.
+  // `is_stalled` (a full disk may last for hours): the answer to a heartbeat of a node with an armed fence is sent at
+  // once, if it depends on nothing that waits: no record of its own, no earlier news on its stream. Otherwise the node
+  // would end its processes. If many answers wait, only the latest on each stream is kept.
   Immediate Add(Effects effects, bool is_stalled = false);
 
-  // Nobody is at the other end of the stream any more: what waits for it is dropped. Takes time in proportion to all
-  // that waits.
+  // The stream is closed: drops what waits for it. Takes time in proportion to all that waits.
   void Forget(StreamId stream);
 
-  // Removes and returns, in order, everything whose records are durable: those numbered up to `durable`. Records are
+  // Removes and returns, in order, all effects that wait only for records numbered up to `durable`. Records are
   // numbered from 1 in the order in which Add returned them.
   Effects TakeReleased(uint64_t durable);
 
-  // How many records Add has returned so far.
+  // The number of records that Add has returned so far.
   uint64_t records() const { return records_; }
   bool empty() const { return waiting_.empty(); }
 
  private:
   struct Waiting {
-    uint64_t after = 0;  // carried out once this many records are durable
+    uint64_t after = 0;  // sent once this many records are durable
     Effect effect;
     bool has_news = false;  // its own Apply wrote records before it
   };
@@ -64,7 +63,7 @@ class Outbox {
 
   std::deque<Waiting> waiting_;
   std::deque<UndurableRound> undurable_rounds_;  // a handful; in the order of their records
-  size_t drop_at_ = kDropAtLeast;                // when so many effects wait
+  size_t drop_at_ = kDropAtLeast;                // at this number of waiting effects
   uint64_t records_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Counts what a journal hands out at the start, for the line that tells of it.
+// Counts the records of a journal's replay, for the log line about it.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace muster::scheduler {
 class RecoveryTally {
  public:
   void Count(const v1::Record& record);
-  Recovered found() const;  // without the time it took
+  Recovered found() const;  // except the time it took
 
  private:
   uint64_t records_ = 0;

@@ -24,7 +24,7 @@ using mindspore::Refuse;
 constexpr char kWorker[] = "MS_WORKER";
 constexpr char kServer[] = "MS_PSERVER";
 
-// With TLS, the certificate says who somebody is.
+// With TLS, the certificate identifies the node.
 bool MayBe(const Peer& peer, const std::string& node_id) { return !peer.name || peer.name->CoversNode(node_id); }
 
 // Newer versions call a parameter server MS_SERVER.
@@ -181,7 +181,7 @@ void DirectCluster::CompleteIfAllAreThere() {
       "MindSpore: complete");
 }
 
-// As MindSpore does: numbers are ranks; else by address, then by node id as text.
+// Assigns ranks as MindSpore does: numbers are ranks; else by address, then by node id as text.
 void DirectCluster::AssignRanks(const std::string& role) {
   std::vector<std::pair<const std::string*, Node*>> members;
   bool are_numbers = true;
@@ -190,14 +190,14 @@ void DirectCluster::AssignRanks(const std::string& role) {
     members.emplace_back(&id, &node);
     are_numbers = are_numbers && IsNumber(id);
   }
-  if (are_numbers && !options_.sorts_ranks) return;  // they have them
+  if (are_numbers && !options_.sorts_ranks) return;  // the node ids are the ranks
   std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) {
     return std::tie(a.second->address, *a.first) < std::tie(b.second->address, *b.first);
   });
   for (uint32_t rank = 0; rank < members.size(); ++rank) members[rank].second->rank = rank;
 }
 
-// Where its own connection is closed, a new one from the same address is its own.
+// If the node's own connection is closed, a new one from the same address is its own.
 bool DirectCluster::IsItsOwn(const Node& node, const Peer& peer) const {
   return node.connection == peer.connection || (node.connection == 0 && node.address == peer.address);
 }
@@ -234,8 +234,8 @@ std::optional<Health> DirectCluster::Heartbeat(const Peer& peer, const std::stri
   } else if (node.address != peer.address) {
     return std::nullopt;
   }
-  // (Another connection of the same machine, perhaps made anew before the old one was found broken, is answered. It
-  // tells nothing of this node.)
+  // (Answer also another connection of the same machine, perhaps opened before the old one was found broken. It is no
+  // sign of life of this node.)
   Health health{state_, options_.worker_num + options_.server_num, 0};
   if (!options_.enable_recovery || state_ == State::kFailed) health.abnormal = DeadCount();
   return health;
@@ -252,7 +252,7 @@ std::optional<std::vector<std::string>> DirectCluster::HostNames(const std::stri
     names[node.rank] =
         known->second == node.address ? node.host_name : absl::StrCat(node.host_name, "~", node.address.ToString());
   }
-  // Who has ended well already is not asked for any more.
+  // The name of a process that has ended well stays empty: no one needs it any more.
   return names;
 }
 
@@ -306,7 +306,8 @@ bool DirectCluster::ServesMetadata(const Peer& peer, mindspore::MetadataUse use,
   return true;
 }
 
-// A process publishes the address of its own rank only, and asks for the rank of its own id only. Empty: anybody may.
+// Returns the only node that may use the key: a process publishes the address of its own rank only, and asks for the
+// rank of its own id only. Empty: any node may.
 std::string DirectCluster::OwnerOf(mindspore::MetadataUse use, const std::string& key) const {
   constexpr char kRankAddress[] = "MCCL_COLLECTIVE_RANK_";
   for (const char* role : {kWorker, kServer}) {

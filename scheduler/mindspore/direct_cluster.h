@@ -1,19 +1,19 @@
 // A cluster of MindSpore processes that register with the scheduler themselves, without an agent, as they would with
-// MindSpore's own: no part of the core, no journal, one cluster at a time.
+// MindSpore's own. Not part of the core, no journal, one cluster at a time.
 //
 // Pure: no I/O, no threads, no clock; time comes with each call. The adapter (direct_port.h) calls it.
 //
-// What is better than in MindSpore's own scheduler:
-//   - A process that dies is noticed two seconds after its connections broke, not at MS_NODE_TIMEOUT. (A heartbeat
-//     connection that alone is closed is MS_DISABLE_HEARTBEAT=1, no death, as long as the metadata connection lives.)
-//   - A node's heartbeats and its end come over the connection that registered it, or, when that one is closed, from
-//   the
-//     same address. Metadata is for those only who come from where a process of the cluster registered; with TLS, with
-//     its certificate.
-//   - Node ids that mean one rank ("1" and "01"), numbers beyond the cluster, and numbers mixed with names are refused
-//     with a reason.
-//   - Machines of one host name are told apart by their addresses.
-//   - After an end, good or bad, the next cluster can form. With recovery a dead process is waited for until
+// Its advantages over MindSpore's own scheduler:
+//   - It notices a process's death two seconds after its connections broke, not after MS_NODE_TIMEOUT. (A heartbeat
+//     connection that alone is closed means MS_DISABLE_HEARTBEAT=1, not death, as long as the metadata connection
+//     lives.)
+//   - It accepts a node's heartbeats and end only over the connection that registered it or, once that is closed, from
+//     the same address. Only a process at the address of a registered one may use metadata; with TLS, one with its
+//     certificate.
+//   - It refuses, with a reason, node ids that mean one rank ("1" and "01"), numbers beyond the cluster, and numbers
+//     mixed with names.
+//   - It distinguishes machines with one host name by their addresses.
+//   - After an end, good or bad, the next cluster can form. With recovery it waits for a dead process until
 //     rejoin_timeout; when all are gone, a process with a new id begins the next cluster.
 #pragma once
 
@@ -35,7 +35,7 @@ namespace muster::scheduler {
 struct DirectOptions {
   uint32_t worker_num = 0;
   uint32_t server_num = 0;
-  bool enable_recovery = false;  // a dead process is waited for; nobody is told of it meanwhile
+  bool enable_recovery = false;  // waits for a dead process; the others are not informed meanwhile
   bool sorts_ranks = false;      // MS_HCCL_CM_INIT=1
   absl::Duration topo_timeout = absl::Seconds(1800);
   absl::Duration node_timeout = absl::Seconds(600);
@@ -43,14 +43,14 @@ struct DirectOptions {
   bool is_once = false;  // topo_timeout counts from the start, not from the first registration
 };
 
-// How a cluster ended, for --once.
+// The end of a cluster, for --once.
 enum class DirectEnd { kWell, kFailed, kNeverFormed };
 
-// What people should know. Who can cause it as often as he likes has a kind: its lines are counted (see CountedLog).
+// A note for people. Notes that a client can trigger at will have a kind, so that CountedLog can rate-limit them.
 struct DirectNote {
   Severity level = Severity::kInfo;
   std::string text;
-  std::string kind;  // empty: each one is told
+  std::string kind;  // empty: each one is logged
 };
 
 class DirectCluster {
@@ -59,25 +59,25 @@ class DirectCluster {
 
   mindspore::Admission Register(const mindspore::Peer& peer, const mindspore::Registration& registration,
                                 MonotonicTime now);
-  // On another connection than its own, or with a certificate for another node id: as if the node were not known.
+  // On another connection than the node's own, or with a certificate for another node id, the node counts as unknown.
   mindspore::LeaveResult Unregister(const mindspore::Peer& peer, const std::string& node_id);
   std::optional<mindspore::Health> Heartbeat(const mindspore::Peer& peer, const std::string& node_id,
                                              MonotonicTime now);
   std::optional<std::vector<std::string>> HostNames(const std::string& role) const;
   std::optional<std::string> Published(const std::string& key) const;
-  // Whether this peer may use metadata now; what it asks for may tell whose connection it is.
+  // True if this peer may use metadata now; its request may show which node the connection belongs to.
   bool ServesMetadata(const mindspore::Peer& peer, mindspore::MetadataUse use, const std::string& key);
   void ConnectionOpened(const mindspore::Peer& peer) { links_.Opened(peer); }
   void ConnectionClosed(const mindspore::Peer& peer, MonotonicTime now);
-  // The connections that its processes need.
+  // Returns the connections that the cluster's processes need.
   std::set<uint64_t> Needed() const;
   void Tick(MonotonicTime now);
 
-  // Rises when another cluster begins: what the last one stored is of no use to it.
+  // Rises when another cluster begins, for which the last one's stored data is useless.
   uint64_t generation() const { return generation_; }
-  // What people should know of what happened since the last call.
+  // Returns the notes for people since the last call.
   std::vector<DirectNote> TakeNotes() { return std::exchange(notes_, {}); }
-  // The end that the last call brought, if any.
+  // Returns the end that the last call brought, if any.
   std::optional<DirectEnd> TakeEnd() { return std::exchange(end_, std::nullopt); }
 
  private:
@@ -88,7 +88,7 @@ class DirectCluster {
     uint32_t rank = 0;
     uint64_t connection = 0;  // of its heartbeats; 0: closed
     MonotonicTime last_seen = MonotonicTime::Never();
-    uint32_t beats = 0;                                  // in the complete cluster: with many, it is no quiet one
+    uint32_t beats = 0;                                  // in the complete cluster: many show that it does beat
     MonotonicTime closed_at = MonotonicTime::Never();    // its heartbeat connection broke then, and did not come back
     MonotonicTime alone_since = MonotonicTime::Never();  // nor has it another connection since then
     MonotonicTime died_at = MonotonicTime::Never();
@@ -103,7 +103,7 @@ class DirectCluster {
 
   uint32_t Wanted(const std::string& role) const;
   uint32_t Count(const std::string& role) const;
-  // Why a registration is not taken: nothing if it is.
+  // Each returns why a registration is refused; none if it is not.
   std::optional<Refusal> WhyNotNamed(const mindspore::Peer& peer, const std::string& node_id) const;
   std::optional<Refusal> WhyNotNew(const std::string& node_id, const std::string& role) const;
   std::optional<Refusal> WhyNotBack(const mindspore::Peer& peer, const std::string& node_id, const Node& node,
@@ -131,8 +131,8 @@ class DirectCluster {
   const DirectOptions options_;
   State state_ = State::kInitializing;
   std::map<std::string, Node> nodes_;             // by node id
-  std::map<std::string, IpAddress> left_;         // node ids that have unregistered, and from where
-  std::map<std::string, IpAddress> left_before_;  // … from the cluster before: they may ask again
+  std::map<std::string, IpAddress> left_;         // node ids that have unregistered, and their addresses
+  std::map<std::string, IpAddress> left_before_;  // … those of the cluster before: they may ask again
   MetadataConnections links_;
   MonotonicTime began_ = MonotonicTime::Never();      // the first registration
   MonotonicTime opened_at_ = MonotonicTime::Never();  // with is_once, until a cluster has formed

@@ -1,4 +1,4 @@
-// Who of a direct cluster still lives, and when a cluster is over.
+// Decides which nodes of a direct cluster are alive, and when a cluster is over.
 #include <algorithm>
 #include <utility>
 
@@ -9,19 +9,18 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr absl::Duration kDeathGrace = absl::Seconds(2);      // for a process that connects anew
+constexpr absl::Duration kDeathGrace = absl::Seconds(2);      // for a process that reconnects
 constexpr absl::Duration kClosedTogether = absl::Seconds(1);  // both connections of one process
-// A process with MS_DISABLE_HEARTBEAT=1 stops beating when it has learnt that the cluster is complete.
+// A process with MS_DISABLE_HEARTBEAT=1 stops beating once it knows that the cluster is complete.
 constexpr uint32_t kBeatsOfALoudOne = 5;
-// After its last word a client still tears down its connections, and some (seen with 2.10.0) crash when they break
-// first.
+// After its last message a client still closes its connections, and some (seen with 2.10.0) crash if ours close first.
 constexpr absl::Duration kTimeToLeave = absl::Seconds(10);
 constexpr absl::Duration kTimeToHear = absl::Seconds(30);  // for the others of a failed cluster, before --once ends
 
 }  // namespace
 
-// The nodes whose heartbeat connection is closed, but not their other one. Whose it is can't be told always: then each
-// host must have one for each of its nodes, and those that beat count first.
+// Returns the nodes with a closed heartbeat connection, but another open one. Not every connection's node is known.
+// Then each host must have one for each of its nodes, and those that beat count first.
 std::set<std::string> DirectCluster::WithMetadataConnection() const {
   MetadataConnections::Count count = links_.Counted();
   std::set<std::string> found;
@@ -48,7 +47,7 @@ std::set<std::string> DirectCluster::WithMetadataConnection() const {
   return found;
 }
 
-// Empty: it is not.
+// Empty: the node is alive.
 std::string DirectCluster::WhyDead(const Node& node, bool has_metadata_connection, MonotonicTime now) const {
   const bool is_silent = now - node.last_seen > options_.node_timeout;
   const std::string silence = absl::StrCat("no heartbeat for ", absl::FormatDuration(options_.node_timeout));
@@ -154,7 +153,7 @@ std::set<uint64_t> DirectCluster::Needed() const {
       ++wanted[node.address.bytes()];
     }
   }
-  // Where a host has no more than its processes need, none is taken.
+  // If a host has no more than its processes need, take none from it.
   std::set<std::string> scarce;
   for (const auto& [address, number] : wanted) {
     if (count.free[address] <= number) scarce.insert(address);
@@ -168,7 +167,7 @@ void DirectCluster::NoteDeath(const std::string& node_id, Node& node, const std:
   const std::string who =
       absl::StrCat("the MindSpore process of rank ", node.rank, " (", node.role, ", node id ", Quoted(node_id),
                    ", host ", Quoted(node.host_name), " at ", node.address.ToString(), ")");
-  if (!failed_at_.is_never()) {  // it was told to end
+  if (!failed_at_.is_never()) {  // this is the end that it was asked for
     Say(Severity::kInfo, absl::StrCat(who, " has ended after the failure: ", how));
     return;
   }
@@ -182,14 +181,14 @@ void DirectCluster::Fail(MonotonicTime now) {
   if (failed_at_.is_never()) failed_at_ = now;
 }
 
-// It had processes, and all are dead.
+// True if the cluster had processes, and all are dead.
 bool DirectCluster::IsDeserted() const {
   return !nodes_.empty() && std::all_of(nodes_.begin(), nodes_.end(), [](const auto& entry) {
     return entry.second.connection == 0 && entry.second.is_dead();
   });
 }
 
-// A cluster that is over, well or not, makes room for the next one as soon as nobody of it is connected.
+// Makes room for the next cluster once one is over, well or not, and none of its processes is connected.
 void DirectCluster::ResetIfAllAreGone() {
   const bool is_over = state_ == State::kFinished || state_ == State::kFailed ||
                        (state_ == State::kInitialized && !options_.enable_recovery && DeadCount() > 0);

@@ -1,4 +1,4 @@
-// --mindspore_port: the TCP port at which MindSpore processes register without an agent.
+// --mindspore_port: the TCP port where MindSpore processes register without an agent.
 #pragma once
 
 #include <functional>
@@ -25,11 +25,11 @@ class DirectPort final : public mindspore::Cluster {
     uint16_t port = 0;
     std::shared_ptr<const TlsStore> tls;  // null: plain
     PlainFrom plain_from = PlainFrom::kEverybody;
-    std::shared_ptr<CountedLog> counted;        // what clients can cause as often as they like
-    std::function<void(DirectEnd end)> on_end;  // of a cluster, possibly twice of one; empty: nobody asks. Any thread
+    std::shared_ptr<CountedLog> counted;        // counts what clients can cause at will
+    std::function<void(DirectEnd end)> on_end;  // of a cluster, possibly twice; may be empty. Any thread
   };
 
-  // Listening when it returns. `clock` must outlive this.
+  // Listens when it returns. `clock` must outlive this.
   static absl::StatusOr<std::unique_ptr<DirectPort>> Open(const Options& options, const Clock& clock);
 
   mindspore::Admission Register(const mindspore::Peer& peer, const mindspore::Registration& registration) override;
@@ -55,7 +55,7 @@ class DirectPort final : public mindspore::Cluster {
   DirectCluster cluster_;  // of the server's thread
   MemoryJobStore store_;
   uint64_t stored_generation_ = 1;
-  std::unique_ptr<mindspore::Server> server_;  // last: it asks the others
+  std::unique_ptr<mindspore::Server> server_;  // last: it uses the members above
 };
 
 }  // namespace muster::scheduler

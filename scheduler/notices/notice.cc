@@ -1,4 +1,4 @@
-// What becomes of a line:
+// The notices of the event log's lines:
 //
 //   run_failed                             job_failed
 //   run_failed, the cause is the budget    budget_used_up
@@ -10,9 +10,9 @@
 //
 // Folded, for each job and kind:
 //
-//   the first                              is told at once
-//   those within a minute of the last      are told together when it is over, and begin the next one;
-//     that was told                        before the notice of the run's end if that comes first
+//   the first                              is sent at once
+//   those within a minute of the last      are sent together when it is over, and begin the next one;
+//     that was sent                        before the notice of the run's end if that comes first
 #include "scheduler/notices/notice.h"
 
 #include <nlohmann/json.hpp>
@@ -55,7 +55,7 @@ Notice Make(const std::string& kind, const v1::JobEvent& event, uint64_t count =
   return {kind, std::move(text)};
 }
 
-// What the core says where the cause's own words begin. Behind that place anybody may be quoted.
+// True if the cause's text begins with the core's phrase for it. Any later text may quote anyone.
 bool IsBudgetUsedUp(const v1::JobEvent& event) {
   const std::string before = absl::StrCat(" (run ", event.run(), "): ");
   const size_t at = event.text().find(before);
@@ -98,7 +98,7 @@ std::vector<Notice> NoticeRules::Judge(const v1::JobEvent& event) {
   return notices;
 }
 
-// (Where the clock was set back, the minute is over.)
+// (After the clock was set back, the minute is over.)
 bool NoticeRules::Folding::IsOver(int64_t now_unix_ms) const {
   return now_unix_ms < since_unix_ms || now_unix_ms - since_unix_ms >= absl::ToInt64Milliseconds(kFoldedFor);
 }
@@ -138,7 +138,7 @@ std::vector<Notice> NoticeRules::TakeFolded(int64_t now_unix_ms) {
   return notices;
 }
 
-// (What they become takes a while for many, and the scheduler's loop must not wait for it.)
+// (Rendering many of them takes a while, and the scheduler's loop must not wait for the lock.)
 std::vector<std::pair<std::string, NoticeRules::Folding>> NoticeRules::TakeOver(int64_t now_unix_ms) {
   MutexLock lock(mutex_);
   std::vector<std::pair<std::string, Folding>> over;

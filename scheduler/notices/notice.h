@@ -1,4 +1,5 @@
-// What `--on_event` is told: which lines of the event log are worth waking somebody for, and as what JSON.
+// The input of `--on_event`: chooses the event log's lines that are worth a person's attention, and writes them as
+// JSON.
 #pragma once
 
 #include <cstdint>
@@ -24,32 +25,32 @@ inline constexpr absl::Duration kFormsLate = absl::Minutes(5);
 inline constexpr absl::Duration kFoldedFor = absl::Minutes(1);
 inline constexpr absl::Duration kCertificateEndsSoon = absl::Hours(24 * 7);
 
-// Whether it is dropped where there is no room for one that doesn't.
+// True if the notice may be dropped to make room for one that may not.
 bool GivesWay(const Notice& notice);
 
 // Any thread. Bounded memory.
 class NoticeRules {
  public:
-  // The lines of one scheduler, in their order. What is to be told now, in its order. Of losses and restarts that
-  // come in numbers, only the first is: the others are told together, by TakeFolded or at the end of their run.
+  // Takes the lines of one scheduler in order. Returns the notices due now, in order. Of frequent losses and restarts
+  // it returns only the first. The others are sent together, by TakeFolded or at the end of their run.
   std::vector<Notice> Judge(const v1::JobEvent& event);
-  // Asked every few seconds: those whose minute is over. INT64_MAX: all of them.
+  // Call it every few seconds: returns the folded notices after their minute. INT64_MAX: all of them.
   std::vector<Notice> TakeFolded(int64_t now_unix_ms);
-  // When it ends, and now; asked now and then. Once for each end.
+  // Takes the certificate's end and the current time; call it now and then. Returns one notice for each end.
   std::optional<Notice> JudgeCertificate(int64_t ends_unix_ms, int64_t now_unix_ms);
 
  private:
   struct Folding {
     bool IsOver(int64_t now_unix_ms) const;
 
-    int64_t since_unix_ms = 0;       // when the last one was told
-    uint64_t count = 0;              // that have come since, …
+    int64_t since_unix_ms = 0;       // when the last one was sent
+    uint64_t count = 0;              // those that have come since, …
     v1::JobEvent first;              // … the first of them, …
-    std::vector<std::string> named;  // … and what the first few say
+    std::vector<std::string> named;  // … and the texts of the first few
   };
   void Fold(const char* kind, const v1::JobEvent& event, std::vector<Notice>& notices)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Those whose minute is over, each with its kind.
+  // Removes and returns those past their minute, each with its kind.
   std::vector<std::pair<std::string, Folding>> TakeOver(int64_t now_unix_ms);
   static Notice Together(const std::string& kind, const Folding& folding);
 

@@ -1,13 +1,13 @@
-// What ends a command, and what is said of it:
+// The ends of a command, and what is logged of them:
 //
 //   it exits with 0                    nothing
 //   it exits with another code         the code, and the first line of its stderr
-//   a signal                           the signal, likewise
+//   a signal                           the signal, and the same
 //   it still runs after time_limit     that it was killed
-//   it still runs when the farewell    likewise
-//     is over
-//   somebody else has reaped it        that nothing is known; its number may be another's by now, so nobody is killed
-//   /bin/sh can't be started           why
+//   it still runs when the time of     the same
+//     `farewell` is over
+//   another thread has reaped it       that nothing is known; its pid may be another's by now, so nothing is killed
+//   /bin/sh can't be started           the reason
 #include "scheduler/notices/notice_runner.h"
 
 #include <fcntl.h>
@@ -37,11 +37,11 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr absl::Duration kLook = absl::Milliseconds(50);  // for ends, while something runs
+constexpr absl::Duration kLook = absl::Milliseconds(50);  // for ended commands, while any runs
 constexpr absl::Duration kIdle = absl::Seconds(5);        // between looks
 constexpr size_t kMaxErrorBytes = 512;
-constexpr char kFailed[] = "--on_event";           // as it is counted, …
-constexpr char kDropped[] = "--on_event dropped";  // … likewise
+constexpr char kFailed[] = "--on_event";           // the name under which it is counted, …
+constexpr char kDropped[] = "--on_event dropped";  // … the same
 
 struct Running {
   std::string kind;
@@ -62,7 +62,7 @@ struct Pipe {
   UniqueFd in;
 };
 
-// Nothing of ours goes along: settings of Muster may be secret, and so may be what else stands there.
+// Passes on nothing of Muster's environment: its settings may be secret, and so may be other variables.
 std::vector<std::string> CleanEnvironment() {
   std::vector<std::string> kept;
   for (const char* name : {"PATH", "HOME", "LANG", "LC_ALL", "TZ"}) {
@@ -71,10 +71,10 @@ std::vector<std::string> CleanEnvironment() {
   return kept;
 }
 
-// The command takes this shell's place. Beside it, and nobody's child, waits who kills the group once this program is
-// gone, however it went: descriptor 3 comes to its end then.
+// The command replaces this shell. Beside it a reparented guard waits on descriptor 3, which reaches its end when this
+// program is gone for any reason. Then the guard kills the group.
 constexpr char kWithGuard[] = R"sh(( (read -r none; kill -9 0) <&3 2>/dev/null &); exec /bin/sh -c "$1" 3<&-)sh";
-// The beginning of what it says; the rest is read and dropped, so that it is not held up.
+// Keeps the beginning of the command's errors; reads and drops the rest, so that the command does not block.
 void ReadErrors(Running& running) {
   char bytes[4096];
   for (int turn = 0; turn < 16; ++turn) {
@@ -109,7 +109,7 @@ class NoticeRunner::Impl {
     if (!waker_.is_open() || !alive_.in.is_open()) {
       return absl::ResourceExhaustedError("--on_event: no descriptor is left (ulimit -n)");
     }
-    fcntl(alive_.out.get(), F_SETFL, 0);  // who waits for its end shall wait
+    fcntl(alive_.out.get(), F_SETFL, 0);  // the guard's read must block until the end
     absl::StatusOr<std::thread> thread = TryThread([this] { Run(); });
     if (!thread.ok()) return thread.status();
     thread_ = *std::move(thread);
@@ -126,7 +126,7 @@ class NoticeRunner::Impl {
   }
 
  private:
-  // The kind of what had to be dropped for want of room; empty: nothing.
+  // Returns the kind of the notice that was dropped for lack of room; empty: none.
   std::string Take(Notice notice) {
     MutexLock lock(mutex_);
     std::string dropped;
@@ -211,11 +211,11 @@ class NoticeRunner::Impl {
     Pipe input;
     Pipe errors;
     if (!input.in.is_open() || !errors.in.is_open()) return Complain(notice.kind, "no descriptor is left (ulimit -n)");
-    // It fits into the pipe, also if nobody reads it.
+    // It fits into the pipe, even if the command never reads it.
     if (write(input.in.get(), notice.json.data(), notice.json.size()) != static_cast<ssize_t>(notice.json.size())) {
       return Complain(notice.kind, absl::StrCat("its input can't be written: ", std::strerror(errno)));
     }
-    fcntl(input.out.get(), F_SETFL, 0);  // its own end may wait
+    fcntl(input.out.get(), F_SETFL, 0);  // the command's end may block
     fcntl(errors.in.get(), F_SETFL, 0);
     Running running;
     running.kind = notice.kind;
@@ -272,8 +272,8 @@ class NoticeRunner::Impl {
   const Clock& clock_;
   CountedLog& counted_;
   const Waker waker_;
-  const Pipe alive_;            // nothing is ever written
-  std::list<Running> running_;  // the thread's
+  const Pipe alive_;            // nothing is ever written to it
+  std::list<Running> running_;  // owned by the thread
   Mutex mutex_;
   std::deque<Notice> waiting_ ABSL_GUARDED_BY(mutex_);
   bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;

@@ -1,9 +1,9 @@
-// Runs a command for each notice, which it finds on its standard input.
+// Runs a command for each notice, and writes the notice to its standard input.
 //
-// At most kMaxAtOnce run at once, each for at most `time_limit`, then its process group is killed, as is what it
-// leaves behind; also when this program is killed. At most kMaxWaiting wait; beyond that the oldest one that gives way
-// to the new one is dropped, or the new one, which is counted and told. A command that fails is told with the first
-// line of its standard error, counted, and not tried again. Nothing of this holds anybody up but the farewell.
+// At most kMaxAtOnce run at once, each for at most `time_limit`. Then the command's process group is killed; so is what
+// a command leaves behind, and all of it if this program is killed. At most kMaxWaiting wait. Beyond that the oldest
+// one that gives way to the new one is dropped, or else the new one; drops are counted and logged. A command that fails
+// is logged with the first line of its standard error, counted, and not tried again. Only the destructor blocks.
 #pragma once
 
 #include <functional>
@@ -29,15 +29,15 @@ class NoticeRunner {
   struct Options {
     std::string command;  // for /bin/sh -c
     absl::Duration time_limit = absl::Seconds(30);
-    // Called by the runner's thread each 5 s or so, and with `is_last` at the end: what else is to be told. May be
+    // Called by the runner's thread about every 5 s, and with `is_last` at the end: returns further notices. May be
     // null.
     std::function<std::vector<Notice>(bool is_last)> look = nullptr;
     absl::Duration farewell = absl::Seconds(3);
   };
 
-  // `clock` and `counted` outlive this. Error: no thread, or no descriptors, can be had.
+  // `clock` and `counted` must outlive this. Error: no thread or no descriptors left.
   static absl::StatusOr<std::unique_ptr<NoticeRunner>> Start(Options options, const Clock& clock, CountedLog& counted);
-  // Starts what waits and lets it end, for `farewell` in all. Then it kills what runs, and drops what waits.
+  // Starts what waits and lets it end, for `farewell` in all. Then kills what runs, and drops what waits.
   ~NoticeRunner();
   NoticeRunner(const NoticeRunner&) = delete;
   NoticeRunner& operator=(const NoticeRunner&) = delete;
@@ -51,14 +51,14 @@ class NoticeRunner {
   std::unique_ptr<Impl> impl_;
 };
 
-// Passes effects on, and has --on_event told of those that are worth it. Announced lines are durable by then.
+// Passes effects on, and runs --on_event for the lines that deserve it. Announced lines are durable by then.
 class NoticingSink : public EffectSink {
  public:
-  // `next` and `rules` outlive this. A null `runner`: nobody is told.
+  // `next` and `rules` must outlive this. A null `runner`: no command is run.
   NoticingSink(EffectSink& next, NoticeRules& rules, std::unique_ptr<NoticeRunner> runner)
       : next_(next), rules_(rules), runner_(std::move(runner)) {}
 
-  // Once nothing is announced any more: the runner's farewell.
+  // Call it once no more lines are announced: waits for the runner's last commands.
   void EndNotices() { runner_.reset(); }
 
   void OnSend(StreamId stream, std::shared_ptr<const v1::SchedulerMessage> message) override {

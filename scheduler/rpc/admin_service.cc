@@ -43,12 +43,12 @@ class AdminService : public v1::Admin::CallbackService {
   }
   grpc::ServerUnaryReactor* GetStacks(grpc::CallbackServerContext* context, const v1::StacksRequest* request,
                                       v1::StacksReply* reply) override {
-    return Change<StacksRequested>(context, *request, reply);  // processes are stopped for a moment, or signalled
+    return Change<StacksRequested>(context, *request, reply);  // it stops or signals processes for a moment
   }
 
   grpc::ServerUnaryReactor* GetLogs(grpc::CallbackServerContext* context, const v1::LogsRequest* request,
                                     v1::LogsReply* reply) override {
-    return Change<LogsRequested>(context, *request, reply);  // what a process prints is its owner's
+    return Change<LogsRequested>(context, *request, reply);  // a process's output belongs to its owner
   }
 
   grpc::ServerUnaryReactor* GetCounters(grpc::CallbackServerContext* context, const v1::CountersRequest* /*request*/,
@@ -63,7 +63,7 @@ class AdminService : public v1::Admin::CallbackService {
   }
 
  private:
-  // Counts a look that is refused.
+  // Counts a refused look.
   absl::Status Counted(const PeerFacts& peer, absl::Status status) {
     if (!status.ok()) {
       services_.counted.Note(Severity::kWarning, KindOf(status),
@@ -107,15 +107,15 @@ class AdminService : public v1::Admin::CallbackService {
     return Ask(context, peer, std::move(status), reply, [&](QueryId id) -> Event { return Requested{id, request}; });
   }
 
-  // Posts the event and leaves the call open until its answer comes, or its time is up. A `status` that is not ok
-  // ends the call at once.
+  // Posts the event and leaves the call open until its answer comes, or its time is up. A `status` other than OK ends
+  // the call at once.
   template <typename Reply, typename MakeEvent>
   grpc::ServerUnaryReactor* Ask(grpc::CallbackServerContext* context, const PeerFacts& peer, absl::Status status,
                                 Reply* reply, const MakeEvent& make_event) {
     const std::string party = peer.is_unix ? peer.ToString() : PartyOf(peer.identity, peer.address);
     auto* call = new BoundedCall(services_, services_.replies, context, grpc::StatusCode::RESOURCE_EXHAUSTED);
     if (const std::string why = services_.WhyFull(); status.ok() && !why.empty()) {
-      status = absl::ResourceExhaustedError(why);  // its answer could not be durable for now
+      status = absl::ResourceExhaustedError(why);  // its answer could not be durable now
     }
     if (!status.ok()) {
       call->Answer(status, 0);

@@ -1,4 +1,4 @@
-// A unary call whose answer counts until its peer has taken it: see ReplyBudget.
+// A unary call. Its answer counts in a ReplyBudget until the peer has taken it.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -12,15 +12,15 @@
 
 namespace muster::scheduler {
 
-// Deletes itself when gRPC is done with it.
+// Deletes itself once gRPC has finished with it.
 class BoundedCall : public grpc::ServerUnaryReactor {
  public:
-  // `busy`: what the call ends with when too many answers of `budget` wait to be taken.
+  // `busy`: the call's status if too many answers of `budget` wait to be taken.
   BoundedCall(const ServiceContext& services, ReplyBudget& budget, grpc::CallbackServerContext* context,
               grpc::StatusCode busy)
       : services_(services), budget_(budget), context_(context), busy_(busy) {}
 
-  // Ends the call with the answer, which has this size, or with an error. Once.
+  // Ends the call with the answer, of this size, or with an error. Call it once.
   void Answer(const absl::Status& status, size_t bytes) {
     if (status.ok()) {
       id_ = budget_.Take(bytes, services_.clock.Read().monotonic, services_.reply_limit,

@@ -1,4 +1,4 @@
-// Between protobuf messages, shared strings, statuses and gRPC's raw bytes.
+// Conversions between protobuf messages, shared strings, statuses and gRPC's raw bytes.
 #pragma once
 
 #include <google/protobuf/message_lite.h>
@@ -12,15 +12,15 @@
 
 namespace muster::scheduler {
 
-// False when the bytes are no such message.
+// False if the bytes are not such a message.
 bool Parse(const grpc::ByteBuffer& bytes, google::protobuf::MessageLite& message);
 
 grpc::ByteBuffer Serialise(const google::protobuf::MessageLite& message);
 
-// A serialised GetPeersReply around `peer_list`, which is shared, not copied.
+// Returns a serialised GetPeersReply around `peer_list`, which is shared, not copied.
 grpc::ByteBuffer PeersReplyBytes(std::shared_ptr<const std::string> peer_list);
 
-// The codes of both are the same numbers.
+// Both use the same numbers for their codes.
 grpc::Status ToGrpcStatus(const absl::Status& status);
 
 }  // namespace muster::scheduler

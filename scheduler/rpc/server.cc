@@ -30,14 +30,14 @@ namespace {
 
 constexpr int kMaxStreamsPerConnection = 64;
 constexpr size_t kReservedDescriptors = 64;                         // for everything but connections
-constexpr absl::Duration kLastBytesTime = absl::Milliseconds(500);  // for clients to take gRPC's last words
-constexpr unsigned int kCoresOfAPlainRelay = 4;  // a thread each: fewer wake less often, and find more to do each time
+constexpr absl::Duration kLastBytesTime = absl::Milliseconds(500);  // for clients to take gRPC's last messages
+constexpr unsigned int kCoresOfAPlainRelay = 4;  // a thread each: fewer wake less often, and do more each time
 constexpr int kMaxReflectionThreads = 16;        // the only service with a thread for each call
 constexpr absl::Duration kMemoryLookInterval = absl::Seconds(1);
-constexpr absl::Duration kWakeInterval = absl::Milliseconds(400);  // the second look of the sweeper, as a rule
-constexpr int kIdleConnectionMs = 60'000;  // no call open for so long: the peer may connect again
+constexpr absl::Duration kWakeInterval = absl::Milliseconds(400);  // usually the sweeper's second pass
+constexpr int kIdleConnectionMs = 60'000;  // if no call is open for so long; the peer may connect again
 
-// gRPC's own words are for its developers, as protobuf's are; ours are counted and say what to do.
+// gRPC's messages are for its developers, as protobuf's are. Ours are counted and give advice.
 void QuietLibraries() {
   QuietProtobuf();
   gpr_set_log_function([](gpr_log_func_args* args) { Log(Severity::kDebug, absl::StrCat("grpc: ", args->message)); });
@@ -60,8 +60,8 @@ size_t DescriptorsForConnections(size_t descriptor_limit) {
   return descriptor_limit - std::min(descriptor_limit / 2, kReservedDescriptors);
 }
 
-// A stream that has not joined may hold one message that is not whole. All of them together take a quarter of the
-// memory at most: where gRPC has used up all of it, it breaks off calls without asking whose.
+// A stream that has not joined may hold one incomplete message. All of them together may take a quarter of the memory:
+// once gRPC has used it all, it breaks off calls of any client.
 size_t MostUnjoined(const RpcServer::Options& options) {
   constexpr size_t kLeast = 64;
   return std::min(options.most_unjoined, std::max(kLeast, options.memory_limit / 4 / kMaxSessionMessageBytes));
@@ -162,20 +162,20 @@ class RpcServer::Impl {
     queries_.Close();
     store_calls_.Close();
     for (const auto& stream : streams_.All()) stream->CloseForShutdown();
-    // gRPC wants a point on the wall clock.
+    // gRPC needs a time of the wall clock.
     server_->Shutdown(absl::ToChronoTime(absl::FromUnixMillis(clock_.Read().wall.unix_ms) + grace));
     sweeper_.Stop();
     server_.reset();
-    relay_->AwaitNone(kLastBytesTime);  // gRPC has closed all its ends; its last words are on their way
+    relay_->AwaitNone(kLastBytesTime);  // gRPC has closed all its ends; its last messages are on their way
     relay_->Stop();
     counted_.Flush();
   }
 
  private:
   void Configure(grpc::ServerBuilder& builder) {
-    // Services check sizes themselves, with limits of their own, and say so: gRPC 1.51 has the whole message in memory
-    // before it looks at this one, and then tells the service nothing. It keeps what is out of all proportion from
-    // being parsed. What all messages may hold together is bounded by the quota below.
+    // Services check sizes themselves, with their own limits, and report them. gRPC 1.51 has the whole message in
+    // memory before it compares it with this limit, and then does not inform the service. This limit only keeps extreme
+    // messages from being parsed. The quota below limits the memory of all messages together.
     builder.SetMaxReceiveMessageSize(static_cast<int>(kMaxReceivedBytes));
     builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
                                static_cast<int>(absl::ToInt64Milliseconds(options_.handshake_limit)));
@@ -183,7 +183,7 @@ class RpcServer::Impl {
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleConnectionMs);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // see MakeChannel of the agent
     builder.AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadBufferBytes);
-    // A compressed message would be a small lever for a lot of memory.
+    // A small compressed message could take a lot of memory.
     builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
     builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
     builder.SetResourceQuota(
@@ -230,7 +230,7 @@ class RpcServer::Impl {
         clock_);
   }
 
-  // A connection's turn has come. What is known before the handshake is the addresses of its ends.
+  // Takes a connection at its turn. Before the handshake only the addresses of its ends are known.
   void TakeOver(const NamedConnection& connection, UniqueFd fd) {
     PeerFacts facts = FactsOf(connection.peer, nullptr, false);
     facts.reached_at = LocalEndOf(fd.get());

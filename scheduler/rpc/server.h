@@ -21,7 +21,7 @@
 
 namespace muster::scheduler {
 
-// How many descriptors connections may use; some are left for everything else.
+// Returns the number of descriptors for connections; some are left for everything else.
 size_t DescriptorsForConnections(size_t descriptor_limit);
 
 // The client's, and both ends of the pair to gRPC.
@@ -33,13 +33,13 @@ class RpcServer {
     std::vector<Listener> listeners;
     std::vector<UniqueFd> datagrams = {};  // for heartbeats; none: over streams only
     size_t descriptor_limit = 1024;        // see common/sys/room.h
-    size_t memory_limit = 1ull << 30;      // bytes for all connections; beyond it calls are broken off
+    size_t memory_limit = 1ull << 30;      // bytes for all connections; beyond it gRPC breaks off calls
     size_t pending_per_core = 64;          // connections without a first call
     size_t max_queries = 1'024;            // admin calls that wait for an answer
-    size_t reply_bytes = 64 << 20;         // of their answers, on their way out; as much for the store's
+    size_t reply_bytes = 64 << 20;         // of their answers not taken yet; the same again for the store's
     size_t max_store_calls = kMaxStoreCalls;
     size_t max_store_call_bytes = kMaxStoreCallBytes;
-    size_t most_unjoined = 4'096;                // streams that have not joined; fewer where memory is scarce
+    size_t most_unjoined = 4'096;                // streams that have not joined; fewer if memory is scarce
     UnjoinedConnections::Options unjoined = {};  // connections without such a stream
     absl::Duration handshake_limit = absl::Seconds(10);
     absl::Duration join_limit = absl::Seconds(10);
@@ -47,36 +47,36 @@ class RpcServer {
     absl::Duration query_limit = absl::Seconds(10);
     absl::Duration reply_limit = absl::Seconds(30);
     std::function<std::string()> why_full = nullptr;  // see ServiceContext; any thread
-    // With TLS: both, neither owned.
+    // With TLS: both, not owned.
     const TlsStore* tls_store = nullptr;
     ServerTls* tls = nullptr;
   };
 
-  // Nothing is owned; all must outlive the server. `on_settled` is called by the loop's thread.
+  // Owns nothing; all must outlive the server. The loop's thread calls `on_settled`.
   RpcServer(Options options, const Authorizer& authorizer, const Clock& clock, CountedLog& counted,
             std::function<void(const RunSettled&)> on_settled);
   ~RpcServer();  // shuts down at once
 
-  // Where the loop's effects go. Valid for the life of the server, also before Start and after Shutdown.
+  // Returns the receiver of the loop's effects. Valid for the server's life, also before Start and after Shutdown.
   EffectSink& sink();
 
-  // Starts to serve. `post` may be called until Shutdown has returned.
+  // Starts serving. `post` may be called until Shutdown has returned.
   absl::Status Start(PostEvent post);
 
-  // What its services share, for others that answer from the core. Once it has started, for its life; nothing is
-  // answered after Shutdown.
+  // Returns the services' shared dependencies, for others that answer from the core. Valid from Start to the server's
+  // end; nothing is answered after Shutdown.
   const ServiceContext& services() const;
 
-  // Health checks see NOT_SERVING from now on; everything is still answered.
+  // From now on health checks return NOT_SERVING; all calls are still answered.
   void StopServing();
 
-  // Any thread: whom we trust has changed. Streams of peers that are not welcome any more are cut off.
+  // Any thread: the trusted authorities have changed. Cuts off streams of peers that are no longer accepted.
   void CheckPeers();
 
   // Waits until all agents have hung up. False after `timeout`.
   bool AwaitNoStreams(absl::Duration timeout) const;
 
-  // Closes listeners and streams, lets what is being answered end within `grace`, then breaks off the rest.
+  // Closes listeners and streams, lets running calls end within `grace`, then breaks off the rest.
   void Shutdown(absl::Duration grace);
 
  private:

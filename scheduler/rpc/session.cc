@@ -12,7 +12,7 @@ namespace muster::scheduler {
 namespace {
 
 constexpr uint32_t kRetryAfterMs = 2'000;
-constexpr absl::Duration kLastWordsTime = absl::Milliseconds(500);  // for a peer that was revoked to hear so
+constexpr absl::Duration kLastWordsTime = absl::Milliseconds(500);  // for a revoked peer to receive the reason
 
 grpc::StatusCode CodeOf(v1::Refusal::Reason reason) {
   if (reason == v1::Refusal::TRY_LATER) return grpc::StatusCode::RESOURCE_EXHAUSTED;
@@ -49,7 +49,7 @@ void Session::Begin() {
 
 void Session::Send(std::shared_ptr<const v1::SchedulerMessage> message) {
   bool has_room = false;
-  // Who is missing has no room in a datagram.
+  // The list of missing nodes does not fit into a datagram.
   if (services_.datagrams != nullptr && message->has_acknowledgement() &&
       services_.datagrams->Answer(id_, message->acknowledgement()) && !message->acknowledgement().has_waiting()) {
     return;
@@ -57,7 +57,7 @@ void Session::Send(std::shared_ptr<const v1::SchedulerMessage> message) {
   {
     MutexLock lock(mutex_);
     if (life_ != Life::kOpen) return;
-    // Under the lock, so that OnDone comes later.
+    // Call it under the lock, so that OnDone comes later.
     if (message->has_welcome() && !std::exchange(is_welcomed_, true)) {
       if (services_.note_joined) services_.note_joined(peer_.connection);
       if (services_.datagrams != nullptr) message = WithOffer(*message, services_.datagrams->Admit(id_));
@@ -84,7 +84,7 @@ void Session::OnDeadline() {
   {
     MutexLock lock(mutex_);
     if (life_ == Life::kDone) return;
-    // The peer doesn't take the last words: the stream is broken off. Also when it was finished: trailers can hang.
+    // The peer doesn't take the last messages: break off the stream, even if it is finished, because trailers can hang.
     if (life_ != Life::kOpen) context_->TryCancel();
     is_silent = life_ == Life::kOpen && standing_ == Standing::kStranger;
   }
@@ -115,7 +115,7 @@ void Session::CheckPeer() {
 
 void Session::OnReadDone(bool ok) {
   if (!ok) {
-    EndWith(grpc::Status::OK);  // the agent has hung up, or OnCancel knows better
+    EndWith(grpc::Status::OK);  // the agent has hung up, or OnCancel has the reason
     return;
   }
   const grpc::ByteBuffer bytes = std::exchange(incoming_, {});
@@ -174,7 +174,7 @@ void Session::Handle(const v1::AgentMessage& message) {
       }
       PostAndReadOn(LogLinesReceived{id_, message.log_lines()});
       return;
-    case v1::AgentMessage::KIND_NOT_SET:  // a newer agent's; its processes must not pay for that
+    case v1::AgentMessage::KIND_NOT_SET:  // from a newer agent; it must not cost its processes
       services_.counted.Note(Severity::kInfo, "unknown message",
                              absl::StrCat("left a message of ", peer_.ToString(),
                                           " aside: its kind is not known to this version of ms-scheduler"));
@@ -198,12 +198,12 @@ void Session::HandleJoin(const v1::Join& join) {
   }
   {
     MutexLock lock(mutex_);
-    if (life_ != Life::kOpen) return;  // its time ran out just now
+    if (life_ != Life::kOpen) return;  // its time has just run out
     standing_ = Standing::kAsking;     // before the core can answer
   }
   services_.streams.NoteJoined(id_);
   JoinRequested request{id_, join, peer_.address, peer_.identity, peer_.reached_at};
-  // Its peers will hold it to this certificate: what the connection shows counts, not what the node says.
+  // The node's peers will check for this certificate, so take the connection's, not what the node claims.
   request.join.mutable_node()->set_certificate_fingerprint(peer_.fingerprint);
   if (services_.post(std::move(request), [self = shared_from_this()] { self->ReadOn(); })) {
     bool has_ended = false;
@@ -212,7 +212,7 @@ void Session::HandleJoin(const v1::Join& join) {
       standing_ = Standing::kKnown;
       has_ended = life_ != Life::kOpen;
     }
-    if (has_ended) TellCore();  // who ended it meanwhile would have told of a stream that was not there yet
+    if (has_ended) TellCore();  // a thread that ended it meanwhile could not report a stream that was not posted yet
     return;
   }
   {

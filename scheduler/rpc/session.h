@@ -1,8 +1,8 @@
 // One agent's Session stream.
 //
-// Reads one message at a time and posts it to the loop; the next read starts only when the loop has applied it, so an
-// agent can't pile up work. What the core sends goes through a bounded queue. gRPC's threads, the loop's thread and the
-// sweeper call in; one mutex guards the state, and no gRPC operation is started while it is held.
+// Reads one message at a time and posts it to the loop. The next read starts only after the loop has applied it, so an
+// agent can't pile up work. The core's messages go through a bounded queue. gRPC's threads, the loop's thread and the
+// sweeper call in; one mutex guards the state, and no gRPC operation starts while it is held.
 #pragma once
 
 #include <grpcpp/server_context.h>
@@ -23,7 +23,7 @@ class Session : public StreamSteps<grpc::ByteBuffer, grpc::ByteBuffer>,
  public:
   Session(const ServiceContext& services, grpc::CallbackServerContext* context);
 
-  // Registers the stream and starts the first read. The session keeps itself alive until gRPC is done with it.
+  // Registers the stream and starts the first read. The session keeps itself alive until gRPC has finished with it.
   void Begin();
 
   // OpenStream
@@ -41,19 +41,19 @@ class Session : public StreamSteps<grpc::ByteBuffer, grpc::ByteBuffer>,
   void OnDone() override;
 
  private:
-  // Each only goes on to the next.
+  // The states of a session, in order; none is entered again.
   enum class Life {
     kOpen,
-    kEnding,    // nothing more is read or taken; what is queued still goes out
-    kFinished,  // Finish was, or is about to be, called
-    kDone,      // gRPC has let go of it
+    kEnding,    // nothing more is read or accepted; queued messages still go out
+    kFinished,  // Finish was called, or is about to be
+    kDone,      // gRPC has finished with it
   };
-  // What the core knows of this stream.
+  // The core's knowledge of this stream.
   enum class Standing {
     kStranger,
-    kAsking,  // a good join was read and is being posted
-    kKnown,   // it was posted: the core knows this stream, or will
-    kGone,    // the core was told that it has closed
+    kAsking,  // a valid join was read and is being posted
+    kKnown,   // the join was posted: the core knows this stream, or will
+    kGone,    // the core got StreamClosed
   };
 
   void Pump();
@@ -63,7 +63,7 @@ class Session : public StreamSteps<grpc::ByteBuffer, grpc::ByteBuffer>,
   void HandleJoin(const v1::Join& join);
   void PostAndReadOn(Event event);
   void ReadOn();
-  // Turns the peer away in words, counts it under `kind`, and ends the stream.
+  // Sends the peer the reason, counts the refusal under `kind`, and ends the stream.
   void Refuse(v1::Refusal::Reason reason, const std::string& text, const std::string& kind);
   void EndWith(grpc::Status status);
   // Posts StreamClosed once, if the core has heard of this stream.
@@ -74,14 +74,14 @@ class Session : public StreamSteps<grpc::ByteBuffer, grpc::ByteBuffer>,
   const PeerFacts peer_;
   const StreamId id_;
   std::shared_ptr<Session> self_;                // until OnDone
-  OutgoingQueue queue_ ABSL_GUARDED_BY(mutex_);  // of what is to be written
+  OutgoingQueue queue_ ABSL_GUARDED_BY(mutex_);  // to be written
   // Operations that are wanted, or in flight.
   bool wants_read_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_peer_gone_ ABSL_GUARDED_BY(mutex_) = false;  // nothing more can be written
   Life life_ ABSL_GUARDED_BY(mutex_) = Life::kOpen;
   Standing standing_ ABSL_GUARDED_BY(mutex_) = Standing::kStranger;
-  bool is_welcomed_ ABSL_GUARDED_BY(mutex_) = false;  // may be so before the thread that posted the join notes kKnown
+  bool is_welcomed_ ABSL_GUARDED_BY(mutex_) = false;  // may be true before the thread that posted the join sets kKnown
 };
 
 }  // namespace muster::scheduler

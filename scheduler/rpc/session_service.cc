@@ -12,8 +12,8 @@
 namespace muster::scheduler {
 namespace {
 
-// Farewells that have not been answered yet. Any number of them may come, so they need a bound of their own, which
-// leaves room for ms-ctl among the waiting queries.
+// The number of last reports not answered yet. Any number may come, so they have their own limit, which leaves room for
+// ms-ctl among the waiting queries.
 constexpr int kMaxUnansweredFarewells = 512;
 
 using Raw = v1::Rendezvous::WithRawCallbackMethod_Session<v1::Rendezvous::WithRawCallbackMethod_GetPeers<
@@ -63,7 +63,7 @@ class SessionService : public Raw {
     return absl::OkStatus();
   }
 
-  // The reactor is finished when what the farewell says is durable; here and now if it isn't taken.
+  // Finishes the reactor once the report is durable; at once if the report is refused.
   absl::Status TakeFarewell(const PeerFacts& peer, const v1::LastReportRequest& farewell,
                             grpc::ServerUnaryReactor* reactor) {
     if (absl::Status status = CheckRequestSize(farewell.ByteSizeLong()); !status.ok()) return Oversize(peer, status);
@@ -72,7 +72,7 @@ class SessionService : public Raw {
         !status.ok()) {
       return Denied(peer, status);
     }
-    const auto unanswered = unanswered_farewells_;  // it may be answered after this service is gone
+    const auto unanswered = unanswered_farewells_;  // the answer may come after this service is gone
     absl::Status status;
     if (unanswered->fetch_add(1) >= kMaxUnansweredFarewells) {
       status = absl::ResourceExhaustedError("too many agents' ends are waiting to be recorded: try again");

@@ -13,7 +13,7 @@ absl::Status Authorize(const ServiceContext& services, const PeerFacts& peer, co
   const v1::StoreCaller& caller = CallerOf(operation);
   if (caller.node_id().empty()) return absl::InvalidArgumentError("node_id is empty");
   absl::Status allowed = services.authorizer.AuthorizeForNode(peer, caller.job_id(), caller.node_id());
-  // A lighthouse's name is like a job's: whose certificate is for one job has the lighthouse of that name.
+  // A lighthouse's name is like a job's: a certificate for one job covers the lighthouse of that name.
   const auto* report = std::get_if<v1::ReplicasReport>(&operation);
   if (!allowed.ok() || report == nullptr) return allowed;
   return services.authorizer.AuthorizeForNode(peer, report->lighthouse(), caller.node_id());
@@ -30,7 +30,7 @@ void CallStore(const ServiceContext& services, StoreCalls& calls, const PeerFact
     return done(std::move(allowed));
   }
   calls.Call(std::move(operation), peer.identity, [done = std::move(done), &counted = services.counted](auto answer) {
-    // A round that is over is the way of things; what is refused for its form or for want of room is told.
+    // A round that is over is normal. Log what is refused for its form or for lack of room.
     if (absl::IsInvalidArgument(answer.status()) || absl::IsResourceExhausted(answer.status()) ||
         absl::IsUnavailable(answer.status())) {
       counted.Note(Severity::kWarning, "store refused",

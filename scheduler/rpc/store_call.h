@@ -1,5 +1,4 @@
-// A request of the store as it comes in: whether its sender may ask, and on to the
-// core.
+// Takes a request of the store: checks that its sender may make it, and passes it to the core.
 #pragma once
 
 #include "scheduler/core/state/events.h"
@@ -8,8 +7,8 @@
 
 namespace muster::scheduler {
 
-// Any thread. `done` is called once, possibly before this returns; see StoreCalls::Call for the errors, beside
-// PERMISSION_DENIED. What is turned away for its form, its sender or want of room is counted in the log.
+// Any thread. Calls `done` once, possibly before this returns; see StoreCalls::Call for the errors, besides
+// PERMISSION_DENIED. Counts in the log what is refused for its form, its sender or lack of room.
 void CallStore(const ServiceContext& services, StoreCalls& calls, const PeerFacts& peer, StoreOperation operation,
                StoreCalls::Done done);
 

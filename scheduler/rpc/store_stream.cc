@@ -9,7 +9,7 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr size_t kMessageBytes = 1 << 20;  // of answers; with so many it goes out: agents refuse what is far larger
+constexpr size_t kMessageBytes = 1 << 20;  // of answers; at this size a message is sent: agents refuse much larger ones
 
 absl::StatusOr<StoreOperation> OperationOf(v1::StoreRequest& request) {
   switch (request.operation_case()) {
@@ -56,7 +56,7 @@ void StoreStream::OnReadDone(bool ok) {
     MutexLock lock(mutex_);
     unanswered_ += static_cast<size_t>(requests.requests_size());
   }
-  const std::shared_ptr<const PeerFacts> peer = services_.peers.Find(context_->peer());  // as for a call of its own
+  const std::shared_ptr<const PeerFacts> peer = services_.peers.Find(context_->peer());  // as for a unary call
   for (v1::StoreRequest& request : *requests.mutable_requests()) Ask(*peer, request);
   {
     MutexLock lock(mutex_);
@@ -92,7 +92,7 @@ void StoreStream::Answered(uint64_t call, absl::StatusOr<v1::StoreReply> reply) 
       waiting.answer.set_message(std::string(reply.status().message()));
     }
     waiting_.push_back(std::move(waiting));
-    if (is_writing_ || waiting_.size() > 1) return;  // the next one goes out by itself
+    if (is_writing_ || waiting_.size() > 1) return;  // the next one is sent without help
   }
   if (!calls_.AtTurnEnd([self = shared_from_this()] { self->Pump(); })) Pump();
 }
@@ -140,7 +140,7 @@ void StoreStream::OnWriteDone(bool ok) {
     MutexLock lock(mutex_);
     is_writing_ = false;
     taken = std::exchange(writing_ids_, {});
-    if (!ok) is_over_ = true;  // it was broken off: nobody hears how it ends
+    if (!ok) is_over_ = true;  // it was broken off: no one sees its status
   }
   for (const ReplyBudget::Id id : taken) services_.store_replies.Return(id);
   Pump();

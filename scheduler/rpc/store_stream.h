@@ -1,5 +1,5 @@
-// One agent's requests of the store over one stream: many in a message, answered in messages of as many as are there
-// when the last message has gone out. A call of its own would cost several times as much.
+// One agent's requests of the store over one stream: many in a message. Each message of answers holds all that are
+// there when the last one has gone out. A call for each request would cost several times as much.
 //
 // gRPC's threads and the loop's call in.
 #pragma once
@@ -22,8 +22,8 @@ namespace muster::scheduler {
 class StoreStream : public StreamSteps<v1::StoreRequests, v1::StoreAnswers>,
                     public std::enable_shared_from_this<StoreStream> {
  public:
-  // It keeps itself alive until gRPC is done with it. `services` and `calls` must outlive it. INVALID_ARGUMENT ends it:
-  // a message beyond its limits. It is not read from while kMaxStoreStreamCalls wait.
+  // The stream keeps itself alive until gRPC has finished with it. `services` and `calls` must outlive it. A message
+  // beyond its limits ends it with INVALID_ARGUMENT. It is not read while kMaxStoreStreamCalls wait.
   static StoreStream* Begin(const ServiceContext& services, StoreCalls& calls, grpc::CallbackServerContext* context);
 
   // Reactions
@@ -51,7 +51,7 @@ class StoreStream : public StreamSteps<v1::StoreRequests, v1::StoreAnswers>,
   grpc::CallbackServerContext* const context_;  // valid until OnDone
   std::shared_ptr<StoreStream> self_;           // until OnDone
 
-  std::deque<Waiting> waiting_ ABSL_GUARDED_BY(mutex_);  // for the write in flight to be over
+  std::deque<Waiting> waiting_ ABSL_GUARDED_BY(mutex_);  // for the end of the write in flight
   std::vector<ReplyBudget::Id> writing_ids_ ABSL_GUARDED_BY(mutex_);
   size_t unanswered_ ABSL_GUARDED_BY(mutex_) = 0;
   bool wants_read_ ABSL_GUARDED_BY(mutex_) = true;

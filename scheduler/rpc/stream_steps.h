@@ -1,5 +1,5 @@
-// What the streams of the scheduler's services have in common: who starts the next read, the next write and the end,
-// when several threads call in.
+// The common part of the services' streams: decides which thread starts the next read, the next write and the end, when
+// several threads call in.
 #pragma once
 
 #include <grpcpp/support/server_callback.h>
@@ -10,17 +10,19 @@
 
 namespace muster::scheduler {
 
-// No gRPC operation is started while mutex_ is held: its reaction may run at once, in the same thread.
+// No gRPC operation starts while mutex_ is held: its reaction may run at once, on the same thread.
 template <typename In, typename Out>
 class StreamSteps : public grpc::ServerBidiReactor<In, Out> {
  protected:
   enum class Step { kNone, kRead, kWrite, kFinish };
 
-  // What may be started now; it counts as started. kWrite: outgoing_. kFinish: once, with status_, and never while
-  // starting_ is above 0, for Finish may not overtake an operation that another thread is about to start.
+  // Returns the operation that may start now; it counts as started. kWrite: of outgoing_. kFinish: once, with status_,
+  // and never while starting_ is above 0, because Finish must not overtake an operation that another thread is about to
+  // start.
   virtual Step NextStep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
 
-  // Starts whatever may be started. The caller keeps the stream alive meanwhile: OnDone may come before this returns.
+  // Starts all operations that may start. The caller keeps the stream alive meanwhile: OnDone may come before this
+  // returns.
   void StartSteps() {
     bool has_started = false;
     while (true) {

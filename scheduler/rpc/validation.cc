@@ -15,7 +15,7 @@
 #include "common/net/ip_address.h"
 #include "common/store/store_limits.h"
 
-// Leaves the function with the first error.
+// Returns from the function with the first error.
 #define MUSTER_REQUIRE(check)                                          \
   do {                                                                 \
     if (absl::Status status_ = (check); !status_.ok()) return status_; \
@@ -33,9 +33,9 @@ constexpr size_t kMaxDeviceAddressBytes = 256;
 constexpr int64_t kMaxTimeoutMs = int64_t{1000} * 3600 * 24 * 3650;
 constexpr size_t kMaxStackMethodBytes = 32;
 
-// The building bricks: each returns an error that names the field.
+// The basic checks: each returns an error that names the field.
 
-// What IsId takes; an optional one may be empty.
+// Allows what IsId allows; an optional one may be empty.
 absl::Status CheckOptionalId(const std::string& field, const std::string& value) {
   if (value.size() > kMaxIdBytes) {
     return absl::InvalidArgumentError(
@@ -56,14 +56,14 @@ absl::Status CheckId(const std::string& field, const std::string& value) {
   return CheckOptionalId(field, value);
 }
 
-// Output of a process: at most `limit` bytes, any characters (the log escapes them).
+// Checks a process's output: at most `limit` bytes, any characters (the log escapes them).
 absl::Status CheckSize(const std::string& field, const std::string& value, size_t limit) {
   if (value.size() <= limit) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(field, " has ", value.size(), " bytes; at most ", limit, " are allowed"));
 }
 
-// One line for people: at most `limit` bytes, no control characters.
+// Checks one line for people: at most `limit` bytes, no control characters.
 absl::Status CheckLine(const std::string& field, const std::string& value, size_t limit) {
   if (absl::Status status = CheckSize(field, value, limit); !status.ok()) return status;
   if (std::any_of(value.begin(), value.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; })) {
@@ -72,14 +72,14 @@ absl::Status CheckLine(const std::string& field, const std::string& value, size_
   return absl::OkStatus();
 }
 
-// Empty or a numeric IPv4 or IPv6 address.
+// Allows an empty or numeric IPv4 or IPv6 address.
 absl::Status CheckOptionalAddress(const std::string& field, const std::string& value) {
   if (absl::Status status = CheckSize(field, value, kMaxIdBytes); !status.ok()) return status;
   if (value.empty() || IpAddress::Parse(value).has_value()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(field, " ", Quoted(value), " is not a numeric IPv4 or IPv6 address"));
 }
 
-// The same for one that other nodes are told.
+// Does the same for an address that other nodes receive.
 absl::Status CheckToldAddress(const std::string& field, const std::string& value) {
   if (absl::Status status = CheckOptionalAddress(field, value); !status.ok()) return status;
   const auto address = IpAddress::Parse(value);
@@ -164,7 +164,7 @@ absl::Status CheckNodeInfo(const v1::NodeInfo& node) {
 
 absl::Status CheckProcess(uint32_t slot) { return CheckRange("slot", slot, 0, kMaxSlotsPerNode - 1); }
 
-// A newer agent may say a word that is not known here.
+// A newer agent may send a word that is unknown here.
 absl::Status CheckReason(const std::string& reason) {
   const bool is_word = reason.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string::npos;
   if (is_word && reason.size() <= reason::kMaxBytes) return absl::OkStatus();
@@ -209,7 +209,7 @@ absl::Status CheckEvent(const v1::NodeEvent& event) {
       return CheckLine("why", commands.why(), kMaxShortTextBytes);
     }
     case v1::NodeEvent::kQuit:
-    case v1::NodeEvent::KIND_NOT_SET:  // a newer agent's: only its number is taken
+    case v1::NodeEvent::KIND_NOT_SET:  // from a newer agent: only its number is taken
       break;
   }
   return absl::OkStatus();
@@ -381,7 +381,7 @@ absl::Status CheckRest(const v1::StoreCompareAndSet& request) {
   return CheckLifetime(request.lifetime());
 }
 
-// Of many keys.
+// Checks an operation on many keys.
 absl::Status CheckBatch(const v1::StoreBatch& batch) {
   if (batch.number() == 0) return absl::InvalidArgumentError("a batch of changes has a number");
   MUSTER_REQUIRE(CheckRange("the number of changes", batch.edits_size(), 1, kMaxStoreEdits));
@@ -395,7 +395,7 @@ absl::Status CheckBatch(const v1::StoreBatch& batch) {
   return absl::OkStatus();
 }
 
-// Of no key.
+// Checks an operation without a key.
 absl::Status CheckReport(const v1::ReplicasReport& report) {
   MUSTER_REQUIRE(CheckId("lighthouse", report.lighthouse()));
   MUSTER_REQUIRE(CheckRange("wait_ms", report.wait_ms(), 0, kMaxStoreWaitMs));

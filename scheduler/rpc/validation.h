@@ -1,8 +1,8 @@
-// Sizes and characters of everything that comes from the network. Pure.
+// Checks sizes and characters of all input from the network. Pure.
 //
-// Each check returns INVALID_ARGUMENT with what was found, what was expected, and where; what passes is within
-// common/base/limits.h. Meaning (is this rank free, is this run known) is the core's to judge, not ours. Invalid UTF-8
-// never gets here: the protobuf parser refuses it.
+// Each check returns INVALID_ARGUMENT with what was found, what was expected, and where. Input that passes is within
+// common/base/limits.h. The core judges its meaning (is this rank free, is this run known). Invalid UTF-8 never gets
+// here: the protobuf parser refuses it.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace muster::scheduler {
 
-// Of a whole request of a unary call, as it came.
+// Checks the size of a unary call's whole request, as it came.
 absl::Status CheckRequestSize(size_t bytes);
 
 absl::Status CheckJoin(const v1::Join& join);
@@ -32,14 +32,14 @@ absl::Status CheckRequest(const v1::SteerRequest& request);
 absl::Status CheckRequest(const v1::StacksRequest& request);
 absl::Status CheckRequest(const v1::LogsRequest& request);
 
-// Whether a call of the Store service is well formed. Pure.
+// Checks that a call of the Store service is well formed. Pure.
 
 // INVALID_ARGUMENT names the field.
 absl::Status CheckStoreOperation(const StoreOperation& operation);
 
 const v1::StoreCaller& CallerOf(const StoreOperation& operation);
 
-// What it takes to keep it until it is answered.
+// Returns the memory that the operation takes until it is answered.
 size_t BytesOf(const StoreOperation& operation);
 
 }  // namespace muster::scheduler

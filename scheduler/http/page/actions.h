@@ -36,8 +36,8 @@ struct Action {
 //   stacks          {"run", "ranks"}: as `ms-ctl stacks`
 //   logs            {"run", "rank", "lines"}: as `ms-ctl logs`
 //
-// `who` asks, for the events. NOT_FOUND: no such action. INVALID_ARGUMENT: a member is wrong or unknown here, or the
-// reason is missing.
+// `who` is the sender, for the events. NOT_FOUND: no such action. INVALID_ARGUMENT: a member is wrong or unknown here,
+// or the reason is missing.
 absl::StatusOr<Action> ParseAction(const Request& request, const std::string& who);
 
 scheduler::Event EventOf(scheduler::QueryId query, const Action& action);
