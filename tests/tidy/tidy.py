@@ -23,7 +23,10 @@ MOST_COLUMNS = 120  # of a document's line, tables and code apart
 # What people read who only use Muster, and our own words that they need not learn.
 FOR_USERS = ("README.md", "examples/README.md") + tuple(
     f"docs/{name}.md" for name in ("certificates", "frameworks", "from-other-launchers", "operators-guide", "recovery",
-                                   "ring", "security"))
+                                   "ring", "security")) + tuple(
+    f"docs/frameworks/{name}.md" for name in ("ascend", "checkpoints", "commands", "horovod", "jax", "job-store",
+                                              "mindspore", "mpi", "processes", "progress", "pytorch", "tensorflow",
+                                              "torchft"))
 PRIVATE_WORDS = re.compile(r"\bunarmed|\bvouch|\bfarewell|\bwithout a word", re.I)
 
 # Folder: the folders that it may include, besides itself and those below it. The longest name that fits holds. A
@@ -224,12 +227,11 @@ def check_gateways(texts):
                 yield f"{path} includes {other}: gateways include each other only by way of {below}chassis"
             if len(own) > 1 and other.startswith(("worker_agent/settings/", "worker_agent/store/")):
                 yield f"{path} includes {other}: {below}registry.cc passes on what a gateway needs of it"
-    with open(os.path.join(ROOT, "docs", "frameworks.md"), encoding="utf-8") as file:
-        page = file.read()
+    pages = "".join(text for path, text in documents() if re.match(r"docs/frameworks(?:/[^/]+)?\.md$", path))
     for names in re.findall(r'\.variables = "([^"]*)"', texts[below + "registry.cc"]):
         for name in names.split():
-            if name not in page:
-                yield f"{below}registry.cc names {name}, of which docs/frameworks.md says nothing"
+            if name not in pages:
+                yield f"{below}registry.cc names {name}, of which docs/frameworks/*.md say nothing"
 
 
 def check_groups(texts):

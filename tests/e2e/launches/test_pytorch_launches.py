@@ -1,6 +1,6 @@
 """The ways in which PyTorch jobs are started by hand on two machines, each as one line of ms-worker that is the same on both.
 
-gloo stands in for the devices' own collectives. docs/frameworks.md has the lines.
+gloo stands in for the devices' own collectives. docs/frameworks/pytorch.md has the lines.
 """
 
 import re

@@ -1,5 +1,5 @@
 """MindSpore 2.10.0 sometimes dies of SIGSEGV after a script's last line, while it takes itself down, under its own
-scheduler as well (docs/frameworks.md). That is told apart from every other death here: a test that met it begins anew
+scheduler as well (docs/frameworks/mindspore.md). That is told apart from every other death here: a test that met it begins anew
 and a warning says so; whatever else a process dies of fails the test.
 
     a process          killed by SIGSEGV, its last line printed            MindSpore's own crash

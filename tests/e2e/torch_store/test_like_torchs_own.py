@@ -2,8 +2,8 @@
 several clients.
 
 After each request every client says something whose answer is known, so that it is seen exactly who was woken by what.
-Left out are the oddities that docs/frameworks.md names, and what no client of PyTorch sends: a second wait beside
-the first.
+Left out are the oddities that docs/frameworks/pytorch.md names, and what no client of PyTorch sends: a second wait
+beside the first.
 """
 
 import os
