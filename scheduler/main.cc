@@ -151,7 +151,7 @@ int Serve(const SchedulerSettings& settings, const Sources& sources, const Servi
     return kExitSecurity;
   }
   SchedulerTls& tls = **opened_tls;
-  StopWaiter stop;  // from here on nothing may hang for ever
+  StopWaiter stop;  // the steps that may hang for ever are done
   OnceEnd once(settings.once, settings.mindspore_port != 0, [&stop](int code) { stop.NoteSettled(code); });
   if (const absl::Status room = StartGrpc(kThreads); !room.ok()) return Fail("", room);
   absl::StatusOr<OpenPorts> ports = OpenListeners(settings);

@@ -5,7 +5,7 @@
 //   the page's files, /api/v1/session, POST /login  all clients
 //   anything else, with --tls_config or a token     an accepted certificate, a token, or a login's cookie; else 401
 //   anything else, without both (loopback only)     all users of this machine
-//   any of these with a certificate for one job     that job's part
+//   anything else, with a certificate for one job   that job's part
 //   POST of an action                               a token for it, its cookie, or an admin's certificate; else 403
 //   an unknown path                                 404
 #pragma once

@@ -18,8 +18,7 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr absl::Duration kStallLook =
-    absl::Milliseconds(250);  // between checks whether the disk is full, or has room again
+constexpr absl::Duration kStallLook = absl::Milliseconds(250);  // between checks for room on the disk
 
 constexpr size_t kMaxTimedAppends = 1024;
 
