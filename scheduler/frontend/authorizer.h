@@ -19,7 +19,7 @@ class Authorizer {
   virtual ~Authorizer() = default;
   // OK if this peer may be the node and join the job that the message names.
   virtual absl::Status AuthorizeJoin(const PeerFacts& peer, const v1::Join& join) const = 0;
-  // OK if this peer may speak for a node (Farewell), or ask for the peers of a job (node_id empty).
+  // OK if this peer may speak for a node (LastReport), or ask for the peers of a job (node_id empty).
   virtual absl::Status AuthorizeForNode(const PeerFacts& peer, const std::string& job_id,
                                         const std::string& node_id) const = 0;
   // OK if this peer may change a job (stop a run).

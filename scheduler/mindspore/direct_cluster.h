@@ -89,8 +89,8 @@ class DirectCluster {
     uint64_t connection = 0;  // of its heartbeats; 0: closed
     MonotonicTime last_seen = MonotonicTime::Never();
     uint32_t beats = 0;                                  // in the complete cluster: many show that it does beat
-    MonotonicTime closed_at = MonotonicTime::Never();    // its heartbeat connection broke then, and did not come back
-    MonotonicTime alone_since = MonotonicTime::Never();  // nor has it another connection since then
+    MonotonicTime closed_at = MonotonicTime::Never();    // when its heartbeat connection broke, if it is still closed
+    MonotonicTime alone_since = MonotonicTime::Never();  // since when it has no other connection either
     MonotonicTime died_at = MonotonicTime::Never();
 
     bool is_dead() const { return !died_at.is_never(); }

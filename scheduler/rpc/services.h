@@ -13,7 +13,7 @@ namespace muster::scheduler {
 // admin_service.cc: Admin. It asks the core through the loop, so that all it returns is durable.
 std::unique_ptr<grpc::Service> MakeAdminService(const ServiceContext& services);
 
-// session_service.cc: Rendezvous: Session streams, GetPeers, Farewell.
+// session_service.cc: Rendezvous: Session streams, GetPeers, LastReport.
 std::unique_ptr<grpc::Service> MakeSessionService(const ServiceContext& services);
 
 // store_service.cc: Store. As with joins, a node's certificate must cover the node that a request names.
