@@ -21,6 +21,7 @@ import re
 import statistics
 
 import tidy
+from includes import without_comments
 
 CORE = "scheduler/core"
 GATEWAYS = "worker_agent/gateway"
@@ -69,11 +70,6 @@ def core_arrows(texts):
 def floor_of(folder, rows):
     name = folder[len(CORE) + 1:]
     return next((number for number, row in enumerate(rows) if name in row), -1)
-
-
-def without_comments(text):
-    text = re.sub(r"//[^\n]*", "", text)
-    return re.sub(r'"(?:[^"\\\n]|\\.)*"', '""', text)
 
 
 def class_bodies(text):

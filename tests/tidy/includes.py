@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Which includes nothing needs: a source that includes a header and mentions none of its names (tidy.py asks).
 
-Where a header declares a common word, or has no line in NAMES, nothing is found. include-what-you-use would find it,
-but takes as long as a build; this takes a second.
+Where a header declares a common word, or has no line in NAMES, nothing is found. include-what-you-use finds more of
+those, and takes 4 s for each source; this takes a second for all.
 """
 import re
 

@@ -6,12 +6,11 @@
 
 What is counted:
   who-lines        lines with who, whom or whose, in comments, in texts of the programs, and in documents
-  openings         comments that have lines to themselves and begin without a subject: "Of the parts …", "Not who came last …"
-  words            words of our own or of another century, for which WORDS has the common one
+  openings         comments on lines of their own that begin without a subject: "Of the parts …", "Not who came last …"
+  words            odd words, for which WORDS has a common one
   long sentences   of more than 30 words, in documents
 
-Not counted: a comment's continuation lines (openings), tables, code, headings, and texts that a program has made
-(RESULTS.md, the golden scripts' figures).
+Not counted: tables, code and headings of documents, and RESULTS.md and CHANGELOG.md.
 """
 import argparse
 import os

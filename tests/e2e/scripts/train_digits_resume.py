@@ -1,9 +1,8 @@
 """Trains on scikit-learn's handwritten digits like train_digits.py, and goes on where it was when it is started again.
 
-The recipe is the one of docs/frameworks/checkpoints.md: rank 0 writes a checkpoint at the end of each epoch, and one
-more when it is told to stop, under a temporary name that it renames when the file is whole; every start begins with the
-newest one.
-All is in float64, with a fixed seed and one bucket of gradients, so that a disturbed run ends with the loss of an
+It follows docs/frameworks/checkpoints.md. Rank 0 writes a checkpoint at the end of each epoch, and one more when it is
+asked to stop. It writes under a temporary name and renames the file when it is complete. Every start loads the newest
+checkpoint. All is in float64, with a fixed seed and one bucket of gradients, so that a disturbed run ends with the loss of an
 undisturbed one.
 """
 

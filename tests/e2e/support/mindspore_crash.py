@@ -1,6 +1,6 @@
-"""MindSpore 2.10.0 sometimes dies of SIGSEGV after a script's last line, while it takes itself down, under its own
-scheduler as well (docs/frameworks/mindspore.md). That is told apart from every other death here: a test that met it begins anew
-and a warning says so; whatever else a process dies of fails the test.
+"""MindSpore 2.10.0 sometimes dies of SIGSEGV after a script's last line, while it shuts down, also under its own
+scheduler (docs/frameworks/mindspore.md). This module distinguishes that crash from every other death: a test that meets
+it starts again, with a warning; any other death fails the test.
 
     a process          killed by SIGSEGV, its last line printed            MindSpore's own crash
     an agent           says that rank N was, and rank N's line is printed  MindSpore's own crash

@@ -53,7 +53,7 @@ class MpiGateway final : public Gateway {
   void Over(uint64_t run, uint32_t round) override;
 
  private:
-  // ms-pmix needs some 20 ms to be ready, and more on a busy machine: a thread waits for it.
+  // ms-pmix needs a moment to be ready, and more on a busy machine: a thread waits for it.
   struct Starting {
     Mutex mutex;
     std::optional<absl::StatusOr<std::unique_ptr<PmixServer>>> result ABSL_GUARDED_BY(mutex);

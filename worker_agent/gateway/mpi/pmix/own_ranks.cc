@@ -3,6 +3,7 @@
 #include <pmix.h>
 
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -141,20 +142,17 @@ struct Given {
 };
 
 struct Asked {
-  Given* given = nullptr;
+  std::shared_ptr<Given> given;
   uint32_t rank = 0;
 };
 
 void OnModex(pmix_status_t status, char* data, size_t size, void* of_asked) {
-  const auto* asked = static_cast<Asked*>(of_asked);
+  const std::unique_ptr<const Asked> asked(static_cast<const Asked*>(of_asked));
   Given& given = *asked->given;
   if (status == PMIX_SUCCESS && data != nullptr) {
     given.bundle += LengthText(asked->rank) + LengthText(size) + std::string(data, size);
   }
-  delete asked;
-  if (--given.left > 0) return;
-  TheOutbox().Send(Kind::kModex, given.bundle);
-  delete &given;
+  if (--given.left == 0) TheOutbox().Send(Kind::kModex, given.bundle);
 }
 
 struct Waiting {
@@ -171,13 +169,13 @@ Waiting& TheWaiting() {
 
 void GiveModex(const Setup& setup) {
   const std::vector<uint32_t>& ranks = setup.ranks_of[setup.own];
-  auto* given = new Given{ranks.size(), ""};
+  const auto given = std::make_shared<Given>(Given{ranks.size(), ""});
   for (const uint32_t rank : ranks) {
     pmix_proc_t proc;
     PMIX_LOAD_PROCID(&proc, setup.nspace.c_str(), rank);
-    auto* asked = new Asked{given, rank};
+    auto asked = std::make_unique<Asked>(Asked{given, rank});
     // If libpmix refuses at once, nothing is sent, since a part is missing. Askers then get an error at their deadline.
-    if (PMIx_server_dmodex_request(&proc, OnModex, asked) != PMIX_SUCCESS) delete asked;
+    if (PMIx_server_dmodex_request(&proc, OnModex, asked.get()) == PMIX_SUCCESS) asked.release();
   }
 }
 

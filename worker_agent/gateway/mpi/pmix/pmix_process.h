@@ -26,7 +26,7 @@ struct PmixOptions {
 
 class PmixProcess {
  public:
-  // Waits until ms-pmix is ready, 5 s at most (it takes some 50 ms), because it gives the ranks' environments. The
+  // Waits until ms-pmix is ready, 5 s at most, because it gives the ranks' environments. The
   // error has its message.
   static absl::StatusOr<std::unique_ptr<PmixProcess>> Start(PmixOptions options, const RoundLayout& layout);
   // Ends ms-pmix, and removes its folders.
