@@ -173,9 +173,9 @@ void GiveModex(const Setup& setup) {
   for (const uint32_t rank : ranks) {
     pmix_proc_t proc;
     PMIX_LOAD_PROCID(&proc, setup.nspace.c_str(), rank);
-    auto asked = std::make_unique<Asked>(Asked{given, rank});
+    auto* asked = new Asked{given, rank};
     // If libpmix refuses at once, nothing is sent, since a part is missing. Askers then get an error at their deadline.
-    if (PMIx_server_dmodex_request(&proc, OnModex, asked.get()) == PMIX_SUCCESS) asked.release();
+    if (PMIx_server_dmodex_request(&proc, OnModex, asked) != PMIX_SUCCESS) delete asked;
   }
 }
 
