@@ -16,7 +16,9 @@ absl::Status CheckOwnName(const TlsStore& store, AgentSettings& settings) {
   if (!settings.tls.needs_name()) return absl::OkStatus();
   const PeerName& name = *store.Current()->own_name;
   const std::string is_for = absl::StrCat("client_cert_path: the certificate's name is ", name.ToUri());
-  if (!name.IsNode()) return absl::PermissionDeniedError(absl::StrCat(is_for, ", which is none of a node"));
+  if (!name.IsNode())
+    return absl::PermissionDeniedError(
+        absl::StrCat(is_for, ", which is not a node's: use a certificate of `ms-ctl certs node`"));
   if (!name.CoversJob(settings.job_id)) {
     return absl::PermissionDeniedError(absl::StrCat(is_for, ", but the job is ", settings.job_id,
                                                     ": correct MS_JOB_ID, or use that job's certificate"));

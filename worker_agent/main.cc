@@ -391,7 +391,7 @@ int Main(const std::vector<std::string>& args) {
 
   const Settled settled = Settle(table, loaded,
                                  {.more = FindMore(settings, environment),
-                                  .word_rule = " before --; the command stands behind it",
+                                  .word_rule = " before --; the command follows it",
                                   .only_checks = settings.check_config,
                                   .timeouts = [&] { return AgentTimeouts(settings); }});
   if (settled.exit_code) return *settled.exit_code;

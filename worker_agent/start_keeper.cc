@@ -49,7 +49,7 @@ absl::StatusOr<StartedKeeper> StartKeeper(const AgentSettings& settings,
   } else {
     Log(Severity::kInfo, absl::StrCat("processes can't be marked here: ", mark.status().message(),
                                       "; if this agent and its helper processes are all killed at once, the next start "
-                                      "of this node can't say that nothing of it is left"));
+                                      "of this node can't know whether their processes are gone"));
   }
   absl::StatusOr<std::unique_ptr<Keeper>> keeper = Spawn(
       {settings.stop_signal.value_or(SIGTERM), settings.stop_timeout, started.mark, settings.isolate == kIsolatePids},
@@ -68,7 +68,7 @@ absl::StatusOr<NodeLock> TakeNodeLock(const AgentSettings& settings,
   }
   if (!lock.ok()) {
     Log(Severity::kWarning,
-        absl::StrCat("no lock for this node, so it can't say whether a former start of it is over: ",
+        absl::StrCat("no lock for this node, so it is not known whether its former start has ended: ",
                      std::string(lock.status().message())));
   }
   return lock;

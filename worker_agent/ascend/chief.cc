@@ -99,7 +99,7 @@ absl::Status CheckDevicesOnce(const v1::PeerList& peers) {
       if (is_new) continue;
       return absl::FailedPreconditionError(
           absl::StrCat("nodes ", other->second, " and ", peer.node_id(), " share a machine, and both have its device ",
-                       device, ": agents that share a machine name their devices, as in --devices 4-7"));
+                       device, ": start each agent of that machine with devices of its own, as in --devices 4-7"));
     }
   }
   return absl::OkStatus();
@@ -138,7 +138,7 @@ absl::StatusOr<HcclChief> ChiefOf(const v1::PeerList& peers) {
       if (!address || peer.chief_port() == 0 || DeviceIdOf(peer, slot).empty()) {
         return absl::FailedPreconditionError(absl::StrCat(
             "HCCL has no chief: node ", peer.node_id(),
-            ", which has rank 0, has not told its port and device; start all nodes with --hccl_mode chief"));
+            ", which has rank 0, has not reported its port and device; start all nodes with --hccl_mode chief"));
       }
       return HcclChief{address->ToString(), peer.chief_port(), DeviceIdOf(peer, slot)};
     }
@@ -199,15 +199,14 @@ std::vector<std::string> CheckHcclPorts(const AgentSettings& settings, const Hos
         settings.hccl_mode == "chief" ? " and --chief_port (CM_CHIEF_PORT)" : "", " to others on all nodes"));
   }
   if (MayBeGivenAway(roots, base)) {
-    warnings.push_back(
-        absl::StrCat("HCCL's ports ", range,
-                     " (HCCL_IF_BASE_PORT) are not kept for it, so that any connection may get one: sysctl -w "
-                     "net.ipv4.ip_local_reserved_ports=",
-                     range, " (added to what is there)"));
+    warnings.push_back(absl::StrCat("HCCL's ports ", range,
+                                    " (HCCL_IF_BASE_PORT) are not reserved, so any connection may get one: sysctl -w "
+                                    "net.ipv4.ip_local_reserved_ports=",
+                                    range, " (plus the ports that it lists now)"));
   }
   if (has_own_port && MayBeGivenAway(roots, {chief, chief})) {
     warnings.push_back(absl::StrCat("the chief's port ", chief,
-                                    " (--chief_port) is not kept for it: add it to net.ipv4.ip_local_reserved_ports"));
+                                    " (--chief_port) is not reserved: add it to net.ipv4.ip_local_reserved_ports"));
   }
   return warnings;
 }

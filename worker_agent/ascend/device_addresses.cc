@@ -68,7 +68,7 @@ struct Found {
 };
 
 std::string Untrusted(const std::string& path) {
-  return absl::StrCat(path, " is not used: others could have written it");
+  return absl::StrCat(path, " is not used: users other than root can change it");
 }
 
 void ReadConf(const DeviceSearch& search, Found& found) {

@@ -33,12 +33,13 @@ absl::Status CheckAllTold(const std::vector<RankedDevice>& devices) {
   for (const RankedDevice& device : devices) {
     const std::string who = absl::StrCat("node ", device.node_id, " (rank ", device.rank, ")");
     if (device.device_id.empty()) {
-      return Incomplete(absl::StrCat(who, " has told no device: start all nodes with --hccl_mode table"));
+      return Incomplete(absl::StrCat(who, " has reported no device: start all nodes with --hccl_mode table"));
     }
     if (device.address.empty())
       return Incomplete(absl::StrCat("the address of ", who, " is not known: give --worker_ip"));
     if (has_pods && device.super_pod.empty()) {
-      return Incomplete(absl::StrCat(who, " has told no super pod, others have: give --super_pod on all nodes"));
+      return Incomplete(
+          absl::StrCat(who, " has no super pod, but other nodes have one: give --super_pod on all nodes"));
     }
   }
   return absl::OkStatus();
@@ -102,11 +103,11 @@ absl::StatusOr<std::string> RankTableText(std::vector<RankedDevice> devices) {
   if (report.problems.empty()) return text;
   const TableProblem& first = report.problems.front();
   const std::string remedy = first.rule == "device_id_unique"
-                                 ? "agents that share a machine name their devices, as in --device_ips 4=ADDRESS,…"
+                                 ? "name the devices of each agent on that machine, as in --device_ips 4=ADDRESS,…"
                              : first.rule == "server_id_unique"
                                  ? "give each machine's own address with --worker_ip"
-                                 : "look at --device_ips, /etc/hccn.conf and hccn_tool on that node, and whether it "
-                                   "was started with --hccl_mode table";
+                                 : "check --device_ips, /etc/hccn.conf and hccn_tool on that node, and that it was "
+                                   "started with --hccl_mode table";
   return Incomplete(absl::StrCat(first.found, " (", first.rule, ", ", first.entry, "); ", remedy));
 }
 

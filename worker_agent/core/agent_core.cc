@@ -16,10 +16,11 @@ namespace muster::agent {
 namespace {
 
 constexpr absl::string_view kKeeperRemedy =
-    "see who killed it on {host}: an administrator, earlyoom or systemd-oomd, the kernel for want of memory (`dmesg`)";
+    "find what killed it on {host}: an administrator, earlyoom or systemd-oomd, or the kernel when memory ran out "
+    "(`dmesg`)";
 constexpr absl::Duration kTryInterval = absl::Seconds(3);  // what MS_CLUSTER_RETRY_NUM counts
 
-constexpr const char* kNoAnswer = "it took the connection but gave no answer within 15 s";
+constexpr const char* kNoAnswer = "it accepted the connection but did not answer within 15 s";
 
 constexpr int kKillSignal = 9;
 
@@ -175,11 +176,12 @@ void AgentCore::Impl::OnEvent(const FenceHasFallen&) {
 
 void AgentCore::Impl::OnEvent(const ClockHasJumped& event) {
   wants_word_ = true;
-  Emit(Say{Severity::kInfo,
-           absl::StrCat("the wall clock has jumped forward by ",
-                        absl::FormatDuration(absl::Floor(event.jump + absl::Milliseconds(500), absl::Seconds(1))),
-                        ": this machine may have stood still, so its processes wait until the "
-                        "scheduler says that their ranks are still theirs")});
+  Emit(Say{
+      Severity::kInfo,
+      absl::StrCat(
+          "the wall clock has jumped forward by ",
+          absl::FormatDuration(absl::Floor(event.jump + absl::Milliseconds(500), absl::Seconds(1))),
+          ": this machine may have been suspended, so its processes wait until the scheduler confirms their ranks")});
 }
 
 void AgentCore::Impl::OnEvent(const TlsChanged& event) {
@@ -197,7 +199,7 @@ void AgentCore::Impl::OnEvent(const KeeperDied& event) {
     stopping_.NoteCleared();
   }
   if (std::exchange(is_keeper_dead_, true)) return;
-  Emit(Say{Severity::kError, "the keeper process was killed; the processes of this node went with it"});
+  Emit(Say{Severity::kError, "the keeper process was killed; the processes of this node ended with it"});
   // A process of which no word has come yet may never have been started.
   FailLaunch(processes_.Unconfirmed(desired_.round()), {.text = "the keeper process was killed",
                                                         .reason = std::string(reason::kKilledFromOutside),
@@ -227,8 +229,7 @@ void AgentCore::Impl::OnEvent(const EndSignal& event) {
   const std::string what = !processes_.IsAnyLeft() ? "leaving the job"
                            : is_interrupted        ? InterruptingInWords(interrupt_time, options_.stop_timeout)
                                                    : "stopping the processes";
-  Leave(event.signal, absl::StrCat("it was told to end by ", name),
-        Say{Severity::kInfo, absl::StrCat("got ", name, ": ", what)});
+  Leave(event.signal, absl::StrCat("it got ", name), Say{Severity::kInfo, absl::StrCat("got ", name, ": ", what)});
 }
 
 void AgentCore::Impl::OnEvent(const LaunchFailed& event) {

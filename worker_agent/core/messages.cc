@@ -38,12 +38,12 @@ std::string NameOf(const NamedProcess& process) {
     return absl::StrCat("process ", process.pid, " (", process.name, ", state ", process.state, ") of rank ",
                         process.rank);
   }
-  if (process.is_left) return absl::StrCat("what rank ", process.rank, "'s process had started");
+  if (process.is_left) return absl::StrCat("what rank ", process.rank, "'s process started");
   return absl::StrCat("rank ", process.rank, "'s process", process.pid == 0 ? "" : absl::StrCat(" ", process.pid));
 }
 
 std::string Knocking(uint32_t retry_num) {
-  return absl::StrCat("MS_CLUSTER_RETRY_NUM (", retry_num, " tries x 3 s) sets for how long an agent tries");
+  return absl::StrCat("MS_CLUSTER_RETRY_NUM (", retry_num, " tries x 3 s) sets how long an agent tries");
 }
 
 }  // namespace
@@ -62,8 +62,8 @@ Say SayWaitingForScheduler(const std::string& scheduler, const std::string& reas
 Say SayDialWaits(const std::string& scheduler) {
   return {Severity::kInfo,
           absl::StrCat("the machine of the scheduler at ", scheduler,
-                       " has taken the connection, but the scheduler has not come to it yet: it has many others "
-                       "before it, or it hangs (its log and `ms-ctl status` on that machine tell which); waiting")};
+                       " has accepted the connection, but the scheduler has not answered yet: it is busy with other "
+                       "connections, or it hangs (its log and `ms-ctl status` on that machine show which); waiting")};
 }
 
 Say SayApart(const std::string& scheduler, const std::string& reason, absl::Duration apart, absl::Duration patience) {
@@ -102,9 +102,7 @@ Say SayReconnected(absl::Duration apart) {
   return {Severity::kInfo, absl::StrCat("reconnected to the scheduler after ", Duration(apart))};
 }
 
-Say SayReplaced() {
-  return {Severity::kInfo, "the connection to the scheduler shows the renewed certificate from now on"};
-}
+Say SayReplaced() { return {Severity::kInfo, "the connection to the scheduler now shows the renewed certificate"}; }
 
 Say SayAnswersAgain(const std::string& scheduler) {
   return {Severity::kInfo, absl::StrCat("the connection to the scheduler at ", scheduler,
@@ -114,18 +112,18 @@ Say SayAnswersAgain(const std::string& scheduler) {
 Say SayStillSilent(const std::string& scheduler, const std::string& reason) {
   return {Severity::kWarning,
           absl::StrCat("the connection to the scheduler at ", scheduler,
-                       " does not answer, and a new one can't be had yet (", reason, "): trying again")};
+                       " does not answer, and there is no new one yet (", reason, "): trying again")};
 }
 
 Say SayNotRelieved(const std::string& scheduler, const std::string& reason) {
   return {Severity::kWarning,
           absl::StrCat("no connection with the renewed certificate to the scheduler at ", scheduler, " yet (", reason,
-                       "); the one with the certificate before stays, trying again")};
+                       "): keeping the one with the old certificate, trying again")};
 }
 
 Say SayUnwelcome(const std::string& scheduler, const std::string& reason, absl::Duration patience) {
   return {Severity::kError,
-          absl::StrCat("the scheduler at ", scheduler, " does not take this node any more: ", reason,
+          absl::StrCat("the scheduler at ", scheduler, " no longer accepts this node: ", reason,
                        ". Processes keep running, trying again for ", Duration(patience),
                        ": correct the TLS settings of the scheduler or the certificate of this node")};
 }
@@ -134,7 +132,7 @@ Say SayJoined(const v1::Welcome& welcome) {
   std::string text =
       absl::StrCat("joined job ", welcome.job_id(), " (run ", welcome.run(), ") as node ", welcome.node_id());
   if (welcome.is_spare()) absl::StrAppend(&text, ", a spare");
-  if (!welcome.previous_run().empty()) absl::StrAppend(&text, "; the run before: ", welcome.previous_run());
+  if (!welcome.previous_run().empty()) absl::StrAppend(&text, "; the previous run: ", welcome.previous_run());
   return {Severity::kInfo, text};
 }
 
@@ -187,16 +185,16 @@ Say SayDoneWithoutScheduler(const std::string& how) {
 Say SayOwnSchedulerLost(const std::string& how) {
   return {Severity::kError,
           absl::StrCat("the ms-scheduler that this agent started ", how,
-                       ", and what it knew of the job is gone with it: start the job again. If no person has ended it, "
-                       "this machine may have run out of memory (dmesg says so). With --journal_path FILE this agent "
-                       "would start it again, and the job would go on")};
+                       ", and its record of the job is lost: start the job again. If nothing else explains its end, "
+                       "this machine may have run out of memory (see dmesg). With --journal_path FILE this agent would "
+                       "start it again, and the job would go on")};
 }
 
 Say SaySchedulerForgot(const std::string& scheduler) {
   return {Severity::kError,
           absl::StrCat("the scheduler at ", scheduler,
-                       " came back without its memory of this job, so it can't go on; give ms-scheduler a journal "
-                       "(--journal_path or MS_RECOVERY_PATH) to survive its restart")};
+                       " came back without a record of this job, so the job can't go on; give ms-scheduler a journal "
+                       "(--journal_path or MS_RECOVERY_PATH) to survive a restart")};
 }
 
 std::string WhyRefused(const v1::Refusal& refusal) {
@@ -219,15 +217,14 @@ Say SaySecurity(const std::string& scheduler, const std::string& reason) {
 }
 
 Say SayShutOut(const std::string& scheduler, const std::string& reason, absl::Duration waited, uint32_t retry_num) {
-  return {Severity::kError, absl::StrCat("the scheduler at ", scheduler, " has not taken this node for ",
+  return {Severity::kError, absl::StrCat("the scheduler at ", scheduler, " has not accepted this node for ",
                                          Duration(waited), " (", reason, "): giving up; ", Knocking(retry_num))};
 }
 
 Say SayLeft(const NamedProcess& process, absl::Duration stuck) {
-  return {Severity::kError,
-          absl::StrCat(NameOf(process), " can't be killed: it is still there ", Duration(stuck),
-                       " after SIGKILL, as it hangs in the kernel (dmesg shows it, often a driver or a file system) "
-                       "or is traced; until it is gone nothing starts in its place")};
+  return {Severity::kError, absl::StrCat(NameOf(process), " can't be killed: it is still there ", Duration(stuck),
+                                         " after SIGKILL, because it hangs in the kernel (see dmesg; often a driver or "
+                                         "a file system) or is traced; nothing starts in its place until it is gone")};
 }
 
 Say SayStuck(const std::vector<NamedProcess>& processes, const std::string& node_id) {
@@ -236,13 +233,12 @@ Say SayStuck(const std::vector<NamedProcess>& processes, const std::string& node
     absl::StrAppend(&text, i == 0 ? "" : ", ", NameOf(processes[i]));
   }
   if (processes.size() > kMaxNamed) absl::StrAppend(&text, " and ", processes.size() - kMaxNamed, " more");
-  return {
-      Severity::kError,
-      absl::StrCat(text,
-                   " can't be killed, nor what it has started: something there hangs in the kernel (dmesg tells "
-                   "of it, often a driver or a file system); ending without it. Reboot this machine, or wait until it "
-                   "is gone; `ms-ctl fence ",
-                   node_id, "` then tells a job that waits for this node")};
+  return {Severity::kError,
+          absl::StrCat(text,
+                       " can't be killed, or their descendants can't: something hangs in the kernel (see dmesg; often "
+                       "a driver or a file system). Ending without it. Reboot this machine, or wait until it is gone; "
+                       "if a job waits for this node, run `ms-ctl fence ",
+                       node_id, "` then")};
 }
 
 std::vector<Say> SayOutcome(const std::string& job_id, uint64_t run, const v1::Outcome& outcome, bool are_lines_shown) {
@@ -271,7 +267,7 @@ std::vector<Say> SayOutcome(const std::string& job_id, uint64_t run, const v1::O
 }
 
 std::string InterruptingInWords(absl::Duration interrupt_time, absl::Duration stop_timeout) {
-  return absl::StrCat("interrupting the processes; what goes on gets SIGTERM in ", Duration(interrupt_time),
+  return absl::StrCat("interrupting the processes; those that go on get SIGTERM in ", Duration(interrupt_time),
                       ", and SIGKILL in ", Duration(stop_timeout), " or with the next signal");
 }
 

@@ -102,13 +102,13 @@ void Processes::CheckInvariants() const {
   std::set<uint32_t> slots;
   std::set<ProcessKey> all = running_;
   all.insert(left_.begin(), left_.end());
-  MUSTER_CHECK(all.size() == running_.size() + left_.size(), "what has died does not run");
+  MUSTER_CHECK(all.size() == running_.size() + left_.size(), "a dead process does not run");
   for (const ProcessKey& id : all) {
-    MUSTER_CHECK(slots.insert(id.slot).second, "a slot has one process at a time, and what one left is of it");
-    MUSTER_CHECK(WasLaunched(id), "what runs was launched");
+    MUSTER_CHECK(slots.insert(id.slot).second, "a slot has one process at a time, or what it left");
+    MUSTER_CHECK(WasLaunched(id), "each running process was launched");
     MUSTER_CHECK(id.round == all.begin()->round, "all processes are of one round");
   }
-  for (const auto& [id, stuck] : stuck_) MUSTER_CHECK(all.contains(id), "what is stuck is there");
+  for (const auto& [id, stuck] : stuck_) MUSTER_CHECK(all.contains(id), "each stuck process is still there");
   for (const auto& [slot, pid] : pids_) MUSTER_CHECK(slots.contains(slot), "a pid is that of a running process");
 }
 

@@ -183,7 +183,7 @@ void AgentCore::Impl::OnClusterChanged(const v1::Refusal& refusal) {
   reporter_.ForgetEvents();
   fence_.OnClusterChanged(effects_);
   Emit(HangUp{});
-  Redial(refusal.text().empty() ? "the scheduler is another one now; joining it anew" : refusal.text());
+  Redial(refusal.text().empty() ? "a different scheduler answers now; joining it" : refusal.text());
 }
 
 void AgentCore::Impl::OnAcknowledgement(const v1::Acknowledgement& acknowledgement) {

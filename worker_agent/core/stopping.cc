@@ -59,7 +59,7 @@ MonotonicTime Stopping::HeldUpDeadline() const {
 }
 
 void Stopping::CheckInvariants() const {
-  MUSTER_CHECK(!since_ || processes_.IsAnyLeft(), "only what is there is being stopped");
+  MUSTER_CHECK(!since_ || processes_.IsAnyLeft(), "only processes that are left are being stopped");
 }
 
 }  // namespace muster::agent

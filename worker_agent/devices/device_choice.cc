@@ -98,9 +98,9 @@ absl::StatusOr<DeviceChoice> ChooseDevices(const DevicesWanted& wanted, const De
     return choice;
   }
   if (has_devices && found.list.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("devices: ", VisibleDevicesVariable(found.kind),
-                                                   " names none of them by its number; write numbers there, or leave "
-                                                   "--devices (MS_DEVICES) out"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("devices: ", VisibleDevicesVariable(found.kind),
+                     " names none of them by its number; write numbers there, or leave --devices (MS_DEVICES) out"));
   }
   std::vector<Device> devices = found.list;
   if (!named.empty()) {

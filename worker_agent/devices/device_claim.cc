@@ -163,7 +163,7 @@ OwnWords WordsOf(pid_t pid) {
 
 // Returns "job digits (pid 4711, user alice, since …)": the agent's own words, by its number.
 std::string HolderText(const std::optional<ucred>& holder) {
-  if (!holder) return "a program that does not say who it is";
+  if (!holder) return "an unidentified program";
   const std::string user = LookUp(holder->uid).name;
   const std::string who = user.empty() ? absl::StrCat("uid ", holder->uid) : absl::StrCat("user ", user);
   if (holder->pid <= 0) return absl::StrCat("a process of another container (", who, ")");
@@ -173,9 +173,10 @@ std::string HolderText(const std::optional<ucred>& holder) {
 }
 
 absl::Status Refuse(uint32_t number, const ucred& holder) {
-  return absl::UnavailableError(absl::StrCat("devices: device ", number, " is used by ", HolderText(holder),
-                                             ": wait for its end, or give this job others (--devices, MS_DEVICES); "
-                                             "without --devices it would not be asked who uses them"));
+  return absl::UnavailableError(
+      absl::StrCat("devices: device ", number, " is used by ", HolderText(holder),
+                   ": wait until that ends, or give this job other devices (--devices, MS_DEVICES); without --devices, "
+                   "ms-worker does not check whether devices are in use"));
 }
 
 }  // namespace
@@ -206,9 +207,10 @@ absl::StatusOr<DeviceClaims> ClaimDevices(std::vector<uint32_t> numbers, const D
     const std::optional<ucred> holder = HolderOf(name, pauses);
     if (holder && MayUse(*holder, DeviceFile(number, options))) return Refuse(number, *holder);
     const std::string who = ++told <= kMaxTold ? HolderText(holder) : "another program";
-    claims.warnings.push_back(absl::StrCat(
-        "the claim on device ", number, " is held by ", who, holder ? ", who can't use " : ", and who need not use ",
-        DeviceFile(number, options), "; it does not count, and another job may use the device, too"));
+    claims.warnings.push_back(absl::StrCat("the claim on device ", number, " is held by ", who,
+                                           holder ? ", which can't use " : ", which possibly can't use ",
+                                           DeviceFile(number, options),
+                                           "; the claim is ignored, and another job may use the device, too"));
   }
   return claims;
 }

@@ -28,7 +28,7 @@ constexpr size_t kMaxAtOnce = 8;
 // The time for work that has been cut short. If it takes longer, it hangs.
 constexpr absl::Duration kPatience = absl::Seconds(2);
 constexpr char kGone[] = "the process ended meanwhile";
-constexpr char kHangs[] = "an earlier look has not come back: a file system that ms-worker uses (TMPDIR) hangs";
+constexpr char kHangs[] = "an earlier query has not finished: a file system that ms-worker uses (TMPDIR) hangs";
 constexpr char kRemedy[] =
     "for Python stacks install py-spy where ms-worker finds it (PATH), or let the script call "
     "muster_training.enable_stacks()";
@@ -128,7 +128,7 @@ v1::SlotStack Looker::Look(const StackTarget& target, MonotonicTime deadline, st
                                    [](const ProcessInfo& candidate) { return IsPython(candidate.pid); });
   const pid_t pid = python == candidates.end() ? target.pid : python->pid;
   const auto dump = is_py_spy_slow
-                        ? absl::DeadlineExceededError("it took too long at another process")
+                        ? absl::DeadlineExceededError("it took too long for another process")
                         : RunPySpy(options.search_path, pid, until(options.py_spy_timeout), cancel.fd(), clock);
   if (dump.ok()) {
     stack.set_method("py-spy");
@@ -230,7 +230,7 @@ void StackGatherer::Shared::Run() {
 StackGatherer::StackGatherer(StackGathererOptions options, const Clock& clock,
                              std::function<void(StacksGathered)> deliver)
     : shared_(std::make_shared<Shared>(std::move(options), clock, std::move(deliver))) {
-  MUSTER_CHECK(shared_->looker.cancel.is_open(), "an eventfd can be had at the start");
+  MUSTER_CHECK(shared_->looker.cancel.is_open(), "an eventfd is available at the start");
 }
 
 StackGatherer::~StackGatherer() {

@@ -38,8 +38,7 @@ Serving ServeMindSpore(const AgentSettings& settings, const Variables&) {
 
 Made MakeMindSpore(const GatewayInputs& inputs) {
   if (inputs.mindspore_ports.empty()) {
-    Log(Severity::kInfo,
-        absl::StrCat("MindSpore processes are told the scheduler's address: ", inputs.no_mindspore_ports));
+    Log(Severity::kInfo, absl::StrCat("MindSpore processes get the scheduler's address: ", inputs.no_mindspore_ports));
     return nullptr;
   }
   return MakeMindSporeGateway({inputs.mindspore_ports, inputs.tls, [&store = inputs.store] { return store.HasRoom(); }},
@@ -143,7 +142,7 @@ Serving ServeJax(const AgentSettings& settings, const Variables&) {
   if (!has_own_coordinator) return {How::kIfItBegins};
   return {How::kNot,
           "--jax auto: the script names a coordinator_address of its own, so its process 0 is JAX's coordination "
-          "service; without it, or with --jax on, the agents are"};
+          "service; without that address, or with --jax on, the agents are"};
 }
 
 Serving ServeExec(const AgentSettings& settings, const Variables&) {
@@ -161,7 +160,7 @@ constexpr GatewayRow kRows[] = {
      .flag = "mindspore_gateway",
      .values = "auto|on|off",
      .variables = "",
-     .without = "MindSpore processes are told the scheduler's address",
+     .without = "MindSpore processes get the scheduler's address",
      .threads = 1,
      .slot_descriptors = 3,  // a port and two connections
      .needs_all_peers = true,

@@ -6,7 +6,7 @@
 
 namespace muster::agent {
 
-CallbackPoller::CallbackPoller() { MUSTER_CHECK(poller_.status().ok(), "two descriptors at the start"); }
+CallbackPoller::CallbackPoller() { MUSTER_CHECK(poller_.status().ok(), "two descriptors are available at the start"); }
 
 bool CallbackPoller::Watch(int fd, uint32_t events, Handler handler) {
   const auto key = static_cast<uint64_t>(fd);

@@ -112,7 +112,7 @@ Json NearPeers(const ClusterFileInput& input) {
 }  // namespace
 
 std::string ClusterFileText(const ClusterFileInput& input) {
-  MUSTER_CHECK(input.desired != nullptr && input.desired->has_assignment(), "the cluster file tells an assignment");
+  MUSTER_CHECK(input.desired != nullptr && input.desired->has_assignment(), "the cluster file needs an assignment");
   const v1::DesiredState& desired = *input.desired;
   const v1::Assignment& assignment = desired.assignment();
   Json file;

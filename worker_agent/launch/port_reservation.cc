@@ -114,10 +114,9 @@ class PortSearch {
       }
       turned_down.push_back(std::move(fd));
     }
-    return absl::UnavailableError(absl::StrCat("no free TCP port was found: of the last ", turned_down.size(),
-                                               " that the kernel offered each is one to avoid (", options.avoided.low,
-                                               "-", options.avoided.high,
-                                               ", HCCL_IF_BASE_PORT) or another agent's; give --port_range"));
+    return absl::UnavailableError(absl::StrCat(
+        "no free TCP port was found: all of the last ", turned_down.size(), " that the kernel offered are HCCL's (",
+        options.avoided.low, "-", options.avoided.high, ", HCCL_IF_BASE_PORT) or another agent's; give --port_range"));
   }
 
   static absl::StatusOr<ReservedPort> In(const NumberRange& range, const PortOptions& options) {

@@ -236,7 +236,7 @@ bool Reader::ReadHead(const nlohmann::json& json) {
   if (status != "completed") {
     problems_.Add("status", kTable,
                   absl::StrCat("its status is ", Shown(json, "status"),
-                               ", expected \"completed\": whoever writes it is not done yet"),
+                               ", expected \"completed\": the tool that writes it is not done yet"),
                   R"("status": "completed", once all servers are in it)");
   }
   if (version != "1.0" && version != "1.2") {
@@ -298,7 +298,8 @@ void Reader::AddRemarks(const nlohmann::json& json) {
   }
   if (!rises) {
     report_.remarks.emplace_back(
-        "the rank ids don't rise with servers and devices; the guide wants them to, the first server's devices first");
+        "the rank ids don't rise with servers and devices; the guide asks for that order, the first server's devices "
+        "first");
   }
   if (!has_equal_counts) {
     report_.remarks.emplace_back("not all servers have as many devices as the first one, which the guide advises");

@@ -45,11 +45,11 @@ std::map<std::string, size_t> PodsOfServers(const nlohmann::json& pods, TablePro
       }
       const auto [other, is_new] = pod_of.emplace(id, i);
       if (is_new) continue;
-      problems.Add("super_pod_server_unique", here,
-                   absl::StrCat("server ", id, " stands in super pods ",
-                                EscapeControl(TextOf(pods[other->second], "super_pod_id")), " and ",
-                                EscapeControl(TextOf(pod, "super_pod_id"))),
-                   "each server in one super pod only");
+      problems.Add(
+          "super_pod_server_unique", here,
+          absl::StrCat("server ", id, " is in super pods ", EscapeControl(TextOf(pods[other->second], "super_pod_id")),
+                       " and ", EscapeControl(TextOf(pod, "super_pod_id"))),
+          "each server in one super pod only");
     }
   }
   return pod_of;
@@ -64,7 +64,7 @@ void CheckPodIds(const nlohmann::json& pods, TableProblems& problems) {
     if (id.empty()) {
       problems.Add("super_pod_id", entry, "it has no super_pod_id", R"("super_pod_id": "0", or another text)");
     } else if (!ids.insert(id).second) {
-      problems.Add("super_pod_id_unique", entry, absl::StrCat("super_pod_id ", Quoted(id), " stands twice"),
+      problems.Add("super_pod_id_unique", entry, absl::StrCat("super_pod_id ", Quoted(id), " appears twice"),
                    "another super_pod_id, or one entry with the servers of both");
     }
   }
@@ -81,7 +81,7 @@ void CheckSuperDevices(const RankTable& table, const std::map<std::string, size_
           owner.emplace(std::pair(pod->second, *device.super_device_id), Place(server, device));
       if (is_new) continue;
       problems.Add("super_device_id_unique", device.entry,
-                   absl::StrCat("super_device_id ", *device.super_device_id, " stands twice in its super pod, at ",
+                   absl::StrCat("super_device_id ", *device.super_device_id, " appears twice in its super pod, at ",
                                 other->second, " and at ", Place(server, device)),
                    "the device's own number in the super pod");
     }
@@ -111,7 +111,7 @@ size_t CheckAddressesOf(const TableServer& server, const TableDevice& device, st
     const auto [other, is_new] = owner.emplace(*address, Place(server, device));
     if (is_new) continue;
     problems.Add("device_ip_unique", device.entry,
-                 absl::StrCat("device_ip ", address->ToString(), " stands twice, at ", other->second, " and at ",
+                 absl::StrCat("device_ip ", address->ToString(), " appears twice, at ", other->second, " and at ",
                               Place(server, device)),
                  absl::StrCat("the address that hccn_tool -i ", device.device_id, " -ip -g prints on that server"));
   }
@@ -165,7 +165,7 @@ void CheckServers(const RankTable& table, TableProblems& problems) {
   std::set<std::string> ids;
   for (const TableServer& server : table.servers) {
     if (!ids.insert(server.server_id).second) {
-      problems.Add("server_id_unique", server.entry, absl::StrCat("server_id ", server.server_id, " stands twice"),
+      problems.Add("server_id_unique", server.entry, absl::StrCat("server_id ", server.server_id, " appears twice"),
                    "the server's own address, or all its devices in one entry");
     }
     FreeNumbers free_ids;
@@ -173,7 +173,7 @@ void CheckServers(const RankTable& table, TableProblems& problems) {
     for (size_t i = 1; i < server.devices.size(); ++i) {  // they are in order
       if (server.devices[i].device_id != server.devices[i - 1].device_id) continue;
       problems.Add("device_id_unique", server.devices[i].entry,
-                   absl::StrCat(Place(server, server.devices[i]), " stands twice"),
+                   absl::StrCat(Place(server, server.devices[i]), " appears twice"),
                    absl::StrCat("\"device_id\": \"", free_ids.Take(), "\", or another device of that server"));
     }
   }

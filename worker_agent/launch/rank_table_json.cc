@@ -230,7 +230,7 @@ std::string Slip::Here() const {
   const char c = text_[at_];
   if (is_cut_text_) return absl::StrCat(where, "the text that begins here has no \" at its end");
   if (expected_ == Expected::kNothing) {
-    return absl::StrCat(where, "after the whole object stands ", found,
+    return absl::StrCat(where, "after the whole object comes ", found,
                         "; one file holds one table: put all servers into one server_list");
   }
   const bool is_closing = c == ']' || c == '}';
@@ -241,7 +241,7 @@ std::string Slip::Here() const {
     return absl::StrCat(where, found, " does not close the ", Quoted(text_.substr(open_.back(), 1)), " of ",
                         Place(text_, open_.back()));
   }
-  if (c == '\'') return absl::StrCat(where, "keys and texts stand in double quotes, not in single ones");
+  if (c == '\'') return absl::StrCat(where, "keys and texts need double quotes, not single ones");
   if (c == '/' || c == '#') return absl::StrCat(where, "JSON has no comments; remove this one");
   const bool begins_value = c == '"' || c == '[' || c == '{' || IsOfWord(c);
   if (expected_ == Expected::kCommaOrEnd && begins_value && (c & 0x80) == 0) {
@@ -265,7 +265,7 @@ std::string Slip::Find() {
   StopFinder finder;
   nlohmann::json::sax_parse(text_.begin(), text_.end(), &finder);
   return absl::StrCat(Place(text_, std::min(finder.end, text_.size()) - std::min<size_t>(finder.end, 1)),
-                      ": JSON does not allow this here; a \\ stands only in escapes, and the file must be UTF-8");
+                      ": JSON does not allow this here; a \\ is only allowed in escapes, and the file must be UTF-8");
 }
 
 struct Format {

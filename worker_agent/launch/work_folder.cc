@@ -137,7 +137,8 @@ absl::StatusOr<UniqueFd> WorkFolder::OpenUserFolder(const std::string& base) {
     return absl::PermissionDeniedError(absl::StrCat(path, " belongs to user number ", info.st_uid, ", not to ",
                                                     geteuid(), ", and is not used", kFolderRemedy));
   }
-  if ((info.st_mode & 0077) != 0 && fchmod(fd.get(), 0700) != 0) return Failed("cannot close to others", path);
+  if ((info.st_mode & 0077) != 0 && fchmod(fd.get(), 0700) != 0)
+    return Failed("cannot remove the access of other users (chmod go-rwx) to", path);
   return fd;
 }
 

@@ -50,7 +50,7 @@ absl::StatusOr<Addresses> AskOnce(const std::string& host, SideThread& thread, c
   MutexLock lock(answer->mutex);
   if (answer->found) return *std::exchange(answer->found, std::nullopt);
   return absl::UnavailableError(absl::StrCat("no name server has answered for the host name \"", host,
-                                             "\": check /etc/resolv.conf and the way to the servers in it"));
+                                             "\": check /etc/resolv.conf and the network to its servers"));
 }
 
 }  // namespace
@@ -86,7 +86,7 @@ absl::StatusOr<Addresses> AwaitHost(const std::string& setting, absl::Duration p
       const auto* next = std::find_if(kSayAfter.begin(), kSayAfter.end(), [&](absl::Duration d) { return d > waited; });
       say_at = next != kSayAfter.end() ? begin + *next : tools.now() + kSayAfter.back();
     }
-    if (!tools.pause(std::min(pause, patience - waited))) return absl::CancelledError("told to end");
+    if (!tools.pause(std::min(pause, patience - waited))) return absl::CancelledError("ended by a signal");
     pause = std::min(pause * 2, kMaxPause);
   }
 }

@@ -140,7 +140,8 @@ absl::Status AddExecPort(const PortOptions& options, NodeDescription& descriptio
   absl::StatusOr<ReservedPort> port = ReservedPort::Reserve(options);
   if (!port.ok()) return port.status();
   std::string key(kExecKeyBytes, '\0');
-  MUSTER_CHECK(getrandom(key.data(), key.size(), 0) == static_cast<ssize_t>(key.size()), "random numbers can be had");
+  MUSTER_CHECK(getrandom(key.data(), key.size(), 0) == static_cast<ssize_t>(key.size()),
+               "the kernel gives random numbers");
   description.node.set_exec_port(port->port());
   description.node.set_exec_key(key);
   description.ports.push_back(*std::move(port));
@@ -173,13 +174,12 @@ void AddTorchStore(const AgentSettings& settings, v1::NodeInfo& node) {
   const bool is_asked = may_be_here && is_here && node.role() == v1::ROLE_WORKER;
   if (is_asked && is_port_computed) {
     Log(Severity::kInfo,
-        "the script computes the port of PyTorch's store, so rank 0's process hosts it; --torch_store=agent if the "
-        "script takes MASTER_PORT as it is told");
+        "the script computes the port of PyTorch's store, so rank 0's process hosts it; give --torch_store=agent if "
+        "the script uses MASTER_PORT unchanged");
   }
   if (settings.torch_store_relay.value_or(false) && (!may_be_here || is_port_computed)) {
     Log(Severity::kWarning,
-        "--torch_store_relay has no effect: no agent serves this job's PyTorch store, but its processes "
-        "(--torch_store)");
+        "--torch_store_relay has no effect: the job's processes serve PyTorch's store, not an agent (--torch_store)");
   }
   node.set_has_torch_store(is_asked && !is_port_computed);
   node.set_torch_store_relay(settings.torch_store_relay.value_or(settings.tls.require_tls) ? v1::TORCH_STORE_RELAY_ON
@@ -255,7 +255,8 @@ uint32_t SlotCount(const AgentSettings& settings, const std::map<std::string, st
 uint64_t NewIncarnation() {
   uint64_t incarnation = 0;
   while (incarnation == 0) {
-    MUSTER_CHECK(getrandom(&incarnation, sizeof(incarnation), 0) == sizeof(incarnation), "random numbers can be had");
+    MUSTER_CHECK(getrandom(&incarnation, sizeof(incarnation), 0) == sizeof(incarnation),
+                 "the kernel gives random numbers");
   }
   return incarnation;
 }

@@ -74,13 +74,13 @@ std::string WhyUnclear(const LockRecord& former, const NodeLock::Options& option
       return "";
     case FormerStart::kElsewhere:
       return absl::StrCat(FormerText(former),
-                          " ran on another machine, as far as can be told; its processes can't be seen from here");
+                          " ran on another machine, it seems; its processes can't be seen from here");
     case FormerStart::kUnseen: {
       const bool has_boot_ids = !former.place.boot.empty() && !options.place.boot.empty();
       return absl::StrCat(FormerText(former),
-                          !former.is_whole ? " has left no whole record"
+                          !former.is_whole ? " has left no complete record"
                           : has_boot_ids   ? " ran in another container (pid namespace)"
-                                           : " ran where this one can't tell (there is no boot id)",
+                                           : " ran on an unknown machine (there is no boot id)",
                           "; its processes can't be seen from here");
     }
     case FormerStart::kLook:
@@ -94,9 +94,9 @@ std::string WhyUnclear(const LockRecord& former, const NodeLock::Options& option
     return absl::StrCat("processes of ", FormerText(former), " still run: ", Named(found.left), "; end them");
   }
   if (!found.unclear.empty()) {
-    return absl::StrCat("whether these are of ", FormerText(former), " can't be told: ", Named(found.unclear));
+    return absl::StrCat("these may be processes of ", FormerText(former), ": ", Named(found.unclear));
   }
-  return absl::StrCat("whether processes of ", FormerText(former), " still run can't be told: ", found.blind);
+  return absl::StrCat("processes of ", FormerText(former), " may still run: ", found.blind);
 }
 
 enum class Outcome { kTaken, kHeld };
@@ -156,9 +156,8 @@ absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {
       }
       const std::string doubt = record.pid == 0 ? "" : WhyUnclear(record, options);
       if (!doubt.empty()) {
-        Log(Severity::kWarning, absl::StrCat(doubt,
-                                             "; so it can't be said that they have ended, and a running job waits: "
-                                             "once they have certainly ended, ms-ctl fence"));
+        Log(Severity::kWarning,
+            absl::StrCat(doubt, "; until they have certainly ended, a running job waits; then run `ms-ctl fence`"));
       }
       if (!doubt.empty() || record.token.empty()) record.token = RandomHex(8);
       record.ended = doubt.empty() ? record.EndedWithIt() : std::vector<uint64_t>();
@@ -182,13 +181,13 @@ absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {
     }
     if (waited >= (is_dying ? options.dying_patience : options.patience)) {
       return absl::UnavailableError(absl::StrCat(
-          FormerText(record), is_dying ? " has not quite ended" : " still runs, or another one with its MS_NODE_ID"));
+          FormerText(record), is_dying ? " has not ended yet" : " still runs, or another one with its MS_NODE_ID"));
     }
     if (waited >= kSayAfter && !std::exchange(was_said, true)) {
       Log(Severity::kInfo, absl::StrCat("waiting for ", FormerText(record), " to end"));
     }
     if (WaitFor(options.wake_fd, POLLIN, kRetryPause) != 0) {
-      return absl::CancelledError(absl::StrCat(FormerText(record), " has not quite ended"));
+      return absl::CancelledError(absl::StrCat(FormerText(record), " has not ended yet"));
     }
   }
   return absl::ResourceExhaustedError(absl::StrCat("more than ", kMaxAgents, " agents without MS_NODE_ID"));

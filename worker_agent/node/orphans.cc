@@ -153,7 +153,7 @@ Orphans Search::Look(MonotonicTime deadline) {
 Orphans EndOrphans(const StartSigns& former, absl::Duration patience) {
   Orphans found;
   if (!former.mark || former.secret.empty()) {
-    found.blind = "they carry no mark that tells them from others";
+    found.blind = "they carry no mark to recognise them by";
     return found;
   }
   Search search(former);

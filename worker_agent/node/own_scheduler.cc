@@ -231,7 +231,7 @@ std::optional<std::string> OwnScheduler::TakeLoss() {
   }
   const std::string how = absl::StrCat("was killed by ", NameOfSignal(exit_.signal), " (pid ", pid_, ")");
   if (!has_journal_file_) return how;
-  absl::Status started = absl::ResourceExhaustedError("once more would hardly help");
+  absl::Status started = absl::ResourceExhaustedError("it was restarted too often");
   if (has_password_variable_) {
     started = absl::FailedPreconditionError("its key's password is no longer in the environment");
   } else if (restarts_ < kMaxOwnRestarts) {
@@ -241,7 +241,7 @@ std::optional<std::string> OwnScheduler::TakeLoss() {
     Keeper::Spare(pid_);
     Log(Severity::kWarning,
         absl::StrCat("the ms-scheduler that this agent started ", how, ": started again (pid ", pid_, ", ", ++restarts_,
-                     " of at most ", kMaxOwnRestarts, " times); it reads from its journal what it knew"));
+                     " of at most ", kMaxOwnRestarts, " times); it reads its record of the job from its journal"));
   } else {
     Log(Severity::kError,
         absl::StrCat("the ms-scheduler that this agent started ", how, " and is not started again (", started.message(),

@@ -67,7 +67,7 @@ const Platform* Choose(const std::string& from, const Variables& environment, Pl
   for (const Platform* platform : fit) {
     told.push_back(absl::StrCat(platform->what, " (", Signs(*platform), ": --from ", platform->name, ")"));
   }
-  facts.errors.push_back(absl::StrCat("from: this looks like ", absl::StrJoin(told, " and like "), "; say which one"));
+  facts.errors.push_back(absl::StrCat("from: this looks like ", absl::StrJoin(told, " and like "), "; choose one"));
   return nullptr;
 }
 
@@ -77,7 +77,7 @@ std::optional<Fact> First(const std::vector<const char*>& names, const Variables
     const auto fact = FactOf(environment, name);
     if (fact && first && fact->value != first->value) {
       facts.warnings.push_back(absl::StrCat(first->from, " is ", Quoted(first->value), ", but ", name, " is ",
-                                            Quoted(fact->value), "; ", first->from, " counts"));
+                                            Quoted(fact->value), "; using ", first->from));
     }
     if (!first) first = fact;
   }

@@ -49,16 +49,17 @@ HostFinding JudgeGroup(const HostFacts& facts) {
   const size_t count = facts.devices.size();
   if (count != 1 && count != 2 && count != 4 && count != 8) {
     return MakeFinding("device_group", HostFinding::ERROR,
-                       absl::StrCat(count, " devices take part, and an Ascend 910 server may with 1, 2, 4 or 8"),
+                       absl::StrCat(count, " devices take part, but an Ascend 910 server works with 1, 2, 4 or 8"),
                        "choose them with --devices and --local_worker_num");
   }
   const bool is_first = facts.devices.front() < kGroup;
   const bool crosses = std::any_of(facts.devices.begin(), facts.devices.end(),
                                    [&](uint32_t device) { return (device < kGroup) != is_first; });
   if (count < 8 && crosses) {
-    return MakeFinding("device_group", HostFinding::ERROR,
-                       absl::StrCat(DeviceList(facts.devices), " take part, and they should all be of 0-3 or of 4-7"),
-                       absl::StrCat("choose others: --devices ", count == 2 ? "0-1" : "0-3"));
+    return MakeFinding(
+        "device_group", HostFinding::ERROR,
+        absl::StrCat(DeviceList(facts.devices), " take part, but they should all be of 0-3 or all of 4-7"),
+        absl::StrCat("choose others: --devices ", count == 2 ? "0-1" : "0-3"));
   }
   return Well("device_group", DeviceList(facts.devices));
 }
@@ -72,16 +73,16 @@ HostFinding JudgeAddresses(const HostFacts& facts) {
     if (device.address->empty()) missing.push_back(number);
   }
   if (known == missing.size()) {
-    return NotChecked("device_addresses", "neither /etc/hccn.conf nor hccn_tool tells the devices' addresses");
+    return NotChecked("device_addresses", "neither /etc/hccn.conf nor hccn_tool shows the devices' addresses");
   }
   if (missing.empty()) {
     return known == facts.device_facts.size()
                ? Well("device_addresses", "all known")
-               : NotChecked("device_addresses", "hccn_tool has not told the addresses of all devices in time");
+               : NotChecked("device_addresses", "hccn_tool has not shown the addresses of all devices in time");
   }
   return MakeFinding("device_addresses", HostFinding::ERROR,
                      absl::StrCat(DeviceList(missing), missing.size() == 1 ? " has" : " have",
-                                  " no network address, and other servers reach them by it"),
+                                  " no network address, which other servers need to reach them"),
                      absl::StrCat("hccn_tool -i ", missing.front(), " -ip -s address ADDRESS netmask 255.255.255.0"));
 }
 
@@ -93,7 +94,7 @@ HostFinding JudgeDuplicates(const HostFacts& facts) {
     if (is_new) continue;
     return MakeFinding("duplicates", HostFinding::ERROR,
                        absl::StrCat("devices ", first->second, " and ", number, " both have the address ",
-                                    *device.address, ", and each should have its own"),
+                                    *device.address, ", but each should have its own"),
                        absl::StrCat("hccn_tool -i ", number, " -ip -s address ADDRESS netmask 255.255.255.0"));
   }
   if (seen.empty()) return NotChecked("duplicates", "no address is known");
@@ -131,7 +132,7 @@ HostFinding JudgeSegments(const HostFacts& facts) {
     return Well("segments", absl::StrJoin(different, " "));
   }
   if (facts.ascend == AscendKind::kA2 || facts.ascend == AscendKind::kA3) {
-    return MakeFinding("segments", HostFinding::WARNING, absl::StrCat(broken, ", and all should be in one"),
+    return MakeFinding("segments", HostFinding::WARNING, absl::StrCat(broken, ", but all should be in one"),
                        "hccn_tool -i N -ip -s address ADDRESS netmask MASK");
   }
   return MakeFinding("segments", may_be_one ? HostFinding::WARNING : HostFinding::ERROR,
@@ -145,24 +146,24 @@ HostFinding JudgeTls(const HostFacts& facts) {
   for (const auto& [number, device] : facts.device_facts) {
     if (device.has_tls) (*device.has_tls ? on : off).push_back(number);
   }
-  if (on.empty() && off.empty()) return NotChecked("device_tls", "hccn_tool does not tell the devices' TLS switches");
+  if (on.empty() && off.empty()) return NotChecked("device_tls", "hccn_tool does not show the devices' TLS switches");
   if (on.empty() || off.empty()) return Well("device_tls", on.empty() ? "off" : "on");
   return MakeFinding("device_tls", HostFinding::ERROR,
                      absl::StrCat("TLS is on for ", DeviceList(on), " and off for ", DeviceList(off),
-                                  ", and should be the same for all"),
+                                  ", but should be the same for all"),
                      absl::StrCat("hccn_tool -i ", on.front(), " -tls -s enable 0 (or 1 on all)"));
 }
 
 HostFinding JudgeHealth(const HostFacts& facts) {
   const std::set<std::string> transient = {"Init", "Detect ip set"};
-  HostFinding worst = NotChecked("device_health", "hccn_tool does not tell the state of the devices' network");
+  HostFinding worst = NotChecked("device_health", "hccn_tool does not show the state of the devices' network");
   for (const auto& [number, device] : facts.device_facts) {
     if (device.health.empty() || device.health == "Unknown") continue;
     HostFinding finding = Well("device_health", "Success");
     if (device.health != "Success") {
       finding = MakeFinding(
           "device_health", transient.contains(device.health) ? HostFinding::WARNING : HostFinding::ERROR,
-          absl::StrCat("the network of device ", number, " says ", device.health, ", and should say Success"),
+          absl::StrCat("the network of device ", number, " says ", device.health, ", but should say Success"),
           absl::StrCat("check cable, switch and hccn_tool -i ", number, " -netdetect -g, then hccn_tool -i ", number,
                        " -net_health -g"));
     }
@@ -178,11 +179,11 @@ HostFinding JudgeSwitch(const HostFacts& facts) {
     is_known = is_known || device.has_neighbour.has_value();
     if (device.has_neighbour && !*device.has_neighbour) alone.push_back(number);
   }
-  if (!is_known) return NotChecked("switch", "hccn_tool does not tell the devices' neighbours");
+  if (!is_known) return NotChecked("switch", "hccn_tool does not show the devices' neighbours");
   if (alone.empty()) return Well("switch", "seen by all devices");
   return MakeFinding("switch", HostFinding::WARNING,
                      absl::StrCat(DeviceList(alone), alone.size() == 1 ? " sees" : " see",
-                                  " no neighbour (LLDP), and should see a switch"),
+                                  " no neighbour (LLDP), but should see a switch"),
                      absl::StrCat("check cable and switch, then hccn_tool -i ", alone.front(), " -lldp -g"));
 }
 

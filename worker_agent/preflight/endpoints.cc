@@ -63,8 +63,8 @@ std::vector<std::string> CheckOwnAddresses(const AgentSettings& settings, const 
     const bool is_ours = std::string(name) == "CM_WORKER_IP" && !settings.hccl_mode.empty();
     if (!address || is_ours || is_local(*address)) continue;
     warnings.push_back(absl::StrCat(name, " is ", value,
-                                    ", which is no address of this machine, but it says where this node is reached; "
-                                    "set it on each node to that node's own, or leave it out"));
+                                    ", which is no address of this machine, although other nodes reach this node "
+                                    "there; set it on each node to that node's own, or leave it out"));
   }
   for (const char* name : {"HCCL_IF_IP", "CM_WORKER_IP", kMasterAddress, kChiefAddress, kJaxCoordinator}) {
     const std::string value = Effective(settings, environment, name);

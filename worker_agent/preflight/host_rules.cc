@@ -75,25 +75,26 @@ HostFinding JudgePorts(const HostFacts& facts, const std::string& check, const s
   if (!facts.listening) return Unreadable(check, "/proc/net/tcp");
   if (!facts.ephemeral || !facts.reserved) return Unreadable(check, "net.ipv4.ip_local_reserved_ports");
   if (const std::vector<uint32_t> taken = Listening(facts, ports); !taken.empty()) {
-    return MakeFinding(check, taken_level,
-                       absl::StrCat(whose, " ", absl::StrJoin(taken, ", "),
-                                    ": somebody listens there already, and they should be free"),
-                       absl::StrCat("end what listens there (ss -ltnp), or ", others));
+    return MakeFinding(
+        check, taken_level,
+        absl::StrCat(whose, " ", absl::StrJoin(taken, ", "), ": a program listens there, but they should be free"),
+        absl::StrCat("end what listens there (ss -ltnp), or ", others));
   }
   if (!GivenAway(facts, ports).empty()) {
     return MakeFinding(check, HostFinding::WARNING,
                        absl::StrCat(whose, " ", shown, "", ports.size() == 1 ? " is" : " are",
-                                    " not kept free: any connection may get one"),
+                                    " not reserved: any connection may get one"),
                        ReserveRemedy(facts, shown));
   }
-  return Well(check, absl::StrCat(shown, " free and kept free"));
+  return Well(check, absl::StrCat(shown, " free and reserved"));
 }
 
 HostFinding JudgeClock(const HostFacts& facts) {
   if (facts.wall_unix_ms >= kYear2025Ms) return Well("clock", "set");
-  return MakeFinding("clock", HostFinding::ERROR,
-                     absl::StrCat("the clock is not set: it stands before 2025 (", facts.wall_unix_ms / 1000, ")"),
-                     "set it: timedatectl set-ntp true");
+  return MakeFinding(
+      "clock", HostFinding::ERROR,
+      absl::StrCat("the clock is not set: it shows a time before 2025 (", facts.wall_unix_ms / 1000, ")"),
+      "set it: timedatectl set-ntp true");
 }
 
 HostFinding JudgeBacklog(const HostFacts& facts) {
@@ -110,7 +111,7 @@ HostFinding JudgeBacklog(const HostFacts& facts) {
   }
   if (low.empty()) return Well("backlog", absl::StrCat(*facts.somaxconn, " and ", *facts.syn_backlog));
   return MakeFinding("backlog", HostFinding::WARNING,
-                     absl::StrCat(absl::StrJoin(low, ", "), ", and should be no less than the job's ",
+                     absl::StrCat(absl::StrJoin(low, ", "), ", but should be no less than the job's ",
                                   facts.job_processes, " processes, which all dial rank 0"),
                      absl::StrCat(absl::StrJoin(remedy, " && "), " (in the container, where there is one)"));
 }
@@ -119,7 +120,7 @@ HostFinding JudgeMtu(const HostFacts& facts) {
   if (!facts.mtu) return Unreadable("mtu", absl::StrCat("the MTU of ", facts.nic));
   if (*facts.mtu >= kUsualMtu) return Well("mtu", absl::StrCat(facts.nic, ": ", *facts.mtu));
   return MakeFinding("mtu", HostFinding::WARNING,
-                     absl::StrCat("the MTU of ", facts.nic, " is ", *facts.mtu, ", and should be 1500 or more"),
+                     absl::StrCat("the MTU of ", facts.nic, " is ", *facts.mtu, ", but should be 1500 or more"),
                      absl::StrCat("ip link set ", facts.nic, " mtu 1500"));
 }
 
@@ -130,7 +131,7 @@ HostFinding JudgeSpace(const HostFacts& facts) {
   const std::string text = absl::StrCat(least.what, " ", least.path, " has ", MiB(least.free_bytes), " free");
   if (least.free_bytes >= 1024 * kMiB) return Well("space", text);
   return MakeFinding("space", least.free_bytes < 16 * kMiB ? HostFinding::ERROR : HostFinding::WARNING,
-                     absl::StrCat(text, ", and should have 1024 MiB"),
+                     absl::StrCat(text, ", but should have 1024 MiB"),
                      absl::StrCat("make room: du -xsh ", least.path, "/*"));
 }
 
@@ -139,7 +140,7 @@ HostFinding JudgeSharedMemory(const HostFacts& facts) {
   const uint64_t total = facts.shared_memory->total_bytes;
   if (total > 64 * kMiB) return Well("shared_memory", MiB(total));
   return MakeFinding("shared_memory", HostFinding::WARNING,
-                     absl::StrCat("/dev/shm has ", MiB(total), ", and data loaders need more"),
+                     absl::StrCat("/dev/shm has ", MiB(total), ", but data loaders need more"),
                      "start the container with --shm-size=16g or --ipc=host, or mount -o remount,size=16g /dev/shm");
 }
 
@@ -150,7 +151,7 @@ HostFinding JudgeMemory(const HostFacts& facts) {
   const uint64_t each = *facts.free_memory / std::max(facts.processes, 1U);
   if (each >= 512 * kMiB) return Well("memory", text);
   return MakeFinding("memory", each < 32 * kMiB ? HostFinding::ERROR : HostFinding::WARNING,
-                     absl::StrCat(text, ", and each should have 512 MiB"),
+                     absl::StrCat(text, ", but each should have 512 MiB"),
                      "end what uses it (ps aux --sort -rss), or raise the container's limit (--memory)");
 }
 
@@ -161,7 +162,7 @@ HostFinding JudgeLimit(const std::string& check, const std::string& flag, const 
   if (*limit >= wanted) return Well(check, absl::StrCat(*limit));
   const std::string should = wanted == UINT64_MAX ? "unlimited" : absl::StrCat(wanted);
   return MakeFinding(check, HostFinding::WARNING,
-                     absl::StrCat("the hard limit (ulimit -H", flag.substr(1), ") is ", *limit, ", and should be ",
+                     absl::StrCat("the hard limit (ulimit -H", flag.substr(1), ") is ", *limit, ", but should be ",
                                   should, wanted == UINT64_MAX ? "" : " or more"),
                      absl::StrCat("raise it in /etc/security/limits.conf, or start the container with --ulimit"));
 }

@@ -150,7 +150,7 @@ absl::Status CheckHost(const AgentSettings& settings, const std::map<std::string
   if (fatal == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("this host is not fit for the job: ", fatal, fatal == 1 ? " check has" : " checks have",
-                   " failed, see above; mend it, or start without --preflight host",
+                   " failed, see above; fix what they report, or start without --preflight host",
                    settings.preflight_fatal == "warning" ? ", or with --preflight_fatal error" : ""));
 }
 

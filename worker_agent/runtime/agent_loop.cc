@@ -54,7 +54,7 @@ AgentLoop::AgentLoop(AgentLoopOptions options, std::unique_ptr<Keeper> keeper, L
       stacks_({options_.search_path, static_cast<pid_t>(keeper_->pid())}, clock,
               [this](StacksGathered gathered) { mailbox_.Push(std::move(gathered)); }),
       progress_(options_.work_folder) {
-  MUSTER_CHECK(waker_.is_open(), "a descriptor at the start");
+  MUSTER_CHECK(waker_.is_open(), "a descriptor is available at the start");
   launcher_.SetWake([this] { waker_.Wake(); });
 }
 
@@ -269,18 +269,17 @@ void AgentLoop::EndAfterKeeper() {
   if (!std::exchange(is_anybody_left_, true)) pending_.push_back(KeeperDied{/*leaves_some=*/true});
   if (BootTime() - keeper_lost_at_ >= kNameLeftAfter && !std::exchange(has_named_left_, true)) {
     Log(Severity::kError,
-        absl::StrCat("the keeper was lost, and not all that it had started is known to be gone: ",
-                     std::string(status.message()), "; until it is, this node's ranks can't start again"));
+        absl::StrCat("the keeper was lost, and processes that it started may still run: ",
+                     std::string(status.message()), "; until they are gone, this node's ranks can't start again"));
   }
 }
 
 void AgentLoop::On(const KeeperSilent&) {
   Log(Severity::kError,
-      absl::StrCat(
-          "the keeper (process ", keeper_->pid(), ") has not answered for 5 s: it was stopped (kill -CONT ",
-          keeper_->pid(),
-          " lets it go on), or the machine is overloaded; until it answers the ends of processes are not noticed, "
-          "and where they have to be stopped it is killed, and they with it"));
+      absl::StrCat("the keeper (process ", keeper_->pid(), ") has not answered for 5 s: it was stopped (kill -CONT ",
+                   keeper_->pid(),
+                   " lets it go on), or the machine is overloaded. Until it answers, the ends of processes are not "
+                   "noticed; if they have to be stopped, it is killed, and they with it"));
 }
 
 void AgentLoop::Do(const Dial& effect) {
@@ -406,7 +405,7 @@ void AgentLoop::Do(const GatherStacks& effect) {
 void AgentLoop::Do(const ReadLog& effect) {
   if (is_keeper_lost_) {
     v1::SlotLog log;
-    log.set_note("its keeper is lost, and with it what the process wrote; its log file may have it");
+    log.set_note("the keeper was lost, with the last output of the process; its log file may have that");
     pending_.push_back(LogRead{effect.query, effect.asked_on, std::move(log)});
     return;
   }

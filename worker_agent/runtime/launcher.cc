@@ -248,8 +248,8 @@ absl::Status Launcher::CheckTfConfig(const Round& round) const {
   const v1::Assignment& assignment = round.desired.assignment();
   const uint32_t ranks = assignment.worker_num() + assignment.server_num();
   if (!options_.settings.tf_config || (round.peers && ranks <= kMaxRanksInClusterFile)) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("--tf_config: TF_CONFIG names all ranks, and that is done up to ",
-                                                    kMaxRanksInClusterFile, " of them; this job has ", ranks,
+  return absl::FailedPreconditionError(absl::StrCat("--tf_config: TF_CONFIG names all ranks, at most ",
+                                                    kMaxRanksInClusterFile, "; this job has ", ranks,
                                                     ". Leave --tf_config out"));
 }
 

@@ -145,8 +145,8 @@ CpuChoice Launcher::CpusAtDevice(const Round& round, uint32_t slot) const {
   std::vector<int> near = CpusOfDevice(kind, number, options_.roots);
   if (near.empty()) {
     return {{},
-            absl::StrCat("--bind_core=device: nothing tells which CPUs device ", number,
-                         " is at (sysfs), so its process is not bound")};
+            absl::StrCat("--bind_core=device: sysfs does not show which CPUs device ", number,
+                         " is at, so its process is not bound")};
   }
   const std::vector<int> allowed = AllowedCpus();
   std::erase_if(near, [&](int cpu) { return std::find(allowed.begin(), allowed.end(), cpu) == allowed.end(); });
@@ -163,7 +163,7 @@ absl::Status Launcher::HandOverTo(uint32_t slot, ProcessSpec& spec) {
     if (!spec.hand_over.variable.empty()) {
       return absl::FailedPreconditionError(absl::StrCat(
           "--preflight ring under TLS and ", own.variable,
-          " each need a descriptor of the process, which can have one; leave --preflight ring or --mpi out"));
+          " each need a descriptor of the process, which can have only one; leave --preflight ring or --mpi out"));
     }
     spec.hand_over = std::move(own);
   }

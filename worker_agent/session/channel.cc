@@ -49,7 +49,7 @@ class Patience {
 
   absl::Status TimeIsUp() const {
     return absl::DeadlineExceededError(
-        has_reached_ ? absl::StrCat("its machine has taken the connection, but it did not come to it within ",
+        has_reached_ ? absl::StrCat("its machine has accepted the connection, but the scheduler did not answer within ",
                                     absl::FormatDuration(std::max(options_.timeout, options_.turn_timeout)))
                      : absl::StrCat("no answer to the connect within ", absl::FormatDuration(options_.timeout)));
   }

@@ -22,9 +22,8 @@ namespace {
 constexpr absl::Duration kCancelTime = absl::Seconds(1);
 constexpr int kShutOuts = 5;
 constexpr char kShutOutText[] =
-    "it closes the connection right after each TLS handshake, so it does not take this node's certificate; why is in "
-    "the "
-    "scheduler's log and in `ms-ctl counters`";
+    "it closes the connection right after each TLS handshake, so it does not accept this node's certificate; see the "
+    "scheduler's log and `ms-ctl counters`";
 
 // `may_want_tls`: the connection is plain text, and was never answered.
 std::string EndInWords(const grpc::Status& status, bool may_want_tls) {

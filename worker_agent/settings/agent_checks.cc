@@ -59,10 +59,10 @@ void CheckNumbers(const AgentSettings& s, SettingsFindings& findings) {
 void CheckDoubtful(const AgentSettings& s, SettingsFindings& findings) {
   const auto address = IpAddress::Parse(s.worker_ip);
   if (address && !IsLocalAddress(*address)) {
-    findings.warnings.push_back(absl::StrCat(
-        "worker_ip (MS_WORKER_IP) is ", s.worker_ip,
-        ", which is no address of this machine: the other nodes will be told to reach it there; correct it or leave it "
-        "out, unless that address is forwarded to this machine"));
+    findings.warnings.push_back(
+        absl::StrCat("worker_ip (MS_WORKER_IP) is ", s.worker_ip,
+                     ", which is no address of this machine, but the other nodes will use it to reach this one; "
+                     "correct it or leave it out, unless that address is forwarded to this machine"));
   }
   const bool is_server = s.role == "MS_PSERVER";
   const auto& total = is_server ? s.server_num : s.worker_num;
@@ -105,13 +105,13 @@ void CheckExec(const AgentSettings& s, SettingsFindings& findings) {
   }
   if (!s.tls.is_on() && !s.allows_plain_exec) {
     findings.errors.push_back(
-        "allow_exec: without TLS whoever reaches this agent's port could run commands as you; set --tls_config "
-        "(MS_TLS_CONFIG), or --allow_exec=insecure in a network that is closed to others");
+        "allow_exec: without TLS, any program that reaches this agent's port could run commands as you; set "
+        "--tls_config (MS_TLS_CONFIG), or --allow_exec=insecure in a network that is closed to others");
   }
   if (!s.tls.is_on() && s.allows_plain_exec) {
     findings.warnings.push_back(
-        "allow_exec=insecure: there is no TLS, so whoever listens in the network between the nodes can run commands "
-        "as you; set --tls_config (MS_TLS_CONFIG)");
+        "allow_exec=insecure: without TLS, any program that listens in the network can run commands as you; set "
+        "--tls_config (MS_TLS_CONFIG)");
   }
 }
 
@@ -132,8 +132,8 @@ namespace {
 void CheckFrameworks(const AgentSettings& s, SettingsFindings& findings) {
   if (s.jax == "auto-detect" && (IsMpiNamed(s) || s.horovod == "mpi")) {
     findings.errors.push_back(
-        "jax: with auto-detect the processes see variables of Open MPI's, which a real MPI would believe; give "
-        "initialize() the numbers of JAX_NUM_PROCESSES and JAX_PROCESS_ID, and leave it out");
+        "jax: auto-detect sets variables of Open MPI for the processes, which mislead a real MPI; leave it out, and "
+        "give initialize() the numbers of JAX_NUM_PROCESSES and JAX_PROCESS_ID");
   }
   struct Framework {
     const char* setting;
@@ -150,9 +150,9 @@ void CheckFrameworks(const AgentSettings& s, SettingsFindings& findings) {
                                              "one of them out"));
     }
     if (s.restart_scope.value_or("job") != "job") {
-      findings.errors.push_back(absl::StrCat(framework.setting, ": the ranks of ", framework.name,
-                                             " job start again together only; leave --restart_scope out, or set it to "
-                                             "job"));
+      findings.errors.push_back(
+          absl::StrCat(framework.setting, ": the ranks of ", framework.name,
+                       " job can only start again together; leave --restart_scope out, or set it to job"));
     }
   }
 }
@@ -178,7 +178,8 @@ SettingsFindings CheckAgentSettings(const AgentSettings& s) {
   }
   if (ChecksRing(s) && (s.per_node || s.per_job)) {
     findings.errors.push_back(
-        "preflight: the ring has a process for each rank, which per_node and per_job have not; leave one of them out");
+        "preflight: the ring has a process for each rank, which per_node and per_job don't start; leave one of them "
+        "out");
   }
   CheckFrameworks(s, findings);
   if (ChecksRing(s) && s.command.empty()) {

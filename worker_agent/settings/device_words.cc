@@ -43,14 +43,14 @@ absl::StatusOr<std::vector<DeviceAddress>> ParseDeviceAddresses(const std::strin
       if (!ParseNumber(item.substr(0, equals), kHighestDevice, id)) {
         return Rule(absl::StrCat("there is no device number in ", Quoted(std::string(item))));
       }
-      if (!ids.insert(id).second) return Rule(absl::StrCat("device ", id, " stands twice"));
+      if (!ids.insert(id).second) return Rule(absl::StrCat("device ", id, " appears twice"));
       device.device_id = id;
       item.remove_prefix(equals + 1);
     }
     const auto address = IpAddress::Parse(std::string(item));
     if (!address || address->is_any()) return Rule(absl::StrCat(Quoted(std::string(item)), " is no address"));
     if (IsLinkLocal(*address)) return Rule(absl::StrCat("an address ", kNoLinkLocal));
-    if (!addresses.insert(*address).second) return Rule(absl::StrCat(address->ToString(), " stands twice"));
+    if (!addresses.insert(*address).second) return Rule(absl::StrCat(address->ToString(), " appears twice"));
     device.address = address->ToString();
     devices.push_back(std::move(device));
     if (devices.size() > kMaxSlotsPerNode) return Rule(absl::StrCat("at most ", kMaxSlotsPerNode));

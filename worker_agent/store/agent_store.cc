@@ -60,7 +60,7 @@ void AgentStore::Do(const Step& step) {
   for (const StoreCore::Refused& refused : effects.refused) {
     counted_.Note(Severity::kWarning, "a late change refused",
                   absl::StrCat("the job's store refused to change key ", Quoted(refused.key, kShownKeyBytes),
-                               ", which took so long that its process had been told it may still be changed: ",
+                               ", after its process had got the answer that it may still be changed: ",
                                std::string(refused.why.message())));
   }
   for (const auto& told : effects.told) told();

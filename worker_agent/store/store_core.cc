@@ -247,8 +247,8 @@ StoreCore::Effects StoreCore::Change(StoreOperation change, std::function<void(a
   const bool is_patient = patience == absl::InfiniteDuration();
   const size_t most = is_patient ? kMaxPatientBacklogBytes : kMaxStoreBacklogBytes;
   if (status.ok() && backlog_bytes_ + bytes > most) {
-    status = absl::ResourceExhaustedError(absl::StrCat(
-        "changes of ", backlog_bytes_, " bytes wait for the scheduler already, and at most ", most, " may"));
+    status = absl::ResourceExhaustedError(
+        absl::StrCat("changes of ", backlog_bytes_, " bytes wait for the scheduler already; the limit is ", most));
   }
   if (!status.ok()) {
     effects_.told.push_back([done = std::move(done), status] { done(status); });

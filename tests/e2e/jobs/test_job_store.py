@@ -38,7 +38,7 @@ def test_a_barrier_names_who_has_not_come(cluster):
     agents = start(cluster, "one_stays_away")
     for agent in agents:
         agent.expect(0, timeout=60)
-    told = said(agents, r"rank (\d): Barrier timed out\. Id: \"all\"\. 3 of 4 ranks have come; not there: 3 on \S+\.")
+    told = said(agents, r"rank (\d): Barrier timed out\. Id: \"all\"\. 3 of 4 ranks have come; missing: 3 on \S+\.")
     assert sorted(told) == ["0", "1", "2"]
 
 

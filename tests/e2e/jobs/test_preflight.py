@@ -107,7 +107,7 @@ def test_warnings_can_be_fatal_and_the_ring_is_checked_too(cluster, hosts):
     hosts[0].write("sys/class/net/lo/mtu", "1280\n")
     agent = hosts[0].start(cluster, "--preflight_fatal", "warning", preflight="host,ring")
     agent.expect(EXIT_REFUSED)
-    assert "mtu: the MTU of lo is 1280, and should be 1500 or more; ip link set lo mtu 1500" in agent.output()
+    assert "mtu: the MTU of lo is 1280, but should be 1500 or more; ip link set lo mtu 1500" in agent.output()
     agents = [host.start(cluster, preflight="host,ring") for host in hosts]
     for agent in agents:
         agent.expect(0, 60)

@@ -132,7 +132,7 @@ def test_a_broken_table_is_refused_at_the_start(cluster):
     agent = cluster.start("agent", [BIN / "ms-worker", "--standalone", "--worker_ip", HOSTS[0], "--local_worker_num", 8,
                                     "--", "true"], env={"RANK_TABLE_FILE": file})
     agent.expect(2)
-    assert "device_ip 192.168.103.102 stands twice" in agent.output(), agent.output()
+    assert "device_ip 192.168.103.102 appears twice" in agent.output(), agent.output()
     assert "(server_list[1].device[7]; write the address that hccn_tool -i 7 -ip -g prints" in agent.output()
 
 
@@ -184,7 +184,7 @@ def test_what_ranktable_cannot_do_is_said(cluster):
     assert "there is no job yet" in says(2)
     agent = cluster.start_agent("agent", ["--worker_num", 1, "--node_id", "n0"], ["sleep", "100"])
     cluster.wait_until_running(1)
-    assert "node n0 (rank 0) has told no device: start all nodes with --hccl_mode table" in says(1)
+    assert "node n0 (rank 0) has reported no device: start all nodes with --hccl_mode table" in says(1)
     assert "no-such-table" in says(1, "--check", cluster.folder / "no-such-table.json")
     assert "contradict each other" in says(2, "--check", "t.json", "--for", 2)
     assert "--hosts names 1 nodes" in says(2, "--for", 2, "--hosts", "10.0.0.1")

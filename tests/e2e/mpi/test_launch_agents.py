@@ -68,7 +68,7 @@ def test_mpirun_runs_over_both_nodes(nodes, family, sums):
     first.expect(0, timeout=60)
     second.expect(0, timeout=30)
     assert first.output().count("of 4: all right") == 4, first.output()
-    assert "can't be told that the command has ended" not in first.output(), first.output()
+    assert "can't report to the other nodes that the command has ended" not in first.output(), first.output()
     assert "remote command for" in first.output() and "remote command of" in second.output(), second.output()
     nodes.expect_nothing_left()
 
@@ -215,7 +215,7 @@ def test_without_it_mpirun_is_refused_where_there_is_no_ssh(cluster, tmp_path):
     refused = cluster.start("refused", [BIN / "ms-worker", "--worker_num", 4, "--local_worker_num", 2, "--per_job", "--",
                                         "mpirun", "-H", "a:2,b:2", "true"], env={"PATH": str(tmp_path), **WITHOUT_TLS})
     assert refused.wait(timeout=20) == 2
-    assert "there is no ssh here; add --allow_exec" in refused.output(), refused.output()
+    assert "ssh is not in PATH here; add --allow_exec" in refused.output(), refused.output()
 
 
 def test_what_is_left_of_a_command_ends_with_the_job(nodes):
@@ -236,11 +236,11 @@ def test_without_tls_it_is_refused_or_warned_of(cluster):
     agent = cluster.start("refused", [BIN / "ms-worker", "--standalone", "--per_job", "--allow_exec", "--", "true"],
                           env=WITHOUT_TLS)
     assert agent.wait(timeout=20) == 2
-    assert "whoever reaches this agent's port" in agent.output() and "insecure" in agent.output(), agent.output()
+    assert "any program that reaches this agent's port" in agent.output() and "insecure" in agent.output(), agent.output()
     agent = cluster.start("warned", [BIN / "ms-worker", "--standalone", "--per_job", "--allow_exec=insecure", "--",
                                      "ssh", "localhost", "echo", "here"], env=WITHOUT_TLS)
     agent.expect(0, timeout=20)
-    assert "there is no TLS" in agent.output() and "here\n" in agent.output(), agent.output()
+    assert "without TLS, any program" in agent.output() and "here\n" in agent.output(), agent.output()
 
 
 def test_outside_of_a_job_it_says_what_it_is_for():

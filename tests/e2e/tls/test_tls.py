@@ -194,7 +194,7 @@ def test_a_certificate_that_the_scheduler_refuses_ends_with_15(secured):
     scheduler.expect_said("a new revocation list is in force")
     agent = secured.start_node("a", ["true"], "--worker_num", 1, certificate=certificate)
     agent.expect(EXIT_SECURITY, timeout=30)
-    assert "does not take this node's certificate" in agent.output(), agent.output()
+    assert "does not accept this node's certificate" in agent.output(), agent.output()
     assert secured.count("tls: revoked") >= 5
 
 

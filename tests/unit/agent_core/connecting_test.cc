@@ -132,7 +132,7 @@ TEST(Connecting, ADialThatWaitsForItsTurnIsNotGivenUp) {
   agent.Begin();
   EXPECT_EQ(agent.Pass(absl::Seconds(10)), "");
   EXPECT_THAT(agent.Do(DialWaits{1}),
-              HasSubstr("say: the machine of the scheduler at s:8118 has taken the connection"));
+              HasSubstr("say: the machine of the scheduler at s:8118 has accepted the connection"));
   for (int i = 0; i < 10; ++i) {
     EXPECT_EQ(agent.Pass(absl::Seconds(10)), "");
     EXPECT_EQ(agent.Do(DialWaits{1}), "") << "once is enough";
@@ -153,8 +153,8 @@ TEST(Connecting, PatienceIsNotUsedUpWhileADialWaitsForItsTurn) {
     agent.Do(DialWaits{2});
   }
   EXPECT_FALSE(agent.core().IsFinished());
-  EXPECT_THAT(agent.Break("its machine has taken the connection"),
-              AllOf(HasSubstr("within 1m50s (its machine has taken the connection)"), HasSubstr("finish 10\n")));
+  EXPECT_THAT(agent.Break("its machine has accepted the connection"),
+              AllOf(HasSubstr("within 1m50s (its machine has accepted the connection)"), HasSubstr("finish 10\n")));
 }
 
 TEST(Connecting, IgnoresMessagesOfAnOlderDial) {
@@ -243,12 +243,12 @@ TEST(Connecting, ARefusalOfTheIdentityEndsOnlyWhoWasNotWelcomed) {
   running.Pass(absl::Milliseconds(200));
   EXPECT_THAT(running.Refuse(v1::Refusal::NOT_AUTHORIZED, "the certificate is of another job"),
               AllOf(HasSubstr("hang up\n"),
-                    HasSubstr("error: the scheduler at s:8118 does not take this node any more: the certificate is of "
+                    HasSubstr("error: the scheduler at s:8118 no longer accepts this node: the certificate is of "
                               "another job. Processes keep running"),
                     Not(HasSubstr("stop\n")), Not(HasSubstr("finish"))));
   EXPECT_THAT(running.Pass(absl::Seconds(3)), HasSubstr("dial 3\n"));
   EXPECT_THAT(running.Refuse(v1::Refusal::NOT_AUTHORIZED, "the certificate is of another job"),
-              Not(HasSubstr("does not take this node any more")))
+              Not(HasSubstr("no longer accepts this node")))
       << "told once";
   running.Pass(absl::Seconds(4));
   EXPECT_THAT(running.Welcome(true), AllOf(HasSubstr("reconnected"), Not(HasSubstr("stop\n"))));
@@ -258,8 +258,8 @@ TEST(Connecting, AnOpenStreamThatIsRefusedIsNotTheEndEither) {
   AgentHarness agent;
   agent.RunRound();
   EXPECT_THAT(agent.Refuse(v1::Refusal::NOT_AUTHORIZED, "revoked"),
-              AllOf(HasSubstr("hang up\n"), HasSubstr("does not take this node any more: revoked"),
-                    Not(HasSubstr("stop\n")), Not(HasSubstr("finish"))));
+              AllOf(HasSubstr("hang up\n"), HasSubstr("no longer accepts this node: revoked"), Not(HasSubstr("stop\n")),
+                    Not(HasSubstr("finish"))));
 }
 
 TEST(Connecting, WhoIsRefusedForAllItsPatienceEndsFor15) {
@@ -273,7 +273,7 @@ TEST(Connecting, WhoIsRefusedForAllItsPatienceEndsFor15) {
   }
   EXPECT_EQ(agent.now(), absl::Minutes(1));
   EXPECT_THAT(agent.Ended(0, 0, 15, true),
-              AllOf(HasSubstr("has not taken this node for 1m (revoked)"), HasSubstr("finish 15\n")));
+              AllOf(HasSubstr("has not accepted this node for 1m (revoked)"), HasSubstr("finish 15\n")));
 }
 
 TEST(Connecting, AnotherClusterIsJoinedAnewWhileNothingHasBegun) {
@@ -292,7 +292,8 @@ TEST(Connecting, AnotherClusterEndsWhatHasBegun) {
   agent.Break("Socket closed");
   agent.Pass(absl::Milliseconds(200));
   EXPECT_EQ(agent.Refuse(v1::Refusal::CLUSTER_CHANGED), "hang up\nstop\n");
-  EXPECT_THAT(agent.Ended(0, 0, 15, true), AllOf(HasSubstr("came back without its memory"), HasSubstr("finish 14\n")));
+  EXPECT_THAT(agent.Ended(0, 0, 15, true),
+              AllOf(HasSubstr("came back without a record of this job"), HasSubstr("finish 14\n")));
 }
 
 TEST(Connecting, ALowerTermIsNotListenedTo) {
@@ -321,7 +322,8 @@ TEST(Connecting, TellsHowTheRunBeforeEnded) {
   message.mutable_welcome()->set_run(4);
   message.mutable_welcome()->set_node_id("n1");
   message.mutable_welcome()->set_previous_run("run 3 failed: rank 1 was killed by SIGKILL");
-  EXPECT_THAT(agent.Receive(message), HasSubstr("say: joined job j (run 4) as node n1; the run before: run 3 failed"));
+  EXPECT_THAT(agent.Receive(message),
+              HasSubstr("say: joined job j (run 4) as node n1; the previous run: run 3 failed"));
 }
 
 // The machine slept, or the agent was stopped: it could not try.

@@ -146,7 +146,7 @@ TEST(OwnScheduler, ItsLossStopsTheProcessesAndEndsAtOnce) {
               AllOf(HasSubstr("the ms-scheduler that this agent started was killed by SIGKILL (pid 12): stopping"),
                     HasSubstr("stop\n"), Not(HasSubstr("trying to reach it"))));
   EXPECT_THAT(agent.Ended(0, 0, 15, true),
-              AllOf(HasSubstr("was killed by SIGKILL (pid 12), and what it knew of the job is gone"),
+              AllOf(HasSubstr("was killed by SIGKILL (pid 12), and its record of the job is lost"),
                     HasSubstr("--journal_path FILE"), HasSubstr("finish 14\n")));
 }
 
@@ -343,11 +343,11 @@ TEST(Ending, ASignalStopsThenLeavesThenEnds) {
   agent.RunRound();
   EXPECT_EQ(agent.Signal(15),
             "say: got SIGTERM: stopping the processes\nstop\n"
-            "send 1: report 2, #2 leaving soon signal=15 (it was told to end by SIGTERM)\n");
+            "send 1: report 2, #2 leaving soon signal=15 (it got SIGTERM)\n");
   EXPECT_EQ(agent.Acknowledge(2), "");
   EXPECT_EQ(agent.Ended(0, 0, 15, true),
             "send 1: report 3, #3 ended 0/1/0 code=0 signal=15 stopped, "
-            "#4 leaving signal=15 (it was told to end by SIGTERM)\n");
+            "#4 leaving signal=15 (it got SIGTERM)\n");
   EXPECT_EQ(agent.Acknowledge(4), "hang up\nfinish 143\n");
 }
 
@@ -366,9 +366,10 @@ TEST(Ending, CtrlCGoesOnToTheProcesses) {
   options.stop_timeout = absl::Seconds(30);
   AgentHarness agent(options);
   agent.RunRound();
-  EXPECT_THAT(agent.Signal(2),
-              HasSubstr("say: got SIGINT: interrupting the processes; what goes on gets SIGTERM in 10s, and SIGKILL in "
-                        "30s or with the next signal\ninterrupt, stop after 10s\n"));
+  EXPECT_THAT(
+      agent.Signal(2),
+      HasSubstr("say: got SIGINT: interrupting the processes; those that go on get SIGTERM in 10s, and SIGKILL in "
+                "30s or with the next signal\ninterrupt, stop after 10s\n"));
   EXPECT_EQ(agent.Signal(2), "warn: got SIGINT again: killing the processes\nkill\n");
 }
 

@@ -107,9 +107,9 @@ TEST(Leftovers, WhatIsStuckIsNamedHereAndInEachReport) {
   agent.Acknowledge(2);
   EXPECT_EQ(
       agent.Stuck(0),
-      "error: process 700 (python3, state D) of rank 0 can't be killed: it is still there 5s after SIGKILL, as it "
-      "hangs in the kernel (dmesg shows it, often a driver or a file system) or is traced; until it is gone "
-      "nothing starts in its place\n");
+      "error: process 700 (python3, state D) of rank 0 can't be killed: it is still there 5s after SIGKILL, because "
+      "it hangs in the kernel (see dmesg; often a driver or a file system) or is traced; nothing starts in its place "
+      "until it is gone\n");
   EXPECT_EQ(agent.Stuck(0), "") << "another state of it";
   agent.AnswerReports();
   for (int i = 0; i < 3; ++i) {

@@ -61,7 +61,7 @@ TEST_F(Replacement, TheOpenStreamStaysUntilTheOtherIsWelcomed) {
   EXPECT_EQ(agent_.Do(MessageReceived{2, WelcomeMessage(1)}),
             "hang up 1\n"
             "farewell for n1 run 3\n"
-            "say: the connection to the scheduler shows the renewed certificate from now on\n");
+            "say: the connection to the scheduler now shows the renewed certificate\n");
   EXPECT_THAT(agent_.Pass(absl::Seconds(4)), AllOf(HasSubstr("send 2: report"), Not(HasSubstr("send 1:"))));
   EXPECT_EQ(agent_.Do(StreamBroken{1, "late"}), "");
 }
@@ -144,7 +144,8 @@ TEST_F(Replacement, ThatFailsLeavesTheOpenStreamAlone) {
 TEST_F(Replacement, ThatGetsNoAnswerIsGivenUp) {
   Begin();
   std::string text = PassDial();
-  EXPECT_THAT(text, AllOf(HasSubstr("hang up 2\n"), HasSubstr("no answer within 15 s"), Not(HasSubstr("lost the"))));
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("hang up 2\n"), HasSubstr("did not answer within 15 s"), Not(HasSubstr("lost the"))));
 }
 
 // After a cut of the network TCP may wait as long again before it tries the old connection.
@@ -153,10 +154,9 @@ TEST_F(Replacement, AStreamThatAnswersNothingIsReplaced) {
   agent.RunRound();
   EXPECT_THAT(agent.Pass(absl::Seconds(9)), Not(HasSubstr("dial"))) << "the scheduler may be slow for a moment";
   EXPECT_THAT(agent.Pass(absl::Seconds(4)), AllOf(HasSubstr("dial 2 as a replacement\n"), Not(HasSubstr("hang up"))));
-  EXPECT_THAT(
-      agent.Do(StreamBroken{2, "no route"}),
-      HasSubstr("warn: the connection to the scheduler at s:8118 does not answer, and a new one can't be had yet "
-                "(no route): trying again"));
+  EXPECT_THAT(agent.Do(StreamBroken{2, "no route"}),
+              HasSubstr("warn: the connection to the scheduler at s:8118 does not answer, and there is no new one yet "
+                        "(no route): trying again"));
   EXPECT_THAT(agent.Pass(absl::Seconds(4)), HasSubstr("dial 3 as a replacement\n"));
   EXPECT_THAT(agent.Do(MessageReceived{3, WelcomeMessage(1)}),
               AllOf(HasSubstr("hang up 1\n"), HasSubstr("had stopped answering: a new one has taken its place")));

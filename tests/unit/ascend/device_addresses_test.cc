@@ -222,7 +222,7 @@ TEST_F(AddDevicesAsRoot, AFileThatOthersCouldHaveWrittenIsNotUsedAndThatIsSaid) 
   node_.clear_slots();
   for (int slot = 0; slot < 2; ++slot) node_.add_slots();
   EXPECT_EQ(Add(), "0= 1=");
-  EXPECT_THAT(Warning(), HasSubstr(path + " is not used: others could have written it"));
+  EXPECT_THAT(Warning(), HasSubstr(path + " is not used: users other than root can change it"));
   chmod(path.c_str(), 0644);
   ASSERT_EQ(chown(path.c_str(), 54321, 0), 0);
   EXPECT_EQ(Add(), "0= 1=");
@@ -236,7 +236,7 @@ TEST_F(AddDevicesAsRoot, AToolThatOthersCouldHaveWrittenIsNotStartedAndThatIsSai
   const std::string path = WriteTool("touch " + folder_.path() + "/asked; echo ipaddr:10.0.0.1");
   const auto is_refused = [&] {
     EXPECT_EQ(Add(), "0= 1=");
-    EXPECT_THAT(Warning(), HasSubstr("/bin/hccn_tool is not used: others could have written it"));
+    EXPECT_THAT(Warning(), HasSubstr("/bin/hccn_tool is not used: users other than root can change it"));
     return access((folder_.path() + "/asked").c_str(), F_OK) != 0;
   };
   chmod(path.c_str(), 0775);

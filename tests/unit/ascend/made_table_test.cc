@@ -53,7 +53,8 @@ TEST(MadeTable, SuperPodsMakeItVersion12) {
 TEST(MadeTable, WhatIsMissingOrTwiceIsNamed) {
   auto devices = TwoServers();
   devices[3].device_id.clear();
-  EXPECT_THAT(std::string(RankTableText(devices).status().message()), HasSubstr("node n0 (rank 3) has told no device"));
+  EXPECT_THAT(std::string(RankTableText(devices).status().message()),
+              HasSubstr("node n0 (rank 3) has reported no device"));
   devices = TwoServers();
   devices[12].device_ip.clear();
   EXPECT_THAT(std::string(RankTableText(devices).status().message()), HasSubstr("device_ip_needed"));

@@ -115,7 +115,7 @@ TEST_F(DeviceClaim, OfAProgramThatDoesNotSayWhoItIsRefusesNobody) {
   const UniqueFd silent = Silent(name);
   const auto claims = ClaimDevices({0}, Options("words"));
   ASSERT_TRUE(claims.ok()) << claims.status();
-  EXPECT_THAT(claims->warnings, ElementsAre(HasSubstr("does not say who it is")));
+  EXPECT_THAT(claims->warnings, ElementsAre(HasSubstr("an unidentified program")));
 }
 
 TEST_F(DeviceClaim, OfWhoCannotUseTheDeviceRefusesNobody) {
@@ -194,7 +194,7 @@ TEST_F(DeviceClaim, ForgedNamesDoNotHoldUpAStart) {
   EXPECT_LT(absl::Now() - begin, absl::Seconds(1));
   ASSERT_TRUE(claims.ok()) << claims.status();
   ASSERT_EQ(claims->warnings.size(), 64U);
-  EXPECT_THAT(claims->warnings[3], HasSubstr("does not say who it is"));
+  EXPECT_THAT(claims->warnings[3], HasSubstr("an unidentified program"));
   EXPECT_THAT(claims->warnings[4], HasSubstr("held by another program"));
 }
 

@@ -54,8 +54,8 @@ TEST_F(RoundTest, NobodyElseIs) {
   refused([](Request& r) { r.secret = "key of c"; }, good, "does not know this node's key");
   refused([](Request& r) { r.secret = ""; }, good, "does not know this node's key");
   refused([](Request& r) { r.from = "x\n"; }, good, "x\\n is no node of this round");
-  refused([](Request&) {}, From("10.0.0.9"), "a has not told that address");
-  refused([](Request&) {}, {*IpAddress::Parse("127.0.0.1"), true, {}}, "a has not told that address");
+  refused([](Request&) {}, From("10.0.0.9"), "a has not reported that address");
+  refused([](Request&) {}, {*IpAddress::Parse("127.0.0.1"), true, {}}, "a has not reported that address");
   refused([](Request&) {}, From("10.0.0.1", NodeName("other", "a")), "which is not a of job job");
   refused([](Request&) {}, From("10.0.0.1", NodeName("job", "c")), "which is not a of job job");
   round_ = *RoundOf(SamplePeers(), "a", "token");
@@ -100,7 +100,7 @@ TEST_F(RoundTest, WhoTakesNoneIsNamed) {
   const absl::Status named = RoundOf(peers, "a", "token").status();
   EXPECT_THAT(std::string(named.message()), HasSubstr("these nodes take no remote commands: b (host2.site); start"));
   for (v1::PeerNode& node : *peers.mutable_nodes()) node.clear_exec_port();
-  EXPECT_THAT(std::string(RoundOf(peers, "a", "token").status().message()), HasSubstr("ms-scheduler is of a version"));
+  EXPECT_THAT(std::string(RoundOf(peers, "a", "token").status().message()), HasSubstr("ms-scheduler has a version"));
   EXPECT_FALSE(RoundOf(SamplePeers(), "x", "token").ok());
 }
 

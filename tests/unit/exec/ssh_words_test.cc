@@ -58,10 +58,10 @@ TEST(SshWordsTest, WhatIsNotServedHasItsHost) {
     std::string cannot;
   } cases[] = {
       {{"node1"}, "no command was given, and there are no login shells: ssh HOST COMMAND …"},
-      {{"-N", "node1"}, "-N is not served: a command is all that is run elsewhere"},
-      {{"-L", "1:a:2", "node1", "true"}, "-L is not served: a command is all that is run elsewhere"},
-      {{"-x", "node1", "-s", "sftp"}, "-s is not served: a command is all that is run elsewhere"},
-      {{"-W", "a:22", "node1"}, "-W is not served: a command is all that is run elsewhere"},
+      {{"-N", "node1"}, "-N is not supported: only commands can be run on other nodes"},
+      {{"-L", "1:a:2", "node1", "true"}, "-L is not supported: only commands can be run on other nodes"},
+      {{"-x", "node1", "-s", "sftp"}, "-s is not supported: only commands can be run on other nodes"},
+      {{"-W", "a:22", "node1"}, "-W is not supported: only commands can be run on other nodes"},
   };
   for (const auto& c : cases) {
     const absl::StatusOr<SshWords> parsed = ParseSshWords(c.words);
@@ -79,7 +79,7 @@ TEST(SshWordsTest, WhatIsNotServed) {
       {{}, "no host was named"},
       {{"-q"}, "no host was named"},
       {{"-p"}, "-p needs a value"},
-      {{"-Q", "cipher"}, "-Q is not served: a command is all that is run elsewhere"},
+      {{"-Q", "cipher"}, "-Q is not supported: only commands can be run on other nodes"},
       {{"-Z", "node1", "true"}, "-Z is no option of ssh"},
       {{"me@", "true"}, "the host's name is empty"},
   };

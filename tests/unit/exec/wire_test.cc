@@ -39,10 +39,10 @@ TEST(RequestTest, WhatIsTooLongIsRefusedOnBothSides) {
   std::string longest = *RequestBytes(request);
   EXPECT_LE(longest.size(), kMaxExecRequestBytes);
   request.words += 'x';
-  EXPECT_THAT(std::string(RequestBytes(request).status().message()), HasSubstr("at most 122880 are passed on"));
+  EXPECT_THAT(std::string(RequestBytes(request).status().message()), HasSubstr("the limit is 122880"));
   longest[longest.size() - kMaxWordsBytes - 4] = 1;  // the length's first byte
   std::string_view rest = longest;
-  EXPECT_THAT(std::string(TakeRequest(rest).status().message()), HasSubstr("at most 122880 are passed on"));
+  EXPECT_THAT(std::string(TakeRequest(rest).status().message()), HasSubstr("the limit is 122880"));
   request = kRequest;
   request.to.assign(kMaxShortBytes + 1, 'x');
   EXPECT_FALSE(RequestBytes(request).ok());

@@ -33,7 +33,7 @@ TEST_F(HeldCallTest, WhoeverHoldsItHearsFirstThatItIsGivenUp) {
   call->WhenGivenUp([this] { story_.emplace_back("given up"); });
   call->GiveUp();
   call->GiveUp();
-  EXPECT_EQ(story_, (std::vector<std::string>{"given up", "the caller has gone|"}));
+  EXPECT_EQ(story_, (std::vector<std::string>{"given up", "the caller has disconnected|"}));
 }
 
 TEST_F(HeldCallTest, OneThatWasToldIsNotGivenUpAndHoldsNothing) {

@@ -136,8 +136,7 @@ TEST_F(CoordinationTest, WhoRegistersHearsWhomItWaitedFor) {
   Pass(absl::Seconds(2));
   ASSERT_FALSE(asked.is_open());
   EXPECT_EQ(asked.status().code(), Code::kDeadlineExceeded);
-  EXPECT_THAT(std::string(asked.status().message()),
-              HasSubstr("2 of 4 tasks have come; not there: 1 on one, 2 on two."));
+  EXPECT_THAT(std::string(asked.status().message()), HasSubstr("2 of 4 tasks have come; missing: 1 on one, 2 on two."));
 }
 
 TEST_F(CoordinationTest, WhoIsNoTaskOfTheAgentIsToldWhatToDo) {
@@ -324,7 +323,7 @@ TEST_F(CoordinationTest, ABarrierThatLastsTooLongNamesWhoIsMissing) {
   Pass(absl::Seconds(2));
   ASSERT_FALSE(one.is_open());
   EXPECT_EQ(one.status().code(), Code::kDeadlineExceeded);
-  EXPECT_THAT(std::string(one.status().message()), HasSubstr("2 of 4 tasks have come; not there: 1 on one, 3 on two."));
+  EXPECT_THAT(std::string(one.status().message()), HasSubstr("2 of 4 tasks have come; missing: 1 on one, 3 on two."));
   EXPECT_EQ(two.status().code(), Code::kDeadlineExceeded) << "the first one's time counts";
 }
 

@@ -166,7 +166,7 @@ TEST(KeeperOutput, AFullDiskIsToldOnStderrAndTheProcessGoesOn) {
   EXPECT_EQ(ended.end.exit.code, 2);
   EXPECT_EQ(ended.end.last_lines.size(), 5u);
   const std::string shown = piped.EndAndRead();
-  EXPECT_THAT(shown, HasSubstr("/dev/full takes no more output: No space left on device"));
+  EXPECT_THAT(shown, HasSubstr("can't write to the log file /dev/full: No space left on device"));
   EXPECT_EQ(std::count(shown.begin(), shown.end(), '\n'), 1);
 }
 

@@ -60,7 +60,7 @@ TEST(ChooseCollectiveInterface, TheSecondAddressOfAnInterfaceIsWarnedOf) {
   EXPECT_THAT(told.name, IsEmpty());
   EXPECT_THAT(told.warning,
               AllOf(HasSubstr("10.0.0.1 is not the first one of interface eth0"), HasSubstr("--worker_ip 10.0.0.8"),
-                    HasSubstr("127.0.1.1, where this host's own name")));
+                    HasSubstr("127.0.1.1, the address of this host's own name")));
 }
 
 TEST(ChooseCollectiveInterface, ALabelIsANameOfItsOwn) {

@@ -76,8 +76,7 @@ TEST_F(CheckCommandTest, AScriptNeedsItsInterpreter) {
       {"#!/usr/bin/env A=1 sh\n", 0, ""},
       {"#!/bin/sh\r\n", 127,
        ": its interpreter \"/bin/sh\\r\" (first line) isn't there: its lines end as on Windows; sed -i 's/\\r$//' "
-       "mends "
-       "that"},
+       "fixes that"},
       {"#!/etc/passwd\n", 126, ": its interpreter /etc/passwd (first line) is not executable"},
       {"#!\n", 0, ""},
       {"echo hello\n", 0, ""},
@@ -171,7 +170,7 @@ TEST_F(AddPythonTest, SaysWhatIsMissing) {
   EXPECT_EQ(text_, Folder("plain/train.py") + " needs a python, and neither python3 nor python is found in PATH");
   Add({"-m"}, Folder("bin"));
   EXPECT_EQ(code_, 127);
-  EXPECT_EQ(text_, "-m: name the module behind it, as in -m package.train");
+  EXPECT_EQ(text_, "-m: name the module after it, as in -m package.train");
 }
 
 TEST_F(CheckCommandTest, WhatIsNotKnownYetIsNotJudged) {

@@ -119,7 +119,7 @@ TEST(Launchers, SeveralSideBySideAreRefusedWithTheCommand) {
   EXPECT_THAT(
       findings.errors,
       ElementsAre(
-          "the command is torchrun, and would be started 2 times here, for as many trainings side by side; "
+          "the command is torchrun, and would be started 2 times here, each a training of its own; "
           "ms-worker starts the processes itself, so leave torchrun out; or have it started once on each node: "
           "ms-worker --per_node --local_worker_num 2 … -- torchrun --nnodes {nnodes} --nproc_per_node "
           "{nproc_per_node} --node_rank {node_rank} --master_addr {master_addr} --master_port {master_port} …"));

@@ -146,7 +146,7 @@ TEST(RankTable, EveryBrokenRuleIsNamed) {
       {"no server id", [](Json& t) { t["server_list"][1].erase("server_id"); }, "server_id"},
       {"long server id", [](Json& t) { t["server_list"][1]["server_id"] = std::string(64, 'x'); }, "63"},
       {"server twice", [](Json& t) { t["server_list"][1]["server_id"] = "10.0.0.1"; },
-       "server_id 10.0.0.1 stands twice"},
+       "server_id 10.0.0.1 appears twice"},
       {"no devices", [](Json& t) { t["server_list"][1]["device"] = Json::array(); }, "server node-b has no device"},
       {"device no object", [](Json& t) { t["server_list"][1]["device"][0] = "x"; }, "must be an object"},
       {"device twice", [](Json& t) { t["server_list"][1]["device"][0]["device_id"] = "4"; },
@@ -164,7 +164,7 @@ TEST(RankTable, EveryBrokenRuleIsNamed) {
       {"link-local host ip", [](Json& t) { t["server_list"][0]["host_ip"] = "fe80::1%eth0"; }, "link-local"},
       {"link-local server", [](Json& t) { t["server_list"][0]["server_id"] = "fe80::1"; }, "link-local"},
       {"device ip twice", [](Json& t) { t["server_list"][1]["device"][0]["device_ip"] = "192.168.1.1"; },
-       "192.168.1.1 stands twice"},
+       "192.168.1.1 appears twice"},
       {"pod misses one",
        [](Json& t) {
          t = Pods();
@@ -182,7 +182,7 @@ TEST(RankTable, EveryBrokenRuleIsNamed) {
          t = Pods();
          t["super_pod_list"].push_back(t["super_pod_list"][0]);
        },
-       "stands in super pods 0 and 0"},
+       "is in super pods 0 and 0"},
       {"pod no object",
        [](Json& t) {
          t = Pods();
@@ -218,10 +218,10 @@ TEST(RankTable, ASlipIsToldWithItsLineAndColumn) {
       {"{\"a\": \"1\" \"b\": \"2\"}", "line 1, column 11: a comma is missing before this, after line 1, column 9"},
       {"{\"a\": \"1\",, \"b\": \"2\"}", "line 1, column 11: found \",\", expected a key in double quotes"},
       {"{\"é\": \"1\" \"b\": \"2\"}", "line 1, column 11: a comma is missing"},
-      {"{'a': '1'}", "line 1, column 2: keys and texts stand in double quotes"},
+      {"{'a': '1'}", "line 1, column 2: keys and texts need double quotes"},
       {"{\n // ranks\n}", "line 2, column 2: JSON has no comments"},
       {"{\"a\": \"1\"}\n{\"a\": \"1\"}",
-       "line 2, column 1: after the whole object stands \"{\"; one file holds one table"},
+       "line 2, column 1: after the whole object comes \"{\"; one file holds one table"},
       {"{\"a\": [{\"b\": \"1\"]}", "line 1, column 17: \"]\" does not close the \"{\" of line 1, column 8"},
       {"{\"a\": [\n{\"b\": \"1\"}\n", "line 2, column 11: the text ends here, cut off? The \"[\" of line 1, column 7"},
       {"{\"a\": \"1,\n\"b\": \"2\"}", "line 1, column 7: the text that begins here has no \" at its end"},

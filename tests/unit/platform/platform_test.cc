@@ -98,8 +98,8 @@ TEST(Platform, TwoAtOnceAreAnErrorThatNamesBoth) {
   both.merge(RecordedEnvironment("lws"));
   EXPECT_THAT(ReadPlatform("auto", both).errors,
               ElementsAre("from: this looks like a step of Slurm (SLURM_STEP_NUM_TASKS and SLURM_PROCID: --from slurm) "
-                          "and like a pod of a LeaderWorkerSet (LWS_GROUP_SIZE and LWS_WORKER_INDEX: --from lws); say "
-                          "which one"));
+                          "and like a pod of a LeaderWorkerSet (LWS_GROUP_SIZE and LWS_WORKER_INDEX: --from lws); "
+                          "choose one"));
   EXPECT_EQ(ReadPlatform("lws", both).platform, "lws");
 }
 
@@ -138,9 +138,9 @@ std::string WarningWith(const char* file, const std::string& name, const std::st
 
 TEST(Platform, WhatContradictsIsTold) {
   EXPECT_EQ(WarningWith("volcano", "VK_TASK_INDEX", "2"),
-            "VC_TASK_INDEX is \"1\", but VK_TASK_INDEX is \"2\"; VC_TASK_INDEX counts");
+            "VC_TASK_INDEX is \"1\", but VK_TASK_INDEX is \"2\"; using VC_TASK_INDEX");
   EXPECT_EQ(WarningWith("slurm", "SLURM_NTASKS", "8"),
-            "SLURM_STEP_NUM_TASKS is \"4\", but SLURM_NTASKS is \"8\"; SLURM_STEP_NUM_TASKS counts");
+            "SLURM_STEP_NUM_TASKS is \"4\", but SLURM_NTASKS is \"8\"; using SLURM_STEP_NUM_TASKS");
   EXPECT_EQ(WarningWith("slurm", "SLURM_STEP_NUM_NODES", "3"),
             "SLURM_STEP_NUM_NODES is 3, but SLURM_STEP_NODELIST has 2 hosts");
 }

@@ -118,7 +118,7 @@ TEST_F(ScriptStoreGatewayTest, ABarrierMeetsOverTwoConnections) {
 TEST_F(ScriptStoreGatewayTest, ABarrierOfOneWhoDoesNotComeEndsInTime) {
   SocketClient one(port());
   EXPECT_THAT(Ask(one, R"({"op":"barrier","name":"b","rank":0,"limit_ms":100})"),
-              HasSubstr("1 of 2 ranks have come; not there: 1 on one-0."));
+              HasSubstr("1 of 2 ranks have come; missing: 1 on one-0."));
 }
 
 TEST_F(ScriptStoreGatewayTest, TheEndOfTheRoundIsTheAnswerToAll) {

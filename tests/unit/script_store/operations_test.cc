@@ -121,7 +121,7 @@ TEST_F(ScriptOperationsTest, ABarrierNamesWhoHasNotCome) {
   Pass(absl::Seconds(1.1));
   Pass(absl::Seconds(4));
   EXPECT_EQ(one, ErrorLine(absl::DeadlineExceededError(
-                     "Barrier timed out. Id: \"b\". 2 of 4 ranks have come; not there: 1 on one, 3 on two.")));
+                     "Barrier timed out. Id: \"b\". 2 of 4 ranks have come; missing: 1 on one, 3 on two.")));
   EXPECT_EQ(two, one);
 }
 

@@ -173,7 +173,7 @@ TEST(Session, OneThatNeverAnswersIsGivenUp) {
   }
   const auto broken = inbox.Next<StreamBroken>();
   ASSERT_TRUE(broken.has_value());
-  EXPECT_THAT(broken->text, HasSubstr("has taken the connection, but it did not come to it within 1.2s"));
+  EXPECT_THAT(broken->text, HasSubstr("has accepted the connection, but the scheduler did not answer within 1.2s"));
 }
 
 TEST(Session, AStreamThatTheSchedulerEndsIsBroken) {

@@ -213,11 +213,11 @@ TEST(CheckAgentSettings, SaysWhatContradicts) {
         "raise MS_SERVER_NUM"},
        {}},
       {{"--jax=auto-detect", "--restart_scope=worker"},
-       {"jax: the ranks of a JAX job start again together only; leave --restart_scope out, or set it to job"},
+       {"jax: the ranks of a JAX job can only start again together; leave --restart_scope out, or set it to job"},
        {}},
       {{"--jax=auto-detect", "--mpi=pmix"},
-       {"jax: with auto-detect the processes see variables of Open MPI's, which a real MPI would believe; give "
-        "initialize() the numbers of JAX_NUM_PROCESSES and JAX_PROCESS_ID, and leave it out"},
+       {"jax: auto-detect sets variables of Open MPI for the processes, which mislead a real MPI; leave it out, and "
+        "give initialize() the numbers of JAX_NUM_PROCESSES and JAX_PROCESS_ID"},
        {}},
       {{"--per_node", "--per_job"}, {"per_node and per_job contradict each other; leave one of them out"}, {}},
       {{"--mpi=pmix", "--per_job"},
@@ -230,23 +230,24 @@ TEST(CheckAgentSettings, SaysWhatContradicts) {
         "them out"},
        {}},
       {{"--horovod=mpi", "--restart_scope=worker"},
-       {"horovod: the ranks of a Horovod job start again together only; leave --restart_scope out, or set it to job"},
+       {"horovod: the ranks of a Horovod job can only start again together; leave --restart_scope out, or set it to "
+        "job"},
        {}},
       {{"--allow_exec", "--tls_config=tls.conf"},
        {"allow_exec: it is for a command that is started once for the job; add --per_job, or leave it out"},
        {}},
       {{"--allow_exec", "--per_job"},
-       {"allow_exec: without TLS whoever reaches this agent's port could run commands as you; set --tls_config "
-        "(MS_TLS_CONFIG), or --allow_exec=insecure in a network that is closed to others"},
+       {"allow_exec: without TLS, any program that reaches this agent's port could run commands as you; set "
+        "--tls_config (MS_TLS_CONFIG), or --allow_exec=insecure in a network that is closed to others"},
        {}},
       {{"--allow_exec=insecure", "--per_job"},
        {},
-       {"allow_exec=insecure: there is no TLS, so whoever listens in the network between the nodes can run commands "
-        "as you; set --tls_config (MS_TLS_CONFIG)"}},
+       {"allow_exec=insecure: without TLS, any program that listens in the network can run commands as you; set "
+        "--tls_config (MS_TLS_CONFIG)"}},
       {{"--allow_exec=insecure", "--per_job", "--tls_config=tls.conf"}, {}, {}},
       {{"--allow_exec", "--per_job", "--tls_config=tls.conf"}, {}, {}},
       {{"--mpi=pmi1", "--restart_scope=worker"},
-       {"mpi: the ranks of an MPI job start again together only; leave --restart_scope out, or set it to job"},
+       {"mpi: the ranks of an MPI job can only start again together; leave --restart_scope out, or set it to job"},
        {}},
       {{"--standalone", "--sched_host=192.0.2.1"},
        {"with --standalone the scheduler is on this machine, but sched_host (MS_SCHED_HOST) is 192.0.2.1; leave one "
@@ -276,8 +277,8 @@ TEST(CheckAgentSettings, SaysWhatContradicts) {
         "--bind_core"}},
       {{"--worker_ip=192.0.2.7"},
        {},
-       {"worker_ip (MS_WORKER_IP) is 192.0.2.7, which is no address of this machine: the other nodes will be told to "
-        "reach it there; correct it or leave it out, unless that address is forwarded to this machine"}},
+       {"worker_ip (MS_WORKER_IP) is 192.0.2.7, which is no address of this machine, but the other nodes will use it "
+        "to reach this one; correct it or leave it out, unless that address is forwarded to this machine"}},
       {{"--tail=0-3,8", "--worker_num=8"},
        {},
        {"tail names rank 8, but MS_WORKER_NUM is 8, so ranks end at 7; correct --tail"}},

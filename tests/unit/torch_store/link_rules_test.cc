@@ -44,7 +44,7 @@ TEST_F(LinkRulesTest, AnAgentComesFromAnAddressOfItsOwn) {
   EXPECT_EQ(WhyNot("10.0.0.2"), "");
   EXPECT_EQ(WhyNot("192.168.7.2"), "");
   EXPECT_EQ(WhyNot("172.17.0.1"), "");
-  EXPECT_THAT(WhyNot("10.0.0.1"), HasSubstr("one has not told that address"));
+  EXPECT_THAT(WhyNot("10.0.0.1"), HasSubstr("one has not reported that address"));
   EXPECT_THAT(WhyNot("10.0.0.9"), HasSubstr("--torch_store_peers=10.0.0.9"));
 }
 

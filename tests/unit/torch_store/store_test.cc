@@ -140,7 +140,7 @@ TEST_F(StoreTest, AWaitThatIsCancelledOrWhoseClientIsGoneIsOver) {
 TEST_F(StoreTest, WhoWouldWaitForTooMuchIsClosed) {
   Wait(1, {"/a", "/b", "/c"});
   EXPECT_EQ(Wait(2, {"/a", "/b", "/c"}), "");
-  EXPECT_THAT(std::string(last_.message()), HasSubstr("what clients wait for takes more than"));
+  EXPECT_THAT(std::string(last_.message()), HasSubstr("the keys that clients wait for take more than"));
   Do(Make(Query::kCancelWait, {}), 1);
   Wait(2, {"/a", "/b", "/c"});
   EXPECT_TRUE(last_.ok());

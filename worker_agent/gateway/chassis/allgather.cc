@@ -26,12 +26,13 @@ absl::StatusOr<Allgather::Blobs> Split(std::string_view all, uint32_t agents) {
   while (!all.empty()) {
     const std::optional<size_t> length = TakeLength(all);
     if (!length || *length > all.size() || blobs.size() == agents) {
-      return absl::InvalidArgumentError("what the first node gathered is damaged");
+      return absl::InvalidArgumentError("the data that the first node gathered is damaged");
     }
     blobs.emplace_back(all.substr(0, *length));
     all.remove_prefix(*length);
   }
-  if (blobs.size() != agents) return absl::InvalidArgumentError("what the first node gathered is not of all nodes");
+  if (blobs.size() != agents)
+    return absl::InvalidArgumentError("the data that the first node gathered is not that of all nodes");
   return blobs;
 }
 
@@ -84,8 +85,8 @@ class Allgather::Operation : public std::enable_shared_from_this<Operation> {
   void GiveResult() {
     const std::string all = Join(blobs_);
     if (all.size() > kMaxAllBytes) {
-      return Finish(absl::ResourceExhaustedError(absl::StrCat("the data of all nodes are ", all.size(),
-                                                              " bytes, and at most ", kMaxAllBytes, " are passed on")));
+      return Finish(absl::ResourceExhaustedError(
+          absl::StrCat("the data of all nodes are ", all.size(), " bytes; the limit is ", kMaxAllBytes)));
     }
     Write(Result(), all, [self = shared_from_this(), pieces = PiecesOf(all.size())] {
       // All nodes have come to this allgather, so all have read the result of the one before.
@@ -119,7 +120,7 @@ class Allgather::Operation : public std::enable_shared_from_this<Operation> {
   absl::Status Explain(const absl::Status& status, uint32_t node) const {
     if (absl::IsDeadlineExceeded(status)) {
       return absl::DeadlineExceededError(absl::StrCat("node ", node, " of ", shared_->agents,
-                                                      " (from 0, in the order of ranks) has not come within ",
+                                                      " (from 0, in the order of ranks) has not sent its data within ",
                                                       absl::FormatDuration(limit_)));
     }
     if (!absl::IsInvalidArgument(status)) return status;
@@ -150,8 +151,8 @@ Allgather::Allgather(JobStore& store, const Clock& clock, std::string name, uint
 void Allgather::Start(std::string blob, absl::Duration limit, Done done) {
   const uint32_t number = next_++;
   if (blob.size() > kMaxBlobBytes) {
-    return done(absl::ResourceExhaustedError(absl::StrCat("the data of this node's ranks are ", blob.size(),
-                                                          " bytes, and at most ", kMaxBlobBytes, " are passed on")));
+    return done(absl::ResourceExhaustedError(
+        absl::StrCat("the data of this node's ranks are ", blob.size(), " bytes; the limit is ", kMaxBlobBytes)));
   }
   if (shared_->agents == 1) return done(Blobs{std::move(blob)});
   std::make_shared<Operation>(shared_, number, limit, std::move(done))->Run(std::move(blob));

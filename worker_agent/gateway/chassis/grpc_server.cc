@@ -93,7 +93,7 @@ void Door::Admit(const std::function<void(UniqueFd client)>& take) {
     const std::string why = WhyNotOfThisUser(client, own_);
     if (!why.empty()) {
       counted_.Note(Severity::kWarning, "gateway: not let in",
-                    absl::StrCat(whose_, " gateway turned a connection away: ", why));
+                    absl::StrCat(whose_, " gateway refused a connection: ", why));
       continue;
     }
     take(std::move(socket));
@@ -106,7 +106,7 @@ void Door::RestOrListen(int error) {
   const bool is_out = error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
   if (is_out == is_resting_) return;
   if (is_out) {
-    Log(Severity::kWarning, absl::StrCat(whose_, " gateway can't take another connection: ", std::strerror(error)));
+    Log(Severity::kWarning, absl::StrCat(whose_, " gateway can't accept another connection: ", std::strerror(error)));
     poller_.Remove(listener_.get());
     is_resting_ = true;
   } else {
@@ -202,7 +202,7 @@ void HeldCall::GiveUp() {
     given_up = std::exchange(given_up_, nullptr);
   }
   if (given_up) given_up();
-  Tell(absl::CancelledError("the caller has gone"));
+  Tell(absl::CancelledError("the caller has disconnected"));
 }
 
 class GrpcServer::Impl final : public grpc::CallbackGenericService {
@@ -272,7 +272,7 @@ absl::Status GrpcServer::Impl::Start() {
   }
   BuildGrpc();
   if (grpc_ == nullptr) {
-    return absl::ResourceExhaustedError(absl::StrCat("gRPC has no server for ", options_.whose, "'s processes"));
+    return absl::ResourceExhaustedError(absl::StrCat("gRPC can't start a server for ", options_.whose, "'s processes"));
   }
   if (absl::Status started = relay_.Start(); !started.ok()) return started;
   absl::StatusOr<std::thread> thread = TryThread([this] {

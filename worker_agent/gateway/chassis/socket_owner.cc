@@ -84,8 +84,8 @@ std::string WhyNotServed(const SocketAddress& client, const SocketOwner& owner, 
   switch (owner.answer) {
     case SocketOwner::Answer::kFound:
       if (owner.uid == own || owner.uid == 0) return "";
-      return absl::StrCat("it belongs to user number ", owner.uid, "; only those of ms-worker's own user, number ", own,
-                          ", and of root are served here");
+      return absl::StrCat("it belongs to user number ", owner.uid, "; only processes of user number ", own,
+                          " (ms-worker's own) and of root are served here");
     case SocketOwner::Answer::kNone:
       return "its process can't be found: it has ended, or is in another network namespace";
     case SocketOwner::Answer::kCannotBeAsked:

@@ -83,7 +83,7 @@ class Reading : public std::enable_shared_from_this<Reading> {
     std::string_view bytes = value->has_value() ? std::string_view(**value) : std::string_view();
     if (piece == 0) {
       const std::optional<size_t> told = TakeLength(bytes);
-      if (!told || *told > wanted_.most) return Refuse("no length, or too large a one");
+      if (!told || *told > wanted_.most) return Refuse("no length, or one that is too large");
       bool is_less = false;
       {
         const MutexLock lock(mutex_);
@@ -91,7 +91,7 @@ class Reading : public std::enable_shared_from_this<Reading> {
         is_less = PiecesOf(*told) < pieces_.size();
         if (!is_less) pieces_.resize(PiecesOf(*told));
       }
-      if (is_less) return Refuse("less than was said of it");
+      if (is_less) return Refuse("less data than announced");
     } else if (bytes.empty()) {
       return Refuse("an empty piece");
     }
@@ -109,7 +109,7 @@ class Reading : public std::enable_shared_from_this<Reading> {
       is_right = text.size() == length_;
     }
     if (!is_whole) return AskOn();
-    if (!is_right) return Refuse("less or more than it said");
+    if (!is_right) return Refuse("less or more data than announced");
     End(std::move(text));
   }
 

@@ -100,7 +100,7 @@ bool Connection::Read() {
 
 void Connection::Take(std::string_view bytes) {
   if (phase_ == Phase::kClosing) return;
-  if (phase_ == Phase::kWaiting) return Finish("it speaks before it was answered");
+  if (phase_ == Phase::kWaiting) return Finish("it sent more before it got an answer");
   if (phase_ == Phase::kPaired) {
     if (Connection* const mate = hub_.Find(mate_)) {
       mate->out_ += bytes;
@@ -141,7 +141,7 @@ void Connection::CheckTimes() {
   if (is_finished_) return;
   const bool is_late = context_.now - phase_since_ > kAskTimeout;
   if (phase_ == Phase::kAsking && is_late)
-    part_ == Part::kAsked ? Break("it does not answer") : Finish("it asks for nothing");
+    part_ == Part::kAsked ? Break("it does not answer") : Finish("it sent no request");
   if (phase_ == Phase::kClosing && is_late) Finish("");
 }
 
@@ -152,7 +152,7 @@ void Connection::TakeRequest() {
   const absl::StatusOr<std::optional<Request>> request = exec::TakeRequest(rest);
   if (!request.ok()) return Finish(std::string(request.status().message()));
   if (!request->has_value()) return;
-  if (!rest.empty()) return Finish("it speaks before it was answered");
+  if (!rest.empty()) return Finish("it sent more before it got an answer");
   SetInput("");
   part_ == Part::kOwn ? AskedByOwn(**request) : AskedByAgent(**request);
 }
@@ -183,12 +183,12 @@ void Connection::AskedByOwn(const Request& request) {
   const bool is_known = ::getsockopt(stream_.fd(), SOL_SOCKET, SO_PEERCRED, &who, &size) == 0;
   const std::string name = absl::StrCat("process ", who.pid, " of user ", who.uid);
   if (!is_known || who.uid != ::geteuid()) {
-    return Refuse(name, "it is of another user", v1::RemoteCommands::NOT_SERVED);
+    return Refuse(name, "it belongs to another user", v1::RemoteCommands::NOT_SERVED);
   }
   const Round* const round = hub_.round();
   if (round == nullptr) return Refuse(name, "no round runs here");
   if (!IsSameSecret(request.secret, round->token)) {
-    return Refuse(name, "MUSTER_EXEC_TOKEN is not this round's: it is of no process of this round",
+    return Refuse(name, "MUSTER_EXEC_TOKEN is not this round's, so the process is not of this round",
                   v1::RemoteCommands::WRONG_KEY);
   }
   const Peer* const peer = FindHost(*round, request.to);
@@ -223,7 +223,7 @@ void Connection::DialIfDue() {
   if (peer.addresses.empty() || context_.now - phase_since_ > kPatience) {
     return Refuse("this node", absl::StrCat("the agent of ", EscapeControl(host_), " (", EscapeControl(peer.node_id),
                                             ") can't be reached: ", EscapeControl(why_),
-                                            "; see whether its ms-worker runs, and open its port, ", peer.port));
+                                            "; check that its ms-worker runs, and open its port, ", peer.port));
   }
   const SocketAddress to{peer.addresses[tries_++ % peer.addresses.size()], peer.port};
   mate_ = context_.dial(to);

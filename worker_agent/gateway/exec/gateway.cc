@@ -33,7 +33,7 @@ constexpr size_t kSecretBytes = 16;
 std::string RandomBytes() {
   std::string bytes(kSecretBytes, '\0');
   MUSTER_CHECK(getrandom(bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()),
-               "random numbers can be had");
+               "the kernel gives random numbers");
   return bytes;
 }
 
@@ -151,7 +151,7 @@ void ExecGateway::Judge(const agent::ProcessKey& /*key*/, agent::ProcessEnd& end
     // (The others may have read it, and the round may be over, before the answer is here.)
     if (!blobs.ok() && !absl::IsFailedPrecondition(blobs.status())) {
       Log(Severity::kWarning,
-          absl::StrCat("the other nodes can't be told that the command has ended: ", blobs.status().message()));
+          absl::StrCat("can't report to the other nodes that the command has ended: ", blobs.status().message()));
     }
   });
   end_.reset();

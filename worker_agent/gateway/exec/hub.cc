@@ -96,7 +96,7 @@ std::string Hub::WhyNotAddress(const IpAddress& address) const {
   for (const Peer& peer : round_->peers) {
     if (std::find(peer.addresses.begin(), peer.addresses.end(), address) != peer.addresses.end()) return "";
   }
-  return "no machine of this round has told that address";
+  return "no machine of this round has reported that address";
 }
 
 void Hub::Enter(Connection& connection) { connections_[connection.client().connection] = &connection; }

@@ -13,15 +13,15 @@ constexpr uint8_t kVersion = 1;
 
 absl::StatusOr<std::string> RequestBytes(const Request& request) {
   if (request.words.size() > kMaxWordsBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("the command has ", request.words.size(), " bytes, and at most ",
-                                                   kMaxWordsBytes, " are passed on"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the command has ", request.words.size(), " bytes; the limit is ", kMaxWordsBytes));
   }
   LittleEndianWriter out;
   out.Bytes(kMagic).Put(kVersion).Put(request.run).Put(request.round);
   for (const std::string* text : {&request.secret, &request.job, &request.from, &request.to}) {
     if (text->size() > kMaxShortBytes) {
       return absl::InvalidArgumentError(
-          absl::StrCat("a name has ", text->size(), " bytes, and at most ", kMaxShortBytes, " are passed on"));
+          absl::StrCat("a name has ", text->size(), " bytes; the limit is ", kMaxShortBytes));
     }
     out.Text<uint8_t>(*text);
   }
@@ -31,13 +31,13 @@ absl::StatusOr<std::string> RequestBytes(const Request& request) {
 absl::StatusOr<std::optional<Request>> TakeRequest(std::string_view& bytes) {
   const std::string_view magic = bytes.substr(0, kMagic.size());
   if (kMagic.substr(0, magic.size()) != magic) {
-    return absl::InvalidArgumentError("it is no request for a remote command, which is all that is served here");
+    return absl::InvalidArgumentError("it is not a request for a remote command, and nothing else is served here");
   }
   LittleEndianReader reader(bytes.substr(magic.size()));
   const auto version = reader.Take<uint8_t>();
   if (reader.is_good() && version != kVersion) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a request of version ", int{version}, "; version 1 is known here: use one version of Muster"));
+    return absl::InvalidArgumentError(absl::StrCat("a request of version ", int{version},
+                                                   "; only version 1 is known here: use one version of Muster"));
   }
   Request request;
   request.run = reader.Take<uint64_t>();
@@ -45,8 +45,7 @@ absl::StatusOr<std::optional<Request>> TakeRequest(std::string_view& bytes) {
   for (std::string* text : {&request.secret, &request.job, &request.from, &request.to}) *text = reader.Text<uint8_t>();
   const auto size = reader.Take<uint32_t>();
   if (size > kMaxWordsBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the command has ", size, " bytes, and at most ", kMaxWordsBytes, " are passed on"));
+    return absl::InvalidArgumentError(absl::StrCat("the command has ", size, " bytes; the limit is ", kMaxWordsBytes));
   }
   request.words = reader.Bytes(size);
   if (!reader.is_good()) return std::nullopt;
@@ -63,10 +62,10 @@ absl::StatusOr<std::optional<Answer>> TakeAnswer(std::string_view& bytes) {
   LittleEndianReader reader(bytes);
   const auto verdict = reader.Take<uint8_t>();
   if (verdict > static_cast<uint8_t>(Verdict::kUnknown)) {
-    return absl::InvalidArgumentError("what answers is no agent");
+    return absl::InvalidArgumentError("the program that answers is not an agent");
   }
   const auto size = reader.Take<uint16_t>();
-  if (size > kMaxAnswerBytes) return absl::InvalidArgumentError("what answers is no agent");
+  if (size > kMaxAnswerBytes) return absl::InvalidArgumentError("the program that answers is not an agent");
   Answer answer{static_cast<Verdict>(verdict), std::string(reader.Bytes(size))};
   if (!reader.is_good()) return std::nullopt;
   bytes = reader.rest();

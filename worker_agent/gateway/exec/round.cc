@@ -66,7 +66,7 @@ absl::StatusOr<Round> RoundOf(const v1::PeerList& peers, const std::string& node
   if (round.own == SIZE_MAX) return absl::InternalError("allow_exec: this node is not in the round's peer list");
   if (closed_count == round.peers.size()) {
     return absl::FailedPreconditionError(
-        "allow_exec: ms-scheduler is of a version without it; use one version of Muster");
+        "allow_exec: ms-scheduler has a version that does not support it; use one version of Muster");
   }
   if (closed_count > 0) {
     if (closed_count > kMaxNamed) absl::StrAppend(&closed, " and ", closed_count - kMaxNamed, " more");
@@ -122,7 +122,7 @@ Judgement Judge(const Round* round, const Request& request, const Asker& asker) 
   }
   if (!HasAddress(*from, asker.address) && !(asker.is_local && IsHere(*round, *from))) {
     return Refused(v1::RemoteCommands::NO_SUCH_NODE,
-                   absl::StrCat(EscapeControl(request.from), " has not told that address"));
+                   absl::StrCat(EscapeControl(request.from), " has not reported that address"));
   }
   if (const std::string why = WhyNotNode(asker.name, round->job, request.from); !why.empty()) {
     return Refused(v1::RemoteCommands::WRONG_CERTIFICATE, why);

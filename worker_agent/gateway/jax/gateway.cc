@@ -95,7 +95,7 @@ class Service final : public agent::GrpcService {
       if (reply.ok()) return call->Tell(WriteReply(kind, *reply));
       call->Tell(reply.status(), PayloadsOf(reply.status()));
     });
-    call->WhenGivenUp([held] { held->Tell(absl::CancelledError("the caller has gone")); });
+    call->WhenGivenUp([held] { held->Tell(absl::CancelledError("the caller has disconnected")); });
     Queue(*std::move(request), held);
   }
   bool IsBusy() const override { return coordination_.IsBusy(); }

@@ -46,7 +46,7 @@ absl::Status NotThere(const std::string& key) {
 absl::StatusOr<StoredValue> Parsed(const std::string& bytes) {
   StoredValue stored;
   if (stored.ParseFromString(bytes)) return stored;
-  return absl::InternalError("what stands in the job's store is not of an agent");
+  return absl::InternalError("the value in the job's store was not written by an agent");
 }
 
 }  // namespace
@@ -221,7 +221,7 @@ void KeyValues::Fetch(const std::string& key, const StoredValue& stored, ValueDo
 }
 
 void KeyValues::Get(const std::string& key, std::function<bool()> is_wanted, ValueDone done) {
-  if (!is_wanted()) return done(absl::CancelledError("nobody waits for it any more"));
+  if (!is_wanted()) return done(absl::CancelledError("the caller no longer waits"));
   store_.Wait(StoreKey(key), std::chrono::milliseconds(kMaxStoreWaitMs),
               Posted(post_, std::function([this, key, is_wanted, done](StoreValue value) {
                        if (ComesAgain(value.status()) || (value.ok() && !value->has_value())) {

@@ -66,13 +66,13 @@ absl::StatusOr<uint64_t> Replicas::Ask(std::optional<uint32_t> slot, const std::
     return absl::InvalidArgumentError("this is no LighthouseQuorumRequest");
   }
   if (message.requester().size() > kMaxReplicaMemberBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("what a replica says of itself has ", message.requester().size(),
-                                                   " bytes; at most ", kMaxReplicaMemberBytes, " are taken"));
+    return absl::InvalidArgumentError(absl::StrCat("a replica's description of itself has ", message.requester().size(),
+                                                   " bytes; the limit is ", kMaxReplicaMemberBytes));
   }
   const absl::StatusOr<Replica*> heard = Hear(slot, member.replica_id(), now);
   if (!heard.ok()) return heard.status();
   Replica& replica = **heard;
-  if (replica.done) std::exchange(replica.done, nullptr)(absl::AbortedError("the replica has asked once more"));
+  if (replica.done) std::exchange(replica.done, nullptr)(absl::AbortedError("the replica has asked again"));
   replica.call = ++last_number_;
   replica.member = std::move(*message.mutable_requester());
   replica.shrink_only = member.shrink_only();
@@ -87,7 +87,7 @@ void Replicas::GiveUp(uint64_t call) {
     if (replica.call != call) continue;
     replica.call = 0;
     is_changed_ = true;
-    if (replica.done) std::exchange(replica.done, nullptr)(absl::CancelledError("the caller has gone"));
+    if (replica.done) std::exchange(replica.done, nullptr)(absl::CancelledError("the caller has disconnected"));
   }
 }
 

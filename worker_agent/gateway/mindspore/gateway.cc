@@ -33,8 +33,8 @@ constexpr size_t kConnectionsEach = 64;  // of a slot; a process has two
 void WarnOnce() {
   static const bool is_said = [] {
     Log(Severity::kWarning,
-        "MindSpore's gateway: the kernel does not tell whose a connection is (sock_diag); processes of all users of "
-        "this machine are served");
+        "MindSpore's gateway: the kernel does not show the user of a connection (sock_diag), so processes of all users "
+        "of this machine are served");
     return true;
   }();
   static_cast<void>(is_said);

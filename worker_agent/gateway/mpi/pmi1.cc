@@ -123,7 +123,7 @@ absl::StatusOr<Pmi1::Step> Pmi1::OnLine(uint32_t slot, absl::string_view line) {
   } else if (command == "get") {
     answer(Get(words));
   } else if (command == "barrier_in") {
-    if (rank.is_in_barrier) return refuse("it came into a barrier twice");
+    if (rank.is_in_barrier) return refuse("it entered a barrier twice");
     rank.is_in_barrier = true;
     if (std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& other) { return other.is_in_barrier; })) {
       step.has_fence = true;
@@ -138,7 +138,7 @@ absl::StatusOr<Pmi1::Step> Pmi1::OnLine(uint32_t slot, absl::string_view line) {
     const absl::string_view message = WordOf(words, words.contains("message") ? "message" : "error_msg");
     rank.progress.abort_message = std::string(message);
   } else if (command.empty()) {
-    return refuse(absl::StrCat("it said what is not PMI-1: ", Quoted(std::string(line), 64)));
+    return refuse(absl::StrCat("it sent something that is not PMI-1: ", Quoted(std::string(line), 64)));
   } else {
     answer(absl::StrCat("cmd=", command, "_result rc=-1 msg=not_supported"));
   }

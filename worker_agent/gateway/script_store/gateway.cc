@@ -166,7 +166,7 @@ void Connection::CheckTimes() {
   TcpConnection::CheckTimes();
   const bool is_reading = !is_waiting_ && output_.empty();
   if (is_reading && !input_.empty() && context_.now - line_begun_at_ > kMaxLineTime) {
-    Finish("it has begun a line and does not end it");
+    Finish("it has begun a line and has not finished it in time");
   } else if (!output_.empty() && context_.now - moved_at_ > kMaxStall) {
     Finish("it does not read its answer");
   }
@@ -193,7 +193,7 @@ class Protocol final : public TcpProtocol {
     static const auto* const words = new Words{
         .name = "the job's store for scripts",
         .thread = "ms-store",
-        .without_tls = "which is not spoken there; see what connects to MUSTER_STORE",
+        .without_tls = "the store speaks none; see what connects to MUSTER_STORE",
         .with_tls = "",
     };
     return *words;
@@ -218,11 +218,11 @@ using Service = agent::TcpService<Protocol>;
 // Returns the round's workers, or the reason why there are no barriers.
 absl::StatusOr<agent::TaskLayout> Workers(const agent::GatewayRound& round) {
   if (round.assignment.role() != v1::ROLE_WORKER) {
-    return absl::UnimplementedError("they are of workers, and this is a parameter server");
+    return absl::UnimplementedError("they are for workers, and this is a parameter server");
   }
   if (round.peers == nullptr) {
     return absl::UnimplementedError(
-        "beyond 1,024 ranks an agent knows the others only with --mindspore_gateway on: say so on every node");
+        "beyond 1,024 ranks an agent knows the others only with --mindspore_gateway on: set it on every node");
   }
   const absl::StatusOr<agent::RoundLayout> layout = agent::LayoutOf(round);
   if (!layout.ok()) return layout.status();

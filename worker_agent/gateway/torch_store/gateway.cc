@@ -35,7 +35,7 @@ bool AllowedPeers::Contains(const IpAddress& address) const {
 
 std::string WhyNotInRound(const IpAddress& address) {
   return absl::StrCat(
-      "no machine of this round has told that address; if it is one of theirs that they can't know (NAT), ",
+      "no machine of this round has reported that address; if it is a translated address of one (NAT), ",
       "start rank 0's ms-worker with --torch_store_peers=", address.ToString());
 }
 
@@ -65,7 +65,8 @@ std::string LinkRules::WhyNot(const torch_store::LinkHello& hello, const IpAddre
       node->second.addresses.contains(from) || (is_here && node->second.is_here) ||
       std::any_of(networks_.begin(), networks_.end(), [&](const IpNetwork& network) { return network.Contains(from); });
   if (is_known) return "";
-  return absl::StrCat(EscapeControl(hello.node), " has not told that address; if it is one of its that it can't know ",
+  return absl::StrCat(EscapeControl(hello.node),
+                      " has not reported that address; if it is a translated address of that node ",
                       "(NAT), start rank 0's ms-worker with --torch_store_peers=", from.ToString());
 }
 
@@ -86,7 +87,7 @@ constexpr size_t kConnectionsOfRank = 16;  // a process has one, and one more fo
 constexpr uint64_t kOtherDescriptors = 256;
 
 constexpr char kTooOld[] =
-    "--torch_store_relay: another agent of this round, or ms-scheduler, is of a version without it, ";
+    "--torch_store_relay: another agent of this round, or ms-scheduler, has a version that does not support it, ";
 constexpr char kNoPlainPort[] =
     "and with --require_tls PyTorch's store gets no plain port: update what is too old (ms-ctl nodes --json shows "
     "their versions), or start all agents with --torch_store_relay=false if a plain port will do";
@@ -105,8 +106,8 @@ size_t MostConnections(uint32_t ranks) {
   if (most < kConnectionsOfRank * ranks) {
     Log(Severity::kWarning,
         absl::StrCat("PyTorch's store has room for ", most, " connections, and ", ranks, " ranks may want ",
-                     kConnectionsOfRank, " each: ms-worker may have ", limit.rlim_cur,
-                     " descriptors, raise that (ulimit -n, LimitNOFILE=), or start with --torch_store=rank0"));
+                     kConnectionsOfRank, " each: ms-worker may open ", limit.rlim_cur,
+                     " descriptors; raise that limit (ulimit -n, LimitNOFILE=), or start with --torch_store=rank0"));
   }
   return std::max<size_t>(most, ranks);
 }
@@ -202,8 +203,8 @@ absl::StatusOr<uint16_t> TorchStoreGateway::ListenForRelay(torch_store::Service&
   const auto& named = options_.script_ports;
   if (absl::IsAlreadyExists(port.status()) && std::find(named.begin(), named.end(), wanted) == named.end()) {
     Log(Severity::kInfo, absl::StrCat("--torch_master_port: port ", wanted,
-                                      " of this machine is taken, maybe by another agent; any free one does, as its "
-                                      "processes are told MASTER_PORT"));
+                                      " of this machine is in use, maybe by another agent: this agent takes a free "
+                                      "one, which its processes get as MASTER_PORT"));
     port = relay.ListenOnLoopback(0);
   }
   if (!port.ok()) {

@@ -299,11 +299,11 @@ absl::StatusOr<int64_t> Store::Add(const std::string& key, int64_t number) {
 absl::Status Store::CheckWaits(uint64_t client, const std::vector<std::string>& keys) const {
   if (waits_.CountOf(client) >= kMaxWaitsOfClient) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("it waits for ", kMaxWaitsOfClient, " things at once, and a client of PyTorch's for one"));
+        absl::StrCat("it waits for ", kMaxWaitsOfClient, " things at once; PyTorch's client waits for one"));
   }
   if (waits_.bytes() + Waits::BytesOf(keys) <= limits_.wait_bytes) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat("what clients wait for takes more than ", limits_.wait_bytes >> 20,
-                                                   " MiB; start with --torch_store=rank0"));
+  return absl::ResourceExhaustedError(absl::StrCat("the keys that clients wait for take more than ",
+                                                   limits_.wait_bytes >> 20, " MiB; start with --torch_store=rank0"));
 }
 
 absl::Status Store::Wait(uint64_t client, const Request& request, Output& output) {

@@ -183,7 +183,7 @@ void Keeper::Impl::SetFence(MonotonicTime at, MonotonicTime counted_from) {
 absl::Status Keeper::Impl::HoldLock(int fd) {
   auto copy = std::make_shared<const UniqueFd>(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
   if (!copy->is_open() || SendWithDescriptor(family_.guardian_socket->get(), "", 1, fd) != 1) {
-    return absl::UnavailableError(absl::StrCat("the keeper can't hold it: ", std::strerror(errno)));
+    return absl::UnavailableError(absl::StrCat("the keeper can't hold the lock: ", std::strerror(errno)));
   }
   SendFrame(Encode(HoldLockCommand{}), std::move(copy));
   return absl::OkStatus();
@@ -300,9 +300,9 @@ void Keeper::Impl::EndHelpers() {
   }
   if (lost_error == 0) return;
   constexpr absl::string_view kRemedy =
-      "make room there, or let standard output lead elsewhere (--log_dir keeps each process's output as well)";
+      "make room there, or send standard output elsewhere (--log_dir keeps each process's output as well)";
   Log(Severity::kWarning,
-      absl::StrCat("output of the processes is lost: the file of standard output or error could not take it (",
+      absl::StrCat("output of the processes is lost: the file of standard output or error can't be written (",
                    std::strerror(lost_error), "); ", kRemedy));
 }
 
@@ -403,11 +403,11 @@ absl::StatusOr<std::unique_ptr<Keeper>> Keeper::Spawn(const KeeperOptions& optio
   }
   ::waitpid(family.guardian, nullptr, 0);
   if (told.why[0] != '\0') {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "--isolate pid can't be had here: ", told.why,
-        " (it needs root with CAP_SYS_ADMIN, or user namespaces: sysctl user.max_user_namespaces, "
-        "kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns; and in a container a /proc "
-        "that is not masked); or leave it out"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("--isolate pid is not possible here: ", told.why,
+                     "; leave it out, or provide what it needs: root with CAP_SYS_ADMIN, or user namespaces (sysctl "
+                     "user.max_user_namespaces, kernel.unprivileged_userns_clone, "
+                     "kernel.apparmor_restrict_unprivileged_userns), and in a container a /proc that is not masked"));
   }
   errno = told.error;
   return failed("fork");

@@ -115,14 +115,14 @@ void FileHelper::Take(const std::string& text) {
 void FileHelper::NoteDrops(uint32_t number, Log& log) {
   const uint64_t dropped = std::exchange(log.dropped, 0);
   say_(absl::StrCat(dropped, " bytes of output are missing in ", log.path,
-                    ": they came while its file system did not answer (--log_dir says where logs go)"));
+                    ": its file system did not answer while they came (--log_dir says where logs go)"));
   Write(number, log, absl::StrCat("\n[ms-worker: ", dropped, " bytes of output were lost here]\n"));
 }
 
 void FileHelper::Die() {
   is_dead_ = true;
   poller_.Forget(channel_.fd());
-  if (!logs_.empty()) say_("the process that writes the logs has ended; what is printed is no longer written there");
+  if (!logs_.empty()) say_("the process that writes the logs has ended; output no longer goes there");
   for (auto& [number, log] : logs_) log.dropped += std::exchange(log.unwritten, 0);
   unwritten_bytes_ = 0;
   for (Request& request : std::exchange(unanswered_, {})) {
@@ -142,7 +142,7 @@ void FileHelper::RunDeadlines(MonotonicTime now) {
   has_told_hang_ = true;
   say_(absl::StrCat("the file system of ", unanswered_.front().path, " has not answered for ",
                     absl::ToInt64Seconds(kStallPatience),
-                    " s; the processes go on, and what they print waits for it, or is dropped beyond ",
+                    " s; the processes go on, and their output waits for it, or is dropped beyond ",
                     kMaxHungBytes / 1024 / 1024, " MiB"));
 }
 

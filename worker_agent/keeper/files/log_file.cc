@@ -57,8 +57,8 @@ std::string LogFile::Append(std::string_view bytes) {
   lost_bytes_ += bytes.size() - written;
   if (written == bytes.size() || has_complained_) return {};
   has_complained_ = true;
-  return absl::StrCat("the log file ", path_, " takes no more output: ", std::strerror(errno),
-                      "; what is printed from here on is missing there until it does");
+  return absl::StrCat("can't write to the log file ", path_, ": ", std::strerror(errno),
+                      "; output is missing there until writes succeed again");
 }
 
 size_t LogFile::Write(std::string_view bytes) {

@@ -112,7 +112,7 @@ std::string ReplaceLink(const UniqueFd& folder, const std::string& folder_path, 
     }
   }
   const auto failed = [&] {
-    return absl::StrCat("no link ", folder_path, "/", name, " -> ", target, " can be made: ", std::strerror(errno));
+    return absl::StrCat("can't make the link ", folder_path, "/", name, " -> ", target, ": ", std::strerror(errno));
   };
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);  // only for a name that no other node makes
@@ -281,7 +281,7 @@ std::string RunLogs::Begin(const RunFolder& folder) {
   if (!base.ok() || !job.ok()) return {};  // opening a log will say why
   if (!marker_.is_open()) {
     return absl::StrCat("the folder ", folder.path(), " can't be marked as Muster's (", kMarker,
-                        "), so that --keep_logs will leave it alone");
+                        "), so --keep_logs never removes it");
   }
   const std::optional<Age> failed = AgeOfTarget(kFailure, ReadLink(*base, kFailure));
   if (failed && *failed < AgeOf(folder.name).value_or(Age())) ::unlinkat(base->get(), kFailure, 0);

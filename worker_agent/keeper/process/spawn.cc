@@ -156,7 +156,7 @@ absl::StatusOr<Spawned> SpawnProcess(const ProcessSpec& spec, int stdout_fd, int
   UniqueFd report_end(report[1]);
   if (!spec.hand_over.variable.empty() && spec.hand_over.descriptor == nullptr) {
     const std::string text =
-        absl::StrCat("what ", spec.hand_over.variable, " stands for was lost: too many open files in the keeper");
+        absl::StrCat("the descriptor for ", spec.hand_over.variable, " was lost: too many open files in the keeper");
     return At(LaunchStep::kStreams, absl::ResourceExhaustedError(text), EMFILE);
   }
   const int inherited = spec.hand_over.variable.empty() ? -1 : spec.hand_over.descriptor->get();

@@ -146,7 +146,7 @@ void ShimProcess::Start(const ProcessSpec& spec, int stdout_fd, int stderr_fd) {
   if (!signals_.is_open()) {
     const int error = errno;
     ReportNotStarted(MakeLaunchError(LaunchStep::kOther, error,
-                                     absl::StrCat("its shim can't look after it: signalfd: ", std::strerror(error))));
+                                     absl::StrCat("its shim can't watch it: signalfd: ", std::strerror(error))));
     ::_exit(0);
   }
   if (const absl::Status marked = options_.mark ? options_.mark->Set() : absl::OkStatus(); !marked.ok()) {

@@ -50,9 +50,10 @@ void Supervisor::SayWhatIsLeft(const Process& process, const ShimReport& report)
   } else if (std::exchange(has_said_what_is_left_, true)) {
     return;
   } else {
-    const char* advice = spec.waits_for_background ? "a session of its own is not waited for"
-                         : spec.stands_for_all     ? "--leftover wait would wait for those in the background"
-                                                   : "let it wait for what it needs, as `wait` does in a shell";
+    const char* advice = spec.waits_for_background
+                             ? "--leftover wait does not wait for processes in a session of their own"
+                         : spec.stands_for_all ? "--leftover wait would wait for those in the background"
+                                               : "let it wait for what it needs, as `wait` does in a shell";
     line = absl::StrCat(who, " has ended with 0, and what it left is ended: ", names, "; ", advice);
   }
   sinks_.live.error().WriteLines(absl::StrCat("ms-worker: ", line, "\n"), BootTime());
@@ -60,7 +61,7 @@ void Supervisor::SayWhatIsLeft(const Process& process, const ShimReport& report)
 
 void Supervisor::SayCantLook(const std::string& what, const char* why) {
   sinks_.live.error().Write(absl::StrCat("ms-worker: the keeper can't see whether ", what, " (/proc: ", why,
-                                         "), so it counts as alive; it looks again\n"),
+                                         "); it counts as alive, and the keeper looks again\n"),
                             BootTime());
 }
 

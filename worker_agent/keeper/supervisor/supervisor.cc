@@ -366,7 +366,7 @@ void Supervisor::RunStrays(MonotonicTime now) {
     return is_shim;
   });
   if (!has_looked && !std::exchange(has_said_that_it_cant_look_, true)) {
-    SayCantLook("anything is left of a process whose shim was killed", std::strerror(errno));
+    SayCantLook("anything is left of a process after its shim was killed", std::strerror(errno));
   }
   if (has_looked && !is_any_left) {
     has_strays_ = has_said_that_it_cant_look_ = false;

@@ -123,7 +123,7 @@ std::optional<CommandProblem> CheckInterpreter(const std::string& script, const 
     const bool is_from_windows = absl::EndsWith(interpreter, "\r");
     return Problem(kNotFound, script,
                    absl::StrCat(": its interpreter ", ShownName(interpreter), " (first line)", where,
-                                is_from_windows ? ": its lines end as on Windows; sed -i 's/\\r$//' mends that" : ""));
+                                is_from_windows ? ": its lines end as on Windows; sed -i 's/\\r$//' fixes that" : ""));
   }
   if (error == EACCES) {
     return Problem(kNotExecutable, script,
@@ -174,7 +174,7 @@ PythonCommand AddPython(std::vector<std::string>& command, const Variables& over
   if (is_file && chosen.empty() && RunsAsItStands(command[0], search_path)) return {};
   PythonCommand out;
   if (is_module && (command.size() < 2 || absl::StartsWith(command[1], "-"))) {
-    out.problem = {kNotFound, "-m: name the module behind it, as in -m package.train"};
+    out.problem = {kNotFound, "-m: name the module after it, as in -m package.train"};
   } else if (is_module && command[1].find_first_of(" \t\n") != std::string::npos) {
     std::vector<std::string> quoted(command.begin() + 1, command.end());
     quoted[0] = absl::StrCat("-m ", quoted[0]);

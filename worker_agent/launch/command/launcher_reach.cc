@@ -83,7 +83,7 @@ void CheckReach(const std::vector<std::string>& command, uint32_t nodes,
                                           " reaches them through their agents");
   if (!launcher->is_in_script && NamesOtherHosts(words) && !HasSsh(environment)) {
     findings.errors.push_back(absl::StrCat("the command is ", launcher->name,
-                                           ", which starts programs on other nodes by ssh, and there is no ssh here",
+                                           ", which starts programs on other nodes by ssh, but ssh is not in PATH here",
                                            remedy));
   } else {
     findings.warnings.push_back(absl::StrCat(

@@ -153,7 +153,7 @@ void CheckLauncher(const std::vector<std::string>& command, uint32_t slots, Sett
   if (slots > 1) {
     (is_in_script ? findings.warnings : findings.errors)
         .push_back(absl::StrCat("the command is ", name, where, ", and would be started ", slots,
-                                " times here, for as many trainings side by side; ", how));
+                                " times here, each a training of its own; ", how));
   } else {
     findings.warnings.push_back(
         absl::StrCat("the command is ", name, where, ", and is started once for each process of the job; ", how));

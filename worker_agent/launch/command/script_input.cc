@@ -64,12 +64,11 @@ bool ReadsInput(const Words& words) {
 void CheckScriptInput(const std::vector<std::string>& command, SettingsFindings& findings) {
   for (const StartedProgram& program : ProgramsOf(command)) {
     if (!program.is_last || !program.script.empty() || program.has_input || !ReadsInput(program.words)) continue;
-    findings.warnings.push_back(absl::StrCat(
-        "the command is ", Quoted(absl::StrJoin(program.words, " ")),
-        ", which reads its script from standard input, and that is empty for each process here: nothing will run; "
-        "write "
-        "the script to a file, or pass it in the command (-c). Only a single process without --log_dir and --tail gets "
-        "ms-worker's standard input"));
+    findings.warnings.push_back(
+        absl::StrCat("the command is ", Quoted(absl::StrJoin(program.words, " ")),
+                     ", which reads its script from standard input, and that is empty for each process here: nothing "
+                     "will run; write the script to a file, or pass it in the command (-c). Only a single process "
+                     "without --log_dir and --tail gets ms-worker's standard input"));
     return;
   }
 }

@@ -38,8 +38,8 @@ std::optional<IpAddress> WhereNameLeads(const Interfaces& interfaces, const std:
 // "… listen on 127.0.1.1, where this host's own name leads"
 std::string WithoutHelp(const std::optional<IpAddress>& leads) {
   return absl::StrCat("PyTorch's gloo then ",
-                      leads ? absl::StrCat("listens on ", leads->ToString(), ", where this host's own name leads")
-                            : "listens where this host's own name leads",
+                      leads ? absl::StrCat("listens on ", leads->ToString(), ", the address of this host's own name")
+                            : "listens at the address of this host's own name",
                       ", and other machines may not reach it there");
 }
 
@@ -59,14 +59,14 @@ CollectiveInterface ChooseCollectiveInterface(const Interfaces& interfaces,
   const std::string without_help = WithoutHelp(leads);
   if (found == nullptr) {
     return {"", absl::StrCat("this node's address ", node.ToString(), " is on no interface of this machine. ",
-                             without_help, ". Say --worker_ip with an address of this machine, or set ",
+                             without_help, ". Give --worker_ip an address of this machine, or set ",
                              "GLOO_SOCKET_IFNAME and TP_SOCKET_IFNAME to the interface that other machines reach")};
   }
   const std::string first = FirstUnder(interfaces, found->name)->ToString();
   return {"", absl::StrCat("this node's address ", node.ToString(), " is not the first one of interface ", found->name,
-                           ", that is ", first, ", so GLOO_SOCKET_IFNAME=", found->name, " would not lead to it. ",
-                           without_help, ". Say --worker_ip ", first,
-                           " where the other machines reach it, or set GLOO_SOCKET_IFNAME and TP_SOCKET_IFNAME to the "
+                           ", that is ", first, ", so GLOO_SOCKET_IFNAME=", found->name, " would select that one. ",
+                           without_help, ". Give --worker_ip ", first,
+                           " if the other machines reach it, or set GLOO_SOCKET_IFNAME and TP_SOCKET_IFNAME to the "
                            "interface that they do reach")};
 }
 

@@ -74,7 +74,7 @@ std::string RankFormulaWarning(const v1::Assignment& assignment, const v1::PeerL
       "node_rank × processes of the node + local_rank is not the rank in this job: rank ", wrong.rank,
       " would count itself as ", wrong.node_rank, " × ", wrong.processes, " + ", wrong.local_rank, " = ",
       uint64_t{wrong.node_rank} * wrong.processes + wrong.local_rank,
-      ", since the nodes have unequal numbers of processes or a node's ranks don't stand side by side. A command that "
+      ", since the nodes have unequal numbers of processes or a node's ranks are not consecutive. A command that "
       "counts so hangs or fails: ",
       is_one_for_node ? "start it without --per_node, and give it {rank} and {world_size}"
                       : "give it {rank} and {world_size} instead of {node_rank}",

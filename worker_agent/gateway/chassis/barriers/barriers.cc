@@ -202,7 +202,7 @@ void Barriers::AwaitResult(const Shared& barrier) {
 void Barriers::TakeResult(const Shared& barrier, const std::string& stored) {
   StoredResult result;
   if (!result.ParseFromString(stored)) {
-    return Finish(barrier, absl::InternalError("what stands in the job's store is no agent's"));
+    return Finish(barrier, absl::InternalError("the value in the job's store was not written by an agent"));
   }
   if (result.all() != TextOf(barrier->tasks)) return Finish(barrier, Conflict(*barrier, ", elsewhere"));
   Finish(barrier, absl::Status(static_cast<absl::StatusCode>(result.code()), result.text()));
@@ -303,7 +303,7 @@ void Barriers::TellWhoIsMissing(const Shared& barrier) {
                        Publish(barrier, absl::DeadlineExceededError(absl::StrCat(
                                             "Barrier timed out. Id: ", Quoted(barrier->name, kShownNameBytes), ". ",
                                             barrier->tasks.size() - missing.size(), " of ", barrier->tasks.size(), " ",
-                                            options_.task, "s have come; not there: ", absl::StrJoin(named, ", "),
+                                            options_.task, "s have come; missing: ", absl::StrJoin(named, ", "),
                                             more > 0 ? absl::StrCat(" and ", more, " more") : "", ".")));
                      })));
 }

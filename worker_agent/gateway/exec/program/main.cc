@@ -101,7 +101,7 @@ class Client {
         if (!frame) break;
         if (const std::optional<int> code = Take(*std::move(frame))) return *code;
       }
-      if (frames_.is_broken()) return Fail("what comes from the remote command is broken");
+      if (frames_.is_broken()) return Fail("the remote command sent damaged data");
       pollfd ready[] = {{held_.empty() ? agent_.get() : -1, POLLIN, 0},
                         {signals.get(), POLLIN, 0},
                         {is_input_open_ && credit_ > 0 ? STDIN_FILENO : -1, POLLIN, 0},
@@ -236,7 +236,7 @@ int main(int argc, char** argv) {
     return 255;
   }
   if (parsed->asks_version) {
-    std::fprintf(stderr, "ms-exec of Muster %s, which stands for ssh\n", muster::kVersion);
+    std::fprintf(stderr, "ms-exec of Muster %s, in place of ssh\n", muster::kVersion);
     return 0;
   }
   for (int fd = 0; fd <= STDERR_FILENO;) fd = ::open("/dev/null", O_RDWR);  // else a socket could become one of them

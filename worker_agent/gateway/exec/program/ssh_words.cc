@@ -69,7 +69,7 @@ class Parser {
       const bool is_unserved_value = kNotServedWithValue.find(letter) != std::string_view::npos;
       if ((is_switch || is_unserved_value) && out_.cannot.empty()) {
         out_.cannot =
-            absl::StrCat("-", std::string(1, letter), " is not served: a command is all that is run elsewhere");
+            absl::StrCat("-", std::string(1, letter), " is not supported: only commands can be run on other nodes");
       }
       if (is_switch) continue;
       if (!is_unserved_value && kWithValue.find(letter) == std::string_view::npos) {

@@ -20,7 +20,8 @@ absl::StatusOr<std::string> PutBy(uint32_t rank, const std::string& bundle) {
   for (std::string_view rest = bundle; !rest.empty();) {
     const std::optional<size_t> whose = TakeLength(rest);
     const std::optional<size_t> length = TakeLength(rest);
-    if (!whose || !length || *length > rest.size()) return absl::InvalidArgumentError("what ranks have put is damaged");
+    if (!whose || !length || *length > rest.size())
+      return absl::InvalidArgumentError("the data that ranks have put is damaged");
     if (*whose == rank) return std::string(rest.substr(0, *length));
     rest.remove_prefix(*length);
   }
@@ -79,7 +80,7 @@ PublishedNames::~PublishedNames() { answers_->Close(); }
 
 absl::Status PublishedNames::Check(const Request& request) const {
   if (request.name.empty() || request.name.size() > kMaxNameBytes || request.value.size() > kMaxValueBytes) {
-    return absl::InvalidArgumentError("a name, or what is published under it, is too long or empty");
+    return absl::InvalidArgumentError("a published name or its value is too long or empty");
   }
   if (asked_ > kMaxAsked) return absl::ResourceExhaustedError("too many names are asked for at once");
   if (request.kind == Kind::kPublish && published_ >= kMaxPublished) {
@@ -111,7 +112,7 @@ void PublishedNames::Ask(Request request) {
         if (!there.ok()) return answer(there.status());
         // The key comes before all keys that begin with it.
         if (there->entries.empty() || there->entries[0].first != key) {
-          return answer(absl::NotFoundError("nobody has published the name"));
+          return answer(absl::NotFoundError("no process has published the name"));
         }
         answer(std::move(there->entries[0].second));
       });

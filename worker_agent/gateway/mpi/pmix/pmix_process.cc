@@ -148,7 +148,7 @@ absl::Status PmixProcess::Spawn() {
 absl::Status PmixProcess::Tell(std::string frame) {
   while (!frame.empty()) {
     if (WaitFor(socket_.get(), POLLOUT, kReadyPatience) == 0)
-      return absl::UnavailableError("MPI: ms-pmix does not read");
+      return absl::UnavailableError("MPI: ms-pmix does not read its input");
     const ssize_t sent = ::send(socket_.get(), frame.data(), frame.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno != EAGAIN && errno != EINTR) {
       return At(LaunchStep::kOwnProgram, absl::UnavailableError(absl::StrCat("MPI: ms-pmix ", End(), kNeeds)), ELIBACC);
@@ -163,7 +163,7 @@ absl::Status PmixProcess::WaitUntilReady(size_t slots) {
   while (true) {
     if (const std::optional<pmix::Frame> frame = pmix::TakeFrame(input_, is_broken)) {
       if (frame->kind == Kind::kReady) return TakeVariables(frame->bytes, slots);
-      const std::string said = frame->kind == Kind::kFailed ? frame->bytes : "something else than that it is ready";
+      const std::string said = frame->kind == Kind::kFailed ? frame->bytes : "(a message of an unexpected kind)";
       return absl::UnavailableError(absl::StrCat("MPI: ms-pmix says: ", Quoted(said, 256)));
     }
     if (is_broken || WaitFor(socket_.get(), POLLIN, kReadyPatience) == 0) {
@@ -187,7 +187,7 @@ absl::Status PmixProcess::TakeVariables(const std::string& bytes, size_t slots) 
     const std::pair<std::string, std::string> named = absl::StrSplit(variable, absl::MaxSplits('=', 1));
     if (variables_.back().size() < kMaxVariables) variables_.back().insert(named);
   }
-  if (variables_.size() < slots) return absl::InternalError("MPI: ms-pmix did not tell the variables of all ranks");
+  if (variables_.size() < slots) return absl::InternalError("MPI: ms-pmix did not send the variables of all ranks");
   variables_.resize(slots);
   if (memory_folder_.empty()) return absl::OkStatus();
   for (auto& variables : variables_) {

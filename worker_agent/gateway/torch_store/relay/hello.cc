@@ -32,7 +32,7 @@ std::string HelloBytes(const LinkHello& hello) {
 absl::StatusOr<std::optional<LinkHello>> TakeHello(std::string_view& bytes) {
   const std::string_view magic = bytes.substr(0, kLinkMagic.size());
   if (kLinkMagic.substr(0, magic.size()) != magic) {
-    return absl::InvalidArgumentError("it is no agent's link, which is all that is served here");
+    return absl::InvalidArgumentError("it is not an agent's link, and nothing else is served here");
   }
   LittleEndianReader reader(bytes.substr(magic.size()));
   LinkHello hello;
@@ -65,14 +65,14 @@ std::string AnswerBytes(const LinkAnswer& answer) {
 absl::StatusOr<std::optional<LinkAnswer>> TakeAnswer(std::string_view& bytes) {
   LittleEndianReader reader(bytes);
   const auto verdict = reader.Take<uint8_t>();
-  if (verdict > kRefused) return absl::InvalidArgumentError("what answers is no agent's store");
+  if (verdict > kRefused) return absl::InvalidArgumentError("the program that answers is not an agent's store");
   LinkAnswer answer;
   answer.goes_on = verdict == kGoesOn;
   answer.received = reader.Take<uint64_t>();
   if (verdict == kRefused) {
     const auto size = reader.Take<uint16_t>();
     if (size > kMaxRefusalBytes || (size == 0 && reader.is_good())) {
-      return absl::InvalidArgumentError("what answers is no agent's store");
+      return absl::InvalidArgumentError("the program that answers is not an agent's store");
     }
     answer.refusal = reader.Bytes(size);
   }

@@ -125,8 +125,8 @@ absl::Status Session::Receive(std::string_view bytes) {
   if (!status.ok()) return status;
   const size_t most = shared_.limits.input_bytes / kPartsOfInput;
   if (context_.input_bytes <= most || input_bytes() <= most) return absl::OkStatus();  // (the first test is cheap)
-  return absl::ResourceExhaustedError(absl::StrCat("requests of its processes that are not whole yet take more than ",
-                                                   most, " bytes: see what sends large values so slowly"));
+  return absl::ResourceExhaustedError(absl::StrCat("incomplete requests of its processes take more than ", most,
+                                                   " bytes: see what sends large values so slowly"));
 }
 
 bool Session::ServeClients() {
@@ -151,7 +151,7 @@ bool Session::CloseIfFinished(Virtual& client) {
   if (!client.client.is_finished()) return false;
   if (const std::string& reason = client.client.reason(); !reason.empty()) {
     context_.counted->Note(Severity::kWarning, "PyTorch's store: connection closed",
-                           absl::StrCat("the connection of a process behind an agent's link was closed: ", reason));
+                           absl::StrCat("a process's connection over an agent's link was closed: ", reason));
   }
   mux_.Close(client.id);
   clients_.erase(client.id);
@@ -218,7 +218,7 @@ void Links::FreeInput(TcpServerContext& context) {
     if (largest == sessions_.end() || held(*largest) == 0) return;
     context.counted->Note(Severity::kWarning, "PyTorch's store: an agent that is away was given up",
                           absl::StrCat("the agent of ", largest->first,
-                                       " is away, and halves of its processes' requests take room that others need; "
+                                       " is away, and incomplete requests of its processes take room that others need; "
                                        "its processes count as disconnected"));
     sessions_.erase(largest);
   }
@@ -356,7 +356,8 @@ bool LinkEnd::wants_write() const {
 
 std::string LinkEnd::CheckTimes() {
   if (!has_session_) {
-    return context_.now - begun_at_ > kHelloTimeout ? "an agent's link that says nothing whole" : "";
+    return context_.now - begun_at_ > kHelloTimeout ? "an agent's link did not send a complete first message in time"
+                                                    : "";
   }
   const std::shared_ptr<Session> own = session();
   if (own == nullptr || own->CheckTimes()) context_.touch(client_.connection);

@@ -24,7 +24,7 @@ constexpr size_t kRoomForAll = ResumableStream::kMaxKept / 2;
 constexpr size_t kMaxOwed = ResumableStream::kMaxKept * 2;
 
 absl::Status Refused(const std::string& what, uint32_t id) {
-  return absl::InvalidArgumentError(absl::StrCat("a link's frame that can't be: ", what, ", connection ", id));
+  return absl::InvalidArgumentError(absl::StrCat("an invalid frame on a link: ", what, ", connection ", id));
 }
 
 }  // namespace

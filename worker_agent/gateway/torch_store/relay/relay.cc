@@ -241,10 +241,9 @@ void Uplink::LinkEnded(const std::string& reason, bool is_refusal) {
   back_off_ = std::min(back_off_ * 2, kMaxBackOff);
   if (context_->now - down_since_ < kPatience) return;
   if (is_refusal) {
-    context_->counted->Note(
-        Severity::kWarning, "PyTorch's store: link refused",
-        absl::StrCat("rank 0's agent, which has PyTorch's store, does not let this agent's link in: ",
-                     EscapeControl(reason), "; the processes of this machine wait meanwhile"));
+    context_->counted->Note(Severity::kWarning, "PyTorch's store: link refused",
+                            absl::StrCat("rank 0's agent, which has PyTorch's store, refuses this agent's link: ",
+                                         EscapeControl(reason), "; the processes of this machine wait meanwhile"));
     return;
   }
   context_->counted->Note(
@@ -377,7 +376,8 @@ absl::Status StoreLink::Take(std::string_view bytes) {
     Break((*answer)->refusal);  // the session stays: it may be let in later
     return absl::OkStatus();
   }
-  if (!(*answer)->goes_on) return absl::NotFoundError("rank 0's agent has given up on this machine: it was away");
+  if (!(*answer)->goes_on)
+    return absl::NotFoundError("rank 0's agent has given up the connections of this machine, because it was away");
   if (absl::Status status = uplink_.GoOn((*answer)->received); !status.ok()) return status;
   has_answer_ = true;
   return uplink_.mux().Receive(rest);

@@ -16,8 +16,8 @@ constexpr size_t kErasedAtOnce = 256 * 1024;
 
 absl::Status ResumableStream::Confirm(uint64_t received_there) {
   if (received_there < base_ || received_there > sent_ever_) {
-    return absl::InvalidArgumentError(absl::StrCat("it says that it has byte ", received_there, " of a link, between ",
-                                                   base_, " and ", sent_ever_, " are possible"));
+    return absl::InvalidArgumentError(absl::StrCat("it confirms byte ", received_there, " of a link, but only ", base_,
+                                                   " to ", sent_ever_, " are possible"));
   }
   at_ += received_there - base_;
   base_ = received_there;
@@ -37,7 +37,7 @@ absl::Status ResumableStream::TakeHeader() {
   header_.clear();
   if (size > kMaxRecordBytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a record of ", size, " bytes on a link; ", kMaxRecordBytes, " is the most"));
+        absl::StrCat("a record of ", size, " bytes on a link; the limit is ", kMaxRecordBytes));
   }
   in_record_ = size;
   return Confirm(received_there);
