@@ -1,4 +1,4 @@
-"""For training scripts under ms-worker: tell how far they are, and let others see where they stand.
+"""For training scripts under ms-worker: report their progress, and make their Python stacks visible.
 
     import muster_training
     muster_training.enable_stacks()
@@ -6,8 +6,8 @@
         ...
         muster_training.progress(step)
 
-ms-worker puts this module at the end of its processes' PYTHONPATH; anywhere else a copy of the file does. It needs
-nothing but Python (3.7 or later), and outside of Muster both functions do nothing. Neither ever raises.
+ms-worker adds this module to the end of its processes' PYTHONPATH; elsewhere, a copy of the file works, too. It needs
+only Python 3.7 or later. Outside of Muster both functions do nothing. Neither raises.
 """
 
 import os
@@ -17,10 +17,10 @@ STACKS_SIGNAL = 39
 
 
 def progress(step: int) -> None:
-    """Say that `step` (a number that changes with each step) has been reached.
+    """Report that the training has reached `step`, a number that changes with each step.
 
-    Writes and renames a small file, a fraction of a millisecond: call it once a step. A reader finds the old number or
-    the new one, never half of one.
+    Call it once per step: it writes and renames a small file, which takes a fraction of a millisecond. A reader finds
+    the old number or the new one, never half of one.
     """
     path = os.environ.get("MS_PROGRESS_FILE")
     if not path:
@@ -36,10 +36,10 @@ def progress(step: int) -> None:
 
 
 def enable_stacks() -> bool:
-    """Let `ms-ctl` show the Python stacks of this process, also while it hangs in native code. True when it can.
+    """Let `ms-ctl` show the Python stacks of this process, also while it hangs in native code.
 
-    The stacks are written by faulthandler from within the process, into a file that only ms-worker reads. Not needed
-    where py-spy is installed. To be called from the main program, once.
+    Returns whether that works. faulthandler writes the stacks from within the process, into a file that only ms-worker
+    reads. Not needed where py-spy is installed. Call it once, from the main program.
     """
     path = os.environ.get("MS_STACKS_FILE")
     if not path:

@@ -1,4 +1,4 @@
-"""For training scripts under ms-worker: where this process stands, how far it is, and where it hangs.
+"""For training scripts under ms-worker: this process's place in the job, its progress, and its stacks.
 
     import muster
     job = muster.cluster()          # None outside of Muster
@@ -10,7 +10,7 @@
     muster.store().set("best", "0.93")
     muster.barrier("written", timeout=60)
 
-Needs nothing but Python (3.8 or later). ms-worker puts it at the end of its processes' PYTHONPATH.
+Needs only Python 3.8 or later. ms-worker adds this package to the end of its processes' PYTHONPATH.
 """
 
 import json
@@ -33,7 +33,7 @@ class Peer:
 
     rank: int
     node_id: str
-    node_rank: int  # its machine's place; local ranks count within it
+    node_rank: int  # of its machine; local ranks count within a machine
     host: str
     address: str
     ring_port: int  # reserved for the rank
@@ -43,7 +43,7 @@ class Peer:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """The rank before or behind one in the ring of all ranks."""
+    """The rank before or after another one in the ring of all ranks."""
 
     rank: int
     node_id: str
@@ -65,7 +65,7 @@ class LocalRank:
 
 @dataclass(frozen=True)
 class Cluster:
-    """What MS_CLUSTER_FILE tells: the job as this node sees it, for one round."""
+    """The content of MS_CLUSTER_FILE: the job in one round, as this node sees it."""
 
     job_id: str
     run: int
@@ -86,14 +86,14 @@ class Cluster:
 
     @property
     def local(self) -> Optional[LocalRank]:
-        """This process among the node's."""
+        """This process's entry in local_ranks; None if it has no rank of its own."""
         return next((one for one in self.local_ranks if one.rank == self.rank), None)
 
 
 def cluster(path: Optional[str] = None) -> Optional[Cluster]:
-    """The job, from MS_CLUSTER_FILE or `path`; None where neither is given (outside of Muster).
+    """Returns the job from `path` or MS_CLUSTER_FILE; None if neither is given (outside of Muster).
 
-    Raises ValueError for a file of another schema, OSError for one that can't be read.
+    Raises ValueError for a file of another schema, OSError for a file that can't be read.
     """
     path = path or os.environ.get("MS_CLUSTER_FILE")
     if not path:
@@ -101,7 +101,7 @@ def cluster(path: Optional[str] = None) -> Optional[Cluster]:
     with open(path, encoding="utf-8") as file:
         text = json.load(file)
     if not isinstance(text, dict) or text.get("schema") != SCHEMA:
-        raise ValueError("%s is no cluster file of schema %s" % (path, SCHEMA))
+        raise ValueError("%s is not a cluster file of schema %s" % (path, SCHEMA))
     rank = os.environ.get("RANK", "")
     return Cluster(
         job_id=text["job_id"], run=text["run"], round=text["round"], restart_count=text["restart_count"],

@@ -1,6 +1,7 @@
-"""python -m muster run|scheduler|ctl|ring WORDS…: ms-worker, ms-scheduler, ms-ctl or ms-ring with these words.
+"""python -m muster run|scheduler|ctl|ring WORDS…: runs ms-worker, ms-scheduler, ms-ctl or ms-ring with these words.
 
-The Python that runs this also runs the training script, whichever is first in PATH. MS_PYTHON names another one."""
+The Python that runs this also runs the training script, even if another one is first in PATH. MS_PYTHON names another
+one."""
 
 import os
 import shutil
@@ -12,7 +13,7 @@ PROGRAMS = {"run": "ms-worker", "scheduler": "ms-scheduler", "ctl": "ms-ctl", "r
 
 
 def find(program: str) -> Optional[str]:
-    """Where this Python's packages have their programs, beside this Python, else in PATH."""
+    """Returns the program's path: in this Python's folders for programs, beside this Python, or in PATH."""
     for folder in (sysconfig.get_path("scripts"), sysconfig.get_path("scripts", "%s_user" % os.name),
                    os.path.dirname(sys.executable)):
         path = os.path.join(folder, program)
@@ -31,7 +32,8 @@ def main(words: List[str]) -> int:
     program = PROGRAMS[words[0]]
     path = find(program)
     if path is None:
-        sys.stderr.write("muster: %s was not found beside this Python or in PATH\n" % program)
+        sys.stderr.write("muster: %s is neither beside this Python nor in PATH: install it, or add its folder to PATH\n"
+                         % program)
         return 127
     is_own = words[0] == "run" and sys.executable and not os.environ.get("MS_PYTHON")
     own = ["--python", sys.executable] if is_own else []

@@ -10,17 +10,17 @@ from typing import Any, Dict, Iterable, List, Optional, Union
 
 MAX_KEY_BYTES = 1000
 MAX_VALUE_BYTES = 64 * 1024
-TIMEOUT = 300.0  # seconds, where the caller says none
+TIMEOUT = 300.0  # seconds, if the caller gives none
 LONGEST_WAIT = 5.0  # seconds, of one request
-PAUSE = 0.2  # seconds, before what could not be done now is asked for again
+PAUSE = 0.2  # seconds, before a request is sent again because the scheduler is away
 WATCH_EVERY = 0.25  # seconds; ms-worker asks the scheduler once a second
-GRACE = 5.0  # seconds, for the answer to a barrier whose time is up
+GRACE = 5.0  # seconds, for the answer to a barrier after its time is up
 
 Value = Union[bytes, str]
 
 
 class StoreError(Exception):
-    """The job's store did not do what was asked; the text says why."""
+    """The job's store did not do what was asked; the message says why."""
 
 
 class RoundOver(StoreError):
@@ -28,7 +28,7 @@ class RoundOver(StoreError):
 
 
 class _Link:
-    """One connection to ms-worker: of one thread of one process."""
+    """A connection to ms-worker, for one thread of one process."""
 
     def __init__(self, address: str) -> None:
         host, _, port = address.rpartition(":")
@@ -36,11 +36,11 @@ class _Link:
         try:
             self.socket = socket.create_connection((host, int(port)), timeout=LONGEST_WAIT)
         except (OSError, ValueError) as error:
-            raise StoreError("ms-worker is not reached at MUSTER_STORE=%s: %s" % (address, error)) from None
+            raise StoreError("can't reach ms-worker at MUSTER_STORE=%s: %s" % (address, error)) from None
         self.lines = self.socket.makefile("rb")
 
     def ask(self, request: Dict[str, Any], limit: Optional[float]) -> Dict[str, Any]:
-        """Raises socket.timeout, and StoreError where ms-worker has gone."""
+        """Raises socket.timeout, and StoreError if ms-worker has closed the connection."""
         self.socket.settimeout(limit)
         try:
             self.socket.sendall(json.dumps(request).encode() + b"\n")
@@ -61,16 +61,19 @@ class _Link:
 
 
 class Store:
-    """The job's key-value store. Get it by muster.store().
+    """The job's key-value store. Call muster.store() to get it.
 
-    Keys are text, of up to 1,000 bytes; values are bytes of up to 64 KiB (text is stored as UTF-8). All ranks see the
-    same, through their ms-worker, in its TLS; the scheduler keeps it in its journal. A value lives until the next round
-    of the job (lifetime="round"), so a restarted job never meets the addresses of its last round, or until the run ends
-    (lifetime="run").
+    Keys are text of up to 1,000 bytes. Values are bytes of up to 64 KiB; text is stored as UTF-8. All ranks see the
+    same values. ms-worker sends them through its TLS, and the scheduler keeps them in its journal. A value lives until
+    the job's next round (lifetime="round") or until the run ends (lifetime="run"). With "round" a restarted job never
+    sees the addresses of its last round.
 
-    While the scheduler is away calls wait for it. TimeoutError: that, or what was waited for, took longer than
-    `timeout` seconds (None: without end); a change may still be made then. ValueError: a key or value that can't be.
-    RoundOver: the job starts again, or ends. StoreError: anything else. Threads and forked processes may share it.
+    While the scheduler is away, calls wait for it. Threads and forked processes may share a store. Calls raise
+
+    - TimeoutError if the wait took longer than `timeout` seconds (None: no limit); a change may still be made then
+    - ValueError for a key or value that is not allowed
+    - RoundOver if the job starts again or ends
+    - StoreError in all other cases
     """
 
     def __init__(self, address: str, timeout: Optional[float] = TIMEOUT) -> None:
@@ -81,12 +84,12 @@ class Store:
     # ---- reading
 
     def get(self, key: str, default: Optional[bytes] = None) -> Optional[bytes]:
-        """What the key holds now; `default` where it is not there."""
+        """Returns the key's value, or `default` if there is none."""
         value = self._read("get", key)
         return default if value is None else value
 
     def wait(self, key: str, timeout: Optional[float] = TIMEOUT) -> bytes:
-        """What the key holds, once it is there. (It may have changed within the last second.)"""
+        """Waits for the key and returns its value. (It may have changed within the last second.)"""
         deadline = _Deadline(timeout)
         while True:
             limit = min(LONGEST_WAIT, deadline.left())
@@ -94,13 +97,16 @@ class Store:
                 answer = self._ask({"op": "wait", "key": _checked_key(key), "limit_ms": int(limit * 1000)}, deadline)
             except _NotYet:
                 if deadline.is_over():
-                    raise TimeoutError("%r was not there within %s" % (key, deadline)) from None
+                    raise TimeoutError("%r was not set within %s" % (key, deadline)) from None
                 continue
             if answer["value"] is not None:
                 return base64.b64decode(answer["value"])
 
     def watch(self, key: str, known: Optional[Value] = None, timeout: Optional[float] = TIMEOUT) -> Optional[bytes]:
-        """What the key holds, once that is not `known`; None: it is not there. Sees a change within about a second."""
+        """Waits until the key's value is not `known`, and returns it; None if the key is not there.
+
+        Sees a change within about a second.
+        """
         if known is None:
             return self.wait(key, timeout)
         was = _bytes(known)
@@ -114,7 +120,7 @@ class Store:
         return value
 
     def list(self, prefix: str = "") -> Dict[str, bytes]:
-        """All keys that begin with `prefix`, in their order, and what they hold."""
+        """Returns all keys that begin with `prefix`, sorted, with their values."""
         found: Dict[str, bytes] = {}
         after, has_more = "", True
         deadline = _Deadline(self.timeout)
@@ -126,29 +132,29 @@ class Store:
             has_more = answer["has_more"] and bool(answer["entries"])
         return found
 
-    # ---- changing: done when the scheduler has it on its disk
+    # ---- changing: a call returns when the scheduler has the change on its disk
 
     def set(self, key: str, value: Value, *, lifetime: str = "round") -> None:
-        """Replaces what the key holds."""
+        """Replaces the key's value."""
         self._change({"op": "set", "key": key, "value": _text(value), "lifetime": lifetime})
 
     def delete(self, key: str) -> None:
-        """A key that is not there is no error."""
+        """Deletes the key. A missing key is no error."""
         self._change({"op": "delete", "key": key})
 
     def add(self, key: str, delta: int = 1, *, lifetime: str = "round") -> int:
-        """Adds to the decimal number that the key holds, 0 where it is not there; the sum."""
+        """Adds to the key's decimal number, 0 if there is none. Returns the sum."""
         return int(self._change({"op": "add", "key": key, "delta": delta, "lifetime": lifetime})["number"])
 
     def compare_and_set(self, key: str, expected: Optional[Value], value: Value, *,
                         lifetime: str = "round") -> Optional[bytes]:
-        """Stores `value` where the key holds `expected` (None: is not there); what it holds afterwards."""
+        """Stores `value` if the key's value is `expected` (None: there is none). Returns the value after that."""
         answer = self._change({"op": "compare_and_set", "key": key, "value": _text(value), "lifetime": lifetime,
                                "expected": None if expected is None else _text(expected)})
         return None if answer["value"] is None else base64.b64decode(answer["value"])
 
     def insert_once(self, key: str, value: Value, *, lifetime: str = "round") -> bytes:
-        """Stores `value` where the key is not there; what it holds afterwards: whose value came first."""
+        """Stores `value` if the key is not there. Returns the value after that: the one that came first."""
         held = self.compare_and_set(key, None, value, lifetime=lifetime)
         assert held is not None
         return held
@@ -159,14 +165,14 @@ class Store:
         """See muster.barrier."""
         rank = os.environ.get("RANK", "")
         if not rank.isdigit() or "MUSTER_LOCAL_RANKS" in os.environ:
-            raise StoreError("a barrier is of ranks, and this process has none of its own (--per_node, --per_job)")
+            raise StoreError("a barrier is for ranks, and this process has no rank of its own (--per_node, --per_job)")
         deadline = _Deadline(timeout)
         request: Dict[str, Any] = {"op": "barrier", "name": _checked_key(name), "rank": int(rank),
                                    "limit_ms": max(1, int(deadline.left() * 1000)) if deadline.limit is not None else 0}
         if ranks is not None:
             request["ranks"] = sorted(set(ranks))
             if not request["ranks"]:
-                raise ValueError("a barrier of no ranks")
+                raise ValueError("a barrier needs at least one rank")
         self._ask(request, deadline, GRACE)
 
     # ---- asking
@@ -181,7 +187,7 @@ class Store:
         return self._ask(request, _Deadline(self.timeout))
 
     def _ask(self, request: Dict[str, Any], deadline: "_Deadline", grace: float = 0.0) -> Dict[str, Any]:
-        """One request and its answer, asked again while the scheduler is away."""
+        """Sends the request and returns its answer. Sends it again while the scheduler is away."""
         while True:
             link = self._link()
             try:
@@ -205,7 +211,7 @@ class Store:
 
     def _link(self) -> _Link:
         link: Optional[_Link] = getattr(self._links, "link", None)
-        if link is not None and link.pid != os.getpid():  # of the process that this one was forked from
+        if link is not None and link.pid != os.getpid():  # it belongs to the parent process
             self._drop()
             link = None
         if link is None:
@@ -220,7 +226,7 @@ class Store:
 
 
 class _NotYet(TimeoutError):
-    """What one request waited for did not come."""
+    """The key was not set while one request waited for it."""
 
 
 class _Deadline:
@@ -229,7 +235,7 @@ class _Deadline:
         self._at = None if limit is None else time.monotonic() + limit
 
     def __str__(self) -> str:
-        return "its time, which has no end" if self.limit is None else "%g s" % self.limit
+        return "no time limit" if self.limit is None else "%g s" % self.limit
 
     def left(self) -> float:
         return LONGEST_WAIT if self._at is None else max(0.0, self._at - time.monotonic())
@@ -248,7 +254,7 @@ def _error_of(request: Dict[str, Any], error: str, message: str) -> Exception:
 
 def _checked_key(key: str) -> str:
     if not isinstance(key, str) or not 1 <= len(key.encode()) <= MAX_KEY_BYTES:
-        raise ValueError("a key is text of 1 to %d bytes" % MAX_KEY_BYTES)
+        raise ValueError("a key must be text of 1 to %d bytes" % MAX_KEY_BYTES)
     return key
 
 
@@ -260,7 +266,7 @@ def _bytes(value: Value) -> bytes:
 
 def _text(value: Value) -> str:
     if not isinstance(value, (str, bytes, bytearray, memoryview)):
-        raise ValueError("a value is bytes or text, not %s" % type(value).__name__)
+        raise ValueError("a value must be bytes or text, not %s" % type(value).__name__)
     data = _bytes(value)
     if len(data) > MAX_VALUE_BYTES:
         raise ValueError("a value has %d bytes at most, not %d" % (MAX_VALUE_BYTES, len(data)))
@@ -272,7 +278,7 @@ _stores: List[Store] = []
 
 
 def store() -> Store:
-    """The job's store, the same in all calls of a process."""
+    """Returns the job's store, the same one in all calls of a process."""
     address = os.environ.get("MUSTER_STORE", "")
     if not address:
         raise StoreError("MUSTER_STORE is not set: only processes that ms-worker starts reach the job's store")
@@ -283,9 +289,13 @@ def store() -> Store:
 
 
 def barrier(name: str, ranks: Optional[Iterable[int]] = None, timeout: Optional[float] = TIMEOUT) -> None:
-    """Returns once all `ranks` (None: all of the job) have called it by this name, and again for the next time.
+    """Returns once all `ranks` (None: all of the job) have called it with this name. A name can be used again.
 
-    TimeoutError names who has not come within `timeout` seconds (None: without end), to all that have. ValueError: this
-    rank is not among `ranks`, or another one has named others. RoundOver: the job starts again, or ends.
+    Raises
+
+    - TimeoutError if some ranks have not come within `timeout` seconds (None: no limit); all ranks that wait get it,
+      and it names the missing ones
+    - ValueError if this rank is not among `ranks`, or if another rank gave other `ranks`
+    - RoundOver if the job starts again or ends
     """
     store().barrier(name, ranks, timeout)

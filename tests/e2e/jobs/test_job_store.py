@@ -71,7 +71,7 @@ def test_a_killed_scheduler_costs_no_change_and_makes_none_twice(cluster):
 def test_one_process_for_the_node_has_the_store_and_no_barriers(cluster):
     (agent,) = start(cluster, "reaches_nothing", "--per_node", nodes=1)
     agent.expect(0, timeout=30)
-    assert "refused: a barrier is of ranks, and this process has none of its own" in agent.output()
+    assert "refused: a barrier is for ranks, and this process has no rank of its own" in agent.output()
     assert "set: there" in agent.output()
 
 

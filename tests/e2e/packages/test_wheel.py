@@ -115,4 +115,4 @@ def test_outside_of_a_job_there_is_no_cluster_and_a_wrong_file_is_told(tmp_path)
               "try: muster.cluster(%r)\nexcept ValueError as error: print(error)" % str(wrong))
     done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, check=True,
                           env={"PYTHONPATH": str(ROOT / "python"), "PYTHONDONTWRITEBYTECODE": "1"})
-    assert "is no cluster file of schema muster.cluster/1" in done.stdout
+    assert "is not a cluster file of schema muster.cluster/1" in done.stdout

@@ -43,10 +43,10 @@ def everything(rank, size):
         store.set("watched", "third", lifetime="run")
     assert store.watch("watched", "second", timeout=30) == b"third"
 
-    fails(TimeoutError, "'never' was not there within 0.5 s", lambda: store.wait("never", timeout=0.5))
+    fails(TimeoutError, "'never' was not set within 0.5 s", lambda: store.wait("never", timeout=0.5))
     fails(TimeoutError, "'watched' did not change within 0.5 s", lambda: store.watch("watched", "third", timeout=0.5))
     fails(ValueError, "65536 bytes at most", lambda: store.set("large", bytes(65537)))
-    fails(ValueError, "a key is text", lambda: store.get("k" * 1001))
+    fails(ValueError, "a key must be text", lambda: store.get("k" * 1001))
     fails(ValueError, "number", lambda: store.add("mine/%d" % rank))
     store.set("large/%d" % rank, bytes(65536))
     assert store.get("large/%d" % rank) == bytes(65536)
