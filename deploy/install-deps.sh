@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Installs what Muster needs from Debian 12: quietly, and only what is missing, so that it needs no network and no
-# rights when everything is there.
+# Installs the Debian 12 packages that Muster needs: quietly, and only those that are missing. So it needs no network
+# and no rights when all are there.
 #
-#   deploy/install-deps.sh           what the programs are built with
+#   deploy/install-deps.sh           packages to build the programs
 #   deploy/install-deps.sh --run     ... and PyTorch for a first job, unless the user's python3 has it
-#   deploy/install-deps.sh --tests   ... and what the tests need
-#   deploy/install-deps.sh --cross   ... and what builds for aarch64, and tries out what was built
+#   deploy/install-deps.sh --tests   ... and packages for the tests
+#   deploy/install-deps.sh --cross   ... and packages to build for aarch64, and to run the result
 #   deploy/install-deps.sh --machine ... and an emulated machine of that kind, for the tests
-#   deploy/install-deps.sh --bench   ... and what the benchmark measures beside us and draws with
+#   deploy/install-deps.sh --bench   ... and packages for the benchmark, to compare with and to draw with
 set -euo pipefail
 
 packages=(g++ cmake ninja-build ccache pkg-config libgrpc++-dev libgrpc-dev protobuf-compiler protobuf-compiler-grpc
@@ -54,7 +54,7 @@ if (($(id -u) != 0)); then
 fi
 for program in apt-get "${as_root[@]}"; do
   if ! command -v "$program" >/dev/null; then
-    echo "install-deps.sh: $program was not found, so these packages of Debian 12 have to be installed by hand:" \
+    echo "install-deps.sh: $program was not found: install these packages of Debian 12 by hand:" \
       "${missing[*]}" >&2
     exit 1
   fi
@@ -72,7 +72,7 @@ if ! install; then
   "${as_root[@]}" apt-get update -qq </dev/null >"$log" 2>&1 || true
   if ! install; then
     tail -n 15 "$log" >&2
-    echo "install-deps.sh: apt-get could not install: ${missing[*]}. Above is what it said; check the network and that" \
+    echo "install-deps.sh: apt-get could not install: ${missing[*]}. See its output above; check the network, and that" \
       "this is Debian 12 (bookworm)." >&2
     exit 1
   fi

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# From a fresh Debian 12 to a first job: installs packages, builds, and trains a network on handwritten digits with
-# PyTorch's DistributedDataParallel as 2 nodes x 2 workers on this machine; then once more, with a node that is killed and
-# comes back. A second run needs no network.
+# From a fresh Debian 12 to a first job. Installs packages, builds, and trains a network on handwritten digits with
+# PyTorch's DistributedDataParallel, as 2 nodes x 2 workers on this machine. Then trains it again, and kills and
+# restarts one node meanwhile. A second run of this script needs no network.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 least_accuracy=0.93
@@ -21,12 +21,12 @@ has_torch() {
   "$1" -c 'import sklearn, torch, torch.distributed as d; assert d.is_gloo_available()' 2>/dev/null
 }
 
-say "Packages, by apt (the first time: some minutes, without more words)"
+say "Install packages with apt (the first time: some minutes, without output)"
 bash "$root/deploy/install-deps.sh" --run
 python=$(command -v python3)
 has_torch "$python" || python=/usr/bin/python3
 has_torch "$python" || fail "neither python3 nor /usr/bin/python3 can import torch (with gloo) and sklearn"
-echo "PyTorch $("$python" -c 'import torch; print(torch.__version__)') of $python"
+echo "PyTorch $("$python" -c 'import torch; print(torch.__version__)') from $python"
 
 say "Build (the first time: some minutes)"
 build=$root/build
@@ -36,7 +36,7 @@ fi
 cmake --build "$build" --parallel "$(nproc)" --target ms-scheduler ms-worker ms-ctl ms-ring
 bin=$build/bin
 
-say "A job of 2 nodes x 2 workers, which start PyTorch and train for a few seconds"
+say "Run a job of 2 nodes x 2 workers, which start PyTorch and train for a few seconds"
 work=$(mktemp -d -t muster-quickstart.XXXXXX)
 pids=()
 clean_up() {
@@ -78,7 +78,7 @@ for node in 1 2; do
   agents+=("$agent")
 done
 
-# The table of ranks, as soon as all four processes run.
+# Waits until all four processes run, and prints the table of ranks.
 ranks=
 for ((i = 0; i < 300; i++)); do
   ranks=$("$bin/ms-ctl" ranks --sched_host 127.0.0.1 --sched_port "$port" 2>/dev/null || true)
@@ -103,7 +103,7 @@ awk -v a="$accuracy" -v least="$least_accuracy" 'BEGIN {exit !(a >= least)}' ||
   fail "the test accuracy $accuracy is below $least_accuracy"
 echo "The job succeeded."
 
-say "Once more, and node 2 is killed on the way (MS_ENABLE_RECOVERY=1)"
+say "Run it again, and kill node 2 meanwhile (MS_ENABLE_RECOVERY=1)"
 start_scheduler scheduler2 --enable_recovery true
 resume=(--enable_recovery true -- "$python" "$root/tests/e2e/scripts/train_digits_resume.py" --checkpoints "$work/checkpoints")
 start_agent first --node_id 1 "${resume[@]}"
@@ -116,14 +116,14 @@ for ((i = 0; i < 600; i++)); do
   kill -0 "$first" 2>/dev/null || fail "the job failed before its first checkpoint" "${logs[@]}"
   sleep 0.1
 done
-{ kill -KILL "$agent"; wait "$agent"; } 2>/dev/null || true  # without the shell's own word on it
-echo "node 2 was killed with SIGKILL after the first checkpoint; now the same line again"
+{ kill -KILL "$agent"; wait "$agent"; } 2>/dev/null || true  # hides the shell's message about it
+echo "node 2 was killed with SIGKILL after the first checkpoint; starting it again with the same command"
 start_agent second --node_id 2 "${resume[@]}"
 for pid in "$first" "$agent" "$scheduler"; do
-  wait "$pid" || fail "the job did not come back (exit code $?)" "${logs[@]}"
+  wait "$pid" || fail "the job did not recover (exit code $?)" "${logs[@]}"
 done
 pids=()
 sed -nE 's/.*ms-scheduler: (job .* formed|restarting|job .* succeeded)/  \1/p' "$work/scheduler2.log"
 sed -nE 's/.*restart [1-9][0-9]*: (goes on after step [1-9])/  rank 0 \1/p' "$work"/first/worker_0.log | grep . ||
-  fail "rank 0 did not go on from a checkpoint" "${logs[@]}"
+  fail "rank 0 did not go on from its checkpoint" "${logs[@]}"
 echo "The job succeeded, with the same ranks."

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# What is given to users, made of a commit, in ./dist: Debian's package, a wheel, its bill of materials (SBOM), symbols for
-# debuggers, and checksums. The same commit on the same Debian gives the same bytes: times are the commit's, paths don't
-# show, and the version is that of common/base/version.h.
+# Builds a release from a commit into ./dist: the Debian package, a wheel, its bill of materials (SBOM), debug symbols,
+# and checksums. The same commit on the same Debian gives the same bytes: times are the commit's, paths don't show, and
+# the version is that of common/base/version.h.
 #
-#   deploy/release.sh                 builds the commit HEAD; refuses a tree with changes
-#   deploy/release.sh --build FOLDER  packs what is built there already
-#   … --into FOLDER                   puts it there, not into ./dist
-#   … --processor aarch64             for that one, by cross-compiling; all but Debian's package
-#   … --sources yes                   also what the C library's licence asks to give along with the wheel: its source
-#                                     and ours
-#   … -- WORDS                        are for cpack
+#   deploy/release.sh                 builds the commit HEAD; refuses a tree with uncommitted changes
+#   deploy/release.sh --build FOLDER  packs the programs that are built there already
+#   … --into FOLDER                   puts the release there, not into ./dist
+#   … --processor aarch64             builds for that processor (cross-compiling), without the Debian package
+#   … --sources yes                   adds the sources of the C library and of Muster: the C library's licence asks to
+#                                     give them along with the wheel
+#   … -- WORDS                        passes WORDS to cpack
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=
@@ -29,7 +29,7 @@ while (($# > 0)); do
   shift 2
 done
 if [[ $processor != "$(uname -m)" && $processor != aarch64 ]]; then
-  echo "release.sh: --processor knows this machine's, $(uname -m), and aarch64" >&2
+  echo "release.sh: --processor must be $(uname -m), this machine's, or aarch64" >&2
   exit 2
 fi
 
@@ -41,7 +41,7 @@ umask 022
 
 if [[ -z $build ]]; then
   if [[ -n $(git -C "$root" status --porcelain --untracked-files=no) ]]; then
-    echo "release.sh: the tree has changes that are not committed, and a release is made of a commit" >&2
+    echo "release.sh: the tree has uncommitted changes, but a release is built from a commit: commit or stash them" >&2
     exit 1
   fi
   mkdir "$work/source"

@@ -1,4 +1,4 @@
-# Every library from Debian 12, with a message that names the package when one is missing.
+# Finds all libraries in Debian 12. If one is missing, a message names its package.
 # `bash deploy/install-deps.sh` installs them all.
 
 find_package(Threads REQUIRED)
@@ -40,15 +40,15 @@ if(MUSTER_TESTS)
 endif()
 
 # gRPC, protobuf and Abseil are 50 shared libraries: loading and relocating them is a third of ms-worker's start and a
-# quarter of its memory. Programs carry them along instead; what reads the network below them (OpenSSL, c-ares, zlib)
-# stays shared, for its security updates.
+# quarter of its memory. So they are linked into the programs. The libraries below them that read the network (OpenSSL,
+# c-ares, zlib) stay shared, for their security updates.
 if(MUSTER_SANITIZE OR MUSTER_COVERAGE OR MUSTER_FUZZ)
   option(MUSTER_STATIC_GRPC "Link gRPC, protobuf and Abseil into the programs" OFF)
 else()
   option(MUSTER_STATIC_GRPC "Link gRPC, protobuf and Abseil into the programs" ON)
 endif()
 
-# Has an imported target name its archive, where there is one beside the shared library.
+# Makes an imported target use its archive, if there is one beside the shared library.
 function(muster_prefer_archive target)
   foreach(property IMPORTED_LOCATION IMPORTED_LOCATION_NONE IMPORTED_LOCATION_RELEASE)
     get_target_property(location ${target} ${property})

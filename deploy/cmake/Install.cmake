@@ -1,4 +1,4 @@
-# cmake --install build --prefix /usr, and what becomes of it as Debian's package: `cpack -G DEB` in the build folder.
+# For `cmake --install build --prefix /usr`, and for the Debian package: `cpack -G DEB` in the build folder.
 # deploy/release.sh does both from a clean tree.
 include(GNUInstallDirs)
 
@@ -6,7 +6,7 @@ install(TARGETS ms-scheduler ms-worker ms-ring ms-ctl RUNTIME DESTINATION bin)  
 install(FILES python/muster_training.py DESTINATION lib/muster/python)  # ms-worker looks there
 install(DIRECTORY python/muster DESTINATION lib/muster/python PATTERN __pycache__ EXCLUDE)
 
-# Where systemd looks whatever the library folder of the machine is called.
+# systemd looks in lib, even if the machine's library folder has another name.
 install(FILES deploy/systemd/ms-scheduler.service deploy/systemd/ms-worker@.service DESTINATION lib/systemd/system)
 install(FILES deploy/systemd/muster.sysusers DESTINATION lib/sysusers.d RENAME muster.conf)
 install(FILES deploy/systemd/muster.tmpfiles DESTINATION lib/tmpfiles.d RENAME muster.conf)
@@ -18,7 +18,7 @@ install(DIRECTORY examples deploy/monitoring deploy/kubernetes deploy/container 
         PATTERN check.py EXCLUDE)
 install(FILES deploy/debian/copyright DESTINATION ${MUSTER_DOC})
 
-# Man pages and completions are made of what the programs say: they run here, so not where another machine's are built.
+# Man pages and completions come from the output of the programs, which must run here: a cross build leaves them out.
 find_package(Python3 COMPONENTS Interpreter)
 if(Python3_FOUND AND NOT CMAKE_CROSSCOMPILING)
   set(MUSTER_MADE ${CMAKE_BINARY_DIR}/man)
@@ -50,7 +50,7 @@ set(CPACK_PACKAGE_NAME muster)
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
 set(CPACK_PACKAGE_CONTACT "Muster's maintainers <muster@example.org>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "starts, watches and restarts distributed training jobs")
-set(CPACK_PACKAGE_DESCRIPTION "ms-worker joins a training job on each node, starts its processes with\ntheir ranks, and stays with them; ms-scheduler brings the nodes together;\nms-ctl shows and steers. For MindSpore, PyTorch, Horovod, TensorFlow and\nMPI programs, with mutual TLS where it is wanted.")
+set(CPACK_PACKAGE_DESCRIPTION "ms-worker joins a training job on each node, starts its processes with\ntheir ranks, and stays with them; ms-scheduler brings the nodes together;\nms-ctl shows and controls jobs. For MindSpore, PyTorch, Horovod, TensorFlow\nand MPI programs, with mutual TLS if wanted.")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)

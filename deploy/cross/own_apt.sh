@@ -1,7 +1,7 @@
-# Sourced: apt for another processor, or for sources, in a folder of its own. This machine's packages and lists stay as
-# they are.
+# Source this file. It runs apt for another processor, or for sources, in a folder of its own. This machine's packages
+# and lists stay as they are.
 #
-#   own_apt ARCHITECTURE WORDS...     apt-get; what it downloads comes into $own_apt_folder/archives
+#   own_apt ARCHITECTURE WORDS...     runs apt-get, which downloads to $own_apt_folder/archives
 
 own_apt_folder=$(mktemp -d -t muster-apt.XXXXXX)
 mkdir -p "$own_apt_folder"/{lists/partial,archives/partial}

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""changelog.py VERSION FILE: Debian's changelog, which points to ours. Its date is SOURCE_DATE_EPOCH, else today's."""
+"""changelog.py VERSION FILE: writes Debian's changelog, which points to ours.
+
+Its date is SOURCE_DATE_EPOCH's, or today's."""
 
 import email.utils
 import os

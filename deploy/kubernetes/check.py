@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""check.py [--jobset CRD] [FILE…]: holds the manifests beside it against the published schemas of Kubernetes, strictly.
+"""check.py [--jobset CRD] [FILE…]: checks the manifests in its folder against Kubernetes' schemas, strictly.
 
-The schemas are those of the package kubernetes-validate (pip install kubernetes-validate). A JobSet's is not in it: the
-Job within it is checked as a Job; and the whole where CRD, the definition that JobSet's project publishes
-(config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml), is at hand."""
+The schemas are those of the package kubernetes-validate (pip install kubernetes-validate). It has no schema of JobSet:
+the Job in a JobSet is checked as a Job. The whole JobSet is checked only against CRD, the definition that JobSet's
+project publishes (config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml)."""
 
 import argparse
 import pathlib
@@ -13,11 +13,11 @@ import jsonschema
 import kubernetes_validate
 import yaml
 
-VERSION = "1.31"  # the oldest that has all that is used here
+VERSION = "1.31"  # the oldest version with all that is used here
 
 
 def strict(schema):
-    """A schema of a CRD as one of JSON schema's that knows no other fields."""
+    """Converts a CRD's schema to a JSON schema that allows no other fields."""
     if isinstance(schema, list):
         return [strict(part) for part in schema]
     if not isinstance(schema, dict):
@@ -31,7 +31,7 @@ def strict(schema):
 
 
 def schemas_of(path):
-    """By apiVersion, with metadata that the CRD leaves open."""
+    """Returns the CRD's schemas by apiVersion. They allow any metadata, as the CRD does."""
     spec = yaml.safe_load(pathlib.Path(path).read_text())["spec"]
     schemas = {}
     for version in spec["versions"]:
@@ -42,7 +42,7 @@ def schemas_of(path):
 
 
 def parts(document):
-    """(what it is, manifest) of each part that there is a schema of."""
+    """Yields (name, manifest) for each part that has a schema."""
     if document["kind"] != "JobSet":
         yield "%s %s" % (document["kind"], document["metadata"]["name"]), document
         return
@@ -52,7 +52,7 @@ def parts(document):
 
 
 def checks(document, jobset):
-    """(what it is, a check that raises) of each part."""
+    """Yields (name, a check that raises) for each part."""
     for what, part in parts(document):
         yield what, lambda part=part: kubernetes_validate.validate(part, VERSION, strict=True)
     if document["kind"] == "JobSet" and jobset is not None:
@@ -71,7 +71,7 @@ def main():
             for what, check in checks(document, options.jobset):
                 try:
                     check()
-                    print("%s: %s fits" % (path.name, what))
+                    print("%s: %s is valid" % (path.name, what))
                 except (kubernetes_validate.ValidationError, jsonschema.ValidationError) as error:
                     bad += 1
                     print("%s: %s: %s: %s" % (path, what, ".".join(map(str, error.path)), error.message), file=sys.stderr)

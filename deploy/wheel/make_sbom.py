@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""make_sbom.py PROGRAMS: what the static programs in the folder PROGRAMS are made of, as CycloneDX 1.5 in JSON.
+"""make_sbom.py PROGRAMS: prints the components of the static programs in the folder PROGRAMS, as CycloneDX 1.5 in JSON.
 
-PROGRAMS is what deploy/wheel/static_link.sh made: the packages stand in the linker's map, so none is forgotten. The same
-programs give the same bytes: the time is SOURCE_DATE_EPOCH's."""
+deploy/wheel/static_link.sh makes PROGRAMS. It takes the packages from the linker's map, so none is missing. The same
+programs give the same bytes: the time is that of SOURCE_DATE_EPOCH."""
 
 import hashlib
 import json

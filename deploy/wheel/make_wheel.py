@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""make_wheel.py PROGRAMS INTO SBOM: a wheel of the static programs in the folder PROGRAMS, the modules of python/ and the
-bill of materials SBOM (PEP 770).
+"""make_wheel.py PROGRAMS INTO SBOM: makes a wheel of the static programs in the folder PROGRAMS, the modules of python/
+and the bill of materials SBOM (PEP 770).
 
-The same programs give the same bytes: times are SOURCE_DATE_EPOCH's. The programs are linked fully static, so that the
-wheel fits each Linux of that processor, whatever its C library (deploy/wheel/static_link.sh)."""
+The same programs give the same bytes: times are that of SOURCE_DATE_EPOCH. The programs are linked fully static
+(deploy/wheel/static_link.sh), so the wheel fits each Linux of that processor, with any C library."""
 
 import base64
 import hashlib
@@ -42,7 +42,7 @@ def processor(program):
 
 
 def tag(program):
-    """Of a program that needs no library: each C library will do."""
+    """Returns the wheel's tag. The program needs no library, so it runs with any C library."""
     return "py3-none-" + ".".join("%s_%s" % (system, processor(program)) for system in ("manylinux2014", "musllinux_1_1"))
 
 
@@ -57,7 +57,7 @@ def main():
     files.append(("muster_training.py", training, False))
     for program in PROGRAMS:
         files.append(("%s.data/scripts/%s" % (name, program), (programs / program).read_bytes(), True))
-    # Where ms-worker looks from its own place, for processes under another Python.
+    # ms-worker finds these relative to its own path, for processes under another Python.
     shared = name + ".data/data/lib/muster/python/"
     files += [(shared + path, data, False) for path, data, _ in files if path.endswith((".py", ".typed"))]
     files.append((info + "METADATA", METADATA.format(version=version()).encode(), False))

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The sources that belong beside the static programs where they are given to others, as the C library's licence asks:
-# this commit's, and Debian's source package of the C library that is in them.
+# Packs the sources that the C library's licence asks to give along with the static programs: this commit's, and
+# Debian's source package of the C library that is linked into them.
 #
-#   deploy/wheel/sources.sh PACKAGES FILE     PACKAGES: what deploy/wheel/static_link.sh made; FILE: a .tar
+#   deploy/wheel/sources.sh PACKAGES FILE     PACKAGES: the list from deploy/wheel/static_link.sh; FILE: a .tar
 #
 # Needs apt and a mirror that has sources.
 set -euo pipefail
@@ -14,7 +14,7 @@ work=$own_apt_folder
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work"/{parts,sources}
 touch "$work/list"
-# This machine's sources, asked for sources.
+# This machine's package sources, changed to give source packages.
 find /etc/apt/sources.list /etc/apt/sources.list.d -name '*.sources' -exec cat {} + 2>/dev/null |
   sed 's/^Types:.*/Types: deb-src/' >"$work/parts/sources.sources" || true
 find /etc/apt/sources.list /etc/apt/sources.list.d -name '*.list' -exec cat {} + 2>/dev/null |
@@ -26,7 +26,10 @@ cd "$work/sources"
 awk '$1 == "libc6-dev" {print $4 "=" $5}' "$packages" | while read -r source; do
   own_apt "$architecture" "${from[@]}" --download-only source "$source"
 done
-compgen -G '*.dsc' >/dev/null || { echo "sources.sh: apt has no source of the C library" >&2; exit 1; }
+compgen -G '*.dsc' >/dev/null || {
+  echo "sources.sh: apt has no source package of the C library: check that the mirror has sources" >&2
+  exit 1
+}
 git -C "$root" archive --prefix=muster/ HEAD >muster.tar
 tar --create --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git -C "$root" log -1 --format=%ct)" -- * >sources.tar
 mv sources.tar "$file"

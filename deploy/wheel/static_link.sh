@@ -1,18 +1,17 @@
 #!/usr/bin/env bash
-# Links each program once more, fully static, and runs it: so that a library that has no archive in Debian, and is not
-# header-only either, is found the day it comes in. What is installed links some libraries shared, for their security
-# updates.
+# Links each program again, fully static, and runs it. So a new library that Debian has neither as an archive nor as
+# headers only is found at once. The installed programs link some libraries shared, for their security updates.
 #
 #   deploy/wheel/static_link.sh BUILD_FOLDER [INTO]
 #
-# INTO gets the programs, stripped; symbols/, what a debugger or profiler finds their names in; packages, a line for each
-# package of Debian that is in them: its name, version and processor, and its source's name and version; licenses/, these
-# packages' copyright files. A build for another processor (deploy/cross) is taken alike.
+# INTO gets the stripped programs; symbols/, with their debug symbols; packages, with a line for each Debian package in
+# them: its name, version and processor, and its source's name and version; licenses/, with these packages'
+# copyright files. A build for another processor (deploy/cross) works, too.
 set -euo pipefail -f
 if [[ -n ${2:-} ]]; then set -- "$1" "$(mkdir -p "$2" && cd "$2" && pwd)"; fi
 cd "$1"
 if [[ ! -f build.ninja ]]; then
-  echo "left out: $1 is not built by Ninja, which tells the link commands"
+  echo "skipped: $1 is not built by Ninja, which lists the link commands"
   exit 0
 fi
 into=${2:-}
@@ -40,7 +39,7 @@ for program in ms-scheduler ms-worker ms-ctl ms-ring ms-exec; do
     [[ $word == *ccache ]] && continue
     words+=("$word")
   done
-  # The linker warns of getaddrinfo, which asks the host's own libraries where they are there.
+  # The linker warns about getaddrinfo, which loads the host's own libraries if they are there.
   "${words[@]}" -static -Wl,--gc-sections "-Wl,-Map=$to/$program.map" -Wl,--start-group -lssl -lcrypto -lcares -lz -lre2 -Wl,--end-group 2>"$to/log" ||
     { grep -v 'statically linked applications' "$to/log" | tail -n 20; exit 1; }
   if readelf --program-headers --wide "$to/$program" | grep -qw INTERP; then echo "$program is not static"; exit 1; fi
@@ -55,7 +54,7 @@ done
 [[ -n $into ]] || exit 0
 set +f
 
-# The package that an archive is of, and where its files lie: "PACKAGE ROOT".
+# Prints the package of an archive and the root folder of its files: "PACKAGE ROOT".
 package_of() {
   if [[ -n $sysroot && $1 == "$sysroot"/* ]]; then
     awk -v path="${1#"$sysroot"}" -v root="$sysroot" '$2 == path {print $1, root; exit}' "$sysroot/.muster-packages"
@@ -86,4 +85,7 @@ mkdir -p "$into/licenses"
   cp "$root/usr/share/doc/$package/copyright" "$into/licenses/$package"
   version_of "$package" "$root"
 done >"$into/packages"
-grep -q '^libgrpc-dev ' "$into/packages" || { echo "the link map does not tell what the programs are made of"; exit 1; }
+grep -q '^libgrpc-dev ' "$into/packages" || {
+  echo "the link map does not name libgrpc-dev, so the list of packages is not complete"
+  exit 1
+}

@@ -1,11 +1,11 @@
-"""Data-parallel training with JAX. Of Muster it knows two variables: which process it is, and of how many.
+"""Data-parallel training with JAX. It reads two variables of Muster: its process's number, and the number of processes.
 
     ms-worker --standalone --local_worker_num 4 -- python train.py
     ms-worker --standalone --local_worker_num 4 --enable_recovery -- python train.py --checkpoints ckpt
 
-With --checkpoints it saves its weights after each epoch, and where the processes are told to stop (ms-ctl stop, restart
-or drain --now), and goes on from the newest checkpoint at every start. The folder must be one that all nodes see. Needs JAX and NumPy only (jax 0.4.38 or newer); trains on whichever devices JAX
-finds.
+With --checkpoints it saves its weights after each epoch, and before the processes are stopped (ms-ctl stop, restart or
+drain --now). At every start it goes on from the newest checkpoint. All nodes must see the folder. Needs only JAX
+(0.4.38 or newer) and NumPy; trains on the devices that JAX finds.
 """
 
 import argparse
@@ -27,19 +27,19 @@ STEPS_AN_EPOCH = 10
 def parse_arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("--epochs", type=int, default=5)
-    parser.add_argument("--checkpoints", type=pathlib.Path, help="folder; without it nothing is kept")
-    parser.add_argument("--step-seconds", type=float, default=0, help="make each step take so much longer")
+    parser.add_argument("--checkpoints", type=pathlib.Path, help="folder for checkpoints; without it none are saved")
+    parser.add_argument("--step-seconds", type=float, default=0, help="seconds to add to each step")
     return parser.parse_args()
 
 
 def newest(folder):
-    """How many steps were done at the newest checkpoint; 0 if there is none."""
+    """Returns the number of steps at the newest checkpoint; 0 if there is none."""
     found = [re.fullmatch(r"step_(\d+)\.npz", path.name) for path in folder.glob("step_*.npz")]
     return max([int(match.group(1)) for match in found if match] or [0])
 
 
 def save(folder, steps, weights):
-    """Under a temporary name first: a half-written file must never look like the newest one."""
+    """Writes under a temporary name first: a half-written file must never look like the newest one."""
     temporary = folder / ("step_%d.tmp" % steps)
     with open(temporary, "wb") as file:
         np.savez(file, **{name: np.asarray(value) for name, value in weights.items()})
@@ -49,7 +49,7 @@ def save(folder, steps, weights):
 
 
 def batch(step, process, process_count):
-    """This process's part of the step's batch; the same data at each start, since they follow from the step."""
+    """Returns this process's part of the step's batch. The step determines the data, so each start gets the same."""
     x = np.random.default_rng(step).standard_normal((BATCH, 8)).astype(np.float32)
     y = x.sum(axis=1, keepdims=True) + np.sin(x[:, :1])
     return np.split(x, process_count)[process], np.split(y, process_count)[process]
@@ -100,7 +100,7 @@ def main():
         weights, loss = train_step(weights, jax.make_array_from_process_local_data(split, x),
                                    jax.make_array_from_process_local_data(split, y))
         time.sleep(arguments.step_seconds)
-        # The same answer in all processes: somebody wants them to stop, and all have done so many steps.
+        # All processes get the same answer: whether to stop now, after the same number of steps.
         stops = multihost_utils.reached_preemption_sync_point(steps)
         is_epoch_done = steps % STEPS_AN_EPOCH == 0
         if process == 0 and is_epoch_done:

@@ -1,4 +1,4 @@
-"""Data-parallel training with MindSpore, 20 steps: plain dynamic-cluster style, nothing in it knows Muster.
+"""Data-parallel training with MindSpore, 20 steps, in plain dynamic-cluster style: nothing in it depends on Muster.
 
     ms-worker --standalone --local_worker_num 2 -- python train.py
 

@@ -1,8 +1,8 @@
-"""Ranks share out work by the job's store, without any framework: whoever is done takes the next piece.
+"""Ranks share work through the job's store, without any framework: a rank that is done takes the next piece.
 
     ms-worker --standalone --local_worker_num 3 --enable_recovery -- python3 work_queue.py
 
-What is done stays done when a rank is killed and all start again: `--piece-seconds 1` leaves you the time to try it.
+Finished pieces stay finished when a rank is killed and all start again: `--piece-seconds 1` leaves time to try it.
 """
 
 import argparse
@@ -19,11 +19,11 @@ def main():
     words = parser.parse_args()
     rank, store = muster.cluster().rank, muster.store()
 
-    done = store.list("done/")  # of the rounds before
+    done = store.list("done/")  # from earlier rounds
     todo = [piece for piece in range(PIECES) if "done/%d" % piece not in done]
     muster.barrier("begin", timeout=60)  # so that all have the same list
     while True:
-        place = store.add("taken") - 1  # nobody else gets this number in this round
+        place = store.add("taken") - 1  # no other rank gets this number in this round
         if place >= len(todo):
             break
         piece = todo[place]

@@ -1,10 +1,10 @@
-"""Data-parallel training with PyTorch: plain torchrun style, nothing in it knows Muster.
+"""Data-parallel training with PyTorch, in plain torchrun style: nothing in it depends on Muster.
 
     ms-worker --standalone --local_worker_num 4 -- python train_ddp.py
     ms-worker --standalone --local_worker_num 4 --enable_recovery -- python train_ddp.py --checkpoints ckpt
 
-With --checkpoints it saves its state after each epoch and goes on from the newest checkpoint at every start. The folder
-must be one that all nodes see. Needs PyTorch only (1.13 or newer); trains on the GPUs where there are any.
+With --checkpoints it saves its state after each epoch and goes on from the newest checkpoint at every start. All nodes
+must see the folder. Needs only PyTorch (1.13 or newer); trains on GPUs if there are any.
 """
 
 import argparse
@@ -25,19 +25,19 @@ STEPS_AN_EPOCH = 10
 def parse_arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("--epochs", type=int, default=5)
-    parser.add_argument("--checkpoints", type=pathlib.Path, help="folder; without it nothing is kept")
-    parser.add_argument("--step-seconds", type=float, default=0, help="make each step take so much longer")
+    parser.add_argument("--checkpoints", type=pathlib.Path, help="folder for checkpoints; without it none are saved")
+    parser.add_argument("--step-seconds", type=float, default=0, help="seconds to add to each step")
     return parser.parse_args()
 
 
 def newest(folder):
-    """The number of finished epochs of the newest checkpoint; 0 if there is none."""
+    """Returns the number of finished epochs at the newest checkpoint; 0 if there is none."""
     found = [re.fullmatch(r"epoch_(\d+)\.pt", path.name) for path in folder.glob("epoch_*.pt")]
     return max([int(match.group(1)) for match in found if match] or [0])
 
 
 def save(folder, epoch, state):
-    """Under a temporary name first: a half-written file must never look like the newest one."""
+    """Writes under a temporary name first: a half-written file must never look like the newest one."""
     temporary = folder / ("epoch_%d.tmp" % epoch)
     with open(temporary, "wb") as file:
         torch.save(state, file)
@@ -47,7 +47,7 @@ def save(folder, epoch, state):
 
 
 def batches(epoch, rank, world_size, device):
-    """This rank's part of each batch; the same data at each start, since they follow from the epoch."""
+    """Yields this rank's part of each batch. The epoch determines the data, so each start gets the same."""
     random = torch.Generator().manual_seed(epoch)
     for _ in range(STEPS_AN_EPOCH):
         x = torch.randn(BATCH, 8, generator=random)

@@ -1,4 +1,4 @@
-"""Digits with torchft: when a replica group dies, the others train on, and it comes back with what they have learnt.
+"""Training with torchft: when a replica group dies, the others train on; it comes back with their state.
 
 Each replica group is a job. On one machine, in two terminals, after `ms-scheduler`:
 
@@ -6,7 +6,7 @@ Each replica group is a job. On one machine, in two terminals, after `ms-schedul
     ms-worker --sched_host 127.0.0.1 --job_id train-1 --lighthouse train -- python3 examples/pytorch/train_torchft.py
 
 Then kill one of the two Python processes: with --enable_recovery it starts again, and takes over the other's state.
-Checkpoints (--checkpoints FOLDER) are for the day on which all of them die. Needs torch 2.7 and torchft 0.2.
+Checkpoints (--checkpoints FOLDER) are only needed if all of them die. Needs torch 2.7 and torchft 0.2.
 """
 import argparse
 import os
@@ -19,7 +19,7 @@ from torchft import DistributedDataParallel, Manager, Optimizer, ProcessGroupGlo
 
 
 def batch(step, features=16, classes=4, size=64):
-    """The same for all at each step: classes that a linear model tells apart."""
+    """Returns the step's batch, the same for all groups. A linear model can separate its classes."""
     generator = torch.Generator().manual_seed(step)
     x = torch.randn(size, features, generator=generator)
     return x, x[:, :classes].argmax(dim=1)
@@ -28,8 +28,8 @@ def batch(step, features=16, classes=4, size=64):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--steps", type=int, default=200)
-    parser.add_argument("--step-seconds", type=float, default=0, help="make each step take so much longer")
-    parser.add_argument("--checkpoints", type=pathlib.Path, help="folder; without it nothing is kept")
+    parser.add_argument("--step-seconds", type=float, default=0, help="seconds to add to each step")
+    parser.add_argument("--checkpoints", type=pathlib.Path, help="folder for checkpoints; without it none are saved")
     arguments = parser.parse_args()
     group = os.environ["MS_JOB_ID"]
     torch.manual_seed(1)
@@ -57,7 +57,7 @@ def main():
         optimizer.zero_grad()  # the quorum begins
         loss = torch.nn.functional.cross_entropy(trained(x), y)
         loss.backward()
-        optimizer.step()  # only where all of the quorum have come so far
+        optimizer.step()  # only if all of the quorum have reached it
         step = manager.current_step()
         print("step %d: loss %.4f with %d" % (step, loss.item(), manager.num_participants()), flush=True)
         if file is not None and step % 20 == 0:

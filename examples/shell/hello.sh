@@ -1,5 +1,5 @@
 #!/bin/sh
-# What a process is told, without any framework:
+# Prints the variables that a process gets, without any framework:
 #
 #     ms-worker --standalone --local_worker_num 3 -- sh hello.sh
 set -e
