@@ -1,6 +1,6 @@
 // The exit codes that Muster itself gives. Part of the interface: scripts and job managers branch on them. ms-worker
 // also ends with its first failed process's own code, 128 + signal, or 126 and 127 for a command that can't be run: see
-// docs/operators-guide.md.
+// docs/errors.md.
 #pragma once
 
 namespace muster {

@@ -1,4 +1,4 @@
-// The reason for a failure, as one word for programs: Cause.reason. Stable, and listed in docs/operators-guide.md. An
+// The reason for a failure, as one word for programs: Cause.reason. Stable, and listed in docs/errors.md. An
 // agent reports it for a process that it could not start, the scheduler for everything that ended. Empty if it is not
 // known, or if the kind of the cause says it all.
 #pragma once

@@ -15,7 +15,7 @@ namespace muster::agent {
 //    "host": "node2", "exit_code": null, "signal": 9, "signal_name": "SIGKILL", "last_lines": ["…"],
 //    "log_file": "/logs/default/3-20261120T230000.000Z/worker_3.log", "remedy": "…",
 //    "ended": "2026-11-20T23:04:30.123Z"}
-// `rank` is null when no rank was to blame, `reason` when it is not known (docs/operators-guide.md lists them),
+// `rank` is null when no rank was to blame, `reason` when it is not known (docs/errors.md lists them),
 // `exit_code` after a signal; `signal_name` is empty without one.
 std::string FailureText(const std::string& job_id, uint64_t run, const v1::Outcome& outcome);
 
