@@ -22,8 +22,8 @@ MOST_COLUMNS = 120  # of a document's line, tables and code apart
 
 # What people read who only use Muster, and our own words that they need not learn.
 FOR_USERS = ("README.md", "examples/README.md") + tuple(
-    f"docs/{name}.md" for name in ("certificates", "frameworks", "from-other-launchers", "operators-guide", "recovery",
-                                   "ring", "security"))
+    f"docs/{name}.md" for name in ("certificates", "faq", "frameworks", "from-other-launchers", "operators-guide",
+                                   "recovery", "ring", "security", "troubleshooting"))
 FOR_USERS_FOLDER = "docs/frameworks/"
 PRIVATE_WORDS = re.compile(r"\bunarmed|\bvouch|\bfarewell|\bwithout a word", re.I)
 
@@ -404,7 +404,8 @@ def check_includes(texts):
 
 
 def check_errors(texts):
-    """docs/errors.md quotes messages as the programs say them, and knows each reason to refuse a node."""
+    """docs/errors.md and troubleshooting.md quote messages as the programs say them; errors.md has each reason to refuse
+    a node."""
     with open(os.path.join(ROOT, "docs", "errors.md"), encoding="utf-8") as file:
         page = file.read()
     code = re.sub(r"^\s*//.*$", "", "\n".join(texts.values()), flags=re.M)
@@ -413,6 +414,12 @@ def check_errors(texts):
         quoted = re.match(r"\| `([^`]+)` \|", line)
         if quoted and quoted.group(1) not in said:
             yield f"docs/errors.md:{number}: no program says `{quoted.group(1)}` any more"
+    with open(os.path.join(ROOT, "docs", "troubleshooting.md"), encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            quoted = re.match(r"\| `([^`]+)` \|", line)
+            # "…" stands for what differs.
+            if quoted and not all(piece.strip(" ():") in said for piece in quoted.group(1).split("…")):
+                yield f"docs/troubleshooting.md:{number}: no program says `{quoted.group(1)}` any more"
     with open(os.path.join(ROOT, "proto", "muster", "v1", "rendezvous.proto"), encoding="utf-8") as file:
         reasons = re.search(r"message Refusal \{\s*enum Reason \{(.*?)\}", file.read(), re.DOTALL).group(1)
     for reason in re.findall(r"^\s*([A-Z_]+) = [1-9]", reasons, re.MULTILINE):
