@@ -145,7 +145,7 @@ class AdminClient::Impl {
     if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
       return absl::StrCat("no answer within ", absl::FormatDuration(patience));
     }
-    if (IsAnotherServer(status.error_message())) return "what answers there is no ms-scheduler";
+    if (IsAnotherServer(status.error_message())) return "another program answers there, not ms-scheduler";
     return InWords(status.error_message());
   }
 
@@ -155,10 +155,10 @@ class AdminClient::Impl {
       return absl::UnauthenticatedError(absl::StrCat("the scheduler at ", where_, " is not trusted: ", refusal.text));
     }
     if (IsShutOut(status)) {
-      return absl::UnauthenticatedError(absl::StrCat("the scheduler at ", where_,
-                                                     " closes the connection after the TLS handshake: it does not take "
-                                                     "this certificate; why is in its log (",
-                                                     text, ")"));
+      return absl::UnauthenticatedError(absl::StrCat(
+          "the scheduler at ", where_,
+          " closes the connection after the TLS handshake: it does not accept this certificate; its log says why (",
+          text, ")"));
     }
     switch (status.error_code()) {
       case grpc::StatusCode::UNAVAILABLE:
@@ -172,7 +172,7 @@ class AdminClient::Impl {
                                                    absl::FormatDuration(timeout_), ". ", check_));
       case grpc::StatusCode::UNIMPLEMENTED:
         return absl::UnavailableError(absl::StrCat(
-            "what listens at ", where_, " is no ms-scheduler, or one without this call (", text, "). ", check_));
+            "what listens at ", where_, " is not ms-scheduler, or a version without this call (", text, "). ", check_));
       case grpc::StatusCode::PERMISSION_DENIED:  // this certificate lacks the permission
         return absl::UnauthenticatedError(text);
       default:
@@ -228,7 +228,7 @@ absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::OverTcp(const std::str
 absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::OverSocket(const AdminSocket& socket,
                                                                      absl::Duration timeout) {
   const std::string check =
-      "Run this on the scheduler's machine, as the user who started it; --admin_socket names another socket.";
+      "Run this on the scheduler's machine, as the user that runs ms-scheduler; --admin_socket names another socket.";
   if (const absl::Status way = CheckSocket(socket); !way.ok()) {
     return absl::IsUnavailable(way) ? absl::UnavailableError(absl::StrCat(way.message(), ". ", check)) : way;
   }

@@ -41,7 +41,7 @@ absl::Status CheckSocket(const AdminSocket& socket, uid_t self) {
   }
   if (!S_ISSOCK(file.st_mode)) {
     return absl::UnavailableError(
-        absl::StrCat("there is no scheduler's socket at ", socket.path, ": what is there is no socket"));
+        absl::StrCat("there is no scheduler's socket at ", socket.path, ": this file is not a socket"));
   }
   std::filesystem::path folder = std::filesystem::path(socket.path).parent_path();
   if (folder.empty()) folder = ".";

@@ -64,7 +64,7 @@ void Dialer::Connect(MonotonicTime now) {
   if (getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
   if (error != 0) {
     const char* hint =
-        error == ECONNREFUSED ? "nobody listens there, or a firewall turns it away" : std::strerror(error);
+        error == ECONNREFUSED ? "nothing listens there, or a firewall refuses the connection" : std::strerror(error);
     return Fail(KindOf(error), absl::StrCat(hint, " (", attempts_, attempts_ == 1 ? " attempt)" : " attempts)"), now);
   }
   TuneSocket(fd_.get());
@@ -97,12 +97,12 @@ void Dialer::Greet(MonotonicTime now) {
     retry_at_ = MonotonicTime::Never();
     return;
   }
-  if (greeting_.is_wrong) return Fail(FaultKind::kWrongPeer, "what answers there is no ring check", now);
+  if (greeting_.is_wrong) return Fail(FaultKind::kWrongPeer, "another program answers there, not a ring check", now);
   if (link_->is_open()) return;
   const std::string reason = link_->reason();
   const bool was_refused = link_->WasRefused();
   Fail(was_refused ? FaultKind::kCertificateRefused : FaultKind::kWrongPeer,
-       was_refused ? reason : absl::StrCat("it turned this rank away: ", reason), now);
+       was_refused ? reason : absl::StrCat("it refused this rank: ", reason), now);
 }
 
 void Dialer::Step(MonotonicTime now) {
@@ -113,7 +113,7 @@ void Dialer::Step(MonotonicTime now) {
   if (state_ == State::kGreeting) Greet(now);
   if (state_ == State::kIdle || now < attempt_deadline_) return;
   const char* what =
-      state_ == State::kConnecting ? "no answer to connecting" : "it takes the connection, but says nothing";
+      state_ == State::kConnecting ? "no answer to the connect" : "it accepts the connection, but sends nothing";
   Fail(FaultKind::kTimedOut,
        absl::StrCat(what, " within ", absl::FormatDuration(meeting_.attempt_timeout), " (", attempts_,
                     attempts_ == 1 ? " attempt)" : " attempts)"),

@@ -119,7 +119,7 @@ bool Link::ReadPayload(FrameSink& sink, size_t* budget) {
   if (header_->type == FrameType::kChunk && chunk_ == nullptr) {
     const FrameSink::Room room = sink.RoomForChunk(header_->length, &chunk_);
     is_paused_ = room == FrameSink::Room::kLater;
-    if (room == FrameSink::Room::kWrong) Fail("the peer sends a part of the sum that was not to come now");
+    if (room == FrameSink::Room::kWrong) Fail("the peer sends a part of the sum out of order");
     if (room != FrameSink::Room::kHere) return false;
   }
   static thread_local char scratch[kScratchBytes];

@@ -162,7 +162,7 @@ int Main(const std::vector<std::string>& args) {
   for (const std::string& error : loaded.findings.errors) Fail(error, kExitUsage);
   if (!loaded.findings.errors.empty()) return kExitUsage;
   if (!loaded.positional.empty()) {
-    return Fail(absl::StrCat("unexpected word ", loaded.positional[0], "; the command stands behind --"), kExitUsage);
+    return Fail(absl::StrCat("unexpected word ", loaded.positional[0], "; the command comes after --"), kExitUsage);
   }
   if (settings.cluster_file.empty()) {
     return Fail(

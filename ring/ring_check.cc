@@ -201,8 +201,8 @@ bool RingCheck::Meet() {
                 FaultKind::kMissing,
                 plan_.rank,
                 0,
-                absl::StrCat("it did not come within ", absl::FormatDuration(options_.connect_timeout),
-                             strangers > 0 ? absl::StrCat("; ", strangers, " others were turned away") : "")};
+                absl::StrCat("it did not connect within ", absl::FormatDuration(options_.connect_timeout),
+                             strangers > 0 ? absl::StrCat("; ", strangers, " others were refused") : "")};
     Found(doorkeeper_->failure().value_or(fault));
   }
   return false;
@@ -323,8 +323,7 @@ void RingCheck::OnRecord(const std::string& payload) {
     early_records_.push_back(*record);
     return;
   }
-  if (stage_ == 0 || record->stage != stage_ || records_[record->rank])
-    return BadFrame("a record that was not to come now");
+  if (stage_ == 0 || record->stage != stage_ || records_[record->rank]) return BadFrame("a record out of order");
   records_[record->rank] = *record;
   if (record->rank != plan_.next_rank()) SendNext(FrameType::kRecord, payload);
 }

@@ -62,7 +62,7 @@ bool RingTls::Check(const PeerCertificates& peer, Pin& pin) const {
     pin.refused = FaultKind::kWrongCertificate;
     pin.detail = absl::StrCat("it shows ", Short(shown), ", listed is ", Short(pin.expected),
                               ": if it was renewed since the round began, start its agent again, so that the next "
-                              "peer list has the new one; else it is somebody else (",
+                              "peer list has the new one; otherwise it is not the listed peer (",
                               peer.leaf.Subject(), ")");
     return false;
   }
@@ -102,7 +102,7 @@ HandshakeFault TakeHandshakeFault(const Pin& pin) {
   for (const int alert : kCertificateAlerts) {
     if (HasReason(errors, ERR_LIB_SSL, alert)) {
       return {FaultKind::kCertificateRefused,
-              absl::StrCat("it does not take the certificate of this rank (", OpenSslReason(errors), ")")};
+              absl::StrCat("it does not accept the certificate of this rank (", OpenSslReason(errors), ")")};
     }
   }
   if (errors.empty()) return {FaultKind::kNotTls, "the connection was closed in the TLS handshake"};

@@ -40,7 +40,7 @@ std::string FullHostName() {
 
 absl::StatusOr<uint16_t> DefaultPort(uint16_t agents_port) {
   if (agents_port == 0 || agents_port > 65535 - kBehindAgentsPort) {
-    return absl::InvalidArgumentError("must name a port: the agents' port leaves none behind it");
+    return absl::InvalidArgumentError("must name a port: the default, MS_SCHED_PORT + 2, is no valid port here");
   }
   return static_cast<uint16_t>(agents_port + kBehindAgentsPort);
 }
@@ -74,7 +74,7 @@ absl::StatusOr<std::unique_ptr<http::Server>> Open(const SchedulerSettings& sett
   }
   if (!is_loopback_only && tls == nullptr) {
     Log(Severity::kWarning,
-        "whoever can listen to the network on the way to --http_address can read the token there and use it: set "
+        "the HTTP token crosses the network to --http_address as plain text, where others can read and use it: set "
         "--tls_config");
   }
   options.names = HttpNames(settings, place.host);
@@ -125,8 +125,8 @@ std::set<std::string> HttpNames(const SchedulerSettings& settings, const std::st
 absl::Status CheckHttpReach(bool is_loopback_only, bool has_tls, bool has_token) {
   if (is_loopback_only || has_tls || has_token) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      "http_address is beyond loopback, where anybody could look: set --tls_config (clients show certificates) or "
-      "--http_token_file, or use --http_address 127.0.0.1");
+      "http_address is not a loopback address, so anybody on the network could see all jobs: set --tls_config (clients "
+      "then need certificates) or --http_token_file, or use --http_address 127.0.0.1");
 }
 
 absl::StatusOr<std::unique_ptr<http::Server>> OpenHttp(const SchedulerSettings& settings, uint16_t port,
@@ -140,7 +140,7 @@ absl::StatusOr<std::unique_ptr<http::Server>> OpenHttp(const SchedulerSettings& 
   if (server.ok() || (*place)->is_named || !settings.http_token_file.empty() || !settings.http_view_token_file.empty())
     return server;
   Log(Severity::kWarning,
-      absl::StrCat("there are no health checks and metrics: ", std::string(server.status().message()),
+      absl::StrCat("health checks and metrics are not served: ", std::string(server.status().message()),
                    " (--http_address names another port; off: none)"));
   return nullptr;
 }

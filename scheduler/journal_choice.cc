@@ -15,18 +15,18 @@ JournalChoice ChooseJournal(const SchedulerSettings& settings, const std::map<st
   if (settings.journal_path == kMemoryJournal) return {};
   if (!settings.journal_path.empty()) return {settings.journal_path, ""};
   if (settings.once && !settings.enable_recovery.value_or(false)) return {};
-  const std::string forgets = "what this scheduler knows ends with it: ";
+  const std::string forgets = "this scheduler forgets all jobs when it ends: ";
   if (settings.sched_port == 0) {
     return {"", forgets +
-                    "with a port of the kernel's choice the journal is in memory; name a file with "
-                    "--journal_path, or say --journal_path memory"};
+                    "with a port of the kernel's choice the journal is in memory; name a file with --journal_path, or "
+                    "set --journal_path memory"};
   }
   const std::string folder =
       settings.recovery_path.empty() ? UserStateFolder(environment, is_root) : settings.recovery_path + "/scheduler";
   if (folder.empty()) {
     return {"", forgets +
-                    "neither STATE_DIRECTORY, XDG_STATE_HOME nor HOME names a folder for the journal; name a "
-                    "file with --journal_path, or say --journal_path memory"};
+                    "neither STATE_DIRECTORY, XDG_STATE_HOME nor HOME names a folder for the journal; name a file with "
+                    "--journal_path, or set --journal_path memory"};
   }
   return {absl::StrCat(folder, "/journal-", settings.sched_port, ".db"), ""};
 }
@@ -40,7 +40,7 @@ absl::StatusOr<std::unique_ptr<Journal>> OpenJournal(const SchedulerSettings& se
 
 std::string WhyFull(const Journal& journal) {
   if (!journal.IsStalled()) return "";
-  return "the disk under the scheduler's journal is full; it goes on by itself once there is room";
+  return "the disk under the scheduler's journal is full; the scheduler goes on by itself once there is room";
 }
 
 std::string RecoveryText(const Journal& journal, const Recovered& recovered) {

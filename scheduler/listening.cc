@@ -27,10 +27,9 @@ absl::StatusOr<OpenPorts> OpenListeners(const SchedulerSettings& settings) {
     if (datagrams.ok()) {
       ports.datagrams = *std::move(datagrams);
     } else {
-      Log(Severity::kWarning,
-          absl::StrCat(
-              "heartbeats come over the agents' streams, which costs more: ", std::string(datagrams.status().message()),
-              "; free that UDP port, or say --heartbeat_datagrams=false if it shall stay so"));
+      Log(Severity::kWarning, absl::StrCat("no heartbeats over UDP, only over the agents' streams, which costs more: ",
+                                           std::string(datagrams.status().message()),
+                                           "; free that UDP port, or set --heartbeat_datagrams=false to keep it so"));
     }
   }
 
@@ -42,7 +41,7 @@ absl::StatusOr<OpenPorts> OpenListeners(const SchedulerSettings& settings) {
   } else if (is_named) {
     return admin.status();
   } else {
-    Log(Severity::kWarning, absl::StrCat("ms-ctl can look but not change anything here: ",
+    Log(Severity::kWarning, absl::StrCat("ms-ctl can show jobs here, but not change them: ",
                                          std::string(admin.status().message()), " (--admin_socket sets another path)"));
   }
   ports.listeners = *std::move(listeners);

@@ -272,7 +272,7 @@ SettingsFindings CheckSchedulerSettings(const SchedulerSettings& s) {
   if (s.disconnect_grace > s.node_timeout) {
     findings.warnings.push_back(absl::StrCat("disconnect_grace (", ShowDuration(s.disconnect_grace),
                                              ") is above node_timeout (MS_NODE_TIMEOUT, ", ShowDuration(s.node_timeout),
-                                             "): a broken connection is borne longer than silence; lower "
+                                             "): a broken connection is tolerated longer than silence; lower "
                                              "--disconnect_grace"));
   }
   if (s.rejoin_timeout && *s.rejoin_timeout > TopoTimeout(s)) {

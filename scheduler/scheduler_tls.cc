@@ -17,9 +17,8 @@ absl::Status CheckOwnName(const TlsStore& store) {
   if (!store.settings().needs_name()) return absl::OkStatus();
   const PeerName& name = *store.Current()->own_name;
   if (name.kind == PeerName::Kind::kScheduler) return absl::OkStatus();
-  return absl::PermissionDeniedError(
-      absl::StrCat("server_cert_path: the certificate's name is ", name.ToUri(),
-                   ", which is none of a scheduler: `ms-ctl certs scheduler` makes one"));
+  return absl::PermissionDeniedError(absl::StrCat("server_cert_path: the certificate's name is ", name.ToUri(),
+                                                  ", which is not a scheduler's: `ms-ctl certs scheduler` makes one"));
 }
 
 }  // namespace
@@ -31,7 +30,8 @@ absl::StatusOr<std::unique_ptr<SchedulerTls>> SchedulerTls::Open(const TlsSettin
   WipePasswordVariables(environment);
   std::unique_ptr<SchedulerTls> tls(new SchedulerTls);
   if (!settings.is_on()) {
-    Log(Severity::kInfo, "traffic is plain text: whoever reaches the port can read it and join");
+    Log(Severity::kInfo,
+        "traffic is plain text: others on the network can read it, and any client that reaches the port can join");
     return tls;
   }
   ForbidCoreDumps();

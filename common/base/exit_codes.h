@@ -12,7 +12,7 @@ enum ExitCode : int {
   kExitUsage = 2,             // wrong settings or usage
   kExitUnreachable = 10,      // the scheduler could not be reached at the start
   kExitRefused = 11,          // extra node, node id in use, settings differ, id out of range
-  kExitNeverFormed = 12,      // not all nodes came within MS_TOPO_TIMEOUT
+  kExitNeverFormed = 12,      // not all nodes joined within MS_TOPO_TIMEOUT
   kExitFailedElsewhere = 13,  // the job failed on another node
   kExitSchedulerLost = 14,    // the scheduler was lost for good, or stopped
   kExitSecurity = 15,         // TLS or identity

@@ -248,11 +248,11 @@ std::vector<HostDifference> CompareHosts(const std::vector<ComparedHost>& all) {
         ValuesOf(hosts, kFactKind, false), out);
   Equal({"same_driver", HostFinding::WARNING, "the driver's version", "install one version of the driver on all nodes"},
         ValuesOf(hosts, kFactDriver, false), out);
-  Equal({"same_mtu", HostFinding::WARNING, "the MTU", "ip link set NAME mtu N, alike on all nodes and switches"},
+  Equal({"same_mtu", HostFinding::WARNING, "the MTU", "ip link set NAME mtu N, the same on all nodes and switches"},
         ValuesOf(hosts, kFactMtu, false), out);
-  Equal(
-      {"same_nic", HostFinding::WARNING, "the name of the interface", "name it alike, or set HCCL_IF_IP on each node"},
-      ValuesOf(hosts, kFactNic, true), out);
+  Equal({"same_nic", HostFinding::WARNING, "the name of the interface",
+         "give it the same name, or set HCCL_IF_IP on each node"},
+        ValuesOf(hosts, kFactNic, true), out);
   Equal({"same_tls", HostFinding::ERROR, "the devices' TLS switch", "hccn_tool -i N -tls -s enable 0 (or 1 on all)"},
         ValuesOf(hosts, kFactTls, true), out);
   Equal({"same_devices", HostFinding::WARNING, "the number of devices", "give all servers the same --local_worker_num"},

@@ -63,7 +63,7 @@ std::string OnlyItself(const std::string& name, const std::string& value, const 
 std::string Differs(const std::string& name, const std::string& value, const std::string& other, const FirstNode& first,
                     const std::string& setting) {
   return absl::StrCat(name, " is ", value, " here, but ", other, " for rank 0's ", first.name,
-                      ": the processes here would wait where nobody serves them", kLeaveOut, setting, ")");
+                      ": the processes here would wait for a server that is not there", kLeaveOut, setting, ")");
 }
 
 std::string OfMasterAddress(const v1::NodeInfo& node, const FirstNode& first) {

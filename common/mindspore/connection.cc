@@ -170,7 +170,7 @@ void Connection::CheckTimes() {
   const MonotonicTime now = context_.now;
   if (opening_ == Opening::kOpen && decoder_.buffered() > 0 && !is_pending_ && !held_ &&
       output_.size() <= kMaxMindSporeOutputBytes && now - last_whole_ > kHalfFrameTimeout) {
-    return Finish(absl::StrCat("a message was begun and not ended within ", absl::FormatDuration(kHalfFrameTimeout)));
+    return Finish(absl::StrCat("a message was not complete within ", absl::FormatDuration(kHalfFrameTimeout)));
   }
   if (!output_.empty() && now - last_written_ > kStalledOutputTimeout) {
     return Finish("it does not read its answers");

@@ -51,7 +51,7 @@ absl::StatusOr<std::optional<Frame>> FrameDecoder::Next() {
   const std::string_view rest = std::string_view(buffer_).substr(begin_);
   const size_t compared = std::min(rest.size(), kMagic.size());
   if (rest.substr(0, compared) != kMagic.substr(0, compared)) {
-    return absl::InvalidArgumentError("these are no frames of MindSpore's protocol: they don't begin with RPC0");
+    return absl::InvalidArgumentError("this is not MindSpore's protocol: its frames begin with RPC0");
   }
   if (rest.size() < kHeaderBytes) return std::optional<Frame>();
   std::array<size_t, kLengths> lengths{};
@@ -60,8 +60,8 @@ absl::StatusOr<std::optional<Frame>> FrameDecoder::Next() {
     lengths[i] = ReadLength(rest.substr(kMagic.size() + 4 * i));
     const size_t limit = i + 1 < kLengths ? kMaxMindSporeStringBytes : kMaxMindSporeBodyBytes;
     if (lengths[i] > limit) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("a frame announces a ", kParts[i], " of ", lengths[i], " bytes; at most ", limit, " are taken"));
+      return absl::InvalidArgumentError(absl::StrCat("a frame announces a ", kParts[i], " of ", lengths[i],
+                                                     " bytes; at most ", limit, " are allowed"));
     }
     total += lengths[i];
   }

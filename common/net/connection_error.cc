@@ -21,7 +21,7 @@ std::string ConnectionErrorInWords(const std::string& grpc_message) {
     const size_t at = grpc_message.rfind(mark);
     if (at == std::string::npos) continue;
     const std::string tail = grpc_message.substr(at + mark.size());
-    if (absl::StrContains(tail, "SETTINGS frame")) return "it takes the connection, but says nothing";
+    if (absl::StrContains(tail, "SETTINGS frame")) return "it accepts the connection, but sends nothing";
     if (absl::StrContains(tail, "Shutdown") || absl::StrContains(tail, "imeout")) return "no answer to the connect";
     return tail;
   }
@@ -36,10 +36,9 @@ std::string PlainConnectionErrorInWords(const std::string& grpc_message) {
 
 std::string PlainCutsInWords() {
   static_assert(kTellingCuts == 5);
-  return "it has closed five connections in a row as soon as this side spoke. Most likely the scheduler wants TLS: "
-         "give "
-         "this side --tls_config (MS_TLS_CONFIG). If it does not, something else listens there, or a proxy in between "
-         "closes connections";
+  return "it closed five connections in a row right after they opened. Most likely the scheduler requires TLS: set "
+         "--tls_config (MS_TLS_CONFIG) here. Otherwise another program listens there, or a proxy in between closes "
+         "connections";
 }
 
 }  // namespace muster

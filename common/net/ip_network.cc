@@ -33,7 +33,7 @@ absl::StatusOr<std::vector<IpNetwork>> ParseNetworks(const std::string& text) {
     unsigned bits = most;
     if (!parts.second.empty() && (!absl::SimpleAtoi(parts.second, &bits) || bits > most)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("\"", piece, "\" is no network: behind the slash stands a number of bits, at most ", most));
+          absl::StrCat("\"", piece, "\" is no network: after the slash comes a number of bits, at most ", most));
     }
     networks.push_back({*std::move(address), bits});
   }

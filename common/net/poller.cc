@@ -17,8 +17,7 @@ constexpr uint64_t kWakerKey = std::numeric_limits<uint64_t>::max();
 
 Poller::Poller(size_t batch) : epoll_(epoll_create1(EPOLL_CLOEXEC)), events_(batch) {
   if (!epoll_.is_open() || !waker_.is_open() || !Add(waker_.fd(), EPOLLIN, kWakerKey).ok()) {
-    status_ =
-        OsError(absl::StatusCode::kResourceExhausted, "no descriptors to wait for others with (see ulimit -n)", errno);
+    status_ = OsError(absl::StatusCode::kResourceExhausted, "no descriptors are left for epoll (see ulimit -n)", errno);
   }
 }
 

@@ -35,7 +35,7 @@ class Reader {
         ReadFlag(word);
       } else if (first_word_is_command_ && IsMisplacedValue(word)) {
         out_.errors.push_back(absl::StrCat("unexpected word ", Quoted(word), " before --: did you mean ",
-                                           args_[at_ - 1], "=", word, "? A command stands behind --"));
+                                           args_[at_ - 1], "=", word, "? A command comes after --"));
         ++at_;
       } else if (first_word_is_command_) {
         TakeCommand();
@@ -142,7 +142,7 @@ class Reader {
   }
 
   std::string CommandHint() const {
-    return first_word_is_command_ ? "; the command and its own flags stand behind --" : "";
+    return first_word_is_command_ ? "; the command and its own flags come after --" : "";
   }
 
   static std::string Shown(const std::string& typed) {

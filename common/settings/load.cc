@@ -79,7 +79,7 @@ void WarnOfNearMisses(const NameIndex& names, const Environment& environment, Se
   for (const auto& [name, value] : environment) {
     if (!absl::StartsWith(name, "MS_")) continue;
     if (const auto meant = names.ResemblingVariable(name)) {
-      findings.warnings.push_back(absl::StrCat(name, " is set, but means nothing here: did you mean ", *meant, "?"));
+      findings.warnings.push_back(absl::StrCat(name, " is set, but has no effect: did you mean ", *meant, "?"));
     }
   }
 }

@@ -69,7 +69,7 @@ absl::Status ParseHostAndPort(const std::string& text, std::string* host, uint16
       name = text.substr(0, colon);
     }
     const bool has_rest = colon != std::string::npos && colon < text.size();
-    if (has_rest && text[colon] != ':') return absl::InvalidArgumentError("must have :PORT behind the bracket");
+    if (has_rest && text[colon] != ':') return absl::InvalidArgumentError("must have :PORT after the bracket");
     if (has_rest) {
       const absl::Status taken = TakePort(text.substr(colon + 1), port);
       if (!taken.ok()) return taken;

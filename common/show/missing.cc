@@ -16,7 +16,7 @@ std::string Ago(int64_t ms) { return absl::StrCat(ShortAge(absl::Milliseconds(ms
 std::string Unnamed(uint32_t count, const char* what, bool has_named) {
   if (count == 0) return "";
   return absl::StrCat(has_named ? "and " : "", count, has_named ? " more " : " ", what, count == 1 ? "" : "s",
-                      ": nobody has said which nodes bring ", count == 1 ? "it" : "them", "\n");
+                      ": it is not known which nodes bring ", count == 1 ? "it" : "them", "\n");
 }
 
 std::string MissingTable(const v1::MissingNodes& missing) {
@@ -62,7 +62,7 @@ std::string RenderMissing(const std::vector<NodesOfJob>& jobs) {
     absl::StrAppend(&out,
                     missing.has_waiting() ? EscapeControl(missing.waiting().text())
                     : misses_any          ? "it goes on, but not all nodes are connected"
-                                          : "nobody is missing",
+                                          : "no node is missing",
                     "\n", MissingTable(missing));
     absl::StrAppend(&out, Unnamed(missing.workers_unnamed(), "worker", missing.nodes_size() > 0),
                     Unnamed(missing.servers_unnamed(), "server", missing.nodes_size() > 0), RefusedTable(missing));

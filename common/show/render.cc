@@ -42,7 +42,7 @@ void AppendOutcome(const v1::Outcome& outcome, absl::TimeZone zone, std::string*
   if (!when.empty()) absl::StrAppend(out, "  ended       ", when, "\n");
   if (outcome.succeeded()) return;
   const v1::Cause& cause = outcome.cause();
-  absl::StrAppend(out, "  cause       ", cause.text().empty() ? "not told" : EscapeControl(cause.text()), "\n");
+  absl::StrAppend(out, "  cause       ", cause.text().empty() ? "not known" : EscapeControl(cause.text()), "\n");
   AppendLastLines(cause.last_lines(), "              ", out);
   if (!cause.log_file().empty()) {
     absl::StrAppend(out, "  log         ", EscapeControl(cause.log_file()), " on ", EscapeControl(cause.host_name()),

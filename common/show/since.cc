@@ -20,7 +20,7 @@ absl::StatusOr<int64_t> ParseSince(const std::string& text, absl::Time now, absl
     if (absl::ParseTime(form, text, zone, &time, nullptr)) return absl::ToUnixMillis(time);
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("'", text, "' is no time: write how long ago, as in 2h or 3d, or when, as in 2026-11-25T14:30"));
+      absl::StrCat("'", text, "' is not a time: write how long ago, as in 2h or 3d, or when, as in 2026-11-25T14:30"));
 }
 
 }  // namespace muster

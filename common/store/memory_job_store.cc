@@ -191,7 +191,7 @@ void MemoryJobStore::Tick() {
     }
     waiting_ -= expired.size();
   }
-  for (const ValueDone& done : expired) done(absl::DeadlineExceededError("the key did not come in time"));
+  for (const ValueDone& done : expired) done(absl::DeadlineExceededError("the key was not set in time"));
 }
 
 }  // namespace muster

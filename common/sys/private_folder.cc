@@ -92,7 +92,7 @@ absl::Status Walk::Check(int fd, const std::string& shown, bool is_last) const {
   const bool must_be_own = is_last && options_.trust == FolderTrust::kPrivate;
   if (must_be_own ? info.st_uid != options_.self : !IsOurs(info.st_uid)) {
     return absl::PermissionDeniedError(absl::StrCat("the folder ", shown, " belongs to another user (uid ", info.st_uid,
-                                                    ", not ", options_.self, "), who decides what is in it"));
+                                                    ", not ", options_.self, "), and that user decides what is in it"));
   }
   if (options_.trust == FolderTrust::kOwned || !CanOthersWrite(info)) return absl::OkStatus();
   if (must_be_own) {
@@ -133,7 +133,7 @@ absl::StatusOr<UniqueFd> Walk::Follow(const UniqueFd& from, const std::string& s
   struct stat info {};
   if (!led.ok() || !is_foreign || (fstat(led->get(), &info) == 0 && info.st_uid == link.st_uid)) return led;
   return absl::PermissionDeniedError(absl::StrCat(path, " is a symbolic link of another user (uid ", link.st_uid,
-                                                  ") to a folder that is not his, and is not followed"));
+                                                  ") to a folder that is not that user's, and is not followed"));
 }
 
 absl::StatusOr<UniqueFd> Walk::Descend(UniqueFd from, std::string shown, const std::string& path, bool is_whole,
@@ -203,7 +203,7 @@ absl::StatusOr<UniqueFd> OpenFolder(const std::string& path, const FolderOptions
   if (!path.starts_with('/') && options.trust != FolderTrust::kShared) {  // the folders above count as well
     std::error_code error;
     whole = absl::StrCat(std::filesystem::current_path(error).string(), "/", path);
-    if (error) return absl::UnavailableError(absl::StrCat("the present folder is not known: ", error.message()));
+    if (error) return absl::UnavailableError(absl::StrCat("the current folder is not known: ", error.message()));
   }
   const bool is_absolute = whole.starts_with('/');
   UniqueFd start(open(is_absolute ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC));

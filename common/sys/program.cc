@@ -69,7 +69,7 @@ unsigned WholeSeconds(absl::Duration patience) {
 void OnAlarm(int) {
   if (!is_ending) return;
   static const char kText[] =
-      ": the end takes too long: something hangs, so this program ends at once and waits for nothing\n";
+      ": the shutdown takes too long: something hangs, so this program ends at once, without waiting\n";
   if ((LookAt(STDERR_FILENO, POLLOUT) & POLLOUT) != 0) {
     ssize_t ignored = write(STDERR_FILENO, program_invocation_short_name, strlen(program_invocation_short_name));
     ignored = write(STDERR_FILENO, kText, sizeof(kText) - 1);

@@ -264,7 +264,7 @@ std::string TaskLimitText(const TaskFacts& facts) {
     absl::StrAppend(&list, list.empty() ? "" : "; ", text);
   }
   if (list.empty()) {
-    return ": which limit is reached can't be told, since /proc can't be read: look at ulimit -u, ulimit -v and "
+    return ": the limit that is reached is not known, because /proc can't be read: look at ulimit -u, ulimit -v and "
            "pids.max of the control group";
   }
   return absl::StrCat(

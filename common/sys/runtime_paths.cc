@@ -81,7 +81,7 @@ absl::StatusOr<std::string> AbsolutePath(const std::string& path,
     const std::string why = folder == nullptr ? std::strerror(errno) : folder;
     std::free(folder);
     return absl::UnavailableError(
-        absl::StrCat("is relative, and the present folder is not known (", why, "); write the whole path"));
+        absl::StrCat("is relative, and the current folder is not known (", why, "); write the whole path"));
   }
   while (absl::StartsWith(*expanded, "./")) expanded->erase(0, expanded->find_first_not_of('/', 1));
   std::string whole = absl::StrCat(folder, std::strcmp(folder, "/") == 0 ? "" : "/", *expanded);

@@ -282,7 +282,7 @@ bool TcpServer::CloseIdle(const IpAddress* only_of) {
 
 void TcpServer::Open(TcpConnection& connection) {
   const bool takes_tls = tls_ != nullptr && options_.takes_tls;
-  const char* const why_not = options_.takes_tls ? "but no --tls_config is set here; " : "which is not taken here; ";
+  const char* const why_not = options_.takes_tls ? "but no --tls_config is set here; " : "which is not accepted here; ";
   connection.Open(takes_tls ? tls_->Context() : nullptr, absl::StrCat(why_not, protocol_.words().without_tls));
   if (connection.opening() != TcpConnection::Opening::kOpen) return;
   if (options_.plain_from == PlainFrom::kNobody) {
@@ -336,8 +336,9 @@ void TcpServer::CutTheLargest() {
     return a.second->input_bytes() < b.second->input_bytes();
   });
   if (largest == connections_.end() || largest->second->input_bytes() == 0) return;
-  largest->second->Finish(absl::StrCat("messages that are not whole yet take more than ", protocol_.MaxInputBytes(),
-                                       " bytes here, and it holds most of them: see what sends them so slowly"));
+  largest->second->Finish(
+      absl::StrCat("incomplete messages take more than ", protocol_.MaxInputBytes(),
+                   " bytes here, and this connection holds most of them: find out what sends so slowly"));
   Look(largest->first, *largest->second);
 }
 

@@ -81,7 +81,7 @@ absl::StatusOr<CipherList> ChooseCiphers(const std::string& list) {
         "ECDHE-RSA-AES256-GCM-SHA384, or leave the field out");
   }
   CipherList chosen{absl::StrJoin(usable, ":"), ""};
-  if (!unknown.empty()) chosen.warning = absl::StrCat("dropped what is no known cipher suite: ", Named(unknown));
+  if (!unknown.empty()) chosen.warning = absl::StrCat("dropped unknown cipher suites: ", Named(unknown));
   if (!unusable.empty()) {
     absl::StrAppend(&chosen.warning, chosen.warning.empty() ? "dropped " : "; dropped ", unusable.size(),
                     " more that Muster does not use (only ECDHE with GCM, CCM or ChaCha20-Poly1305)");

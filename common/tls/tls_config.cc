@@ -58,7 +58,7 @@ absl::StatusOr<TlsConfig> ParseTlsConfig(const std::string& path, const std::str
   };
   if (text.size() > kMaxConfigBytes) return in_file("it is too large for a TLS configuration");
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) return in_file("it is no JSON; expected {\"ca_cert_path\": \"ca.crt\", …}");
+  if (json.is_discarded()) return in_file("it is not JSON; expected {\"ca_cert_path\": \"ca.crt\", …}");
   if (!json.is_object()) return in_file(absl::StrCat("it holds ", json.type_name(), "; expected a JSON object"));
 
   TlsConfig config;

@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 
 absl::Status MalformedHandOver(absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat("the TLS that this process was handed is malformed: ", what));
+  return absl::InvalidArgumentError(absl::StrCat("the TLS settings that this process was given are malformed: ", what));
 }
 
 // Returns the field's text; empty if it is missing or no text.
@@ -69,10 +69,9 @@ absl::StatusOr<std::string> PackTls(const TlsStore& store, const KeyMaterial& id
   if (bytes.size() <= kMaxSecretBytes) return bytes;
   const size_t size = bytes.size();
   Wipe(bytes);
-  return absl::ResourceExhaustedError(absl::StrCat("certificates, authorities and lists take ", size,
-                                                   " bytes; at most ", kMaxSecretBytes,
-                                                   " can be handed to the farewell and to ms-ring: shorten "
-                                                   "ca_cert_path"));
+  return absl::ResourceExhaustedError(
+      absl::StrCat("certificates, authorities and lists take ", size, " bytes; at most ", kMaxSecretBytes,
+                   " can be passed to ms-ring and to the process that sends the last report: shorten ca_cert_path"));
 }
 
 absl::StatusOr<HandedOverTls> UnpackTls(const std::string& bytes, absl::Time now) {

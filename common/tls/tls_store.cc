@@ -34,13 +34,13 @@ absl::Status CheckNotOlder(const std::vector<RevocationList>& lists, const std::
     if (newest == nullptr) {
       return absl::FailedPreconditionError(
           absl::StrCat("crl_path: the list of ", other.Issuer(),
-                       " is no longer in it, and its authority is still in ca_cert_path: put it back, or start anew to "
-                       "do without on purpose"));
+                       " is no longer in it, but its authority is still in ca_cert_path: put the list back, or restart "
+                       "this program to go on without it"));
     }
     if (newest->IsOlderThan(other)) {
       return absl::FailedPreconditionError(absl::StrCat(
           "crl_path: the list of ", newest->Issuer(), " (", newest->ShowAge(), ") is older than the one in force (",
-          other.ShowAge(), "): bring the newest one, or start anew to go back on purpose"));
+          other.ShowAge(), "): put the newest one there, or restart this program to go back on purpose"));
     }
   }
   return absl::OkStatus();
@@ -54,8 +54,9 @@ void WarnOfMissingLists(const TrustBase& trust) {
     const bool has_list = std::any_of(trust.lists.begin(), trust.lists.end(),
                                       [&](const RevocationList& list) { return list.IsAbout(authority); });
     if (is_root || has_list) continue;
-    Log(Severity::kWarning, absl::StrCat("crl_path holds no revocation list of ", authority.Issuer(), ", which issued ",
-                                         authority.Subject(), ": whoever is below that one is refused"));
+    Log(Severity::kWarning,
+        absl::StrCat("crl_path holds no revocation list of ", authority.Issuer(), ", which issued ",
+                     authority.Subject(), ": peers with certificates below that authority are refused"));
   }
 }
 
@@ -255,10 +256,10 @@ void TlsStore::TakeOrComplain(Watched& watched, const absl::Status& status, cons
   if (problem == watched.problem) return;
   if (absl::IsDeadlineExceeded(status)) {
     counted_.Note(Severity::kError, kFilesHang,
-                  absl::StrCat("the ", what, " can't be looked at, the last good one stays: ", problem));
+                  absl::StrCat("the ", what, " can't be checked, so the last good one stays in use: ", problem));
   } else if (!problem.empty()) {
     counted_.Note(Severity::kError, kReloadRefused,
-                  absl::StrCat("the new ", what, " can't be taken, the last good one stays: ", problem));
+                  absl::StrCat("the new ", what, " can't be used, so the last good one stays in use: ", problem));
   } else {
     Log(Severity::kInfo, absl::StrCat("the ", what, " is good again"));
   }
@@ -326,8 +327,9 @@ bool TlsStore::PollIdentity(bool is_forced, bool has_trust_changed) {
     status = CheckOwn(*loaded, state);
     // The peers know us by that name, and our rights follow from it.
     if (status.ok() && options_.settings.needs_name() && state.own_name != Current()->own_name) {
-      status = absl::FailedPreconditionError(absl::StrCat(
-          CertField(), " ", CertPath(), ": its URI name differs from the one before: start anew for that"));
+      status = absl::FailedPreconditionError(
+          absl::StrCat(CertField(), " ", CertPath(),
+                       ": its URI name differs from the one before: restart this program to change the name"));
     }
   }
   TakeOrComplain(identity_, status, CertField());

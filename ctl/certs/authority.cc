@@ -23,7 +23,7 @@ absl::Status Failed(const std::string& what) {
 
 TimeValue ToTimeValue(absl::Time time) {
   TimeValue value(ASN1_TIME_set(nullptr, absl::ToTimeT(time)));
-  MUSTER_CHECK(value != nullptr, "a time that X.509 can tell");
+  MUSTER_CHECK(value != nullptr, "a time that X.509 can represent");
   return value;
 }
 
@@ -179,10 +179,11 @@ absl::StatusOr<Authority> Authority::Create(const std::string& trust_domain, abs
 absl::StatusOr<Authority> Authority::FromPem(const std::string& certificate_pem, const std::string& key_pem) {
   const BioPtr certificate_bio = MemoryBio(certificate_pem);
   X509Ptr certificate(PEM_read_bio_X509(certificate_bio.get(), nullptr, RefusePassphrase, nullptr));
-  if (!certificate) return absl::InvalidArgumentError(absl::StrCat("the CA's certificate is none: ", OpenSslReason()));
+  if (!certificate)
+    return absl::InvalidArgumentError(absl::StrCat("the CA's certificate can't be read: ", OpenSslReason()));
   const BioPtr key_bio = MemoryBio(key_pem);
   EvpKeyPtr key(PEM_read_bio_PrivateKey(key_bio.get(), nullptr, RefusePassphrase, nullptr));
-  if (!key) return absl::InvalidArgumentError(absl::StrCat("the CA's key is none: ", OpenSslReason()));
+  if (!key) return absl::InvalidArgumentError(absl::StrCat("the CA's key can't be read: ", OpenSslReason()));
   if (X509_check_private_key(certificate.get(), key.get()) != 1) {
     OpenSslReason();
     return absl::InvalidArgumentError("the CA's key and certificate don't belong together");
@@ -237,7 +238,8 @@ absl::StatusOr<SignedList> ReadList(const std::string& list_pem, const std::stri
   if (!list) return absl::InvalidArgumentError(absl::StrCat("is no revocation list: ", OpenSslReason()));
   const BioPtr authority_bio = MemoryBio(authority_pem);
   const X509Ptr authority(PEM_read_bio_X509(authority_bio.get(), nullptr, RefusePassphrase, nullptr));
-  if (!authority) return absl::InvalidArgumentError(absl::StrCat("the CA's certificate is none: ", OpenSslReason()));
+  if (!authority)
+    return absl::InvalidArgumentError(absl::StrCat("the CA's certificate can't be read: ", OpenSslReason()));
   EVP_PKEY* key = X509_get0_pubkey(authority.get());
   if (key == nullptr || X509_CRL_verify(list.get(), key) != 1) {
     OpenSslReason();

@@ -75,8 +75,8 @@ absl::Status SettleUnfinished(CertFolder& folder, const std::string& name, const
   if (!dropped.ok()) return dropped.status();
   for (const std::string& serial : *dropped) {
     std::fprintf(stderr,
-                 "ms-ctl certs: certificate %s of '%s' never reached its folder whole, as its command was interrupted: "
-                 "it is revoked\n",
+                 "ms-ctl certs: certificate %s of '%s' was not written completely, because its command was "
+                 "interrupted: it is revoked\n",
                  serial.c_str(), name.c_str());
   }
   return absl::OkStatus();
@@ -202,7 +202,7 @@ int Revoke(const CertsCall& call) {
     if (!is_known) return Fail(UnknownName(*folder, word));
   }
   if (serials.empty() && already.empty()) {
-    return Fail("that has expired: nobody takes it any more, there is nothing to revoke");
+    return Fail("that certificate has expired: no program accepts it any more, so there is nothing to revoke");
   }
   const absl::Status status = folder->Revoke(serials, call.settings.reason, call.now, call.lifetimes());
   if (!status.ok()) return Fail(status);
@@ -256,7 +256,7 @@ std::string CheckWords(const CertsCommand* found, const std::vector<std::string>
                         "; `ms-ctl certs --help` lists all");
   }
   if (found->needs_argument && words.size() < 2) {
-    return absl::StrCat(found->name, ": say which: ms-ctl certs ", found->name, " ", found->argument);
+    return absl::StrCat(found->name, ": the name is missing: ms-ctl certs ", found->name, " ", found->argument);
   }
   const size_t most = found->argument.empty() ? 1 : found->name == "show" ? 2 : words.size();
   if (words.size() > most) return absl::StrCat("'", found->name, "' takes no word ", Quoted(words[most]));

@@ -40,7 +40,7 @@ absl::Status MakeFolder(const std::string& path) {
   }
   struct stat info {};
   if (lstat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
-    return absl::FailedPreconditionError(absl::StrCat(path, " is in the way: it is no folder"));
+    return absl::FailedPreconditionError(absl::StrCat(path, " is in the way: it is not a folder"));
   }
   if (chmod(path.c_str(), 0700) != 0) {
     return absl::UnavailableError(absl::StrCat("can't set the mode of ", path, ": ", std::strerror(errno)));
@@ -145,7 +145,7 @@ absl::Status CertFolder::Load() {
   absl::StatusOr<Index> index = ParseIndex(*text);
   if (!index.ok()) {
     return absl::DataLossError(absl::StrCat(In("index.json"), " is damaged: ", Message(index.status()),
-                                            "; take it from a backup, it knows what was issued"));
+                                            "; restore it from a backup, because it lists what was issued"));
   }
   index_ = *std::move(index);
   const absl::StatusOr<std::string> authority = ReadSmallFile(In("ca.pem"), kMaxPemBytes);
@@ -189,10 +189,11 @@ void CertFolder::TakeOver(const SignedList& list) {
                            ", crl.pem is number ", list.number, "), as one from a backup is. From crl.pem ", taken,
                            taken == 1 ? " revocation was" : " revocations were",
                            " taken over, and the next list has a number above it. What was issued since then is not in "
-                           "it: issue that anew");
+                           "it: issue that again");
   } else if (list_is_behind_) {
-    notice_ = absl::StrCat(In("crl.pem"), " is number ", list.number, ", older than index.json, which knows number ",
-                           noted, ", as a command was interrupted: ms-ctl certs crl --dir ", path_, " signs it anew");
+    notice_ =
+        absl::StrCat(In("crl.pem"), " is number ", list.number, ", older than index.json, which knows number ", noted,
+                     ", because a command was interrupted: ms-ctl certs crl --dir ", path_, " signs it again");
   }
 }
 
@@ -230,7 +231,7 @@ absl::StatusOr<CertFolder> CertFolder::OpenToSign(const std::string& path, absl:
   const absl::StatusOr<std::string> key = ReadSmallFile(folder.In("ca.key"), kMaxPemBytes);
   if (absl::IsNotFound(key.status())) {
     return absl::NotFoundError(absl::StrCat("the authority's key is missing: ", folder.In("ca.key"),
-                                            ". Nothing can be signed without it: bring it back for this command, or "
+                                            ". Nothing can be signed without it: put it back for this command, or "
                                             "begin a new authority in another folder with ms-ctl certs init"));
   }
   if (!key.ok()) return key.status();
@@ -377,9 +378,11 @@ absl::StatusOr<IndexEntry> CertFolder::Issue(const Subject& subject, Form form, 
   if (absl::Status status = WriteCertificate(entry, *issued, passwords); !status.ok()) return status;
   index_.entries.back().is_unfinished = false;
   if (absl::Status status = WriteIndex(); !status.ok()) {
-    return absl::Status(status.code(), absl::StrCat(Message(status), ". ", In(subject.name),
-                                                    " is whole, but not noted as such: give the same command again "
-                                                    "before that folder is taken away"));
+    return absl::Status(
+        status.code(),
+        absl::StrCat(
+            Message(status), ". ", In(subject.name),
+            " is complete, but not recorded as such: run the same command again before you take that folder away"));
   }
   return index_.entries.back();
 }

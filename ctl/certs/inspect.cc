@@ -177,7 +177,8 @@ absl::StatusOr<std::optional<Contents>> ReadBundle(const std::string& path, cons
   if (!bundle) return ERR_clear_error(), std::nullopt;
   if (!passwords.server && !passwords.client) {
     return absl::InvalidArgumentError(absl::StrCat(
-        path, " is under a password: name a file with it (--password_file), or set MS_TLS_CLIENT_PASSWORD_FILE"));
+        path,
+        " is protected by a password: name a file with it (--password_file), or set MS_TLS_CLIENT_PASSWORD_FILE"));
   }
   absl::Status status;
   for (const auto& password : {passwords.client, passwords.server}) {

@@ -117,7 +117,7 @@ absl::StatusOr<Subject> HostSubject(const std::string& trust_domain, const std::
   if (absl::Status status = CheckIdOrStar("--job", job); !status.ok()) return status;
   if (!IsDnsName(host) || !CheckId(host).ok()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--host ", Quoted(host), " must be a machine's name, as `hostname` there tells it"));
+        absl::StrCat("--host ", Quoted(host), " must be a machine's name, as `hostname` prints it there"));
   }
   return Subject{Kind::kHost,
                  absl::StrCat(JobPart(job), "host-", host),

@@ -25,9 +25,9 @@ absl::Status NoAdmin(const TlsStore& tls, const absl::Status& socket) {
   const std::optional<PeerName>& name = tls.Current()->own_name;
   const std::string whose = name.has_value() ? absl::StrCat("is ", name->ToUri()) : "has no name";
   return absl::UnauthenticatedError(
-      absl::StrCat("refused: this takes an admin's certificate, and the one of --tls_config ", whose,
+      absl::StrCat("refused: this needs an admin's certificate, and the one of --tls_config ", whose,
                    ". Give an admin's with --tls_config (`ms-ctl certs admin --dir D` makes one), or run this on the "
-                   "scheduler's machine, as the user who started it (",
+                   "scheduler's machine, as the user that runs ms-scheduler (",
                    socket.message(), ")"));
 }
 
@@ -48,7 +48,7 @@ absl::Status CheckSameScheduler(Call& call, AdminClient& behind_socket, const Tl
   if (!reached.ok()) return refused(reached.status());
   if (named->cluster_id() == reached->cluster_id()) return absl::OkStatus();
   return refused(
-      absl::FailedPreconditionError(absl::StrCat("the scheduler at ", name, " is not the one behind the socket ",
+      absl::FailedPreconditionError(absl::StrCat("the scheduler at ", name, " is not the one that serves the socket ",
                                                  SocketOf(settings).path, ": name its socket with --admin_socket")));
 }
 

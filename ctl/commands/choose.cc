@@ -25,7 +25,7 @@ absl::StatusOr<std::optional<v1::RunStatus>> ChooseRun(const v1::StatusReply& re
   }
   if (live.runs_size() > 1) {
     return absl::InvalidArgumentError(absl::StrCat(live.runs_size(), " jobs are going on (", JobNames(live),
-                                                   "): name one behind the command, or with --job"));
+                                                   "): name one after the command, or with --job"));
   }
   if (live.runs_size() == 1) return std::optional<v1::RunStatus>(live.runs(0));
   if (takes_ended && latest != nullptr) return std::optional<v1::RunStatus>(*latest);

@@ -22,12 +22,13 @@ int InspectJournal(Call& call) { return RunJournal(call.words, call.settings.jso
 
 // main takes `certs` only if it comes first: these commands' settings would read the words before it.
 int CertsTooLate(Call&) {
-  return Usage(
-      "certs: it has settings of its own and knows no scheduler: write it first, as in ms-ctl certs list --dir FOLDER");
+  return Usage("certs: this word must come first, because its settings are its own: ms-ctl certs list --dir FOLDER");
 }
 
 // The same for `convert`, whose words are another program's.
-int ConvertTooLate(Call&) { return Usage("convert: write it first, as in ms-ctl convert torchrun train.py"); }
+int ConvertTooLate(Call&) {
+  return Usage("convert: this word must come first, as in ms-ctl convert torchrun train.py");
+}
 
 // Handlers that ask the scheduler: about a job; about all jobs unless one is named; about the scheduler itself.
 template <int (*answer)(Call&)>

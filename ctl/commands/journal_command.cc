@@ -129,7 +129,8 @@ std::string Verdict(const std::string& path, const scheduler::JournalReader& jou
 int RunJournal(const std::vector<std::string>& words, bool json) {
   const bool shows = !words.empty() && words[0] == "show";
   if (words.size() != 2 || (!shows && words[0] != "verify")) {
-    return Fail("journal: say what and which: ms-ctl journal show FILE, or ms-ctl journal verify FILE", kExitUsage);
+    return Fail("journal: name a command and a file: ms-ctl journal show FILE, or ms-ctl journal verify FILE",
+                kExitUsage);
   }
   const char* temporary = std::getenv("TMPDIR");
   const absl::StatusOr<scheduler::JournalReader> journal =

@@ -118,7 +118,7 @@ class LogReader {
       log.set_note(rest ? "" : "the run has ended; its last lines follow, and some before them may be missing");
     } else {
       log.set_note(
-          absl::StrCat("the run has ended, and what rank ", request_.rank(), " wrote at last may be missing: ",
+          absl::StrCat("the run has ended, and the last output of rank ", request_.rank(), " may be missing: ",
                        log.log_file().empty()
                            ? absl::StrCat("`ms-ctl why ", request_.job_id(), "` has the last lines of what failed")
                            : absl::StrCat("all of it is in ", log.log_file(), " on ", end.host_name())));
@@ -138,7 +138,7 @@ class LogReader {
     if (!is_following || is_new) Tell(WhoseText(reply));
     if (!is_following && !log.note().empty()) Tell(log.note());
     if (is_following && log.has_gap() && !log.text().empty()) {
-      Tell("lines are left out here: it writes faster than they can be asked for");
+      Tell("lines are left out here: the process writes faster than ms-ctl can read");
     }
     Print(ShownText(log.text()));
     // (While the log is followed, the rest of the line is still to come.)
@@ -172,8 +172,8 @@ int Follow(LogReader& reader) {
     }
     if (absl::IsUnavailable(status) && reader.IsNearEnd() && now - heard > kGonePatience) {
       std::fprintf(stderr,
-                   "ms-ctl: the scheduler has gone, as one with --once does when its job has ended: what its agents "
-                   "printed, and log files, say how it ended\n");
+                   "ms-ctl: the scheduler has ended, as one with --once does after its job: the output of its agents "
+                   "and the log files say how the job ended\n");
       return kExitSuccess;
     }
     if (now - heard > kFollowPatience) return Complain(status);
@@ -187,7 +187,7 @@ int ShowLogs(Call& call) {
   uint32_t rank = 0;
   if (!absl::SimpleAtoi(call.argument, &rank) || rank >= kMaxWorkers) {
     return Usage(
-        absl::StrCat("logs: '", call.argument, "' is no rank; write ms-ctl logs RANK, as in ms-ctl logs 3 -f"));
+        absl::StrCat("logs: '", call.argument, "' is not a rank; write ms-ctl logs RANK, as in ms-ctl logs 3 -f"));
   }
   const absl::StatusOr<Steered> steered =
       ChooseSteered(call, "read the logs of", std::max(settings.timeout, kLogsTimeout));

@@ -45,7 +45,7 @@ Json ReportJson(const std::string& file, const agent::TableReport& report) {
 std::string ReportText(const std::string& file, const agent::TableReport& report) {
   std::string out;
   if (report.problems.empty()) {
-    absl::StrAppend(&out, file, " keeps all rules: version ", report.table.version, ", ",
+    absl::StrAppend(&out, file, " follows all rules: version ", report.table.version, ", ",
                     Count(report.table.servers.size(), "server"), ", ", Count(report.table.rank_count, "device"), "\n");
   } else {
     absl::StrAppend(&out, file, " breaks ", Count(report.problems.size(), "rule"), "; HCCL would say EI0004\n");

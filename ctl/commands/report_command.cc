@@ -42,7 +42,7 @@ absl::StatusOr<v1::RunStatus> RunToReport(const v1::StatusReply& reply, const Ct
   if (!settings.job_id.empty() && !reply.runs().empty()) return *reply.runs().rbegin();
   const absl::StatusOr<std::optional<v1::RunStatus>> chosen = ChooseRun(reply, /*takes_ended=*/true);
   if (!chosen.ok()) return chosen.status();
-  if (!chosen->has_value()) return absl::NotFoundError("no job has come to this scheduler yet");
+  if (!chosen->has_value()) return absl::NotFoundError("this scheduler has no job yet");
   return **chosen;
 }
 

@@ -56,7 +56,7 @@ class Watcher {
     if (!chosen->has_value()) {
       return absl::NotFoundError(absl::StrCat("run ", run_, " of job ", job_id_,
                                               " is no longer known to the scheduler: its last node left before it "
-                                              "formed, or the scheduler was started anew without its journal"));
+                                              "formed, or the scheduler was restarted without its journal"));
     }
     const v1::RunStatus& run = **chosen;
     job_id_ = run.job_id();

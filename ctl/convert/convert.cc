@@ -226,7 +226,7 @@ class Search {
       Append(converted.notes, out.notes);
       const std::string where = absl::StrCat("line ", command.line, " of ", script.file);
       if (!converted.error.empty()) return {"", out.notes, absl::StrCat(where, ": ", converted.error)};
-      out.notes.push_back(absl::StrCat("this is for ", where, ", whose command is ", command.words[0],
+      out.notes.push_back(absl::StrCat("this is for ", where, ", where the command is ", command.words[0],
                                        ": put it there, and start the script as before"));
       absl::StrAppend(&out.line, out.line.empty() ? "" : "\n", WithRedirections(command, converted));
     }

@@ -5,7 +5,7 @@ namespace {
 
 using enum Meaning;
 
-constexpr char kFilter[] = "stdout and stderr of a process stay together; --tail RANKS says whose output is shown";
+constexpr char kFilter[] = "stdout and stderr of a process stay together; --tail RANKS selects the ranks to show";
 
 constexpr char kDuplicates[] = "grep in the files of --log_dir finds such lines";
 
@@ -36,7 +36,7 @@ const std::vector<Option>* TorchOptions() {
       {{"enable_tiered_parallel_tcpstore"}, kDrop, 1},
       {{"local_ranks_filter"}, kNoCounterpart, 1, kFilter},
       {{"run_path"}, kNoCounterpart, 0, "write the command as you would type it"},
-      {{"virtual_local_rank"}, kNoCounterpart, 0, "--env NAME={local_rank} sets what should count so"},
+      {{"virtual_local_rank"}, kNoCounterpart, 0, "--env NAME={local_rank} sets a variable to the local rank"},
   };
   return kOptions;
 }

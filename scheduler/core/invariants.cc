@@ -27,7 +27,7 @@ std::string BrokenRanks(const Run& run) {
   MUSTER_REQUIRE(run.record().peers.machine_num() <= static_cast<uint32_t>(run.record().peers.nodes_size()),
                  "more machines than nodes");
   for (const v1::PeerNode& peer : run.record().peers.nodes()) {
-    MUSTER_REQUIRE(peer.machine() < run.record().peers.machine_num(), "a node stands on no machine");
+    MUSTER_REQUIRE(peer.machine() < run.record().peers.machine_num(), "a node's machine is out of range");
     auto& seen = ranks[peer.role() == v1::ROLE_SERVER ? 1 : 0];
     for (int i = 0; i < SlotCount(peer); ++i) {
       MUSTER_REQUIRE(seen.insert(RankOf(peer, i)).second, "a rank was given twice");
@@ -36,9 +36,9 @@ std::string BrokenRanks(const Run& run) {
     if (node == nullptr) continue;
     MUSTER_REQUIRE(!node->record().is_spare, "a spare holds ranks");
     MUSTER_REQUIRE(static_cast<int>(node->record().slots.size()) == SlotCount(peer),
-                   "a node has other slots than its peers know");
+                   "a node's slots differ from the peer list");
     for (int i = 0; i < SlotCount(peer); ++i) {
-      MUSTER_REQUIRE(node->record().slots[i].rank == RankOf(peer, i), "a node's rank is not the one its peers know");
+      MUSTER_REQUIRE(node->record().slots[i].rank == RankOf(peer, i), "a node's rank differs from the peer list");
     }
   }
   for (int role = 0; role < 2; ++role) {
@@ -52,18 +52,18 @@ std::string BrokenRanks(const Run& run) {
 std::string BrokenStore(const Run& run) {
   size_t bytes = 0;
   for (const auto& [key, value] : run.record().store.values()) {
-    MUSTER_REQUIRE(key == value->key(), "a value stands under another key");
+    MUSTER_REQUIRE(key == value->key(), "a value is stored under another key");
     bytes += BytesOf(*value);
   }
   MUSTER_REQUIRE(bytes == run.record().store.bytes(), "the store's bytes are counted wrong");
   MUSTER_REQUIRE(bytes <= kMaxStoreBytes && run.record().store.size() <= kMaxStoreKeys,
                  "the store is beyond its limits");
   MUSTER_REQUIRE(!run.HasEnded() || run.record().store.size() == 0, "an ended run keeps values");
-  MUSTER_REQUIRE(run.store_waits.size() <= kMaxStoreWaits, "too many wait for keys");
+  MUSTER_REQUIRE(run.store_waits.size() <= kMaxStoreWaits, "too many calls wait for keys");
   MUSTER_REQUIRE(run.store_waits.size() == 0 || run.record().phase == v1::RUN_PHASE_RUNNING || IsInPlannedStop(run),
-                 "somebody waits in a round that is over");
+                 "a call waits for a key in a round that is over");
   for (const std::string& key : run.store_waits.Keys()) {
-    MUSTER_REQUIRE(run.record().store.Find(key) == nullptr, "somebody waits for a key that is there");
+    MUSTER_REQUIRE(run.record().store.Find(key) == nullptr, "a call waits for a key that exists");
   }
   return "";
 }
@@ -92,7 +92,7 @@ std::string BrokenRun(const Run& run) {
     MUSTER_REQUIRE(node.record().info.role() == v1::ROLE_WORKER || node.record().info.role() == v1::ROLE_SERVER,
                    "a node without a role");
     MUSTER_REQUIRE(static_cast<int>(node.record().slots.size()) == node.record().info.slots_size(),
-                   "a node has other slots than it offers");
+                   "a node's slots differ from those that it offers");
     MUSTER_REQUIRE(incarnations.insert(node.record().incarnation).second, "one incarnation is two nodes");
     const auto indexed = run.record().by_incarnation.find(node.record().incarnation);
     MUSTER_REQUIRE(indexed != run.record().by_incarnation.end() && indexed->second == &node,
@@ -104,8 +104,8 @@ std::string BrokenRun(const Run& run) {
                    "a spare or a connected node is lost");
     MUSTER_REQUIRE(node.record().stale_incarnation == 0 ||
                        (node.record().is_lost && node.record().stale_incarnation == node.record().incarnation),
-                   "a stale incarnation of somebody else");
-    MUSTER_REQUIRE(!run.record().gone.contains(id), "a node is there and gone");
+                   "a stale incarnation that is not the node's own");
+    MUSTER_REQUIRE(!run.record().gone.contains(id), "a node is both present and gone");
   }
   MUSTER_REQUIRE(slot_counts == run.record().slot_counts, "the slot counts are wrong");
   MUSTER_REQUIRE(lost == run.record().lost, "the index of lost nodes is wrong");
@@ -153,8 +153,8 @@ void CheckPointers(const Context& context) {
     }
   }
   for (const auto& [stream, attached] : context.streams) {
-    MUSTER_CHECK(handles.contains(attached.run), "a stream of a run that is not there");
-    MUSTER_CHECK(handles.contains(attached.node), "a stream of a node that is not there");
+    MUSTER_CHECK(handles.contains(attached.run), "a stream of a run that does not exist");
+    MUSTER_CHECK(handles.contains(attached.node), "a stream of a node that does not exist");
     if (attached.is_challenger) {
       MUSTER_CHECK(attached.node->challenger != nullptr && attached.node->challenger->join.stream == stream,
                    "a lost challenger");
@@ -164,7 +164,8 @@ void CheckPointers(const Context& context) {
   }
   for (const auto& [handle, owner] : context.owners) {
     const void* thing = owner.node != nullptr ? static_cast<const void*>(owner.node) : owner.run;
-    MUSTER_CHECK(handles.contains(owner.run) && handles.contains(thing), "a deadline of what is not there");
+    MUSTER_CHECK(handles.contains(owner.run) && handles.contains(thing),
+                 "a deadline of a node or run that does not exist");
     MUSTER_CHECK(handles.at(thing) == handle, "two deadlines for one node or run");
   }
 }
@@ -178,7 +179,7 @@ void CheckInvariants(const Context& context, const Places& places) {
     size_t open = 0;
     for (const auto& [number, run] : job.runs) {
       store_bytes += run.record().store.bytes();
-      MUSTER_CHECK(number <= job.last_run, "a run beyond the last");
+      MUSTER_CHECK(number <= job.last_run, "a run's number is above the last one");
       const std::string problem = BrokenRun(run);
       MUSTER_CHECK(problem.empty(), problem.c_str());
       open += run.IsOver() ? 0 : 1;
@@ -198,7 +199,7 @@ void CheckInvariants(const Context& context, const Places& places) {
         }
       }
       MUSTER_CHECK(run.record().phase != v1::RUN_PHASE_RECOVERING || holding_up == run.holding_up,
-                   "who holds the next round up is counted wrong");
+                   "the nodes that the next round waits for are counted wrong");
     }
     MUSTER_CHECK(open <= 1, "two live runs of one job");
   }
@@ -215,9 +216,9 @@ absl::Status CheckRecovered(const State& state) {
       open += run.IsOver() ? 0 : 1;
       std::string problem =
           number == run.record().number && number <= job.last_run ? BrokenRun(run) : "its number is wrong";
-      if (open > 1) problem = "it is the second one that has not ended";
+      if (open > 1) problem = "the job has another run that has not ended";
       if (problem.empty()) continue;
-      return absl::DataLossError(absl::StrCat("what it tells of run ", number, " of job ", job_id, " can't be (",
+      return absl::DataLossError(absl::StrCat("its record of run ", number, " of job ", job_id, " is inconsistent (",
                                               problem,
                                               "): use the ms-scheduler that wrote it, or name another file with "
                                               "--journal_path"));

@@ -31,8 +31,8 @@ absl::Status PlaintextAuthorizer::AuthorizeForNode(const PeerFacts& /*peer*/, co
 absl::Status PlaintextAuthorizer::AuthorizeAdminChange(const PeerFacts& peer, const std::string& /*job_id*/) const {
   if (peer.is_unix) return absl::OkStatus();
   return absl::PermissionDeniedError(
-      "without TLS, changes are taken only over the scheduler's Unix socket: run ms-ctl on the scheduler's machine as "
-      "the user that runs ms-scheduler, or as root");
+      "without TLS, changes are accepted only over the scheduler's Unix socket: run ms-ctl on the scheduler's machine "
+      "as the user that runs ms-scheduler, or as root");
 }
 
 absl::Status PlaintextAuthorizer::AuthorizeLook(const PeerFacts& /*peer*/) const { return absl::OkStatus(); }

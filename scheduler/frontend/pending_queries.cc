@@ -16,7 +16,7 @@ namespace muster::scheduler {
 
 absl::StatusOr<QueryId> PendingQueries::Add(MonotonicTime deadline, Done done, const std::string& party) {
   MutexLock lock(mutex_);
-  if (closed_) return absl::UnavailableError("the scheduler is going down");
+  if (closed_) return absl::UnavailableError("the scheduler is shutting down");
   if (waiting_.size() >= limit_) {
     return absl::ResourceExhaustedError(absl::StrCat(limit_, " calls are waiting already: try again later"));
   }
@@ -120,7 +120,7 @@ void PendingQueries::Close() {
     closed_ = true;
     for (const auto& [id, waiting] : waiting_) left.push_back(id);
   }
-  for (QueryId id : left) Resolve(Answer{id, absl::UnavailableError("the scheduler is going down"), {}});
+  for (QueryId id : left) Resolve(Answer{id, absl::UnavailableError("the scheduler is shutting down"), {}});
 }
 
 }  // namespace muster::scheduler

@@ -18,7 +18,7 @@ absl::Status Deny(TlsFault fault, const std::string& text) {
 
 absl::Status CheckJob(const PeerFacts& peer, const std::string& job_id) {
   if (peer.name->CoversJob(job_id)) return absl::OkStatus();
-  return Deny(TlsFault::kOtherJob, absl::StrCat("the certificate's name is ", peer.identity, ", which is not of job ",
+  return Deny(TlsFault::kOtherJob, absl::StrCat("the certificate's name is ", peer.identity, ", which is not for job ",
                                                 Quoted(job_id), ": correct MS_JOB_ID, or use that job's certificate"));
 }
 
@@ -68,7 +68,7 @@ absl::Status TlsAuthorizer::CheckNode(const PeerFacts& peer, const std::string& 
   if (!needs_name_) return absl::OkStatus();
   if (!peer.name->IsNode()) {
     return Deny(TlsFault::kOtherRole,
-                absl::StrCat("the certificate's name is ", peer.identity, ", which is none of a node"));
+                absl::StrCat("the certificate's name is ", peer.identity, ", which is not a node's"));
   }
   if (absl::Status status = CheckJob(peer, job_id); !status.ok()) return status;
   if (peer.name->CoversNode(node_id)) return absl::OkStatus();
@@ -105,11 +105,12 @@ absl::Status TlsAuthorizer::AuthorizeAdminChange(const PeerFacts& peer, const st
   if (peer.is_unix) return absl::OkStatus();
   if (absl::Status status = CheckStillWelcome(peer); !status.ok()) return status;
   if (needs_name_ && peer.name->kind == PeerName::Kind::kAdmin) return CheckJob(peer, job_id);
-  return Deny(TlsFault::kNotAnAdmin,
-              absl::StrCat("changes are taken from an admin's certificate (spiffe://…/muster/*/admin) or over the "
-                           "scheduler's Unix socket: run ms-ctl on the scheduler's machine as the user that runs "
-                           "ms-scheduler, or as root",
-                           needs_name_ ? absl::StrCat("; this certificate's name is ", peer.identity) : ""));
+  return Deny(
+      TlsFault::kNotAnAdmin,
+      absl::StrCat("changes are accepted only with an admin's certificate (spiffe://…/muster/*/admin) or over the "
+                   "scheduler's Unix socket: run ms-ctl on the scheduler's machine as the user that runs "
+                   "ms-scheduler, or as root",
+                   needs_name_ ? absl::StrCat("; this certificate's name is ", peer.identity) : ""));
 }
 
 }  // namespace muster::scheduler

@@ -131,8 +131,8 @@ void DatagramPort::Take(int fd, Batch& batch) {
     if (strange > 0) {
       counted_.Note(Severity::kWarning, "strange datagram",
                     absl::StrCat("ignored ", strange,
-                                 " datagrams that no agent has sealed for a stream of now: left over from before a "
-                                 "restart; if more come, see who sends UDP to this port"));
+                                 " UDP datagrams that belong to no open stream: they may be from before a restart; if "
+                                 "more come, find out what sends UDP to this port"));
     }
     for (const HeartbeatReceived& heartbeat : heartbeats) {
       post_(heartbeat, [this, stream = heartbeat.stream] { NoteApplied(stream); });

@@ -70,7 +70,8 @@ absl::StatusOr<Token> Token::Read(const std::string& setting, const std::string&
   const absl::StatusOr<UniqueFd> fd = OpenNamedFile(path, info);
   if (!fd.ok()) return absl::Status(fd.status().code(), absl::StrCat(setting, ": ", fd.status().message()));
   if (info.st_uid != geteuid() && info.st_uid != 0) {
-    return absl::PermissionDeniedError(absl::StrCat(where, "it belongs to another user (uid ", info.st_uid, ")"));
+    return absl::PermissionDeniedError(
+        absl::StrCat(where, "it belongs to another user (uid ", info.st_uid, "): name a file of this user or root"));
   }
   if ((info.st_mode & 077) != 0) {
     return absl::PermissionDeniedError(absl::StrCat(where, "others may read or write it: chmod 600 it"));
@@ -99,7 +100,8 @@ bool Token::MatchesWord(absl::string_view word) const {
 absl::StatusOr<Tokens> Tokens::Of(std::optional<Token> to_act, std::optional<Token> to_look) {
   if (to_act && to_look && to_act->digest_ == to_look->digest_) {
     return absl::InvalidArgumentError(
-        "http_view_token_file holds the token of http_token_file: who may only look could act; give it another one");
+        "http_view_token_file holds the same token as http_token_file, so its holders could make changes: use another "
+        "token for viewing");
   }
   Tokens tokens;
   tokens.to_act_ = std::move(to_act);

@@ -27,7 +27,7 @@ using scheduler::Answer;
 constexpr char kPrefix[] = "/api/v1/";
 
 absl::Status NoSuchPath() { return absl::NotFoundError("there is nothing under this path"); }
-absl::Status NoSuchRunHere() { return absl::NotFoundError("there is no such job, or run of it, here"); }
+absl::Status NoSuchRunHere() { return absl::NotFoundError("this scheduler has no such job or run"); }
 
 int StatusOfError(const absl::Status& status) {
   switch (status.code()) {

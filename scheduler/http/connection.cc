@@ -57,7 +57,7 @@ Connection::~Connection() {
 // Begins to write the response; null: nothing. If the answers being sent leave no room for it, writes a short error.
 void Connection::Put(ResponsePtr response) {
   if (response != nullptr && !site_.under_way().Begin(*response)) {
-    response = MakeResponse(503, kPlainText, "too much is being sent to others: try again\n");
+    response = MakeResponse(503, kPlainText, "the server is still sending too much to other clients: try again\n");
   }
   if (response_ != nullptr) site_.under_way().End(*response_);
   response_ = std::move(response);
@@ -117,8 +117,9 @@ void Connection::HandleOne() {
     case RequestReader::State::kBad:
       keeps_alive_ = is_head_ = has_begun_ = false;
       input_.clear();
-      context_.counted->Note(Severity::kWarning, "http: bad request",
-                             absl::StrCat("turned ", client_.address.ToString(), " away: ", reader_.error().text));
+      context_.counted->Note(
+          Severity::kWarning, "http: bad request",
+          absl::StrCat("refused a request from ", client_.address.ToString(), ": ", reader_.error().text));
       return Answer(MakeResponse(reader_.error().status, kPlainText, reader_.error().text + "\n"));
     case RequestReader::State::kWhole:
       break;
@@ -219,7 +220,7 @@ void Connection::CheckTimes() {
   } else if ((has_begun_ || !input_.empty()) && since > kMaxRequestTime) {
     keeps_alive_ = is_head_ = has_begun_ = false;
     input_.clear();
-    Answer(MakeResponse(408, kPlainText, "the request did not come to its end in time\n"));
+    Answer(MakeResponse(408, kPlainText, "the request was not complete in time\n"));
   } else if (since > (has_spoken_ ? kMaxIdleTime : kMaxRequestTime)) {
     Finish("");
   }

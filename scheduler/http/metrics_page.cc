@@ -166,7 +166,8 @@ void AddLoop(MetricWriter& out, const MetricsInput& input) {
               absl::ToDoubleSeconds(input.loop.lost));
   out.Begin("muster_journal_append_seconds", Type::kHistogram, "seconds", "Until records were durable.");
   out.Add(input.loop.append);
-  out.Gauge("muster_journal_bytes", "bytes", "The journal's last snapshot and the records since, about.",
+  out.Gauge("muster_journal_bytes", "bytes",
+            "The approximate size of the journal's last snapshot and the records since.",
             static_cast<double>(input.loop.journal_bytes));
   out.Gauge("muster_journal_stalled", "", "1 while there is no room on the journal's disk.",
             input.loop.is_journal_stalled ? 1 : 0);
@@ -212,7 +213,7 @@ std::string MetricsPage(const MetricsInput& input, MetricWriter::Format format, 
   out.Add(1, {{"version", kVersion}});
   out.Gauge("muster_ready", "", "1 while /readyz says so.", input.is_ready ? 1 : 0);
   out.Gauge("muster_core_answers", "",
-            "1: what follows of jobs is there; 0: the disk is full, or the loop stands still.",
+            "1 if the metrics of jobs are there; 0 if the disk is full, or the loop stands still.",
             input.overview != nullptr ? 1 : 0);
   if (input.overview != nullptr) {
     out.Counter("muster_terms", "", "Starts of the scheduler on this journal.",

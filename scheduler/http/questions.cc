@@ -14,7 +14,7 @@ void Questions::Ask(const Asker& asker, const std::string& key, scheduler::Query
   const bool is_fresh = entry.response != nullptr && clock_.Read().monotonic - entry.made < kFresh;
   if (is_fresh && !entry.is_asked) return reply(entry.response);
   if (entry.waiting.size() >= kMaxWaiting) {
-    return reply(MakeResponse(503, kPlainText, "too many wait for this answer: try again\n"));
+    return reply(MakeResponse(503, kPlainText, "too many clients wait for this answer: try again\n"));
   }
   entry.waiting.emplace_back(asker.connection, std::move(reply));
   if (entry.is_asked) return;

@@ -70,7 +70,7 @@ absl::Status ParseQuery(absl::string_view query, std::map<std::string, std::stri
       return absl::InvalidArgumentError(absl::StrCat("the query has more than ", kMaxParameters, " parameters"));
     }
     if (!out.emplace(*std::move(name), *std::move(value)).second) {
-      return absl::InvalidArgumentError("the query says one thing twice");
+      return absl::InvalidArgumentError("the query names a parameter twice");
     }
   }
   return absl::OkStatus();
@@ -82,7 +82,7 @@ absl::StatusOr<Target> ParseTarget(absl::string_view target) {
   if (target.size() > kMaxTargetBytes) {
     return absl::InvalidArgumentError(absl::StrCat("the target has more than ", kMaxTargetBytes, " bytes"));
   }
-  if (target.empty() || target.front() != '/') return absl::InvalidArgumentError("the target is no path");
+  if (target.empty() || target.front() != '/') return absl::InvalidArgumentError("the target is not a path");
   const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(target, absl::MaxSplits('?', 1));
   std::optional<std::string> path = Decode(parts.first, false);
   if (!path) return absl::InvalidArgumentError("the path has broken escapes or control characters");
@@ -132,7 +132,7 @@ RequestReader::State RequestReader::Read(std::string& bytes) {
       return Refuse(431, absl::StrCat("the header has more than ", kMaxHeaderBytes, " bytes"));
     }
     if (error == beast::error::need_more || (!error && taken == 0)) break;
-    if (error) return Refuse(400, absl::StrCat("this is no request of HTTP/1.1: ", error.message()));
+    if (error) return Refuse(400, absl::StrCat("this is not an HTTP/1.1 request: ", error.message()));
   }
   if (!parser.is_header_done()) return State::kNeedsMore;
   if (!has_header_ && Take() == State::kBad) return State::kBad;
@@ -148,15 +148,15 @@ RequestReader::State RequestReader::Take() {
   const std::string length = Text(message[beast::field::content_length]);
   const bool has_body = message.count(beast::field::transfer_encoding) != 0 ||
                         (message.count(beast::field::content_length) != 0 && length != "0");
-  if (has_body && !is_post) return Refuse(413, "a request has no body here");
+  if (has_body && !is_post) return Refuse(413, "only a POST request may have a body");
   uint64_t bytes = 0;
   if (has_body && (!absl::SimpleAtoi(length, &bytes) || bytes > kMaxBodyBytes)) {
-    return Refuse(413, absl::StrCat("a body has a Content-Length of at most ", kMaxBodyBytes, " here"));
+    return Refuse(413, absl::StrCat("a body must have a Content-Length of at most ", kMaxBodyBytes, " bytes"));
   }
   body_bytes_ = static_cast<size_t>(bytes);
-  if (message.count(beast::field::host) != 1) return Refuse(400, "a request names one Host");
+  if (message.count(beast::field::host) != 1) return Refuse(400, "a request must have exactly one Host header");
   for (const char* one : {"Authorization", "Cookie", "Origin", "Sec-Fetch-Site", "X-Muster-Action"}) {
-    if (message.count(one) > 1) return Refuse(400, absl::StrCat("a request has one ", one, " at most"));
+    if (message.count(one) > 1) return Refuse(400, absl::StrCat("a request may have only one ", one, " header"));
   }
   absl::StatusOr<Target> target = ParseTarget({message.target().data(), message.target().size()});
   if (!target.ok()) return Refuse(400, std::string(target.status().message()));

@@ -59,24 +59,24 @@ absl::StatusOr<Site::View> Site::ViewOf(const Request& request, const Visitor& v
   const std::string who = visitor.peer.address;
   if (std::optional<View> view = ViewOfToken(request, visitor)) return *std::move(view);
   if (!request.authorization.empty() && tokens_.any()) {
-    counted->Note(Severity::kWarning, "http: wrong token", absl::StrCat("turned ", who, " away: its token is wrong"));
+    counted->Note(Severity::kWarning, "http: wrong token", absl::StrCat("refused ", who, ": its token is wrong"));
     return absl::UnauthenticatedError("the token is wrong");
   }
   const bool needs_identity = tokens_.any() || context_.services.tls != nullptr;
   if (!needs_identity) return View{"", false};
   if (visitor.peer.certificates.empty()) {
     counted->Note(Severity::kWarning, "http: no identity",
-                  absl::StrCat("turned ", who, " away: it says nothing of itself"));
+                  absl::StrCat("refused ", who, ": it sent neither a token nor a certificate"));
     return absl::UnauthenticatedError(
         tokens_.any()
-            ? "say the token of --http_token_file: Authorization: Bearer TOKEN, log in at /, or show a certificate"
-            : "show a certificate of the scheduler's authority, or have --http_token_file set and say its token");
+            ? "send the token of --http_token_file (Authorization: Bearer TOKEN), log in at /, or present a certificate"
+            : "present a certificate of the scheduler's authority, or set --http_token_file and send its token");
   }
   View view{"", true};
   absl::Status status = context_.services.authorizer.AuthorizeLookAt(visitor.peer, view.job);
   if (status.ok()) return view;
   counted->Note(Severity::kWarning, scheduler::KindOf(status),
-                absl::StrCat("refused a look for ", who, ": ", std::string(status.message())));
+                absl::StrCat("refused to show the state to ", who, ": ", std::string(status.message())));
   return status;
 }
 
@@ -105,12 +105,12 @@ std::string Site::WhyNotHealthy() const {
   const scheduler::LoopMeasures loop = context_.loop();
   const absl::Duration since = context_.services.clock.Read().monotonic - loop.last_turn;
   if (since <= kMaxTurn) return "";
-  return absl::StrCat("the scheduler's loop stands still for ", ShowDuration(absl::Trunc(since, absl::Seconds(1))));
+  return absl::StrCat("the scheduler's loop has stood still for ", ShowDuration(absl::Trunc(since, absl::Seconds(1))));
 }
 
 std::string Site::WhyNotReady() const {
   if (std::string why = WhyNotHealthy(); !why.empty()) return why;
-  if (context_.is_draining()) return "the scheduler goes down";
+  if (context_.is_draining()) return "the scheduler is shutting down";
   return context_.services.WhyFull();
 }
 
@@ -133,14 +133,14 @@ bool Site::Handle(const Request& request, const Visitor& visitor, Questions::Rep
   if (!IsOurHost(request.host)) {
     context_.services.counted.Note(
         Severity::kWarning, "http: other host",
-        absl::StrCat("turned ", visitor.peer.address, " away: it asks for host ", Quoted(request.host)));
+        absl::StrCat("refused ", visitor.peer.address, ": it asks for host ", Quoted(request.host)));
     reply(Text(421,
                "this host name is not the scheduler's: use an address, localhost, the name that --http_address or "
                "MS_SCHED_HOST has, or one of --http_names"));
     return false;
   }
   if (context_.services.tls != nullptr && !visitor.has_tls) {
-    reply(Text(403, "this port speaks TLS: https://"));
+    reply(Text(403, "this port speaks TLS: use https://"));
     return false;
   }
   if (IsLookedAtByAll(request, visitor, reply)) return false;
@@ -184,7 +184,7 @@ bool Site::IsLookedAtByAll(const Request& request, const Visitor& visitor, const
 
 // Says whether the page must ask for the token, and whether it may offer actions.
 ResponsePtr Site::Session(const Request& request, const Visitor& visitor) {
-  if (!request.target.query.empty()) return ApiError(absl::InvalidArgumentError("there is no parameter here"));
+  if (!request.target.query.empty()) return ApiError(absl::InvalidArgumentError("this path takes no parameters"));
   View view;
   bool is_known = !tokens_.any() && context_.services.tls == nullptr;
   if (tokens_.any() || context_.services.tls != nullptr) {
@@ -216,15 +216,14 @@ absl::Status Site::MayAct(const Visitor& visitor, const View& view, const std::s
   if (view.has_token) return absl::OkStatus();
   if (view.only_looks) {
     return absl::PermissionDeniedError(
-        "this token may only look: what changes something needs the token of --http_token_file or an admin's "
-        "certificate; or run ms-ctl on the scheduler's machine");
+        "this token is read-only: a change needs the token of --http_token_file or an admin's certificate; or run "
+        "ms-ctl on the scheduler's machine");
   }
   if (!view.has_identity) {
     return absl::PermissionDeniedError(
-        tokens_.any()
-            ? "log in with the token of --http_token_file"
-            : "actions need an identity: set --http_token_file and log in with its token, or --tls_config and show "
-              "an admin's certificate; or run ms-ctl on the scheduler's machine");
+        tokens_.any() ? "log in with the token of --http_token_file"
+                      : "actions need an identity: set --http_token_file and log in with its token, or --tls_config "
+                        "and present an admin's certificate; or run ms-ctl on the scheduler's machine");
   }
   return context_.services.authorizer.AuthorizeAdminChange(visitor.peer, job_id);
 }
@@ -260,7 +259,7 @@ absl::Status Site::Act(const Request& request, const Visitor& visitor, const Vie
   }
   if (view.only_looks) {
     services.counted.Note(Severity::kWarning, "http: only looks",
-                          absl::StrCat("refused an action for ", visitor.peer.address, ": its token may only look"));
+                          absl::StrCat("refused an action for ", visitor.peer.address, ": its token is read-only"));
   }
   if (view.only_looks || (!view.has_token && !view.has_identity)) return MayAct(visitor, view, "");
   const std::string who =
@@ -281,7 +280,7 @@ void Site::Api(const Request& request, const Visitor& visitor, const ApiViewer& 
   if (request.target.path == "/api/v1/counters") {
     if (!viewer.only_job.empty()) {
       return reply(
-          ApiError(absl::PermissionDeniedError("these are counters of all jobs: show an admin's certificate")));
+          ApiError(absl::PermissionDeniedError("these are counters of all jobs: present an admin's certificate")));
     }
     return reply(MakeResponse(200, kJson, CountersJson(scheduler::CountersOf(context_.services))));
   }

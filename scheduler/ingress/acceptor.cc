@@ -255,7 +255,7 @@ void Acceptor::Look(UniqueFd fd, const std::string& peer, bool is_new) {
     const UniqueFd dropped(crowded_out->fd);
     counted_.Note(Severity::kWarning, "crowded out while waiting",
                   absl::StrCat("dropped a connection of ", crowded_out->peer, ": ", options_.table.most_waiting,
-                               " wait for their turn, and most of them come from its address"));
+                               " connections wait for their turn, and most of them come from its address"));
   }
   HandOverSome();
 }
@@ -297,7 +297,7 @@ void Acceptor::KeepSilent(UniqueFd fd, const std::string& peer, bool is_new) {
 void Acceptor::DropIdle(const ConnectionTable::Silent& silent) {
   const UniqueFd fd(silent.fd);
   counted_.Note(Severity::kWarning, "idle connection",
-                absl::StrCat("dropped an idle connection: ", silent.peer, " connected and said nothing for ",
+                absl::StrCat("dropped an idle connection: ", silent.peer, " connected and sent nothing for ",
                              FormatDuration(absl::Trunc(silent.age, absl::Milliseconds(100)))));
 }
 
@@ -340,16 +340,15 @@ void Acceptor::Shed() {
   }
   for (const NamedConnection& one : shed) {
     counted_.Note(Severity::kWarning, "short of memory",
-                  absl::StrCat("breaking the connection of ", one.peer,
+                  absl::StrCat("closing the connection of ", one.peer,
                                ", which has not joined: half of the memory for connections is used"));
     hooks_.cut(one.id);
   }
 }
 
 void Acceptor::CutOneTooMany(const NamedConnection& unjoined) {
-  counted_.Note(
-      Severity::kWarning, "crowded out connection",
-      absl::StrCat("breaking the connection of ", unjoined.peer, ", which has not joined: too many are open"));
+  counted_.Note(Severity::kWarning, "crowded out connection",
+                absl::StrCat("closing the connection of ", unjoined.peer, ", which has not joined: too many are open"));
   hooks_.cut(unjoined.id);  // counted by now, for a client that sees the cut
 }
 
@@ -365,7 +364,7 @@ void Acceptor::SweepUnjoined() {
   for (const NamedConnection& one : overdue) {
     counted_.Note(
         Severity::kInfo, "calm connection",
-        absl::StrCat("breaking the connection of ", one.peer, ", which has not joined and made no new call for ",
+        absl::StrCat("closing the connection of ", one.peer, ", which has not joined and made no new call for ",
                      FormatDuration(options_.unjoined.calm_limit)));
     hooks_.cut(one.id);
   }

@@ -36,7 +36,7 @@ std::optional<BindPlan> BeyondLoopback(const std::string& setting, const std::st
   const bool is_name = !IpAddress::Parse(host).has_value();
   if (!is_name || !AllLoopback(local) || absl::StartsWith(host, "localhost")) return std::nullopt;
   return BindPlan{{},
-                  absl::StrCat(setting, " ", Quoted(host), " stands for ", local.front().ToString(),
+                  absl::StrCat(setting, " ", Quoted(host), " means ", local.front().ToString(),
                                " here, where no other machine could connect: listening on all addresses; ", remedy)};
 }
 
@@ -54,17 +54,17 @@ absl::StatusOr<BindPlan> PlanBind(const std::string& sched_host, const std::stri
         absl::StrCat("MS_SCHED_HOST ", Quoted(sched_host),
                      absl::IsInvalidArgument(addresses.status()) ? " has no address here that agents could use"
                                                                  : " does not resolve here",
-                     ": listening on all addresses (--listen_address decides)")};
+                     ": listening on all addresses (--listen_address sets another)")};
   }
   if (addresses->size() == 1 && addresses->front().is_any()) return PlanListen("MS_SCHED_HOST", sched_host, names);
   std::vector<IpAddress> local = LocalOnes(*addresses, names);
   if (local.empty()) {
-    return BindPlan{{},
-                    absl::StrCat("MS_SCHED_HOST ", Quoted(sched_host),
-                                 " is no address of this machine: listening on all addresses (--listen_address "
-                                 "decides)")};
+    return BindPlan{
+        {},
+        absl::StrCat("MS_SCHED_HOST ", Quoted(sched_host),
+                     " is no address of this machine: listening on all addresses (--listen_address sets another)")};
   }
-  if (auto plan = BeyondLoopback("MS_SCHED_HOST", sched_host, local, "--listen_address decides"))
+  if (auto plan = BeyondLoopback("MS_SCHED_HOST", sched_host, local, "--listen_address sets another"))
     return *std::move(plan);
   return BindPlan{std::move(local), ""};
 }

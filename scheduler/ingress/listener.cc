@@ -63,7 +63,7 @@ absl::Status BindError(int error, const std::string& name, uint16_t port) {
   }
   if (error == EACCES) {
     return absl::PermissionDeniedError(
-        absl::StrCat("may not listen on ", name, ": ports below 1024 want root; choose another with --sched_port"));
+        absl::StrCat("may not listen on ", name, ": ports below 1024 need root; choose another with --sched_port"));
   }
   return absl::UnavailableError(absl::StrCat("can't listen on ", name, ": ", std::strerror(error)));
 }

@@ -50,7 +50,7 @@ absl::Status CheckFilesArePlain(const std::string& path) {
     struct stat about {};
     if (lstat(file.c_str(), &about) != 0) {
       if (errno == ENOENT || errno == ENOTDIR) continue;
-      return UnusableJournal(absl::StrCat(file, " can't be looked at"), errno);
+      return UnusableJournal(absl::StrCat(file, " can't be examined"), errno);
     }
     const std::string what = file == path ? absl::StrCat("the journal ", path) : file;
     if (S_ISLNK(about.st_mode)) {
@@ -77,7 +77,7 @@ absl::Status Sync(const fs::path& folder) {
   const int error = errno;
   if (fd >= 0) close(fd);
   if (is_synced) return absl::OkStatus();
-  return UnusableJournal(absl::StrCat("the folder ", folder.string(), " can't be brought to the disk"), error);
+  return UnusableJournal(absl::StrCat("the folder ", folder.string(), " can't be synced to the disk"), error);
 }
 
 absl::Status MakeFolder(const fs::path& folder) {
@@ -91,8 +91,8 @@ absl::Status MakeFolder(const fs::path& folder) {
 
 absl::Status NotBelievedByRoot(const std::string& path, const std::string& why, const std::string& remedy) {
   return absl::PermissionDeniedError(
-      absl::StrCat("root does not believe the journal ", path, ": ", why, ". ",
-                   remedy.empty() ? "" : absl::StrCat(remedy, ". Or else: "),
+      absl::StrCat("root does not trust the journal ", path, ": ", why, ". ",
+                   remedy.empty() ? "" : absl::StrCat(remedy, ". Otherwise: "),
                    "name a file in a folder of root's own with --journal_path (a new folder is made private)"));
 }
 
@@ -120,11 +120,11 @@ absl::Status CheckForRoot(const std::string& path, const fs::path& folder) {
     if (about->st_uid != 0) {
       return NotBelievedByRoot(
           path, absl::StrCat(file, " belongs to another user (uid ", about->st_uid, ")"),
-          absl::StrCat("Run ms-scheduler as that user, or, if you know what is in it: chown root ", file));
+          absl::StrCat("Run ms-scheduler as that user, or, if you trust its content: chown root ", file));
     }
     if ((about->st_mode & (S_IWGRP | S_IWOTH)) != 0) {
       return NotBelievedByRoot(path, absl::StrCat("others can write to ", file),
-                               absl::StrCat("If you know what is in it: chmod go-w ", file));
+                               absl::StrCat("If you trust its content: chmod go-w ", file));
     }
   }
   return absl::OkStatus();
@@ -132,14 +132,14 @@ absl::Status CheckForRoot(const std::string& path, const fs::path& folder) {
 
 absl::Status MakeFile(const std::string& path, const fs::path& folder) {
   if (About(path + "-wal")) {
-    return DamagedJournal(path, absl::StrCat("it is gone, but its write-ahead log ", path, "-wal is there"));
+    return DamagedJournal(path, absl::StrCat("it is missing, but its write-ahead log ", path, "-wal exists"));
   }
   if (const std::string copy = UnfinishedCopyPath(path); About(copy)) {
-    return absl::DataLossError(absl::StrCat("the journal ", path, " is gone, and ", copy,
+    return absl::DataLossError(absl::StrCat("the journal ", path, " is missing, and ", copy,
                                             " is a copy that ms-scheduler made of it when it ended: if `ms-ctl "
                                             "journal verify ",
-                                            copy, "` calls it sound, go on with it (mv ", copy, " ", path,
-                                            "), or else remove it"));
+                                            copy, "` says that it is sound, use it (mv ", copy, " ", path,
+                                            "), otherwise remove it"));
   }
   unlink(OwnerNotePath(path).c_str());  // it belongs to a journal that was removed on purpose
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -163,7 +163,7 @@ absl::Status PrepareJournalFolder(const std::string& path, uid_t self) {
   if (absl::Status status = MakeFolder(folder); !status.ok()) return status;
   if (const std::string kind = NetworkFileSystemUnder(folder.string()); !kind.empty()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the journal ", path, " would lie on a network file system (", kind,
+        absl::StrCat("the journal ", path, " would be on a network file system (", kind,
                      "), where neither locks nor syncs can be trusted; name a file on a local disk with "
                      "--journal_path"));
   }

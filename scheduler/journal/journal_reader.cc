@@ -36,9 +36,9 @@ absl::Status CheckNobodyHolds(const std::string& path) {
   lock.l_start = kSharedFirst;
   lock.l_len = kSharedSize;
   if (fcntl(fd.get(), F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("the journal ", path, " is held by process ", lock.l_pid,
-                                                    ", so it changes: ask that scheduler (ms-ctl events), or stop it "
-                                                    "first"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("the journal ", path, " is held by process ", lock.l_pid,
+                   ", which may change it: ask that scheduler (ms-ctl events), or stop it first"));
 }
 
 }  // namespace
@@ -46,7 +46,8 @@ absl::Status CheckNobodyHolds(const std::string& path) {
 absl::StatusOr<JournalReader> JournalReader::Open(const std::string& path, const std::string& temporary) {
   if (absl::Status status = CheckNobodyHolds(path); !status.ok()) return status;
   std::string folder = absl::StrCat(temporary, "/muster-journal.XXXXXX");
-  if (mkdtemp(folder.data()) == nullptr) return UnusableJournal(absl::StrCat("no folder in ", temporary), errno);
+  if (mkdtemp(folder.data()) == nullptr)
+    return UnusableJournal(absl::StrCat("can't make a folder in ", temporary), errno);
   const std::string copy = absl::StrCat(folder, "/journal.db");
   std::error_code error;
   for (const char* suffix : {"", "-wal", ".owner"}) {

@@ -35,7 +35,7 @@ std::string HostName() {
 
 // The status already has the remedy for a file that is not a note: remove it.
 absl::Status NoteFailed(const absl::Status& status) {
-  return {status.code(), absl::StrCat(status.message(), " (it says who holds the journal)",
+  return {status.code(), absl::StrCat(status.message(), " (it names the journal's owner)",
                                       absl::IsFailedPrecondition(status) ? "" : ": make it readable and writable",
                                       ", or name another file with --journal_path")};
 }

@@ -92,15 +92,14 @@ absl::Status CheckJournalEntry(const std::string& path, const JournalEntry& entr
   const bool is_whole = record.ParseFromString(entry.body);
   if (is_whole && record.least_reader() > kJournalReader) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "the journal ", path, " has been written by a newer ms-scheduler: ", name, " wants a reader of version ",
-        record.least_reader(), ", and this one is of version ", kJournalReader,
-        ": use the newer ms-scheduler, or put a copy from before in its place, or name another file with "
-        "--journal_path"));
+        "the journal ", path, " was written by a newer ms-scheduler: ", name, " needs reader version ",
+        record.least_reader(), ", and this one has version ", kJournalReader,
+        ": use the newer ms-scheduler, or put an older copy in its place, or name another file with --journal_path"));
   }
   if (is_whole && record.has_snapshot() == entry.is_snapshot && record.kind_case() != v1::Record::KIND_NOT_SET) {
     return absl::OkStatus();
   }
-  return DamagedJournal(path, absl::StrCat(name, " is none that ms-scheduler knows"));
+  return DamagedJournal(path, absl::StrCat(name, " has a kind that ms-scheduler does not know"));
 }
 
 void SqliteFile::Closer::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
@@ -152,7 +151,7 @@ absl::Status SqliteFile::Create() {
   if (!words.ok()) return words.status();
   if (*words && (*words)->acknowledged > 0) {
     return DamagedJournal(path_, absl::StrCat("it is empty, but record ", (*words)->acknowledged,
-                                              " was acknowledged (says ", OwnerNotePath(path_), ")"));
+                                              " was acknowledged (according to ", OwnerNotePath(path_), ")"));
   }
   const absl::StatusOr<std::string> mode = ReadText("PRAGMA journal_mode=WAL");
   if (!mode.ok()) return mode.status();
@@ -215,10 +214,10 @@ absl::Status SqliteFile::CheckNothingIsMissing() const {
   if (!words || words->journal_id != id_ || words->acknowledged <= last_sequence_) return absl::OkStatus();
   const std::string note = OwnerNotePath(path_);
   return absl::DataLossError(absl::StrCat("the journal ", path_, " ends with record ", last_sequence_, ", but record ",
-                                          words->acknowledged, " was acknowledged (says ", note,
+                                          words->acknowledged, " was acknowledged (according to ", note,
                                           "). Put the right copy in its place; or, to go on with this one, delete ",
-                                          note, ": then what the last ", words->acknowledged - last_sequence_,
-                                          " records told is forgotten, and agents that know of it may be turned away"));
+                                          note, ": then the last ", words->acknowledged - last_sequence_,
+                                          " records are lost, and agents that know of them may be refused"));
 }
 
 // The write-ahead log need not be on the disk yet: the last process may have ended before its sync, or because a sync

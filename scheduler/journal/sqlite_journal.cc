@@ -34,10 +34,9 @@ constexpr uint64_t kSnapshotsWorth = 4;
 [[noreturn]] void Die(const absl::Status& why) {
   Log(Severity::kError, absl::StrCat(std::string(why.message()),
                                      absl::IsFailedPrecondition(why)
-                                         ? ". ms-scheduler ends here and answers nobody"
-                                         : ". What is on the disk now can't be known, so ms-scheduler ends here and "
-                                           "answers nobody; once the disk is well start it again, and it goes on where "
-                                           "it was"));
+                                         ? ". ms-scheduler ends now and answers no request"
+                                         : ". It is unknown what is on the disk, so ms-scheduler ends now and answers "
+                                           "no request. Start it again once the disk works: it goes on where it was"));
   FlushLog(absl::Seconds(2));
   std::_Exit(EXIT_FAILURE);
 }
@@ -124,7 +123,7 @@ class SqliteJournal::Impl {
     if (writer.ok()) return *std::move(writer);
     Log(Severity::kError,
         absl::StrCat("the journal can't be written: ", std::string(writer.status().message()),
-                     ". Nothing was decided without it, so ms-scheduler ends here and answers nobody"));
+                     ". No decision counts without it, so ms-scheduler ends now and answers no request"));
     FlushLog(absl::Seconds(2));
     std::_Exit(EXIT_FAILURE);
   }
@@ -178,9 +177,9 @@ class SqliteJournal::Impl {
     if (status.ok()) return true;
     if (!absl::IsResourceExhausted(status)) Die(status);
     const MonotonicTime since = Clock::System().Read().monotonic;
-    Log(Severity::kError, absl::StrCat(std::string(status.message()),
-                                       ". Until there is room joins are turned away and nothing new is decided; "
-                                       "processes run on"));
+    Log(Severity::kError,
+        absl::StrCat(std::string(status.message()),
+                     ". Until there is room, joins are refused and nothing new is decided; processes keep running"));
     is_stalled_ = true;
     while (!status.ok()) {
       if (!WaitForRoom(records)) return false;
@@ -200,8 +199,8 @@ class SqliteJournal::Impl {
     MutexLock lock(mutex_);
     if (!is_stopping_) changed_.WaitFor(mutex_, kFullDiskRetry);
     if (!is_stopping_) return true;
-    Log(Severity::kError, absl::StrCat("ends with a full disk under the journal ", path(), ": ",
-                                       waiting + queued_.size(), " records that nobody was told of are lost"));
+    Log(Severity::kError, absl::StrCat("ms-scheduler ends with a full disk under the journal ", path(), ": ",
+                                       waiting + queued_.size(), " records are lost, for which no answer was sent"));
     return false;
   }
 

@@ -49,7 +49,7 @@ absl::Status SqliteError(sqlite3* db, const std::string& path, const std::string
       const std::string holder = HolderOf(path);
       return absl::FailedPreconditionError(
           absl::StrCat("the journal ", path, " is held by another process",
-                       holder.empty() ? "" : absl::StrCat(" (", holder, ", says ", OwnerNotePath(path), ")"),
+                       holder.empty() ? "" : absl::StrCat(" (", holder, ", according to ", OwnerNotePath(path), ")"),
                        ": stop that ms-scheduler, ", kElsewhere));
     }
     case SQLITE_READONLY:
@@ -61,21 +61,22 @@ absl::Status SqliteError(sqlite3* db, const std::string& path, const std::string
     case SQLITE_CORRUPT:
       return DamagedJournal(path, why);
     case SQLITE_IOERR:
-      return absl::InternalError(absl::StrCat(failed, "check the disk (dmesg tells what it said), ", kElsewhere));
+      return absl::InternalError(absl::StrCat(failed, "check the disk (dmesg shows its errors), ", kElsewhere));
     default:
       return absl::InternalError(absl::StrCat(failed, "try again, ", kElsewhere));
   }
 }
 
 absl::Status DamagedJournal(const std::string& path, const std::string& what) {
-  return absl::DataLossError(absl::StrCat(
-      "the journal ", path, " is damaged: ", what, ". Put a good copy in its place, or move ", path, ", ", path,
-      "-wal and ", OwnerNotePath(path),
-      " away to begin with an empty journal: then every run is forgotten, and agents that still run end with 14"));
+  return absl::DataLossError(absl::StrCat("the journal ", path, " is damaged: ", what,
+                                          ". Put a good copy in its place, or move ", path, ", ", path, "-wal and ",
+                                          OwnerNotePath(path),
+                                          " away to begin with an empty journal: then every run is forgotten, and "
+                                          "agents that still run end with exit code 14"));
 }
 
 absl::Status UnusableJournal(const std::string& what, int error) {
-  const std::string text = absl::StrCat(what, ": ", std::strerror(error), "; mend that, ", kElsewhere);
+  const std::string text = absl::StrCat(what, ": ", std::strerror(error), "; fix that, ", kElsewhere);
   return error == ENOSPC || error == EDQUOT ? absl::ResourceExhaustedError(text) : absl::PermissionDeniedError(text);
 }
 

@@ -38,9 +38,10 @@ namespace {
 absl::Status AnotherFile(const std::string& path, const std::string& journal) {
   return absl::FailedPreconditionError(absl::StrCat(
       path,
-      " is another file than the one that this ms-scheduler writes: somebody has put it there, and "
-      "what is decided now would be missing in it. See that the right files are at ",
-      journal, ", then start ms-scheduler again: it goes on with what they say, and processes run on until then"));
+      " is not the file that this ms-scheduler writes: it was replaced, and new decisions would be missing in it. Put "
+      "the right files at ",
+      journal,
+      ", then start ms-scheduler again: it goes on with what they hold, and processes keep running until then"));
 }
 
 absl::Status Execute(sqlite3* db, const std::string& path, const char* sql) {
@@ -51,7 +52,7 @@ absl::Status Execute(sqlite3* db, const std::string& path, const char* sql) {
 absl::Status SyncFile(const std::string& path) {
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd.is_open() && fsync(fd.get()) == 0) return absl::OkStatus();
-  return UnusableJournal(absl::StrCat(path, " can't be brought to the disk"), errno);
+  return UnusableJournal(absl::StrCat(path, " can't be synced to the disk"), errno);
 }
 
 // VACUUM INTO does not copy this mode.
@@ -92,13 +93,14 @@ absl::Status SqliteFile::StayInPlace() {
   switch (found.state) {
     case JournalPlace::State::kInPlace:
       if (std::exchange(is_place_unknown_, false)) {
-        Log(Severity::kInfo, absl::StrCat("the journal ", path_, " is in its place, as can be seen again"));
+        Log(Severity::kInfo, absl::StrCat("the journal ", path_, " can be checked again, and is in its place"));
       }
       break;
     case JournalPlace::State::kUnknown:
       if (!std::exchange(is_place_unknown_, true)) {
-        Log(Severity::kWarning, absl::StrCat("whether the journal ", path_, " is still in its place can't be told: ",
-                                             found.words, ". It is written on; make its folder accessible"));
+        Log(Severity::kWarning,
+            absl::StrCat("can't check whether the journal ", path_, " is still in its place: ", found.words,
+                         ". ms-scheduler goes on writing it; make its folder accessible"));
       }
       return absl::OkStatus();
     case JournalPlace::State::kIsAnother:
@@ -119,7 +121,7 @@ absl::Status SqliteFile::BeginLog() {
   if (absl::Status status = OpenAgain(place_->journal()); !status.ok()) return status;
   Log(Severity::kWarning, absl::StrCat(path_,
                                        "-wal was removed while ms-scheduler writes it. Nothing is lost: the journal "
-                                       "has all of it, and a new one is begun. Find out what removes files there"));
+                                       "has all records, and a new log is begun. Find out what removes files there"));
   return absl::OkStatus();
 }
 

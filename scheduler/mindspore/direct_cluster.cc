@@ -75,7 +75,7 @@ std::optional<DirectCluster::Refusal> DirectCluster::WhyNotNew(const std::string
                                 " are here; correct MS_WORKER_NUM or MS_SERVER_NUM at the scheduler, or start fewer")};
   }
   if (state_ != State::kInitializing) {
-    return Refusal{"not forming", "the cluster is no longer forming; start again when its processes ended"};
+    return Refusal{"not forming", "the cluster is no longer forming; start again once its processes have ended"};
   }
   for (const auto& [id, node] : nodes_) {
     if (node.role != role) continue;
@@ -114,7 +114,7 @@ std::optional<DirectCluster::Refusal> DirectCluster::WhyNotBack(const Peer& peer
                                                 " before; give it that MS_ROLE, or this process another MS_NODE_ID")};
   }
   if (node.is_dead() && state_ == State::kFailed) {
-    return Refusal{"cluster failed", "the cluster has failed; start again when all of its processes ended"};
+    return Refusal{"cluster failed", "the cluster has failed; start again once all of its processes have ended"};
   }
   if (node.is_dead() && !options_.enable_recovery) {
     return Refusal{
@@ -131,7 +131,8 @@ Admission DirectCluster::Register(const Peer& peer, const mindspore::Registratio
   links_.NoteControl(peer);
   std::optional<Refusal> refusal = WhyNotNamed(peer, node_id);
   if (!refusal && !nodes_.contains(node_id) && options_.enable_recovery && IsDeserted()) {
-    Say(Severity::kInfo, "all MindSpore processes are gone, and one with another MS_NODE_ID came: a new cluster forms",
+    Say(Severity::kInfo,
+        "all MindSpore processes are gone, and one with another MS_NODE_ID registered: a new cluster forms",
         "MindSpore: a new cluster");
     Reset();
   }

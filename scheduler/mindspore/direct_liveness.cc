@@ -81,7 +81,7 @@ void DirectCluster::CheckNodes(MonotonicTime now) {
     }
   }
   for (const std::string& id : gone) {
-    Say(Severity::kInfo, absl::StrCat("the MindSpore process ", Quoted(id), " went before the cluster was complete"),
+    Say(Severity::kInfo, absl::StrCat("the MindSpore process ", Quoted(id), " left before the cluster was complete"),
         "MindSpore: went early");
     nodes_.erase(id);
   }
@@ -98,7 +98,7 @@ void DirectCluster::CheckForming(MonotonicTime now) {
   Say(Severity::kError, absl::StrCat("the cluster of MindSpore processes did not form within ",
                                      absl::FormatDuration(options_.topo_timeout), " (MS_TOPO_TIMEOUT): ",
                                      Count("MS_WORKER"), " of ", options_.worker_num, " workers and ",
-                                     Count("MS_PSERVER"), " of ", options_.server_num, " servers came"));
+                                     Count("MS_PSERVER"), " of ", options_.server_num, " servers registered"));
   opened_at_ = now;
   end_ = DirectEnd::kNeverFormed;
   Fail(now);
@@ -111,7 +111,7 @@ void DirectCluster::CheckRejoins(MonotonicTime now) {
     Say(Severity::kError,
         absl::StrCat("the MindSpore process of rank ", node.rank, " (", node.role, ", node id ", Quoted(id),
                      ") did not return within ", absl::FormatDuration(options_.rejoin_timeout),
-                     " (--rejoin_timeout): the cluster has failed; the others are told to end"));
+                     " (--rejoin_timeout): the cluster has failed; the others must end"));
     return Fail(now);
   }
 }
@@ -171,8 +171,9 @@ void DirectCluster::NoteDeath(const std::string& node_id, Node& node, const std:
     Say(Severity::kInfo, absl::StrCat(who, " has ended after the failure: ", how));
     return;
   }
-  Say(Severity::kError, absl::StrCat(who, " is dead: ", how,
-                                     options_.enable_recovery ? "; it is waited for" : "; the others are told to end"));
+  Say(Severity::kError,
+      absl::StrCat(who, " is dead: ", how,
+                   options_.enable_recovery ? "; the cluster waits for it" : "; the others must end"));
   if (!options_.enable_recovery) failed_at_ = now;
 }
 

@@ -241,7 +241,7 @@ class NoticeRunner::Impl {
     ReadErrors(running);
     const ChildState state = AwaitChild(running.pid);
     if (state == ChildState::kUnknown) {
-      Complain(running.kind, absl::StrCat("how it ended can't be learned: ", std::strerror(ECHILD)));
+      Complain(running.kind, absl::StrCat("its exit status can't be read: ", std::strerror(ECHILD)));
       return true;
     }
     const bool is_over = state == ChildState::kEnded;

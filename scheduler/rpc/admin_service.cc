@@ -67,7 +67,7 @@ class AdminService : public v1::Admin::CallbackService {
   absl::Status Counted(const PeerFacts& peer, absl::Status status) {
     if (!status.ok()) {
       services_.counted.Note(Severity::kWarning, KindOf(status),
-                             absl::StrCat("refused a look for ", peer.ToString(), ": ", status.message()));
+                             absl::StrCat("refused to show the state to ", peer.ToString(), ": ", status.message()));
     }
     return status;
   }
@@ -76,7 +76,7 @@ class AdminService : public v1::Admin::CallbackService {
     absl::Status status = CheckRequestSize(request.ByteSizeLong());
     if (!status.ok()) {
       services_.counted.Note(Severity::kWarning, kOversize,
-                             absl::StrCat("turned a call of ", peer.ToString(), " away: ", status.message()));
+                             absl::StrCat("refused a call from ", peer.ToString(), ": ", status.message()));
     }
     return status;
   }
@@ -124,14 +124,15 @@ class AdminService : public v1::Admin::CallbackService {
     const absl::Status asked =
         AskCore(services_, party, services_.query_limit, make_event, [call, reply](Answer answer) {
           auto* found = std::get_if<Reply>(&answer.reply);
-          if (answer.status.ok() && found == nullptr) answer.status = absl::InternalError("an answer of another kind");
+          if (answer.status.ok() && found == nullptr)
+            answer.status = absl::InternalError("the scheduler gave an answer of another kind");
           const size_t bytes = answer.status.ok() ? found->ByteSizeLong() : 0;
           if (answer.status.ok()) *reply = std::move(*found);
           call->Answer(answer.status, bytes);
         });
     if (!asked.ok()) {
       services_.counted.Note(Severity::kWarning, "busy",
-                             absl::StrCat("turned an admin call away: ", std::string(asked.message())));
+                             absl::StrCat("refused an admin call: ", std::string(asked.message())));
       call->Answer(asked, 0);
     }
     return call;

@@ -26,7 +26,7 @@ class BoundedCall : public grpc::ServerUnaryReactor {
       id_ = budget_.Take(bytes, services_.clock.Read().monotonic, services_.reply_limit,
                          [context = context_] { context->TryCancel(); });
       if (!id_.has_value()) {
-        services_.counted.Note(Severity::kWarning, "busy", "turned a call away: too many answers wait to be read");
+        services_.counted.Note(Severity::kWarning, "busy", "refused a call: too many answers wait to be read");
         return Finish(grpc::Status(busy_, "too many answers wait to be read: try again later"));
       }
     }

@@ -65,8 +65,9 @@ void Session::Send(std::shared_ptr<const v1::SchedulerMessage> message) {
     has_room = queue_.Push(std::move(message));
   }
   if (!has_room) {
-    services_.counted.Note(Severity::kWarning, "slow reader",
-                           absl::StrCat("ended the stream of ", peer_.ToString(), ": it doesn't read what it is sent"));
+    services_.counted.Note(
+        Severity::kWarning, "slow reader",
+        absl::StrCat("ended the stream of ", peer_.ToString(), ": it does not read what is sent to it"));
     EndWith(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many unread messages"));
     return;
   }
@@ -76,7 +77,7 @@ void Session::Send(std::shared_ptr<const v1::SchedulerMessage> message) {
 void Session::Close() { EndWith(grpc::Status::OK); }
 
 void Session::CloseForShutdown() {
-  EndWith(grpc::Status(grpc::StatusCode::UNAVAILABLE, "the scheduler is going down"));
+  EndWith(grpc::Status(grpc::StatusCode::UNAVAILABLE, "the scheduler is shutting down"));
 }
 
 void Session::OnDeadline() {
@@ -176,8 +177,8 @@ void Session::Handle(const v1::AgentMessage& message) {
       return;
     case v1::AgentMessage::KIND_NOT_SET:  // from a newer agent; it must not cost its processes
       services_.counted.Note(Severity::kInfo, "unknown message",
-                             absl::StrCat("left a message of ", peer_.ToString(),
-                                          " aside: its kind is not known to this version of ms-scheduler"));
+                             absl::StrCat("ignored a message from ", peer_.ToString(),
+                                          ": this version of ms-scheduler does not know its kind"));
       ReadOn();
       return;
   }
@@ -235,7 +236,7 @@ void Session::ReadOn() {
 }
 
 void Session::Refuse(v1::Refusal::Reason reason, const std::string& text, const std::string& kind) {
-  services_.counted.Note(Severity::kWarning, kind, absl::StrCat("turned ", peer_.ToString(), " away: ", text));
+  services_.counted.Note(Severity::kWarning, kind, absl::StrCat("refused ", peer_.ToString(), ": ", text));
   auto message = std::make_shared<v1::SchedulerMessage>();
   message->mutable_refusal()->set_reason(reason);
   message->mutable_refusal()->set_text(text);

@@ -57,7 +57,7 @@ class SessionService : public Raw {
     auto peers = services_.rounds.Find(request.job_id(), request.run(), request.round());
     if (peers == nullptr) {
       return absl::NotFoundError(absl::StrCat("round ", request.round(), " of run ", request.run(), " of job ",
-                                              request.job_id(), " is not known, or no more"));
+                                              request.job_id(), " is not known, or no longer"));
     }
     reply = PeersReplyBytes(std::move(peers));
     return absl::OkStatus();
@@ -91,25 +91,25 @@ class SessionService : public Raw {
     }
     unanswered->fetch_sub(1);
     services_.counted.Note(Severity::kWarning, "busy",
-                           absl::StrCat("turned a farewell away: ", std::string(status.message())));
+                           absl::StrCat("refused a last report: ", std::string(status.message())));
     return status;
   }
 
   absl::Status Malformed(const PeerFacts& peer, absl::string_view why) {
     services_.counted.Note(Severity::kWarning, "malformed request",
-                           absl::StrCat("turned a call of ", peer.ToString(), " away: ", why));
+                           absl::StrCat("refused a call from ", peer.ToString(), ": ", why));
     return absl::InvalidArgumentError(why);
   }
 
   absl::Status Oversize(const PeerFacts& peer, absl::Status status) {
     services_.counted.Note(Severity::kWarning, kOversize,
-                           absl::StrCat("turned a call of ", peer.ToString(), " away: ", status.message()));
+                           absl::StrCat("refused a call from ", peer.ToString(), ": ", status.message()));
     return status;
   }
 
   absl::Status Denied(const PeerFacts& peer, absl::Status status) {
     services_.counted.Note(Severity::kWarning, KindOf(status),
-                           absl::StrCat("turned a call of ", peer.ToString(), " away: ", status.message()));
+                           absl::StrCat("refused a call from ", peer.ToString(), ": ", status.message()));
     return status;
   }
 

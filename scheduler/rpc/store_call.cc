@@ -24,9 +24,8 @@ absl::Status Authorize(const ServiceContext& services, const PeerFacts& peer, co
 void CallStore(const ServiceContext& services, StoreCalls& calls, const PeerFacts& peer, StoreOperation operation,
                StoreCalls::Done done) {
   if (absl::Status allowed = Authorize(services, peer, operation); !allowed.ok()) {
-    services.counted.Note(
-        Severity::kWarning, absl::IsInvalidArgument(allowed) ? "malformed request" : KindOf(allowed),
-        absl::StrCat("turned a call of the store by ", peer.ToString(), " away: ", allowed.message()));
+    services.counted.Note(Severity::kWarning, absl::IsInvalidArgument(allowed) ? "malformed request" : KindOf(allowed),
+                          absl::StrCat("refused a store call from ", peer.ToString(), ": ", allowed.message()));
     return done(std::move(allowed));
   }
   calls.Call(std::move(operation), peer.identity, [done = std::move(done), &counted = services.counted](auto answer) {
@@ -34,7 +33,7 @@ void CallStore(const ServiceContext& services, StoreCalls& calls, const PeerFact
     if (absl::IsInvalidArgument(answer.status()) || absl::IsResourceExhausted(answer.status()) ||
         absl::IsUnavailable(answer.status())) {
       counted.Note(Severity::kWarning, "store refused",
-                   absl::StrCat("turned a call of the store away: ", answer.status().message()));
+                   absl::StrCat("refused a store call: ", answer.status().message()));
     }
     done(std::move(answer));
   });

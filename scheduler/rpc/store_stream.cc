@@ -32,7 +32,7 @@ absl::StatusOr<StoreOperation> OperationOf(v1::StoreRequest& request) {
     case v1::StoreRequest::OPERATION_NOT_SET:
       break;
   }
-  return absl::UnimplementedError("this version of ms-scheduler does not know what is asked for");
+  return absl::UnimplementedError("this version of ms-scheduler does not know this kind of request");
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ void StoreStream::OnReadDone(bool ok) {
   v1::StoreRequests requests = std::exchange(incoming_, {});
   if (requests.requests_size() > kMaxStoreRequests) {
     return EndWith(grpc::Status(grpc::StatusCode::INVALID_ARGUMENT,
-                                absl::StrCat("a message has at most ", kMaxStoreRequests, " requests of the store")));
+                                absl::StrCat("a message may hold at most ", kMaxStoreRequests, " store requests")));
   }
   {
     MutexLock lock(mutex_);

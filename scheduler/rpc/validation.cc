@@ -353,7 +353,7 @@ absl::Status CheckCaller(const v1::StoreCaller& caller) {
   if (absl::Status status = CheckId("job_id", caller.job_id()); !status.ok()) return status;
   if (absl::Status status = CheckId("node_id", caller.node_id()); !status.ok()) return status;
   if (caller.run() != 0 && caller.round() != 0 && caller.incarnation() != 0) return absl::OkStatus();
-  return absl::InvalidArgumentError("a request names the run, the round and the incarnation that it is of");
+  return absl::InvalidArgumentError("a request must name its run, round and incarnation");
 }
 
 absl::Status CheckLifetime(v1::ValueLifetime lifetime) {
@@ -383,14 +383,15 @@ absl::Status CheckRest(const v1::StoreCompareAndSet& request) {
 
 // Checks an operation on many keys.
 absl::Status CheckBatch(const v1::StoreBatch& batch) {
-  if (batch.number() == 0) return absl::InvalidArgumentError("a batch of changes has a number");
+  if (batch.number() == 0) return absl::InvalidArgumentError("a batch of changes must have a number above 0");
   MUSTER_REQUIRE(CheckRange("the number of changes", batch.edits_size(), 1, kMaxStoreEdits));
   std::set<absl::string_view> keys;
   for (const v1::StoreEdit& edit : batch.edits()) {
     MUSTER_REQUIRE(CheckStoreKey(edit.key()));
     MUSTER_REQUIRE(CheckStoreValue(edit.value()));
     if (edit.has_value()) MUSTER_REQUIRE(CheckLifetime(edit.lifetime()));
-    if (!keys.insert(edit.key()).second) return absl::InvalidArgumentError("a batch of changes names a key once");
+    if (!keys.insert(edit.key()).second)
+      return absl::InvalidArgumentError("a batch of changes may name a key only once");
   }
   return absl::OkStatus();
 }

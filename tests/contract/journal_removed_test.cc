@@ -159,7 +159,8 @@ TEST_F(JournalRemoved, AnotherFileInItsPlaceEndsTheProcessUnanswered) {
           watch.WaitFor((*journal)->Append({RecordOf("3")}));
           std::_Exit(0);
         },
-        ::testing::ExitedWithCode(1), "is another file than the one.*start ms-scheduler again.*answers nobody");
+        ::testing::ExitedWithCode(1),
+        "is not the file that this ms-scheduler writes.*start ms-scheduler again.*answers no request");
     fs::remove_all(state_);
     fs::remove(folder_ / "other");
   }

@@ -115,7 +115,8 @@ TEST_F(SqliteRefusal, ABodyThatIsNoRecord) {
   ASSERT_TRUE(WriteAndDie(path_, {"1"}));
   // SHA-256 over 2 (8 bytes) and nothing: the checksum is right, but an empty record is none that we know.
   Change(path_, "INSERT INTO records VALUES(2, -3673630572458483603, x'')");
-  EXPECT_THAT(Refusal(path_), AllOf(HasSubstr("DATA_LOSS"), HasSubstr("record 2 is none that ms-scheduler knows")));
+  EXPECT_THAT(Refusal(path_),
+              AllOf(HasSubstr("DATA_LOSS"), HasSubstr("record 2 has a kind that ms-scheduler does not know")));
 }
 
 TEST_F(SqliteRefusal, ACopyThatIsTooOld) {
@@ -135,7 +136,7 @@ TEST_F(SqliteRefusal, ACopyThatIsTooOld) {
 TEST_F(SqliteRefusal, AWriteAheadLogWithoutItsJournal) {
   ASSERT_TRUE(WriteAndDie(path_, {"1"}));
   fs::rename(path_, folder_ / "aside");
-  EXPECT_THAT(Refusal(path_), HasSubstr("it is gone, but its write-ahead log"));
+  EXPECT_THAT(Refusal(path_), HasSubstr("it is missing, but its write-ahead log"));
   std::ofstream(path_).close();
   EXPECT_THAT(Refusal(path_), HasSubstr("it is empty, but its write-ahead log"));
   fs::remove(path_ + "-wal");

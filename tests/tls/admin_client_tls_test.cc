@@ -122,7 +122,7 @@ TEST_F(AdminClientTlsTest, ACertificateThatIsNotTakenIsToldSo) {
   for (int i = 0; i < 2; ++i) {
     const auto reply = client->GetStatus("", 0);
     ASSERT_TRUE(absl::IsUnauthenticated(reply.status())) << reply.status();
-    EXPECT_THAT(std::string(reply.status().message()), HasSubstr("does not take this certificate"));
+    EXPECT_THAT(std::string(reply.status().message()), HasSubstr("does not accept this certificate"));
   }
 }
 

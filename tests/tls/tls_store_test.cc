@@ -115,7 +115,7 @@ TEST_F(TlsStoreTest, RefusesWhatThePeersWouldRefuse) {
   options_.settings.identity = "name";
   Authority other;
   folder_.Write("server.pem", other.Issue(SchedulerSpec()).all_pem());
-  EXPECT_THAT(OpenError(), HasSubstr("not of an authority in ca_cert_path"));
+  EXPECT_THAT(OpenError(), HasSubstr("not from an authority in ca_cert_path"));
   const Issued revoked = authority_.Issue(SchedulerSpec());
   folder_.Write("server.pem", revoked.all_pem());
   folder_.Write("crl.pem", authority_.RevocationList({revoked.certificate}));

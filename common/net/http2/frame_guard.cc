@@ -146,7 +146,7 @@ std::optional<FrameGuard::Breach> FrameGuard::TakeHeaders(const Header& header, 
 }
 
 std::optional<FrameGuard::Breach> FrameGuard::TakeContinuation(const Header& header, MonotonicTime now) {
-  if (block_stream_ == 0 || header.stream != block_stream_) return Malformed("a CONTINUATION of no header block");
+  if (block_stream_ == 0 || header.stream != block_stream_) return Malformed("a CONTINUATION without a header block");
   return AddToBlock(header, now);
 }
 
@@ -165,7 +165,7 @@ std::optional<FrameGuard::Breach> FrameGuard::AddToBlock(const Header& header, M
   if (block_bytes_ > kMaxBlockBytes || block_frames_ > kMaxBlockFrames) {
     return Breach{"HTTP/2 header block",
                   absl::StrCat("a header block of ", block_bytes_, " bytes in ", block_frames_, " frames; at most ",
-                               kMaxBlockBytes, " in ", kMaxBlockFrames, " are taken")};
+                               kMaxBlockBytes, " in ", kMaxBlockFrames, " are allowed")};
   }
   if ((header.flags & kEndHeaders) != 0) block_stream_ = 0;
   return std::nullopt;
@@ -175,7 +175,7 @@ std::optional<FrameGuard::Breach> FrameGuard::TakeOther(const Header& header, Mo
   const bool is_of_stream = header.stream != 0;
   switch (header.type) {
     case kData:
-      if (!is_of_stream) return Malformed("DATA of no stream");
+      if (!is_of_stream) return Malformed("DATA without a stream");
       if (header.length == 0 && (header.flags & kEndStream) == 0) {
         Count(kEmptyData, now);
       }
@@ -204,7 +204,7 @@ std::optional<FrameGuard::Breach> FrameGuard::TakeOther(const Header& header, Mo
     case kGoAway:
       if (header.length < 8 || header.length > kMaxOtherBytes || is_of_stream)
         return Malformed("a GOAWAY frame of a wrong size or stream");
-      if (++goaways_ > kMaxGoAways) return Breach{"HTTP/2 GOAWAY", "it says again and again that it goes away"};
+      if (++goaways_ > kMaxGoAways) return Breach{"HTTP/2 GOAWAY", "it sends GOAWAY again and again"};
       return std::nullopt;
     case kWindowUpdate:
       if (header.length != 4) return Malformed("a WINDOW_UPDATE frame of a wrong size");

@@ -328,7 +328,7 @@ size_t Relay::size() const {
 
 void NotePause(CountedLog& counted, const std::string& peer, const FrameGuard::Breach& pause) {
   counted.Note(Severity::kWarning, pause.kind,
-               absl::StrCat("listens to ", peer, " more slowly: it sends ", pause.text));
+               absl::StrCat("reads from ", peer, " more slowly: it sends ", pause.text));
 }
 
 void NoteEnd(CountedLog& counted, const std::string& peer, const RelayEnd& end) {
@@ -344,7 +344,7 @@ void NoteEnd(CountedLog& counted, const std::string& peer, const RelayEnd& end) 
     case RelayEnd::Kind::kBreach:
       return counted.Note(
           Severity::kWarning, end.what,
-          absl::StrCat("cut the connection of ", peer, ", which speaks HTTP/2 as no honest client does: ", end.text));
+          absl::StrCat("closed the connection of ", peer, ", which breaks the rules of HTTP/2: ", end.text));
     case RelayEnd::Kind::kNoRoom:
       return counted.Note(Severity::kWarning, "no room for a connection",
                           absl::StrCat("dropped the connection of ", peer, ": ", end.text));

@@ -25,7 +25,7 @@ absl::StatusOr<std::shared_ptr<TlsStore>> OpenClientTls(const TlsSettings& setti
   TellGrpcCiphers((*store)->ciphers());
   if (!settings.needs_name()) {
     Log(Severity::kWarning,
-        "--tls_identity=ca-only: any certificate of the authority is taken for the scheduler's, whatever its name");
+        "--tls_identity=ca-only: any certificate of the authority is accepted as the scheduler's, with any name");
   }
   return std::shared_ptr<TlsStore>(*std::move(store));
 }

@@ -36,14 +36,17 @@ AgeWarning OfList(const RevocationList& list, bool serves_expired, absl::Time no
   const std::string end = absl::StrCat(", at ", ShowTime(list.NextUpdate()));
   const std::string begin = absl::StrCat("the revocation list of ", list.Issuer());
   if (has_ended) {
-    return {about + " expired",
-            absl::StrCat(begin, " has expired", end,
-                         serves_expired ? "; peers are let in all the same (--crl_expired=serve)"
-                                        : "; peers that it is about are refused (--crl_expired=refuse)")};
+    return {
+        about + " expired",
+        absl::StrCat(begin, " has expired", end,
+                     serves_expired ? "; peers are still accepted (--crl_expired=serve)"
+                                    : "; peers with certificates of that issuer are refused (--crl_expired=refuse)")};
   }
-  return {about, absl::StrCat(begin, " ends in ", TimeLeft(left), end, ": put the next one into crl_path before; ",
-                              serves_expired ? "peers are let in all the same after that (--crl_expired=serve)"
-                                             : "peers that it is about are refused after that (--crl_expired=refuse)")};
+  return {about,
+          absl::StrCat(begin, " ends in ", TimeLeft(left), end, ": put the next one into crl_path before then; ",
+                       serves_expired
+                           ? "peers are still accepted after that (--crl_expired=serve)"
+                           : "peers with certificates of that issuer are refused after that (--crl_expired=refuse)")};
 }
 
 }  // namespace

@@ -53,8 +53,8 @@ absl::Status Pkcs12Error() {
   for (const unsigned long error : errors) {
     const char* reason = ERR_reason_error_string(error);
     if (reason != nullptr && absl::StrContains(reason, "unsupported")) {
-      return absl::UnimplementedError(absl::StrCat(
-          "it is encrypted with an old algorithm (RC2-40 or the like) that OpenSSL 3 refuses; ", kConvert));
+      return absl::UnimplementedError(
+          absl::StrCat("it is encrypted with an old algorithm (such as RC2-40) that OpenSSL 3 refuses; ", kConvert));
     }
   }
   return absl::InvalidArgumentError(absl::StrCat("it is damaged or cut off (", OpenSslReason(errors), ")"));
@@ -81,12 +81,12 @@ absl::StatusOr<KeyMaterial> ParsePkcs12(const std::string& bytes, const Secret& 
   const Pkcs12Ptr p12(d2i_PKCS12(nullptr, &at, static_cast<long>(bytes.size())));  // NOLINT(google-runtime-int)
   if (p12 == nullptr) {
     ERR_clear_error();
-    return absl::InvalidArgumentError("it is no PKCS#12 file, or it is cut off");
+    return absl::InvalidArgumentError("it is not a PKCS#12 file, or it is cut off");
   }
   const ASN1_INTEGER* iterations = nullptr;
   PKCS12_get0_mac(nullptr, nullptr, nullptr, &iterations, p12.get());
   if (iterations != nullptr && (ASN1_INTEGER_get(iterations) < 0 || ASN1_INTEGER_get(iterations) > kMaxMacIterations)) {
-    return absl::InvalidArgumentError("it asks for an absurd number of iterations: it is damaged");
+    return absl::InvalidArgumentError("its number of iterations is too high: it is damaged");
   }
   EVP_PKEY* raw_key = nullptr;
   X509* raw_leaf = nullptr;

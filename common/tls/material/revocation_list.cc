@@ -27,7 +27,7 @@ absl::StatusOr<std::vector<X509CrlPtr>> Read(const std::string& bytes) {
     ERR_clear_error();
     const size_t used = static_cast<size_t>(at - reinterpret_cast<const unsigned char*>(bytes.data()));
     if (list == nullptr || used != bytes.size()) {
-      return absl::InvalidArgumentError("it is no revocation list, or it is cut off");
+      return absl::InvalidArgumentError("it is not a revocation list, or it is cut off");
     }
     lists.push_back(std::move(list));
     return lists;
@@ -162,8 +162,8 @@ absl::StatusOr<std::vector<RevocationList>> ParseRevocationLists(const std::stri
     if (!list.FindSigner(authorities)) {
       return absl::InvalidArgumentError(
           absl::StrCat("the list of ", list.Issuer(), " is not signed by any authority of ca_cert_path; add that ",
-                       "authority's certificate there (one in between, too), or, if it is trusted ",
-                       "no more, take its list out of crl_path"));
+                       "authority's certificate there (an intermediate one, too), or, if it is no longer ",
+                       "trusted, remove its list from crl_path"));
     }
     if (list.ThisUpdate() > now + kClockSkew) {
       return absl::InvalidArgumentError(absl::StrCat("the list of ", list.Issuer(), " begins only at ",

@@ -94,7 +94,7 @@ absl::StatusOr<TlsFile> PatientFiles::Read(const std::string& path, FileSecrecy 
   if (side->Run([file, path, secrecy, call = calls_.read] { *file = call(path, secrecy); }, kPatience)) {
     return std::move(*file);
   }
-  if (has_given_up_) return absl::CancelledError("nobody waits for it any more");
+  if (has_given_up_) return absl::CancelledError("the read was given up");
   return absl::DeadlineExceededError(absl::StrCat(path, " can't be read: its file system does not answer"));
 }
 

@@ -51,7 +51,7 @@ std::string ChainText(TlsFault fault, int error, const Certificate& leaf, const 
       return absl::StrCat(who, " is valid only from ", ShowTime(at.NotBefore()), ": check the clocks");
     case TlsFault::kUnknownAuthority:
       return absl::StrCat("the certificate ", leaf.Subject(), ", issued by ", leaf.Issuer(),
-                          ", is not of an authority in ca_cert_path", reason);
+                          ", is not from an authority in ca_cert_path", reason);
     case TlsFault::kSelfSigned:
       return absl::StrCat(who, " is self-signed and not in ca_cert_path");
     case TlsFault::kWrongUsage:

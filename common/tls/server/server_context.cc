@@ -122,7 +122,7 @@ bool TlsServerContext::Check(const PeerCertificates& shown, CheckedClient& clien
   ERR_clear_error();
   if (peer.refusal.ok() && rules.needs_name && options_.only_nodes && !peer.name.IsNode()) {
     peer.refusal = {TlsFault::kOtherRole,
-                    absl::StrCat("the certificate is ", peer.name.ToUri(), ", which is none of a node")};
+                    absl::StrCat("the certificate is ", peer.name.ToUri(), ", which is not a node's")};
   }
   client.refusal = std::move(peer.refusal);
   if (!client.refusal.ok()) return false;

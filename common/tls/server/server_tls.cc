@@ -32,7 +32,7 @@ std::shared_ptr<const TlsServerContext> ServerTls::Context() {
     context_ = *std::move(made);
   } else {
     counted_.Note(Severity::kError, kNotServed,
-                  absl::StrCat("what has changed can't be served yet, the old certificate is: ",
+                  absl::StrCat("the changed files can't be used yet, so the old certificate stays in use: ",
                                std::string(made.status().message()), "; it is tried again"));
   }
   return context_;

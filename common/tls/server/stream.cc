@@ -79,7 +79,7 @@ Stream::Io Stream::Handshake() {
     error_ = outcome.kind == TlsOutcome::Kind::kBroken ? outcome.error : "the client closed the connection";
   }
   if (!context_->IsForServers()) {
-    error_ += "; this side's certificate is not for servers (extended key usage), which the client may ask for";
+    error_ += "; this side's certificate is not for servers (extended key usage), which the client may require";
   }
   return Io::kFailed;
 }

@@ -121,7 +121,7 @@ class Ping {
       if (error == 0) {
         const absl::Duration took = Clock::System().Read().monotonic - begin;
         checks_.Ok("tcp",
-                   absl::StrFormat("%s takes a connection within %.1f ms", end, absl::ToDoubleMilliseconds(took)));
+                   absl::StrFormat("%s accepts a connection within %.1f ms", end, absl::ToDoubleMilliseconds(took)));
         if (!reached_) reached_ = address;
       } else {
         failed.emplace_back(end, error);
@@ -157,7 +157,7 @@ class Ping {
 
   void LookAtCertificates(AdminClient& client) {
     if (call_.tls == nullptr) {
-      checks_.Ok("tls", "none: the scheduler takes plain text, which anybody on the way can read");
+      checks_.Ok("tls", "none: the scheduler accepts plain text, which others on the network can read");
       return;
     }
     absl::Time ends = absl::InfiniteFuture();
@@ -202,7 +202,7 @@ class Ping {
   void LookAtClock(int64_t theirs, int64_t before, int64_t after) {
     const int64_t apart = theirs < before ? theirs - before : std::max<int64_t>(theirs - after, 0);
     const std::string text =
-        apart == 0 ? "the scheduler's is ours, as far as an answer's time can tell"
+        apart == 0 ? "the scheduler's agrees with ours, as far as the time of one answer shows"
                    : absl::StrFormat("the scheduler's is %.3f s %s ours", static_cast<double>(std::abs(apart)) / 1000,
                                      apart < 0 ? "behind" : "ahead of");
     if (absl::Milliseconds(std::abs(apart)) > kMaxClockDifference) {

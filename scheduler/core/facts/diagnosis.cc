@@ -44,21 +44,22 @@ struct Advice {
 };
 
 constexpr std::array kAdvice = std::to_array<Advice>({
-    {reason::kAborted, "it ended itself (abort); PYTHONFAULTHANDLER=1 in its environment shows where"},
-    {reason::kArithmeticError, "native code divided by zero or the like; PYTHONFAULTHANDLER=1 shows where"},
-    {reason::kBadPath, "correct the path that is named, on {host}"},
+    {reason::kAborted, "it called abort(): PYTHONFAULTHANDLER=1 in its environment shows where"},
+    {reason::kArithmeticError,
+     "native code divided by zero or made a similar error: PYTHONFAULTHANDLER=1 in its environment shows where"},
+    {reason::kBadPath, "correct the path that the error names, on {host}"},
     {reason::kBusError,
-     "a file that it has mapped is cut short, or the disk behind it is full, often /dev/shm: look at `df -h /dev/shm` "
-     "on {host}"},
+     "a file that it maps into memory is cut short, or that file's disk is full, often /dev/shm: look at `df -h "
+     "/dev/shm` on {host}"},
     {reason::kCannotStart,
-     "see on {host} what can't be executed: the mode, the format and the interpreter of the file that is named"},
-    {reason::kCommandNotFound, "check how it is spelt, and that it is installed and in PATH on {host}"},
+     "check on {host} why the file that the error names can't be executed: its mode, its format and its interpreter"},
+    {reason::kCommandNotFound, "check the spelling of the command, and that it is installed and in PATH on {host}"},
     {reason::kCommandTooLong, "shorten the arguments or the environment of the command"},
     {reason::kDamagedFile,
-     "a file is damaged or cut short: compare its size with the original's, and copy or download it again; of "
-     "checkpoints load the one before (a file of Git LFS may be a pointer only: `git lfs pull`)"},
+     "a file is damaged or cut short: compare its size with the original's, and copy or download it again; for a "
+     "checkpoint, load the previous one (a Git LFS file may be only a pointer: `git lfs pull`)"},
     {reason::kDeviceBusy,
-     "another process has the device on {host}, often one of an earlier run: `nvidia-smi` or `npu-smi info` names it"},
+     "another process uses the device on {host}, often one of an earlier run: `nvidia-smi` or `npu-smi info` names it"},
     {reason::kDeviceFault,
      "the hardware of a device or of its link on {host} is faulty: look at `nvidia-smi -q`, `npu-smi info` and "
      "`dmesg`, reset the device, or take the machine out of the job"},
@@ -69,7 +70,7 @@ constexpr std::array kAdvice = std::to_array<Advice>({
      "the process sees no such device on {host}: compare the number of processes, CUDA_VISIBLE_DEVICES "
      "(ASCEND_RT_VISIBLE_DEVICES) and the container's devices with what `nvidia-smi` or `npu-smi info` shows"},
     {reason::kDeviceOutOfMemory,
-     "make the batch or the part of the model on a device smaller, and see that nobody else uses the device "
+     "make the batch or the part of the model on a device smaller, and check that no other process uses the device "
      "(nvidia-smi, npu-smi info)"},
     {reason::kDiskFull,
      "make room on {host} where it writes (`df -h` and `df -i` show what is full), or have it write elsewhere"},
@@ -81,32 +82,33 @@ constexpr std::array kAdvice = std::to_array<Advice>({
      "a host name is not known on {host}: correct it, /etc/hosts or the DNS server (`getent hosts NAME` tests it), or "
      "use the address"},
     {reason::kIllegalInstruction,
-     "a library was built for another processor than {host} has (lscpu): install one that is built for it"},
+     "a library needs instructions that the processor of {host} lacks (lscpu): install a build for that processor"},
     {reason::kInterfaceNotFound,
-     "{host} has no such network interface, or it has no address: `ip addr` shows what there is; correct "
-     "GLOO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME or HCCL_SOCKET_IFNAME, or leave it out"},
+     "{host} has no such network interface, or the interface has no address: `ip addr` lists them; correct or unset "
+     "GLOO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME or HCCL_SOCKET_IFNAME"},
     {reason::kIoError,
-     "a disk or a file server of {host} fails: see that the folder is mounted and its server is up (`mount`, `dmesg`)"},
+     "a disk or a file server of {host} fails: check that the folder is mounted and its server is up (`mount`, "
+     "`dmesg`)"},
     {reason::kLibraryMismatch,
-     "libraries on {host} don't fit each other, its driver or its device: install versions that were built for one "
-     "another, the same ones on every node"},
-    {reason::kMissingFile,
-     "see that the path is there on {host}: its spelling, the working directory, what is mounted"},
+     "libraries on {host} don't match each other, the driver or the device: install versions that match, the same ones "
+     "on every node"},
+    {reason::kMissingFile, "check that the path exists on {host}: its spelling, the working directory, the mounts"},
     {reason::kMissingLibrary, "install the library on {host}, or add its folder to LD_LIBRARY_PATH"},
     {reason::kMissingModule,
      "install the module on {host} for the Python that runs the script, or add its folder to PYTHONPATH"},
     {reason::kNetworkUnreachable,
-     "{host} has no way to that address: see to its interface, routes and firewall (`ip route get ADDRESS`); "
-     "`--preflight ring` tests the nodes among each other"},
-    {reason::kNodeLost, "see whether {host} is up and reaches the scheduler"},
-    {reason::kPermissionDenied, "give the job's user access to it on {host}"},
-    {reason::kPortInUse, "end what has the port on {host} (`ss -ltnp` names it), or have the script use another one"},
-    {reason::kProgramBusy, "start again when nobody on {host} writes to the program any more"},
+     "{host} has no route to that address: check its interface, routes and firewall (`ip route get ADDRESS`); "
+     "`--preflight ring` tests the links between the nodes"},
+    {reason::kNodeLost, "check that {host} is up and reaches the scheduler"},
+    {reason::kPermissionDenied, "give the job's user access to what the error names, on {host}"},
+    {reason::kPortInUse,
+     "end the process that uses the port on {host} (`ss -ltnp` names it), or have the script use another port"},
+    {reason::kProgramBusy, "start the job again once no process on {host} writes to the program's file"},
     {reason::kPythonException, "fix what the exception names; the traceback in its output shows where"},
     {reason::kRankTableInvalid, "`ms-ctl ranktable --check FILE` says which rule the rank table breaks, and where"},
     {reason::kRanksDiffer,
-     "the ranks don't do the same: give all nodes the same script, arguments, data and versions, and see that no "
-     "branch depends on the rank"},
+     "the ranks don't run the same operations: give all nodes the same script, arguments, data and versions, and check "
+     "that no branch depends on the rank"},
     {reason::kReadOnlyFileSystem,
      "have it write elsewhere (HOME, TMPDIR, HF_HOME, the checkpoint's folder), or mount that file system for writing "
      "on {host}"},
@@ -115,13 +117,13 @@ constexpr std::array kAdvice = std::to_array<Advice>({
      "native code crashed: PYTHONFAULTHANDLER=1 in its environment shows where, and `ulimit -c unlimited` keeps a core "
      "file"},
     {reason::kServerUnreachable,
-     "a server that the line above names does not answer {host}: see that it is up and that the address, the proxy "
-     "(https_proxy) and the firewall are right, or download what it needs before (HF_HUB_OFFLINE=1)"},
+     "a server that the line above names does not answer {host}: check that it is up and that the address, the proxy "
+     "(https_proxy) and the firewall are right, or download the files beforehand (HF_HUB_OFFLINE=1)"},
     {reason::kSharedMemoryFull,
      "make /dev/shm on {host} larger (docker: --shm-size; Kubernetes: an emptyDir with medium Memory), or use fewer "
      "data loader workers"},
     {reason::kTooManyOpenFiles, "raise the limit of open files on {host} (`ulimit -n`)"},
-    {reason::kWrongSettings, "correct the setting that is named, on every node that has it"},
+    {reason::kWrongSettings, "correct the setting that the error names, on every node that has it"},
 });
 
 constexpr char kWithRecovery[] = "with MS_ENABLE_RECOVERY=1 on every node the job would have been restarted";
@@ -197,14 +199,15 @@ Diagnosis DiagnoseExit(const v1::ProcessEnded& ended, const LastWords& words) {
       words.reason.empty() || words.reason == reason::kPythonException || words.reason == reason::kKilledFromOutside;
   const int signal = SignalInExitCode(ended.exit_code());
   if (ended.has_memory() && says_nothing_better && (words.reason.empty() || words.tells_of_a_killed)) {
-    return {std::string(reason::kOutOfMemory),
-            absl::StrCat(words.quote, words.quote.empty() ? "" : "; ", MemoryText(ended.memory(), "a process of it"))};
+    return {std::string(reason::kOutOfMemory), absl::StrCat(words.quote, words.quote.empty() ? "" : "; ",
+                                                            MemoryText(ended.memory(), "one of its processes"))};
   }
   if (!words.reason.empty()) return {std::string(words.reason), words.quote};
   if (ended.exit_code() == 127) return {std::string(reason::kCommandNotFound), ShellsWord(ended)};
   if (ended.exit_code() == 126) return {std::string(reason::kCannotStart), ShellsWord(ended)};
   if (signal != 0) {
-    return {std::string(ReasonOfSignal(signal)), absl::StrCat("a command of it was killed by ", SignalName(signal))};
+    return {std::string(ReasonOfSignal(signal)),
+            absl::StrCat("one of its commands was killed by ", SignalName(signal))};
   }
   return {"", words.quote};
 }
@@ -222,19 +225,19 @@ std::string MemoryAdvice(const v1::Cause& cause) {
 }
 
 std::string KillAdvice(const v1::Cause& cause) {
-  return absl::StrCat("somebody or something outside ended it: an administrator, a batch system, ",
-                      cause.signal() == SIGKILL ? "earlyoom or systemd-oomd, " : "a script, ", "whose log on ",
-                      cause.host_name(), " may tell");
+  return absl::StrCat("something outside the job ended it (an administrator, a batch system, ",
+                      cause.signal() == SIGKILL ? "earlyoom or systemd-oomd" : "a script", "): look at the logs on ",
+                      cause.host_name(), ", which may name it");
 }
 
 std::string PeerAdvice(const v1::Cause& cause, const RemedyFacts& facts) {
   if (!facts.waited_for.empty()) return absl::StrCat("look first at ", facts.waited_for);
   if (cause.reason() == reason::kCollectiveTimeout) {
-    return "one rank did not come to the collective: `ms-ctl stacks` shows where each rank stands while they run, and "
-           "MS_PROGRESS_FILE which one is behind";
+    return "one rank did not reach the collective: `ms-ctl stacks` shows where each rank stands while they run, and "
+           "MS_PROGRESS_FILE shows which rank is behind";
   }
-  return "a peer has ended or can't be reached: look at the output of the others, and at the network between the nodes "
-         "(`--preflight ring` tests it)";
+  return "a peer has ended or can't be reached: look at the output of the other ranks, and at the network between the "
+         "nodes (`--preflight ring` tests it)";
 }
 
 std::string AdviceFor(const v1::Cause& cause, const RemedyFacts& facts) {
@@ -290,7 +293,7 @@ std::string RemedyOf(const v1::Cause& cause, const RemedyFacts& facts) {
   } else if (!facts.recovers && MayPass(cause)) {
     add(kWithRecovery);
   } else if (advice.empty() && absl::EndsWith(cause.text(), absl::StrCat("exit code ", cause.exit_code()))) {
-    add(absl::StrCat("what exit code ", cause.exit_code(), " means is for the program's own output to say"));
+    add(absl::StrCat("look for the meaning of exit code ", cause.exit_code(), " in the program's own output"));
   }
   return advice;
 }

@@ -62,7 +62,7 @@ v1::JobEvent DescribeLoss(const State& state, const v1::NodeLost& record) {
   const bool is_unguarded = node != nullptr && !has_promised && record.armed_fence_ms() > 0;
   if (!record.is_confirmed() && is_unguarded) {
     absl::StrAppend(&text,
-                    ", and it can't promise that its fence ends them: its ranks wait for it, or for `ms-ctl fence ",
+                    ", and its fence is not guaranteed to end them: its ranks wait for the node, or for `ms-ctl fence ",
                     record.node_id(), "`");
   }
   return Line(record.job_id(), record.run(), has_left ? "node_left" : "node_lost", std::move(text));

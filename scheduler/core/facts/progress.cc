@@ -116,7 +116,7 @@ CauseCandidate DescribeHang(const Run& run, MonotonicTime now, absl::Duration he
                       NameAll({standing.front()}));
     } else {
       absl::StrAppend(&text, NameAll(standing), standing.size() == 1 ? " stands" : " stand", " still at step ", lowest,
-                      others == 0 ? "" : ", the others are further");
+                      others == 0 ? "" : ", the others are ahead");
     }
   } else if (!standing.empty()) {
     absl::StrAppend(&text, NameAll(standing), standing.size() == 1 ? " has" : " have",
@@ -131,10 +131,9 @@ CauseCandidate DescribeHang(const Run& run, MonotonicTime now, absl::Duration he
   }
   cause.set_remedy(
       !halted.empty()
-          ? "find out who stopped it (SIGSTOP, Ctrl-Z, a debugger); where that is done on purpose, "
-            "--progress_timeout must be longer"
-          : "find out where they stand (`ms-ctl stacks` while they run); --progress_timeout must be longer than "
-            "the longest pause between two steps, a checkpoint or an evaluation included");
+          ? "find out what stopped it (SIGSTOP, Ctrl-Z, a debugger); if this is on purpose, raise --progress_timeout"
+          : "find out where the ranks stand (`ms-ctl stacks` while they run); --progress_timeout must be longer than "
+            "the longest pause between two steps, including checkpoints and evaluations");
   return candidate;
 }
 
@@ -155,7 +154,7 @@ bool IsUnwatched(const Run& run) {
 std::string DescribeUnwatched(const Run& run) {
   return absl::StrCat("no process has written to MS_PROGRESS_FILE yet: until one does, --progress_timeout (",
                       FormatAge(absl::Milliseconds(run.record().settings.progress_timeout_ms())),
-                      ") notices no hang; have the script write its step there, or leave --progress_timeout out");
+                      ") can't detect a hang; have the script write its step there, or leave --progress_timeout out");
 }
 
 std::string WaitedFor(const Run& run) {

@@ -37,12 +37,13 @@ absl::StatusOr<std::string> Lifecycle::Drain(Run& run, const v1::SteerRequest& r
   Node& node = *found;
   if (node.record().is_lost) {
     return absl::FailedPreconditionError(absl::StrCat(NodeText(node), " is not here: ", node.record().lost_reason,
-                                                      "; who must not come back needs no draining"));
+                                                      "; a node that must not come back needs no draining"));
   }
   const bool is_noted = is_draining != node.record().draining_reason.empty();
   if (is_noted && !(is_draining && request.now())) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        NodeText(node), is_draining ? " leaves already: " : " is not being drained", node.record().draining_reason));
+    return absl::FailedPreconditionError(absl::StrCat(NodeText(node),
+                                                      is_draining ? " is leaving already: " : " is not being drained",
+                                                      node.record().draining_reason));
   }
   if (!is_noted) NoteDraining(run, node, request);
   if (!is_draining) return absl::StrCat(NodeText(node), " stays in job ", run.record().job_id);

@@ -40,8 +40,8 @@ void DescribeGivingUp(const Run& run, v1::Cause& cause) {
       "gave up after ", restarts, restarts == 1 ? " restart" : " restarts", " (--max_restarts ", run.MaxRestarts(),
       " an hour", IsWithoutProgress(run) ? ", and one without progress counts twice" : "", "): ", cause.text(),
       !first                          ? ""
-      : first->text() == cause.text() ? "; the first time as well"
-                                      : absl::StrCat("; the first time: ", first->text())));
+      : first->text() == cause.text() ? "; the first failure was the same"
+                                      : absl::StrCat("; the first failure: ", first->text())));
   cause.set_kind(v1::Cause::GAVE_UP);
 }
 
@@ -122,7 +122,7 @@ void Lifecycle::On(const DrainRequested& event) {
       CauseCandidate told =
           Decision(v1::Cause::SCHEDULER_STOPPED,
                    "the scheduler was stopped, and without a journal it cannot come back to its jobs",
-                   "give ms-scheduler a --journal_path (or MS_RECOVERY_PATH) to have running jobs outlive its restart",
+                   "give ms-scheduler a --journal_path (or MS_RECOVERY_PATH), so that running jobs survive its restart",
                    context_.now.monotonic);
       if (run.record().phase == v1::RUN_PHASE_STOPPING && !run.candidates.empty())
         told = ChooseCause(run.candidates);  // it was failing already

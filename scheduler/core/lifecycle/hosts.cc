@@ -13,7 +13,7 @@ namespace muster::scheduler {
 namespace {
 
 constexpr char kFactsAreOfTheStart[] =
-    " (what the others have told is of their start: restart ms-worker there after a change)";
+    " (the other nodes' values are from the start of their agents: restart ms-worker there after a change)";
 
 }  // namespace
 

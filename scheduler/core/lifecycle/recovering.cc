@@ -261,8 +261,8 @@ void Lifecycle::On(const SteerRequested& event) {
     text = NoSuchRun(request.job_id(), request.run());
   } else if (event.seen_round && *event.seen_round != run->record().round) {
     text = absl::FailedPreconditionError(absl::StrCat("run ", run->record().number, " of job ", run->record().job_id,
-                                                      " is in round ", run->record().round, " by now, not in round ",
-                                                      *event.seen_round, ": look at it again"));
+                                                      " is in round ", run->record().round, " now, no longer in round ",
+                                                      *event.seen_round, ": look at the job before you try again"));
   } else if (request.action() == v1::SteerRequest::DRAIN || request.action() == v1::SteerRequest::UNDRAIN) {
     text = Drain(*run, request);
   } else if (!run->IsUnderWay()) {
@@ -290,7 +290,7 @@ absl::StatusOr<std::string> Lifecycle::RestartByHand(Run& run, const v1::SteerRe
   if (run.record().phase == v1::RUN_PHASE_RECOVERING && !run.IsRoundBehind()) {
     return absl::FailedPreconditionError(
         absl::StrCat("run ", run.record().number, " of job ", run.record().job_id,
-                     " is being restarted already; `ms-ctl status` says for whom it waits"));
+                     " is being restarted already; `ms-ctl status` shows what it waits for"));
   }
   const uint32_t round = std::max(run.record().round, run.round_elsewhere);
   const std::string text = absl::StrCat("all processes of job ", run.record().job_id, " are being restarted: round ",

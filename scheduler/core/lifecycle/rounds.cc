@@ -139,7 +139,7 @@ bool Lifecycle::DoHostsFit(Run& run, const std::vector<const Node*>& members) {
 void Lifecycle::TurnAway(Run& run, const std::vector<Unreachable>& unreachable) {
   for (const Unreachable& one : unreachable) {
     Node& node = run.nodes.at(one.node->record().id);
-    SendAway(run, node, v1::NodeRemoved::LEFT, absl::StrCat("it was turned away: ", one.reason),
+    SendAway(run, node, v1::NodeRemoved::LEFT, absl::StrCat("it was refused: ", one.reason),
              MakeRefusal(v1::Refusal::SETTINGS_DIFFER, absl::StrCat(NodeText(node), " can't take part: ", one.reason)));
   }
   context_.Schedule(run);

@@ -55,16 +55,15 @@ absl::Status Lighthouses::Check(const Lighthouse* lighthouse, const v1::Replicas
                                                      " lighthouses already: name one of them with --lighthouse"));
   }
   if (!is_alone && !AreEqual(lighthouse->rules, report.rules())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("lighthouse ", report.lighthouse(),
-                     " goes by other rules than this node asks for: ", RulesText(lighthouse->rules),
-                     "; here: ", RulesText(report.rules()), ". They must be the same on all nodes of its jobs"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "lighthouse ", report.lighthouse(), " has other rules than this node asks for: ", RulesText(lighthouse->rules),
+        "; here: ", RulesText(report.rules()), ". They must be the same on all nodes of its jobs"));
   }
   for (const v1::ReplicaReport& one : report.replicas()) bytes += one.member().size();
   if (replicas + static_cast<size_t>(report.replicas_size()) > kMaxReplicas || bytes > kMaxMemberBytes) {
     return absl::ResourceExhaustedError(
         absl::StrCat("lighthouse ", report.lighthouse(), " has ", replicas, " replicas already: at most ", kMaxReplicas,
-                     " may be, and what they say of themselves may have ", kMaxMemberBytes, " bytes together"));
+                     " are allowed, and their descriptions may have ", kMaxMemberBytes, " bytes together"));
   }
   return absl::OkStatus();
 }
@@ -235,7 +234,7 @@ bool Lighthouses::FormQuorum(const std::string& name, Lighthouse& lighthouse) {
   lighthouse.why_not = askers.empty() ? "" : decision.why_not;
   if (in_doubt > 0 && decision.members.empty()) {
     lighthouse.why_not = absl::StrCat(
-        in_doubt, " of those that ask may have died with one that fell silent: left out until they are heard");
+        in_doubt, " of the replicas that ask may have died with a silent one: they are left out until they report");
   }
   lighthouse.decide_again = decision.look_again;
   if (decision.members.empty()) return false;

@@ -27,7 +27,8 @@ QuorumDecision DecideQuorum(const std::vector<Asker>& askers, size_t alive, cons
     returning += was_in ? 1 : 0;
     if (was_in || !only_shrinks || last == nullptr) decision.members.push_back(*asker.replica_id);
   }
-  if (decision.members.empty()) return NotYet("only newcomers ask, and one of them wants the quorum only to shrink");
+  if (decision.members.empty())
+    return NotYet("only new replicas ask, and one of them allows the quorum only to shrink");
   const bool is_complete = last != nullptr && returning == last->size();
   if (is_complete) return decision;
   if (askers.size() < rules.min_replicas) {

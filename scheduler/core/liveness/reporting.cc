@@ -143,8 +143,8 @@ void Liveness::ActOnFailures(Run& run, Node& node, NewEvents& taken) {
   }
   if (taken.is_unasked_stop && run.record().phase == v1::RUN_PHASE_RUNNING) {
     const std::string why =
-        "its processes were stopped without an order that is known here: its fence fell (--fence_timeout), or the "
-        "order was given shortly before the scheduler was restarted";
+        "its processes were stopped, but the scheduler knows of no order to stop them: the node's fence ended them "
+        "(--fence_timeout), or the order came shortly before the scheduler's restart";
     lifecycle_.Disturb(run, CandidateFrom(node, v1::Cause::NODE_LOST, why, 0, context_.now.monotonic));
   }
 }
@@ -186,7 +186,7 @@ void Liveness::TakeStuck(Run& run, Node& node, const v1::Report& report) {
 // The node goes when its processes have ended; the others hear of it at once.
 void Liveness::HearOfLeaving(Run& run, Node& node, const v1::NodeLeaving& leaving, MonotonicTime when) {
   std::string why = leaving.reason();
-  if (why.empty()) why = leaving.signal() == 0 ? "its agent ended" : "it got " + SignalName(leaving.signal());
+  if (why.empty()) why = leaving.signal() == 0 ? "its agent ended" : "it received " + SignalName(leaving.signal());
   CauseCandidate candidate = CandidateFrom(node, v1::Cause::NODE_LEFT, why, leaving.signal(), when);
   const bool held_ranks = !node.record().is_spare && run.record().round > 0;
   if (lifecycle_.GoesOnWithout(run, node)) {

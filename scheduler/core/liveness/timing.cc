@@ -85,7 +85,7 @@ void Liveness::OnDue(Run& run) {
     return lifecycle_.Fail(
         run,
         Decision(v1::Cause::NEVER_FORMED,
-                 absl::StrCat("not all nodes came within ", FormatAge(context_.TopoTimeout(run.record().settings)),
+                 absl::StrCat("not all nodes joined within ", FormatAge(context_.TopoTimeout(run.record().settings)),
                               " (MS_TOPO_TIMEOUT): ", status.text()),
                  "start the missing nodes with the same settings, or raise MS_TOPO_TIMEOUT", context_.now.monotonic));
   }
@@ -126,17 +126,16 @@ void Liveness::FailForMissing(Run& run) {
       missing.push_back(absl::StrCat(NodeText(node), ": ", node.record().lost_reason));
   }
   lifecycle_.Fail(
-      run, Decision(v1::Cause::NODE_LOST,
-                    absl::StrCat("not all nodes came back within ", FormatAge(context_.RejoinTimeout(run)),
-                                 " (--rejoin_timeout): ", absl::StrJoin(missing, "; ")),
-                    is_any_unguarded
-                        ? "their old processes may still run, and not all can promise that the fence ends them: "
-                          "`ms-ctl fence NODE` once they certainly don't"
-                    : is_any_stale
-                        ? "their old processes may still run: `ms-ctl fence NODE` once they certainly don't, or set "
-                          "--fence_timeout"
-                        : "start ms-worker on them again in time, keep a --spare, or raise --rejoin_timeout",
-                    context_.now.monotonic));
+      run,
+      Decision(v1::Cause::NODE_LOST,
+               absl::StrCat("not all nodes came back within ", FormatAge(context_.RejoinTimeout(run)),
+                            " (--rejoin_timeout): ", absl::StrJoin(missing, "; ")),
+               is_any_unguarded ? "their old processes may still run, and the fence is not guaranteed to end all of "
+                                  "them: run `ms-ctl fence NODE` once they have certainly ended"
+               : is_any_stale   ? "their old processes may still run: run `ms-ctl fence NODE` once they have "
+                                  "certainly ended, or set --fence_timeout"
+                                : "start ms-worker on them again in time, keep a --spare, or raise --rejoin_timeout",
+               context_.now.monotonic));
 }
 
 void Liveness::OnDue(Run& run, Node& node) {
@@ -202,10 +201,10 @@ bool Liveness::SuspectsItself() {
   v1::JobEvent event;
   event.set_kind("self_suspicion");
   event.set_unix_ms(context_.now.wall.unix_ms);
-  event.set_text(absl::StrCat(ending.size(), " of ", connected,
-                              " leases end within a second: this scheduler may have been away, so they "
-                              "get one more term of ",
-                              FormatAge(context_.options.lease)));
+  event.set_text(
+      absl::StrCat(ending.size(), " of ", connected,
+                   " leases end within a second: this scheduler may have been suspended, so it extends them once, by ",
+                   FormatAge(context_.options.lease)));
   context_.effects.push_back(Announce{Severity::kWarning, std::make_shared<const v1::JobEvent>(std::move(event))});
   return true;
 }

@@ -207,8 +207,7 @@ Run* Membership::RunForNewcomer(const JoinRequested& event) {
   }
   if (job == context_.state.jobs.end() && context_.state.jobs.size() >= kMaxJobs && !lifecycle_.MakeRoomForAJob()) {
     Refuse(event, TryLater(absl::StrCat("the scheduler already serves ", kMaxJobs,
-                                        " jobs, and that is the most: stop one (ms-ctl stop), or use another "
-                                        "scheduler"),
+                                        " jobs, the most it can: stop one (ms-ctl stop), or use another scheduler"),
                            absl::Seconds(3)));
     return nullptr;
   }

@@ -90,8 +90,9 @@ constexpr char kSameEverywhere[] = ": it must be the same on every node; correct
 std::optional<v1::Refusal> Judge(const Run& run, const OwnSettings& own, const v1::Join& join, const Compared& setting,
                                  const std::string& ours) {
   if (setting.is_set(own.rules) && setting.value(own.rules) == ours) {
-    return Differs(setting, join, ours, absl::StrCat("the scheduler", Source(own, setting)),
-                   absl::StrCat(kSameEverywhere, "; a scheduler that is started without it lets each job say its own"));
+    return Differs(
+        setting, join, ours, absl::StrCat("the scheduler", Source(own, setting)),
+        absl::StrCat(kSameEverywhere, "; a scheduler that is started without it lets each job choose its own value"));
   }
   if (const Node* node = WhoSays(run, setting, ours)) {
     return Differs(setting, join, ours, NodeText(*node), kSameEverywhere);
@@ -105,7 +106,7 @@ std::optional<v1::Refusal> Judge(const Run& run, const OwnSettings& own, const v
   }
   if (HasRoomForAll(run, AgreedSettings(run, join.settings()))) return std::nullopt;
   return Differs(setting, join, ours, by,
-                 ", and nodes that are here would have no place then: set it to the same value on every node");
+                 ", and nodes that have joined would have no place then: set it to the same value on every node");
 }
 
 }  // namespace

@@ -30,13 +30,11 @@ bool NoteWhatAgentKnows(const v1::Join& join, Run& run, Node& node) {
 
 std::string DescribeOlderJournal(const Run& run) {
   if (!run.IsRoundBehind() || run.IsOver()) return "";
-  const std::string own =
-      run.record().round == 0 ? "knows of none" : absl::StrCat("ends with round ", run.record().round);
+  const std::string own = run.record().round == 0 ? "has none" : absl::StrCat("ends with round ", run.record().round);
   return absl::StrCat(
       "agents are in round ", run.round_elsewhere, ", and this scheduler's journal ", own,
-      ": it is an older copy. Processes run on, and no other round starts. Start ms-scheduler with the newest journal; "
-      "if "
-      "there is none, see that no process of the job runs on a node that is not connected, then `ms-ctl ",
+      ": it is an older copy. Processes keep running, and no other round starts. Start ms-scheduler with the newest "
+      "journal; if there is none, see that no process of the job runs on a node that is not connected, then `ms-ctl ",
       run.IsUnderWay() ? "restart " : "stop ", run.record().job_id, "`");
 }
 

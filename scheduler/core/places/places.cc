@@ -19,15 +19,15 @@ v1::Refusal RefuseParty(const Quota& quota, const JoinRequested& event, const ch
   const std::string party = PartyOf(event.identity, event.peer_address);
   const size_t held = quota.HeldBy(party);
   if (held == 0) {
-    return TryLater(absl::StrCat("all ", quota.most(), " places for ", what, " of this scheduler are taken: ", remedy),
+    return TryLater(absl::StrCat("the limit of ", quota.most(), " ", what, " of this scheduler is reached: ", remedy),
                     absl::Seconds(3));
   }
-  v1::Refusal refusal =
-      TryLater(absl::StrCat(event.identity.empty() ? "address " : "", party, " holds ", held, " of the ", quota.most(),
-                            " places for ", what, " of this scheduler, and the last ones are kept for others: ", remedy,
-                            event.identity.empty() ? "; with TLS each certificate's name has a share of its own"
-                                                   : "; a certificate of another name has a share of its own"),
-               absl::Seconds(3));
+  v1::Refusal refusal = TryLater(
+      absl::StrCat(event.identity.empty() ? "address " : "", party, " has ", held, " of the ", quota.most(), " ", what,
+                   " that this scheduler allows, and the last ones are reserved for others: ", remedy,
+                   event.identity.empty() ? "; with TLS each certificate's name has a share of its own"
+                                          : "; a certificate of another name has a share of its own"),
+      absl::Seconds(3));
   refusal.set_limit(absl::StrCat(what, " of one party"));
   return refusal;
 }
@@ -73,8 +73,8 @@ std::optional<v1::Refusal> Places::RefuseJob(const JoinRequested& event) const {
 std::optional<v1::Refusal> Places::RefuseNode(const JoinRequested& event) const {
   if (nodes_.HasRoomFor(PartyOf(event.identity, event.peer_address))) return std::nullopt;
   return RefuseParty(nodes_, event, "nodes",
-                     "end agents that nobody needs, or give ms-scheduler more room (ulimit -n, LimitNOFILE= of its "
-                     "service, memory)");
+                     "end agents that are no longer needed, or raise the limits of ms-scheduler (ulimit -n, "
+                     "LimitNOFILE= of its service, memory)");
 }
 
 void Places::NoteHeld(Run& run) { Keep(jobs_, run.party, run.is_held, !run.HasEnded() && !run.nodes.empty()); }

@@ -39,9 +39,8 @@ std::string DescribeTakingOver(const Run& run, const std::vector<std::string>& s
   }
   const std::string line = absl::StrCat("the same ms-worker line again on ", lost);
   if (!for_ever.empty()) {
-    return absl::StrCat("tell by ", FenceEach(for_ever),
-                        " that the old processes have ended, if that is certain: ", takes_over, " then; or start ",
-                        line, "; or end the job with `ms-ctl stop`");
+    return absl::StrCat("run ", FenceEach(for_ever), " if the old processes have certainly ended: ", takes_over,
+                        " then; or start ", line, "; or end the job with `ms-ctl stop`");
   }
   const std::string in_time = when > now ? absl::StrCat(" in ", FormatAge(when - now)) : " once all others are ready";
   if (stale.empty()) return absl::StrCat("nothing to do: ", takes_over, in_time);
@@ -94,8 +93,7 @@ std::string DescribeRemedy(const Run& run, MonotonicTime now) {
   std::string text = absl::StrCat("start the same ms-worker line again on ", again,
                                   "; or a --spare with as many slots on another machine");
   if (!stale.empty()) {
-    absl::StrAppend(&text, ", and tell by ", FenceEach(stale),
-                    " that the old processes have ended, if that is certain");
+    absl::StrAppend(&text, ", and run ", FenceEach(stale), " if the old processes have certainly ended");
   }
   return absl::StrCat(text, "; or end the job with `ms-ctl stop`");
 }

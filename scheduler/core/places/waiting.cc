@@ -87,7 +87,7 @@ std::string StaleProcesses(const Run& run, MonotonicTime now) {
   }
   for (const auto& [id, incarnation] : run.unquit) {
     stale.push_back(absl::StrCat("the processes of spare ", id, ", which has left, may still run (`ms-ctl fence ", id,
-                                 "` once they certainly don't)"));
+                                 "` once they have certainly ended)"));
   }
   return JoinSome(stale);
 }
@@ -116,8 +116,8 @@ std::string DescribeStuck(const Node& node, MonotonicTime now) {
   for (const StuckOnNode& one : node.stuck) {
     const std::string what =
         absl::StrCat("process ", one.pid, " (", one.name, ", state ", one.state, ") of ", NodeText(node));
-    stuck.push_back(node.stream != 0 ? absl::StrCat(what, " can't be killed for ", FormatAge(now - one.since))
-                                     : absl::StrCat(what, " could not be killed when its agent was last heard"));
+    stuck.push_back(node.stream != 0 ? absl::StrCat(what, " has survived SIGKILL for ", FormatAge(now - one.since))
+                                     : absl::StrCat(what, " had survived SIGKILL when its agent reported last"));
   }
   return JoinSome(stuck);
 }
@@ -132,9 +132,9 @@ std::string DescribeStuck(const Run& run, MonotonicTime now) {
 
 std::string DescribeStaleEnd(const Node& node, MonotonicTime now) {
   if (!node.stale_end.is_never()) return absl::StrCat(" for ", FormatAge(node.stale_end - now));
-  return absl::StrCat(" (", node.IsFenceUnguarded() ? "it can't promise that its fence has ended them: " : "",
+  return absl::StrCat(" (", node.IsFenceUnguarded() ? "its fence is not guaranteed to have ended them: " : "",
                       node.heir_doubt.empty() ? "" : absl::StrCat("its next start says: ", node.heir_doubt, ": "),
-                      "`ms-ctl fence ", node.record().id, "` once they certainly don't)");
+                      "`ms-ctl fence ", node.record().id, "` once they have certainly ended)");
 }
 
 bool IsWaiting(const Run& run) {

@@ -33,7 +33,7 @@ inline std::string JoinSome(const std::vector<std::string>& items) {
 // True if the run waits for nodes, or if it runs and its journal is an older copy.
 bool IsWaiting(const Run& run);
 
-// Returns "process 7 (python3, state D) of node a (host-a) can't be killed for 12 s", as its agent last reported;
+// Returns "process 7 (python3, state D) of node a (host-a) has survived SIGKILL for 12 s", as its agent last reported;
 // empty: no process is stuck.
 std::string DescribeStuck(const Node& node, MonotonicTime now);
 // Returns the same for all nodes of the run.

@@ -39,8 +39,8 @@ Place PlaceOf(const Run& run, uint32_t rank) {
 std::string WhyNot(const Run& run, const Place& place, uint32_t rank, MonotonicTime now) {
   if (run.HasEnded()) {
     return absl::StrCat("run ", run.record().number, " of job ", run.record().job_id,
-                        " has ended, and with it its agents: `ms-ctl why ", run.record().job_id,
-                        "` has the last lines of what failed, and log files have all");
+                        " has ended, and its agents have ended, too: `ms-ctl why ", run.record().job_id,
+                        "` shows the last lines of what failed, and log files have all output");
   }
   if (place.node == nullptr) {
     return absl::StrCat("rank ", rank, " has no process: no node holds it now; `ms-ctl ranks` shows where it was");
@@ -51,7 +51,7 @@ std::string WhyNot(const Run& run, const Place& place, uint32_t rank, MonotonicT
   if (node.stream == 0) {
     return absl::StrCat(who, " is not connected",
                         node.was_seen ? absl::StrCat(", last seen ", FormatAge(now - node.last_seen), " ago") : "",
-                        ": log files on that machine may have what rank ", rank, " wrote");
+                        ": the log files on that machine may have what rank ", rank, " wrote");
   }
   return "";
 }
@@ -80,7 +80,7 @@ void LogInquiry::On(const LogsRequested& event) {
     return refuse(absl::FailedPreconditionError(why));
   }
   if (inquiries_.size() >= kMaxInquiries) {
-    return refuse(absl::ResourceExhaustedError("too many logs are being asked for: try again"));
+    return refuse(absl::ResourceExhaustedError("the logs of other requests are still being gathered: try again"));
   }
   const uint64_t number = ++context_.last_handle;
   Inquiry& inquiry = inquiries_[number];

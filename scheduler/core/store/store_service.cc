@@ -149,7 +149,7 @@ void StoreService::Serve(Run& run, Node& /*node*/, QueryId query, const v1::Stor
   if (run.store_waits.size() >= kMaxStoreWaits) {
     context_.effects.push_back(Answer{query,
                                       absl::ResourceExhaustedError(absl::StrCat(
-                                          kMaxStoreWaits, " calls wait for keys of this job already: ask again later")),
+                                          kMaxStoreWaits, " calls wait for keys of this job already: try again later")),
                                       v1::StoreReply()});
     return;
   }
@@ -259,7 +259,7 @@ void StoreService::Serve(Run& run, Node& node, QueryId query, const v1::StoreBat
     if (number <= node.record().last_change) continue;
     const bool is_there = run.record().store.Find(edit.key()) != nullptr;
     if (edit.only_new() && is_there) {
-      status = absl::AlreadyExistsError(absl::StrCat("key ", ShownKey(edit.key()), " is there already"));
+      status = absl::AlreadyExistsError(absl::StrCat("key ", ShownKey(edit.key()), " exists already"));
     }
     if (!edit.has_value() && !is_there) continue;
     v1::StoreChanged& changed = changes.emplace_back();
@@ -338,7 +338,7 @@ void StoreService::EndWaits(Run& run) {
 void StoreService::ExpireWaits(Run& run) {
   for (const QueryId query : run.store_waits.TakeDue(context_.now.monotonic)) {
     context_.effects.push_back(
-        Answer{query, absl::DeadlineExceededError("the key did not come in time"), v1::StoreReply()});
+        Answer{query, absl::DeadlineExceededError("the key was not set in time"), v1::StoreReply()});
   }
 }
 

@@ -63,7 +63,7 @@ class MissingList {
       missing->set_role(v1::ROLE_WORKER);
       missing->set_slots(1);
       missing->set_last_seen_ms(-1);
-      missing->set_why("has not come yet");
+      missing->set_why("has not joined yet");
     }
   }
 
@@ -76,7 +76,7 @@ class MissingList {
       missing->set_role(peer.role());
       missing->set_slots(static_cast<uint32_t>(SlotCount(peer)));
       missing->set_last_seen_ms(-1);
-      missing->set_why(absl::StrCat("was in run ", former.record().number, ", and has not come yet"));
+      missing->set_why(absl::StrCat("was in run ", former.record().number, ", and has not joined yet"));
     }
   }
 

@@ -281,7 +281,7 @@ Answer AnswerQuery(const Context& context, const QueryReceived& event) {
           if (ResolveRun(context.state, request.job_id(), request.run()) == nullptr) {
             answer.status = !request.job_id().empty() ? NoSuchRun(request.job_id(), request.run())
                             : context.state.jobs.empty()
-                                ? absl::NotFoundError("no job has come here yet")
+                                ? absl::NotFoundError("this scheduler has no job yet")
                                 : absl::NotFoundError("there are several jobs: name one with --job");
             return;
           }

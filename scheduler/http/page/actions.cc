@@ -114,7 +114,7 @@ absl::StatusOr<Action> ParseLogs(const json& document, const std::string& job, u
   absl::Status error;
   const auto rank = NumberIn<uint32_t>(document, "rank", &error), lines = NumberIn<uint32_t>(document, "lines", &error);
   if (!error.ok()) return error;
-  if (!rank) return absl::InvalidArgumentError("say whose: {\"rank\": 3}");
+  if (!rank) return absl::InvalidArgumentError("name the rank: {\"rank\": 3}");
   v1::LogsRequest request;
   request.set_rank(*rank);
   request.set_lines(lines.value_or(0));
@@ -131,7 +131,8 @@ absl::StatusOr<Action> ParseChange(const json& document, const std::string& job,
   const bool now = FlagIn(document, "now", &error);
   if (!error.ok()) return error;
   if (absl::StripAsciiWhitespace(reason).empty()) {
-    return absl::InvalidArgumentError("say the reason: everybody is told, and it stays in the events");
+    return absl::InvalidArgumentError(
+        "the reason is missing: it is shown to the users of the job, and stays in the events");
   }
   user = user.empty() ? who : absl::StrCat(user, " (", who, ")");
   if (verb == "stop") {
@@ -155,19 +156,19 @@ absl::StatusOr<Action> ParseChange(const json& document, const std::string& job,
 
 absl::Status CheckOwnPage(const Request& request, bool by_cookie) {
   if (!request.has_action_mark) {
-    return absl::PermissionDeniedError("what changes something is sent with the header X-Muster-Action: 1");
+    return absl::PermissionDeniedError("a request that changes something needs the header X-Muster-Action: 1");
   }
   if (!request.fetch_site.empty() && request.fetch_site != "same-origin") {
-    return absl::PermissionDeniedError("a page of another site asks for this");
+    return absl::PermissionDeniedError("the request comes from a page of another site");
   }
   absl::string_view origin = request.origin;
   if (origin.empty()) {
     if (!by_cookie || !request.fetch_site.empty()) return absl::OkStatus();
-    return absl::PermissionDeniedError("with a cookie alone a browser must say which page asks (Origin)");
+    return absl::PermissionDeniedError("a request with only a cookie needs the header Origin");
   }
   if (!absl::ConsumePrefix(&origin, "https://")) absl::ConsumePrefix(&origin, "http://");
   if (absl::EqualsIgnoreCase(origin, request.host)) return absl::OkStatus();
-  return absl::PermissionDeniedError("a page of another site asks for this");
+  return absl::PermissionDeniedError("the request comes from a page of another site");
 }
 
 absl::StatusOr<Action> ParseAction(const Request& request, const std::string& who) {
@@ -177,7 +178,8 @@ absl::StatusOr<Action> ParseAction(const Request& request, const std::string& wh
   if (parts.size() != 2) return absl::NotFoundError("there is no action under this path");
   const std::string &job = parts[0], &verb = parts[1];
   if (!request.target.query.empty()) {
-    return absl::InvalidArgumentError("an action has no query: say it in the body, {\"reason\": \"…\", \"run\": 1}");
+    return absl::InvalidArgumentError(
+        "an action takes no query: put it into the body, {\"reason\": \"…\", \"run\": 1}");
   }
   const json document = json::parse(request.body, nullptr, /*allow_exceptions=*/false);
   if (!document.is_object()) return absl::InvalidArgumentError("the body must be a JSON object: {\"reason\": \"…\"}");
@@ -211,7 +213,7 @@ ResponsePtr AnswerOf(const Action& action, const scheduler::Answer& answer) {
   if (const auto* logs = std::get_if<v1::LogsReply>(&answer.reply)) {
     return MakeResponse(200, kJson, LogsJson(action.job_id, *logs));
   }
-  return ApiError(absl::InternalError("an answer of another kind"));
+  return ApiError(absl::InternalError("the scheduler gave an answer of another kind"));
 }
 
 std::string TokenIn(const std::string& body) {

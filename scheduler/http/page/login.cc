@@ -12,7 +12,7 @@ namespace {
 
 ResponsePtr Refuse(absl::Status status, const char* kind, const Login::Client& client, CountedLog& counted) {
   counted.Note(Severity::kWarning, kind,
-               absl::StrCat("turned a login of ", client.address, " away: ", std::string(status.message())));
+               absl::StrCat("refused a login from ", client.address, ": ", std::string(status.message())));
   return ApiError(status);
 }
 
@@ -44,13 +44,13 @@ ResponsePtr Login::Begin(const Request& request, const Client& client, const Tok
       limit_.NoteWrong(client.party, now);
       return Refuse(absl::UnauthenticatedError("the token is wrong"), "http: wrong token", client, counted);
     }
-    Response refused = *Refuse(absl::UnauthenticatedError("the token is wrong, as too many were before"),
+    Response refused = *Refuse(absl::UnauthenticatedError("the token is wrong, like too many before it"),
                                "http: too many logins", client, counted);
     refused.status = 429;
     return std::make_shared<const Response>(std::move(refused));
   }
   Log(Severity::kInfo,
-      absl::StrCat("somebody logged in to the page from ", client.address, *role == Role::kLook ? ", to look" : ""));
+      absl::StrCat("a user logged in to the page from ", client.address, *role == Role::kLook ? ", read-only" : ""));
   return WithCookie(SetCookie(CookieName(request.host, client.has_tls), sessions_.Begin(*role, now), client.has_tls));
 }
 

@@ -63,7 +63,7 @@ def test_a_job_forms_fails_and_is_found(cluster, browser):
     """Without a reload: it forms, a rank is killed, and the page says so within a second."""
     port = port_of(cluster.start_scheduler("--http_address", "127.0.0.1:0"))
     browser.open(port)
-    browser.see("No job has come")
+    browser.see("This scheduler has no job yet")
     cluster.start_agent("a", ["--node_id", "a", "--worker_num", 4, "--local_worker_num", 2], ["sleep", "1000"])
     browser.see("forming")
     browser.click("td.name a")
@@ -113,7 +113,7 @@ def test_login_actions_and_reconnecting(cluster, browser, tmp_path):
     browser.errors()  # Chromium says each 401
     browser.type("input[name=token]", TOKEN)
     browser.click("button[type=submit]")
-    browser.see("No job has come")
+    browser.see("This scheduler has no job yet")
     cookie = browser.driver.get_cookies()[0]
     assert cookie["httpOnly"] and cookie["sameSite"] == "Strict" and TOKEN not in cookie["value"]
 
@@ -134,7 +134,7 @@ def test_login_actions_and_reconnecting(cluster, browser, tmp_path):
     sched_port = scheduler.port
     scheduler.send(signal.SIGKILL)
     scheduler.wait(10)
-    browser.see("can’t be reached since", timeout=10, selector="#outage")
+    browser.see("has been out of reach since", timeout=10, selector="#outage")
     browser.see("Disconnected", selector="#connection")
     words[1] = "127.0.0.1:%d" % port
     again = cluster.start_scheduler(*words, port=sched_port, name="again")
@@ -199,7 +199,7 @@ def test_earlier_runs_are_found(cluster, browser, tmp_path):
     browser.driver.back()
     browser.see("Succeeded")
     browser.open(port, "#/job/default/run/7")
-    browser.see("There is no such run here")
+    browser.see("This scheduler has no such run")
     browser.open(port, "#/")  # a page that is open for long has let go of the oldest events
     browser.driver.execute_async_script("const done = arguments[0]; import('/live.js').then(({live}) => {"
                                         "live.events.splice(0, live.events.length - 1); live.hasDropped = true; done(); });")

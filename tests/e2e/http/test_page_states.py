@@ -103,7 +103,7 @@ def test_an_action_says_what_it_has_seen_and_what_came_of_it(job, cluster, brows
     browser.click(".actions button:last-child")
     browser.type("dialog input", "x")
     browser.click("dialog button[type=submit]")
-    browser.see("No answer came. It may have been done all the same: look before you try again.", selector="dialog")
+    browser.see("No answer came. The action may have taken effect: look before you try again.", selector="dialog")
     assert 15000 in browser.run("return window.waits")
     browser.click("dialog .buttons button")
     made(browser, {})
@@ -112,7 +112,7 @@ def test_an_action_says_what_it_has_seen_and_what_came_of_it(job, cluster, brows
     cluster.ctl("restart", "default")
     eventually(lambda: cluster.ctl_json("status")["runs"][0]["round"] == 2, 20, "the second round")
     browser.click("dialog button[type=submit]")
-    browser.see("is in round 2 by now, not in round 1", selector="dialog")
+    browser.see("is in round 2 now, no longer in round 1", selector="dialog")
     assert [body["round"] for path, body in browser.run("return window.sent") if path.endswith("/restart")] == [1]
     assert cluster.ctl_json("status")["runs"][0]["round"] == 2
 
@@ -133,7 +133,7 @@ def test_what_it_says_is_true(job, cluster, browser):  # noqa: F811
     browser.see("of the first 500 nodes the longest")
     # A job that is gone takes its map along.
     made(browser, {"/api/v1/jobs": {"body": {**cluster.ctl_json("status"), "runs": []}}})
-    browser.see("There is no such job here.")
+    browser.see("This scheduler has no such job.")
     assert "Nodes and ranks" not in browser.text()
     # A reason is shown as it is.
     made(browser, {"/api/v1/jobs": {"status": 503, "body": {"error": "the journal's disk is full"}}})

@@ -83,7 +83,7 @@ def test_a_port_in_use(cluster):
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the instruction is one of x86")
 def test_an_illegal_instruction(cluster):
     expect_told(cluster, python(cluster, SILL), 128 + signal.SIGILL, "illegal_instruction", r"killed by SIGILL",
-                "another processor")
+                "needs instructions")
 
 
 def test_a_full_disk(cluster):
@@ -132,7 +132,7 @@ def test_a_process_that_it_had_started_is_out_of_memory(cluster, memory):
               "subprocess.run([sys.executable, '-c', %r], check=True)\n" % (GREEDY + TOUCH))
     agent = python(cluster, script, limits=memory.enter)
     expect_told(cluster, agent, 1, "out_of_memory",
-                r"CalledProcessError: .*; out of memory: the kernel killed a process of it, .*256 MiB", "more memory")
+                r"CalledProcessError: .*; out of memory: the kernel killed one of its processes, .*256 MiB", "more memory")
     cluster.expect_nothing_left()
 
 

@@ -84,7 +84,7 @@ def test_every_other_word_leaves_the_only_job_alone(cluster):
     before = cluster.ctl_json("ranks")
     # Settings first: ms-ctl takes `certs` for a program of its own only where it is the first word.
     said = cluster.ctl("certs", code=2)
-    assert "write it first" in said, said
+    assert "this word must come first" in said, said
     listed = cluster.ctl("--help").split("Commands:\n", 1)[1].split("\n\n", 1)[0]
     words = [line.split()[0] for line in listed.splitlines()]
     assert set(CHANGE_SOMETHING) < set(words) and len(words) >= 15, words
@@ -114,7 +114,7 @@ def test_the_job_of_another_scheduler_at_the_same_port_is_left_alone(cluster):
                                     name="other", host="127.0.0.2", port=port)
     for job in ([], ["default"]):
         said = cluster.ctl("stop", *job, "--sched_host", "127.0.0.2", code=1)
-        assert ("there is no job" in said) if not job else ("is not the one behind the socket" in said), said
+        assert ("there is no job" in said) if not job else ("is not the one that serves the socket" in said), said
         said = cluster.ctl("stop", *job, "--sched_host", "192.0.2.7", "--timeout", 1, code=10)
         assert "192.0.2.7" in said, said
     assert cluster.phase() == "running"

@@ -35,7 +35,7 @@ def test_logs_are_read_and_followed(cluster):
     assert numbers == list(range(numbers[0], numbers[-1] + 1)), numbers
     assert "has ended" in cluster.ctl("logs", "default", 1, code=1)
     assert "there is no job to read the logs of" in cluster.ctl("logs", 1, code=1)
-    assert "is no rank" in cluster.ctl("logs", "x", code=2)
+    assert "is not a rank" in cluster.ctl("logs", "x", code=2)
 
 
 def test_what_an_ended_process_wrote_is_there_while_the_run_goes_on(cluster):
@@ -100,7 +100,7 @@ def test_top_events_and_report(cluster):
     cluster.wait_for_phase("failed")
     assert "failed after" in cluster.ctl("events", "--since", "1h")
     assert cluster.ctl_json("events", "--since", "2099-01-01")["events"] == []
-    assert "is no time" in cluster.ctl("events", "--since", "soon", code=2)
+    assert "is not a time" in cluster.ctl("events", "--since", "soon", code=2)
     path = cluster.folder / "report.html"
     assert cluster.ctl("report", "-o", path).strip() == str(path)
     html = path.read_text()

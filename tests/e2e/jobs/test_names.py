@@ -114,7 +114,7 @@ def test_the_http_port_of_a_debian_host_name_is_reached_from_elsewhere(cluster, 
     port = free_port()
     scheduler = cluster.start_scheduler("--http_address", "node1:%d" % port, "--http_token_file", token,
                                         host=machine.address, netns=machine.name)
-    scheduler.expect_said(r"--http_address \"node1\" stands for 127\.0\.1\.1 here.*listening on all addresses")
+    scheduler.expect_said(r"--http_address \"node1\" means 127\.0\.1\.1 here.*listening on all addresses")
     probe = cluster.start("probe", ["python3", "-c", "import socket; socket.create_connection(('%s', %d), 5)"
                                     % (machine.address, port)], netns=other.name)
     probe.expect(0)
@@ -122,7 +122,7 @@ def test_the_http_port_of_a_debian_host_name_is_reached_from_elsewhere(cluster, 
     refused = cluster.start("refused", [BIN / "ms-scheduler", "--sched_port", "0", "--http_address", "node1:%d" % port],
                             netns=machine.name)
     assert refused.wait(10) != 0
-    assert "http_address is beyond loopback" in refused.output(), refused.output()
+    assert "http_address is not a loopback address" in refused.output(), refused.output()
 
 
 def test_standalone_takes_the_port_that_its_line_names(cluster):

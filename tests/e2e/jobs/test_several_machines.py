@@ -42,7 +42,7 @@ def test_a_loopback_worker_ip_is_refused_with_the_remedy(cluster, network):
     wrong.expect(EXIT_REFUSED)
     assert "127.0.0.1 (--worker_ip) reaches only its own machine" in wrong.output(), wrong.output()
     assert "with --worker_ip ADDRESS" in wrong.output(), wrong.output()
-    other.expect_said("turned away.*--worker_ip ADDRESS", timeout=30)
+    other.expect_said("it was refused: .*--worker_ip ADDRESS", timeout=30)
     right = cluster.start_agent("right", [], TOLD, netns=first.name)
     assert told([right, other]) == [first.address + ",eth0,eth0,-,-"] * 2
 

@@ -270,7 +270,7 @@ def test_a_plain_agent_says_that_the_scheduler_most_likely_wants_tls(secured, cl
     secured.start_scheduler()
     begun = time.monotonic()
     plain = cluster.start_agent("plain", ["--worker_num", 1], ["true"])
-    plain.expect_said("Most likely the scheduler wants TLS: give this side --tls_config", timeout=20)
+    plain.expect_said("Most likely the scheduler requires TLS: set --tls_config", timeout=20)
     assert time.monotonic() - begun < 20
     eventually(lambda: len(said_by_us(plain.output())) >= 2, 5, "both lines")
     assert len(said_by_us(plain.output())) <= 3, plain.output()

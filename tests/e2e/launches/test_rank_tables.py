@@ -85,7 +85,7 @@ def test_two_agents_make_the_documents_table(cluster):
     file = cluster.folder / "table.json"
     file.write_text(DOCUMENTS_TABLE)
     assert cluster.ctl("ranktable", "--check", file) == (
-        "%s keeps all rules: version 1.0, 2 servers, 16 devices\n" % file)
+        "%s follows all rules: version 1.0, 2 servers, 16 devices\n" % file)
     file.write_text(DOCUMENTS_TABLE.replace('"rank_id":"15"', '"rank_id":"14"'))
     said = cluster.ctl("ranktable", "--check", file, code=1)
     assert "rank_id_unique at server_list[1].device[7]\n  found:  rank_id 14 is given twice" in said, said
@@ -123,7 +123,7 @@ def test_super_pods_make_a_table_of_version_12(cluster):
         ["16", "17"]] * 2
     file = cluster.folder / "table.json"
     file.write_text(json.dumps(table))
-    assert "keeps all rules: version 1.2, 2 servers, 4 devices\n" in cluster.ctl("ranktable", "--check", file)
+    assert "follows all rules: version 1.2, 2 servers, 4 devices\n" in cluster.ctl("ranktable", "--check", file)
 
 
 def test_a_broken_table_is_refused_at_the_start(cluster):

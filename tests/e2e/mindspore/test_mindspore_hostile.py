@@ -182,7 +182,7 @@ def expect_closed(sock, timeout):
 
 def test_half_messages_are_cut(plain_end):
     expect_closed(stalled(plain_end), 30)
-    plain_end.program.expect_said("was begun and not ended within 10s")
+    plain_end.program.expect_said("was not complete within 10s")
 
 
 def test_who_does_not_read_is_cut(plain_end):

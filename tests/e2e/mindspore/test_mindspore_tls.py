@@ -103,7 +103,7 @@ def shut_out():
         return None, "peer did not return a certificate"
 
     def other_authority(_):
-        return pki.Authority("e2e").process(), "not of an authority in ca_cert_path"
+        return pki.Authority("e2e").process(), "not from an authority in ca_cert_path"
 
     def expired(authority):
         return authority.process(from_hours=-2, until_hours=-1), "expired at"

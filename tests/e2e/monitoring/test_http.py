@@ -72,7 +72,7 @@ def test_where_it_listens(cluster):
         assert "can't listen" in named.output() and str(port) in named.output()
         if port > 1026:
             warned = cluster.start_scheduler(name="warned", port=port - 2)
-            warned.expect_said(r"WARNING.*no health checks and metrics.*--http_address")
+            warned.expect_said(r"WARNING.*health checks and metrics are not served.*--http_address")
             warned.send(15)
             warned.expect(0)
     beyond = cluster.start("beyond", ["ms-scheduler", "--sched_port", 0, "--http_address", "0.0.0.0:0"])

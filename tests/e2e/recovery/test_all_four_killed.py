@@ -134,7 +134,7 @@ def test_a_site_may_ask_that_the_fence_hold_for_all_four(cluster):
     job = Job(cluster, "--fence_timeout", FENCE, "--fence_needs", "all-four", spare=True)
     left = job.holder("n1")
     job.kill_row("n1")
-    eventually(lambda: "can't promise" in cluster.ctl("why"), 20, "`why` says that time alone shows nothing")
+    eventually(lambda: "not guaranteed" in cluster.ctl("why"), 20, "`why` says that time alone shows nothing")
     assert "ms-ctl fence n1" in cluster.ctl("why")
     assert job.round() == 1 and processes.is_alive(left)
     job.agents["n1"] = job.start("n1")  # it ends what is left, so it has its ranks back

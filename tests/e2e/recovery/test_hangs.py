@@ -35,7 +35,7 @@ def test_a_job_that_stands_still_fails_and_shows_who_stands_where(cluster, measu
     cause = job.status()["outcome"]["cause"]
     assert cause["kind"] == "no_progress" and cause["rank"] == 3, cause
     assert "no progress for 3 s (--progress_timeout): rank 3 on" in cause["text"], cause
-    assert "stands still at step 4, the others are further" in cause["text"], cause
+    assert "stands still at step 4, the others are ahead" in cause["text"], cause
     assert cause["last_lines"][0] == "stack of rank 3, by faulthandler:", cause
     assert any("waits_for_data_that_never_comes" in line for line in cause["last_lines"]), cause
     for node in job.nodes.values():

@@ -121,7 +121,7 @@ def test_a_port_that_is_taken_is_warned_of(cluster):
         udp.bind(("127.0.0.1", port))
         tcp.close()
         scheduler = cluster.start_scheduler("--worker_num", 1, *WORDS, port=port)
-        scheduler.expect_said("WARN.*heartbeats come over the agents' streams, .*127.0.0.1:%d.*in use" % port)
+        scheduler.expect_said("WARN.*no heartbeats over UDP, only over the agents' streams, .*127.0.0.1:%d.*in use" % port)
         agent = cluster.start_agent("agent", ["--worker_num", 1], ["true"])
         agent.expect(0)
 

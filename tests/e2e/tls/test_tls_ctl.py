@@ -80,7 +80,7 @@ def test_an_admin_of_one_job_steers_that_one_only(secured, cluster):
     secured.wait_until_running(2)
     secured.folder("admin", client=secured.authority.issue("spiffe://%s/muster/one/admin" % pki.DOMAIN))
     cluster.env["XDG_RUNTIME_DIR"] = str(cluster.folder / "nowhere")
-    assert "is not of job" in secured.ctl("stop", "two", folder="admin", code=EXIT_SECURITY)
+    assert "is not for job" in secured.ctl("stop", "two", folder="admin", code=EXIT_SECURITY)
     secured.ctl("stop", "one", folder="admin")
     agents["one"].wait(20)
     assert agents["two"].is_running()
@@ -130,5 +130,5 @@ def test_a_node_sees_its_own_job_only(secured, cluster):
     assert jobs("scheduler") == {"one", "two"}, "an admin of all jobs"
     assert jobs("a") == {"one"} and jobs("b") == {"two"}
     assert {event["job_id"] for event in secured.json("events", folder="a")["events"]} == {"one"}
-    assert "is not of job" in secured.ctl("status", "--job", "two", folder="a", code=EXIT_SECURITY)
+    assert "is not for job" in secured.ctl("status", "--job", "two", folder="a", code=EXIT_SECURITY)
     assert secured.count("identity: other job", folder="a") >= 1, "counters are for everybody"

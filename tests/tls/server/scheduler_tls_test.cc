@@ -43,7 +43,7 @@ TEST_F(SchedulerTlsTest, ANodesCertificateIsNoSchedulers) {
   folder_.Write("server.pem", authority_.Issue(testing_tls::NodeSpec("n1")).all_pem());
   const auto opened = SchedulerTls::Open(settings_, Clock::System(), counted_);
   ASSERT_FALSE(opened.ok());
-  EXPECT_THAT(std::string(opened.status().message()), ::testing::HasSubstr("which is none of a scheduler"));
+  EXPECT_THAT(std::string(opened.status().message()), ::testing::HasSubstr("which is not a scheduler's"));
 }
 
 // Lets nothing be written to any file.

@@ -260,7 +260,7 @@ TEST(Fence, ASchedulerThatSaysThatItGoesAwayDisarmsIt) {
   EXPECT_EQ(agent.Receive(message), "no fence\n");
   EXPECT_EQ(agent.AnswerDatagram(1, absl::Seconds(60)), "") << "it was sent before";
   EXPECT_THAT(agent.Pass(absl::Seconds(2)), Not(HasSubstr("armed with")));
-  EXPECT_THAT(agent.Break("the scheduler is going down"), Not(HasSubstr("fence")));
+  EXPECT_THAT(agent.Break("the scheduler is shutting down"), Not(HasSubstr("fence")));
   agent.Pass(absl::Milliseconds(150));
   EXPECT_THAT(agent.Welcome(true, 0, absl::Seconds(60)), HasSubstr("fence at "));
 }

@@ -211,7 +211,7 @@ TEST_F(FolderTest, WhatIsNoAuthorityIsToldSo) {
 TEST_F(FolderTest, AMissingKeyAndAnExpiredAuthorityAreToldWithTheRemedy) {
   EXPECT_THAT(ErrorOf(CertFolder::OpenToSign(dir_, kNow + 3651 * kDay).status()), HasSubstr("expired at"));
   std::filesystem::rename(dir_ + "/ca.key", root_ + "/elsewhere");
-  EXPECT_THAT(ErrorOf(CertFolder::OpenToSign(dir_, kNow).status()), HasSubstr("bring it back"));
+  EXPECT_THAT(ErrorOf(CertFolder::OpenToSign(dir_, kNow).status()), HasSubstr("put it back"));
   EXPECT_TRUE(CertFolder::OpenToRead(dir_).ok()) << "looking needs no key";
 }
 

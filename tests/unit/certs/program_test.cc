@@ -121,7 +121,7 @@ TEST_F(ProgramTest, AnInterruptedCommandIsCompletedByTheSameAgain) {
   std::filesystem::remove(dir_ + "/node-0");
   const std::string said = RunIn({"node", "--id", "0"});
   EXPECT_THAT(said, HasSubstr("0: "));
-  EXPECT_THAT(said, HasSubstr("never reached its folder whole"));
+  EXPECT_THAT(said, HasSubstr("was not written completely"));
   EXPECT_THAT(RunIn({"node", "--id", "0"}), HasSubstr("ms-ctl certs renew node-0"));
 }
 

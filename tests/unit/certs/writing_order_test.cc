@@ -100,8 +100,8 @@ TEST_F(WritingOrderTest, WhereTheLastWritingOfTheIndexFailsTheSameCommandIsToBeG
   ASSERT_FALSE(issued.ok());
   EXPECT_THAT(std::string(issued.status().message()), HasSubstr("No space left"));
   EXPECT_THAT(std::string(issued.status().message()),
-              HasSubstr("/node-3 is whole, but not noted as such: give the same command again before that folder is "
-                        "taken away"));
+              HasSubstr("/node-3 is complete, but not recorded as such: run the same command again before you take "
+                        "that folder away"));
   g_fails = nullptr;
   CertFolder folder = Open();
   ASSERT_TRUE(folder.index().Latest("node-3")->is_unfinished);

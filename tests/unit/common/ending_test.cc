@@ -56,7 +56,7 @@ TEST(Ending, HasALastResort) {
         EndAtTheLatest(absl::Seconds(1), 9);
         Hang();
       },
-      ExitedWithCode(9), "the end takes too long");
+      ExitedWithCode(9), "the shutdown takes too long");
 }
 
 TEST(Ending, TheLastResortCanBeTakenBack) {
@@ -79,7 +79,7 @@ TEST(Ending, TheFirstSignalStartsTheClockWhateverHangs) {
         kill(getpid(), SIGINT);
         Hang();  // nobody reads the pipe
       },
-      ExitedWithCode(kExitSignalBase + SIGTERM), "the end takes too long");
+      ExitedWithCode(kExitSignalBase + SIGTERM), "the shutdown takes too long");
 }
 
 TEST(Ending, AnAlarmFromOutsideIsIgnoredUnlessAnEndIsUnderWay) {
@@ -95,7 +95,7 @@ TEST(Ending, AnAlarmFromOutsideIsIgnoredUnlessAnEndIsUnderWay) {
         raise(SIGALRM);
         _exit(0);
       },
-      ExitedWithCode(9), "^goes on;.*the end takes too long");
+      ExitedWithCode(9), "^goes on;.*the shutdown takes too long");
 }
 
 TEST(Ending, ASignalsClockIsNotTakenBack) {
@@ -107,7 +107,7 @@ TEST(Ending, ASignalsClockIsNotTakenBack) {
         EndAtTheLatest(absl::InfiniteDuration(), 9);
         Hang();
       },
-      ExitedWithCode(9), "the end takes too long");
+      ExitedWithCode(9), "the shutdown takes too long");
 }
 
 TEST(Ending, AStderrThatNobodyReadsHoldsNothingUp) {

@@ -233,7 +233,7 @@ TEST_F(CommandsTest, CertsBehindASettingIsUsage) {
   for (const auto& words : {std::vector<std::string>{"certs"}, {"certs", "list"}}) {
     testing::internal::CaptureStderr();
     EXPECT_EQ(Run(words), kExitUsage);
-    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("write it first"));
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("this word must come first"));
     EXPECT_THAT(scheduler_.changes, IsEmpty());
     EXPECT_EQ(scheduler_.questions, 0);
   }

@@ -175,7 +175,7 @@ TEST_F(LogsTest, OfAnotherRankItIsToldThatTheEndMayBeMissing) {
   scheduler_.EndWith(FailureOfRank(2, {"boom"}));
   EXPECT_EQ(Run(), kExitSuccess);
   EXPECT_EQ(out_, "one\n");
-  EXPECT_THAT(err_, AllOf(HasSubstr("what rank 3 wrote at last may be missing"), HasSubstr("ms-ctl why train")));
+  EXPECT_THAT(err_, AllOf(HasSubstr("the last output of rank 3 may be missing"), HasSubstr("ms-ctl why train")));
   log.set_log_file("/logs/worker_3.log");
   scheduler_.Say(log);
   Run();
@@ -233,7 +233,7 @@ TEST_F(LogsTest, ASchedulerThatGoesAfterTheProcessHasEndedIsNoError) {
   settings_.job_id = "train";
   EXPECT_EQ(Run(), kExitSuccess);
   EXPECT_EQ(out_, "one\n");
-  EXPECT_THAT(err_, HasSubstr("the scheduler has gone, as one with --once does when its job has ended"));
+  EXPECT_THAT(err_, HasSubstr("the scheduler has ended, as one with --once does after its job"));
 }
 
 TEST_F(LogsTest, JsonHasTheEndInTheSameShape) {

@@ -85,7 +85,7 @@ TEST_F(SiteTest, ALoopThatMakesNoTurnIsUnhealthy) {
   for (const char* path : {"/healthz", "/readyz"}) {
     const Response answer = Ask(Get(path));
     EXPECT_EQ(answer.status, 503) << path;
-    EXPECT_EQ(answer.body, "the scheduler's loop stands still for 11 s\n");
+    EXPECT_EQ(answer.body, "the scheduler's loop has stood still for 11 s\n");
   }
 }
 

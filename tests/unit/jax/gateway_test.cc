@@ -181,8 +181,8 @@ TEST_F(JaxGatewayTest, AHeaderBlockWithoutEndIsCutAndCostsOthersNothing) {
   for (int i = 0; i < 50; ++i) EXPECT_TRUE(Insert(absl::StrCat(i), "1")->Await().ok());
   attacker.join();
   gateway_.reset();
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("a client of JAX's gateway, which speaks HTTP/2 as no "
-                                                                "honest client does: a header block of"));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("a client of JAX's gateway, which breaks the rules of HTTP/2: a header block of"));
 }
 
 TEST_F(JaxGatewayTest, ItsConnectionsAreLimited) {

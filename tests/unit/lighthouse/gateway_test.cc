@@ -140,8 +140,8 @@ TEST_F(LighthouseGatewayTest, AHeaderBlockWithoutEndIsCutAndCostsOthersNothing) 
   }
   attacker.join();
   gateway_.reset();
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("a client of torchft's gateway, which speaks HTTP/2 as "
-                                                                "no honest client does: a header block of"));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("a client of torchft's gateway, which breaks the rules of HTTP/2: a header block of"));
 }
 
 TEST_F(LighthouseGatewayTest, WhatItDoesNotKnowIsSaid) {

@@ -98,7 +98,7 @@ TEST_F(HandlersTest, ANameThatIsTooLongIsNotRepeated) {
 TEST_F(HandlersTest, WhatIsCertainlyNotThereIsSaidSoAtOnce) {
   EXPECT_EQ(Ask(kReadMetadata, "x"), NotThereNumber(kDialect));
   EXPECT_EQ(Ask(kDeleteMetadata, "x"), NotThereNumber(kDialect));
-  store_.read = absl::DeadlineExceededError("the key did not come in time");
+  store_.read = absl::DeadlineExceededError("the key was not set in time");
   EXPECT_EQ(Ask(kReadMetadata, "hccl_world_group_info_0"), NotThereNumber(kDialect));
   store_.read = store_.change = absl::InvalidArgumentError("too long for a key");
   EXPECT_EQ(Ask(kReadMetadata, "x"), NotThereNumber(kDialect));

@@ -12,7 +12,7 @@ TEST(ConnectionError, IsToldInWords) {
   } cases[] = {
       {all + "UNKNOWN: ipv4:127.0.0.1:1: Failed to connect to remote host: No route to host", "No route to host"},
       {all + "UNKNOWN: ipv4:10.0.0.1:1: connection attempt timed out before receiving SETTINGS frame",
-       "it takes the connection, but says nothing"},
+       "it accepts the connection, but sends nothing"},
       {all + "UNAVAILABLE: ipv4:127.0.0.1:1: Socket closed", "the connection was closed"},
       {all + "UNAVAILABLE: ipv4:127.0.0.1:1: recvmsg:Connection reset by peer", "the connection was closed"},
       {"Socket closed", "the connection was closed"},

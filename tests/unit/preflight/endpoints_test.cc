@@ -47,7 +47,7 @@ TEST(EndpointRemarks, WhatIsTheSameOrNotSetIsFine) {
 TEST(EndpointRemarks, DifferencesAreToldWithBothValuesAndTheRemedy) {
   EXPECT_THAT(Remarks({{"MASTER_PORT", "29512"}}, {{"MASTER_PORT", "29511"}}),
               ElementsAre("MASTER_PORT is 29512 here, but 29511 for rank 0's node a (host-a): the processes here would "
-                          "wait where nobody serves them; leave it out on every node, or give all nodes the same "
+                          "wait for a server that is not there; leave it out on every node, or give all nodes the same "
                           "(--torch_master_port)"));
   EXPECT_THAT(Remarks({{"MASTER_PORT", "29512"}}, {}), ElementsAre(HasSubstr("but 29500 for rank 0's")));
   EXPECT_THAT(Remarks({{"MASTER_ADDR", "10.0.0.9"}}, {}), ElementsAre(HasSubstr("10.0.0.9 here, but 10.0.0.1 for")));

@@ -142,7 +142,7 @@ TEST_F(RingTest, TlsAgainstPlainIsNamed) {
     const Fault& of_plain = results[plain].faults[0];
     EXPECT_EQ(of_plain.kind, FaultKind::kWrongPeer);
     EXPECT_EQ(std::pair(of_plain.from, of_plain.to), std::pair(plain, secure));
-    EXPECT_THAT(Texts(results[plain])[0], HasSubstr("wrong peer: it turned this rank away"));
+    EXPECT_THAT(Texts(results[plain])[0], HasSubstr("wrong peer: it refused this rank"));
   }
 }
 

@@ -70,7 +70,7 @@ TEST(BindPlan, EachPortGoesTheSameWay) {
   ASSERT_TRUE(debian.ok()) << debian.status();
   EXPECT_TRUE(debian->addresses.empty());
   EXPECT_FALSE(debian->is_loopback_only());
-  EXPECT_THAT(debian->notice, HasSubstr("--http_address \"debian\" stands for 127.0.1.1 here"));
+  EXPECT_THAT(debian->notice, HasSubstr("--http_address \"debian\" means 127.0.1.1 here"));
   EXPECT_TRUE(PlanBind("node1", "debian", Names())->addresses.empty());
   EXPECT_EQ(Texts(*PlanListen("--http_address", "127.0.0.1", Names())), std::vector<std::string>{"127.0.0.1"});
   EXPECT_TRUE(PlanListen("--http_address", "localhost", Names())->is_loopback_only());

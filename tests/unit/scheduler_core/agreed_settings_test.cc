@@ -101,7 +101,7 @@ TEST(CheckSettings, ARuleIsNamedByWhereItWasSet) {
   join.mutable_settings()->set_worker_num(4);
   const std::string text = TextOf(CheckSettings(RunOf(8), own, join));
   EXPECT_THAT(text, HasSubstr("but 8 as set by the scheduler (--worker-num)"));
-  EXPECT_THAT(text, HasSubstr("started without it lets each job say its own"));
+  EXPECT_THAT(text, HasSubstr("started without it lets each job choose its own value"));
 }
 
 TEST(CheckSettings, ADefaultGivesWayWhileTheRunForms) {
@@ -127,14 +127,14 @@ TEST(CheckSettings, ADefaultStaysWhereSomebodyCameInUnderIt) {
     AddNode(run, {.id = "wide", .slots = 4});
     v1::Join join = JoinOf({.id = "a"});
     join.mutable_settings()->set_worker_num(2);
-    EXPECT_THAT(TextOf(CheckSettings(run, own, join)), HasSubstr("nodes that are here would have no place then"));
+    EXPECT_THAT(TextOf(CheckSettings(run, own, join)), HasSubstr("nodes that have joined would have no place then"));
   }
   {
     scheduler::Run run = RunOf(8);
     AddNode(run, {.id = "5"});
     v1::Join join = JoinOf({.id = "0"});
     join.mutable_settings()->set_worker_num(4);
-    EXPECT_THAT(TextOf(CheckSettings(run, own, join)), HasSubstr("nodes that are here would have no place then"));
+    EXPECT_THAT(TextOf(CheckSettings(run, own, join)), HasSubstr("nodes that have joined would have no place then"));
     join.mutable_settings()->set_worker_num(6);
     EXPECT_EQ(TextOf(CheckSettings(run, own, join)), "welcome");
   }

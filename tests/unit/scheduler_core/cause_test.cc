@@ -55,8 +55,8 @@ TEST_F(CauseTest, SaysWhatAPersonCanRead) {
        "rank 3 on gpu7 (node b) ended with exit code 1: KeyError: 'lr'"},
       {Process(Ended(127, 0, "", "no such file"), 0), "rank 3 on gpu7 (node b) could not be started: no such file"},
       {NodeGone(v1::Cause::NODE_LOST, "silent", 0, 0), "node b (gpu7, 10.0.0.7) with ranks 2-3 is lost: silent"},
-      {NodeGone(v1::Cause::NODE_LEFT, "it got SIGTERM", 15, 0),
-       "node b (gpu7, 10.0.0.7) with ranks 2-3 left: it got SIGTERM"},
+      {NodeGone(v1::Cause::NODE_LEFT, "it received SIGTERM", 15, 0),
+       "node b (gpu7, 10.0.0.7) with ranks 2-3 left: it received SIGTERM"},
   };
   for (const auto& [candidate, text] : table) EXPECT_EQ(candidate.cause.text(), text);
 }
@@ -105,7 +105,7 @@ TEST_F(CauseTest, OrderOfCauses) {
 TEST_F(CauseTest, LostNodesAndSignalsOfAgentsAreEqualToSignals) {
   const CauseCandidate killed = Process(Ended(0, 9), 2);
   const CauseCandidate lost = NodeGone(v1::Cause::NODE_LOST, "silent", 0, 1);
-  const CauseCandidate told = NodeGone(v1::Cause::NODE_LEFT, "it got SIGTERM", 15, 3);
+  const CauseCandidate told = NodeGone(v1::Cause::NODE_LEFT, "it received SIGTERM", 15, 3);
   EXPECT_EQ(ChooseCause({killed, lost, told}).cause.kind(), v1::Cause::NODE_LOST);
   EXPECT_EQ(ChooseCause({told, killed}).cause.kind(), v1::Cause::PROCESS_SIGNALED);
   EXPECT_EQ(ChooseCause({Process(Ended(1, 0), 0), told}).cause.kind(), v1::Cause::NODE_LEFT);

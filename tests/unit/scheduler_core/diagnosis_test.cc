@@ -57,12 +57,12 @@ TEST(Diagnose, EachRow) {
        "out of memory: the kernel killed it, its control group's limit is 512 MiB and its peak was 512 MiB"},
       {{.exit_code = 1, .output = kDataLoader, .was_short_of_memory = true},
        reason::kOutOfMemory,
-       "RuntimeError: DataLoader worker (pid(s) 18750) exited unexpectedly; out of memory: the kernel killed a process "
-       "of it, its control group's limit is 512 MiB and its peak was 512 MiB"},
+       "RuntimeError: DataLoader worker (pid(s) 18750) exited unexpectedly; out of memory: the kernel killed one of "
+       "its processes, its control group's limit is 512 MiB and its peak was 512 MiB"},
       {{.exit_code = 137, .was_short_of_memory = true},
        reason::kOutOfMemory,
-       "out of memory: the kernel killed a process of it, its control group's limit is 512 MiB and its peak was 512 "
-       "MiB"},
+       "out of memory: the kernel killed one of its processes, its control group's limit is 512 MiB and its peak was "
+       "512 MiB"},
       {{.exit_code = 1, .output = kKeyError, .was_short_of_memory = true}, reason::kPythonException, "KeyError: 'lr'"},
       {{.signal = SIGKILL}, reason::kKilledFromOutside, ""},
       {{.signal = SIGKILL, .output = kKeyError}, reason::kKilledFromOutside, ""},
@@ -88,8 +88,8 @@ TEST(Diagnose, EachRow) {
        reason::kCommandNotFound,
        "bash: line 1: trian: command not found"},
       {{.exit_code = 126}, reason::kCannotStart, ""},
-      {{.exit_code = 137}, reason::kKilledFromOutside, "a command of it was killed by SIGKILL"},
-      {{.exit_code = 139}, reason::kSegmentationFault, "a command of it was killed by SIGSEGV"},
+      {{.exit_code = 137}, reason::kKilledFromOutside, "one of its commands was killed by SIGKILL"},
+      {{.exit_code = 139}, reason::kSegmentationFault, "one of its commands was killed by SIGSEGV"},
       {{.exit_code = 3}, "", ""},
       {{.exit_code = 255}, "", ""},
   };
@@ -182,7 +182,7 @@ TEST(RemedyOf, WhatCantBeExecutedIsNotSaidToLackItsMode) {
 TEST(RemedyOf, WhatIsNotKnown) {
   v1::Cause cause = CauseOf("");
   cause.set_text("rank 0 ended with exit code 1");
-  EXPECT_EQ(RemedyOf(cause, {}), "what exit code 1 means is for the program's own output to say");
+  EXPECT_EQ(RemedyOf(cause, {}), "look for the meaning of exit code 1 in the program's own output");
   cause.set_text("rank 0 ended with exit code 1: the ring is broken between ranks 1 and 2");
   EXPECT_EQ(RemedyOf(cause, {}), "") << "it has said what it means";
   EXPECT_EQ(RemedyOf(CauseOf("", v1::Cause::PROCESS_SIGNALED), {}), "");
@@ -194,8 +194,8 @@ TEST(RemedyOf, AnAgentThatWasKilledIsNotAMachineThatIsDown) {
   v1::Cause cause = CauseOf(reason::kAgentEnded, v1::Cause::NODE_LOST);
   EXPECT_THAT(RemedyOf(cause, {}), testing::StartsWith("with MS_ENABLE_RECOVERY=1"));
   cause.set_signal(SIGKILL);
-  EXPECT_THAT(RemedyOf(cause, {}), HasSubstr("somebody or something outside ended it"));
-  EXPECT_THAT(RemedyOf(CauseOf(reason::kNodeLost, v1::Cause::NODE_LOST), {}), HasSubstr("whether gpu7 is up"));
+  EXPECT_THAT(RemedyOf(cause, {}), HasSubstr("something outside the job ended it"));
+  EXPECT_THAT(RemedyOf(CauseOf(reason::kNodeLost, v1::Cause::NODE_LOST), {}), HasSubstr("check that gpu7 is up"));
 }
 
 TEST(RemedyOf, NamesTheHostAndWhoWasWaitedFor) {

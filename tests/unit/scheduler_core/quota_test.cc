@@ -128,7 +128,7 @@ TEST_F(HoldingTest, OneCertificateLeavesPlacesForTheJobsOfOthers) {
   EXPECT_EQ(refusal_.reason(), v1::Refusal::TRY_LATER);
   EXPECT_GT(refusal_.retry_after_ms(), 0u);
   EXPECT_EQ(refusal_.limit(), "jobs of one party");
-  EXPECT_THAT(refusal_.text(), HasSubstr("spiffe://muster/node/n holds 875 of the 1000 places for jobs"));
+  EXPECT_THAT(refusal_.text(), HasSubstr("spiffe://muster/node/n has 875 of the 1000 jobs"));
   EXPECT_THAT(refusal_.text(), HasSubstr("ms-ctl stop"));
   // From wherever it comes, also as an address whose certificate tells no name.
   EXPECT_EQ(Join("more", "n", {.address = "10.0.0.67", .identity = hostile.identity}).limit(), "jobs of one party");
@@ -212,7 +212,7 @@ TEST_F(FewNodesTest, OnePartyLeavesRoomForTheNodesOfOthers) {
   EXPECT_EQ(spares, 69u);
   EXPECT_EQ(refusal.reason(), v1::Refusal::TRY_LATER);
   EXPECT_EQ(refusal.limit(), "nodes of one party");
-  EXPECT_THAT(refusal.text(), HasSubstr("address 10.0.0.1 holds 69 of the 80 places for nodes"));
+  EXPECT_THAT(refusal.text(), HasSubstr("address 10.0.0.1 has 69 of the 80 nodes"));
   EXPECT_EQ(Join("red", "b", {.address = "10.0.0.2"}, 2).text(), "");
   core_->CheckInvariants();
 }

@@ -84,12 +84,12 @@ TEST(DescribeWaiting, WhoWasHere) {
   run.gone_runtimes["c"] = {.was_seen = true, .last_seen = At(40)};
   GoneNode& left = Edit(run).gone["d"];
   left.why = v1::NodeRemoved::LEFT;
-  left.reason = "it got SIGTERM";
+  left.reason = "it received SIGTERM";
   left.host_name = "host-d";
   Edit(run).gone["e"].why = v1::NodeRemoved::REPLACED;
   EXPECT_EQ(DescribeWaiting(run, At(100)).text(),
             "0 of 8 workers are here; node a (host-a) was last seen 10 s ago, node b (host-b) was not seen since the "
-            "scheduler started, node c (host-c) was last seen 60 s ago, node d (host-d) has left: it got SIGTERM");
+            "scheduler started, node c (host-c) was last seen 60 s ago, node d (host-d) has left: it received SIGTERM");
 }
 
 // What stands behind "may still run": time where the fence is armed and holds for certain, else who has to say so.
@@ -106,10 +106,12 @@ TEST(DescribeWaiting, HowLongOldProcessesMayStillRun) {
     return DescribeStaleEnd(lost, At(100));
   };
   EXPECT_EQ(text(absl::Seconds(60), true, At(120)), " for 20 s");
-  EXPECT_EQ(text(absl::ZeroDuration(), true, MonotonicTime::Never()), " (`ms-ctl fence a` once they certainly don't)");
-  EXPECT_EQ(text(absl::ZeroDuration(), false, MonotonicTime::Never()), " (`ms-ctl fence a` once they certainly don't)");
+  EXPECT_EQ(text(absl::ZeroDuration(), true, MonotonicTime::Never()),
+            " (`ms-ctl fence a` once they have certainly ended)");
+  EXPECT_EQ(text(absl::ZeroDuration(), false, MonotonicTime::Never()),
+            " (`ms-ctl fence a` once they have certainly ended)");
   EXPECT_EQ(text(absl::Seconds(60), false, MonotonicTime::Never()),
-            " (it can't promise that its fence has ended them: `ms-ctl fence a` once they certainly don't)");
+            " (its fence is not guaranteed to have ended them: `ms-ctl fence a` once they have certainly ended)");
 }
 
 TEST(DescribeRemedy, WhoWaitsForALostNodeIsToldWhatToDo) {
@@ -123,11 +125,10 @@ TEST(DescribeRemedy, WhoWaitsForALostNodeIsToldWhatToDo) {
       "start the same ms-worker line again on host-b (node b), host-c (node c); or a --spare with as many slots on "
       "another machine; or end the job with `ms-ctl stop`");
   Edit(NodesOf(run)["c"]).stale_incarnation = 7;
-  EXPECT_EQ(
-      DescribeRemedy(run, At(0)),
-      "start the same ms-worker line again on host-b (node b), host-c (node c); or a --spare with as many slots on "
-      "another machine, and tell by `ms-ctl fence c` that the old processes have ended, if that is certain; or end "
-      "the job with `ms-ctl stop`");
+  EXPECT_EQ(DescribeRemedy(run, At(0)),
+            "start the same ms-worker line again on host-b (node b), host-c (node c); or a --spare with as many slots "
+            "on another machine, and run `ms-ctl fence c` if the old processes have certainly ended; or end the job "
+            "with `ms-ctl stop`");
   for (const char* id : {"b", "c"}) Edit(NodesOf(run)[id]).is_lost = false;
   EXPECT_EQ(DescribeRemedy(run, At(0)), "");
 }
@@ -157,8 +158,8 @@ TEST(DescribeRemedy, SparesThatTakeOverNeedNobody) {
   // Nobody but a person can say that they ended.
   lost.stale_end = MonotonicTime::Never();
   EXPECT_EQ(DescribeRemedy(run, At(15)),
-            "tell by `ms-ctl fence b` that the old processes have ended, if that is certain: spare d9 takes over then; "
-            "or start the same ms-worker line again on host-b (node b); or end the job with `ms-ctl stop`");
+            "run `ms-ctl fence b` if the old processes have certainly ended: spare d9 takes over then; or start the "
+            "same ms-worker line again on host-b (node b); or end the job with `ms-ctl stop`");
   // They have ended, and the others have not.
   Edit(lost).stale_incarnation = 0;
   EXPECT_EQ(DescribeRemedy(run, At(15)), "nothing to do: spare d9 takes over in 105 s");

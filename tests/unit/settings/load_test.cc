@@ -189,9 +189,8 @@ TEST(LoadSettings, BadFlagsAreAllFoundAndSwallowNothing) {
   EXPECT_THAT(
       result.findings.errors,
       ElementsAre("unknown flag --workr_num: did you mean --worker_num?", "--nnodes: write --worker_num",
-                  "unknown flag -x: `demo --help` lists all flags; the command and its own flags stand behind --",
-                  "unknown flag --epochs: `demo --help` lists all flags; the command and its own flags stand "
-                  "behind --",
+                  "unknown flag -x: `demo --help` lists all flags; the command and its own flags come after --",
+                  "unknown flag --epochs: `demo --help` lists all flags; the command and its own flags come after --",
                   "--port needs a value: write --port=PORT"));
   EXPECT_TRUE(demo.once);
   EXPECT_THAT(result.command, ElementsAre("python", "--lr"));
@@ -230,7 +229,7 @@ TEST(LoadSettings, NearMissesAreWarnedOf) {
       demo.Load({}, {{"MS_WORKR_NUM", "8"}, {"MS_DEV_PORT", "1"}, {"WORKR_NUM", "8"}, {"MS_UNHEARD_OF", "1"}});
   EXPECT_THAT(result.findings.errors, IsEmpty());
   EXPECT_THAT(result.findings.warnings,
-              ElementsAre("MS_WORKR_NUM is set, but means nothing here: did you mean MS_WORKER_NUM?"));
+              ElementsAre("MS_WORKR_NUM is set, but has no effect: did you mean MS_WORKER_NUM?"));
 }
 
 TEST(LoadSettings, IgnoredSettingsAreNeverJudged) {

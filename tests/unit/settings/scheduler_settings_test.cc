@@ -100,9 +100,8 @@ TEST(CheckSchedulerSettings, SaysWhatContradicts) {
       {"a lease of three heartbeats is enough",
        [](auto& s) { s.node_timeout = absl::Seconds(6); },
        {},
-       {"disconnect_grace (10 s) is above node_timeout (MS_NODE_TIMEOUT, 6 s): a broken connection is borne longer "
-        "than "
-        "silence; lower --disconnect_grace"}},
+       {"disconnect_grace (10 s) is above node_timeout (MS_NODE_TIMEOUT, 6 s): a broken connection is tolerated longer "
+        "than silence; lower --disconnect_grace"}},
       {"a lease below three heartbeats",
        [](auto& s) {
          s.node_timeout = absl::Seconds(5);

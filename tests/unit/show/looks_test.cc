@@ -74,14 +74,14 @@ TEST(Missing, NamesThoseThatAreKnownAndCountsTheOthers) {
   const std::string text = RenderMissing({job});
   EXPECT_THAT(text, HasSubstr("job train, run 0: 1 of 4 workers are here\n"));
   EXPECT_THAT(text, HasSubstr("1 min ago"));
-  EXPECT_THAT(text, HasSubstr("and 2 more workers: nobody has said which nodes bring them\n"));
+  EXPECT_THAT(text, HasSubstr("and 2 more workers: it is not known which nodes bring them\n"));
   EXPECT_THAT(text, HasSubstr("MS_WORKER_NUM is 8 here"));
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
   const auto json = nlohmann::json::parse(MissingJson({job}))["jobs"][0];
   EXPECT_EQ(json["missing"][0]["node_id"], "b");
   EXPECT_EQ(json["workers_unnamed"], 2);
   EXPECT_EQ(json["refused"][0]["times"], 3);
-  EXPECT_THAT(RenderMissing({{"train", {}}}), HasSubstr("nobody is missing"));
+  EXPECT_THAT(RenderMissing({{"train", {}}}), HasSubstr("no node is missing"));
 }
 
 TEST(Since, TakesAnAgeOrATime) {

@@ -67,7 +67,7 @@ TEST(RenderHosts, WhatIsWrongFollowsLineByLine) {
             "\n"
             "node b: error: memory: 1 MiB are free\\n; end what uses it\n"
             "between nodes: warning: same_mtu: the MTU is 9000 on b, but 1500 on a, and should be equal on all nodes; "
-            "ip link set NAME mtu N, alike on all nodes and switches\n");
+            "ip link set NAME mtu N, the same on all nodes and switches\n");
   EXPECT_TRUE(HasHostErrors({job}));
 }
 

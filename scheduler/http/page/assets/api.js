@@ -28,7 +28,7 @@ async function ask(path, options) {
     throw new Problem(answer.status, said);
   } catch (error) {
     if (error instanceof Problem) throw error;
-    throw new Problem(0, isAction && path !== '/login' ? 'No answer came. It may have been done all the same: look before you try again.'
+    throw new Problem(0, isAction && path !== '/login' ? 'No answer came. The action may have taken effect: look before you try again.'
       : 'the scheduler can’t be reached');
   } finally {
     clearTimeout(timer);

@@ -17,7 +17,7 @@ export class JobView {
     Object.assign(this, {job, session, number, earlier: undefined, before: [], showsAll: false, samples: [], ranks: [], nodes: [], total: 0, why: '', detailsAt: -1e9});
     const part = (tag = 'section', attributes = {class: 'sheet'}) => new Part(h(tag, attributes));
     this.head = part('div', {class: 'head'});
-    this.waiting = part('section', {class: 'sheet waiting', 'aria-label': 'Who is missing'});
+    this.waiting = part('section', {class: 'sheet waiting', 'aria-label': 'Missing nodes'});
     this.cause = part('section', {class: 'sheet cause', 'aria-label': 'Cause'});
     this.map = new JobMap(job);
     this.progress = part('section', {class: 'sheet', 'aria-label': 'Progress'});
@@ -102,7 +102,7 @@ export class JobView {
   update() {
     const run = this.#run();
     if (!run) {
-      const missing = this.number ? 'There is no such run here (any more): ended ones are kept as long as --keep_runs_for says.' : 'There is no such job here.';
+      const missing = this.number ? 'This scheduler has no such run (any more): it keeps ended runs for --keep_runs_for.' : 'This scheduler has no such job.';
       this.head.show([run === null], () => [h('h1', {}, this.job), h('p', {class: 'sentence'}, run === null ? missing : 'Loading …')]);
       for (const part of [this.waiting, this.cause, this.people, this.progress, this.lateness, this.story, this.runs]) part.show(0, () => null);
       this.map.hide();
@@ -179,7 +179,7 @@ export class JobView {
         h('p', {}, cause.text),
         cause.last_lines.length
           ? h('pre', {class: 'lines more', tabindex: 0, 'aria-label': 'Last lines of the first failure'}, cause.last_lines.join('\n'))
-          : this.session.by === 'nothing' && cause.rank !== null ? h('p', {class: 'soft small more'}, 'Its last lines are shown to those with an identity (--http_token_file, or a certificate), and by ms-ctl why.') : null,
+          : this.session.by === 'nothing' && cause.rank !== null ? h('p', {class: 'soft small more'}, 'To see its last lines, log in (--http_token_file), present a certificate, or run ms-ctl why.') : null,
         cause.log_file ? h('p', {class: 'soft small more'}, 'Whole log: ', h('code', {}, cause.log_file)) : null,
         this.why ? h('details', {class: 'more'}, h('summary', {}, 'As ms-ctl why says it'), h('pre', {class: 'lines', tabindex: 0, 'aria-label': 'As ms-ctl why says it', 'data-text': 'why'})) : null];
     });
@@ -215,7 +215,7 @@ export class JobView {
       const {slowest_step: slowest, fastest_step: fastest, watched, since_progress_ms: still} = run.progress;
       const slow = slowest === fastest ? [] : run.progress.slowest_ranks;
       const stepped = this.ranks.filter((rank) => rank.step !== null);
-      return [h('h2', {}, 'Progress', h('span', {class: 'count'}, `${plural(watched, 'rank')} tell it`)),
+      return [h('h2', {}, 'Progress', h('span', {class: 'count'}, `${plural(watched, 'rank')} report it`)),
         slowest === null ? h('p', {}, `last change ${age(still)} ago`) : h('p', {class: 'soft small'}, slowest === fastest ? `all at step ${slowest}` : `steps ${slowest} to ${fastest}`, `; longest without a step: ${age(still)}`),
         slowest === null ? null : linePlot('Steps over time', [{name: 'fastest', kind: 'run', points: this.samples.map(([at,, step]) => [at, step])}, {name: 'slowest', kind: 'wait', points: this.samples.map(([at, step]) => [at, step])}]),
         stepped.length > 1 && this.ranks.length < MOST_PLOTTED ? [h('p', {class: 'soft small more'}, 'Steps behind the fastest, by rank'),
@@ -228,7 +228,7 @@ export class JobView {
     this.lateness.show(heard.map((node) => [node.node_id, node.last_seen_ms]), () => {
       if (heard.length < 2) return null;
       const worst = [...heard].sort((a, b) => b.last_seen_ms - a.last_seen_ms)[0];
-      return [h('h2', {}, 'Since each node was heard', h('span', {class: 'count'}, this.total > MOST_PLOTTED ? `of the first ${heard.length} nodes the longest: ` : 'longest: ', `${worst.node_id}, ${age(worst.last_seen_ms)}`)),
+      return [h('h2', {}, 'Since each node was last heard', h('span', {class: 'count'}, this.total > MOST_PLOTTED ? `of the first ${heard.length} nodes the longest: ` : 'longest: ', `${worst.node_id}, ${age(worst.last_seen_ms)}`)),
         barPlot('Time since each node was last heard', heard.map((node) => [node.node_id, node.last_seen_ms, node.state === 'connected' ? 'run' : 'away']), age)];
     });
   }

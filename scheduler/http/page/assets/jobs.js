@@ -20,7 +20,7 @@ export class JobsView {
     const runs = [...live.runs].sort((a, b) => rankOf(a) - rankOf(b) || b.opened_unix_ms - a.opened_unix_ms);
     const shown = runs.map((run) => [run.job_id, run.run, run.phase, sentenceOf(run), run.nodes_here, run.processes_running, run.restart_count]);
     this.list.show([shown, live.answeredAt > 0], () => (shown.length ? this.#table(shown) : h('p', {class: 'empty'},
-      live.answeredAt > 0 ? 'No job has come to this scheduler yet.' : 'Loading …')));
+      live.answeredAt > 0 ? 'This scheduler has no job yet.' : 'Loading …')));
     for (const run of runs) this.list.text(`${run.job_id} ${run.run}`, age(run.age_ms));
   }
 

@@ -59,7 +59,7 @@ function showConnection() {
   const before = shown;
   shown = live.state;
   if (live.state === 'lost') {
-    const what = live.reason ? `No answers since ${clock(live.lostSince)}: ${live.reason.replace(/\.$/, '')}.` : `The scheduler can’t be reached since ${clock(live.lostSince)}.`;
+    const what = live.reason ? `No answers since ${clock(live.lostSince)}: ${live.reason.replace(/\.$/, '')}.` : `The scheduler has been out of reach since ${clock(live.lostSince)}.`;
     outage.textContent = `${what} What is shown is from then; trying again. Training goes on without it.`;
     announce('');
   } else if (live.state === 'locked') {
@@ -108,9 +108,9 @@ async function showLogin() {
     h('h1', {id: 'login-title'}, 'Log in'),
     session.takes_token
       ? h('form', {onsubmit: logIn},
-          h('p', {class: 'soft'}, 'This scheduler shows its jobs to those who have its token (the word in --http_token_file, or in --http_view_token_file).'),
+          h('p', {class: 'soft'}, 'Enter the scheduler’s token to see its jobs: the word in --http_token_file, or in --http_view_token_file.'),
           h('label', {}, 'Token', word), problem, h('button', {class: 'main', type: 'submit'}, 'Log in'))
-      : h('p', {class: 'soft'}, 'This scheduler shows its jobs to those with a certificate of its authority: import one into this browser, or have --http_token_file set.')));
+      : h('p', {class: 'soft'}, 'To see its jobs, import a certificate of the scheduler’s authority into this browser, or set --http_token_file.')));
   word.focus();
 }
 

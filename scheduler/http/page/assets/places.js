@@ -42,7 +42,7 @@ class PlaceView {
 
   showMissing(what) {
     this.head.show([what, this.found], () => [h('h1', {}, what),
-      h('p', {class: 'sentence'}, this.found === undefined ? 'Loading …' : 'There is none in the latest run of this job.')]);
+      h('p', {class: 'sentence'}, this.found === undefined ? 'Loading …' : 'It is not part of the latest run of this job.')]);
     this.facts.show(0, () => null);
     this.story.show(0, () => null);
   }

@@ -64,7 +64,7 @@ export class StacksView {
   constructor(job, session) {
     this.part = new ProcessPart(job, session, null);
     this.elements = [h('div', {class: 'head'}, h('h1', {}, 'Stacks'),
-      h('p', {class: 'sentence'}, 'Of the ranks that are furthest behind; where no rank tells its steps, of the first ones. A rank’s own page shows one.')),
+      h('p', {class: 'sentence'}, 'The stacks of the ranks that are furthest behind, or of the first ranks if none reports its steps. A rank’s own page shows its stack.')),
       this.part.element];
   }
 
