@@ -1,4 +1,4 @@
-"""What one agent with its guardian, keeper and shim costs beside the process that they watch."""
+"""Measures what one agent with its guardian, keeper and shim costs, compared with the process that they watch."""
 
 import os
 import re
@@ -14,8 +14,8 @@ _STARTS = 7
 
 
 def _copies(program, folder):
-    """Copies of a program and its shared libraries, but for libc, which every process has: so that Muster's other
-    programs on this machine don't make an agent's share of the pages look smaller than on a node of its own."""
+    """Copies a program and its shared libraries, except libc, which every process maps. Otherwise other Muster programs
+    on this machine would share pages with the agent, and its share would look smaller than on a node of its own."""
     folder.mkdir()
     listing = subprocess.run(["ldd", str(program)], check=True, stdout=subprocess.PIPE, text=True).stdout
     for path in re.findall(r"=> (/\S+)", listing):
@@ -25,7 +25,8 @@ def _copies(program, folder):
 
 
 def _run_ns(pid):
-    """What all threads of a process have used, in nanoseconds: finer than the ticks of /proc/PID/stat."""
+    """The processor time of all threads of a process in nanoseconds, which is finer than the ticks of
+    /proc/PID/stat."""
     total = 0
     for task in os.listdir("/proc/%d/task" % pid):
         with open("/proc/%d/task/%s/schedstat" % (pid, task)) as file:
@@ -34,7 +35,7 @@ def _run_ns(pid):
 
 
 def _start_until_registered(bench, number):
-    """From the fork of ms-worker until its line that it has joined, in ms."""
+    """The time from the fork of ms-worker to its log line that it has joined, in ms."""
     begin = time.time()
     agent = bench.cluster.start_agent("start%d" % number, ["--job_id", "start%d" % number, "--worker_num", 1])
     match = agent.expect_said(r"^(\S+) INFO ms-worker: joined ", timeout=20)

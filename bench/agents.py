@@ -2,9 +2,9 @@
 
     agents.py --measure form|cold|stop|restart|reconnect|agent_cost|idle [--agents 8] [--window 30] [--tls_config FILE]
 
-form        from the instant at which the scheduler lets anyone in until the last agent holds its assignment: all agents
-            have started and wait at its door (it is stopped until then), as the peers' agents wait for theirs. The peers'
-            start nothing then: their processes are the lightest there are
+form        from the instant at which the scheduler accepts connections until the last agent holds its assignment.
+            All agents have started before and wait to connect, because the scheduler is stopped until then. The
+            peers' agents wait in the same way, but start no processes then: theirs are the lightest there are
 cold        the same from the start of the first agent's process: the start of all processes counts
 stop        kill -9 of a training process without recovery -> the last line of the last agent
 restart     the same with recovery -> all old processes gone, all new ones begun
@@ -40,7 +40,7 @@ _TIMEOUT = 120
 
 
 def said_at(line):
-    """The wall clock of a line of a program's log."""
+    """The wall clock time of a line in a program's log."""
     return datetime.datetime.fromisoformat(line.split()[0].replace("Z", "+00:00")).timestamp()
 
 
@@ -80,7 +80,7 @@ class Bench:
 def connections_to(port):
     """Established connections of this machine towards 127.0.0.1:port."""
     rows = []
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):  # gRPC's sockets are of both families
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):  # gRPC's sockets are in either table
         with open(table) as file:
             rows += [line.split() for line in file]
     return sum(row[2].endswith("0100007F:%04X" % port) and row[3] == "01" for row in rows)
@@ -95,7 +95,7 @@ def measure_form(options, is_cold=False):
         agents = bench.start_agents(command=LIGHTEST)
         if not is_cold:
             wait_until(lambda: connections_to(bench.port) >= options.agents, _TIMEOUT, "all agents wait at the door")
-            time.sleep(1)  # what their start left to do is over
+            time.sleep(1)  # the work left over from the start is done
             begin = time.time()
             scheduler.send(signal.SIGCONT)
         ends = [agent.expect_said(r"^(\S+ INFO ms-worker: round 1: rank .*)$", timeout=_TIMEOUT) for agent in agents]
@@ -183,7 +183,7 @@ def measure():
     muster.become_subreaper()
     try:
         result = MEASURES[options.measure](options)
-    except (AssertionError, subprocess.SubprocessError) as error:  # so tests/e2e says what did not come
+    except (AssertionError, subprocess.SubprocessError) as error:  # so tests/e2e reports what did not come
         raise Failed(str(error)) from error
     return dict(result, measure=options.measure, subject="muster", agents=options.agents,
                 security="mtls" if options.tls_config else "plain")

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""JAX's coordination service: jaxlib's own in a process of its own, and Muster's, in turn.
+"""Compares JAX's coordination service: jaxlib's own in a process of its own, and Muster's, in turn.
 
     bench/jax_service.py --python PYTHON [--agents 125] [--slots 8] [--runs 3]
 
-From the first registration until the last of agents × slots processes holds the topology of all. The server's processor
-time is that of jaxlib's process, and of ms-scheduler with its journal on disk. All of it shares this machine.
+Measures from the first registration until the last of agents × slots processes holds the topology of all. The server's
+processor time is that of jaxlib's process, or of ms-scheduler with its journal on disk. All of it runs on this machine.
 
   jaxlib        PYTHON's, from 0.10 on. peer_load acts as the JAX processes, each with a connection of its own.
-  muster        muster_load acts as the agents, by their own code, and as their JAX processes, without connections: what
-                agents do on machines of their own costs the scheduler's no time.
-  real_agents   Real ms-worker processes, all on this machine, whose training processes only wait. peer_load acts as the
-                JAX processes, each with a connection to its agent. The agents' processor time is told apart.
-  one_agent     The same with one agent only: what the way through an agent takes.
+  muster        muster_load acts as the agents, with their own code, and as their JAX processes, without connections.
+                Work that agents do on machines of their own thus takes no processor time from the scheduler.
+  real_agents   Real ms-worker processes, all on this machine, with training processes that only wait. peer_load acts as
+                the JAX processes, each with a connection to its agent. The agents' processor time is
+                reported separately.
+  one_agent     The same with one agent only: shows the cost of the way through an agent.
 
 The last line is JSON, medians.
 """

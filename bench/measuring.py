@@ -1,8 +1,7 @@
-"""What every measuring program written in Python shares: figures from /proc, and the one line of JSON that run.py
-reads.
+"""The parts that all measuring programs in Python share: figures from /proc, and the line of JSON that run.py reads.
 
-A measuring program does one measurement, prints one JSON object as the last line of stdout and ends with 0; when it
-fails it ends with another code and says why on stderr. Times are seconds, sizes MB of 2^20 bytes.
+A measuring program does one measurement, prints one JSON object as the last line of stdout and ends with 0. If it
+fails, it ends with another code and reports the reason on stderr. Times are seconds, sizes MB of 2^20 bytes.
 """
 
 import argparse
@@ -22,18 +21,18 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Failed(Exception):
-    """The measurement could not be made; the message says why."""
+    """The measurement could not be made; the message gives the reason."""
 
 
 def cpu_seconds(pid):
-    """What a process has used until now, with its threads and without its children: user + system."""
+    """The processor time that a process and its threads have used so far, user + system, without its children."""
     with open("/proc/%d/stat" % pid) as file:
         fields = file.read().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 def memory_mb(pid, name="VmHWM"):
-    """VmHWM: the most it ever had resident; VmRSS: what it has now."""
+    """VmHWM: the most memory it ever had resident; VmRSS: what it has now."""
     with open("/proc/%d/status" % pid) as file:
         for line in file:
             if line.startswith(name + ":"):
@@ -42,7 +41,7 @@ def memory_mb(pid, name="VmHWM"):
 
 
 def pss_mb(pid):
-    """Its share of memory: pages that several processes map count in parts."""
+    """The process's share of memory: pages that several processes map count in parts."""
     with open("/proc/%d/smaps_rollup" % pid) as file:
         for line in file:
             if line.startswith("Pss:"):
@@ -56,7 +55,7 @@ def available_mb():
 
 
 def wait_until(condition, timeout, what, pause=0.01):
-    """The value of condition() once it is true."""
+    """Returns the value of condition() once it is true."""
     deadline = time.monotonic() + timeout
     while True:
         value = condition()
@@ -68,7 +67,7 @@ def wait_until(condition, timeout, what, pause=0.01):
 
 
 def end_gently(popen, timeout=20):
-    """SIGTERM first, so that it can end what it has started itself."""
+    """Sends SIGTERM first, so that the program can end what it has started."""
     if popen.poll() is None:
         popen.terminate()
         try:
@@ -79,7 +78,7 @@ def end_gently(popen, timeout=20):
 
 
 def leave_on_sigterm():
-    """Told to end, a program still ends what it has started."""
+    """Makes SIGTERM exit through Python, so that the program still ends what it has started."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
@@ -87,7 +86,7 @@ class Server:
     """A program in the background with its output in a file; use as a context."""
 
     def __init__(self, argv, env=None, stays_open=False):
-        """stays_open: its stdin ends only with this process."""
+        """stays_open: keep its stdin open until this process ends."""
         self.log = tempfile.NamedTemporaryFile(prefix="muster-bench-", suffix=".log")
         self.argv = [str(word) for word in argv]
         self.popen = subprocess.Popen(self.argv, env=env, stdout=self.log, stderr=subprocess.STDOUT,
@@ -99,7 +98,7 @@ class Server:
             return file.read()
 
     def expect(self, look, timeout=30):
-        """Waits until look(output) is true and returns that."""
+        """Waits until look(output) is true and returns its value."""
         def ready():
             found = look(self.output())
             if not found and self.popen.poll() is not None:
@@ -120,7 +119,7 @@ class Server:
 
 
 def free_ports(count):
-    """Of 127.0.0.1, for programs that can't choose themselves."""
+    """Finds free ports of 127.0.0.1, for programs that can't choose their own."""
     listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [listener.getsockname()[1] for listener in listeners]
     for listener in listeners:
@@ -129,7 +128,7 @@ def free_ports(count):
 
 
 def load_options():
-    """The words of a peer that peer_load drives."""
+    """Reads the command line of a peer that peer_load drives."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--measure", choices=("form", "heartbeat"), required=True)
     parser.add_argument("--agents", type=int, required=True)
@@ -139,7 +138,7 @@ def load_options():
 
 
 def run_load(subject, options, target, server_pid):
-    """peer_load's result."""
+    """Returns peer_load's result."""
     words = [BIN / "peer_load", "--subject=" + subject, "--measure=" + options.measure, "--target=" + target,
              "--agents=%d" % options.agents, "--server_pid=%d" % server_pid]
     if options.measure == "heartbeat":
@@ -152,7 +151,7 @@ def run_load(subject, options, target, server_pid):
 
 
 def become_main(measure):
-    """Runs measure() -> dict as a program and ends."""
+    """Runs measure() -> dict as a program, prints its JSON and ends."""
     leave_on_sigterm()
     try:
         result = measure()

@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""MPI programs started by ms-worker and by mpirun, in turn, on two machines (network namespaces, so as root).
+"""Compares MPI programs started by ms-worker and by mpirun, in turn, on two machines (network namespaces, so as root).
 
     bench/mpi.py start [--ranks 2,8,32] [--runs 7]     ranks of each machine, more than one figure for several sizes
     bench/mpi.py latency [--runs 7]                    one rank on each machine
     --family openmpi|mpich
 
 start: the time from the first program's start until MPI_Init is done in all ranks, and the processor time, over the
-whole run, of everything that is not a rank. Muster's line runs on both machines; its scheduler runs already, and its
-processor time from then on counts. mpirun's line runs on one; in the place of ssh it has a script of two lines, which costs nothing.
+whole run, of everything that is not a rank. Muster's command runs on both machines. Its scheduler runs before the
+start; its processor time counts from the start on. mpirun runs on one machine, with a script of two lines in place of ssh,
+which costs nothing.
 
 latency: half a round trip of 8 bytes between the two machines.
 
-Processor time is what the system has charged to the children of this process (getrusage), who gets all orphans, less
-what the ranks say of themselves. The runs are interleaved and medians are shown, since others may use the machine. The
-last line of stdout is JSON.
+Processor time is what the kernel has charged to the children of this process (getrusage), which adopts all orphans,
+minus what the ranks report for themselves. The runs are interleaved and medians are shown, since others may use the
+machine. The last line of stdout is JSON.
 """
 
 import argparse
@@ -47,7 +48,7 @@ MPIRUN = {
 }
 
 
-# What stands on one kernel would find ways past the cable.
+# The machines share one kernel: without these settings Open MPI would find ways past the simulated cable.
 BY_TCP = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self"}
 
 
@@ -92,7 +93,7 @@ class Bench:
         return [self._start(self.machines[0], MPIRUN[self.family](self.agent, hosts, each) + words)]
 
     def run(self, launcher, each, *words):
-        """What all ranks of one run have told: (seconds to MPI_Init, processor seconds of others, latency in us)."""
+        """Returns the result of one run: (seconds to MPI_Init, processor seconds of others, latency in us)."""
         with tempfile.TemporaryDirectory(dir=self.folder) as told, open(self.folder / "log", "wb") as self.log:
             before, self.used_before = _children_seconds(), 0
             words = [self.program, told, *words]
@@ -103,7 +104,7 @@ class Bench:
             _reap_orphans()
             lines = [path.read_text().split() for path in pathlib.Path(told).iterdir()]
             if any(codes) or len(lines) != 2 * each:
-                raise Failed("%s ended with %s, %d ranks have told: %s" % (
+                raise Failed("%s ended with %s, %d ranks reported: %s" % (
                     launcher, codes, len(lines), pathlib.Path(self.log.name).read_text(errors="replace")[-3000:]))
             others = _children_seconds() - before - self.used_before - sum(float(line[1]) for line in lines)
         return max(float(line[0]) for line in lines) - begin, others, max(float(line[2]) for line in lines)
@@ -115,7 +116,7 @@ def _children_seconds():
 
 
 def _reap_orphans():
-    """What is left of a run comes to this process, which waits until all of it has ended."""
+    """Waits until all processes of a run have ended; those that lose their parent become children of this process."""
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         try:

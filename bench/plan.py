@@ -1,11 +1,11 @@
-"""Which measurements are taken, in which order, how often: --smoke, --quick and --full."""
+"""The measurements of --smoke, --quick and --full: which are taken, in which order, how often."""
 
 import collections
 
 import subjects
 
-# `sides` are taken in turn (a, b, a, b, …): {key: callable}. A result's key is measure/subject/variant, as
-# results.json has it. `runs`: how often; of a pair that takes less than 5 s, `short_runs`.
+# `sides` are taken in turn (a, b, a, b, …): {key: callable}. A result's key is measure/subject/variant, as in
+# results.json. `runs`: how often; `short_runs`: how often if a pair takes less than 5 s.
 Group = collections.namedtuple("Group", "sides runs short_runs")
 
 SIZES = (8, 64, 256, 1000, 4000, 12500)
@@ -17,7 +17,7 @@ def key(measure, subject, variant):
 
 
 def pair(measure, agents, security, slots=8, words=()):
-    """Muster beside the floor."""
+    """Muster compared with the floor server."""
     variant = "%s/%dx%d" % (security, agents, slots)
     return {key(measure, subject, variant): subjects.load(subject, measure, agents, slots, security, words=words)
             for subject in ("muster", "floor")}
@@ -94,7 +94,7 @@ def _against_servers(is_full):
 
 
 def _curves(is_full):
-    """Cost against size, for the plots; the largest two sizes come from elsewhere in the plan."""
+    """Cost against size, for the plots; the two largest sizes come from elsewhere in the plan."""
     runs = 3 if is_full else 1
     for agents in SIZES[:-1]:
         if agents != 1000:
@@ -115,7 +115,7 @@ def _agents(is_full):
 
 
 def quick():
-    """The most telling first: what the time no longer suffices for is left out, and said."""
+    """The most informative measurements first: those for which no time is left are skipped and reported."""
     for part in (_against_the_floor, _agents, _against_pytorch, _against_servers, _curves):
         yield from part(False)
     yield from mtls_at_full_size(1)
@@ -125,7 +125,7 @@ def full():
     for part in (_against_the_floor, _agents, _against_pytorch, _against_servers, _curves):
         yield from part(True)
     yield from mtls_at_full_size(5)
-    for security in ("plain", "mtls"):  # ten minutes: no verdict, no growth
+    for security in ("plain", "mtls"):  # ten minutes: no node may be lost, no memory grow
         long = subjects.load("muster", "heartbeat", 12500, 8, security, words=beats(600, 5), watches_memory=True)
         yield Group({"long/muster/%s/12500x8" % security: long}, 1, 1)
 

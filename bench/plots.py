@@ -1,11 +1,11 @@
-"""Cost against size: how long a round takes, the server's processor time for it, and its memory.
+"""Plots cost against size: how long a round takes, the server's processor time for it, and its memory.
 
-As SVG, and the first one as a small PNG, which RESULTS.md shows.
+Writes SVG files, and the first plot as a small PNG, which RESULTS.md shows.
 """
 
 from plan import SIZES
 
-# Names in the keys, what the legend says, and whether the subject's messages carry 8 slots.
+# Names in the keys, labels in the legend, and whether the subject's messages carry 8 slots.
 CURVES = (("muster", "Muster", 8), ("floor", "floor: gRPC with empty handlers", 8),
           ("agents", "Muster, real agents", 1), ("c10d", "PyTorch c10d rendezvous", 1),
           ("tcpstore", "PyTorch TCPStore barrier", 1), ("etcd", "etcd", 1),
@@ -20,7 +20,7 @@ PLOTS = (("form_seconds.svg", "seconds", "a round of N agents: seconds"),
 
 
 def draw(results, folder):
-    """The plots' file names; none without matplotlib."""
+    """Returns the plots' file names; none without matplotlib."""
     try:
         import matplotlib
         matplotlib.use("agg")

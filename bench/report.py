@@ -1,4 +1,4 @@
-"""RESULTS.md: the verdicts, every figure, machine, versions and commands."""
+"""Writes RESULTS.md: the outcome of each target, every figure, machine, versions and commands."""
 
 import os
 import pathlib
@@ -74,12 +74,12 @@ def _memory_gb():
 
 
 def anywhere(command, root):
-    """A command as it would be typed in the root of any clone."""
+    """A command as a user would type it in the root of any clone."""
     return command.replace("%s/" % root, "").replace(str(pathlib.Path.home()), "~")
 
 
 def machine(root):
-    """What it ran on and with, as lines of a list."""
+    """The machine and the versions of a run, as lines of a list."""
     torch = os.environ.get("MUSTER_BENCH_TORCH_PYTHON", "")
     mindspore = os.environ.get("MUSTER_BENCH_MINDSPORE_PYTHON", "")
     versions = [
@@ -102,8 +102,8 @@ def machine(root):
 
 
 def write(path, root, mode, runs, lines, results, reasons, commands, picture):
-    """`runs`: how often was measured, in words. `commands`: {key: [command lines of its first run]}. `picture`: the file
-    name of a plot; empty: none."""
+    """`runs`: in words, how often each was measured. `commands`: {key: [command lines of its first run]}. `picture`:
+    the file name of a plot; empty: none."""
     text = ["# Results", "",
             "Written by `bash bench/run.sh --%s`; what it means stands in README.md beside it. %s" % (mode, runs), ""]
     text += verdict_rows(lines)

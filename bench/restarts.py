@@ -1,5 +1,5 @@
-"""kill -9 of one of N waiting processes (worker.sh), under any launcher: when all others were gone, when all were
-back."""
+"""Kills one of N waiting processes (worker.sh) with SIGKILL, under any launcher, and measures when all others are gone
+and when all are back."""
 
 import os
 import select
@@ -10,14 +10,14 @@ from measuring import Failed, wait_until
 
 
 class Notes:
-    """What the processes have noted: BENCH_NOTES."""
+    """Reads what the processes have noted in the file BENCH_NOTES."""
 
     def __init__(self, path):
         self.path = str(path)
         open(self.path, "w").close()
 
     def read(self):
-        """[(when it began, in seconds of the wall clock, pid)] in the order of notes."""
+        """Returns [(when it began, in seconds of the wall clock, pid)] in the order of notes."""
         with open(self.path) as file:
             lines = [line.split() for line in file if line.endswith("\n")]
         return [(float(line[0]), int(line[1])) for line in lines]
@@ -28,7 +28,7 @@ class Notes:
 
 
 def _await_ends(pids, timeout):
-    """The instant (time.time()) at which the last of these has ended."""
+    """Returns the instant (time.time()) at which the last of these has ended."""
     poll = select.poll()
     waiting = set()
     for pid in pids:
@@ -54,7 +54,7 @@ def kill_one(notes, count, timeout=120):
     """Kills the first of the `count` processes that run. Returns (seconds until the last old process was gone, seconds
     until the last new one had begun, wall clock of the kill)."""
     old = [pid for _, pid in notes.wait_for(count, timeout)]
-    time.sleep(1)  # what starting left to do is over
+    time.sleep(1)  # the work left over from the start is done
     killed = time.time()
     os.kill(old[0], signal.SIGKILL)
     stopped = _await_ends(old, timeout) - killed

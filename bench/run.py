@@ -2,8 +2,8 @@
 
     run.py --smoke|--quick|--full [--only WORD] [--budget SECONDS] [--out FOLDER] [--publish]
 
-Sides of a pair are taken in turn, so that what else the machine does meets both. Ends with 1 when a measurement of
-Muster or of the floor failed; never because of a figure, and never because a peer is not there.
+The sides of a pair are taken in turn, so that other load of the machine affects both. Ends with 1 when a measurement of
+Muster or of the floor server failed; never because of a figure, and never because a peer is missing.
 """
 
 import argparse
@@ -32,7 +32,7 @@ RUNS = {"smoke": "One run of each, at a size that only shows that everything wor
 
 
 class Taken:
-    """What has been measured so far."""
+    """The results so far."""
 
     def __init__(self, deadline):
         self.deadline = deadline
@@ -43,7 +43,7 @@ class Taken:
         return time.monotonic() > self.deadline
 
     def take(self, key, side):
-        """One run of one side. False: don't try it again."""
+        """Takes one measurement of one side. False: don't try it again."""
         commands = []
         print("  %-46s" % key, end="", flush=True)
         try:
@@ -56,7 +56,7 @@ class Taken:
         self.commands.setdefault(key, commands)
         shown = [(name, result[name]) for name, _ in report.FIELDS if result.get(name)][:3]
         print(", ".join("%s %.4g" % item for item in shown), flush=True)
-        # (At a window's end a heartbeat may be under way.)
+        # (At the window's end a heartbeat may still be in progress.)
         if result.get("failed") and result.get("measure") != "heartbeat":
             return self.note_failure(key, "failed for %d" % result["failed"], key.split("/")[1] in OURS)
         return not result.get("at_least")
@@ -118,7 +118,7 @@ def write_all(options, taken, results, lines):
 def main():
     options = parse()
     leave_on_sigterm()
-    # Before --publish changes the tree.
+    # Read before --publish changes the tree.
     os.environ["MUSTER_BENCH_COMMIT"] = report.output_of("git", "-C", str(ROOT), "describe", "--always", "--dirty")
     os.environ["MUSTER_BENCH_LOAD"] = "%.2f %.2f %.2f" % os.getloadavg()
     budget = options.budget or (_QUICK_BUDGET_S if options.mode == "quick" else 1e9)

@@ -3,10 +3,10 @@
 #
 #   bench/run.sh --quick     within ten minutes after the build and the installing (the default)
 #   bench/run.sh --full      everything, with as many runs as the targets ask for: 70 minutes
-#   bench/run.sh --smoke     that it works, under a minute; no peers, writes nothing (tests/run.sh calls this)
+#   bench/run.sh --smoke     checks that it works, under a minute; no peers, writes nothing (tests/run.sh calls this)
 #
-# Further words go to run.py: --only WORD, --budget SECONDS, --out FOLDER, --publish (into bench/ itself). A peer that can't be had is reported as not
-# run.
+# Further words go to run.py: --only WORD, --budget SECONDS, --out FOLDER, --publish (into bench/ itself). A peer that
+# can't be installed is reported as not run.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
@@ -25,11 +25,11 @@ export MUSTER_BIN=$root/build/bin
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-quietly() {  # its output only when it fails
+quietly() {  # shows its output only when it fails
   "$@" >"$log" 2>&1 || { tail -n 40 "$log" >&2; return 1; }
 }
 
-# What can't be had is a sentence in the report: why NAME.
+# The report has a sentence for each peer that can't be installed: why NAME.
 why() { tail -n 1 "$log" | cut -c 1-300; }
 
 install_peers() {
@@ -43,7 +43,7 @@ install_peers() {
       export "MUSTER_BENCH_${name^^}_WHY=$(why)"
     fi
   done
-  # Only torchft's own server is wanted, not PyTorch for it once more.
+  # Installs only torchft's own server, without a second PyTorch for it.
   local folder=$cache/torchft-$torchft_version
   if [[ ! -d $folder/torchft && -n ${MUSTER_BENCH_TORCH_PYTHON:-} ]]; then
     "$MUSTER_BENCH_TORCH_PYTHON" -m pip install --quiet --disable-pip-version-check --no-deps --target "$folder" \
@@ -55,7 +55,7 @@ install_peers() {
 }
 
 build() {
-  # A folder that somebody configured with another generator is used as it is.
+  # A build folder that was configured with another generator is used as it is.
   if [[ -f build/CMakeCache.txt ]]; then quietly cmake -S . -B build; else quietly cmake --preset release; fi
   quietly cmake --build build --parallel "$(nproc)" --target ms-scheduler ms-worker ms-ctl bench
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""How many changes of a job's store are acknowledged in a second, and how long each takes.
+"""Measures how many changes of a job's store are acknowledged in a second, and how long each takes.
 
     bench/store_speed.py build/bin [--agents 8] [--seconds 8]
 
-Starts a scheduler with its journal on this disk and so many agents, all on this machine; the process of each adds 1 to a key
-of its own, over its agent's gateway, as often as it is answered. An answer stands behind the journal's fsync. Beside it: how
-many fsyncs of 4 KiB this disk makes in a second, right before. Standard library only."""
+Starts a scheduler with its journal on this disk and so many agents, all on this machine. The process of each agent adds
+1 to a key of its own over its agent's gateway, each time after the last answer. An answer comes after the journal's
+fsync. Also prints how many fsyncs of 4 KiB this disk makes in a second, measured right before. Standard library only."""
 import argparse
 import asyncio
 import json

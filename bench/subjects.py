@@ -1,6 +1,6 @@
-"""What can be measured: each function here gives a callable that takes one measurement and returns its JSON as a dict.
+"""The things to measure: each function here gives a callable that takes one measurement and returns its JSON as a dict.
 
-A callable raises Missing when what it needs isn't installed, and measuring.Failed when the measurement failed.
+A callable raises Missing when something it needs isn't installed, and measuring.Failed when the measurement failed.
 """
 
 import functools
@@ -22,12 +22,13 @@ _PATIENCE_S = 1800
 
 
 class Missing(Exception):
-    """It isn't installed; the message says what and why."""
+    """Something isn't installed; the message says what and why."""
 
 
 @functools.lru_cache(maxsize=None)
 def certificates():
-    """A folder with an authority, a certificate for the scheduler and one that may claim any node id (ECDSA P-256)."""
+    """Makes a folder with an authority, a certificate for the scheduler and one that may claim any node id (ECDSA
+    P-256)."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-bench-certs-")) / "ca"
     for words in (["init"], ["scheduler", "--host", "127.0.0.1"], ["node", "--host", "load"]):
         subprocess.run([BIN / "ms-ctl", "certs", *words, "--dir", folder], check=True, stdout=subprocess.DEVNULL)
@@ -47,7 +48,7 @@ def last_json(argv, output):
 
 
 def run_program(argv, env=None, log=None):
-    """Runs a measuring program; its JSON."""
+    """Runs a measuring program and returns its JSON."""
     argv = [str(word) for word in argv]
     note_command(log, argv)
     program = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -55,7 +56,7 @@ def run_program(argv, env=None, log=None):
     try:
         output, errors = program.communicate(timeout=_PATIENCE_S)
     finally:
-        end_gently(program)  # only when something has gone wrong does it still run
+        end_gently(program)  # it still runs only when something has gone wrong
     if program.returncode != 0:
         raise Failed("%s ended with %d: %s" % (shlex.join(argv), program.returncode, errors.strip()[-600:]))
     return last_json(argv, output)
@@ -67,7 +68,7 @@ def note_command(log, argv):
 
 
 class _Target:
-    """The server of one measurement, muster's or the floor's, which can be killed and started again on its port."""
+    """The server of one measurement, Muster's or the floor's, which can be killed and started again on its port."""
 
     def __init__(self, subject, slots, security, journal):
         self.folder = tempfile.mkdtemp(prefix="muster-bench-", dir="/var/tmp")
@@ -80,7 +81,7 @@ class _Target:
             path = pathlib.Path(self.folder) / "journal.db" if journal == "file" else "memory"
             self.argv = [BIN / "ms-scheduler", "--sched_host", "127.0.0.1", "--sched_port", self.port, "--journal_path",
                          path, "--admin_socket", pathlib.Path(self.folder) / "admin", *tls]
-        # A scheduler takes its settings from MS_ variables, too: none of the caller's.
+        # A scheduler also reads MS_ variables: it must not get the caller's.
         self.env = {name: value for name, value in os.environ.items() if not name.startswith("MS_")}
 
     def start(self):
@@ -94,7 +95,7 @@ class _Target:
 
 
 class _Memory:
-    """Looks at a process's memory every second until end()."""
+    """Reads a process's memory every second until end()."""
 
     def __init__(self, pid):
         self.pid, self.samples, self.has_ended = pid, [], threading.Event()
@@ -113,8 +114,9 @@ class _Memory:
 
 
 def load(subject, measure, agents, slots=8, security="plain", journal="file", words=(), watches_memory=False):
-    """muster_load against muster or the floor ("floor-unwatched": without Abseil's debugging checks). journal: file (SQLite, synced; the default of the scheduler) or memory.
-    watches_memory: tells how much the server's memory has grown in the last 5 minutes."""
+    """Runs muster_load against muster or the floor ("floor-unwatched": without Abseil's debugging checks). journal:
+    file (SQLite, synced; the default of the scheduler) or memory. watches_memory: also reports how much the server's
+    memory has grown in the last 5 minutes."""
     def take(log=None):
         target = _Target(subject, slots, security, journal)
         try:
@@ -134,7 +136,8 @@ def load(subject, measure, agents, slots=8, security="plain", journal="file", wo
 
 
 def _reconnect(argv, target, log):
-    """The generator says when all are in; then the server is killed and started again, and it goes on."""
+    """The generator reports when all agents are in; then the server is killed and started again, and the generator goes
+    on."""
     note_command(log, argv)
     with tempfile.TemporaryFile("w+") as errors:
         generator = subprocess.Popen([str(word) for word in argv], env=target.env, stdin=subprocess.DEVNULL,
@@ -164,7 +167,7 @@ def python_of(name):
 
 
 def peer(script, *words, python=None):
-    """One of peers/*.py, run by the python of that environment."""
+    """Runs one of peers/*.py with the python of that environment."""
     def take(log=None):
         if script == "etcd.py" and shutil.which("etcd") is None:
             raise Missing("etcd is not installed (Debian's package etcd-server)")
@@ -179,13 +182,14 @@ def peer(script, *words, python=None):
 
 
 def agents(measure, count, *words):
-    """agents.py: the real programs."""
+    """Runs agents.py: the real programs."""
     argv = [sys.executable, HERE / "agents.py", "--measure", measure, "--agents", count, *words]
     return lambda log=None: run_program(argv, log=log)
 
 
 def core():
-    """Google Benchmark over the scheduler's core: {name: {"rate": items a second, "ms": time of one iteration}}."""
+    """Runs Google Benchmark over the scheduler's core: {name: {"rate": items a second, "ms": time of one
+    iteration}}."""
     def take(log=None):
         if not (BIN / "core_bench").exists():
             raise Missing("core_bench was not built (Debian's package libbenchmark-dev)")

@@ -1,18 +1,18 @@
-"""Our server of PyTorch's store beside PyTorch's own, with PyTorch's own clients. One line of JSON for each server.
+"""Compares our server of PyTorch's store with PyTorch's own, using PyTorch's clients. One line of JSON for each server.
 
     python3 bench/torch_store.py --python PYTHON [--connections 1000] [--neighbours 8] [--runs 3]
 
-PYTHON has the PyTorch whose clients and server are used (2.13: libuv; 1.13: its only one). Forked processes hold the
-connections; each connection sets one key and reads those of its neighbours. The servers take turns; the median of the
-runs is printed: seconds of connecting, seconds of setting and reading, and the server's processor time for all of it,
-user and kernel. Both servers, and the clients, share this machine.
+PYTHON has the PyTorch with the clients and the server to use (2.13: libuv; 1.13: its only one). Forked processes hold
+the connections; each connection sets one key and reads those of its neighbours. The servers take turns. The output has
+the medians of the runs: seconds of connecting, seconds of setting and reading, and the server's processor time for all
+of it, user and kernel. Both servers, and the clients, share this machine.
 
     python3 bench/torch_store.py --python PYTHON --relays 32 [--ranks 256]
 
-A start of gloo: each rank sets its key and waits for and reads all others' (ranks² reads), with our store behind so many
-relays, beside PyTorch's own without any. The ranks are sockets of a few processes that speak PyTorch 2's protocol, all
-at once, as PyTorch's client has one request under way in each process. The processor time is that of the store's
-process; the relays' is told apart.
+A start of gloo: each rank sets its key, then waits for and reads all others' (ranks² reads). Our store has so many
+relays in front of it; PyTorch's own has none. The ranks are sockets of a few processes that speak PyTorch 2's protocol,
+all at once, since PyTorch's client has one request in progress in each process. The processor time is that of the
+store's process; the relays' is reported separately.
 """
 
 import argparse

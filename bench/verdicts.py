@@ -1,23 +1,23 @@
-"""What the targets are, and whether the results meet them: one line for each part of a target."""
+"""The targets, and whether the results meet them: one line for each part of a target."""
 
 import collections
 import statistics
 
-# verdict: "met", "missed by …" or "not run: …". `found` and `target` are texts for the table.
+# `verdict` is "met", "missed by …" or "not run: …". `found` and `target` are texts for the table.
 Line = collections.namedtuple("Line", "what target found verdict")
 
 ELSEWHERE = "not part of this plan"
-_RANK_BYTES = 1000  # beyond the floor's memory
+_RANK_BYTES = 1000  # in addition to the floor's memory
 
 
 class Results:
-    """{key: [results]}, and why there is none for a key."""
+    """{key: [results]}, and the reason for each key that has none."""
 
     def __init__(self, taken, reasons):
         self.taken, self.reasons = taken, reasons
 
     def median(self, key, *fields):
-        """Of the first of these fields that the results have; None without results."""
+        """Takes the first of these fields that the results have; None without results."""
         for field in fields or ("seconds",):
             values = [result[field] for result in self.taken.get(key, []) if result.get(field) is not None]
             if values:
@@ -29,7 +29,7 @@ class Results:
         return max(values) if values else None
 
     def paired_ratio(self, one, other, value):
-        """The median of the ratios of each pair, which were taken one after the other."""
+        """The median of the ratios of each pair; the runs of a pair followed each other."""
         pairs = zip(self.taken.get(one, []), self.taken.get(other, []))
         ratios = [value(a) / value(b) for a, b in pairs if value(a) is not None and value(b)]
         return statistics.median(ratios) if ratios else None
@@ -65,7 +65,7 @@ def seconds_of(result):
 
 
 def beat_cost(result):
-    """Processor seconds of the server for one heartbeat."""
+    """The server's processor seconds for one heartbeat."""
     count = result.get("heartbeats")
     return result["server_cpu_seconds"] / count if count else None
 

@@ -1,4 +1,4 @@
-"""The verdicts, from results that are made up, since the real ones take hours."""
+"""Tests the comparison with the targets on invented results, since the real ones take hours."""
 
 import pytest
 import verdicts
@@ -15,7 +15,7 @@ def seconds(*values):
 def test_a_ratio_is_the_median_of_neighbouring_runs():
     what = "1000 agents × 8 form, plain, to the floor"
     keys = ["form/%s/plain/1000x8" % subject for subject in ("muster", "floor")]
-    # The machine became three times slower in between: each pair still says 1.2.
+    # The machine became three times slower between the runs: each pair still gives 1.2.
     line = judge({keys[0]: seconds(1.2, 3.6, 3.6), keys[1]: seconds(1.0, 3.0, 3.0)})[what]
     assert (line.target, line.found, line.verdict) == ("≤ 1.25 ×", "1.2 ×", "met")
     line = judge({keys[0]: seconds(1.2, 1.5, 1.5), keys[1]: seconds(1.0, 1.0, 1.0)})[what]

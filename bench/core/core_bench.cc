@@ -1,4 +1,4 @@
-// The scheduler's core alone: no network, no disk, one thread.
+// Measures the scheduler's core alone: no network, no disk, one thread.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ JoinRequested JoinOf(uint32_t number, uint32_t nodes, uint32_t slots) {
   return event;
 }
 
-// Joins that are ready to be applied, in an order that is nobody's rank order.
+// Joins that are ready to be applied. Their order differs from every rank order.
 std::vector<Event> Joins(uint32_t nodes, uint32_t slots) {
   std::vector<Event> joins;
   joins.reserve(nodes);
@@ -59,7 +59,7 @@ std::vector<Event> Joins(uint32_t nodes, uint32_t slots) {
   return joins;
 }
 
-// Of all nodes but the last one: that one closes the round.
+// Joins all nodes except the last one, which would close the round.
 void JoinAllButOne(Core& core, FakeTime& time, const std::vector<Event>& joins) {
   benchmark::DoNotOptimize(core.Start(time.Read()));
   for (size_t i = 0; i + 1 < joins.size(); ++i) benchmark::DoNotOptimize(core.Apply(joins[i], time.Read()));
@@ -105,7 +105,7 @@ void Join(benchmark::State& state) {
 }
 BENCHMARK(Join)->Arg(1'000)->Arg(12'500)->Arg(100'000)->Unit(benchmark::kMillisecond);
 
-// What the round weighs: the whole list, and the largest message to a node.
+// Reports the round's size: the whole list, and the largest message to a node.
 void Weigh(const Effects& effects, benchmark::State& state) {
   size_t list = 0, message = 0;
   for (const Effect& effect : effects) {
@@ -116,7 +116,7 @@ void Weigh(const Effects& effects, benchmark::State& state) {
   state.counters["assignment_bytes"] = static_cast<double>(message);
 }
 
-// The last join of all: ranks, peer list, digest, records, and what every node is told.
+// The join that closes the round: it computes ranks, peer list, digest and records, and a message for every node.
 void Close(benchmark::State& state, bool has_certificates) {
   const uint32_t nodes = static_cast<uint32_t>(state.range(0));
   std::vector<Event> joins = Joins(nodes, 8);
@@ -143,7 +143,7 @@ BENCHMARK(CloseRound)->Arg(125)->Arg(1'000)->Arg(12'500)->Unit(benchmark::kMilli
 void CloseRoundWithTls(benchmark::State& state) { Close(state, true); }
 BENCHMARK(CloseRoundWithTls)->Arg(12'500)->Unit(benchmark::kMillisecond);
 
-// A round is given up, and everybody's processes have stopped: all nodes but one say so.
+// A round is given up and all processes have stopped: all nodes but one report that.
 void QuitRound(benchmark::State& state) {
   const uint32_t nodes = static_cast<uint32_t>(state.range(0));
   const std::vector<Event> joins = Joins(nodes, 8);
@@ -172,8 +172,8 @@ void QuitRound(benchmark::State& state) {
 }
 BENCHMARK(QuitRound)->Arg(1'000)->Arg(12'500)->Unit(benchmark::kMillisecond);
 
-// A power cut took a row of machines along: half of all nodes are lost, and their new starts come back one by one; all
-// but one of them. `has_spare`: one stands by, with nobody whose place it could take.
+// A power cut takes down a row of machines: half of all nodes are lost. Their new starts come back one by one, except
+// one. `has_spare`: a spare stands by, but can take the place of no node (it has one slot).
 void Return(benchmark::State& state, bool has_spare, bool has_ids) {
   const uint32_t nodes = static_cast<uint32_t>(state.range(0));
   std::vector<Event> joins = Joins(nodes, 8);
@@ -205,7 +205,7 @@ void Return(benchmark::State& state, bool has_spare, bool has_ids) {
     std::vector<JoinRequested> starts;
     for (uint32_t i = 0; i < nodes / 2; ++i) {
       JoinRequested start = std::get<JoinRequested>(joins[i]);
-      FarewellReceived farewell;  // its keeper's: the processes have ended
+      FarewellReceived farewell;  // the keeper's: the processes have ended
       farewell.farewell.set_cluster_id("bench");
       farewell.farewell.set_job_id("bench");
       farewell.farewell.set_run(1);

@@ -1,5 +1,5 @@
-// One call on the floor: bytes come, canned bytes go. The first message is answered with a welcome and an assignment,
-// each later one with an acknowledgement; nothing is parsed and nothing is known of anybody.
+// One call on the floor server: it reads bytes and sends canned bytes. It answers the first message with a welcome and
+// an assignment, and each later one with an acknowledgement. It parses nothing and knows nothing about the clients.
 #pragma once
 
 #include <grpcpp/completion_queue.h>
@@ -13,7 +13,7 @@
 
 namespace muster::bench {
 
-// What all calls share; not owned.
+// The state that all calls share. Owns nothing.
 struct Floor {
   grpc::AsyncGenericService& service;
   const Canned& canned;

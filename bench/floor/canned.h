@@ -1,4 +1,4 @@
-// What the floor says: made once, the same bytes for everyone, in the sizes of what ms-scheduler says.
+// The floor server's answers: made once, the same bytes for every client, of the same sizes as those of ms-scheduler.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -10,10 +10,10 @@ namespace muster::bench {
 struct Canned {
   grpc::ByteBuffer welcome;
   grpc::ByteBuffer desired;          // with an assignment
-  grpc::ByteBuffer acknowledgement;  // of a run that is under way
+  grpc::ByteBuffer acknowledgement;  // of a run in progress
 };
 
-// For nodes of `slots` slots; `has_fingerprints`: as over TLS.
+// Makes the answers for nodes of `slots` slots. `has_fingerprints`: as over TLS.
 Canned MakeCanned(uint32_t slots, bool has_fingerprints);
 
 }  // namespace muster::bench

@@ -1,6 +1,6 @@
-// floor_server: what gRPC itself costs, for measurements beside ms-scheduler. An asynchronous server of the least kind
-// (a completion queue and a thread for each core, generic calls, no parsing, no state) behind ms-scheduler's own
-// acceptor, with messages of the same sizes. Over TLS gRPC's own check of the certificate chain is all there is.
+// floor_server: shows what gRPC itself costs, to compare with ms-scheduler. It is the smallest asynchronous server: a
+// completion queue and a thread for each core, generic calls, no parsing, no state. It uses ms-scheduler's own acceptor
+// and messages of the same sizes. Over TLS it does nothing beyond gRPC's own check of the certificate chain.
 #include <grpcpp/grpcpp.h>
 #include <signal.h>
 
@@ -116,7 +116,7 @@ int Serve(const FloorSettings& settings) {
   options.unjoined.calm_limit = absl::Hours(24);
   options.expects_tls = settings.tls.is_on();
   options.descriptor_bound = descriptors - kReservedDescriptors;
-  // gRPC has the clients' own sockets here, without a relay, and so it names them.
+  // Here gRPC has the clients' own sockets, without a relay, so it knows their addresses.
   Mutex mutex;
   std::map<std::string, uint64_t> numbers;
   scheduler::Acceptor acceptor(*std::move(listeners), options,
@@ -160,7 +160,7 @@ int Serve(const FloorSettings& settings) {
   sigaddset(&ends, SIGINT);
   int signal = 0;
   sigwait(&ends, &signal);
-  std::_Exit(kExitSuccess);  // nothing here is worth a farewell
+  std::_Exit(kExitSuccess);  // an orderly end would gain nothing here
 }
 
 int Main(const std::vector<std::string>& args) {
@@ -168,7 +168,7 @@ int Main(const std::vector<std::string>& args) {
   sigemptyset(&ends);
   sigaddset(&ends, SIGTERM);
   sigaddset(&ends, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &ends, nullptr);  // before any thread is there
+  pthread_sigmask(SIG_BLOCK, &ends, nullptr);  // before any thread exists
   FloorSettings settings;
   SettingsTable table = Table(settings);
   const LoadResult loaded = LoadSettings(table, args, {});

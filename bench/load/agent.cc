@@ -9,11 +9,11 @@
 namespace muster::bench {
 namespace {
 
-// As worker_agent/core/connection/connector.cc has them.
+// The values of worker_agent/core/connection/connector.cc.
 constexpr absl::Duration kFirstBackOff = absl::Milliseconds(100);
 constexpr absl::Duration kMaxBackOff = absl::Seconds(3);
 
-// As worker_agent/session/channel.cc makes it, but for the time that a connect may take.
+// The channel that worker_agent/session/channel.cc makes, except for the time that a connect may take.
 std::shared_ptr<grpc::Channel> MakeChannel(const Context& context) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -53,7 +53,7 @@ void Agent::OnTime() {
     case Phase::kWaiting:
       return Dial();
     case Phase::kDialing:
-      next_at_ = MonotonicTime::Never();  // it ends now, and says so
+      next_at_ = MonotonicTime::Never();  // it ends now and reports it
       return link_->Cancel();
     case Phase::kOpen:
       return Report();
@@ -74,7 +74,7 @@ void Agent::Report() {
   const MonotonicTime now = Now();
   next_at_ = now + interval_;
   const agent::HeartbeatPath::Way way = heartbeat_path_.Choose(now);
-  if (reported_.is_never()) {  // else it only shows that the server is overwhelmed: the first one's answer counts
+  if (reported_.is_never()) {  // else it only shows that the server is overwhelmed: the answer to the first one counts
     reported_ = now;
     is_measured_ = now >= tally_.window_begin && now < tally_.window_end;
     tally_.sent += is_measured_ ? 1 : 0;
@@ -118,7 +118,7 @@ void Agent::OnWelcome(const v1::SchedulerMessage& message) {
   back_off_ = kFirstBackOff;
   const absl::Duration told = absl::Milliseconds(welcome.heartbeat_interval_ms());
   interval_ = context_.settings.interval > absl::ZeroDuration() ? context_.settings.interval : told;
-  next_at_ = now + interval_ * jitter_.Factor(0.25, 1);  // as a real one, so that they don't stay in step
+  next_at_ = now + interval_ * jitter_.Factor(0.25, 1);  // like a real one, so that they don't stay in step
   const bool is_offered = welcome.has_datagrams() && datagrams_.Join(welcome.datagrams(), *this);
   stream_ = is_offered ? welcome.datagrams().stream() : 0;
   heartbeat_path_.StreamOpened(now, is_offered, jitter_);

@@ -1,4 +1,4 @@
-// One simulated agent: joins, takes its assignment over, reports, and comes back when its stream breaks, with the
+// One simulated agent: it joins, applies its assignment, reports, and comes back when its stream breaks, with the
 // patience and back-off of a real one. Belongs to the thread of its completion queue.
 #pragma once
 
@@ -19,14 +19,14 @@
 
 namespace muster::bench {
 
-// What is learnt of one queue's agents. It belongs to the queue's thread.
+// The figures of one queue's agents. Belongs to the queue's thread.
 struct Tally {
-  // Heartbeats that begin within it are measured.
+  // Heartbeats that begin within this window are measured.
   MonotonicTime window_begin = MonotonicTime::Never();
   MonotonicTime window_end = MonotonicTime::Never();
-  std::vector<uint32_t> answer_us;  // of heartbeats that were sent within the window
+  std::vector<uint32_t> answer_us;  // of heartbeats sent within the window
   uint64_t sent = 0;                // heartbeats within the window
-  uint64_t bytes = 0;               // of messages, both ways
+  uint64_t bytes = 0;               // of messages in both directions
   uint64_t broken = 0;              // streams that ended after a welcome
   uint64_t failed_dials = 0;
   std::string last_error;
@@ -41,22 +41,22 @@ struct Context {
 
 class Agent : public Link::User, public Datagrams::User {
  public:
-  // `place` is what its links show in the queue. Nothing is owned.
+  // `place` is what its links show in the queue. Owns none of its arguments.
   Agent(const Context& context, grpc::CompletionQueue& queue, Datagrams& datagrams, Tally& tally, uint32_t number,
         size_t place);
 
   void Begin();
-  // When OnTime wants to be called next; Never() if it waits for the server only.
+  // The time at which to call OnTime next; Never() while the agent waits for the server only.
   MonotonicTime next_at() const { return next_at_; }
   void OnTime();
 
-  bool is_in() const { return is_in_; }  // connected, and holds an assignment
+  bool is_in() const { return is_in_; }  // connected and holds an assignment
   const std::vector<uint32_t>& ranks() const { return ranks_; }
   uint64_t rank_changes() const { return rank_changes_; }
   MonotonicTime begun() const { return begun_; }
   MonotonicTime welcomed() const { return welcomed_; }
   MonotonicTime assigned() const { return assigned_; }
-  MonotonicTime broken() const { return broken_; }  // the last break
+  MonotonicTime broken() const { return broken_; }  // when the stream broke last
   size_t assignment_bytes() const { return assignment_bytes_; }
   const v1::DesiredState& desired() const { return desired_; }
   const Membership& member() const { return member_; }
@@ -90,9 +90,9 @@ class Agent : public Link::User, public Datagrams::User {
   bool is_in_ = false;
   uint64_t heartbeat_seq_ = 0;
   agent::HeartbeatPath heartbeat_path_;
-  uint64_t stream_ = 0;                              // of the datagrams; 0: none
-  MonotonicTime reported_ = MonotonicTime::Never();  // the heartbeat that waits for its answer
-  bool is_measured_ = false;                         // that one
+  uint64_t stream_ = 0;                              // the stream of the datagrams; 0: none
+  MonotonicTime reported_ = MonotonicTime::Never();  // when the heartbeat that waits for its answer was sent
+  bool is_measured_ = false;                         // whether that heartbeat is measured
   MonotonicTime begun_, welcomed_, assigned_, broken_;
   std::vector<uint32_t> ranks_;
   uint64_t rank_changes_ = 0;

@@ -12,7 +12,7 @@
 namespace muster::bench {
 namespace {
 
-constexpr absl::Duration kLook = absl::Milliseconds(5);  // how often an idle thread looks for what it is asked
+constexpr absl::Duration kLook = absl::Milliseconds(5);  // how often an idle thread looks for requests
 constexpr size_t kBeginAtOnce = 16;                      // agents that begin between two looks at the queue
 constexpr int kEventsAtOnce = 256;
 
@@ -39,7 +39,7 @@ struct Crowd::Shard {
     }
   }
 
-  // What has come, after waiting for `patience` at most.
+  // Takes what has come, after waiting for `patience` at most.
   void Drain(absl::Duration patience) {
     void* tag = nullptr;
     bool ok = false;
@@ -67,13 +67,13 @@ struct Crowd::Shard {
     while (!timers.empty() && timers.top().first <= now) {
       const auto [when, place] = timers.top();
       timers.pop();
-      if (agents[place]->next_at() != when) continue;  // it was moved meanwhile
+      if (agents[place]->next_at() != when) continue;  // it was moved in the meantime
       agents[place]->OnTime();
       Plan(place);
     }
   }
 
-  // Any other thread: has `what` done by this one, and waits for it.
+  // Called from any other thread: makes this thread do `what`, and waits for it.
   void Ask(std::function<void()> what) {
     MutexLock lock(mutex);
     asked = std::move(what);

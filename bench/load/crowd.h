@@ -1,4 +1,5 @@
-// All agents, spread over completion queues with a thread each. What a thread owns nobody else touches: others ask it.
+// All agents, spread over completion queues with a thread each. Only its own thread touches what it owns; others ask
+// it.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +20,17 @@ class Crowd {
         const Clock& clock);
   ~Crowd();
 
-  // Everybody joins at once.
+  // All agents join at once.
   void Begin();
-  // Waits until so many are in, or are not any more. False after `limit`.
+  // Waits until `count` agents are in, or are no longer in. False after `limit`.
   bool AwaitIn(uint32_t count, absl::Duration limit) const;
   bool AwaitOut(absl::Duration limit) const;
   uint32_t CountIn() const;
 
-  // Heartbeats are measured from now on, for `length`.
+  // Measures the heartbeats from now on, for `length`.
   void OpenWindow(absl::Duration length);
 
-  // Looks at every agent and tally, in their own threads, one after the other.
+  // Looks at every agent and tally, each in its own thread, one after the other.
   void Inspect(const std::function<void(const Agent&)>& look, const std::function<void(const Tally&)>& look_tally = {});
 
  private:

@@ -1,5 +1,5 @@
-// The datagrams of all agents of one queue, over one socket: a real agent has one of its own. Belongs to the queue's
-// thread.
+// The datagrams of all agents of one queue, over one socket; a real agent has a socket of its own. Belongs to the
+// queue's thread.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class Datagrams {
   bool Join(const v1::DatagramOffer& offer, User& user);
   void Leave(uint64_t stream) { members_.erase(stream); }
   void Send(uint64_t stream, uint64_t heartbeat_seq);
-  // Hands out what has come.
+  // Delivers the datagrams that have come.
   void Take();
 
  private:
@@ -36,7 +36,7 @@ class Datagrams {
     User* user = nullptr;
   };
   const std::string target_;
-  UniqueFd fd_;  // once somebody has joined
+  UniqueFd fd_;  // open once an agent has joined
   DatagramSeal seal_;
   absl::flat_hash_map<uint64_t, Member> members_;  // by stream
 };

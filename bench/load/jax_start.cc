@@ -91,7 +91,8 @@ class JaxStart::Agent {
     }
   }
 
-  // What a process asks; it goes on in a step of its own, as its next request would come.
+  // Handles a process's request. `then` runs in a step of its own, since a real process's next request comes
+  // separately.
   void Ask(Request request, std::function<void(const Reply& reply)> then) {
     request.service_incarnation = request.method == Method::kRegister ? 0 : kService;
     coordination_.Handle(std::move(request), std::make_shared<jax::HeldRequest>(
@@ -153,8 +154,8 @@ class JaxStart::Agent {
   const agent::TaskLayout layout_;
   Progress& progress_;
   agent::AgentStore store_;
-  jax::Coordination coordination_;  // of the thread
-  size_t collected_ = 0;            // of the thread
+  jax::Coordination coordination_;  // used by the agent's thread only
+  size_t collected_ = 0;            // the same
   Mutex mutex_;
   CondVar changed_;
   std::vector<std::function<void()>> steps_ ABSL_GUARDED_BY(mutex_);

@@ -1,6 +1,6 @@
-// A start of JAX on all agents at once: what the agents' gateways for JAX ask of the job's store, by their own code,
-// while the JAX processes are played here, without connections. So the agents cost no more than on machines of their
-// own, and the server is asked by all of them together.
+// A start of JAX on all agents at once. The agents' gateways for JAX use the job's store with their own code; the JAX
+// processes are simulated here, without connections. So the agents cost no more than on machines of their own, and all
+// of them load the server together.
 #pragma once
 
 #include <memory>
@@ -14,14 +14,14 @@
 
 namespace muster::bench {
 
-// Every process registers, is held until all have, tells its topology, and has that of all; process 0 makes that.
-// Never destroyed: its agents' threads go on until the process ends.
+// Every process registers and is held until all have registered. Then it sends its topology and reads that of all,
+// which process 0 makes. Never destroyed: its agents' threads go on until the process ends.
 class JaxStart {
  public:
-  // Of a crowd that is in.
+  // All agents of `crowd` must be in.
   JaxStart(const LoadSettings& settings, Crowd& crowd, const Clock& clock);
 
-  // From the first registration until the last process holds the topology of all.
+  // Measures from the first registration until the last process holds the topology of all.
   absl::StatusOr<absl::Duration> Run();
 
  private:

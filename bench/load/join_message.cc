@@ -9,7 +9,7 @@
 namespace muster::bench {
 namespace {
 
-constexpr uint32_t kFirstPort = 40'000;  // three bytes on the wire, as the kernel's own choice has
+constexpr uint32_t kFirstPort = 40'000;  // takes three bytes on the wire, as the ports that the kernel chooses do
 
 }  // namespace
 
@@ -31,7 +31,7 @@ v1::AgentMessage MakeJoin(const std::string& job_id, uint32_t agents, uint32_t s
   node.set_role(v1::ROLE_WORKER);
   node.set_host_name(join.node_id());
   node.set_machine_id(absl::StrFormat("0f1e2d3c-4b5a-6978-8796-a5b4c3%06d/4026531840", member.number));
-  // They all come over loopback, which nodes of so many machines can't be reached at.
+  // All come over loopback, an address that nodes on so many machines can't have.
   node.set_address(
       absl::StrFormat("10.%d.%d.%d", member.number >> 16 & 255, member.number >> 8 & 255, member.number & 255));
   for (uint32_t i = 0; i < slots; ++i) node.add_slots()->set_ring_port(kFirstPort + i);

@@ -1,5 +1,5 @@
-// One connection with one Session stream: what an agent opens, on a completion queue instead of threads of its own.
-// Belongs to the thread that drains the queue.
+// One connection with one Session stream, as an agent opens it, but on a completion queue instead of threads of its
+// own. Belongs to the thread that drains the queue.
 #pragma once
 
 #include <grpcpp/generic/generic_stub.h>
@@ -16,7 +16,7 @@ class Link {
    public:
     virtual ~User() = default;
     virtual void OnMessage(const grpc::ByteBuffer& bytes) = 0;
-    // The last that is heard of the link: it may be destroyed in there.
+    // The last call for this link, which may be destroyed in it.
     virtual void OnOver(const grpc::Status& status) = 0;
   };
   enum class Op { kStarted, kRead, kWritten, kFinished };
@@ -26,7 +26,7 @@ class Link {
     Op op = Op::kStarted;
   };
 
-  // Opens the stream and sends `first`. `user` is not owned; what comes out of the queue shows `number`.
+  // Opens the stream and sends `first`. Does not own `user`; the queue's events carry `number`.
   Link(std::shared_ptr<grpc::Channel> channel, grpc::CompletionQueue& queue, const grpc::ByteBuffer& first,
        size_t number, User& user);
 

@@ -1,4 +1,4 @@
-// What muster_load is told.
+// The settings of muster_load.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ struct LoadSettings {
   uint32_t agents = 1'000;
   uint32_t slots = 8;
   uint32_t threads = 2;     // completion queues, each with a thread
-  uint32_t server_pid = 0;  // 0: nothing is known of the server
+  uint32_t server_pid = 0;  // 0: the server's process is not known
   bool neighbours = false;  // peer_list: the size of an agent's own assignment instead
   std::string restart;      // reconnect: the shell command that starts the server again, after server_pid was killed
   absl::Duration window = absl::Seconds(10);
-  absl::Duration interval = absl::ZeroDuration();  // zero: what the server tells
-  absl::Duration limit = absl::Seconds(300);       // for everybody to be in
+  absl::Duration interval = absl::ZeroDuration();  // zero: the server's interval
+  absl::Duration limit = absl::Seconds(300);       // for all agents to be in
   absl::Duration patience = absl::Minutes(2);      // of one dial, from its beginning to its welcome
   TlsSettings tls;
 };

@@ -1,4 +1,4 @@
-// muster_load: as many agents as are asked for in one process, towards ms-scheduler or the floor.
+// muster_load: acts as many agents in one process, against ms-scheduler or the floor server.
 #include <grpc/support/log.h>
 #include <grpcpp/grpcpp.h>
 
@@ -31,7 +31,7 @@ int Fail(absl::string_view why) {
 }
 
 int Run(const LoadSettings& settings) {
-  gpr_set_log_function([](gpr_log_func_args*) {});  // failed dials are counted
+  gpr_set_log_function([](gpr_log_func_args*) {});  // failed dials are counted instead
   RaiseDescriptorLimit();
   const size_t descriptors = DescriptorLimit();
   if (descriptors < settings.agents + kOtherDescriptors) {
@@ -47,7 +47,7 @@ int Run(const LoadSettings& settings) {
   const absl::StatusOr<std::vector<IpAddress>> addresses = ResolveHost(host);
   if (!addresses.ok()) return Fail(addresses.status().message());
 
-  static CountedLog counted(Clock::System());  // what outlives main may still log
+  static CountedLog counted(Clock::System());  // threads that outlive main may still log
   std::map<std::string, std::string> environment = ProcessEnvironment();
   const auto tls = OpenClientTls(settings.tls, PasswordFrom(environment, TlsRole::kClient), host, counted);
   if (!tls.ok()) return Fail(tls.status().message());

@@ -34,7 +34,7 @@ class Json {
   std::string fields_;
 };
 
-// Of sorted values; 0 of none.
+// Expects sorted values. Returns 0 if there are none.
 double Percentile(const std::vector<double>& sorted, double part) {
   if (sorted.empty()) return 0;
   return sorted[std::min(sorted.size() - 1, static_cast<size_t>(part * static_cast<double>(sorted.size())))];
@@ -71,7 +71,7 @@ class Measurement {
   }
 
  private:
-  // To whoever does something about it now.
+  // Informs the caller, which acts on it now.
   static void TellReady() {
     std::printf("ready\n");
     std::fflush(stdout);
@@ -86,7 +86,7 @@ class Measurement {
                                                     absl::FormatDuration(settings_.limit), "; ", why));
   }
 
-  // Of the floor everybody has the same ones.
+  // The floor server gives the same ranks to all, so they are checked for Muster only.
   absl::Status CheckRanks() {
     if (settings_.subject != "muster") return absl::OkStatus();
     std::vector<uint32_t> ranks;
@@ -131,7 +131,7 @@ class Measurement {
   }
 
   absl::Status Heartbeats() {
-    // The first ones of all have come within one interval; what forming left behind is over by then.
+    // All agents have sent their first heartbeat after one interval; by then, the work left over from forming is done.
     absl::Duration interval = settings_.interval;
     if (interval == absl::ZeroDuration()) interval = absl::Seconds(settings_.agents > 1'000 ? 5 : 2);
     absl::SleepFor(interval);
@@ -142,7 +142,7 @@ class Measurement {
     TellReady();
     absl::SleepFor(settings_.window);
     const ServerUsage after = ReadServerUsage(settings_.server_pid);
-    absl::SleepFor(absl::Seconds(1));  // the last answers
+    absl::SleepFor(absl::Seconds(1));  // for the last answers
     std::vector<double> answers;
     uint64_t sent = 0, broken = 0, bytes = 0;
     crowd_.Inspect([](const Agent&) {},
@@ -262,7 +262,7 @@ class Measurement {
 
 absl::StatusOr<std::string> Measure(const LoadSettings& settings, const std::string& target,
                                     std::shared_ptr<grpc::ChannelCredentials> credentials) {
-  // Never destroyed: the process ends next, and thousands of open streams need no farewell.
+  // Never destroyed: the process ends next, and an orderly end of thousands of open streams would gain nothing.
   auto* const measurement = new Measurement(settings, target, std::move(credentials));
   return measurement->Run();
 }

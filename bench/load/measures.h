@@ -1,4 +1,4 @@
-// The measurements: each forms the crowd, does its thing, and tells one object of JSON.
+// The measurements. Each one forms the crowd, measures, and returns one JSON object.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ class ChannelCredentials;
 
 namespace muster::bench {
 
-// `target` as gRPC wants it. An error says what did not come about.
+// `target` has the form that gRPC wants. An error says which step failed.
 absl::StatusOr<std::string> Measure(const LoadSettings& settings, const std::string& target,
                                     std::shared_ptr<grpc::ChannelCredentials> credentials);
 

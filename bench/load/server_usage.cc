@@ -18,7 +18,7 @@ ServerUsage ReadServerUsage(uint32_t pid) {
   if (const size_t name_end = line.rfind(')'); name_end != std::string::npos) {
     std::istringstream fields(line.substr(name_end + 2));
     std::string skipped;
-    for (int i = 0; i < 11; ++i) fields >> skipped;  // state … cmajflt
+    for (int i = 0; i < 11; ++i) fields >> skipped;  // the fields from state to cmajflt
     uint64_t user = 0, system = 0;
     fields >> user >> system;
     usage.cpu_seconds = static_cast<double>(user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));

@@ -1,4 +1,4 @@
-// What the kernel says a server process has used.
+// Reads from the kernel what a server process has used.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,11 @@
 namespace muster::bench {
 
 struct ServerUsage {
-  double cpu_seconds = 0;  // user and system
+  double cpu_seconds = 0;  // user and system time
   double peak_rss_mb = 0;
 };
 
-// All zero when nothing is known of such a process.
+// All zero if there is no such process.
 ServerUsage ReadServerUsage(uint32_t pid);
 
 }  // namespace muster::bench

@@ -1,11 +1,11 @@
-"""PyTorch's dynamic rendezvous (c10d), what torchrun's agents form a round with: N agents, min = max = N.
+"""PyTorch's dynamic rendezvous (c10d), with which torchrun's agents form a round: N agents, min = max = N.
 
     c10d_rendezvous.py --agents 64 [--how processes|threads]
 
-An agent is the DynamicRendezvousHandler that torchrun makes, with torchrun's defaults, in a process of its own as long
-as memory allows (--how says otherwise), else 16 in a process. Measured from the first agent's connect to the store
-until the last next_rendezvous() has returned; PyTorch's import and the start of processes do not count, nor does the
-exchange of worker ranks that torchrun's agent adds. The store stands before anyone connects.
+An agent is the DynamicRendezvousHandler that torchrun makes, with torchrun's defaults. Each has a process of its own as
+long as memory allows, else 16 share one; --how overrides this. Measured from the first agent's connect to the store
+until the last next_rendezvous() has returned. PyTorch's import and the start of processes do not count, nor does the
+exchange of worker ranks that torchrun's agent adds. The store runs before any agent connects.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
-    os.environ[_name] = "1"  # a child is forked from a process of one thread
+    os.environ[_name] = "1"  # children are forked from a process with one thread
 os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
 
 from forked import Children, TimedOut, leave_dns_out  # noqa: E402
@@ -30,12 +30,12 @@ from torch.distributed.elastic.rendezvous import RendezvousParameters  # noqa: E
 from torch.distributed.elastic.rendezvous import c10d_rendezvous_backend  # noqa: E402
 from torch.distributed.elastic.rendezvous.dynamic_rendezvous import create_handler  # noqa: E402
 
-_MB_EACH = 20  # what a forked agent comes to own, with room: PyTorch itself is shared
+_MB_EACH = 20  # the memory that a forked agent needs for itself, with room: PyTorch itself is shared
 _THREADS_EACH = 16
 
 
 def one_agent(port, agents):
-    """Forms one round; when it began and ended, and the rank."""
+    """Forms one round; returns when it began and ended, and the rank."""
     parameters = RendezvousParameters(backend="c10d", endpoint="127.0.0.1:%d" % port, run_id="bench", min_nodes=agents,
                                       max_nodes=agents, local_addr="127.0.0.1", is_host=False, join_timeout=600)
     begin = time.monotonic()
@@ -72,7 +72,7 @@ def measure():
         return agents_in_threads(port, options.agents, shares[index])
 
     children = Children(len(shares), work)
-    # The one thread of the store's server must not exist when the children are forked.
+    # The store's server thread must not exist yet when the children are forked.
     store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     os.pwrite(port_file, b"%d" % store.port, 0)
     cpu = cpu_seconds(os.getpid())
@@ -81,7 +81,7 @@ def measure():
               "how": "processes" if in_processes else "threads, %d in a process" % _THREADS_EACH}
     try:
         rounds = [agent for share in children.results(options.timeout) for agent in share]
-    except TimedOut:  # no round came about; how long it would take is not known, only that it is longer
+    except TimedOut:  # no round formed: the time it would take is not known, only that it is longer
         return dict(result, seconds=options.timeout, at_least=True)
     failed = options.agents - len({rank for _, _, rank, size in rounds if size == options.agents})
     return dict(result, failed=failed,

@@ -21,7 +21,7 @@ Bytes FromBuffer(const grpc::ByteBuffer& buffer) {
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target, grpc_compression_algorithm compression) {
   grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // or all nodes would share one connection
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // otherwise all nodes would share one connection
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetCompressionAlgorithm(compression);
@@ -35,7 +35,7 @@ struct Unary {
 
 using Reactor = grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
 
-// Owns itself until gRPC has said its last word.
+// Owns itself until gRPC has made its last callback.
 class LiveStream : public Connection::Stream, public Reactor, public std::enable_shared_from_this<LiveStream> {
  public:
   LiveStream(std::function<void(Bytes)> on_message, std::function<void(grpc::Status)> on_end)

@@ -2,8 +2,8 @@
 
     etcd.py --measure form|heartbeat --agents 4000 [--window 20 --interval 5]
 
-One member, defaults, its data in a fresh folder on disk (it syncs, as Muster's journal does). How a round is built on
-it stands in etcd_nodes.cc; the generator is peer_load, C++ on the gRPC that Muster's own generator uses.
+One member, defaults, its data in a fresh folder on disk (it syncs, as Muster's journal does). etcd_nodes.cc describes
+how a round is built on it. The generator is peer_load, C++ on the gRPC that Muster's own generator uses.
 """
 
 import pathlib

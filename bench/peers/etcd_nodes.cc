@@ -1,6 +1,6 @@
 // A round on etcd, as a fast and careful user would build it. A node takes a lease, watches its own key and puts its
-// own entry under the lease; who leads (an extra connection) watches all entries and, when the last is there, puts one
-// key that every node watches. A node's rank is the revision of its entry, so nobody has to read a list of N.
+// own entry under the lease. The leader, an extra connection, watches all entries; when the last one is there, it puts
+// one key that every node watches. A node's rank is the revision of its entry, so no node has to read a list of N.
 
 #include "bench/peers/peer_node.h"
 #include "bench/peers/wire.h"
@@ -51,7 +51,7 @@ class Leader {
   Connection connection_;
   std::shared_ptr<Connection::Stream> watch_;
   std::atomic<bool> is_ready_ = false, is_leaving_ = false;
-  int missing_;  // belongs to the watch's callbacks
+  int missing_;  // used by the watch's callbacks only
   Tally* const tally_;
 };
 
@@ -117,7 +117,7 @@ class EtcdNode : public Node {
   std::shared_ptr<Connection::Stream> watch_, keep_alive_;
   const uint64_t lease_;
   Tally* const tally_;
-  const std::shared_ptr<Leader> leader_;  // one node's, for its end
+  const std::shared_ptr<Leader> leader_;  // set on one node, which destroys it at the end
   std::atomic<int> ready_ = 0;            // the lease, the watch
   std::atomic<bool> is_beating_ = false, is_leaving_ = false;
   Clock::time_point sent_;

@@ -1,6 +1,6 @@
-"""Many clients of a peer as real processes, without importing PyTorch once for each.
+"""Runs many clients of a peer as real processes, without importing PyTorch once for each.
 
-The parent has imported what they need; each child waits at the gate, works, and hands back one JSON value.
+The parent has imported what they need. Each child waits at the gate, works, and returns one JSON value.
 """
 
 import json
@@ -16,7 +16,7 @@ from measuring import Failed
 
 
 class TimedOut(Failed):
-    """Not all were done in time."""
+    """Some clients were not done in time."""
 
 
 class Children:
@@ -38,10 +38,10 @@ class Children:
         code = 1
         try:
             os.close(self.gate_write)
-            os.read(self.gate_read, 1)  # ends when the parent closes its end
+            os.read(self.gate_read, 1)  # returns when the parent closes its end
             os.write(write, json.dumps(work(index)).encode())
             code = 0
-        except Exception:  # whatever it is, the parent must learn of it
+        except Exception:  # the parent must learn of every kind of failure
             traceback.print_exc()
         finally:
             sys.stderr.flush()
@@ -51,7 +51,7 @@ class Children:
         os.close(self.gate_write)
 
     def results(self, timeout):
-        """What each has handed back. The children are gone afterwards."""
+        """Returns the value of each child. Afterwards the children are gone."""
         deadline = time.monotonic() + timeout
         open_pipes = set(self.pipes)
         try:
@@ -83,16 +83,16 @@ class Children:
 
 
 def leave_dns_out():
-    """Starts this program again where names come from files only (a mount namespace of its own). PyTorch's clients and
-    its server ask for the name of every address they see, here the loopback's: a slow DNS server would be measured
-    instead."""
+    """Starts this program again in a mount namespace where names come from files only. PyTorch's clients and server
+    look up the name of every address they see, here the loopback's. Otherwise the measurement would include a slow DNS
+    server."""
     if os.environ.get("MUSTER_BENCH_NO_DNS"):
         return
     switch = tempfile.NamedTemporaryFile("w", prefix="muster-bench-", delete=False)
     switch.write("hosts: files\n")
     switch.close()
     probe = 'mount --bind "$0" /etc/nsswitch.conf'
-    again = probe + ' && rm "$0" && exec "$@"'  # what is mounted stays
+    again = probe + ' && rm "$0" && exec "$@"'  # the mount stays after the file is removed
     unshare = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
     if subprocess.run(unshare + ["sh", "-c", probe, switch.name], stderr=subprocess.DEVNULL).returncode == 0:
         os.environ["MUSTER_BENCH_NO_DNS"] = "1"

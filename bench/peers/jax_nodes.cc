@@ -1,7 +1,7 @@
 // A task of JAX's coordination service (the dialect of jaxlib 0.10), from its registration until it holds the topology
-// of all, as a JAX process does it on a CPU: it registers and is held until all have; asks for errors and for the
-// notice of a preemption, which are held; tells its own topology; task 0 reads those of all and tells the whole, which
-// the others read.
+// of all, as a JAX process on a CPU does it. It registers and is held until all have registered. It asks for errors and
+// for the notice of a preemption; both calls are held. It sends its own topology. Task 0 reads those of all tasks and
+// sends the whole, which the others read.
 //
 // `target`: the one service of all tasks, HOST:PORT, or @FILE with one address a line, each for an equal share of the
 // tasks, in their order.
@@ -51,7 +51,7 @@ class JaxNode : public Node {
       done(answer);
     });
   }
-  // What is answered at the end of the job.
+  // Sends a request that is answered at the end of the job.
   void Hold(const std::string& method, const Bytes& request) {
     Send(method, request, [this, method](grpc::Status status, const Bytes&) {
       tally_->Failed(method + " was answered: " + status.error_message());
@@ -82,7 +82,7 @@ class JaxNode : public Node {
   const int task_;
   const int count_;
   Tally* const tally_;
-  Bytes service_;  // its incarnation, as on the wire
+  Bytes service_;  // the service's incarnation, as on the wire
   std::atomic<int> collected_ = 0;
 };
 

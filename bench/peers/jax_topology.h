@@ -1,4 +1,4 @@
-// What processes of JAX with one device on a CPU tell each other at their start.
+// The topology that JAX processes with one device on a CPU exchange at their start.
 #pragma once
 
 #include <cstddef>

@@ -2,9 +2,9 @@
 
     mindspore_scheduler.py --agents 64
 
-From the first client's connect until the last one knows that the cluster is complete and holds its rank. A client asks
-every 0.5 s, as MindSpore's processes do (3 to 5 s from 129 on): this polling, not the server's work, is most of the
-time. Run by the python that has MindSpore.
+Measured from the first client's connect until the last one knows that the cluster is complete and holds its rank. A
+client asks every 0.5 s, as MindSpore's processes do (every 3 to 5 s from 129 on). Most of the time is this polling, not
+the server's work. Runs with the python that has MindSpore.
 """
 
 import argparse

@@ -5,7 +5,7 @@
 //
 // form: from the first node's connect until the last one holds its place. heartbeat: forms, then each node sends a
 // heartbeat every `interval` seconds, evenly spread, for `window` seconds. It is written like Muster's own generator
-// and on the same gRPC, so that a ratio of the two is one of the servers.
+// and uses the same gRPC, so that a ratio of two results compares the servers.
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ constexpr std::chrono::seconds kPatience{120};
 
 double Seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
 
-// User and system time of a process until now; 0 when it is gone.
+// The user and system time of a process so far; 0 when it is gone.
 double CpuSeconds(const std::string& pid) {
   std::ifstream file("/proc/" + pid + "/stat");
   std::string stat((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
@@ -111,7 +111,7 @@ int Main(std::map<std::string, std::string> options) {
     _exit(1);
   }
   if (beats) {
-    BeatFor(interval, interval, nodes);  // the first ones open their streams
+    BeatFor(interval, interval, nodes);  // the first heartbeats open their streams
     std::this_thread::sleep_for(std::chrono::seconds(1));
     server_cpu = CpuSeconds(pid), own_cpu = OwnCpuSeconds();
     const size_t before = tally.answers_ms().size();

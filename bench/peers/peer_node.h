@@ -1,5 +1,5 @@
-// What peer_load does with each peer: one node, which forms a round together with all the others and then sends
-// heartbeats. Every node has a connection of its own, over the gRPC library that Muster's own load generator uses.
+// One node of a peer, as peer_load drives it: it forms a round together with all the others and then sends heartbeats.
+// Every node has a connection of its own, over the gRPC library that Muster's own load generator uses.
 #pragma once
 
 #include <grpcpp/generic/generic_stub.h>
@@ -17,7 +17,7 @@ namespace muster::bench {
 
 using Clock = std::chrono::steady_clock;
 
-// What all nodes add to, from gRPC's threads.
+// The counts of all nodes, to which gRPC's threads add.
 class Tally {
  public:
   void Formed() { ++formed_; }
@@ -38,24 +38,24 @@ class Tally {
 class Node {
  public:
   virtual ~Node() = default;
-  // Joins. Says Formed() to the tally once it holds its place, or Failed(). Called once.
+  // Joins. Calls the tally's Formed() once it holds its place, or Failed(). Called once.
   virtual void Join() = 0;
-  // After Formed(): one heartbeat, unless the last one is still unanswered.
+  // Called after Formed(): sends one heartbeat, unless the last one is still unanswered.
   virtual void Beat() = 0;
-  // Ends what runs; nothing is told to the tally afterwards.
+  // Ends the calls in progress. Afterwards it does not touch the tally.
   virtual void Leave() = 0;
 };
 
 using Bytes = std::string;
 
-// One connection: calls by name with serialised messages. Callbacks come from gRPC's threads.
+// One connection: calls methods by name with serialised messages. Callbacks come from gRPC's threads.
 class Connection {
  public:
   explicit Connection(const std::string& target, grpc_compression_algorithm compression = GRPC_COMPRESS_NONE);
-  // `done` gets the answer, or why there is none.
+  // `done` gets the answer, or the error.
   void Call(const std::string& method, const Bytes& request, std::function<void(grpc::Status, Bytes)> done);
 
-  // A stream in both directions, one message under way at a time.
+  // A stream in both directions, with one message in progress at a time.
   class Stream;
   std::shared_ptr<Stream> Open(const std::string& method, std::function<void(Bytes)> on_message,
                                std::function<void(grpc::Status)> on_end);
@@ -71,7 +71,7 @@ class Connection::Stream {
   virtual void Cancel() = 0;
 };
 
-// What a node tells of itself when it joins: as much as an agent of Muster.
+// The size of a node's description of itself in its join: the same as for an agent of Muster.
 inline constexpr int kNodeInfoBytes = 200;
 
 // The nodes 0 to `count` - 1 of one round.

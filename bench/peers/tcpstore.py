@@ -1,9 +1,9 @@
-"""PyTorch's TCPStore as a bare barrier: N clients connect, each sets its own entry and waits for the last one's word.
+"""PyTorch's TCPStore as a bare barrier: N clients connect, each sets its own entry and waits for the last one's key.
 
     tcpstore.py --agents 1000
 
-What every PyTorch rendezvous stands on, at its cheapest: no liveness, no recovery, no peer list for anyone. A client
-takes its number from the store (add), sets its 200 bytes and waits for a key that the last one sets. Clients are
+Every PyTorch rendezvous uses this store; here it does the least possible: no liveness, no recovery, no peer list. A
+client takes its number from the store (add), sets its 200 bytes and waits for a key that the last one sets. Clients are
 threads in up to 16 processes (the store's calls run outside Python's lock). Measured from the first connect to the
 last return.
 """
@@ -17,7 +17,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
-    os.environ[_name] = "1"  # a child is forked from a process of one thread
+    os.environ[_name] = "1"  # children are forked from a process with one thread
 os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
 
 from forked import Children, leave_dns_out  # noqa: E402
@@ -28,7 +28,7 @@ leave_dns_out()
 import torch.distributed as dist  # noqa: E402
 
 _PROCESSES = 16
-_ENTRY = "x" * 200  # about what an agent tells of itself when it joins
+_ENTRY = "x" * 200  # about the size of an agent's description in its join
 
 
 def one_client(port, agents):
@@ -43,7 +43,7 @@ def one_client(port, agents):
 
 
 def clients_in_threads(port, agents, count):
-    results = []  # with their stores: a connection lasts until all are through
+    results = []  # with their stores: a connection stays open until all are done
     threads = [threading.Thread(target=lambda: results.append(one_client(port, agents))) for _ in range(count)]
     for thread in threads:
         thread.start()

@@ -1,10 +1,10 @@
-"""torchft's lighthouse: a quorum of N members, which is its word for a round; then its heartbeats.
+"""torchft's lighthouse: a quorum of N members, which corresponds to a round; then its heartbeats.
 
     torchft_lighthouse.py --measure form|heartbeat --agents 1000 [--window 20 --interval 5]
 
-The server is the one of the wheel `torchft` (Rust, tokio), in a process of its own, with a quorum of exactly N
-members. It needs the folder that run.sh installs the wheel into on PYTHONPATH; PyTorch, which the wheel names, is not
-needed for the lighthouse and is not loaded. The generator is peer_load.
+The server is that of the wheel `torchft` (Rust, tokio), in a process of its own, with a quorum of exactly N members.
+Its folder, into which run.sh installs the wheel, must be on PYTHONPATH. The wheel requires PyTorch, but the
+lighthouse does not need it and does not load it. The generator is peer_load.
 """
 
 import importlib
@@ -20,7 +20,7 @@ from measuring import Failed, Server, become_main, load_options, run_load  # noq
 
 
 def native_module():
-    """torchft's own server without what the package loads for training (PyTorch, telemetry)."""
+    """Returns torchft's own server without the parts that the package loads for training (PyTorch, telemetry)."""
     spec = importlib.machinery.PathFinder.find_spec("torchft")
     if spec is None:
         raise Failed("the wheel torchft is not installed")
@@ -31,7 +31,7 @@ def native_module():
 
 
 def serve(agents):
-    """As a program of its own: the lighthouse until it is killed."""
+    """Runs as a program of its own: the lighthouse until it is killed."""
     server = native_module().LighthouseServer(bind="127.0.0.1:0", min_replicas=agents, join_timeout_ms=60000,
                                               quorum_tick_ms=100, heartbeat_timeout_ms=60000)
     print("address %s" % server.address(), flush=True)

@@ -1,5 +1,5 @@
-// A quorum of torchft's lighthouse: each member asks for the quorum and is answered with all members once the last has
-// asked. Its manager sends Heartbeat calls beside that.
+// A quorum of torchft's lighthouse: each member asks for the quorum; the answer lists all members once the last has
+// asked. The member's manager also sends Heartbeat calls.
 
 #include "bench/peers/peer_node.h"
 #include "bench/peers/wire.h"
@@ -13,7 +13,7 @@ class TorchftNode : public Node {
       : connection_(target), id_("replica_" + std::to_string(number)), count_(count), tally_(tally) {}
 
   void Join() override {
-    // replica_id, address, store_address, world_size: the address as long as the rest of what an agent of Muster tells.
+    // replica_id, address, store_address, world_size. The address is as long as the rest of an agent's own description.
     const Bytes member =
         Field(1, id_) + Field(2, Bytes(kNodeInfoBytes - 30, 'x')) + Field(3, "127.0.0.1:29500") + Field(5, 8);
     connection_.Call("/torchft.LighthouseService/Quorum", Field(1, member), [this](grpc::Status status, Bytes answer) {
@@ -36,7 +36,7 @@ class TorchftNode : public Node {
   void Leave() override {}
 
  private:
-  // The answer is one field, the quorum, whose header is a key and a length.
+  // The answer is one field, the quorum, with a key and a length as its header.
   static int Members(const Bytes& answer) {
     size_t at = 1;
     while (at < answer.size() && (answer[at] & 128) != 0) ++at;

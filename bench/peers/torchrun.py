@@ -3,8 +3,8 @@
     torchrun.py --agents 8
 
 Real torchrun agents with a process each, c10d rendezvous on the first, --max-restarts 3 and the defaults of PyTorch
-2.13. The processes are worker.sh, which sits in no collective: that survivors of a real job fail by themselves is not
-counted on, and their start costs next to nothing.
+2.13. The processes are worker.sh, which takes part in no collective: the measurement does not rely on survivors that
+fail by themselves, as in a real job, and the start of the processes costs next to nothing.
 """
 
 import argparse

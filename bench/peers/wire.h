@@ -1,5 +1,5 @@
-// The few lines of protobuf's wire format that the peers' messages need, so that none of their .proto files is copied
-// here.
+// The few lines of protobuf's wire format that the peers' messages need, so that this tree needs no copy of their
+// .proto files.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ inline std::string Field(int number, std::string_view value) {
   return Varint(number << 3 | 2) + Varint(value.size()) + std::string(value);
 }
 
-// How often a field stands in a message, on the outermost level. A message cut short counts as far as it goes.
+// Counts a field on the outermost level of a message. Of a truncated message it counts what is there.
 inline int CountField(std::string_view message, int number) {
   size_t at = 0;
   int count = 0;
