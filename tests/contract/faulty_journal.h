@@ -1,4 +1,4 @@
-// A journal whose disk forgets what was not synced when the machine loses power. For tests.
+// A journal for tests: when the machine loses power, its disk forgets all records that were not synced.
 #pragma once
 
 #include <functional>
@@ -9,14 +9,14 @@
 
 namespace muster::scheduler {
 
-// Outlives the journals on it. One thread.
+// Must outlive the journals on it. For one thread.
 struct FaultyDisk {
   struct Entry {
-    uint64_t sequence = 0;  // of a snapshot: through
+    uint64_t sequence = 0;  // of a snapshot: the last record that it covers
     v1::Record record;
   };
   std::vector<Entry> entries;
-  size_t synced = 0;  // so many of them survive
+  size_t synced = 0;  // so many entries survive
   bool syncs_by_itself = true;
 
   void LosePower() { entries.resize(synced); }
@@ -24,7 +24,7 @@ struct FaultyDisk {
 
 class FaultyJournal : public Journal {
  public:
-  // The disk must have been left by its journal before.
+  // An earlier journal on this disk must have been destroyed before.
   explicit FaultyJournal(FaultyDisk& disk) : disk_(disk) {}
 
   absl::Status Replay(const std::function<void(const v1::Record&)>& take) override;
@@ -35,7 +35,7 @@ class FaultyJournal : public Journal {
   bool IsPersistent() const override { return true; }
   std::string Describe() const override { return "faulty"; }
 
-  // What was appended so far is durable now.
+  // Makes durable all that was appended so far.
   void Sync();
 
  private:

@@ -35,7 +35,7 @@ TEST_P(JournalContract, DurabilityIsToldForEverythingAndNeverFalls) {
   uint64_t last = 0;
   for (int i = 0; i < 200; ++i) last = journal->Append({RecordOf("x"), RecordOf("y")});
   ASSERT_EQ(last, 400u);
-  ASSERT_TRUE(watch.WaitFor(last)) << "on_durable never told " << last;
+  ASSERT_TRUE(watch.WaitFor(last)) << "on_durable never reported " << last;
   uint64_t previous = 0;
   for (uint64_t sequence : watch.told()) {
     EXPECT_GE(sequence, previous);
@@ -149,7 +149,7 @@ TEST_P(JournalContract, NobodyIsToldAfterTheListenerWasTakenAway) {
     for (int i = 0; i < 100; ++i) journal->Append({RecordOf("x")});
     journal->SetOnDurable(nullptr);
   }
-  journal->Append({RecordOf("y")});  // a call now would be one to what is gone
+  journal->Append({RecordOf("y")});  // a call now would reach a destroyed object
 }
 
 TEST_P(JournalContract, SaysWhatItIs) {

@@ -1,4 +1,4 @@
-// What every journal must do. An implementation passes by instantiating JournalContract with a factory.
+// The contract of every journal. An implementation passes by instantiating JournalContract with a factory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 
 namespace muster::scheduler {
 
-// One journal's home. Open gives a journal on it; after the previous one was destroyed (a clean end of the process) it
-// gives the next life of the same journal.
+// The place of one journal. Open returns a journal on it. After that one was destroyed (a clean end of the process),
+// Open returns the same journal in its next life.
 class JournalHome {
  public:
   virtual ~JournalHome() = default;

@@ -1,4 +1,5 @@
-// Which folders and files root believes. Only root can give them away; who is not root has none that are root's.
+// Tests which folders and files root trusts for its journal. Only root can give files away, so the tests skip for other
+// users.
 #include "scheduler/journal/journal_folder.h"
 
 #include <gmock/gmock.h>
@@ -63,7 +64,7 @@ TEST_F(JournalFolder, OneThatOthersCanWriteToIsNotBelieved) {
   }
 }
 
-// Others could not remove the journal there, but add a write-ahead log that SQLite would believe.
+// Others could not remove the journal there, but could add a write-ahead log that SQLite would trust.
 TEST_F(JournalFolder, AStickyOneIsNotBelievedAFolderInItIs) {
   SetMode(state_, 01777);
   EXPECT_THAT(Refusal(path_), AllOf(HasSubstr("others can write"), Not(HasSubstr("chmod")), HasSubstr("made private")));
@@ -79,7 +80,7 @@ TEST_F(JournalFolder, ALinkOfRootsLeadsOnOneOfAnotherUserDoesNot) {
   EXPECT_THAT(Refusal(link + "/journal.db"), AllOf(HasSubstr("symbolic link"), HasSubstr("uid 12345")));
 }
 
-// Its owner can put another one in the place of root's.
+// The folder's owner can replace what root made in it.
 TEST_F(JournalFolder, OneInAFolderOfAnotherUserIsNotBelieved) {
   const std::string theirs = folder_ / "theirs";
   ASSERT_TRUE(fs::create_directory(theirs));
@@ -119,7 +120,7 @@ TEST_F(JournalFolder, FilesInItThatOthersWroteAreNotBelieved) {
   }
 }
 
-// A pod's volume belongs to root and is open to all; a service's user knows who shares its folder.
+// A pod's volume belongs to root and is open to all. A user other than root may share the folder with others.
 TEST_F(JournalFolder, WhoIsNotRootDecidesForHimself) {
   SetMode(state_, 0777);
   EXPECT_EQ(Refusal(path_, kOther), "taken");

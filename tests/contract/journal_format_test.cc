@@ -1,4 +1,4 @@
-// A journal of another format is refused with the way out, and stays byte for byte as it is.
+// A journal of another format is refused with advice on how to go on, and stays as it is, byte for byte.
 #include "scheduler/journal/journal_format.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 class JournalFormat : public ::testing::TestWithParam<int> {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(WriteAndDie(path_, {"1", "2"}));  // leaves a write-ahead log, too
+    ASSERT_TRUE(WriteAndDie(path_, {"1", "2"}));  // this also leaves a write-ahead log
     sqlite3* db = nullptr;
     ASSERT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
     sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
@@ -32,7 +32,7 @@ class JournalFormat : public ::testing::TestWithParam<int> {
     sqlite3_close(db);
     ASSERT_TRUE(fs::exists(path_ + "-wal"));
   }
-  // Each file of the folder that holds data, with its bytes. SQLite's shared memory holds none.
+  // Reads each file of the folder that holds data. SQLite's shared memory holds none.
   std::map<std::string, std::string> Files() const {
     std::map<std::string, std::string> files;
     for (const auto& entry : fs::directory_iterator(fs::path(path_).parent_path())) {

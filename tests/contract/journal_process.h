@@ -1,4 +1,4 @@
-// Lives of a journal in processes of their own, so that they can end in any way.
+// Runs lives of a journal in processes of their own, so that they can end in any way.
 #pragma once
 
 #include <functional>
@@ -7,12 +7,12 @@
 
 namespace muster::scheduler {
 
-// Forks; the child runs `life` and ends with what it returns, without any destructor: like kill -9 for all that the
-// journal knows. Returns the exit code, or 128 + signal.
+// Forks. The child runs `life` and exits with its result, without any destructor, which is like kill -9 for the
+// journal. Returns the exit code, or 128 + signal.
 int InAnotherProcess(const std::function<int()>& life);
 
-// A life that appends the named records ("snapshot …" is one), waits until they are durable, and dies. False when that
-// did not work out.
+// Runs a life that appends the named records ("snapshot …" is one), waits until they are durable, and dies. Returns
+// false if that failed.
 bool WriteAndDie(const std::string& path, const std::vector<std::string>& names);
 
 }  // namespace muster::scheduler

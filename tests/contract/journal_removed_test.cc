@@ -1,4 +1,4 @@
-// Files of a journal are removed or replaced while it is written.
+// Files of a journal are removed or replaced while the scheduler writes it.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
@@ -21,7 +21,7 @@ using State = JournalPlace::State;
 
 class JournalRemoved : public ::testing::Test {
  protected:
-  // A life that appends "before", has `happens` done, goes on with `then`, and dies without a destructor.
+  // A life that appends "before", runs `happens`, goes on with `then`, and dies without a destructor.
   int Life(const std::function<void()>& happens, const std::function<bool(SqliteJournal&, DurableWatch&)>& then) {
     return InAnotherProcess([&] {
       auto journal = SqliteJournal::Open(path_);
@@ -132,7 +132,7 @@ TEST_F(JournalRemoved, TheNewFileIsHeldAndPrivateLikeTheOldOne) {
             0);
 }
 
-// The note knows that a record is missing there.
+// The owner's note shows that a record is missing.
 TEST_F(JournalRemoved, PutBackAsItWasWhenItWasTaken) {
   ASSERT_EQ(Life([&] { fs::rename(path_, folder_ / "aside"); },
                  [&](SqliteJournal& journal, DurableWatch& watch) {
@@ -166,7 +166,7 @@ TEST_F(JournalRemoved, AnotherFileInItsPlaceEndsTheProcessUnanswered) {
   }
 }
 
-// A path that can't be walked says nothing about the file.
+// A path that can't be resolved says nothing about the file.
 TEST_F(JournalRemoved, WhereNobodyCanLookItGoesOn) {
   const std::string real = folder_ / "real";
   fs::create_directory(real);
@@ -175,7 +175,7 @@ TEST_F(JournalRemoved, WhereNobodyCanLookItGoesOn) {
     fs::remove(state_);
     fs::create_directory_symlink(target, state_);
   };
-  ASSERT_EQ(Life([&] { lead_to("state"); },  // to itself: ELOOP
+  ASSERT_EQ(Life([&] { lead_to("state"); },  // a link to itself: ELOOP
                  [&](SqliteJournal& journal, DurableWatch& watch) {
                    if (!AppendAfter(journal, watch)) return false;
                    lead_to(real);
@@ -204,7 +204,7 @@ TEST_F(JournalRemoved, Looks) {
   make();
   const auto place = JournalPlace::Of(path_);
   ASSERT_TRUE(place.ok()) << place.status();
-  const auto keep = std::make_pair(std::ifstream(path_), std::ifstream(log));  // so that no other gets the numbers
+  const auto keep = std::make_pair(std::ifstream(path_), std::ifstream(log));  // keeps their inode numbers in use
   EXPECT_EQ(place->Look().state, State::kInPlace);
   fs::rename(log, folder_ / "log");
   EXPECT_EQ(place->Look().state, State::kLogIsGone);
@@ -220,7 +220,7 @@ TEST_F(JournalRemoved, Looks) {
   EXPECT_EQ(place->Look().state, State::kInPlace);
   fs::rename(state_, folder_ / "elsewhere");
   EXPECT_EQ(place->Look().state, State::kIsGone);
-  std::ofstream(state_).close();  // no folder
+  std::ofstream(state_).close();  // a file instead of a folder
   EXPECT_EQ(place->Look().state, State::kIsGone);
   fs::remove(state_);
   fs::create_symlink("state", state_);

@@ -1,4 +1,4 @@
-// What the journal's tests share.
+// Helpers for the journal's tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace muster::scheduler {
 
 inline constexpr auto kPatience = std::chrono::seconds(20);
 
-// Collects what on_durable says, from whichever thread.
+// Collects the calls of on_durable, from any thread.
 class DurableWatch {
  public:
   void Attach(Journal& journal) {
@@ -33,7 +33,7 @@ class DurableWatch {
     std::unique_lock<std::mutex> lock(mutex_);
     return changed_.wait_for(lock, kPatience, [&] { return !told_.empty() && told_.back() >= sequence; });
   }
-  // For what the journal tells nobody: looks again now and then.
+  // For what the journal does not report: looks again every 10 ms.
   bool WaitUntil(const std::function<bool()>& condition) {
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
     std::unique_lock<std::mutex> lock(mutex_);
@@ -78,7 +78,7 @@ inline std::vector<std::string> ReplayedNames(Journal& journal) {
   return names;
 }
 
-// A folder that is removed at the end. In memory where that is possible: these tests sync often.
+// A folder that is removed at the end. In memory where possible: these tests sync often.
 class TempFolder {
  public:
   TempFolder() {

@@ -1,4 +1,4 @@
-// Damaged and shortened files: what Open lets through is exactly what was acknowledged, or it refuses.
+// Damaged and truncated files: Open returns exactly what was acknowledged, or it refuses.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kSuffixes[] = {"", "-wal", ".owner"};
 
-using Files = std::vector<std::optional<std::string>>;  // contents, in the order of kSuffixes; nothing: no such file
+using Files = std::vector<std::optional<std::string>>;  // contents, in the order of kSuffixes; nullopt: no such file
 
 std::optional<std::string> ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -28,7 +28,7 @@ std::optional<std::string> ReadFile(const std::string& path) {
 
 class SqliteDamage : public ::testing::Test {
  protected:
-  // A journal with `count` records and, in the middle, a snapshot, as a kill -9 leaves it.
+  // Makes a journal with `count` records and a snapshot in the middle, as a kill -9 leaves it.
   void Make(int count, bool has_log) {
     std::vector<std::string> names;
     for (int i = 0; i < count; ++i) {
@@ -36,7 +36,7 @@ class SqliteDamage : public ::testing::Test {
       if (i == count / 4) names.push_back("snapshot first quarter");
     }
     ASSERT_TRUE(WriteAndDie(path_, names));
-    if (!has_log) static_cast<void>(SqliteJournal::Open(path_).ok());  // and closed in good order
+    if (!has_log) static_cast<void>(SqliteJournal::Open(path_).ok());  // and closed in order
     auto journal = Open(path_);
     ASSERT_TRUE(journal.ok()) << journal.status();
     whole_ = *journal;
@@ -44,7 +44,7 @@ class SqliteDamage : public ::testing::Test {
     files_ = original_;
   }
 
-  // Writes the files and opens them; what Replay says.
+  // Writes the files and opens them; returns what Replay yields.
   absl::StatusOr<std::vector<std::string>> Open(const std::string& path) {
     if (original_.empty()) {
       for (const char* suffix : kSuffixes) original_.push_back(ReadFile(path + suffix));
@@ -64,7 +64,7 @@ class SqliteDamage : public ::testing::Test {
     return Open(copy);
   }
 
-  // Everything, or a refusal; without the note a shorter past may pass, but no other one.
+  // Expects everything, or a refusal. Without the owner's note, a prefix of the history may pass, but no other history.
   void Expect(const Files& files, const std::string& what) {
     const auto found = OpenCopy(files);
     if (!found.ok()) {

@@ -1,4 +1,4 @@
-// A disk that is full waits; one that gives errors ends the process.
+// The journal waits on a full disk; a disk that gives errors ends the process.
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -22,14 +22,14 @@ constexpr int kNotPermitted = 77;
     if (!(condition)) return std::fprintf(stderr, "not so: %s\n", #condition), 1; \
   } while (false)
 
-// Mounts a file system of one megabyte over the folder, which only this process sees.
+// Mounts a file system of one megabyte over the folder. Only this process sees it.
 bool MountSmallDisk(const std::string& folder) {
   if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
   return mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
          mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=1m,mode=700") == 0;
 }
 
-// Takes all room; removing the file gives it back.
+// Takes all space; removing the file frees it.
 void Fill(const std::string& path) {
   std::ofstream file(path, std::ios::binary);
   const std::string block(4'096, 'x');
@@ -81,7 +81,7 @@ int EndWhileFull(const std::string& folder) {
     (*journal)->Append({RecordOf("never acknowledged")});
     REQUIRE(watch.told() == std::vector<uint64_t>{1});
   }
-  auto journal = SqliteJournal::Open(path);  // the disk is still full, but everything can be read
+  auto journal = SqliteJournal::Open(path);  // the disk is still full, but all of the journal can be read
   REQUIRE(journal.ok());
   REQUIRE(ReplayedNames(**journal) == std::vector<std::string>{"acknowledged"});
   return 0;
@@ -114,7 +114,7 @@ TEST(SqliteFullDisk, HasNoRoomForANewJournal) { ExpectWell(OpenOnAFullDisk); }
   watch.Attach(**journal);
   watch.WaitFor((*journal)->Append({RecordOf("acknowledged")}));
   signal(SIGXFSZ, SIG_IGN);
-  const rlimit limit{20'000, 20'000};  // EFBIG: no room would mend that
+  const rlimit limit{20'000, 20'000};  // EFBIG, which free space would not fix
   setrlimit(RLIMIT_FSIZE, &limit);
   watch.WaitFor((*journal)->Append(std::vector<v1::Record>(100, RecordOf(std::string(1'000, 'x')))));
   std::_Exit(0);

@@ -81,10 +81,10 @@ TEST_F(SqliteJournalTest, WhatFollowsABatchIsDurableWithoutAnotherAppend) {
     while (durable < sequence) told.Wait(mutex);
   };
   await(journal->Append({RecordOf("a"), RecordOf("b")}));
-  await(journal->Append({RecordOf("c")}));  // after it has gathered
+  await(journal->Append({RecordOf("c")}));  // after it has gathered records
   journal->Append({RecordOf("d"), RecordOf("e")});
   journal->Append({RecordOf("f")});
-  journal.reset();  // while it gathers
+  journal.reset();  // while it gathers records
   EXPECT_THAT(ReplayedNames(*Open()), ElementsAre("a", "b", "c", "d", "e", "f"));
 }
 
@@ -163,7 +163,7 @@ TEST_F(SqliteJournalTest, TheFormatIsWhatTheManualSays) {
     for (int i = 0; i < count; ++i) static_cast<std::vector<std::string>*>(out)->push_back(values[i]);
     return 0;
   };
-  // SHA-256 over 00 00 00 00 00 00 00 01 and the body, its first 8 bytes.
+  // The first 8 bytes of SHA-256 over 00 00 00 00 00 00 00 01 and the body.
   const char* sql =
       "SELECT value FROM meta WHERE key='format'; SELECT sequence, checksum, hex(body) FROM records; "
       "SELECT count(*) FROM snapshots";

@@ -1,4 +1,4 @@
-// What SqliteJournal::Open refuses, in which words.
+// Tests which journals SqliteJournal::Open refuses, and the messages.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sqlite3.h>
@@ -28,7 +28,7 @@ using ::testing::IsEmpty;
 
 class SqliteRefusal : public ::testing::Test {
  protected:
-  // The words of the refusal, "<code>: <message>".
+  // The message of the refusal, "<code>: <message>".
   static std::string Refusal(const std::string& path) {
     const auto journal = SqliteJournal::Open(path);
     return journal.ok() ? "opened" : journal.status().ToString();
@@ -56,7 +56,7 @@ TEST_F(SqliteRefusal, ANewerFormat) {
                                     HasSubstr("newer ms-scheduler"), HasSubstr("--journal_path")));
 }
 
-// A field that this version would not see may be what another decided by.
+// This version would ignore the unknown field, but a newer version may have based a decision on it.
 TEST_F(SqliteRefusal, ARecordForNewerReaders) {
   {
     auto journal = SqliteJournal::Open(path_);
@@ -113,7 +113,8 @@ TEST_F(SqliteRefusal, WrongContent) {
 
 TEST_F(SqliteRefusal, ABodyThatIsNoRecord) {
   ASSERT_TRUE(WriteAndDie(path_, {"1"}));
-  // SHA-256 over 2 (8 bytes) and nothing: the checksum is right, but an empty record is none that we know.
+  // The checksum, SHA-256 over 2 (8 bytes) and nothing, is right, but an empty record is not one that this version
+  // knows.
   Change(path_, "INSERT INTO records VALUES(2, -3673630572458483603, x'')");
   EXPECT_THAT(Refusal(path_),
               AllOf(HasSubstr("DATA_LOSS"), HasSubstr("record 2 has a kind that ms-scheduler does not know")));
@@ -129,7 +130,7 @@ TEST_F(SqliteRefusal, ACopyThatIsTooOld) {
   }
   EXPECT_THAT(Refusal(path_), AllOf(HasSubstr("ends with record 2"), HasSubstr("record 4 was acknowledged"),
                                     HasSubstr("delete " + path_ + ".owner")));
-  fs::remove(path_ + ".owner");  // as it says
+  fs::remove(path_ + ".owner");  // as the message advises
   EXPECT_THAT(Names(), ElementsAre("1", "2"));
 }
 
@@ -178,8 +179,8 @@ TEST_F(SqliteRefusal, PlacesWhereNoFileCanBe) {
   EXPECT_THAT(Refusal("/proc/muster/journal.db"), AllOf(HasSubstr("PERMISSION_DENIED"), HasSubstr("can't be made")));
 }
 
-// Another user who may write to the folder could have put it there: to have a file elsewhere overwritten, or the start
-// wait for the other end of a pipe.
+// Another user with write access to the folder could have put it there. A link would have Open overwrite a file
+// elsewhere; a pipe would block the start until the other end opens.
 TEST_F(SqliteRefusal, ALinkOrAPipeInThePlaceOfOneOfItsFiles) {
   const std::string victim = folder_ / "victim";
   for (const char* suffix : {"", "-wal", "-shm", "-journal", ".owner"}) {
@@ -206,7 +207,7 @@ TEST_F(SqliteRefusal, ALinkOrAPipeInThePlaceOfOneOfItsFiles) {
   EXPECT_THAT(Names(), IsEmpty());
 }
 
-// The words of a refusal come from the note beside a journal that is held: read with the same care.
+// The message of a refusal comes from the owner's note of a journal that is held. The note is read with the same care.
 TEST(OwnerNote, IsNotReadThroughALinkOrAPipe) {
   TempFolder folder;
   const std::string path = folder / "journal.db";

@@ -1,4 +1,4 @@
-// Who a certificate says it is: from a DER certificate where the input is one, else from the input as a URI name.
+// Reads the identity in a certificate: from a DER certificate if the input is one, else from the input as a URI name.
 #include <openssl/err.h>
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The cluster file as ms-ring reads it, for each of the ranks that may be meant.
+// The cluster file as ms-ring reads it, for each rank that may be meant.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -27,7 +27,7 @@ void Check(const std::string& text, std::optional<uint32_t> rank) {
   }
   MUSTER_CHECK((plan->previous_rank() + 1) % plan->size() == plan->rank, "a ring");
   const Fault fault{plan->rank, plan->next_rank(), FaultKind::kRefused, plan->rank, 0, "why"};
-  MUSTER_CHECK(!FaultText(*plan, fault).empty(), "a fault can be told");
+  MUSTER_CHECK(!FaultText(*plan, fault).empty(), "a fault has a text");
 }
 
 }  // namespace

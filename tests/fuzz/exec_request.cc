@@ -1,5 +1,4 @@
-// What a hostile process or agent may say where remote commands are taken: the first byte chooses a request, an answer
-// or frames.
+// Remote commands: requests, answers and frames from a hostile process or agent. The first byte chooses among them.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

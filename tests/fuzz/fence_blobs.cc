@@ -1,5 +1,6 @@
-// What another agent may leave in the job's store for a fence, and what ms-pmix may write to its agent. The first byte
-// chooses who reads: the first agent, another one, the agent from ms-pmix, or who asks for what one rank has put.
+// The data that another agent may put into the job's store for a fence, and that ms-pmix may write to its agent. The
+// first byte chooses the reader: the first agent, another one, the agent of ms-pmix, or a request for what one rank has
+// put.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -31,7 +32,7 @@ void PlayFence(uint32_t own, FuzzInput input) {
   }
   int calls = 0;
   Allgather allgather(store, Clock::System(), "fence", own, kAgents);
-  // Where a part is missing the store's end is its end.
+  // If a part is missing, the fence ends only with the store.
   allgather.Start("own", absl::Minutes(1), [&](const absl::StatusOr<Allgather::Blobs>& blobs) {
     ++calls;
     if (blobs.ok()) MUSTER_CHECK(blobs->size() == kAgents, "a blob of each agent");

@@ -1,5 +1,5 @@
-// What a hostile client may send over HTTP/2: the guard on frames says the same however the bytes are cut. The first
-// byte says how: in parts of so many bytes (0: as a whole).
+// HTTP/2 from a hostile client: the guard on frames finds the same breach no matter how the bytes are cut. The first
+// byte is the size of the pieces (0: one piece).
 #include "common/net/http2/frame_guard.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace muster {
 namespace {
 
-// What it breaks in the end, by a client that waits for as long as it is paused.
+// Returns the breach that the bytes cause in the end, if the client waits as long as it is paused.
 const char* Verdict(std::string_view bytes, size_t part) {
   FrameGuard guard;
   MonotonicTime now = MonotonicTime::FromNanoseconds(1'000'000'000);
@@ -37,6 +37,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 2) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   const size_t part = data[0] == 0 ? bytes.size() : data[0];
-  MUSTER_CHECK(std::string_view(Verdict(bytes, part)) == Verdict(bytes, bytes.size()), "the cuts change the verdict");
+  MUSTER_CHECK(std::string_view(Verdict(bytes, part)) == Verdict(bytes, bytes.size()), "the cuts change the breach");
   return 0;
 }

@@ -1,4 +1,4 @@
-// What a process says to Horovod's rendezvous, in pieces whose size the first byte gives.
+// A process's requests to Horovod's rendezvous, in pieces. The first byte is their size.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

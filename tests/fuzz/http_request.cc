@@ -1,5 +1,5 @@
-// What a client says at the HTTP port, in pieces whose size the first byte gives: the request, its target, Host and
-// Authorization.
+// A client's requests at the HTTP port, in pieces. The first byte is their size. Covers the request, its target, Host
+// and Authorization.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

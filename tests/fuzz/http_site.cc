@@ -1,6 +1,6 @@
-// What clients say at the HTTP port, through the parser and the site behind it: routing, Host, tokens, cookies,
-// queries, actions. Each byte 1 to 4 stands for what a client could not guess: a token that acts, one that only looks,
-// and the words of their cookies. Nothing is changed, and nothing of a job is said, to whom shows none of them.
+// Clients' requests at the HTTP port, through the parser and the site after it: routing, Host, tokens, cookies,
+// queries, actions. The bytes 1 to 4 stand for values that a client could not guess: a token that may act, one that may
+// only look, and the cookies of both. A client that shows none of them changes nothing and learns nothing about a job.
 #include <cstddef>
 #include <cstdint>
 #include <set>
@@ -34,7 +34,7 @@ std::string CookieOf(TestSite& test, const std::string& token) {
   return cookie.substr(0, cookie.find(';'));
 }
 
-// Of the kind that was asked for, or an error.
+// Returns an answer of the kind that was asked for, or an error.
 scheduler::Answer AnswerTo(const scheduler::QueryRequest& request, bool is_error) {
   if (is_error) return {1, absl::UnavailableError("no"), {}};
   switch (request.index()) {
@@ -82,13 +82,13 @@ void Play(TestSite& test, const Request& request, bool shows_something, bool may
     ++replies;
     CheckResponse(request, *response, shows_something);
   });
-  MUSTER_CHECK(shows_something || test.asked.empty(), "nobody is asked for strangers");
+  MUSTER_CHECK(shows_something || test.asked.empty(), "the core is asked nothing for unknown clients");
   while (!test.asked.empty()) test.Answer(AnswerTo(test.asked.front().first, is_error));
   if (test.posted.size() > posted) {
-    MUSTER_CHECK(may_change && request.is_post && request.has_action_mark, "only who may act acts");
+    MUSTER_CHECK(may_change && request.is_post && request.has_action_mark, "only a client with the right to act acts");
     test.queries.Resolve({test.posted.size(), absl::FailedPreconditionError("no"), {}});
     test.posted.clear();
-    return;  // (its number may be another one)
+    return;  // (its number may differ)
   }
   MUSTER_CHECK(replies == 1, "each request has one answer");
 }
@@ -107,7 +107,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (has('\4')) bytes = absl::StrReplaceAll(bytes, {{"\4", CookieOf(test, kLook)}});
   for (RequestReader reader; reader.Read(bytes) == RequestReader::State::kWhole; reader.Reset()) {
     Play(test, reader.request(), shows_something, may_change, (data[0] & 1) != 0);
-    test.clock.Advance(absl::Seconds(data[0] & 2));  // an answer serves for a quarter of a second
+    test.clock.Advance(absl::Seconds(data[0] & 2));  // an answer is valid for a quarter of a second
     test.questions.Tick();
   }
   return 0;

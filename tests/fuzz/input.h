@@ -1,4 +1,4 @@
-// Cuts a fuzzer's input into numbers and texts. Past the end everything reads as nothing.
+// Cuts a fuzzer's input into numbers and texts. Past the end all of them are zero or empty.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class FuzzInput {
     const uint32_t high = Byte();
     return high << 8 | Byte();
   }
-  // A length of 16 bits, and so many bytes as are there.
+  // Reads a length of 16 bits, and as many of these bytes as there are.
   std::string Text() {
     const size_t wanted = U16();
     const size_t length = std::min(wanted, size_ - at_);

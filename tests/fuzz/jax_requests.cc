@@ -1,8 +1,7 @@
-// What JAX's processes say to their agents: requests in both dialects, some of which are cancelled, to the two agents
-// of a round that share a store, while time passes. Each request is answered once at most, and by the end of the round
-// once.
+// Requests of JAX's processes to their agents, in both dialects, some of which are cancelled. Two agents of a round
+// share a store, while time passes. Each request gets at most one answer, and has one by the end of the round.
 //
-// The input is a list of steps: one byte (what: a method and a dialect, or time, or a cancel), then what belongs to it.
+// The input is a list of steps: one byte (what: a method and a dialect, or time, or a cancel), then the step's data.
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -65,7 +64,7 @@ class Round {
   void End() {
     for (auto& agent : agents_) agent->End("it is over");
     Run();
-    for (const Asked& asked : asked_) MUSTER_CHECK(asked.answers == 1, "all are told");
+    for (const Asked& asked : asked_) MUSTER_CHECK(asked.answers == 1, "all are answered");
   }
 
  private:
@@ -81,7 +80,7 @@ class Round {
     if (!request.ok()) return;
     Asked& asked = asked_.emplace_back();
     asked.held = std::make_shared<HeldRequest>([&asked, call](const absl::StatusOr<Reply>& reply) {
-      MUSTER_CHECK(++asked.answers == 1, "an answer is told once");
+      MUSTER_CHECK(++asked.answers == 1, "a request is answered once");
       if (reply.ok()) static_cast<void>(WriteReply(call, *reply));
     });
     agents_[what >= 128 ? 1 : 0]->Handle(*std::move(request), asked.held);
@@ -100,7 +99,7 @@ class Round {
   std::deque<Asked> asked_;
   std::deque<std::function<void()>> steps_;
   std::unique_ptr<Coordination> agents_[2];
-  MemoryJobStore store_{clock_};  // tells those that wait when it goes
+  MemoryJobStore store_{clock_};  // answers the waiting calls when it is destroyed
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The journal's database file, with its write-ahead log and the owner's note: opened, or refused in words that name it.
-// The input is three texts behind their lengths of 16 bits (note, log) and the rest (the database).
+// The journal's database file, with its write-ahead log and the owner's note: Open succeeds, or refuses with a message
+// that names the file. The input is two texts after their lengths of 16 bits (note, log) and the rest (the database).
 #include <unistd.h>
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 namespace muster::scheduler {
 namespace {
 
-// In memory where that is possible: opening a journal syncs.
+// Lies in memory where possible: opening a journal syncs.
 class Folder {
  public:
   Folder() : path_(access("/dev/shm", W_OK) == 0 ? "/dev/shm/muster-fuzz-XXXXXX" : "/tmp/muster-fuzz-XXXXXX") {

@@ -1,5 +1,5 @@
-// Records as a journal hands them out: whatever they say, the scheduler recovers from them or refuses, and goes on.
-// The input is a list of records, each behind its length; then time passes.
+// Any records that a journal may return: the scheduler recovers from them or refuses, and goes on. The input is a list
+// of records, each after its length; then time passes.
 #include <google/protobuf/stubs/logging.h>
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kMaxDeadlines = 200;
 
-// What happens next: the nodes of the corpus's records come back, and somebody looks.
+// The next events: the nodes of the corpus's records come back, and a user looks.
 std::vector<Event> Visits() {
   std::vector<Event> events;
   for (uint64_t node = 0; node < 2; ++node) {

@@ -1,5 +1,5 @@
-"""Makes the corpora anew, and authority.h with them: /usr/bin/python3 tests/fuzz/make_corpus.py. Needs the program openssl
-and python3-cryptography. The inputs in the tree are from one run; more come from fuzzing."""
+"""Makes the corpora again, and authority.h with them: /usr/bin/python3 tests/fuzz/make_corpus.py. Needs the program openssl
+and python3-cryptography. The inputs in the tree are from one run; fuzzing finds more."""
 
 import datetime
 import pathlib
@@ -16,7 +16,7 @@ from cryptography.x509.oid import NameOID
 
 HERE = pathlib.Path(__file__).resolve().parent
 BEGIN, END = datetime.datetime(2026, 1, 1), datetime.datetime(2056, 1, 1)
-PASSWORD = "zQ7-kV4-wX9"  # of pkcs12.cc: no word of a message
+PASSWORD = "zQ7-kV4-wX9"  # of pkcs12.cc: occurs in no message
 DER, PEM = serialization.Encoding.DER, serialization.Encoding.PEM
 
 
@@ -37,7 +37,8 @@ def certificate(key, names, issuer_key=None, is_ca=False):
 
 
 def frame_guard():
-    """HTTP/2 of an honest client, and the beginnings of floods; the first byte says how it is cut (frame_guard.cc)."""
+    """HTTP/2 of an honest client, and the beginnings of floods. The first byte is the size of the pieces
+    (frame_guard.cc)."""
     def frame(kind, flags, stream, payload):
         return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
     begin = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, bytes(12))
@@ -57,7 +58,7 @@ def frame_guard():
 
 
 def jax_requests():
-    """Requests of JAX's processes, as jax_requests.cc takes them: what, and a text with its length."""
+    """Requests of JAX's processes, as jax_requests.cc reads them: the kind, and a text with its length."""
     def number(field, value):
         return bytes([field << 3, value])
 
@@ -67,7 +68,7 @@ def jax_requests():
     def fixed(field, value):
         return bytes([field << 3 | 1]) + struct.pack("<Q", value)
 
-    def step(method, message, is_new=True, is_second=False):  # (17 methods; from 128 on it is the second agent's)
+    def step(method, message, is_new=True, is_second=False):  # (17 methods; from 128 on: the second agent's)
         return bytes([(method + 68 * is_second) * 2 + is_new]) + struct.pack(">H", len(message)) + message
     register, beat, poll, shutdown, insert, get, try_get, add, listing, delete, barrier, cancel, alive, states, watch = (
         0, 1, 2, 3, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)
@@ -96,7 +97,8 @@ def jax_requests():
 
 
 def mindspore_frames():
-    """What processes say, whole and cut; the first byte chooses who answers and how it comes (mindspore_frames.cc)."""
+    """Messages of processes, complete and cut. The first byte chooses the receiver and the pieces
+    (mindspore_frames.cc)."""
     sys.path.insert(0, str(HERE.parent / "e2e" / "support"))
     from mindspore_client import field, frame
     ident = lambda node, role="MS_WORKER": (field(1, node) + field(2, "host") + field(3, role) + field(4, "10.0.0.1") +
@@ -119,7 +121,7 @@ def mindspore_frames():
 
 
 def torch_store():
-    """Requests of both versions, in pieces of up to 85 bytes, each with a byte in front (torch_store.cc)."""
+    """Requests of both versions, in pieces of up to 85 bytes, each after a byte (torch_store.cc)."""
     text = lambda words: struct.pack("<Q", len(words)) + words.encode()
     texts = lambda *words: b"".join(text(each) for each in words)
     counted = lambda *words: struct.pack("<Q", len(words)) + texts(*words)
@@ -150,7 +152,7 @@ def torch_store():
 
 
 def torch_link():
-    """A hello, then records of frames with requests; each piece is as long as its own first byte says (torch_link.cc)."""
+    """A hello, then records of frames with requests. The first byte of each piece is its length (torch_link.cc)."""
     text = lambda words: struct.pack("<Q", len(words)) + words.encode()
     record = lambda data, received=0: struct.pack("<QI", received, len(data)) + data
     frame = lambda kind, client, number, data=b"": struct.pack("<BII", kind, client, number) + data
@@ -172,7 +174,7 @@ def torch_link():
 
 
 def torchft_replicas():
-    """Heartbeats and calls of torchft's replicas at two agents, as torchft_replicas.cc takes them."""
+    """Heartbeats and calls of torchft's replicas at two agents, as torchft_replicas.cc reads them."""
     beat, ask, give_up, ended, later, lose, restart = (2 * what for what in range(7))
 
     def text(data):

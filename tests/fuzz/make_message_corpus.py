@@ -2,7 +2,7 @@
 
     /usr/bin/python3 tests/fuzz/make_message_corpus.py [FOLDER]
 
-Needs protoc. The inputs are the same each time; FOLDER: tests/fuzz/corpus, unless it is given."""
+Needs protoc. The inputs are the same each time. FOLDER: tests/fuzz/corpus by default."""
 
 import hashlib
 import json
@@ -175,7 +175,8 @@ def checksum(sequence, body):
 
 
 def database(path, rows, snapshot_body, is_closed):
-    """As ms-scheduler writes it, but with small pages. Not closed: what was written last is in the write-ahead log."""
+    """The database as ms-scheduler writes it, but with small pages. If not closed, the last rows are in the write-ahead
+    log."""
     db = sqlite3.connect(path, isolation_level=None)
     db.execute("PRAGMA page_size=512")
     db.execute("PRAGMA journal_mode=WAL")

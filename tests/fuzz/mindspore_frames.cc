@@ -1,5 +1,5 @@
-// What a hostile process may send to MindSpore's ports: bytes, cut in pieces, through the decoder and the handlers,
-// over a gateway's slots and a direct cluster. The first byte says how the rest is cut and who answers.
+// Bytes from a hostile process at MindSpore's ports, cut in pieces, through the decoder and the handlers, over a
+// gateway's slots and a direct cluster. The first byte chooses the pieces and the receiver.
 #include <google/protobuf/stubs/logging.h>
 
 #include <cstddef>
@@ -29,7 +29,7 @@ agent::GatewayRound Round() {
   return round;
 }
 
-// The pure cluster, with a clock that moves a second with each call.
+// The cluster without a gateway, with a clock that moves a second with each call.
 class Direct final : public mindspore::Cluster {
  public:
   explicit Direct(JobStore& store) : store_(store), cluster_({.worker_num = 2, .server_num = 1}) {}
@@ -82,7 +82,7 @@ void Play(mindspore::Cluster& cluster, std::string_view bytes, size_t step) {
       const auto number = mindspore::RequestNumber((*frame)->name);
       if (!number) continue;
       peer.connection = 1 + *number % 3;
-      const auto answers = std::make_shared<int>(0);  // a key that is waited for is answered at the store's end
+      const auto answers = std::make_shared<int>(0);  // a wait for a key is answered when the store ends
       const mindspore::Answer answer =
           mindspore::HandleRequest(cluster, peer, dialect, *number, (*frame)->body, counted,
                                    [answers](const mindspore::Answer&) { ++*answers; });

@@ -1,5 +1,5 @@
-// What hostile ranks may say to the agent's PMI-1 server, and what another agent may give to a fence: lines, of which
-// the first byte says whose they are.
+// Lines that hostile ranks may send to the agent's PMI-1 server, and data that another agent may give to a fence. The
+// first byte of each line chooses its sender.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -51,7 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     bytes.remove_prefix(std::min(end + 1, bytes.size()));
     if (line.empty() || line.size() > Pmi1::kMaxLineBytes) continue;
     const uint32_t slot = static_cast<uint8_t>(line.front()) % 4;
-    if (slot >= kSlots) {  // the other agent's part; the fence is over with the last of it
+    if (slot >= kSlots) {  // the other agent's part; its end completes the fence
       fence.append(line.substr(1)).push_back('\n');
       if (slot == 3 && has_fence) {
         Check(pmi.Gathered(std::vector<std::string>{fence, "own=1\n"}));

@@ -1,4 +1,4 @@
-// Plays files to a fuzz target, each as it is and cut off at some places: a regression test where there is no
+// Plays files to a fuzz target, each complete and cut off at some places: a regression test for builds without
 // libFuzzer.
 #include <cstddef>
 #include <cstdint>

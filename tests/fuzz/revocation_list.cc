@@ -1,4 +1,4 @@
-// The loader of revocation lists. Its authority's certificate stands here; the corpus has lists that it signed.
+// The loader of revocation lists. The authority's certificate is here; the corpus has lists that it signed.
 #include "common/tls/material/revocation_list.h"
 
 #include <cstddef>

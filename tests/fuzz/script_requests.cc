@@ -1,4 +1,4 @@
-// What a script says to its agent, line by line, and what it comes to in a store. The first byte says whose rank 0 is.
+// A script's requests to its agent, line by line, up to a store. The first byte decides whether rank 0 is this agent's.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace muster;
   if (size == 0) return 0;
   ManualClock clock;
-  std::deque<std::function<void()>> steps;  // outlives the store, which answers what waits at its end
+  std::deque<std::function<void()>> steps;  // must outlive the store, which answers all waiting calls at its end
   MemoryJobStore store(clock);
   agent::TaskLayout layout;
   layout.agents = {{0, 1}, {2}};

@@ -1,8 +1,8 @@
-// What agents, keepers and ms-ctl send: bytes become messages, pass the service's checks and go to the core, while
+// Messages of agents, keepers and ms-ctl: bytes become messages, pass the service's checks and go to the core, while
 // streams break, time passes and the scheduler crashes. After each step the invariants must hold, nothing may be sent
-// to a stream that is not there, and what was persisted must be the whole state.
+// to a stream that does not exist, and the persisted records must give the whole state.
 //
-// The input is a list of steps: one byte (four bits what, four bits for whom), then what belongs to it.
+// The input is a list of steps: one byte (four bits for the kind, four bits for the sender), then the step's data.
 #include <google/protobuf/stubs/logging.h>
 
 #include <array>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kMaxSteps = 400;
 constexpr int kMaxCrashes = 4;
-constexpr size_t kMaxMessageBytes = 4 << 20;  // gRPC's own limit, which an agent holds its scheduler to
+constexpr size_t kMaxMessageBytes = 4 << 20;  // gRPC's own limit, which also applies to what an agent receives
 
 CoreOptions Options() {
   CoreOptions options;
@@ -61,7 +61,7 @@ class Service {
     }
   }
 
-  // What was written is the whole state.
+  // Checks that the persisted records give the whole state.
   void Compare() const {
     Core second(Options(), "second");
     for (const v1::Record& record : records_) second.Recover(record);
@@ -78,7 +78,7 @@ class Service {
     return {MonotonicTime::FromNanoseconds(1) + now_, {1'800'000'000'000 + now_ / absl::Milliseconds(1)}};
   }
 
-  // As Session does it. A new kind of message has to be named here.
+  // Does what Session does. A new kind of message must be added here.
   void Message(size_t who, const std::string& bytes) {
     v1::AgentMessage message;
     if (bytes.size() > kMaxSessionMessageBytes || !message.ParseFromString(bytes)) return Break(who);
@@ -92,7 +92,7 @@ class Service {
       }
       case v1::AgentMessage::kReport:
         if (!CheckReport(message.report()).ok()) return Break(who);
-        // Half of those without news come as datagrams.
+        // Half of the reports without news come as datagrams.
         if (message.report().events().empty() && message.report().heartbeat_seq() % 2 == 1) {
           return Apply(
               HeartbeatReceived{stream.id, message.report().heartbeat_seq(), message.report().armed_fence_ms()});

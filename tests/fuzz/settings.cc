@@ -1,4 +1,4 @@
-// The settings of the programs: command line, environment and config file through the one parser and the rules behind
+// The settings of the programs: command line, environment and config file through the shared parser and the rules after
 // it. The input is three lists of lines with a NUL between them: words, NAME=VALUE, the config file.
 #include "common/settings/settings.h"
 
@@ -42,11 +42,11 @@ void Load(SettingsTable (*make)(Settings&), const Given& given, bool first_word_
   CheckLines(loaded.findings.warnings);
   MUSTER_CHECK(loaded.sources.size() == table.settings().size(), "every setting has a source");
   MUSTER_CHECK(!ShowSettings(table, loaded).empty(), "settings can be shown");
-  // The programs end where there are errors, and judge no further.
+  // After errors the programs end, and check no further.
   if (loaded.findings.errors.empty()) check(settings);
 }
 
-// The config file has no name: nothing is written to a disk, and no other file is opened.
+// The config file has no name: nothing is written to disk, and no other file is opened.
 class ConfigFile {
  public:
   explicit ConfigFile(const std::string& text) : fd_(memfd_create("config", MFD_CLOEXEC)) {

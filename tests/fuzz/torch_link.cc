@@ -1,5 +1,5 @@
-// What a hostile agent may send on its link to PyTorch's store: the hello, then records with frames, cut in pieces, up
-// to the clients and the store behind them.
+// Bytes from a hostile agent on its link to PyTorch's store: the hello, then records with frames, cut in pieces, up to
+// the clients and the store.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,6 @@
-// What a hostile process may send to PyTorch's store: the requests of three clients, cut in pieces, through the decoder
-// and the store. Each piece begins with a byte that says whose it is and how long; a small store is soon full.
+// Bytes from hostile processes at PyTorch's store: the requests of three clients, cut in pieces, through the decoder
+// and the store. Each piece begins with a byte that gives its client and length; the store is small, so it is soon
+// full.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -44,7 +45,7 @@ class World {
   Client clients_[kClients];
   Store store_{
       Limits{.stored_bytes = kMaxBytes, .unread_bytes = kMaxBytes, .input_bytes = kMaxBytes, .wait_bytes = 16 << 10},
-      [this](uint64_t id) { MUSTER_CHECK(!clients_[id].is_closed, "nobody waits whose connection is closed"); }};
+      [this](uint64_t id) { MUSTER_CHECK(!clients_[id].is_closed, "a closed connection waits for nothing"); }};
 };
 
 }  // namespace

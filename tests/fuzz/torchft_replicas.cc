@@ -1,8 +1,8 @@
-// What torchft's processes say to their agents, of two jobs that share a lighthouse, while calls are given up,
-// processes end, answers of the scheduler are lost and it starts again. Each call is answered once at most; the
-// quorum's number never falls.
+// Calls of torchft's processes to their agents, from two jobs that share a lighthouse, while calls are given up,
+// processes end, answers of the scheduler are lost and it starts again. Each call gets at most one answer; the quorum's
+// number never falls.
 //
-// The input is a list of steps: one byte (what, and at which agent), then what belongs to it.
+// The input is a list of steps: one byte (the kind, and which agent), then the step's data.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -70,7 +70,7 @@ class World {
     uint64_t last_number = 0;
     Replicas replicas{lighthouse::Settings{.name = "train", .min_replicas = 1}, last_number};
     size_t waiting = 0;
-    bool loses = false;  // the next answer
+    bool loses = false;  // whether the next answer is lost
   };
 
   void Ask(Agent& agent, FuzzInput& input) {
@@ -119,7 +119,7 @@ class World {
     Take(core_->Apply(event, Time()));
   }
 
-  // Until nobody has anything to say, at one point in time.
+  // Lets all agents report at one point in time until none has anything left to report.
   void Settle() {
     Take(core_->Apply(scheduler::Tick(), Time()));
     for (int turn = 0; turn < 20; ++turn) {

@@ -31,7 +31,7 @@ void ParseSettings(Command& command, v1::JobSettings& settings) {
   if (command.Has("table_digest")) settings.set_rank_table_digest(command.Text("table_digest", ""));
 }
 
-// An agent says what is worth saying in a script; the rest follows from its node id and stream.
+// Fills in the facts that matter in a script; the rest follows from the node id and the stream.
 v1::NodeInfo ParseNode(Command& command, uint64_t stream) {
   v1::NodeInfo info;
   const std::string id = command.Text("node", "");
@@ -93,7 +93,7 @@ Event ParseJoin(Command& command) {
   return event;
 }
 
-// "2:r1:slot0:attempt0:exit1:stopped": the event's number, then what it says, in any order.
+// "2:r1:slot0:attempt0:exit1:stopped": the event's number, then its facts, in any order.
 void ParseFacts(const std::string& kind, const std::string& facts, v1::NodeEvent& event) {
   bool is_first = true;
   for (const auto& piece : absl::StrSplit(facts, ':')) {

@@ -1,4 +1,4 @@
-// From a command of a script to an event of the core.
+// Turns a command of a script into an event of the core.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace muster::golden {
 // stop_timeout, fence_timeout, heartbeat, once.
 scheduler::CoreOptions ParseOptions(Command& command);
 
-// nullopt: no such verb. `cluster_id` is what agents and keepers believe unless the command says otherwise; `query`
+// nullopt: no such verb. `cluster_id` is the one that agents and keepers use unless the command sets another; `query`
 // numbers the admin calls.
 std::optional<scheduler::Event> ParseEvent(Command& command, const std::string& cluster_id, uint64_t& query);
 

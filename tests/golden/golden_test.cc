@@ -1,5 +1,5 @@
 // Each script below scripts/ is a test and its own golden file: commands, and below each the whole reaction of the
-// core. MUSTER_GOLDEN_UPDATE=1 writes the reactions anew; read the difference before it is committed.
+// core. MUSTER_GOLDEN_UPDATE=1 writes the reactions again; read the difference before you commit it.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -28,7 +28,8 @@ std::string ReadFile(const std::filesystem::path& path) {
 
 bool IsReaction(const std::string& line) { return line.rfind(kIndent, 0) == 0; }
 
-// The script with the reactions that the core has now; `problems` are its broken promises and mistakes of the script.
+// Returns the script with the reactions that the core has now. `problems` gets broken invariants and mistakes in the
+// script.
 std::string Play(const std::string& script, std::vector<std::string>& problems) {
   std::string played;
   Player player;
@@ -73,7 +74,7 @@ class GoldenTest : public testing::Test {
   const std::filesystem::path path_;
 };
 
-// Whatever lies there is played, in whichever folder.
+// Plays every script, in any folder below.
 const bool kAreRegistered = [] {
   std::vector<std::filesystem::path> paths;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(MUSTER_GOLDEN_SCRIPTS)) {

@@ -12,11 +12,11 @@ namespace {
 
 constexpr char kClusterId[] = "cluster-1";
 constexpr int64_t kUnixMs = 1'700'000'000'000;
-constexpr int kMaxTicks = 1000;  // one deadline that is never put off must not hang the test
+constexpr int kMaxTicks = 1000;  // keeps a deadline that is never moved from hanging the test
 
 }  // namespace
 
-// Monotonic time does not begin with 0, as on a machine that has been up for a while.
+// Monotonic time does not begin with 0, as on a machine that has been up for some time.
 Now Player::NowAt() const {
   return Now{MonotonicTime::FromNanoseconds(5'000'000'000) + now_, WallTime{kUnixMs + absl::ToInt64Milliseconds(now_)}};
 }
@@ -33,7 +33,7 @@ std::vector<std::string> Player::Do(Command command) {
   } else if (command.verb() == "restart") {
     lines = Restart();
   } else {
-    if (command.verb() == "late") now_ += ParseSeconds(command.Word(0));  // and no tick in that time
+    if (command.verb() == "late") now_ += ParseSeconds(command.Word(0));  // without a tick in that time
     const auto event = ParseEvent(command, kClusterId, query_);
     if (!event) {
       problems_.push_back(absl::StrCat("no such command: ", command.verb()));
@@ -57,7 +57,7 @@ std::vector<std::string> Player::Begin(Command& command) {
   return Print(effects);
 }
 
-// The scheduler dies and comes back with what it had persisted: all streams are gone.
+// The scheduler dies and comes back with what it had persisted. All streams are gone.
 std::vector<std::string> Player::Restart() {
   open_.clear();
   core_ = std::make_unique<scheduler::Core>(options_, "cluster-2");
@@ -113,7 +113,7 @@ void Player::Check(const scheduler::Effects& effects) {
   }
   scheduler::Core third(options_, "cluster-4");
   third.Recover(core_->TakeSnapshot());
-  // The text leaves out what is only shown; the bytes do not.
+  // The text leaves out what is for display only; the bytes include it.
   if (third.TakeSnapshot().snapshot().SerializeAsString() != core_->TakeSnapshot().snapshot().SerializeAsString() ||
       second.TakeSnapshot().snapshot().SerializeAsString() != core_->TakeSnapshot().snapshot().SerializeAsString()) {
     problems_.push_back(absl::StrCat("the snapshot's state:\n", third.DebugState(), "live:\n", core_->DebugState()));

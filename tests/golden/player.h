@@ -1,4 +1,4 @@
-// Plays a script against a real core and holds it to what must be true after every step.
+// Plays a script against a real core and checks the invariants after every step.
 #pragma once
 
 #include <memory>
@@ -11,16 +11,16 @@
 
 namespace muster::golden {
 
-// Besides what the core checks itself (CheckInvariants): nothing is sent on a stream that never was or that is closed,
-// terms never fall, and a second core that recovers from the records alone comes to the same state.
+// In addition to the core's own CheckInvariants: nothing is sent on a stream that never was or that is closed, terms
+// never fall, and a second core that recovers from the records alone reaches the same state.
 class Player {
  public:
-  // The lines of the reaction. A command that makes no sense, and a promise that the core breaks, go to problems().
+  // Returns the lines of the reaction. An invalid command, and an invariant that the core breaks, go to problems().
   std::vector<std::string> Do(Command command);
 
   const std::vector<std::string>& problems() const { return problems_; }
 
-  // What has been written so far, and what that amounts to.
+  // The records written so far, and the state that they give.
   const std::vector<v1::Record>& records() const { return records_; }
   v1::Record TakeSnapshot() const { return core_->TakeSnapshot(); }
 

@@ -33,7 +33,7 @@ std::string PrintRemoved(const v1::NodeRemoved& record) {
                       PrintSettings(record.settings()));
 }
 
-// "a[0,1]@0 b[2,3]@1; servers c[0]@0": nodes with their ranks and their machine's number.
+// "a[0,1]@0 b[2,3]@1; servers c[0]@0": nodes with their ranks and the number of their machine.
 std::string PrintRound(const v1::RoundClosed& record) {
   v1::PeerList peers;
   peers.ParseFromString(record.peer_list());
@@ -87,7 +87,7 @@ std::string PrintStoreChanged(const v1::StoreChanged& record) {
 
 }  // namespace
 
-// Not ShortDebugString: newer versions of protobuf make its blanks random.
+// ShortDebugString would not do: newer versions of protobuf make its blanks random.
 std::string PrintFields(const google::protobuf::Message& message) {
   google::protobuf::TextFormat::Printer printer;
   printer.SetSingleLineMode(true);

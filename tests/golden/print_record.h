@@ -1,4 +1,4 @@
-// Journal records in words.
+// Prints journal records as text.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -14,7 +14,7 @@ std::string PrintRecord(const v1::Record& record);
 // "succeeded", or the cause with its kind and remedy.
 std::string PrintOutcome(const v1::Outcome& outcome);
 
-// All fields that are set, in one line.
+// Prints all fields that are set, in one line.
 std::string PrintFields(const google::protobuf::Message& message);
 
 // "RUNNING"

@@ -1,4 +1,4 @@
-// Effects in words: one line each, short enough to be read, whole enough to be compared.
+// Prints effects as text: one line each, short enough to read, complete enough to compare.
 #pragma once
 
 #include <string>

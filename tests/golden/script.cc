@@ -8,7 +8,7 @@
 namespace muster::golden {
 namespace {
 
-// Words are parted by blanks; double quotes hold one together and vanish.
+// Blanks separate words. Double quotes keep one together and are removed.
 std::vector<std::string> Split(const std::string& line, std::string& error) {
   std::vector<std::string> words;
   std::string word;

@@ -1,10 +1,10 @@
-// The language of the golden scripts: one command a line, the reaction of the core indented below it.
+// The language of the golden scripts: one command a line, with the reaction of the core indented below it.
 //
 //   join s1 node=a worker_num=2 host="big host" spare
 //     persist node_joined …
 //
-// The first word is the verb; a word with '=' is an option, with its value in double quotes if it holds blanks; other
-// words are plain. Options keep their order: some speak of the one before. '#' begins a comment line.
+// The first word is the verb. A word with '=' is an option, with its value in double quotes if it has blanks. Other
+// words are plain. Options keep their order, because some refer to the one before. '#' begins a comment line.
 #pragma once
 
 #include <cstdint>
@@ -19,23 +19,23 @@ namespace muster::golden {
 
 class Command {
  public:
-  // A malformed line is a mistake in the script: `error` says which.
+  // A malformed line is a mistake in the script: `error` gets the reason.
   static Command Parse(const std::string& line, std::string& error);
 
   const std::string& verb() const { return verb_; }
   const std::vector<std::pair<std::string, std::string>>& options() const { return options_; }
 
-  // Plain words behind the verb; empty if there are fewer.
+  // Returns a plain word after the verb; empty if there are fewer.
   std::string Word(size_t index);
   bool HasWord(const std::string& word);  // a flag like "spare"
   bool Has(const std::string& key) const;
   std::string Text(const std::string& key, const std::string& otherwise);
   uint64_t Number(const std::string& key, uint64_t otherwise);
   absl::Duration Seconds(const std::string& key, absl::Duration otherwise);
-  // Who reads the options in order marks them as read himself.
+  // A caller that reads the options in order marks them as read itself.
   void MarkRead(const std::string& key) { read_.insert(key); }
 
-  // What nobody has read: a misspelt option must not pass silently.
+  // Returns the words that no call has read: a misspelt option must not pass silently.
   std::string Unread() const;
 
  private:

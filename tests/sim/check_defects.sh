@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Plants each defect of tests/sim/defects in the two cores, one at a time, and shows that the simulation finds it.
+# Plants each defect of tests/sim/defects in the two cores, one at a time, and checks that the simulation finds it.
 #
 #   tests/sim/check_defects.sh [BUILD]     BUILD: a build folder configured with -DMUSTER_UNITY=OFF, since one source of a
 #                                          library is replaced (default: build-defects, which is made)
 #
-# MUSTER_DEFECT_SEEDS: within how many seeds each one must be found (default 10000).
+# MUSTER_DEFECT_SEEDS: the number of seeds within which each one must be found (default 10000).
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 build=${1:-$root/build-defects}
@@ -28,7 +28,7 @@ passed=0 failed=0
 printf '%-36s %8s  %s\n' defect 'in seed' found
 for patch in "$root"/tests/sim/defects/*.patch; do
   name=$(basename "$patch" .patch)
-  # A seed that fails without the defect, too, says nothing about it.
+  # A seed that also fails without the defect proves nothing.
   seed=0 found=
   while ((seed < seeds)); do
     timeout 600 "$build/bin/sim_defect_$name" --first-seed $((seed + 1)) --seeds $((seeds - seed)) --workers 1 \

@@ -1,4 +1,4 @@
-// What befalls the world, until faults_end.
+// The faults of the simulation, until faults_end.
 #include <algorithm>
 #include <csignal>
 
@@ -10,7 +10,7 @@ void World::PlanFaults() {
   const FaultPlan& f = sim_.parameters.faults;
   const auto plan = [&](int times, const std::function<void()>& strike) {
     for (int i = 0; i < times; ++i) {
-      // Often while the first run forms: that is where most of the cases are.
+      // Often strikes while the first run forms, where most of the cases are.
       const absl::Duration until = fault_random_.Chance(0.3) ? absl::Seconds(40) : sim_.parameters.faults_end;
       sim_.timeline.After(fault_random_.UpTo(until), [this, strike] {
         if (!AreFaultsOver()) strike();
@@ -48,7 +48,7 @@ void World::PlanFaults() {
   sim_.timeline.After(sim_.parameters.faults_end, [this] { EndFaults(); });
 }
 
-// From a source of their own: what else befalls the world stays what it was. They strike where processes run.
+// Has a random source of its own, so that all other faults of a seed stay the same. Strikes agents with processes.
 void World::PlanKeeperFaults(Random random) {
   const FaultPlan& f = sim_.parameters.faults;
   const auto plan = [&](int times, const KeeperFault& strike) {
@@ -75,7 +75,7 @@ void World::StrikeKeeper(const KeeperFault& strike, Random fate) {
   sim_.timeline.After(absl::Seconds(3), [this, strike, fate] { StrikeKeeper(strike, fate); });
 }
 
-// A person ends what a dead agent left running, and as often as not tells the scheduler so.
+// A person ends the processes that a dead agent left running, and in half of the cases also fences the node.
 void World::PlanCleaning(AgentHost& agent, Random fate) {
   const absl::Duration patience = fate.UpTo(absl::Seconds(240));
   sim_.timeline.After(patience, [this, &agent, fate]() mutable {
@@ -91,7 +91,7 @@ void World::PlanCleaning(AgentHost& agent, Random fate) {
   });
 }
 
-// Any start of the node, by its id or its place.
+// True if any start of the node, by its id or its place, is alive.
 bool World::IsNodeAlive(const AgentHost& agent) const {
   return std::any_of(agents_.begin(), agents_.end(), [&](const auto& other) {
     const bool is_same =
@@ -100,7 +100,7 @@ bool World::IsNodeAlive(const AgentHost& agent) const {
   });
 }
 
-// From a source of their own: what else befalls the world stays what it was.
+// Has a random source of its own, so that all other faults of a seed stay the same.
 void World::PlanRenewals(Random random) {
   for (int i = 0; i < sim_.parameters.faults.renewals; ++i) {
     const absl::Duration at = random.UpTo(random.Chance(0.5) ? absl::Seconds(20) : sim_.parameters.faults_end);

@@ -1,7 +1,7 @@
 // muster_sim: the simulation. A seed reproduces a run exactly.
 //
 //   muster_sim --seeds 2000 --seconds 240        at least so many seeds, and at least so long
-//   muster_sim --seeds 50 --twice                each seed twice: it must go the same way
+//   muster_sim --seeds 50 --twice                each seed twice: both runs must be the same
 //   muster_sim --seed 1234 --verbose             one seed, with its trace
 #include <cstdio>
 #include <cstdlib>

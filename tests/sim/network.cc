@@ -10,9 +10,9 @@ namespace {
 
 constexpr absl::Duration kDetectionMin = absl::Seconds(15);  // dead-peer detection: see common/net/net.h
 constexpr absl::Duration kDetectionMax = absl::Seconds(25);
-constexpr absl::Duration kMaxStoreCall = absl::Milliseconds(kMaxStoreWaitMs);  // then its stream has broken
+constexpr absl::Duration kMaxStoreCall = absl::Milliseconds(kMaxStoreWaitMs);  // by then its stream has broken
 constexpr char kRefused[] = "Connection refused";
-constexpr double kLateDelivery = 0.2;  // what was read before the agent hung up may still reach its core
+constexpr double kLateDelivery = 0.2;  // messages read before the agent hung up may still reach the core
 
 }  // namespace
 
@@ -30,7 +30,7 @@ absl::Duration Network::Latency(size_t machine) {
 
 absl::Duration Network::DetectionTime() { return random_.Between(kDetectionMin, kDetectionMax); }
 
-// A connection that is not there yet needs both directions.
+// A connection that is not accepted yet needs both directions.
 bool Network::IsUpBlocked(const Connection& c) const {
   const Link& link = links_[c.machine];
   return link.is_up_blocked || (!c.is_accepted && link.is_down_blocked);
@@ -321,7 +321,7 @@ void Network::EndThere(const Handle& c, const std::string& reason) {
   if (c->agent != nullptr) c->agent->OnBroken(c->connect_seq, reason);
 }
 
-// Nothing passes any more; each end learns of it in its own time.
+// Nothing passes any more; each end learns of it at its own time.
 void Network::Break(const Handle& c, absl::Duration here_after, absl::Duration there_after, const std::string& reason) {
   c->up.is_cut = c->down.is_cut = true;
   c->up.queue.clear();
@@ -364,7 +364,7 @@ void Network::Partition(size_t machine, bool up, bool down, absl::Duration lengt
     if (c->machine != machine) continue;
     const auto give_up = [this, c = c, machine, epoch](bool is_here) {
       if (links_[machine].epoch != epoch || c->up.is_cut) return;
-      const absl::Duration at_once;  // the other end finds out by itself
+      const absl::Duration at_once;  // zero: the other end finds out by itself
       Break(c, is_here ? at_once : DetectionTime(), is_here ? DetectionTime() : at_once, "Connection timed out");
     };
     sim_.timeline.After(DetectionTime(), [give_up] { give_up(true); });

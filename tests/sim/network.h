@@ -1,10 +1,10 @@
 // The simulated network between the agents and the scheduler.
 //
-// A stream is TCP: in order and without loss inside one connection, but a connection may break at any time, be noticed
-// at either end at a different time or (half-open) much later, and different connections overtake each other. A dial
-// may be lost, refused, delayed (an old Join arrives after a newer one) or duplicated. A partition blocks one direction
-// or both of a machine's link: what is on its way waits, until the link heals or the ends give up (dead-peer
-// detection). A datagram belongs to a stream, and may be lost, late or doubled.
+// A stream is TCP: in order and without loss inside one connection. A connection may break at any time; the ends may
+// notice that at different times or (half-open) much later. Different connections overtake each other. A dial may be
+// lost, refused, delayed (an old Join arrives after a newer one) or duplicated. A partition blocks one direction or
+// both of a machine's link: bytes in transit wait until the link heals or the ends give up (dead-peer detection). A
+// datagram belongs to a stream, and may be lost, late or duplicated.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@
 
 namespace muster::sim {
 
-// Who dials.
+// The end that dials.
 class AgentEnd {
  public:
   virtual ~AgentEnd() = default;
@@ -33,7 +33,7 @@ class AgentEnd {
   virtual void OnAnswered(uint64_t connect_seq, const v1::Acknowledgement& acknowledgement) = 0;
 };
 
-// Who is dialled.
+// The end that accepts.
 class SchedulerEnd {
  public:
   virtual ~SchedulerEnd() = default;
@@ -41,7 +41,7 @@ class SchedulerEnd {
   virtual void OnMessage(StreamId stream, const std::string& peer_address, const v1::AgentMessage& message) = 0;
   virtual void OnHeartbeat(const scheduler::HeartbeatReceived& heartbeat) = 0;
   virtual void OnClosed(StreamId stream) = 0;
-  // The bytes of a published round, if there is one.
+  // Returns the bytes of a published round, or null.
   virtual std::shared_ptr<const std::string> GetPeers(const std::string& job_id, uint64_t run, uint32_t round) = 0;
   virtual void OnFarewell(const v1::LastReportRequest& farewell) = 0;
   using StoreDone = std::function<void(absl::StatusOr<v1::StoreReply>)>;
@@ -58,15 +58,15 @@ class Network {
   // ---- an agent's side. `agent` must live as long as the network, or until AgentDied.
   void Dial(AgentEnd* agent, size_t machine, uint64_t connect_seq, bool is_replacement);
   void Send(AgentEnd* agent, uint64_t connect_seq, const v1::AgentMessage& message);
-  // By datagram; the stream is filled in here.
+  // Sends it as a datagram; fills in the stream.
   void SendHeartbeat(AgentEnd* agent, uint64_t connect_seq, scheduler::HeartbeatReceived heartbeat);
   void HangUp(AgentEnd* agent, uint64_t connect_seq = 0);  // 0: all of its streams
-  // Its process has ended: what it had sent still goes out. With `is_silent` (the machine is gone) nothing does.
+  // Its process has ended: bytes that it had sent still go out, unless `is_silent` (the machine is gone).
   void AgentDied(AgentEnd* agent, bool is_silent);
   void GetPeers(size_t machine, const std::string& job_id, uint64_t run, uint32_t round, PeersReply reply);
   void Farewell(size_t machine, const v1::LastReportRequest& farewell);
 
-  // A call of the store: it, or its answer, may be lost; it may come twice, the second time late.
+  // Calls the store. The call, or its answer, may be lost; the call may come twice, the second time late.
   void CallStore(size_t machine, const scheduler::StoreOperation& operation, SchedulerEnd::StoreDone done);
 
   // ---- the scheduler's side.
@@ -85,7 +85,7 @@ class Network {
   struct Direction {
     struct Item {
       MonotonicTime ready;
-      Message message;  // without a value: the end of the stream
+      Message message;  // nullopt: the end of the stream
     };
     std::deque<Item> queue;
     MonotonicTime last;  // nothing arrives before what was sent earlier
@@ -95,7 +95,7 @@ class Network {
   struct Connection {
     StreamId id = 0;
     size_t machine = 0;
-    AgentEnd* agent = nullptr;  // null: a copy that a duplicated dial made, or its agent is dead
+    AgentEnd* agent = nullptr;  // null: a copy from a duplicated dial, or the agent is dead
     uint64_t connect_seq = 0;
     StreamId copy = 0;
     bool is_accepted = false;
@@ -109,7 +109,7 @@ class Network {
   struct Link {
     bool is_up_blocked = false;
     bool is_down_blocked = false;
-    uint64_t epoch = 0;  // of the present partition or peace
+    uint64_t epoch = 0;  // of the present partition, or of the time without one
   };
 
   Handle NewConnection(AgentEnd* agent, size_t machine, uint64_t connect_seq);
@@ -126,7 +126,7 @@ class Network {
   void DeliverDown(const Handle& c, const std::shared_ptr<const v1::SchedulerMessage>& message);
   void EndHere(const Handle& c);
   void EndThere(const Handle& c, const std::string& reason);
-  // Calls `arrive` for each copy that comes through, then.
+  // Calls `arrive` for each copy that comes through, at its arrival.
   void SendDatagram(size_t machine, std::function<void()> arrive);
   void Break(const Handle& c, absl::Duration here_after, absl::Duration there_after, const std::string& reason);
   void Forget(const Handle& c);

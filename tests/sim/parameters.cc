@@ -23,13 +23,13 @@ void DrawSettings(Random& random, Parameters& p) {
   options.topo_timeout = Seconds(random, 15, 45);
   if (random.Chance(0.5)) options.rejoin_timeout = Seconds(random, 5, 45);
   if (random.Chance(0.3)) options.heartbeat_interval = random.Between(absl::Milliseconds(300), options.lease / 3);
-  // Below, the processes would be stopped before the first heartbeat could be missed.
+  // With a shorter time, the processes would be stopped before the first missed heartbeat.
   if (random.Chance(0.25)) options.fence_timeout = options.stop_timeout + absl::Seconds(5) + Seconds(random, 15, 60);
   p.is_calm = random.Chance(0.1);
   p.is_persistent = random.Chance(0.4);
 }
 
-// A kind of fault strikes in a third of the runs: one that is always there would hide what another one needs.
+// A kind of fault strikes in a third of the runs. If it always struck, it would hide cases that need another kind.
 int Times(Random& random, int most) { return random.Chance(0.35) ? static_cast<int>(random.Int(1, most)) : 0; }
 double Rate(Random& random, double most) { return random.Chance(0.35) ? random.Fraction() * most : 0; }
 
@@ -159,7 +159,7 @@ class JobDrawer {
     }
   }
 
-  // What users get wrong.
+  // Adds the mistakes that users make.
   void MakeTrouble(uint32_t worker_num) {
     if (random_.Chance(0.12) && ids_ != Ids::kAssigned) {
       NodeSpec twin = random_.Pick(job_.nodes);
@@ -177,7 +177,7 @@ class JobDrawer {
       other.settings.set_worker_num(worker_num + 1);
       other.is_surplus = true;
       job_.nodes.push_back(std::move(other));
-      job_.is_complete = false;  // it may come first
+      job_.is_complete = false;  // this node may come first
     }
     if (random_.Chance(0.08)) {
       job_.nodes.erase(job_.nodes.begin());
@@ -192,7 +192,7 @@ class JobDrawer {
     }
     job_.longest_run = random_.Chance(0.2) ? random_.UpTo(absl::Seconds(2)) : Seconds(random_, 5, 80);
     job_.retry_num = static_cast<uint32_t>(random_.Int(5, 20));
-    if (job_.recovers) job_.longest_run = std::min(job_.longest_run, absl::Seconds(30));  // it may take five rounds
+    if (job_.recovers) job_.longest_run = std::min(job_.longest_run, absl::Seconds(30));  // it may need five rounds
     if (p_.is_calm) return;
     job_.process_failure = random_.Chance(0.5) ? 0 : random_.Fraction() * 0.1;
     job_.restart_node = random_.Chance(0.5) ? 0 : random_.Fraction() * 0.6;
@@ -212,7 +212,7 @@ class JobDrawer {
   absl::Duration spread_;
 };
 
-// What has begun when the faults end must be able to end within the rest of the run.
+// A run that has begun when the faults end must be able to end within the remaining time.
 absl::Duration FaultsEnd(const Parameters& p) {
   absl::Duration longest;
   absl::Duration patience;
@@ -228,7 +228,7 @@ absl::Duration FaultsEnd(const Parameters& p) {
   return std::min(p.length - needed, absl::Seconds(400));
 }
 
-// What came into the simulation later, from a source of its own: the rest of a seed stays what it was.
+// Draws what was added to the simulation later, from a source of its own, so that the rest of a seed stays the same.
 void DrawLater(Random random, Parameters& p) {
   if (p.is_calm) return;
   if (random.Chance(0.4)) {
@@ -240,7 +240,8 @@ void DrawLater(Random random, Parameters& p) {
   if (random.Chance(0.3)) p.scheduler.own.defaults.Swap(&p.scheduler.own.rules);
 }
 
-// Nodes without a guardian lose agent and keeper together, and hardly anybody comes before their fence's time is over.
+// Without a guardian, such a node loses agent and keeper together. It is rarely started again before its fence's time
+// is over.
 void LeaveOrphansAlone(Random& random, Parameters& p) {
   for (JobSpec& job : p.jobs) {
     job.restart_node *= 0.1;
@@ -252,7 +253,8 @@ void LeaveOrphansAlone(Random& random, Parameters& p) {
   p.scheduler.rejoin_timeout = *p.scheduler.fence_timeout + Seconds(random, 10, 40);
 }
 
-// What befalls keepers came later still: into a third of the worlds, so that the others stay as they were.
+// Draws the keepers' faults, which were added later still: a separate source, so that the rest of a seed stays the
+// same.
 void DrawKeepers(Random random, Parameters& p) {
   // Without a guardian a node can't promise that its fence holds.
   if (random.Chance(0.4)) {

@@ -1,4 +1,4 @@
-// Seeded numbers: equal seeds give equal sequences on every platform (the distributions of <random> do not).
+// Seeded numbers: equal seeds give equal sequences on every platform, unlike the distributions of <random>.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ class Random {
     return from[static_cast<size_t>(Int(0, static_cast<int64_t>(from.size()) - 1))];
   }
 
-  // An independent source, so that more draws in one place do not shift those of another.
+  // Returns an independent source, so that more draws in one place do not shift those in another.
   Random Fork() { return Random(Next()); }
 
  private:

@@ -2,9 +2,9 @@
 # The simulation's share of the tests. Ends with "N passed, N failed" (seeds).
 #
 #   tests/sim/run.sh [BUILD]          1.5 minutes and at least 2,000 seeds, up to 16 nodes, always the same seeds
-#   tests/sim/run.sh --long [BUILD]   2 hours, up to 64 nodes, seeds that nobody has tried yet
+#   tests/sim/run.sh --long [BUILD]   2 hours, up to 64 nodes, new seeds each time
 #
-# MUSTER_SIM_SECONDS and MUSTER_SIM_FIRST_SEED change how long and from which seed on.
+# MUSTER_SIM_SECONDS and MUSTER_SIM_FIRST_SEED change the duration and the first seed.
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 

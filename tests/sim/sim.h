@@ -1,4 +1,4 @@
-// What every part of one simulated run shares: its clock, its parameters, its trace, its verdict.
+// The state that all parts of one simulated run share: its clock, its parameters, its trace, its outcome.
 #pragma once
 
 #include <cstdint>
@@ -23,20 +23,20 @@ class Sim {
   Timeline timeline;
   uint64_t steps = 0;  // events applied to a core
 
-  // What happened, in a nutshell: equal runs have equal digests.
+  // Adds a fact to the digest of the run: equal runs have equal digests.
   void Note(uint64_t fact) { digest_ = (digest_ ^ fact) * 0x100000001b3 + (digest_ >> 29); }
   void Note(const std::string& bytes) {
     for (const char c : bytes) Note(static_cast<uint64_t>(static_cast<unsigned char>(c)));
   }
   uint64_t digest() const { return digest_; }
 
-  // A line of the trace; costs nothing unless someone watches.
+  // Prints a line of the trace; costs nothing unless the trace is on.
   template <typename... Words>
   void Trace(const Words&... words) {
     if (is_verbose_) Print(absl::StrCat(words...));
   }
 
-  // The first broken promise ends the run.
+  // The first broken invariant ends the run.
   void Violate(const std::string& what) {
     if (!violation_.empty()) return;
     violation_ = absl::StrCat("at ", absl::FormatDuration(timeline.elapsed()), ": ", what);

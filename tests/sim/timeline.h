@@ -1,4 +1,5 @@
-// The simulated clock: what happens at which moment. Equal moments keep the order in which they were planned.
+// The simulated clock: which actions happen at which time. Those of the same time keep the order in which they were
+// planned.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +21,7 @@ class Timeline {
   MonotonicTime monotonic() const { return now_; }
   absl::Duration elapsed() const { return absl::Nanoseconds(now_.nanoseconds()); }
 
-  // What lies in the past happens now.
+  // An action with a time in the past happens now.
   void At(MonotonicTime time, Action action) {
     if (time.is_never()) return;
     planned_.push_back({std::max(time, now_), ++last_number_, std::move(action)});
@@ -28,7 +29,7 @@ class Timeline {
   }
   void After(absl::Duration delay, Action action) { At(now_ + delay, std::move(action)); }
 
-  // Does what comes next, if it comes before `end`; otherwise only sets the clock to `end`.
+  // Runs the next action, if it comes before `end`; otherwise only sets the clock to `end`.
   bool Step(MonotonicTime end) {
     if (planned_.empty() || planned_.front().time >= end) {
       now_ = end;

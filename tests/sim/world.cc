@@ -18,7 +18,7 @@ World::World(const Parameters& parameters, bool is_verbose)
 
 void World::Run() {
   sim_.Trace(sim_.parameters.Describe());
-  // As often as not the scheduler comes after the first agents.
+  // The scheduler comes after the first agents in 30 % of the runs.
   const bool is_late = user_random_.Chance(0.3);
   sim_.timeline.After(is_late ? user_random_.UpTo(absl::Seconds(8)) : absl::ZeroDuration(),
                       [this] { scheduler_.Start(); });
@@ -43,7 +43,7 @@ void World::CheckEnd() {
   if (sim_.parameters.is_calm) CheckCalm();
 }
 
-// Nothing was broken on purpose, so everything must have gone well.
+// No fault was planned, so everything must have succeeded.
 void World::CheckCalm() {
   invariants_.CheckFirstRunsSucceeded();
   for (const auto& agent : agents_) {

@@ -1,5 +1,5 @@
-// One simulated world: the scheduler, the agents and their machines, the network between them, those who use it and
-// what befalls it. A seed decides everything.
+// One simulated world: the scheduler, the agents and their machines, the network between them, the users and the
+// faults. A seed decides everything.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class World {
  public:
   World(const Parameters& parameters, bool is_verbose);
 
-  // Runs to the end, or to the first broken promise.
+  // Runs to the end, or to the first broken invariant.
   void Run();
 
   const std::string& violation() const { return sim_.violation(); }
@@ -32,12 +32,12 @@ class World {
   uint64_t digest() const { return sim_.digest(); }
 
  private:
-  // Where an agent is started again and again: one line of a user's script.
+  // The place where an agent is started again and again: one line of a user's script.
   struct Place {
     const JobSpec* job = nullptr;
     const NodeSpec* spec = nullptr;
     std::string kept_id;           // assigned by the scheduler, kept on the machine
-    AgentHost* current = nullptr;  // the latest start
+    AgentHost* current = nullptr;  // the latest start on it
     LockFile lock = {};
     std::vector<LockFile> backups = {};  // of the lock's file
   };
@@ -81,7 +81,7 @@ class World {
   Network network_;
   SchedulerHost scheduler_;
   std::vector<std::unique_ptr<Place>> places_;
-  std::vector<std::unique_ptr<AgentHost>> agents_;  // all that ever were
+  std::vector<std::unique_ptr<AgentHost>> agents_;  // all that ever started
 };
 
 }  // namespace muster::sim

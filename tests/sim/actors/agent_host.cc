@@ -245,9 +245,10 @@ void AgentHost::Do(const agent::FetchPeers& effect) {
   parts_.network.GetPeers(node_.machine, job_.id, effect.run, effect.round,
                           [this, effect](absl::Status status, std::shared_ptr<const std::string> peers) {
                             if (status.ok() && Sha256(*peers) != effect.digest) {
-                              // A scheduler that has lost its memory may have a run and round of the same numbers.
+                              // A scheduler that has lost its memory may have another run and round with the same
+                              // numbers.
                               if (parts_.invariants.IsPresent(run_.cluster_id)) {
-                                parts_.sim.Violate("a peer list does not have the digest that was told");
+                                parts_.sim.Violate("a peer list does not have the digest of the round");
                               }
                               status = absl::DataLossError("another list");  // as the session does
                               peers = nullptr;
@@ -262,7 +263,7 @@ PlaceName AgentHost::PlaceOf(const v1::DesiredState& desired, uint32_t slot) con
   return {run, desired.round(), desired.assignment().role(), desired.assignment().slots(static_cast<int>(slot)).rank()};
 }
 
-// As AgentLoop does.
+// Does what AgentLoop does.
 void AgentHost::BeginStoreRound(const v1::DesiredState& desired) {
   if (store_ == nullptr) return;
   v1::StoreCaller caller;

@@ -1,4 +1,4 @@
-// One start of ms-worker: a real agent core, a simulated keeper, and everything around them.
+// One start of ms-worker: a real agent core, a simulated keeper, and the environment of both.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@
 
 namespace muster::sim {
 
-// What the file of a node's lock says of the start that has taken it, as worker_agent/node/lock_record.h.
+// The contents of a node's lock file about the start that holds the lock, as in worker_agent/node/lock_record.h.
 struct LockFile {
-  uint64_t start = 0;           // 0: nobody has taken it yet
-  std::vector<uint64_t> ended;  // those before it that have left nothing
+  uint64_t start = 0;           // 0: no start has taken it yet
+  std::vector<uint64_t> ended;  // earlier starts that left nothing running
 };
 
 class AgentHost : public AgentEnd {
@@ -33,37 +33,37 @@ class AgentHost : public AgentEnd {
     Processes& processes;
     WorldInvariants& invariants;
   };
-  // `node_id` may be one that the scheduler assigned to an earlier start on the same machine. `lock`: the node's, which
-  // it has got.
+  // `node_id` may be the id that the scheduler assigned to an earlier start on the same machine. `lock`: the node's
+  // lock, if this start holds it.
   AgentHost(Parts parts, const JobSpec& job, const NodeSpec& node, std::string node_id, std::optional<LockFile> lock,
             uint64_t incarnation, Random random);
 
   void Begin();
-  // Faults and users. All of these do nothing once the agent has ended.
-  void Kill();                               // SIGKILL to the agent; its keeper says farewell
+  // Faults and users' actions. All of these do nothing once the agent has ended.
+  void Kill();                               // SIGKILL to the agent; its keeper sends the last report
   void KillKeeper();                         // SIGKILL to the keeper
-  void KillWithKeeper();                     // SIGKILL to both at one instant
+  void KillWithKeeper();                     // SIGKILL to both at the same instant
   void BlindKeeper(absl::Duration length);   // its looks at the system fail
   void StarveKeeper(absl::Duration length);  // it is out of descriptors
-  void Vanish();                             // the machine is gone
+  void Vanish();                             // the machine vanishes
   void Hang(absl::Duration length);          // SIGSTOP, SIGCONT
   void Signal(int signal);
   void RenewCertificate();
   void HangProcess(Random& random);
 
-  // Of one that has ended: somebody ends what it left running.
+  // Called after its end: someone ends the processes that it left running.
   void EndOrphans();
 
   bool HasEnded() const { return has_ended_; }
-  // It does, or its keeper or guardian while there are processes.
+  // The agent holds the lock; after its end its keeper or guardian does, while there are processes.
   bool HoldsLock() const { return !has_ended_ || (keeper_.is_alive() && parts_.processes.IsAnyAlive(incarnation_)); }
-  int exit_code() const { return exit_code_; }  // -1 unless it ended by itself
+  int exit_code() const { return exit_code_; }  // -1 unless the agent ended by itself
   const NodeSpec& node() const { return node_; }
   const std::string& job_id() const { return job_.id; }
   uint64_t incarnation() const { return incarnation_; }
   const std::string& known_id() const { return known_id_; }
   bool was_touched() const { return was_touched_; }  // by a fault or a user
-  // Called once, when the process has ended in whatever way.
+  // `on_end` is called once, however the process has ended.
   void SetOnEnd(std::function<void()> on_end) { on_end_ = std::move(on_end); }
 
   void OnMessage(uint64_t connect_seq, const v1::SchedulerMessage& message) override;
@@ -73,11 +73,12 @@ class AgentHost : public AgentEnd {
  private:
   agent::AgentOptions Options() const;
   MonotonicTime LocalNow() const;
-  // Not inlined: gcc 12 would warn of members of other alternatives that it believes to be copied.
+  // This is not inlined, because gcc 12 would otherwise warn about members of other alternatives that it believes to be
+  // copied.
   [[gnu::noinline]] void Deliver(const agent::Event& event);
   void Apply(const agent::Event& event);
   void Arm();
-  // Looks at its processes' progress once a second while there are any.
+  // Looks at the progress of its processes once a second while there are any.
   void WatchProgress();
   void EndProcess(bool is_silent);
 
@@ -93,7 +94,7 @@ class AgentHost : public AgentEnd {
   void Do(const agent::SetFence& effect);
   void Do(const agent::SetFarewell& effect);
   void Do(const agent::GatherStacks& effect);
-  void Do(const agent::ReadLog&) {}  // nobody asks
+  void Do(const agent::ReadLog&) {}  // no one asks for logs here
   void Do(const agent::Say& effect);
   void Do(const agent::Finish& effect);
   void BeginStoreRound(const v1::DesiredState& desired);
@@ -108,7 +109,7 @@ class AgentHost : public AgentEnd {
   const std::optional<LockFile> lock_;
   agent::AgentCore core_;
   Keeper keeper_;
-  const std::shared_ptr<StoreUser> store_;  // null: this world has none
+  const std::shared_ptr<StoreUser> store_;  // null: this simulation has no store
   bool has_ended_ = false;
   bool is_watching_ = false;
   bool was_touched_ = false;
@@ -116,11 +117,11 @@ class AgentHost : public AgentEnd {
   std::function<void()> on_end_;
   MonotonicTime armed_at_ = MonotonicTime::Never();
   MonotonicTime hangs_until_;
-  std::deque<agent::Event> unheard_;  // while it hangs
+  std::deque<agent::Event> unheard_;  // events that wait while it hangs
   v1::LastReportRequest farewell_;
   RunName run_;
   MonotonicTime last_step_;
-  int steps_now_ = 0;  // at one moment: a core that spins is broken
+  int steps_now_ = 0;  // at one instant: a core that never stops is broken
 };
 
 }  // namespace muster::sim

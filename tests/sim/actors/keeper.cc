@@ -17,22 +17,22 @@ agent::ProcessHasEnded EndedOf(const Keeper::Order& order, ExitStatus death, boo
   return ended;
 }
 
-// All processes of a run end at about the same time.
+// Chosen so that all processes of a run end at about the same time.
 absl::Duration LengthOf(const RunName& run, absl::Duration longest, uint64_t seed) {
   uint64_t mixed = seed + run.run * 7919;
   for (const char c : run.cluster_id + run.job_id) mixed = mixed * 131 + static_cast<unsigned char>(c);
   return Random(mixed).UpTo(longest);
 }
 
-// How fast it is, from a source of its own: the other fates of a seed stay what they were.
+// The time of a step. It has a random source of its own, so that the other choices of a seed stay the same.
 absl::Duration PerStep(Random random) {
   return random.Chance(0.25) ? absl::InfiniteDuration() : random.Between(absl::Milliseconds(300), absl::Seconds(10));
 }
 
-// Whether it starts another process that outlives it; from a source of its own as well.
+// True if it starts another process that outlives it. Has a random source of its own, too.
 bool LeavesDescendant(Random random, double share) { return share > 0 && random.Chance(share); }
 
-// Of a process that was sent SIGKILL: now and then it hangs in a driver.
+// The time that a process takes to die after SIGKILL: now and then it hangs in a driver.
 absl::Duration DyingTime(Random random, bool may_hang) {
   if (!may_hang || !random.Chance(0.1)) return random.UpTo(absl::Milliseconds(50));
   return random.UpTo(absl::Seconds(random.Chance(0.3) ? 90 : 20));
@@ -162,7 +162,8 @@ void Keeper::SetFence(std::optional<MonotonicTime> deadline) {
   });
 }
 
-// What hangs in a driver for longer than that outlives the fence, and no program could know: that isn't simulated.
+// A process that hangs in a driver for longer than this outlives the fence. No program could notice it, so this is not
+// simulated.
 void Keeper::EndRemainsByFence() {
   is_fenced_ = true;
   sim_.timeline.After(sim_.parameters.scheduler.stop_timeout + absl::Seconds(1), [this] {
@@ -212,12 +213,12 @@ void Keeper::Sweep(Key key) {
       if (const auto found = remains_.find(key); found != remains_.end()) EndDescendant(found->second);
     });
   }
-  processes_.NoteHang(remains.order.place);  // it makes no steps, and its end may not be known
+  processes_.NoteHang(remains.order.place);  // it makes no steps, and its end may stay unknown
   TellOfRemains(key, remains);
   sim_.timeline.After(kLooksAgainAfter, [this, key] { Sweep(key); });
 }
 
-// What it left is gone within two looks, as a rule: then one report is enough.
+// Usually all is gone after two looks: then one report is enough.
 void Keeper::TellOfRemains(Key key, Remains& remains) {
   const absl::Duration age = sim_.timeline.monotonic() - remains.died;
   if (age < kLooksAgainAfter) return;
@@ -248,7 +249,7 @@ void Keeper::EndByItself(Key key, ExitStatus death) {
 void Keeper::HangOne(Random& random) {
   std::vector<Key> keys;
   for (const auto& [key, process] : running_) {
-    // Who never writes is not watched.
+    // A process that never writes is not watched.
     if (!process.is_stopping && process.hangs_from.is_never() && process.step_taken > 0) keys.push_back(key);
   }
   if (keys.empty()) return;
@@ -291,7 +292,7 @@ void Keeper::AgentDied(std::function<void()> farewell) {
   });
 }
 
-// When nothing is left.
+// Sends the last report when no process is left.
 void Keeper::BidFarewell(std::function<void()> farewell) {
   if (!is_alive_) return;
   if (!remains_.empty()) {
@@ -321,7 +322,7 @@ void Keeper::Die() {
   const bool was_quiet = is_quiet_;
   is_quiet_ = true;
   EndAll();
-  // What the agent takes those for of whose end it was not told.
+  // The agent takes these processes for killed, since the keeper did not report their end.
   for (const PlaceName& place : ordered_) processes_.End(place, {0, kKill}, false);
   for (const auto& [key, remains] : remains_) {
     if (!remains.is_told) processes_.End(remains.order.place, {0, kKill}, false);

@@ -1,13 +1,13 @@
-// The simulated keeper of one agent and its training processes. Commands are carried out in order, each a little later.
+// The simulated keeper of one agent and its training processes. It carries out commands in order, each a little later.
 //
-// The death of a process is reported soon, but its place is free only when what descends from it has ended, too, which
-// may take a minute (it hangs in a driver). Only a look at the system shows that, and a look can fail (no descriptor is
-// left for /proc): then nothing is taken for gone, and the keeper looks again.
+// It reports the death of a process soon, but its place is free only when its descendants have ended, too. That may
+// take a minute (one hangs in a driver). Only a look at the system shows that, and a look can fail (no descriptor is
+// left for /proc). Then the keeper takes nothing for gone, and looks again.
 //
 // | dies                  | its processes                                                                             |
 // |-----------------------|-------------------------------------------------------------------------------------------|
-// | the agent             | the keeper ends all, then says farewell                                                   |
-// | the agent, in order   | it has waited for them, but for what can't be killed: then as above                       |
+// | the agent             | the keeper ends all, then sends the last report                                           |
+// | the agent, in order   | it has waited for all except those that can't be killed: for these, as above              |
 // | the keeper            | the agent ends all                                                                        |
 // | both at one instant   | die with them; their descendants are ended by the guardian, where there is one            |
 // | the machine           | die with it                                                                               |
@@ -29,7 +29,7 @@ namespace muster::sim {
 
 class Keeper {
  public:
-  // What a slot's process is started as.
+  // The start of a slot's process.
   struct Order {
     uint32_t slot = 0;
     uint32_t attempt = 0;
@@ -50,35 +50,36 @@ class Keeper {
   void Start(std::vector<Order> orders);
   void StopAll();
   void KillAll();
-  void SetFence(std::optional<MonotonicTime> deadline);  // on the simulation's clock
+  void SetFence(std::optional<MonotonicTime> deadline);  // by the simulation's clock
   void FenceFellWasSeen() { is_fence_down_ = false; }
 
-  // The agent has died: all processes end, then `farewell` is called.
+  // The agent has died: all processes end, then the callback runs.
   void AgentDied(std::function<void()> farewell);
-  // The agent has ended in order. Where it did not wait for what can't be killed, `farewell` is called when that is
-  // gone.
+  // The agent has ended in order. If it did not wait for processes that can't be killed, the callback runs when they
+  // are gone.
   void AgentEnded(std::function<void()> farewell);
-  // Its machine vanished: all processes are gone at once.
+  // The machine vanished: all processes are gone at once.
   void Vanish();
-  // The keeper dies, and the agent kills what it had held.
+  // The keeper dies, and the agent kills the keeper's processes.
   void Die();
-  // Both die at one instant. `is_guarded`: a guardian ends what is left.
+  // Both die at the same instant. `is_guarded`: a guardian ends the rest.
   void DieWithAgent(bool is_guarded);
-  // Somebody ends what nobody here does any more: a later start of the node, or a person.
+  // A later start of the node, or a person, ends the processes that this node no longer ends.
   void EndOrphans();
 
-  // Faults: for so long it can't look at the system, or has no descriptor, neither to look nor to start a process.
+  // Faults. For `length`, it can't look at the system, or has no descriptor, so that it can neither look nor start a
+  // process.
   void GoBlind(absl::Duration length);
   void RunOutOfDescriptors(absl::Duration length);
 
-  // Also after its agent's end, until all processes are gone: so long it, or the guardian, holds the node's lock.
+  // Also true after its agent's end, until all processes are gone. Until then it, or the guardian, holds the node's
+  // lock.
   bool is_alive() const { return is_alive_; }
 
-  // What the agent finds when it looks at its processes' files: the steps that were made since it last looked. Some
-  // processes never write.
+  // Returns the steps that the agent finds in its processes' files since its last look. Some processes never write.
   std::vector<agent::ProgressMade> TakeProgress();
   bool HasProcesses() const { return !running_.empty() || !ordered_.empty(); }
-  // A fault: one process stands still, and neither ends nor fails by itself any more.
+  // A fault: one process stands still, and no longer ends or fails by itself.
   void HangOne(Random& random);
 
  private:
@@ -88,17 +89,17 @@ class Keeper {
     MonotonicTime started;
     absl::Duration per_step = absl::InfiniteDuration();  // infinite: it never writes
     MonotonicTime hangs_from = MonotonicTime::Never();
-    uint64_t step_taken = 0;  // the last one that the agent saw
+    uint64_t step_taken = 0;  // the last step that the agent saw
     bool has_descendant = false;
   };
-  // What a process that has ended left behind.
+  // The descendants of a process that has ended.
   struct Remains {
     Order order;
     ExitStatus death;
     bool was_stopped = false;
-    bool is_killed = false;  // and dies soon
+    bool is_killed = false;  // will die soon
     bool is_gone = false;
-    bool is_told = false;  // the death, while something is left
+    bool is_told = false;  // the death was reported while some were left
     bool is_named = false;
     MonotonicTime died;
   };
@@ -111,19 +112,19 @@ class Keeper {
   void StopNow();
   void EndRemainsByFence();
   void End(Key key, ExitStatus death);
-  // By itself: not if it hangs.
+  // Ends a process by itself, unless it hangs.
   void EndByItself(Key key, ExitStatus death);
   void EndLeaders();
-  // At once, with all that descends from them.
+  // Ends all processes at once, with all their descendants.
   void EndAll();
-  // Ends what a process left behind, and tells of its end when nothing is left.
+  // Ends the descendants of a process, and reports its end when none is left.
   void Sweep(Key key);
-  // Whether anything is left of a process that has ended; nullopt: that can't be seen now.
+  // True if any descendant of an ended process is left; nullopt: that can't be seen now.
   std::optional<bool> IsAnythingLeft(const Remains& remains) const;
   void EndDescendant(Remains& remains);
   void BidFarewell(std::function<void()> farewell);
   bool IsPeace() const { return sim_.timeline.elapsed() >= sim_.parameters.faults_end; }
-  // In order: no event overtakes an earlier one.
+  // Events keep their order: none overtakes an earlier one.
   void TellLater(agent::Event event) { TellLater(std::move(event), random_.UpTo(absl::Milliseconds(20))); }
   void TellLater(agent::Event event, absl::Duration delay);
   void TellOfRemains(Key key, Remains& remains);
@@ -135,19 +136,19 @@ class Keeper {
   Random random_;
   const Tell tell_;
   bool is_alive_ = true;
-  bool is_ending_ = false;  // its agent has died: it starts nothing any more
-  bool is_quiet_ = false;   // there is no agent to tell anything
+  bool is_ending_ = false;  // its agent has died, so it starts nothing more
+  bool is_quiet_ = false;   // there is no agent to report to
   MonotonicTime sees_from_;
   MonotonicTime starts_from_;
   Key last_key_ = 0;
   std::map<Key, Process> running_;
   std::map<Key, Remains> remains_;
-  std::vector<PlaceName> ordered_;  // not started yet
+  std::vector<PlaceName> ordered_;  // ordered, but not started yet
   MonotonicTime last_command_;
   MonotonicTime last_told_;
   uint64_t fence_number_ = 0;
   bool is_fence_down_ = false;
-  bool is_fenced_ = false;  // it fell once
+  bool is_fenced_ = false;  // the fence has fallen once
 };
 
 }  // namespace muster::sim

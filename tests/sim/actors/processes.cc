@@ -11,7 +11,7 @@ constexpr double kPeerFails = 0.7;
 
 void Processes::Begin(const PlaceName& place, uint64_t incarnation, Fail fail) {
   for (const auto& [other, live] : alive_) {
-    // The next round waits for the end of every process of the one before.
+    // A round begins only after all processes of the round before have ended.
     sim_.Expect(other.run != place.run || other.round == place.round,
                 absl::StrCat(place.Text(), " starts while ", other.Text(), " lives"));
   }

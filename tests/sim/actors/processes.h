@@ -1,4 +1,5 @@
-// The truth about training processes: which are alive anywhere, what each one died of, and what they left behind.
+// The true state of the training processes: which are alive anywhere, what each one died of, and what they left
+// running.
 #pragma once
 
 #include <compare>
@@ -15,7 +16,7 @@
 
 namespace muster::sim {
 
-inline constexpr int kKill = 9;  // SIGKILL, without a header of the system
+inline constexpr int kKill = 9;  // SIGKILL, without the system's header
 
 struct RunName {
   std::string cluster_id;
@@ -25,7 +26,7 @@ struct RunName {
   std::string Text() const { return absl::StrCat(cluster_id, "/", job_id, "/run ", run); }
 };
 
-// What only one live process may ever be.
+// Identifies a place in which only one live process may ever be.
 struct PlaceName {
   RunName run;
   uint32_t round = 0;
@@ -39,16 +40,17 @@ struct PlaceName {
 
 class Processes {
  public:
-  // Ends a process by itself with this exit code.
+  // Makes a process fail by itself with this exit code.
   using Fail = std::function<void(int exit_code)>;
 
   Processes(Sim& sim, Random random) : sim_(sim), random_(random) {}
 
   void Begin(const PlaceName& place, uint64_t incarnation, Fail fail);
-  // Peers of one that did not end well fail soon after.
+  // If one does not end well, its peers fail soon after.
   void End(const PlaceName& place, ExitStatus death, bool is_stop);
 
-  // A process that a training process started in a session of its own: it does that one's work, and may outlive it.
+  // A process that a training process started in a session of its own: it does work for the same place, and may outlive
+  // it.
   void BeginDescendant(const PlaceName& place, uint64_t incarnation);
   void EndDescendant(const PlaceName& place) { descendants_.erase(place); }
   void EndDescendantsOf(uint64_t incarnation) {
@@ -71,7 +73,7 @@ class Processes {
   Sim& sim_;
   Random random_;
   std::map<PlaceName, Live> alive_;
-  std::map<PlaceName, uint64_t> descendants_;  // whose they are: an incarnation
+  std::map<PlaceName, uint64_t> descendants_;  // the value is the incarnation that owns it
   std::set<std::pair<PlaceName, ExitStatus>> deaths_;
   std::set<PlaceName> hung_;
 };

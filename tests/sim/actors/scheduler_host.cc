@@ -8,7 +8,7 @@
 namespace muster::sim {
 namespace {
 
-constexpr absl::Duration kLateAfter = absl::Milliseconds(250);  // as scheduler/loop
+constexpr absl::Duration kLateAfter = absl::Milliseconds(250);  // as in scheduler/loop
 constexpr size_t kBatchLimit = 1024;
 constexpr int kMaxCoreStepsAtOnce = 200'000;
 constexpr double kRecoveryCheck = 0.02;
@@ -59,7 +59,7 @@ void SchedulerHost::Crash() {
 
 void SchedulerHost::Stop() {
   if (!IsUp()) return;
-  sim_.Trace("user: the scheduler is told to end");
+  sim_.Trace("user: the scheduler is asked to end");
   Post(scheduler::DrainRequested{!sim_.parameters.is_persistent});
   sim_.timeline.After(random_.Between(absl::Milliseconds(200), absl::Seconds(5)), [this, life = life_] {
     if (life == life_) Crash();
@@ -90,7 +90,7 @@ void SchedulerHost::OnMessage(StreamId stream, const std::string& peer_address, 
   if (message.has_probe_answer()) Post(scheduler::ProbeAnswered{stream, message.probe_answer().probe()});
 }
 
-// As scheduler/heartbeat/datagram_port does.
+// Does what scheduler/heartbeat/datagram_port does.
 void SchedulerHost::OnHeartbeat(const scheduler::HeartbeatReceived& heartbeat) {
   const auto gate = gates_.find(heartbeat.stream);
   if (gate != gates_.end() && gate->second.Take(heartbeat.heartbeat_seq)) Post(heartbeat);
@@ -102,7 +102,7 @@ void SchedulerHost::OnClosed(StreamId stream) {
 }
 
 void SchedulerHost::OnFarewell(const v1::LastReportRequest& farewell) {
-  sim_.Trace("farewell of ", farewell.node_id(), " (", farewell.incarnation(), ") arrives");
+  sim_.Trace("last report of ", farewell.node_id(), " (", farewell.incarnation(), ") arrives");
   Post(scheduler::FarewellReceived{farewell, 0, ""});
 }
 
@@ -153,7 +153,8 @@ void SchedulerHost::WakeAt(MonotonicTime time) {
   });
 }
 
-// Later than it wanted to, the loop tells how much of that time is lost since it ran last: see EventQueue::Take.
+// If the loop runs later than it wanted to, it reports how much of the time since its last turn is lost: see
+// EventQueue::Take.
 void SchedulerHost::TellIfLate() {
   const MonotonicTime now = sim_.timeline.monotonic();
   MonotonicTime wanted = core_->NextDeadline();
@@ -237,7 +238,7 @@ void SchedulerHost::BecomeDurable(uint64_t count) {
   WakeAt(sim_.timeline.monotonic());
 }
 
-// Recovery runs over the durable records alone and must come to what the live core was at that point.
+// Recovery from the durable records alone must give the state of the live core at that point.
 void SchedulerHost::CheckRecovery() {
   scheduler::Core core(sim_.parameters.scheduler, "another");
   for (size_t i = 0; i < snapshot_at_; ++i) core.Recover(journal_[i]);

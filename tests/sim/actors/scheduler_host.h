@@ -1,5 +1,5 @@
 // One scheduler machine: a real scheduler core behind the real outbox, a simulated journal, and a loop that works in
-// batches, as scheduler/loop/loop.h says. It can be paused, stopped and started again.
+// batches, as scheduler/loop/loop.h describes. It can be paused, stopped and started again.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class SchedulerHost : public SchedulerEnd {
   SchedulerHost(Sim& sim, Network& network, WorldInvariants& invariants, Random random);
 
   void Start();
-  // SIGKILL. What was not durable is lost; without a disk everything is.
+  // SIGKILL. Records that were not durable are lost; without a disk, all are.
   void Crash();
   // SIGTERM: drains, then ends.
   void Stop();
@@ -38,7 +38,7 @@ class SchedulerHost : public SchedulerEnd {
   void Steer(const v1::SteerRequest& request);
   void AskForStacks(const std::string& job_id);
 
-  // A job's `--once` scheduler ends with its run and is not started again.
+  // True after the end of a `--once` scheduler with its run: it is not started again.
   bool IsForGood() const { return is_for_good_; }
 
   void CheckVerdictsAreInTime();
@@ -81,7 +81,7 @@ class SchedulerHost : public SchedulerEnd {
   Network& network_;
   WorldInvariants& invariants_;
   Random random_;
-  uint64_t life_ = 0;  // counts the starts; what an earlier life planned is void
+  uint64_t life_ = 0;  // counts the starts; plans of an earlier life are void
   bool is_for_good_ = false;
 
   std::unique_ptr<scheduler::Core> core_;
@@ -89,13 +89,13 @@ class SchedulerHost : public SchedulerEnd {
   std::deque<Queued> queue_;
   MonotonicTime wakes_at_ = MonotonicTime::Never();
   MonotonicTime paused_from_;
-  MonotonicTime ran_;  // last
+  MonotonicTime ran_;  // when the loop ran last
   MonotonicTime paused_until_;
   MonotonicTime last_step_;
   int steps_now_ = 0;
 
   std::vector<v1::Record> batch_;    // of the present turn of the loop
-  std::vector<v1::Record> journal_;  // all that was appended; the first `durable_` survive
+  std::vector<v1::Record> journal_;  // all appended records; the first `durable_` survive
   size_t durable_ = 0;
   size_t recovered_ = 0;  // records of earlier lives
   MonotonicTime last_durable_at_;
@@ -109,7 +109,7 @@ class SchedulerHost : public SchedulerEnd {
     StoreDone done;
   };
   std::map<scheduler::QueryId, StoreCall> store_calls_;
-  std::map<StreamId, scheduler::HeartbeatGate> gates_;  // of those whose datagrams are taken
+  std::map<StreamId, scheduler::HeartbeatGate> gates_;  // of the streams from which datagrams are accepted
 };
 
 }  // namespace muster::sim

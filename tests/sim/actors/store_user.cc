@@ -9,7 +9,7 @@ namespace {
 
 constexpr absl::Duration kTick = absl::Milliseconds(500);
 constexpr absl::Duration kMaxPause = absl::Seconds(8);
-constexpr int kMaxActions = 12;  // in a round
+constexpr int kMaxActions = 12;  // in one round
 
 }  // namespace
 
@@ -85,7 +85,7 @@ void StoreUser::Act() {
   }
 }
 
-// A key that nobody else writes.
+// Sets a key that no other agent writes.
 void StoreUser::Set() {
   v1::StoreSet set;
   set.set_key(absl::StrCat("own/", incarnation_));
@@ -101,7 +101,7 @@ void StoreUser::GetOwn() {
       absl::StrCat("own/", incarnation_),
       [this, epoch = epoch_, then = own_](absl::StatusOr<std::optional<std::string>> value) {
         if (epoch != epoch_ || !value.ok()) return;
-        // What was set while the read was under way may be seen or not.
+        // The read may or may not see a value that was set while it was in progress.
         uint64_t seen = 0;
         const std::string prefix = absl::StrCat(caller_.round(), "/");
         const bool is_of_round =
@@ -112,7 +112,7 @@ void StoreUser::GetOwn() {
       Now()));
 }
 
-// Counts up a number of its own, by one each time: told twice it would show.
+// Adds 1 to a counter of its own: an addition that counted twice would show.
 void StoreUser::Count() {
   v1::StoreAdd add;
   add.set_key(absl::StrCat("count/", incarnation_));
@@ -130,7 +130,7 @@ void StoreUser::Count() {
       Now()));
 }
 
-// What everybody shares.
+// Uses keys that all agents share.
 void StoreUser::Look() {
   v1::StoreCompareAndSet swap;
   swap.set_key(absl::StrCat("shared/", random_.Int(0, 2)));

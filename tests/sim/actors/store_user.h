@@ -1,5 +1,5 @@
-// What the processes of one agent do with the job's store, through the agent's own part of it, and what they must see:
-// their own changes, each once, and nothing of another round.
+// Uses the job's store as the processes of one agent do, through the agent's own part of it. Checks that they see their
+// own changes, each once, and nothing of another round.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class StoreUser : public std::enable_shared_from_this<StoreUser> {
   void EndRound();
   void Connect();
   void Disconnect();
-  // The agent has ended: nothing is done any more.
+  // The agent has ended: nothing more is done.
   void Stop();
   bool IsInRound(uint64_t run, uint32_t round) const {
     return is_in_round_ && caller_.run() == run && caller_.round() == round;
@@ -48,12 +48,12 @@ class StoreUser : public std::enable_shared_from_this<StoreUser> {
   bool is_in_round_ = false;
   bool is_stopped_ = false;
   bool is_ticking_ = false;
-  uint64_t epoch_ = 0;  // counts the rounds: what was asked in another one may say anything
+  uint64_t epoch_ = 0;  // counts the rounds: an answer to a request of an earlier round may say anything
   int actions_ = 0;     // left in this round
 
-  int64_t added_ = 0;    // to its counter, at most
-  int64_t counted_ = 0;  // the last sum that it was told
-  uint64_t own_ = 0;     // which value its own key was set to last in this round; 0: none
+  int64_t added_ = 0;    // how much was added to its counter, at most
+  int64_t counted_ = 0;  // the last sum that it got
+  uint64_t own_ = 0;     // the last value of its own key in this round; 0: none
   uint64_t last_value_ = 0;
 };
 

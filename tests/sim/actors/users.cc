@@ -1,4 +1,4 @@
-// What people and their job managers do: start, start again, look, stop.
+// The actions of people and their job managers: start, start again, look, stop.
 #include <algorithm>
 #include <utility>
 
@@ -26,8 +26,7 @@ void World::PlanUsers() {
 
 void World::StartAgent(Place& place) {
   if (place.current != nullptr && !place.current->HasEnded()) return;
-  // The new agent waits a little for the node's lock, which the agent before and its keeper hold for as long as they
-  // live.
+  // The new agent waits a little for the node's lock. The agent before and its keeper hold it as long as they live.
   const bool is_locked = IsLocked(place);
   if (is_locked && random_.Chance(0.7)) {
     sim_.timeline.After(absl::Milliseconds(200), [this, &place] {
@@ -54,8 +53,8 @@ bool World::IsLocked(const Place& place) const {
   });
 }
 
-// A new start that has got the lock ends what the one before it, as the file says, has left running, and only then
-// speaks for it. Now and then somebody has restored an older file.
+// A new start that has got the lock ends the processes of the start before it, which the file names. Only then may it
+// report that start's end. Now and then an older file has been restored.
 std::optional<LockFile> World::TakeLock(Place& place, uint64_t incarnation) {
   constexpr size_t kMaxEnded = 8;
   Random fate((sim_.parameters.seed ^ incarnation) * 41 + 11);
@@ -73,7 +72,7 @@ std::optional<LockFile> World::TakeLock(Place& place, uint64_t incarnation) {
   return place.lock = taken;
 }
 
-// False: it can't look.
+// Returns false if it can't look at the processes.
 bool World::EndOrphans(const Place& place) {
   for (const auto& agent : agents_) {
     if (agent->incarnation() != place.lock.start || !processes_.IsAnyAlive(agent->incarnation())) continue;
@@ -94,7 +93,7 @@ void World::OnAgentEnd(Place& place) {
     });
     return;
   }
-  // Not now: the agent is still on the stack.
+  // Runs later, because the agent is still on the stack.
   sim_.timeline.After(absl::Milliseconds(100), [this, job = place.job] { StartJobAgainIfOver(*job); });
 }
 

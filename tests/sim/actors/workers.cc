@@ -18,7 +18,7 @@
 namespace muster::sim {
 namespace {
 
-constexpr absl::Duration kHangs = absl::Seconds(120);  // for one seed, of processor time: the machine may be busy
+constexpr absl::Duration kHangs = absl::Seconds(120);  // processor time for one seed: the machine may be busy
 
 absl::Duration ProcessorTime(pid_t pid) {
   clockid_t clock;
@@ -27,7 +27,7 @@ absl::Duration ProcessorTime(pid_t pid) {
   return absl::DurationFromTimespec(used);
 }
 
-// What a worker tells of each seed, in one write (shorter than PIPE_BUF).
+// A worker's report on one seed, in one write (shorter than PIPE_BUF).
 struct Message {
   uint64_t seed = 0;
   uint64_t steps = 0;
@@ -55,10 +55,10 @@ class Workers {
  private:
   struct Worker {
     pid_t pid = 0;
-    int orders = -1;   // seeds for it
-    int answers = -1;  // Messages from it
+    int orders = -1;   // the descriptor that sends it seeds
+    int answers = -1;  // the descriptor that receives its Messages
     uint64_t seed = 0;
-    absl::Duration used_before;  // processor time, when it was given the seed
+    absl::Duration used_before;  // its processor time when it got the seed
   };
 
   absl::Duration Elapsed() const { return Clock::System().Read().monotonic - begin_; }

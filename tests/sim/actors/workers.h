@@ -1,4 +1,4 @@
-// Runs seeds in forked workers, so that an abort (a broken MUSTER_CHECK) or a hang is a violation with its seed.
+// Runs seeds in forked workers, so that an abort (a broken MUSTER_CHECK) or a hang is reported with its seed.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace muster::sim {
 
 struct SeedResult {
   uint64_t steps = 0;
-  std::string violation;  // empty: all promises were kept
+  std::string violation;  // empty: no invariant was broken
 };
 
 struct Totals {
@@ -25,12 +25,12 @@ struct WorkersOptions {
   uint64_t first_seed = 1;
   uint64_t seeds = 200;                            // at least this many
   absl::Duration time = absl::ZeroDuration();      // and at least this long
-  absl::Duration most = absl::InfiniteDuration();  // but no longer than this
+  absl::Duration most = absl::InfiniteDuration();  // but at most this long
   int workers = 2;
-  bool keeps_going = false;  // else the first violation is the last
+  bool keeps_going = false;  // otherwise the first violation ends the run
 };
 
-// `run` is called in the workers. `on_violation` in the caller's process, with the seed and what was broken.
+// Calls `run` in the workers, and `on_violation` in the caller's process, with the seed and the broken invariant.
 Totals RunSeeds(const WorkersOptions& options, const std::function<SeedResult(uint64_t seed)>& run,
                 const std::function<void(uint64_t seed, const std::string& what)>& on_violation);
 

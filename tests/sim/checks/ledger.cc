@@ -11,7 +11,7 @@
 namespace muster::sim {
 namespace {
 
-// Then the processes still share values while they are being stopped.
+// In these cases the processes still share values while they are being stopped.
 bool IsWanted(const v1::Cause& cause) {
   return cause.kind() == v1::Cause::STOPPED_BY_USER ||
          (cause.kind() == v1::Cause::NODE_LEFT && cause.signal() != 0 && cause.signal() != SIGKILL);
@@ -48,14 +48,14 @@ std::string Ledger::Take(const v1::Record& record) {
     case v1::Record::kNodeJoined:
       return InRun(record.node_joined(), false, [&](RunLedger& run) { return TakeJoined(record.node_joined(), run); });
     case v1::Record::kNodeRemoved:
-      // Also after the end: who leaves then is of no account.
+      // Allowed after the end, too: a node that leaves then does not matter.
       return InRun(record.node_removed(), record.node_removed().why() == v1::NodeRemoved::LEFT,
                    [&](RunLedger& run) { return TakeRemoved(record.node_removed(), run); });
     case v1::Record::kRoundClosed:
       return InRun(record.round_closed(), false,
                    [&](RunLedger& run) { return TakeClosed(record.round_closed(), run); });
     case v1::Record::kNodeReported:
-      // Also after the end: what the agents still had to tell.
+      // Allowed after the end, too: the agents' remaining reports come then.
       return InRun(record.node_reported(), true,
                    [&](RunLedger& run) { return TakeReported(record.node_reported(), run); });
     case v1::Record::kRunFailing:
@@ -86,7 +86,7 @@ std::string Ledger::Take(const v1::Record& record) {
                    : std::string("a node that isn't there is drained");
       });
     case v1::Record::kNodeRecertified:
-      return "nobody has a certificate here";
+      return "no node has a certificate here";
     case v1::Record::kIncarnationGone:
       return InRun(record.incarnation_gone(), false,
                    [&](RunLedger& run) { return TakeGone(record.incarnation_gone(), run); });
@@ -100,10 +100,10 @@ std::string Ledger::Take(const v1::Record& record) {
     case v1::Record::kStoreChanged:
       return InRun(record.store_changed(), false,
                    [&](RunLedger& run) { return TakeStoreChanged(record.store_changed(), run); });
-    case v1::Record::kQuorumChanged:  // no agent here has replicas
-      return "a quorum that nobody asked for";
+    case v1::Record::kQuorumChanged:  // agents have no replicas here
+      return "a quorum without a request";
     case v1::Record::kSnapshot:
-      return "";  // says nothing new
+      return "";  // changes nothing
     case v1::Record::KIND_NOT_SET:
       return "an empty record";
   }

@@ -1,5 +1,5 @@
-// What a sequence of records says, read independently of the scheduler's own Evolve: the yardstick for what agents are
-// told, and a check of the history itself.
+// Reads a sequence of records independently of the scheduler's own Evolve. It is the reference for the messages to
+// agents, and checks the history itself.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,22 @@ struct RunLedger {
   bool has_ended = false;
   v1::Outcome outcome;
   std::map<std::string, uint64_t> roster;       // node id → incarnation
-  std::set<uint64_t> joined;                    // every incarnation that ever was in the roster
-  std::set<uint64_t> dead;                      // incarnations that are certainly gone
+  std::set<uint64_t> joined;                    // every incarnation that was ever in the roster
+  std::set<uint64_t> dead;                      // incarnations that are known to be dead
   std::map<uint64_t, uint64_t> events_through;  // incarnation → number of its last event
   uint32_t round = 0;
   std::string digest;
   std::map<std::string, std::pair<v1::Role, std::vector<uint32_t>>> ranks;  // node id → its ranks in slot order
   std::set<std::string> lost;                                               // nodes that the run waits for
-  std::map<std::string, uint64_t> stale;  // node id → an incarnation whose processes may still run
+  std::map<std::string, uint64_t> stale;  // node id → an incarnation with processes that may still run
   bool is_aborted = false;                // the round was given up
-  bool is_store_closed = false;           // … or the run is over, and nobody wanted it so
+  bool is_store_closed = false;           // … or the run is over against the users' will
   StoreLedger store;
 };
 
 class Ledger {
  public:
-  // Empty, or what this record contradicts.
+  // Returns what this record contradicts; empty: nothing.
   std::string Take(const v1::Record& record);
 
   const std::string& cluster_id() const { return cluster_id_; }

@@ -77,7 +77,7 @@ std::string StoreLedger::Check(const Request& request, const v1::StoreReply& rep
     return told == held ? "" : absl::StrCat("a read of ", request.key(), " was answered with what it didn't hold");
   } else {
     const Change* made = Find(caller.incarnation(), request.number());
-    // Else the asker would rank its own value above what was there at that version.
+    // Otherwise the caller would take its own value for newer than the value at that version.
     if (made != nullptr && made->version != reply.version()) {
       return absl::StrCat("a change was answered with version ", reply.version(), " and was version ", made->version);
     }

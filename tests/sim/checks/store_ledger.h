@@ -1,5 +1,5 @@
-// What the records say of one run's store, read independently of the scheduler's Evolve: the yardstick for what callers
-// are answered.
+// Reads the records about one run's store, independently of the scheduler's Evolve. It is the reference for the answers
+// to callers.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace muster::sim {
 
 class StoreLedger {
  public:
-  // Empty, or what the change contradicts. `round`: the present one.
+  // Returns what the change contradicts; empty: nothing. `round`: the present one.
   std::string Take(const v1::StoreChanged& record, uint32_t round);
 
-  // Empty, or what is wrong with a good answer to this request, as far as this ledger goes: it must know all that is
-  // durable.
+  // Returns what is wrong with a successful answer to this request; empty: nothing. It judges from this ledger only,
+  // which must have all durable records.
   std::string CheckAnswer(const scheduler::StoreOperation& operation, const v1::StoreReply& reply) const;
 
  private:
@@ -27,7 +27,7 @@ class StoreLedger {
     uint64_t version = 0;
     v1::StoreChanged record;
   };
-  // What the key held for readers of that round, after so many changes.
+  // Returns the value that readers of that round saw after so many changes.
   std::optional<std::string> ValueAt(const std::string& key, uint32_t round, uint64_t version) const;
   const Change* Find(uint64_t incarnation, uint64_t number) const;
 

@@ -5,7 +5,7 @@
 namespace muster::sim {
 namespace {
 
-// The scheduler's loop is a little late with everything.
+// The scheduler's loop acts a little later than planned.
 constexpr absl::Duration kSlack = absl::Seconds(1);
 
 }  // namespace
@@ -60,7 +60,7 @@ void WorldInvariants::NoteEvent(const scheduler::Event& event) {
 
 void WorldInvariants::NoteHeard(StreamId id, uint64_t heartbeat_seq) {
   Stream& stream = streams_[id];
-  if (heartbeat_seq <= stream.heartbeat_seq) return;  // overtaken
+  if (heartbeat_seq <= stream.heartbeat_seq) return;  // an older one that came later
   stream.heartbeat_seq = heartbeat_seq;
   const auto it = presence_.find(stream.node);
   if (stream.is_welcomed && it != presence_.end() && it->second.stream == id) {
@@ -110,7 +110,7 @@ void WorldInvariants::CheckRecord(const v1::Record& record) {
   sim_.Expect(contradiction.empty(), absl::StrCat("the journal's history is unsound: ", contradiction));
 }
 
-// Somebody else claimed the node's id after this incarnation had come.
+// Another start claimed the node's id after this incarnation had come.
 bool WorldInvariants::HasNewerRival(const v1::NodeRemoved& removed) const {
   const auto first = first_join_.find(removed.incarnation());
   const uint64_t came = first == first_join_.end() ? 0 : first->second;
@@ -121,7 +121,8 @@ bool WorldInvariants::HasNewerRival(const v1::NodeRemoved& removed) const {
   });
 }
 
-// A node is given up when it was silent or away for long enough, or when somebody who knows said that it is dead.
+// A node may be given up if it was silent or away for long enough, or if a report that can be trusted says that it is
+// dead.
 void WorldInvariants::CheckRemoval(const v1::NodeRemoved& removed) {
   const NodeKey key{removed.job_id(), removed.run(), removed.node_id()};
   const auto it = presence_.find(key);
@@ -131,7 +132,7 @@ void WorldInvariants::CheckRemoval(const v1::NodeRemoved& removed) {
   const bool has_farewell = farewells_.contains(removed.incarnation());
   const bool has_rival = HasNewerRival(removed);
   if (removed.is_confirmed()) {
-    // Also when a newer start of it has come: only one that holds the lock may vouch for the old one's end.
+    // Holds also when a newer start has come: only a start that holds the lock may confirm the old one's end.
     sim_.Expect(!processes_.IsAnyAlive(removed.incarnation()),
                 absl::StrCat(who, " was given up for certain, but its processes live"));
   }
@@ -209,7 +210,7 @@ void WorldInvariants::OnStoreAnswer(const scheduler::StoreOperation& operation, 
   sim_.Expect(wrong.empty(), wrong);
 }
 
-// Leases and graces end, and when they have, the verdict comes.
+// When a lease or a grace period has ended, the loss of the node must follow.
 void WorldInvariants::CheckVerdictsAreInTime() {
   const MonotonicTime now = sim_.timeline.monotonic();
   const scheduler::CoreOptions& options = sim_.parameters.scheduler;
@@ -269,8 +270,8 @@ void WorldInvariants::OnWire(const scheduler::Send& send) {
   term = std::max(term, message.term());
   if (message.refusal().reason() == v1::Refusal::DRAINED) drained_.insert(stream.join.incarnation());
   if (message.has_refusal() || message.has_probe() || message.has_stack_query()) return;
-  sim_.Expect(stream.is_welcomed, "a stream was told something before its welcome");
-  sim_.Expect(send.is_urgent || durable_.term() == message.term(), "a term was told before it was durable");
+  sim_.Expect(stream.is_welcomed, "a stream got a message before its welcome");
+  sim_.Expect(send.is_urgent || durable_.term() == message.term(), "a term was sent before it was durable");
   if (message.has_welcome()) CheckWelcome(stream, message.welcome());
   if (message.has_desired()) CheckDesired(stream, message.desired(), send.is_urgent);
   if (message.has_acknowledgement()) CheckAcknowledgement(stream, message.acknowledgement());
@@ -281,39 +282,39 @@ void WorldInvariants::CheckWelcome(const Stream& stream, const v1::Welcome& welc
   const std::string who = absl::StrCat("node ", welcome.node_id(), " (", join.incarnation(), ")");
   const RunLedger* run = durable_.Find(welcome.job_id(), welcome.run());
   if (run == nullptr) return sim_.Violate(absl::StrCat(who, " was welcomed in a run that is not durable"));
-  sim_.Expect(welcome.cluster_id() == durable_.cluster_id(), absl::StrCat(who, " was told another cluster"));
+  sim_.Expect(welcome.cluster_id() == durable_.cluster_id(), absl::StrCat(who, " got another cluster"));
   sim_.Expect(join.run() == 0 || join.run() == welcome.run(), absl::StrCat(who, " was moved to another run"));
   sim_.Expect(join.cluster_id().empty() || join.cluster_id() == welcome.cluster_id(),
               absl::StrCat(who, " was welcomed though it belongs to another cluster"));
   sim_.Expect(run->joined.contains(join.incarnation()), absl::StrCat(who, " was welcomed before that was durable"));
   const auto events = run->events_through.find(join.incarnation());
-  if (events == run->events_through.end()) return;  // removed since: the end of the stream stands right behind
+  if (events == run->events_through.end()) return;  // removed since: the end of the stream comes next
   sim_.Expect(welcome.events_through() <= events->second,
-              absl::StrCat(who, " was told that events are known which are not durable"));
+              absl::StrCat(who, " got an acknowledgement of events that are not durable"));
 }
 
 void WorldInvariants::CheckDesired(const Stream& stream, const v1::DesiredState& desired, bool is_urgent) {
   const auto& [job_id, number, node_id] = stream.node;
   const RunName name = NameOf(job_id, number);
   const std::string who = absl::StrCat("node ", node_id, " of ", name.Text());
-  sim_.Expect(desired.run() == number, absl::StrCat(who, " was told of run ", desired.run()));
+  sim_.Expect(desired.run() == number, absl::StrCat(who, " got run ", desired.run()));
   const RunLedger* run = durable_.Find(job_id, desired.run());
-  // What only stops processes may go out at once.
+  // A message may go out before its records are durable only if it just stops processes.
   sim_.Expect(!is_urgent || (!desired.has_assignment() && (desired.phase() == v1::RUN_PHASE_STOPPING ||
                                                            desired.phase() == v1::RUN_PHASE_RECOVERING)),
-              absl::StrCat(who, " was told too early"));
+              absl::StrCat(who, " got an order too early"));
   if (is_urgent) return;
-  if (run == nullptr) return sim_.Violate(absl::StrCat(who, " was told of a run that is not durable"));
-  sim_.Expect(desired.round() <= run->round, absl::StrCat(who, " was told of a round that is not durable"));
+  if (run == nullptr) return sim_.Violate(absl::StrCat(who, " got a run that is not durable"));
+  sim_.Expect(desired.round() <= run->round, absl::StrCat(who, " got a round that is not durable"));
   if (desired.round() == run->round && run->round > 0) {
-    sim_.Expect(desired.peers_digest() == run->digest, absl::StrCat(who, " was told another digest than the others"));
+    sim_.Expect(desired.peers_digest() == run->digest, absl::StrCat(who, " got another digest than the others"));
   }
   if (desired.has_outcome()) {
     const auto outcome = outcomes_.find(name);
-    sim_.Expect(outcome != outcomes_.end(), absl::StrCat(who, " was told an outcome that is not durable"));
+    sim_.Expect(outcome != outcomes_.end(), absl::StrCat(who, " got an outcome that is not durable"));
     if (outcome != outcomes_.end()) {
       sim_.Expect(desired.outcome().SerializeAsString() == outcome->second,
-                  absl::StrCat(who, " was told another outcome than the others"));
+                  absl::StrCat(who, " got another outcome than the others"));
     }
   }
   if (!desired.has_assignment()) return;
@@ -328,10 +329,10 @@ void WorldInvariants::CheckDesired(const Stream& stream, const v1::DesiredState&
     sim_.Expect(is_first || told->second == holder,
                 absl::StrCat(place.Text(), " was given to ", node_id, " and to ", told->second.first));
   }
-  if (desired.round() < run->round) return;  // became durable together with a later one
+  if (desired.round() < run->round) return;  // became durable together with a later round
   const auto given = run->ranks.find(node_id);
   sim_.Expect(given != run->ranks.end() && given->second.second == ranks && given->second.first == assignment.role(),
-              absl::StrCat(who, " was told other ranks than the round's"));
+              absl::StrCat(who, " got other ranks than the round's"));
 }
 
 void WorldInvariants::CheckAcknowledgement(const Stream& stream, const v1::Acknowledgement& acknowledgement) {
@@ -339,7 +340,7 @@ void WorldInvariants::CheckAcknowledgement(const Stream& stream, const v1::Ackno
   const RunLedger* run = durable_.Find(job_id, number);
   const auto it = run == nullptr ? std::map<uint64_t, uint64_t>::const_iterator()
                                  : run->events_through.find(stream.join.incarnation());
-  if (run == nullptr || it == run->events_through.end()) return;  // the node has been removed meanwhile
+  if (run == nullptr || it == run->events_through.end()) return;  // the node was removed in the meantime
   sim_.Expect(acknowledgement.events_through() <= it->second,
               absl::StrCat("events of node ", node_id, " were acknowledged before they were durable"));
 }
@@ -349,7 +350,7 @@ void WorldInvariants::CheckAcknowledgement(const Stream& stream, const v1::Ackno
 void WorldInvariants::OnWelcomeTaken(uint64_t incarnation, const RunName& run) {
   const auto [it, is_first] = run_of_.try_emplace(incarnation, run);
   if (is_first || it->second == run) return;
-  // It may begin anew with another scheduler, as long as nothing of it belongs to the old one.
+  // It may begin again with another scheduler, as long as it has started nothing for the old one.
   sim_.Expect(it->second.cluster_id != run.cluster_id && !launched_.contains(incarnation),
               absl::StrCat("an agent of ", it->second.Text(), " went over to ", run.Text()));
   it->second = run;
@@ -361,7 +362,7 @@ void WorldInvariants::OnLaunch(uint64_t incarnation, const PlaceName& place) {
               absl::StrCat(place.Text(), " was started before its round was durable"));
   const auto told = told_.find(place);
   sim_.Expect(told != told_.end() && told->second.second == incarnation,
-              absl::StrCat(place.Text(), " was started by an agent that was not told so"));
+              absl::StrCat(place.Text(), " was started by an agent without the order to do so"));
 }
 
 void WorldInvariants::OnFinish(uint64_t incarnation, const RunName& run, int exit_code, const v1::Outcome& outcome) {

@@ -1,12 +1,13 @@
-// What must hold in the whole world, whatever happens. The parts of the simulation report what they do; the first
-// broken promise is handed to Sim::Violate. All of it stands in world_invariants.cc, in this order:
+// The invariants of the whole simulation. Its parts report what they do; the first broken invariant goes to
+// Sim::Violate. All checks are in world_invariants.cc, in this order:
 //
-//   records    the history is sound (ledger.cc); a node is only given up for a good reason, and in time; a run succeeds
+//   records    the history is sound (ledger.cc); a node is given up only for a good reason, and in time; a run succeeds
 //              only when all its processes ended with 0; a cause names a death that happened
-//   messages   agents hear of durable state only, and only of their own run; ranks, digests and outcomes are the same
-//              for all; stale connects and incarnations are not let in; acknowledged events are durable
-//   agents     one live process a place; processes only of durable rounds; an agent stays in its run; 0 only for
-//   success the end    once the faults have ended everything ends
+//   messages   agents get durable state only, and only of their own run; ranks, digests and outcomes are the same
+//              for all; stale connects and incarnations are refused; acknowledged events are durable
+//   agents     one live process a place; processes only of durable rounds; an agent stays in its run; exit code 0 only
+//              for success
+//   the end    once the faults have ended everything ends
 #pragma once
 
 #include <cstdint>
@@ -29,19 +30,19 @@ class WorldInvariants {
   WorldInvariants(Sim& sim, Processes& processes) : sim_(sim), processes_(processes) {}
 
   // ---- the scheduler
-  // A scheduler process starts over `durable`, what earlier ones left behind; empty: a new cluster.
+  // A scheduler process starts from `durable`, the records of earlier ones; empty: a new cluster.
   void OnSchedulerStart(const std::vector<v1::Record>& durable);
-  // Before the event's effects are carried out.
+  // Called before the event's effects are carried out.
   void OnApplied(const scheduler::Event& event, const scheduler::Effects& effects);
   void OnStartEffects(const scheduler::Effects& effects);
   void OnDurable(const v1::Record& record);
   // A message leaves the scheduler.
   void OnWire(const scheduler::Send& send);
-  // A good answer of the store leaves the scheduler.
+  // A successful answer of the store leaves the scheduler.
   void OnStoreAnswer(const scheduler::StoreOperation& operation, const v1::StoreReply& reply);
-  // Whether the present scheduler, or the last one, is of that cluster.
+  // True if the present scheduler, or the last one, is of that cluster.
   bool IsPresent(const std::string& cluster_id) const { return appended_.cluster_id() == cluster_id; }
-  // Now and then, while the scheduler runs.
+  // Called now and then, while the scheduler runs.
   void CheckVerdictsAreInTime();
 
   // ---- agents
@@ -52,11 +53,11 @@ class WorldInvariants {
 
   // ---- the end
   void CheckEverythingEnded();
-  // Nothing was broken on purpose: the first run of each complete job has succeeded.
+  // Called if no fault was planned: the first run of each complete job must have succeeded.
   void CheckFirstRunsSucceeded();
 
  private:
-  // A node as this scheduler process sees it.
+  // A node as the present scheduler process sees it.
   struct Presence {
     StreamId stream = 0;  // 0: away
     uint64_t incarnation = 0;
@@ -66,9 +67,9 @@ class WorldInvariants {
   using NodeKey = std::tuple<std::string, uint64_t, std::string>;  // job, run, node
   struct Stream {
     v1::Join join;
-    uint64_t order = 0;  // of its arrival among all joins
+    uint64_t order = 0;  // its position among all joins
     bool is_welcomed = false;
-    uint64_t heartbeat_seq = 0;  // the latest
+    uint64_t heartbeat_seq = 0;  // the latest one
     NodeKey node;
   };
 
@@ -90,27 +91,27 @@ class WorldInvariants {
   Sim& sim_;
   Processes& processes_;
 
-  // Of the present scheduler process.
-  Ledger appended_;  // also what is not durable yet
+  // State of the present scheduler process.
+  Ledger appended_;  // includes records that are not durable yet
   Ledger durable_;
   std::map<StreamId, Stream> streams_;
   std::map<NodeKey, Presence> presence_;
   uint64_t last_order_ = 0;
   std::map<uint64_t, uint64_t> first_join_;                     // incarnation → order
   std::set<uint64_t> farewells_;                                // incarnations
-  std::set<std::pair<std::string, std::string>> fenced_;        // by hand: job, node
+  std::set<std::pair<std::string, std::string>> fenced_;        // by a user: job, node
   std::map<std::pair<uint64_t, uint64_t>, uint64_t> connects_;  // incarnation, run → last connect_seq welcomed
   MonotonicTime started_;
-  MonotonicTime excused_;  // the last moment from which all leases count anew
+  MonotonicTime excused_;  // when all leases were last extended
 
-  // Over all of the world's time.
+  // State over the whole simulated time.
   std::set<std::pair<RunName, uint32_t>> durable_rounds_;
   std::map<RunName, std::string> outcomes_;  // durable, serialised
   std::map<uint64_t, RunName> run_of_;       // incarnation → run that it was welcomed in
   std::set<uint64_t> launched_;              // incarnations that started something
   std::set<uint64_t> ended_agents_;
   std::set<uint64_t> drained_;
-  std::map<std::string, uint64_t> last_term_;                   // cluster → told
+  std::map<std::string, uint64_t> last_term_;                   // cluster → the last one sent
   std::map<PlaceName, std::pair<std::string, uint64_t>> told_;  // place → node, incarnation
 };
 
