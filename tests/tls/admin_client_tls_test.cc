@@ -53,7 +53,7 @@ class AdminClientTlsTest : public testing::Test {
   }
   ~AdminClientTlsTest() override { Stop(); }
 
-  // Takes the certificates of `clients` only.
+  // Accepts the certificates of `clients` only.
   void Serve(const Issued& certificate, const Authority& clients) {
     grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
     options.pem_root_certs = clients.pem();
@@ -110,7 +110,7 @@ TEST_F(AdminClientTlsTest, TheSocketIsAskedWhenThePortIsGone) {
   EXPECT_TRUE(told.empty());
   Stop();
   auto reply = client->GetStatus("", 0);
-  if (!reply.ok()) reply = client->GetStatus("", 0);  // the first may still have had the old connection
+  if (!reply.ok()) reply = client->GetStatus("", 0);  // the first call may still have used the old connection
   EXPECT_TRUE(reply.ok()) << reply.status();
   EXPECT_EQ(told.size(), 1u);
   socket->Shutdown();

@@ -43,7 +43,7 @@ TEST(CertificateMemo, ASignatureIsOfAKeyAndNotOfAName) {
   Authority root, namesake;
   CertificateMemo memo;
   const Certificate mine = root.Issue(NodeSpec("n1")).certificate, others = namesake.Issue(NodeSpec("n1")).certificate;
-  for (int time = 0; time < 2; ++time) {  // found out, then remembered
+  for (int time = 0; time < 2; ++time) {  // the first time it is checked, then remembered
     EXPECT_TRUE(memo.HasSigned(root.certificate(), mine));
     EXPECT_FALSE(memo.HasSigned(root.certificate(), others));
     EXPECT_FALSE(memo.HasSigned(namesake.certificate(), mine));

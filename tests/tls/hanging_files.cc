@@ -1,5 +1,5 @@
-// Preloaded into a program, it makes each look at one file hang for as long as another file is there, as if it lay on a
-// network file system whose server is gone.
+// Preloaded into a program, this makes each look at one file hang for as long as another file exists, as if it were on
+// a network file system with a dead server.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -20,8 +20,9 @@ Function Next(const char* name) {
   return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
 }
 
-// MUSTER_TEST_FILE: the end of its path. MUSTER_TEST_HANGS: it hangs while that exists. MUSTER_TEST_CALL: the only call
-// that does, open or stat; unset: both. What hangs makes a file beside the latter, with .reached behind its name.
+// MUSTER_TEST_FILE: the end of the file's path. MUSTER_TEST_HANGS: a file; calls hang while it exists.
+// MUSTER_TEST_CALL: the only call that hangs, open or stat; unset: both. A call that hangs makes a file with .reached
+// added to the name of the second file.
 void MayHang(const char* call, const char* path) {
   const char* file = getenv("MUSTER_TEST_FILE");
   const char* hangs = getenv("MUSTER_TEST_HANGS");

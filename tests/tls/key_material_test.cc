@@ -59,8 +59,8 @@ TEST(Pkcs12, IsRefusedWhereverItIsCutOff) {
   EXPECT_FALSE(ParsePkcs12("no such thing", Secret()).ok());
 }
 
-// What `openssl pkcs12 -export -legacy` writes; made by the program, because this process must not load the legacy
-// provider that a user's doesn't have.
+// The file that `openssl pkcs12 -export -legacy` writes. The program makes it, because this process must not load the
+// legacy provider, which a user's process doesn't have.
 TEST(Pkcs12, OfAnOldProgramSaysHowToConvertIt) {
   Authority root;
   const testing_tls::TlsFolder folder;

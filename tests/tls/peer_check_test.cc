@@ -101,7 +101,7 @@ TEST_F(PeerCheckTest, ANodesCertificateIsNoAuthority) {
     EXPECT_EQ(refusal.fault, TlsFault::kBadChain);
     EXPECT_EQ(refusal.text, "the certificate CN=n1 can't be verified (invalid CA certificate)");
   }
-  spec.is_authority = true;  // in its place: nothing else was wrong with the chain
+  spec.is_authority = true;  // the same with an authority: nothing else was wrong with the chain
   const CheckedPeer good = Check(IssueBelow(authority_.Issue(spec), NodeSpec("n2")));
   EXPECT_TRUE(good.refusal.ok()) << good.refusal.text;
   EXPECT_EQ(good.name.id, "n2");

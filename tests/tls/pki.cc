@@ -69,7 +69,7 @@ void SetName(X509_NAME* name, const std::string& common_name) {
                              static_cast<int>(common_name.size()), -1, 0);
 }
 
-// Null issuer: signs itself.
+// Signs itself if `issuer` is null.
 Certificate Make(const CertificateSpec& spec, EVP_PKEY* key, X509* issuer, EVP_PKEY* issuer_key) {
   X509Ptr x509(X509_new());
   X509_set_version(x509.get(), X509_VERSION_3);

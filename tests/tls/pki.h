@@ -1,4 +1,4 @@
-// Authorities and certificates made on the spot, good ones and hostile ones.
+// Makes authorities and certificates for tests, good ones and hostile ones.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ enum class KeyKind { kP256, kRsa2048, kRsa1024 };
 
 struct CertificateSpec {
   std::string common_name = "peer";
-  std::vector<std::string> uris;  // byte for byte
+  std::vector<std::string> uris;  // taken over byte for byte
   std::vector<std::string> dns;
   std::vector<std::string> ips;
   std::string usages = "clientAuth,serverAuth";  // extended key usage; empty: no such extension
@@ -24,7 +24,7 @@ struct CertificateSpec {
   KeyKind key = KeyKind::kP256;
   bool uses_sha1 = false;
   bool is_authority = false;
-  bool may_sign = false;  // its key usage says so, though it is no authority
+  bool may_sign = false;  // its key usage allows it, though it is no authority
 };
 
 struct Issued {
@@ -42,12 +42,13 @@ class Authority {
   explicit Authority(const std::string& common_name = "Test CA", KeyKind key = KeyKind::kP256);
 
   Issued Issue(const CertificateSpec& spec);
-  // An authority of its own under this one, whose chains bring its certificate along.
+  // Makes an intermediate authority under this one. Its chains include its own certificate.
   Authority IssueAuthority(const std::string& common_name);
   // Another certificate for an authority under this one, and its key.
   Certificate Renew(const Authority& below, const std::string& common_name);
 
-  // A list of these certificates, from `from` until `until` (from now; zero `until`: it never ends); 0: without number.
+  // A list of these certificates, valid from `from` until `until`, relative to now; zero `until`: for ever. `number` 0:
+  // no number.
   std::string RevocationList(const std::vector<Certificate>& revoked, absl::Duration from = -absl::Minutes(1),
                              absl::Duration until = absl::Hours(24), uint32_t number = 0) const;
 
@@ -60,14 +61,14 @@ class Authority {
 
   Certificate certificate_;
   EvpKeyPtr key_;
-  std::string chain_pem_;  // that its certificates bring along: empty for a root
+  std::string chain_pem_;  // for its certificates' chains: empty for a root
 };
 
 Issued SelfSigned(const CertificateSpec& spec);
-// Signed with the key of a certificate that is no authority's, whose chain comes along.
+// Signs with the key of a certificate that is no authority's, and adds that one's chain.
 Issued IssueBelow(const Issued& issuer, const CertificateSpec& spec);
 
-// Names as docs/security.md has them.
+// The names follow docs/security.md.
 inline constexpr char kDomain[] = "test.example";
 std::string NodeUri(const std::string& id, const std::string& job = "default");
 std::string HostUri(const std::string& host, const std::string& job = "default");

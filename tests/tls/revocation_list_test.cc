@@ -75,7 +75,7 @@ TEST(RevocationList, OfAnotherAuthorityOfTheSameNameIsRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("not signed"));
 }
 
-// An authority that was made anew under its old name: both are trusted while nodes move over.
+// A new authority under the old one's name: both are trusted while nodes move over.
 TEST(RevocationList, SaysNothingAboutAnotherAuthorityOfTheSameName) {
   Authority old_one("CA"), new_one("CA");
   const auto lists =

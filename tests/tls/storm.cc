@@ -1,6 +1,6 @@
 // tls_storm CONFIG PORT COUNT THREADS: that many honest agents connect over mutual TLS and join, each on a connection
-// of its own, THREADS of them at once. Prints "joined N failed N seconds S" and the first failures, and holds the
-// connections until its standard input ends. Ends with 1 if any join failed.
+// of its own, THREADS of them at a time. Prints "joined N failed N seconds S" and the first failures, and keeps the
+// connections open until its standard input ends. Ends with 1 if any join failed.
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
@@ -26,7 +26,7 @@ struct Agent {
   std::unique_ptr<grpc::ClientReaderWriter<v1::AgentMessage, v1::SchedulerMessage>> stream;
 };
 
-// Empty: it was welcomed.
+// Returns the error; empty: it was welcomed.
 std::string Join(Agent& agent, const std::shared_ptr<const TlsStore>& tls, const std::string& port, uint32_t number,
                  uint32_t count) {
   grpc::ChannelArguments arguments;
@@ -45,7 +45,7 @@ std::string Join(Agent& agent, const std::shared_ptr<const TlsStore>& tls, const
   join.set_node_id(absl::StrCat("n", number));
   join.set_incarnation(number + 1);
   join.set_connect_seq(1);
-  join.mutable_settings()->set_worker_num(count + 1);  // it never forms
+  join.mutable_settings()->set_worker_num(count + 1);  // so that the job never forms
   join.mutable_node()->set_role(v1::ROLE_WORKER);
   join.mutable_node()->set_host_name("storm");
   join.mutable_node()->set_machine_id("storm");
@@ -85,7 +85,7 @@ int Run(const std::string& config, const std::string& port, uint32_t count, uint
   std::fflush(stdout);
   while (std::getchar() != EOF) {
   }
-  std::_Exit(failed == 0 ? 0 : 1);  // thousands of open streams need no farewell
+  std::_Exit(failed == 0 ? 0 : 1);  // an orderly end of thousands of open streams would gain nothing
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ TEST_F(TlsHandOver, NeedsNoFiles) {
   EXPECT_TRUE(CheckPeer(*handed->state.trust, rules, good.certificate, {}, absl::Now()).refusal.ok());
 }
 
-// Its list stays in the file for a while, which is refused then; the one of the other authority stays in force.
+// Its revocation list stays in the file for a while and is refused; the other authority's list stays in force.
 TEST_F(TlsHandOver, AnAuthorityThatIsTrustedNoMore) {
   testing_tls::Authority next("Next CA");
   const Issued bad = next.Issue(testing_tls::SchedulerSpec());

@@ -310,7 +310,7 @@ TEST_F(TlsStoreTest, AuthoritiesAreReplacedWhileOthersStay) {
   folder_.WriteConfig(false);
   ASSERT_TRUE(Open().ok());
   Authority next("Next CA");
-  // In the wrong order: the certificate waits for its authority.
+  // The files come in the wrong order: the certificate waits for its authority.
   const Issued renewed = next.Issue(SchedulerSpec());
   folder_.Write("server.pem", renewed.all_pem());
   EXPECT_FALSE(store_->Poll());
@@ -332,7 +332,7 @@ TEST_F(TlsStoreTest, ANameDoesNotChangeWhileItRuns) {
   EXPECT_EQ(Serving(), before);
 }
 
-// What a file server with a clock ahead leaves behind looks as if it were still being written.
+// A file from a server with its clock ahead looks as if it were still being written.
 TEST_F(TlsStoreTest, AFileOfTheFutureIsNotReadAtEachLook) {
   class Behind : public Clock {
    public:
@@ -379,7 +379,7 @@ class Disk {
     };
     return calls;
   }
-  // Where the file's name ends so.
+  // Applies to files with names that end with `ending`.
   void SetHanging(bool is_hanging, const std::string& ending = "") {
     MutexLock lock(state_->mutex);
     state_->is_hanging = is_hanging;
@@ -434,7 +434,7 @@ TEST_F(HangingFilesTest, HoldUpNoStopAlsoWhileTheyAreWaitedFor) {
   const MonotonicTime begin = Clock::System().Read().monotonic;
   store_.reset();
   EXPECT_LT(Clock::System().Read().monotonic - begin, absl::Seconds(1));
-  EXPECT_EQ(Alarms(), 0u) << "nobody waited for long";
+  EXPECT_EQ(Alarms(), 0u) << "no call waited for long";
 }
 
 TEST_F(HangingFilesTest, AreTakenOverWhenTheyAnswerAgain) {

@@ -1,4 +1,4 @@
-// Who is refused in the handshake, and what it is counted as.
+// Tests which peers the handshake refuses, and under which reason they are counted.
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -33,7 +33,7 @@ class HandshakeTest : public TlsServerTest {
     EXPECT_EQ(AwaitCount(fault, before + 2), before + 2) << FaultName(fault);
     EXPECT_EQ(Refusals(), all_before + 2) << "nothing else is counted for it";
   }
-  // Of all reasons together.
+  // Returns the sum over all reasons.
   uint64_t Refusals() {
     uint64_t all = 0;
     for (const auto& [kind, count] : counted_.Counts()) {
@@ -43,7 +43,7 @@ class HandshakeTest : public TlsServerTest {
     return all;
   }
   void ExpectRefused(const CertificateSpec& spec, TlsFault fault) { ExpectRefused(authority_.Issue(spec), fault); }
-  // A new start with a key of this kind.
+  // Starts the server again with a key of this kind.
   void ServeWith(KeyKind key) {
     CertificateSpec server = testing_tls::SchedulerSpec();
     server.key = key;
@@ -63,7 +63,7 @@ TEST_F(HandshakeTest, ANodeIsLetIn) {
   }
 }
 
-// A client that gives up before it has been let in, or stays for a moment only, has done nothing wrong.
+// A client that gives up before the handshake is done, or stays only for a moment, has done nothing wrong.
 TEST_F(HandshakeTest, TheHonestAreNotCounted) {
   const Issued node = Node("n1");
   EXPECT_TRUE(Connect(node).is_let_in);
@@ -77,7 +77,7 @@ TEST_F(HandshakeTest, TheHonestAreNotCounted) {
     ASSERT_EQ(send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
   };
   dial("");
-  dial(std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc", 9));  // a hello that is broken off
+  dial(std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc", 9));  // an incomplete hello
   const auto channel = Channel(node);
   {
     AgentStream cancelled(channel);
@@ -173,7 +173,7 @@ TEST_F(HandshakeTest, OldVersions) {
 
 TEST_F(HandshakeTest, OldCiphers) {
   uint64_t wanted = 0;
-  // CBC, none at all, anonymous; with RSA also its key exchange, which an ECDSA key has no part in.
+  // CBC, no cipher, anonymous; with RSA also its key exchange, which an ECDSA key can't do.
   const std::vector<std::pair<KeyKind, std::vector<std::string>>> cases = {
       {KeyKind::kP256,
        {"ECDHE-ECDSA-AES128-SHA256", "ECDHE-ECDSA-AES256-SHA", "ECDHE-ECDSA-NULL-SHA", "AECDH-AES128-SHA"}},
@@ -195,7 +195,7 @@ TEST_F(HandshakeTest, OldCiphers) {
   }
 }
 
-// Debian's OpenSSL can't offer it any more.
+// Debian's OpenSSL no longer offers it.
 TEST_F(HandshakeTest, TripleDes) {
   constexpr int kHandshake = 22, kAlert = 21;
   constexpr uint16_t kRsa = 0x000a, kEcdheEcdsa = 0xc008, kEcdheRsa = 0xc012;
@@ -220,7 +220,7 @@ TEST_F(HandshakeTest, RevokedBeforeItConnects) {
   EXPECT_TRUE(Connect(Node("n1")).is_let_in);
 }
 
-// So a peer that was revoked has nothing to come back with.
+// Otherwise a revoked peer could resume its session.
 TEST_F(HandshakeTest, NobodyIsGivenASessionToResume) {
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     const Issued node = Node("n1");
@@ -233,7 +233,7 @@ TEST_F(HandshakeTest, NobodyIsGivenASessionToResume) {
   }
 }
 
-// An intermediate that others have shown stands in for one that a peer leaves out.
+// An intermediate that other peers have shown replaces one that a peer leaves out.
 TEST_F(HandshakeTest, AnIntermediateThatOthersHaveShownIsKnown) {
   Authority middle = authority_.IssueAuthority("Middle");
   folder_.Write("ca.crt", authority_.pem());

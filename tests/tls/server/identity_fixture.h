@@ -1,4 +1,4 @@
-// A server with TLS, and what peers of all names ask of it.
+// A server with TLS, and requests from peers with all kinds of names.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// What a peer that was let in may do: what its certificate's name says, and only as long as it is not revoked.
+// Tests the rights of an accepted peer: those of its certificate's name, until it is revoked.
 #include <future>
 
 #include "tests/tls/server/identity_fixture.h"
@@ -36,7 +36,7 @@ TEST_F(IdentityTest, TheStoreIsForTheNodeThatTheCertificateNames) {
   EXPECT_EQ(Count(TlsFault::kOtherJob), 1u);
   EXPECT_EQ(SetValue(Issue(UriSpec({AdminUri()})), "n1").error_code(), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_EQ(loop_.CountOf<StoreRequested>(), 0u);
-  SetValue(node, "n1");  // the stand-in for the loop never answers
+  SetValue(node, "n1");  // the stand-in for the loop does not answer
   EXPECT_EQ(loop_.Await<StoreRequested>().identity, NodeUri("n1"));
 }
 
@@ -81,7 +81,7 @@ TEST_F(IdentityTest, WhoHasJoinedDoesNotJoinAgainAsSomebodyElse) {
   EXPECT_EQ(loop_.CountOf<JoinRequested>(), 1u);
 }
 
-// Over a stream a heartbeat has no name; by datagram it names its stream, and the key tells whose it is.
+// A heartbeat over a stream carries no name. A datagram names its stream, and its key proves the sender.
 TEST_F(IdentityTest, NobodysHeartbeatCountsForSomebodyElse) {
   has_datagrams_ = true;
   Start();
@@ -115,7 +115,7 @@ TEST_F(IdentityTest, NobodySaysFarewellForSomebodyElse) {
   EXPECT_EQ(Farewell(Node("a"), "a", "another").error_code(), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_EQ(Count(TlsFault::kOtherJob), 1u);
   EXPECT_EQ(loop_.CountOf<FarewellReceived>(), 0u);
-  EXPECT_EQ(Farewell(Node("a"), "a").error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);  // the loop never answers
+  EXPECT_EQ(Farewell(Node("a"), "a").error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);  // the loop does not answer
   EXPECT_EQ(loop_.Await<FarewellReceived>().identity, NodeUri("a"));
 }
 
@@ -159,7 +159,7 @@ TEST_F(IdentityTest, AJobIsForThoseWhoseNameCoversIt) {
   struct Case {
     std::shared_ptr<grpc::Channel> channel;
     std::string asked;
-    std::string seen;  // the job that the core is asked about; "-": refused
+    std::string seen;  // the job that the core gets; "-": refused
   };
   const auto with = [&](const std::string& uri) { return Channel(Issue(UriSpec({uri}))); };
   const std::vector<Case> cases = {
@@ -237,7 +237,7 @@ TEST_F(IdentityTest, StreamsThatDoNotJoinMakeRoomForOthers) {
     idle.push_back(std::make_unique<AgentStream>(channel));
     ended.push_back(std::async(std::launch::async, [&stream = *idle.back()] { return stream.Finish().error_code(); }));
   }
-  await_crowded_out(1);  // the server has seen all three: the next one is the youngest
+  await_crowded_out(1);  // the server has seen all three: the next connection is the youngest
   AgentStream newcomer(channel);
   ASSERT_TRUE(newcomer.Write(Join("a")));
   loop_.Await<JoinRequested>();

@@ -1,4 +1,4 @@
-// Agents that have joined and stay, for tests of what may not disturb them.
+// Agents that have joined and stay: tests check that nothing disturbs them.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace muster::scheduler {
 
-// One thread at a time. Nobody else may send heartbeats through `loop`, nor open streams on the server of `sink` before
-// the last Join.
+// Used by one thread at a time. No one else may send heartbeats through `loop`, or open streams on the server of `sink`
+// before the last Join.
 class JoinedAgents {
  public:
   JoinedAgents(FakeLoop& loop, EffectSink& sink) : loop_(loop), sink_(sink) {}
@@ -28,7 +28,7 @@ class JoinedAgents {
     agents_.push_back({request.stream, std::move(stream)});
   }
 
-  // A heartbeat of each, one after the other, and its answer.
+  // Sends a heartbeat of each agent, one after the other, and waits for each answer.
   void Beat() {
     for (Agent& agent : agents_) {
       const MonotonicTime begin = Clock::System().Read().monotonic;
@@ -43,7 +43,7 @@ class JoinedAgents {
   }
 
   uint64_t heartbeats() const { return heartbeats_; }
-  absl::Duration longest() const { return longest_; }  // that one of them took
+  absl::Duration longest() const { return longest_; }  // the longest time of one answer
 
  private:
   struct Agent {

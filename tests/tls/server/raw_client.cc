@@ -42,7 +42,7 @@ void UseCertificate(SSL_CTX* context, const Issued& issued) {
   MUSTER_CHECK(SSL_CTX_use_PrivateKey(context, key.get()) == 1, "its key");
 }
 
-// With TLS 1.3 the ticket comes after the handshake: OpenSSL hands it to us while we read.
+// The ticket of TLS 1.3 comes after the handshake: OpenSSL delivers it while we read.
 int KeepSession(SSL* ssl, SSL_SESSION* session) {
   static_cast<RawResult*>(SSL_get_app_data(ssl))->session.reset(session);
   return 1;
@@ -87,7 +87,7 @@ int RawHello(uint16_t port, const std::vector<uint16_t>& suites) {
 
 RawResult RawConnect(uint16_t port, const RawOptions& options) {
   RawResult result;
-  signal(SIGPIPE, SIG_IGN);  // who is refused may find the connection closed
+  signal(SIGPIPE, SIG_IGN);  // a refused client may find the connection closed
   ERR_clear_error();
   const SslContextPtr context(SSL_CTX_new(TLS_client_method()));
   SSL_CTX_set_security_level(context.get(), 0);

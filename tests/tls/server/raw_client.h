@@ -1,4 +1,4 @@
-// A TLS client by hand, for what no client of ours would do: old versions, odd ciphers, weak keys, resumed sessions.
+// A TLS client made by hand, for what no Muster client does: old versions, odd ciphers, weak keys, resumed sessions.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -20,25 +20,26 @@ struct RawOptions {
   int lowest = TLS1_2_VERSION;
   int highest = TLS1_3_VERSION;
   std::string ciphers = "DEFAULT:@SECLEVEL=0";  // up to TLS 1.2
-  SSL_SESSION* session = nullptr;               // to resume
+  SSL_SESSION* session = nullptr;               // the session to resume
 };
 
 struct RawResult {
-  bool is_let_in = false;  // it answered our preface with its SETTINGS (RFC 9113, 3.4)
+  bool is_let_in = false;  // the server answered our preface with its SETTINGS (RFC 9113, 3.4)
   bool was_resumed = false;
   std::string server_fingerprint;
-  std::string error;      // of OpenSSL, when the handshake failed
-  SslSessionPtr session;  // to resume with; may be null
+  std::string error;      // from OpenSSL, when the handshake failed
+  SslSessionPtr session;  // can be resumed; may be null
 };
 
-// Connects, shakes hands, sends the preface of HTTP/2, waits for the server's SETTINGS or its end, at most 10 s.
+// Connects, does the handshake, sends the preface of HTTP/2, and waits for the server's SETTINGS or its end, at most 10
+// s.
 RawResult RawConnect(uint16_t port, const RawOptions& options);
 
-// The bytes of a TLS 1.2 ClientHello with these cipher suites, written by hand: for what OpenSSL can't offer.
+// The bytes of a TLS 1.2 ClientHello with these cipher suites, made by hand, because OpenSSL can't offer some of them.
 std::string HelloOf(const std::vector<uint16_t>& suites);
 
-// Sends it. The type of the server's first record (22: the handshake goes on), 0 if it ends the connection, -1 if it
-// does neither within 10 s.
+// Sends it. Returns the type of the server's first record (22: the handshake goes on), 0 if the server ends the
+// connection, -1 if it does neither within 10 s.
 int RawHello(uint16_t port, const std::vector<uint16_t>& suites);
 
 }  // namespace muster::testing_tls

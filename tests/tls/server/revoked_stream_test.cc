@@ -1,4 +1,4 @@
-// Who is revoked, or below an authority that is, is cut off; who is below a renewed one stays.
+// A peer that is revoked, or has a revoked authority above it, is cut off; one below a renewed authority stays.
 #include "tests/tls/server/identity_fixture.h"
 
 namespace muster::scheduler {
@@ -65,8 +65,7 @@ TEST_F(IntermediateTest, AnOpenStreamBelowARevokedIntermediateIsCut) {
   loop_.Await<ReportReceived>();
 }
 
-// Certificates with an authority's name and key can be made up by anybody: its issuer's signature is all that they
-// lack.
+// Anyone can make certificates with an authority's name and key: they lack only its issuer's signature.
 TEST_F(IntermediateTest, MadeUpCertificatesDoNotHideARevokedIntermediate) {
   testing_tls::Authority stranger;  // of our root's name
   folder_.Write("ca.crt", authority_.pem() + middle_.pem());
@@ -87,7 +86,7 @@ TEST_F(IntermediateTest, MadeUpCertificatesDoNotHideARevokedIntermediate) {
   EXPECT_EQ(Count(TlsFault::kRevoked), 2u);
 }
 
-// Who holds its key can make good certificates in any number, and have them shown.
+// The owner of the authority's key can make any number of good certificates, and have peers show them.
 TEST_F(IntermediateTest, ManySiblingsDoNotHideARevokedIntermediate) {
   testing_tls::Authority low = middle_.IssueAuthority("Low");
   std::string siblings = low.pem();
@@ -105,7 +104,7 @@ TEST_F(IntermediateTest, ManySiblingsDoNotHideARevokedIntermediate) {
   EXPECT_THAT(cut.Read().refusal().text(), HasSubstr("CN=Middle (serial"));
 }
 
-// Its former certificate is revoked as superseded, which is no word about the key: nodes show the new one.
+// Its former certificate is revoked as superseded, which does not concern the key: nodes show the new one.
 class RenewedIntermediateTest : public IntermediateTest, public testing::WithParamInterface<const char*> {};
 
 TEST_P(RenewedIntermediateTest, WhoIsBelowItStays) {
@@ -141,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(Trusted, RenewedIntermediateTest,
                          testing::Values("the new one", "both, the former first", "both, the new one first"),
                          [](const auto& info) { return std::string(1, static_cast<char>('A' + info.index)); });
 
-// Nothing reads at the other end: the last words are not waited for.
+// The other end reads nothing: the server does not wait until its last message is read.
 TEST_F(IdentityTest, AnOpenStreamOfARevokedPeerThatDoesNotReadIsCut) {
   const Issued bad = Node("bad");
   AgentStream revoked(Channel(bad));

@@ -18,7 +18,7 @@ using testing_tls::SchedulerSpec;
 
 class RotationTest : public TlsServerTest {
  protected:
-  // Connects anew and calls, until `stop`. Some of the connections show a renewed certificate.
+  // Connects and calls again and again until `stop`. Some of the connections show a renewed certificate.
   void CallUntil(const std::atomic<bool>& stop, size_t joined) {
     for (int i = 0; !stop; ++i) {
       if (i % kCallsOfACertificate == 0) RenewClient();
@@ -58,7 +58,7 @@ class RotationTest : public TlsServerTest {
               client_->Current()->identity->leaf().Fingerprint());
   }
 
-  // What a newcomer is shown.
+  // Connects and notes the certificate that the server shows.
   std::string NoteServed() {
     std::string served = Connect(Node("n2")).server_fingerprint;
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -83,8 +83,8 @@ class RotationTest : public TlsServerTest {
   std::set<std::string> served_;
 };
 
-// A thousand certificates come one after the other. With MUSTER_LONG=1 each of them is waited for until it is served,
-// as many as come within half an hour.
+// Renews the certificate a thousand times. With MUSTER_LONG=1 waits for each one until it is served, for as many as
+// half an hour allows.
 TEST_F(RotationTest, AThousandRotationsUnderLoadFailNoCallAndCutNoStream) {
   const char* wish = getenv("MUSTER_LONG");
   const bool is_long = wish != nullptr && std::string(wish) == "1";
@@ -126,7 +126,7 @@ TEST_F(RotationTest, AThousandRotationsUnderLoadFailNoCallAndCutNoStream) {
   EXPECT_GT(renewals_, 1) << "of the client";
   EXPECT_GT(agents.heartbeats(), streams * static_cast<size_t>(seconds));
   EXPECT_LT(agents.longest(), absl::Seconds(2));
-  // Half of one a second, for a machine that is busy.
+  // Half of one a second, since the machine may be busy.
   EXPECT_GE(served_.size(), is_long ? rotations : std::max<size_t>(3, static_cast<size_t>(seconds / 2)));
   for (const auto& [what, count] :
        std::vector<std::pair<std::string, size_t>>{{"rotations", rotations},

@@ -1,4 +1,4 @@
-// TLS as ms-scheduler has it, with the thread that keeps it up to date.
+// TLS as ms-scheduler uses it, with the thread that keeps it up to date.
 #include "scheduler/scheduler_tls.h"
 
 #include <signal.h>
@@ -46,7 +46,7 @@ TEST_F(SchedulerTlsTest, ANodesCertificateIsNoSchedulers) {
   EXPECT_THAT(std::string(opened.status().message()), ::testing::HasSubstr("which is not a scheduler's"));
 }
 
-// Lets nothing be written to any file.
+// Prevents writing to any file.
 class NoWriting {
  public:
   NoWriting() {

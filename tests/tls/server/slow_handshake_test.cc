@@ -1,4 +1,4 @@
-// Handshakes that never end or take their time, and what others feel of them: nothing.
+// Handshakes that never end or are slow: other peers must not notice them.
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -15,7 +15,7 @@ namespace {
 
 using testing_tls::HelloOf;
 
-// A node that waits longer for an answer thinks about another connection.
+// A node that waits longer for an answer considers another connection.
 constexpr absl::Duration kMaxBeat = absl::Seconds(2);
 
 constexpr unsigned int kPendingPerCore = 16;
@@ -38,7 +38,7 @@ class SlowHandshakeTest : public TlsServerTest {
     return fd;
   }
 
-  // Whoever has joined goes on with heartbeats until `end` has come. Nobody may have waited long for an answer.
+  // The joined agents go on with heartbeats until `end` is ready. None may have waited long for an answer.
   template <typename End>
   void ServeUntil(const End& end, JoinedAgents& agents) {
     while (end.wait_for(std::chrono::milliseconds(10)) != std::future_status::ready && !HasFatalFailure())
@@ -48,7 +48,7 @@ class SlowHandshakeTest : public TlsServerTest {
   }
 };
 
-// True once the other side has closed; waits for at most `patience`.
+// Returns true once the other side has closed; waits for at most `patience`.
 bool IsClosed(int fd, absl::Duration patience) {
   pollfd waited{fd, POLLIN | POLLRDHUP, 0};
   return poll(&waited, 1, static_cast<int>(absl::ToInt64Milliseconds(patience))) == 1 &&
@@ -65,10 +65,10 @@ TEST_F(SlowHandshakeTest, EverybodyIsServedDuringAndAfterAFloodOfHalfHandshakes)
   const unsigned int twice_the_limit = 2 * kPendingPerCore * std::max(1u, std::thread::hardware_concurrency());
   for (unsigned int i = 0; i < std::max(200u, twice_the_limit); ++i) {
     half.push_back(Dial());
-    // A record that announces 512 bytes and brings 4.
+    // A record that announces 512 bytes and has 4.
     ASSERT_EQ(send(half.back()->get(), "\x16\x03\x01\x02\x00\x01\x00\x01\xfc", 9, MSG_NOSIGNAL), 9);
   }
-  // The newcomer waits its turn behind them; the raw client gives up after 10 s.
+  // The new client waits its turn after them; the raw client gives up after 10 s.
   auto is_let_in = std::async(std::launch::async, [&] {
     for (int i = 0; i < 6; ++i) {
       if (Connect(Node("n1")).is_let_in) return true;

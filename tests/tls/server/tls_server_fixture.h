@@ -17,7 +17,7 @@ namespace muster::scheduler {
 class TlsServerTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    signal(SIGPIPE, SIG_IGN);  // as ms-scheduler does: OpenSSL writes to sockets without MSG_NOSIGNAL
+    signal(SIGPIPE, SIG_IGN);  // as in ms-scheduler: OpenSSL writes to sockets without MSG_NOSIGNAL
     folder_.Write("ca.crt", authority_.pem());
     folder_.Write("server.pem", authority_.Issue(testing_tls::SchedulerSpec()).all_pem());
     folder_.Write("crl.pem", authority_.RevocationList({}));
@@ -25,7 +25,7 @@ class TlsServerTest : public ::testing::Test {
     Start();
   }
 
-  // With settings_ as they are now.
+  // Starts the server with the present settings_.
   void Start(RpcServer::Options options = {}) {
     server_.reset();
     authorizer_.reset();
@@ -64,7 +64,7 @@ class TlsServerTest : public ::testing::Test {
                     .ok());
   }
 
-  // What ms-scheduler does when its files have changed.
+  // Does what ms-scheduler does when its files have changed.
   void Reload() {
     if (!store_->Poll()) return;
     server_->CheckPeers();
@@ -74,7 +74,7 @@ class TlsServerTest : public ::testing::Test {
     Reload();
   }
 
-  // A client with gRPC's own credentials, which checks little and shows what it is given.
+  // A client with gRPC's own credentials, which check little and show the given certificate.
   std::shared_ptr<grpc::Channel> Channel(const testing_tls::Issued& issued) {
     grpc::SslCredentialsOptions options;
     options.pem_root_certs = authority_.pem();
@@ -101,7 +101,8 @@ class TlsServerTest : public ::testing::Test {
   }
 
   uint64_t Count(TlsFault fault) { return counted_.Counts()[FaultName(fault)]; }
-  // The server counts before the client hears of it, but in the log's case in another thread.
+  // The server counts before the client sees the result, except that a count that comes with a log line is made in
+  // another thread.
   uint64_t AwaitCount(TlsFault fault, uint64_t wanted) {
     for (int i = 0; i < 1000 && Count(fault) < wanted; ++i) absl::SleepFor(absl::Milliseconds(5));
     return Count(fault);

@@ -10,7 +10,7 @@
 
 namespace muster::agent {
 
-// One line for each effect; reports with their events, messages with what matters of them.
+// One line for each effect; reports show their events, messages the fields that matter.
 std::string ToText(const Effects& effects);
 
 AgentOptions SmallOptions(int slots = 1);
@@ -23,14 +23,14 @@ class AgentHarness {
   // Lets time pass, stopping at each deadline on the way.
   std::string Pass(absl::Duration duration);
 
-  // From now on the scheduler answers each report that Pass sees.
+  // After this the scheduler answers each report that Pass sees.
   void AnswerReports() { answers_reports_ = true; }
 
   std::string Begin() { return Do(agent::Begin{}); }
   std::string Receive(v1::SchedulerMessage message);
   std::string Break(const std::string& reason);
   std::string Welcome(bool is_resumed = false, uint64_t events_through = 0, absl::Duration fence = {});
-  // With the offer to take heartbeats by datagram.
+  // The welcome offers to take heartbeats by datagram.
   std::string WelcomeWithDatagrams(absl::Duration fence = {});
   std::string AnswerDatagram(uint64_t heartbeat_seq, absl::Duration fence = {});
   std::string Refuse(v1::Refusal::Reason reason, const std::string& text = "because", uint32_t retry_after_ms = 0);
@@ -39,7 +39,7 @@ class AgentHarness {
   std::string Peers(uint32_t round, const absl::Status& status = absl::OkStatus());
   std::string Started(uint32_t slot, uint32_t round = 1, uint32_t attempt = 0);
   std::string Ended(uint32_t slot, int exit_code, int signal = 0, bool was_stopped = false, uint32_t round = 1);
-  // It has died and left something; what it left is gone; what it left can't be killed.
+  // A process died and left descendants (Died); they are gone (Cleared); one of them can't be killed (Stuck).
   std::string Died(uint32_t slot, int exit_code, int signal = 0, bool was_stopped = false);
   std::string Cleared(uint32_t slot) { return Do(NothingLeft{{slot, 1, 0}}); }
   std::string Stuck(uint32_t slot) {
@@ -48,11 +48,12 @@ class AgentHarness {
   std::string Made(uint32_t slot, std::optional<uint64_t> step, uint32_t round = 1, uint32_t attempt = 0) {
     return Do(ProgressMade{round, slot, attempt, step});
   }
-  // Time that passes without anybody noticing.
+  // Time passes without any event, as in a sleep of the machine.
   void Sleep(absl::Duration duration) { now_ = now_ + duration; }
   std::string Signal(int signal) { return Do(EndSignal{signal}); }
 
-  // Welcomed, one heartbeat old, round 1 of `slots` ranks launched and started; all acknowledged.
+  // Afterwards the agent is welcomed, has sent one heartbeat, and has launched and started round 1 of `slots` ranks;
+  // all of this is acknowledged.
   void RunRound(uint32_t slots = 1, absl::Duration fence = {});
 
   AgentCore& core() { return core_; }
@@ -68,7 +69,7 @@ class AgentHarness {
   MonotonicTime now_;
   uint64_t connect_seq_ = 0;
   uint64_t heartbeat_seq_ = 0;
-  absl::Duration fence_;  // of the round that RunRound ran
+  absl::Duration fence_;  // of the round that RunRound started
   Effects last_;
   bool answers_reports_ = false;
 };

@@ -72,7 +72,7 @@ TEST(Connecting, RetriesWithinBoundsAndSaysSoAtGrowingIntervals) {
     expected = std::min(expected * 2, absl::Seconds(3));
     said += agent.Break("Connection refused");
   }
-  // Nearly three minutes: told after 10 s, 30 s, 1 min and 2 min.
+  // Nearly three minutes: the agent logs it after 10 s, 30 s, 1 min and 2 min.
   EXPECT_EQ(Count(said, "still waiting for the scheduler at s:8118 (MS_SCHED_HOST and MS_SCHED_PORT) after "), 4)
       << said;
   EXPECT_EQ(Count(said, " of 30m30s: Connection refused"), 4) << said;
@@ -85,7 +85,7 @@ TEST(Connecting, SaysANewReasonAtOnceUntilItIsLetInAFewTimes) {
   std::string said;
   for (const char* reason : {"closed", "it wants TLS", "it wants TLS", "a", "b", "c", "d"}) {
     agent.Pass(agent.core().NextDeadline() - (MonotonicTime() + agent.now()));
-    if (agent.now() > absl::Seconds(9)) break;  // where it is said anyway
+    if (agent.now() > absl::Seconds(9)) break;  // it is logged then in any case
     said += agent.Break(reason);
   }
   EXPECT_EQ(Count(said, "waiting for the scheduler at"), 3) << said;
@@ -249,7 +249,7 @@ TEST(Connecting, ARefusalOfTheIdentityEndsOnlyWhoWasNotWelcomed) {
   EXPECT_THAT(running.Pass(absl::Seconds(3)), HasSubstr("dial 3\n"));
   EXPECT_THAT(running.Refuse(v1::Refusal::NOT_AUTHORIZED, "the certificate is of another job"),
               Not(HasSubstr("no longer accepts this node")))
-      << "told once";
+      << "logged once";
   running.Pass(absl::Seconds(4));
   EXPECT_THAT(running.Welcome(true), AllOf(HasSubstr("reconnected"), Not(HasSubstr("stop\n"))));
 }
@@ -326,9 +326,9 @@ TEST(Connecting, TellsHowTheRunBeforeEnded) {
               HasSubstr("say: joined job j (run 4) as node n1; the previous run: run 3 failed"));
 }
 
-// The machine slept, or the agent was stopped: it could not try.
+// The machine slept, or the agent was stopped, so it could not try.
 TEST(Connecting, SleepUsesUpNoPatience) {
-  AgentHarness agent;  // a patience of 60 s
+  AgentHarness agent;  // the agent tries for 60 s
   agent.RunRound();
   agent.Break("Socket closed");
   agent.Pass(absl::Milliseconds(150));

@@ -16,7 +16,7 @@ TEST(Converging, FetchesThePeersThenStartsAllSlots) {
   EXPECT_EQ(agent.Desire(InPhase(v1::RUN_PHASE_FORMING, 0)), "");
   EXPECT_EQ(agent.Desire(Running(2)), "fetch peers of run 3 round 1\n");
   EXPECT_EQ(agent.Peers(1), "say: round 1: ranks 0-1 of 2\nlaunch round 1 slots 0,1\n");
-  EXPECT_EQ(agent.Desire(Running(2)), "");  // once
+  EXPECT_EQ(agent.Desire(Running(2)), "");  // fetched once
 }
 
 TEST(Converging, RetriesThePeersWithBackOff) {
@@ -27,7 +27,7 @@ TEST(Converging, RetriesThePeersWithBackOff) {
   EXPECT_THAT(agent.Peers(1, absl::UnavailableError("lost")), HasSubstr("warn: the peer list of round 1"));
   EXPECT_EQ(agent.Pass(absl::Milliseconds(340)), "");
   EXPECT_THAT(agent.Pass(absl::Milliseconds(320)), HasSubstr("fetch peers of run 3 round 1\n"));
-  EXPECT_EQ(agent.Peers(1, absl::UnavailableError("lost")), "");  // the same error is told once
+  EXPECT_EQ(agent.Peers(1, absl::UnavailableError("lost")), "");  // the same error is logged once
   EXPECT_THAT(agent.Pass(absl::Milliseconds(1310)), HasSubstr("fetch peers"));
   EXPECT_THAT(agent.Peers(1), HasSubstr("launch round 1"));
 }
@@ -119,7 +119,7 @@ TEST(Converging, AnOlderJournalIsNotFollowedAndHearsAgainThatTheRoundWasQuit) {
   EXPECT_THAT(agent.Welcome(true, 4), HasSubstr("#7 quit round 2"));
 }
 
-// The order to stop need not wait for the journal and may overtake the one to start.
+// The order to stop does not wait for the journal and may overtake the order to start.
 TEST(Converging, ARoundThatWasGivenUpDoesNotBeginAnyMore) {
   AgentHarness agent;
   agent.Begin();
@@ -191,7 +191,7 @@ TEST(Converging, WithoutACommandTheAssignmentIsPrintedOnceAndTheSlotsAreDone) {
   EXPECT_THAT(agent.Desire(Succeeded()), HasSubstr("finish 0\n"));
 }
 
-// Both are ordered from the keeper, which has said nothing yet.
+// The keeper has the order to start both and has not answered yet.
 void LaunchTwo(AgentHarness& agent) {
   agent.Begin();
   agent.Welcome();
@@ -218,7 +218,7 @@ TEST(Converging, AFailedLaunchSaysNothingOfOtherLaunchesOfTheRound) {
   EXPECT_THAT(text, Not(HasSubstr("ended 0/1/0")));
 }
 
-// One hangs in a driver: the keeper answers, but has no end to tell.
+// One process hangs in a driver: the keeper answers, but has no end to report.
 TEST(Converging, KillsWhatTheKeeperShouldHaveKilledAndNamesWhatCannotBe) {
   AgentHarness agent(SmallOptions(2));
   agent.RunRound(2);
@@ -244,7 +244,8 @@ TEST(Converging, WhoWasToldToEndNamesWhatCannotBeKilledToo) {
   EXPECT_THAT(text, HasSubstr("finish 143\n"));
 }
 
-// A newer scheduler may know phases that this agent doesn't: no reason to stop anything or to forget what it was told.
+// A newer scheduler may send phases that this agent doesn't know. The agent must not stop anything or forget its orders
+// for that.
 TEST(Converging, AnOrderOfAnUnknownKindChangesNothing) {
   AgentHarness agent;
   agent.RunRound();

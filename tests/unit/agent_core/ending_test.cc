@@ -260,7 +260,7 @@ TEST(Ending, WhatCantBeKilledForANewOwnerIsNamed) {
   EXPECT_THAT(agent.Pass(absl::Seconds(20)), AllOf(HasSubstr("can't be killed"), HasSubstr("finish 11\n")));
 }
 
-// A newer scheduler may have reasons that this agent doesn't know: its processes must not pay for that.
+// A newer scheduler may send reasons that this agent doesn't know: that must not harm its processes.
 class UnknownRefusals : public ::testing::TestWithParam<int> {};
 
 TEST_P(UnknownRefusals, LeaveProcessesAloneAndTheAgentKnocking) {
@@ -296,7 +296,7 @@ TEST(Ending, AForgottenRunWhoseProcessesEndedWellIsASuccess) {
   EXPECT_THAT(agent.Refuse(v1::Refusal::RUN_UNKNOWN), HasSubstr("finish 0\n"));
 }
 
-// Draining is what somebody wanted, so it is a success whatever stood before.
+// Draining was requested, so the node ends with success, no matter what happened before.
 TEST(Ending, ADrainedNodeEndsWellWithOneLine) {
   AgentHarness agent;
   agent.RunRound();
@@ -315,7 +315,7 @@ TEST(Ending, ADrainedNodeWhoseProcessesStillRunStopsThemFirst) {
 
 TEST(Ending, AJoinMayBeToldThatItsNodeIsDrained) {
   AgentOptions options = SmallOptions();
-  options.kept_node_id = "h-1";  // a new id would be a way around
+  options.kept_node_id = "h-1";  // a new id would let it in again
   AgentHarness agent(options);
   agent.Begin();
   EXPECT_EQ(agent.Refuse(v1::Refusal::DRAINED, ""),

@@ -1,4 +1,4 @@
-// The fence: the table of its states first, then what the agent does by it.
+// The fence: first the table of its states, then the agent's actions.
 #include "worker_agent/core/connection/fence.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ using ::testing::Not;
 
 constexpr absl::Duration kStop = absl::Seconds(10);
 constexpr absl::Duration kInterval = absl::Seconds(2);
-constexpr absl::Duration kTold = absl::Seconds(60);   // the fence falls 45 s after what was answered
+constexpr absl::Duration kTold = absl::Seconds(60);   // the fence falls 45 s after the answered heartbeat
 constexpr absl::Duration kOther = absl::Seconds(40);  // 25 s after it
 constexpr absl::Duration kShort = absl::Seconds(16);  // no room for stop_timeout, the margin and a heartbeat
 
@@ -73,7 +73,7 @@ class FenceFrom : public FenceTable, public ::testing::WithParamInterface<State>
   FenceFrom() : FenceTable(GetParam()) {}
 
   bool IsOff() const { return GetParam() == State::kOff; }
-  // What the keeper is told when the fence goes off.
+  // The order to the keeper when the fence goes off.
   std::string Off() const { return IsOff() ? "" : "no fence\n"; }
 };
 
@@ -155,7 +155,7 @@ TEST_P(FenceFrom, AFallIsToldTheKeeperOnlyWhereItWasOff) {
   EXPECT_EQ(Now(), IsOff() ? State::kOff : State::kFallen);
 }
 
-// The room is asked for when the timeout changes, not when only the heartbeat does.
+// The room is checked when the timeout changes, not when only the heartbeat does.
 TEST_F(FenceTable, OneThatIsCountedOnStaysArmedWhenHeartbeatsGetLonger) {
   Answer(110, 111);
   Effects out;
@@ -163,14 +163,13 @@ TEST_F(FenceTable, OneThatIsCountedOnStaysArmedWhenHeartbeatsGetLonger) {
   EXPECT_EQ(ToText(out), "fence at 157000ms\n");
 }
 
-// A dial that waited long began before the heartbeat that was answered last.
+// A dial that waited long began before the last answered heartbeat.
 TEST_F(FenceTable, AWelcomeDoesNotBringTheFallNearer) {
   EXPECT_EQ(Answer(110, 111), "fence at 155000ms\n");
   EXPECT_EQ(Welcome(90, 112), "fence at 155000ms\n");
 }
 
-// ---- in the agent: deadlines are counted from the sending of what was acknowledged (stop_timeout is 10 s, the margin
-// 5)
+// ---- in the agent: deadlines count from the sending of the acknowledged message (stop_timeout is 10 s, the margin 5)
 
 TEST(Fence, IsArmedFromTheDialAndMovedByAcknowledgements) {
   AgentHarness agent;
@@ -188,7 +187,7 @@ TEST(Fence, IsArmedFromTheDialAndMovedByAcknowledgements) {
   const int at = std::stoi(text.substr(text.find("fence at ") + 9));
   EXPECT_GE(at, 1800 + 45'000);
   EXPECT_LE(at, 3300 + 45'000);
-  EXPECT_EQ(agent.Receive(message), text);  // a repetition does not push it
+  EXPECT_EQ(agent.Receive(message), text);  // receiving it again does not move the fence
 }
 
 TEST(Fence, IsDisarmedWhenTheSchedulerSaysSo) {
@@ -200,7 +199,7 @@ TEST(Fence, IsDisarmedWhenTheSchedulerSaysSo) {
   EXPECT_EQ(agent.Acknowledge(0), "");
 }
 
-// 12,000 agents dial a scheduler that was started anew: the last of them waits minutes for its turn.
+// 12,000 agents dial a restarted scheduler: the last of them waits minutes for its turn.
 TEST(Fence, AfterADialThatWaitedLongItIsArmedByTheFirstAnswer) {
   AgentHarness agent;
   agent.Begin();
@@ -238,7 +237,7 @@ TEST(Fence, ASchedulerWithAShorterTimeoutDisarmsItWhereThereIsNoRoom) {
   EXPECT_THAT(text, HasSubstr("no fence\n"));
 }
 
-// Whoever refuses may be a firewall, and the scheduler behind it may give the ranks away.
+// A refusal may come from a firewall, and the scheduler may give the ranks to others.
 TEST(Fence, NeitherSilenceNorARefusalMovesIt) {
   AgentHarness agent;
   agent.RunRound(1, absl::Seconds(60));
@@ -272,7 +271,7 @@ v1::SchedulerMessage Answer(uint64_t heartbeat_seq, absl::Duration fence) {
   return message;
 }
 
-// The machine slept between heartbeat and answer: what is armed falls, and what is not armed need not.
+// The machine slept between heartbeat and answer: an armed fence falls, and an unarmed one need not.
 TEST(Fence, AnAnswerThatIsReadTooLateArmsNone) {
   AgentHarness agent;
   agent.Begin();
@@ -289,7 +288,7 @@ TEST(Fence, AnAnswerThatIsReadTooLateArmsNone) {
   EXPECT_EQ(unarmed.Receive(Answer(1, absl::Seconds(60))).find("fence at"), std::string::npos);
 }
 
-// Else the scheduler would count on a fence that nobody keeps.
+// Otherwise the scheduler would rely on a fence that no program keeps.
 TEST(Fence, OneThatFellIsNotReportedAsArmedUntilItIsAgain) {
   AgentHarness agent;
   agent.Begin();
@@ -305,7 +304,7 @@ TEST(Fence, OneThatFellIsNotReportedAsArmedUntilItIsAgain) {
   EXPECT_THAT(agent.Pass(absl::Seconds(2)), HasSubstr("armed with 60000ms"));
 }
 
-// Right behind the welcome comes the order to start.
+// The order to start comes right after the welcome.
 TEST(Fence, OneThatFellIsArmedByTheWelcomeAlsoInThePast) {
   AgentHarness agent;
   agent.RunRound(1, absl::Seconds(60));
@@ -317,7 +316,7 @@ TEST(Fence, OneThatFellIsArmedByTheWelcomeAlsoInThePast) {
   EXPECT_THAT(agent.Welcome(true, 1, absl::Seconds(60)), HasSubstr("fence at "));
 }
 
-// An order of before the fall may come late: others have the ranks by then.
+// An order from before the fall may come late: by then others have the ranks.
 TEST(Fence, WhileItIsDownNothingStarts) {
   AgentHarness agent;
   agent.RunRound(1, absl::Seconds(60));
@@ -334,7 +333,7 @@ TEST(Fence, WhileItIsDownNothingStarts) {
   EXPECT_THAT(agent.Peers(2), HasSubstr("launch"));
 }
 
-// A virtual machine that was paused: whether the ranks are still this node's only the scheduler knows.
+// A virtual machine was paused: only the scheduler knows whether the ranks are still this node's.
 TEST(Fence, AfterAJumpOfTheClockTheSchedulerIsAskedAtOnceAndByTheStream) {
   AgentHarness agent;
   agent.Begin();
@@ -362,7 +361,7 @@ TEST(Fence, WhenItFallsTheAgentKeepsKnocking) {
   EXPECT_THAT(agent.Do(FenceHasFallen{}), HasSubstr("error: no answer from the scheduler"));
   EXPECT_EQ(agent.Ended(0, 0, 15, true), "");
   EXPECT_THAT(agent.Welcome(true, 1), HasSubstr("#2 ended 0/1/0 code=0 signal=15 stopped"));
-  EXPECT_EQ(agent.Desire(Running(1)), "");  // the same attempt is not started a second time
+  EXPECT_EQ(agent.Desire(Running(1)), "");  // the same attempt does not start twice
 }
 
 }  // namespace

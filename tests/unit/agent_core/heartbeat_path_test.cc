@@ -1,4 +1,4 @@
-// By which way heartbeats go.
+// Tests the choice of the path for heartbeats: datagram or stream.
 #include "worker_agent/core/connection/heartbeat_path.h"
 
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// One heartbeat each second. The stream answers at once, unless it is deaf.
+// One heartbeat each second. The stream answers at once, unless it is made deaf.
 class HeartbeatPathTest : public ::testing::Test {
  protected:
   using Way = HeartbeatPath::Way;
@@ -84,7 +84,7 @@ TEST_F(HeartbeatPathTest, WhereNothingGetsThroughItIsTriedOnceAMinute) {
   EXPECT_GE(tries, 9);
   EXPECT_LE(tries, 10);
   EXPECT_TRUE(path_.is_dead());
-  // And when it does again, it is found out.
+  // When it answers again, the agent notices.
   int seconds = 0;
   while (BeatAndAnswer() != Way::kDatagram) ASSERT_LE(++seconds, 62);
   EXPECT_FALSE(path_.is_dead());
@@ -103,7 +103,7 @@ TEST_F(HeartbeatPathTest, NowAndThenOneGoesOverTheStream) {
   EXPECT_LE(streams, 11);
 }
 
-// Orders come over the stream alone: a node that they can't reach must not look well.
+// Orders come over the stream only: a node that they can't reach must not look healthy.
 TEST_F(HeartbeatPathTest, AStreamThatAnswersNothingTakesTheDatagramsAlong) {
   Open();
   BeatAndAnswer();
@@ -168,7 +168,7 @@ TEST(HeartbeatDatagrams, AnswersMoveTheFence) {
   EXPECT_THAT(first, HasSubstr("datagram 1: 2, armed with 60000ms\n"));
   EXPECT_THAT(agent.AnswerDatagram(2, absl::Seconds(60)), HasSubstr("fence at"));
   EXPECT_THAT(agent.Pass(absl::Seconds(2)), HasSubstr("datagram 1: 3, armed"));
-  // What the scheduler said before, and comes later, is past.
+  // An older answer of the scheduler that comes later is ignored.
   EXPECT_THAT(agent.AnswerDatagram(3, absl::ZeroDuration()), HasSubstr("no fence"));
   EXPECT_EQ(agent.AnswerDatagram(2, absl::Seconds(60)), "");
 }

@@ -1,4 +1,4 @@
-// A process has died, and something that it started can't be killed.
+// A process has died, and one of its descendants can't be killed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ TEST(Leftovers, AFailureIsReportedAtOnceAndTheNextAttemptWaits) {
   EXPECT_EQ(agent.Cleared(0), "say: round 1: rank 0 of 2\nlaunch round 1 slots 0\n");
 }
 
-// Else the job would stand still for as long as the device hangs.
+// Otherwise the job would stand still as long as the device hangs.
 TEST(Leftovers, AnAttemptThatWaitsTooLongEndsTheAgent) {
   AgentHarness agent(SmallOptions(2));
   agent.RunRound(2);
@@ -78,7 +78,7 @@ TEST(Leftovers, TheNextRoundWaits) {
   EXPECT_THAT(agent.Peers(2), HasSubstr("launch round 2 slots 0"));
 }
 
-// For the scheduler nothing is left of processes that have all ended well: their ranks may start elsewhere.
+// To the scheduler, processes that have all ended well have left nothing: their ranks may start elsewhere.
 TEST(Leftovers, AGoodEndIsReportedWhenNothingIsLeft) {
   AgentHarness agent;
   agent.RunRound();

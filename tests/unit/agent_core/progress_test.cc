@@ -24,7 +24,7 @@ TEST(Progress, NothingIsSaidOfAProcessThatNeverWrote) {
 TEST(Progress, EachReportCarriesTheStepAndForHowLongItHasStood) {
   AgentHarness agent(SmallOptions(2));
   agent.RunRound(2);
-  EXPECT_EQ(agent.Made(1, 40), "");  // nothing is sent just for that
+  EXPECT_EQ(agent.Made(1, 40), "");  // no report is sent just for that
   EXPECT_EQ(agent.Pass(absl::Seconds(2)), "send 1: report 3, progress of round 1: 1/0 step 40 still 2000ms\n");
   agent.Made(0, 41);
   agent.Pass(absl::Seconds(1));
@@ -57,7 +57,7 @@ TEST(Progress, OfAnEarlierRoundOrAttemptDoesNotCount) {
   agent.Desire(Running(1, 2));
   agent.Peers(2);
   EXPECT_THAT(agent.Started(0, 2), Not(HasSubstr("progress")));
-  agent.Made(0, 41, 1);  // told too late
+  agent.Made(0, 41, 1);  // reported too late
   agent.Made(0, 41, 2, 7);
   agent.Made(9, 41, 2);
   EXPECT_THAT(agent.Pass(absl::Seconds(2)), Not(HasSubstr("progress")));
@@ -85,7 +85,7 @@ TEST(Progress, TimeInWhichTheAgentWasStoppedIsNotHeldAgainstItsProcesses) {
   EXPECT_THAT(agent.Pass(absl::Seconds(2)), HasSubstr("0/0 step 40 still 4000ms"));
 }
 
-// The largest progress beside the largest events.
+// A report with the largest progress and the largest events.
 TEST(Progress, AReportStillFitsIntoAMessage) {
   Progress progress;
   Reporter reporter;

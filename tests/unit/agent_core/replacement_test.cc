@@ -1,4 +1,4 @@
-// A renewed certificate is shown over a second stream, which then takes the place of the first.
+// An agent shows a renewed certificate over a second stream, which then replaces the first.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ v1::SchedulerMessage RefusalMessage(v1::Refusal::Reason reason, const std::strin
   return message;
 }
 
-// Runs a round on stream 1; stream 2 is on its way to relieve it.
+// Runs a round on stream 1 while stream 2 is being dialled to replace it.
 class Replacement : public ::testing::Test {
  protected:
   Replacement() { agent_.AnswerReports(); }
@@ -45,7 +45,7 @@ class Replacement : public ::testing::Test {
                                           HasSubstr("send 2: join job=j node=n1 cluster=c run=3 term=1 "
                                                     "round=1 acknowledged=1 seq=2\n")));
   }
-  // How the whole of its time runs out, with heartbeats on stream 1.
+  // Lets the time of the dial run out, with heartbeats on stream 1.
   std::string PassDial() { return agent_.Pass(absl::Seconds(15)); }
 
   AgentHarness agent_;
@@ -95,7 +95,7 @@ TEST_F(Replacement, WhatChangedTrustOnlyIsForTheFarewell) {
   EXPECT_THAT(agent_.Pass(2 * kSpan), Not(HasSubstr("dial")));
 }
 
-// The scheduler ends the old stream when it takes the new one: the end may be heard of first.
+// The scheduler ends the old stream when it accepts the new one; the agent may learn of that end first.
 TEST_F(Replacement, TheOldStreamMayEndBeforeTheWelcomeIsHeard) {
   Begin();
   EXPECT_EQ(agent_.Do(StreamBroken{1, "the scheduler ended the connection"}), "");
@@ -132,7 +132,7 @@ TEST_F(Replacement, ThatFailsLeavesTheOpenStreamAlone) {
               AllOf(HasSubstr("send 1: report"), HasSubstr("dial 3 as a replacement\n")));
   EXPECT_THAT(agent_.Do(MessageReceived{3, RefusalMessage(v1::Refusal::NOT_AUTHORIZED, "another name")}),
               AllOf(HasSubstr("hang up 3\n"), HasSubstr("(another name)"), Not(HasSubstr("stop"))));
-  // Each try comes later than the one before, the reason is told once.
+  // Each try comes later than the one before; the reason is logged once.
   EXPECT_THAT(agent_.Pass(absl::Seconds(5.9)), Not(HasSubstr("dial")));
   EXPECT_THAT(agent_.Pass(absl::Seconds(2.1)), HasSubstr("dial 4 as a replacement\n"));
   EXPECT_THAT(agent_.Do(MessageReceived{4, RefusalMessage(v1::Refusal::NOT_AUTHORIZED, "another name")}),
@@ -148,7 +148,7 @@ TEST_F(Replacement, ThatGetsNoAnswerIsGivenUp) {
               AllOf(HasSubstr("hang up 2\n"), HasSubstr("did not answer within 15 s"), Not(HasSubstr("lost the"))));
 }
 
-// After a cut of the network TCP may wait as long again before it tries the old connection.
+// After a cut of the network, TCP may wait as long as the cut lasted before it tries the old connection again.
 TEST_F(Replacement, AStreamThatAnswersNothingIsReplaced) {
   AgentHarness agent;
   agent.RunRound();
@@ -164,7 +164,7 @@ TEST_F(Replacement, AStreamThatAnswersNothingIsReplaced) {
   EXPECT_THAT(agent.Pass(absl::Minutes(1)), Not(HasSubstr("dial"))) << "it answers";
 }
 
-// Each process that starts is news, which is told at once: more of it than the patience has heartbeats.
+// Each start of a process is reported at once, so there are more reports than heartbeats within the patience.
 TEST_F(Replacement, MuchNewsInOneMomentIsNoSilence) {
   AgentHarness agent;
   agent.RunRound(8);
@@ -223,7 +223,7 @@ TEST_F(Replacement, AnAnswerAboutStacksFollows) {
   EXPECT_THAT(agent_.Do(gathered), HasSubstr("send 2: stacks 8:"));
 }
 
-// The welcome answers a dial that is older than the last heartbeat that was answered: no reason to end anything sooner.
+// The welcome answers a dial that is older than the last answered heartbeat: the fence must not come nearer.
 TEST_F(Replacement, DoesNotBringTheFenceNearer) {
   agent_.Begin();
   agent_.Welcome(false, 0, absl::Seconds(30));
@@ -250,7 +250,7 @@ TEST_F(Replacement, DoesNotBringTheFenceNearer) {
   v1::SchedulerMessage welcome = WelcomeMessage(1);
   welcome.mutable_welcome()->set_fence_timeout_ms(30'000);
   const std::string text = agent_.Do(MessageReceived{2, welcome});
-  // Ten seconds of stop_timeout, five of margin, and the last heartbeat is less than two seconds old.
+  // Ten seconds of stop_timeout and five of margin; the last heartbeat is less than two seconds old.
   EXPECT_GE(fence_in(text), absl::ToInt64Milliseconds(agent_.now()) + 15'000 - 2'000) << text;
 }
 

@@ -122,7 +122,7 @@ TEST(Reporting, WaitingIsShownAsProgress) {
   EXPECT_EQ(agent.Receive(message), "progress: 7 of 8 workers are here\n");
 }
 
-// The report's window: contiguous from the oldest unacknowledged event, bounded, moved on by acknowledgements.
+// The report's window: contiguous from the oldest unacknowledged event, bounded, moved by acknowledgements.
 TEST(Reporting, ManyEventsGoOutInOrderAndBounded) {
   Reporter reporter;
   MonotonicTime now;
@@ -143,7 +143,7 @@ TEST(Reporting, ManyEventsGoOutInOrderAndBounded) {
   EXPECT_TRUE(reporter.IsAllAcknowledged());
 }
 
-// The largest events that there are: 64 of them would be more than a message may hold.
+// Events of the largest size: 64 of them would be more than a message may hold.
 TEST(Reporting, AReportFitsIntoAMessage) {
   Reporter reporter;
   MonotonicTime now;
@@ -183,7 +183,7 @@ TEST(Reporting, TextsBeyondTheirLimitsAreCutBetweenCharacters) {
   EXPECT_EQ(report.events(0).ended().launch_error(), std::string(kMaxShortTextBytes - 1, 'l'));
   EXPECT_EQ(report.events(0).ended().log_file(), "/logs/worker_0.log");
   ASSERT_EQ(report.events(0).ended().last_lines_size(), static_cast<int>(kMaxLastLines));
-  EXPECT_EQ(report.events(0).ended().last_lines(0), "10");  // the last ones are kept
+  EXPECT_EQ(report.events(0).ended().last_lines(0), "10");  // the last ones stay
 }
 
 TEST(Reporting, AnEndIsToldInFull) {

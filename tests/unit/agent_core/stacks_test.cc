@@ -44,7 +44,7 @@ std::string AskLog(AgentHarness& agent, uint64_t query, uint32_t slot, uint32_t 
 
 TEST(Logs, AreReadAndToldOnTheStreamThatTheyWereAskedOn) {
   AgentHarness agent(SmallOptions(2));
-  EXPECT_EQ(AskLog(agent, 6, 0, 10), "") << "nobody welcomed us yet";
+  EXPECT_EQ(AskLog(agent, 6, 0, 10), "") << "no scheduler has welcomed us yet";
   agent.RunRound(2);
   EXPECT_EQ(AskLog(agent, 7, 1, 1'000'000), "read_log 7 slot 1 lines 1000 after 5\n");
   EXPECT_EQ(AskLog(agent, 8, 2, 10), "") << "there is no such slot";
@@ -52,12 +52,12 @@ TEST(Logs, AreReadAndToldOnTheStreamThatTheyWereAskedOn) {
   read.log.set_text("loss 0.1\n");
   EXPECT_EQ(agent.Do(read), "send 1: log 7: loss 0.1\n");
   agent.Break("Socket closed");
-  EXPECT_EQ(agent.Do(read), "") << "who asked has given up";
+  EXPECT_EQ(agent.Do(read), "") << "the asker has given up";
 }
 
 TEST(Stacks, ASlotWithoutAProcessHasNoPidAndAnUnknownOneIsIgnored) {
   AgentHarness agent(SmallOptions(2));
-  EXPECT_EQ(Ask(agent, 6, {0}), "") << "nobody welcomed us yet";
+  EXPECT_EQ(Ask(agent, 6, {0}), "") << "no scheduler has welcomed us yet";
   agent.RunRound(2);
   agent.Ended(1, 1);
   EXPECT_EQ(Ask(agent, 7, {0, 1, 1, 2, 4'000'000'000}), "gather stacks 7: 0=100 1=0\n");

@@ -64,7 +64,7 @@ TEST(Chief, WhoHasNotToldItIsNamed) {
   peers = Peers();
   peers.mutable_nodes(1)->clear_device_ids();
   EXPECT_THAT(std::string(ChiefOf(peers).status().message()), HasSubstr("node n1"));
-  peers.mutable_nodes(1)->set_role(v1::ROLE_SERVER);  // server 0 is no chief
+  peers.mutable_nodes(1)->set_role(v1::ROLE_SERVER);  // server 0 may not be the chief
   EXPECT_THAT(std::string(ChiefOf(peers).status().message()), HasSubstr("no rank 0"));
 }
 
@@ -80,9 +80,9 @@ TEST(Chief, NoDeviceOfAMachineHasTwoRanks) {
 TEST(SameHcclMode, TwoNodesOfDifferentMindsAreNamed) {
   struct Case {
     const char* name;
-    const char* mode;  // of the one who looks
+    const char* mode;  // the node's own mode
     void (*change)(v1::PeerList&);
-    const char* expected;  // empty: all is well
+    const char* expected;  // empty: no error
   };
   const Case cases[] = {
       {"all chief", "chief", [](v1::PeerList&) {}, ""},
@@ -152,7 +152,7 @@ TEST(HcclVariables, AreHeldAgainstTheGuide) {
   struct Case {
     const char* name;
     const char* value;
-    const char* expected;  // empty: it is good
+    const char* expected;  // empty: it is valid
   };
   const Case cases[] = {
       {"HCCL_IF_BASE_PORT", "1024", ""},
@@ -209,9 +209,9 @@ class HcclPortsTest : public ::testing::Test {
   HostRoots roots_;
 };
 
-// What the kernel may give away, and what is kept.
+// Ports that the kernel may give to others are reported, except reserved ones.
 TEST_F(HcclPortsTest, PortsThatTheKernelMayGiveAwayAreSaid) {
-  constexpr uint32_t kBase = 30000;  // below what Linux gives away by itself, so that nothing else listens on it
+  constexpr uint32_t kBase = 30000;  // below the range from which Linux chooses ports, so nothing else listens on it
   constexpr uint16_t kOtherPort = 29000;
   settings_.chief_port = kBase;
   SetKernel("32768 60999", "");

@@ -68,7 +68,7 @@ TEST(HccnTool, TellsTheAddressBehindItsName) {
   }
 }
 
-// A host whose files and hccn_tool are the test's.
+// A host with the test's own files and hccn_tool.
 class AddDevicesTest : public ::testing::Test {
  protected:
   AddDevicesTest() {
@@ -164,7 +164,7 @@ TEST_F(AddDevicesTest, WhatTheToolSaysInsteadIsQuotedAndCut) {
   WriteTool("printf 'ga\\033[1mrb\\377age\\n'; echo netmask:255.0.0.0");
   EXPECT_EQ(Add(), "0= 1=");
   EXPECT_THAT(Warning(), AllOf(HasSubstr("says \"ga"), Not(HasSubstr("\033")), Not(HasSubstr("\n"))));
-  WriteTool("echo ipaddr:10.0.0.1; exit 1");  // it failed: what it printed counts for nothing
+  WriteTool("echo ipaddr:10.0.0.1; exit 1");  // it failed: its output does not count
   EXPECT_EQ(Add(), "0= 1=");
 }
 
@@ -210,7 +210,7 @@ TEST_F(AddDevicesTest, SuperPodsAreTold) {
 class AddDevicesAsRoot : public AddDevicesTest {
  protected:
   void SetUp() override {
-    if (geteuid() != 0) GTEST_SKIP() << "another user trusts whatever he can read";
+    if (geteuid() != 0) GTEST_SKIP() << "another user trusts all files that it can read";
   }
 };
 

@@ -89,7 +89,8 @@ TEST_F(TableFilesTest, AReaderNeverFindsHalfAFileOrNone) {
       ++reads;
     }
   });
-  // Each file is written while one is read. Nobody is two rounds late: the link keeps the files of two rounds only.
+  // Each file is written while another is read. No reader is two rounds late: the link keeps the files of two rounds
+  // only.
   for (uint32_t round = 2; round < 200; ++round) {
     const int before = reads;
     EXPECT_TRUE(files_.Write(round, text).ok());

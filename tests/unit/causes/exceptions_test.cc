@@ -1,4 +1,4 @@
-// The texts are those that Python, rich, IPython, torchrun and C++ really write.
+// These are real texts of Python, rich, IPython, torchrun and C++.
 #include "common/causes/exceptions.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ constexpr char kTorchrun[] =
 struct Case {
   const char* name;
   std::string output;
-  std::string first_line;  // empty: none is found
+  std::string first_line;  // empty: no exception is found
   std::string file = "";
   uint32_t line = 0;
 };
@@ -184,7 +184,7 @@ std::string Repeated(absl::string_view piece, size_t bytes) {
   return text;
 }
 
-// Processor time: other processes don't count. The best of three.
+// Returns processor time, so that other processes don't count; the best of three runs.
 double SecondsFor(const std::string& output) {
   double best = 1e9;
   for (int i = 0; i < 3; ++i) {
@@ -195,7 +195,8 @@ double SecondsFor(const std::string& output) {
   return best;
 }
 
-// 4 times of 4 times as much would be linear, 16 times quadratic.
+// Four times the text takes four times as long if the time is linear, 16 times if it is quadratic. The limit is in
+// between.
 TEST(FindException, TakesTimeInProportionToAHostileText) {
   for (const absl::string_view piece : {"a",
                                         "(",

@@ -1,4 +1,4 @@
-// The texts are those that the libraries really write; known_texts.cc names where.
+// These are real texts of the libraries; known_texts.cc names their sources.
 #include "common/causes/known_texts.h"
 
 #include <gtest/gtest.h>

@@ -25,7 +25,7 @@ class AuthorityTest : public testing::Test {
     return InspectBytes("x", CertificatePem(certificate), {})->certificates.front();
   }
 
-  // OpenSSL's verdict on the certificate for that purpose, at that time, against the list.
+  // OpenSSL's judgement of the certificate for that purpose, at that time, with that list.
   std::string Verdict(X509* certificate, int purpose, absl::Time at, const std::string& list_pem = "") {
     const std::unique_ptr<X509_STORE, OpenSslDelete<X509_STORE_free>> store(X509_STORE_new());
     X509_STORE_add_cert(store.get(), authority_.certificate());

@@ -37,7 +37,7 @@ TEST_F(BundleTest, AWrongPasswordIsToldFromDamage) {
   EXPECT_TRUE(absl::IsInvalidArgument(ParsePkcs12("", Secret("geheim")).status()));
 }
 
-// Who sends such a file needs no password to keep a program busy for hours.
+// The sender of such a file needs no password to keep a program busy for hours.
 TEST_F(BundleTest, AnAbsurdNumberOfIterationsIsNotTried) {
   const auto* data = reinterpret_cast<const unsigned char*>(bytes_.data());
   const Pkcs12Ptr bundle(d2i_PKCS12(nullptr, &data, static_cast<long>(bytes_.size())));  // NOLINT(google-runtime-int)

@@ -26,7 +26,7 @@ class FolderTest : public testing::Test {
     std::string pattern = testing::TempDir() + "/certs_test.XXXXXX";
     root_ = mkdtemp(pattern.data());
     dir_ = root_ + "/ca";
-    umask(0);  // modes must not depend on it
+    umask(0);  // the modes must not depend on it
     EXPECT_TRUE(CertFolder::Create(dir_, "muster", kNow, 3650 * kDay, {}).ok());
   }
   ~FolderTest() override { std::filesystem::remove_all(root_); }
@@ -101,13 +101,13 @@ TEST_F(FolderTest, RevokingReachesEveryCopyOfTheList) {
 TEST_F(FolderTest, ARevocationThatWasNotedButNotSignedIsSignedNextTime) {
   const IndexEntry entry = IssueNode("3");
   Index index = CertFolder::OpenToRead(dir_)->index();
-  index.entries[0].revoked_at = kNow;  // the crash came here
+  index.entries[0].revoked_at = kNow;  // the command crashed here
   ASSERT_TRUE(WriteFileAtomically(dir_ + "/index.json", IndexText(index), 0600).ok());
   ASSERT_TRUE(Open().Revoke({entry.serial}, "", kNow, {}).ok());
   EXPECT_THAT(RevokedIn(dir_ + "/crl.pem"), Contains(entry.serial));
 }
 
-// The backup is of the time when node 3 was there; since then node 4 came, and both were revoked.
+// The backup dates from when node 3 was there. Since then node 4 came, and both were revoked.
 class RestoredIndex : public FolderTest {
  protected:
   RestoredIndex() : third_(IssueNode("3")), backup_(*ReadSmallFile(dir_ + "/index.json", 100'000)) {
@@ -139,10 +139,10 @@ TEST_F(RestoredIndex, TheNextListComesAfterTheOneInForceAndKeepsItsRevocations) 
 }
 
 TEST_F(RestoredIndex, WhatWasTakenOverOutlivesTheListItCameFrom) {
-  IssueNode("5");  // writes the index, and no list
+  IssueNode("5");  // writes the index, but no list
   ASSERT_TRUE(WriteFileAtomically(dir_ + "/crl.pem", "garbage", 0644).ok());
   CertFolder folder = Open();
-  EXPECT_EQ(folder.notice(), "") << "it was told once";
+  EXPECT_EQ(folder.notice(), "") << "the notice was given once";
   ASSERT_TRUE(folder.RenewList(kNow, {}).ok());
   EXPECT_EQ(InForce().number, 4u);
   EXPECT_THAT(RevokedIn(dir_ + "/crl.pem"), testing::UnorderedElementsAre(third_.serial, fourth_.serial));
@@ -233,7 +233,7 @@ class InterruptedIssue : public FolderTest {
     EXPECT_TRUE(dropped.ok()) << dropped.status();
     return dropped.value_or(std::vector<std::string>());
   }
-  // As if the command had ended between its last file and the index.
+  // Makes it look as if the command had ended between its last file and the index.
   void MarkUnfinished() {
     Index index = CertFolder::OpenToRead(dir_)->index();
     index.entries.back().is_unfinished = true;
@@ -260,7 +260,7 @@ TEST_F(InterruptedIssue, AListThatWasNotWrittenIsSignedByTheNextCommand) {
   EXPECT_THAT(Settle("node-3", {}), testing::ElementsAre(lost));
   ASSERT_TRUE(WriteFileAtomically(dir_ + "/crl.pem", former, 0644).ok());
   EXPECT_THAT(CertFolder::OpenToRead(dir_)->notice(), HasSubstr("ms-ctl certs crl"));
-  EXPECT_THAT(Settle("node-3", {}), IsEmpty()) << "told already";
+  EXPECT_THAT(Settle("node-3", {}), IsEmpty()) << "reported already";
   EXPECT_THAT(RevokedIn(dir_ + "/crl.pem"), testing::ElementsAre(lost));
   EXPECT_EQ(CertFolder::OpenToRead(dir_)->notice(), "");
 }

@@ -1,4 +1,4 @@
-// Words and passwords of `ms-ctl certs`.
+// Arguments and passwords of `ms-ctl certs`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -58,7 +58,7 @@ TEST_F(ProgramTest, WrongWordsAreUsageErrorsThatTellTheRight) {
   EXPECT_THAT(Run({"init", "--dir", dir_, "--trust_domain", "A/B"}), HasSubstr("small letters"));
   EXPECT_THAT(Run({"admin", "--dir", dir_, "--name", "../x"}), HasSubstr("2: "));
   EXPECT_THAT(Run({"admin", "--dir", dir_, "--name=-rf"}), HasSubstr("must not begin with a dot or a dash"));
-  for (const char* job : {"-rf", ".x"}) {  // a part of the folder's name
+  for (const char* job : {"-rf", ".x"}) {  // `job` becomes part of the folder's name
     EXPECT_THAT(Run({"node", "--dir", dir_, "--id", "3", absl::StrCat("--job=", job)}),
                 testing::AllOf(HasSubstr("2: "), HasSubstr(absl::StrCat(job, "-node-3")), HasSubstr("--name")))
         << job;
@@ -141,7 +141,7 @@ TEST_F(ProgramTest, PasswordsComeFromFilesAndVariables) {
   EXPECT_EQ(*ReadPasswords("", {{"MS_TLS_SERVER_PASSWORD", "two"}})->server, "two");
   EXPECT_FALSE(ReadPasswords("", {{"MS_TLS_SERVER_PASSWORD", "two"}})->client.has_value());
   EXPECT_EQ(*ReadPasswords("", {{"MS_TLS_CLIENT_PASSWORD_FILE", file}})->client, "one");
-  // As the programs that read the key have it.
+  // The same variables that the programs with the key use.
   const std::map<std::string, std::string> both = {{"MS_TLS_CLIENT_PASSWORD", "x"},
                                                    {"MS_TLS_CLIENT_PASSWORD_FILE", file}};
   EXPECT_EQ(*ReadPasswords("", both)->client, "x");

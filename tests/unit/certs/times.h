@@ -1,4 +1,4 @@
-// The time at which the tests of certificates take place.
+// The present time in the tests of certificates.
 #pragma once
 
 #include "absl/time/time.h"

@@ -1,5 +1,5 @@
-// In which order `ms-ctl certs` puts its files in place, and what it says when one of the last can't be: every file
-// gets there by renameat, which this program replaces.
+// The order in which `ms-ctl certs` puts its files in place, and its messages when that fails for one of the last.
+// Every file gets there by renameat, which this program replaces.
 #include <errno.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -20,8 +20,8 @@
 
 namespace {
 
-std::vector<std::string> g_renamed;                            // to what, in order
-std::function<bool(const std::string& to)> g_fails = nullptr;  // with ENOSPC
+std::vector<std::string> g_renamed;                            // the targets of renames, in order
+std::function<bool(const std::string& to)> g_fails = nullptr;  // whether a rename fails, with ENOSPC
 
 std::string PathOf(int folder, const char* name) {
   if (folder == AT_FDCWD || *name == '/') return name;
@@ -66,7 +66,7 @@ class WritingOrderTest : public testing::Test {
     return folder.Issue(*NodeSubject("muster", "*", id), Form::kPem, {}, kNow, {});
   }
   std::string SerialOf(const std::string& name) { return CertFolder::OpenToRead(dir_)->index().Latest(name)->serial; }
-  // What was put in place, below the authority's folder.
+  // The files that were put in place, below the authority's folder.
   std::vector<std::string> Renamed() const {
     std::vector<std::string> names = g_renamed;
     for (std::string& name : names) name = std::filesystem::relative(name, dir_);
@@ -81,8 +81,8 @@ class WritingOrderTest : public testing::Test {
   std::string root_, dir_;
 };
 
-// After a crash at any point crl.pem is as new as the index, or the next command signs it again; where it is new, no
-// copy is older.
+// After a crash at any point crl.pem is as new as the index, or the next command signs it again. If it is new, no copy
+// is older.
 TEST_F(WritingOrderTest, ARevocationIsInTheIndexThenInTheCopiesAndLastInTheList) {
   ASSERT_TRUE(Open().Revoke({SerialOf("node-1")}, "", kNow, {}).ok());
   EXPECT_THAT(Renamed(), ElementsAre("index.json", "node-1/crl.pem", "node-2/crl.pem", "crl.pem"));

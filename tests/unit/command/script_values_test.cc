@@ -8,7 +8,7 @@
 namespace muster {
 namespace {
 
-// The words of the commands that begin with "run", with "|" between them.
+// The words of the commands that begin with "run", separated by "|".
 std::string Runs(const std::vector<ShellCommand>& commands) {
   std::vector<std::string> runs;
   for (const ShellCommand& each : commands) {

@@ -11,7 +11,7 @@
 namespace muster {
 namespace {
 
-// The commands' words with "|" between them, the commands with "; ". What only sets variables is left out.
+// The words of each command are separated by "|", the commands by "; ". Commands that only set variables are left out.
 std::string Read(const std::string& text) {
   std::vector<std::string> commands;
   for (const ShellCommand& each : ShellCommands(text)) {
@@ -88,7 +88,7 @@ TEST(ShellWords, WhereACommandStands) {
   }
 }
 
-// Each block that is around a command as a letter, in the order in which they begin; f before a function's.
+// Writes each block around a command as a letter, in the order in which the blocks begin; f before a function's.
 std::string Blocks(const std::string& text) {
   std::vector<std::string> commands;
   std::vector<uint32_t> ids;
@@ -182,7 +182,7 @@ TEST(ShellWords, ManyCommandsAndDeepNestingAreBounded) {
   }
   const struct {
     char c;
-    size_t commands;  // of 5,000 of them
+    size_t commands;  // when there are 5,000 of them
   } cases[] = {{'\'', 1}, {'"', 1}, {'`', 1}, {'\\', 1}, {'$', 1}, {'#', 0}, {'<', 0}, {'>', 0},
                {'|', 0},  {'&', 0}, {'(', 0}, {')', 0},  {'{', 1}, {'}', 1}, {';', 0}};
   for (const auto& c : cases) EXPECT_EQ(ShellCommands(std::string(5000, c.c)).size(), c.commands) << c.c;

@@ -9,7 +9,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// The last programs with their words; "<" after those that have input.
+// The programs at the end, with their words; "<" after those that have input.
 std::string Last(const Words& command) {
   std::vector<std::string> last;
   for (const StartedProgram& each : ProgramsOf(command)) {

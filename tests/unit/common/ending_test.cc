@@ -77,7 +77,7 @@ TEST(Ending, TheFirstSignalStartsTheClockWhateverHangs) {
         signals.Handle({SIGTERM, SIGINT}, /*ends=*/true);
         kill(getpid(), SIGTERM);
         kill(getpid(), SIGINT);
-        Hang();  // nobody reads the pipe
+        Hang();  // no one reads the pipe
       },
       ExitedWithCode(kExitSignalBase + SIGTERM), "the shutdown takes too long");
 }
@@ -162,7 +162,7 @@ TEST(Room, NamesTheLimitOfDescriptors) {
       ExitedWithCode(0), "needs 20 more file descriptors, and can have 1[0-9] .*RLIMIT_NOFILE \\(ulimit -n\\) is 20");
 }
 
-// Root has no RLIMIT_NPROC.
+// RLIMIT_NPROC does not apply to root.
 void BecomeLimited() {
   if (geteuid() == 0 && setuid(54321) != 0) _exit(1);
   const rlimit limit{0, 0};

@@ -39,7 +39,7 @@ TEST_F(FileIoTest, ReadsARegularFileAlsoThroughALink) {
   EXPECT_EQ(missing.message(), Path("none") + " can't be read: No such file or directory");
 }
 
-// Nothing of this blocks.
+// None of these calls blocks.
 TEST_F(FileIoTest, RefusesAnythingElseByItsName) {
   ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
   const UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -63,7 +63,7 @@ TEST_F(FileIoTest, APipeIsReadToItsEndWithinItsTime) {
     EXPECT_EQ(write(end.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
     return end;
   };
-  const UniqueFd reader(open(Path("pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));  // keeps what was written
+  const UniqueFd reader(open(Path("pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));  // keeps the written bytes
   write_and_keep("12345").reset();
   EXPECT_EQ(*read(absl::InfiniteDuration()), "12345");
   write_and_keep("123456").reset();

@@ -1,4 +1,4 @@
-// A call of a gRPC method by its path, with bytes as the request: what a framework's own client does.
+// Calls a gRPC method by its path, with bytes as the request, as a framework's own client does.
 #pragma once
 
 #include <grpcpp/generic/generic_stub.h>
@@ -15,7 +15,7 @@
 
 namespace muster {
 
-// To a port of this machine. One thread; its end cancels it.
+// The call goes to a port of this machine. For one thread; the destructor cancels it.
 class GrpcCall {
  public:
   GrpcCall(uint16_t port, const std::string& method, const std::string& request,
@@ -34,7 +34,7 @@ class GrpcCall {
   }
 
   void Cancel() { context_.TryCancel(); }
-  // Does not wait.
+  // Does not block.
   bool IsOver() {
     void* tag = nullptr;
     bool is_ok = false;
@@ -49,7 +49,7 @@ class GrpcCall {
     }
     return status_;
   }
-  // Once it was awaited.
+  // Call this after Await().
   std::string reply() const {
     grpc::Slice bytes;
     EXPECT_TRUE(reply_.DumpToSingleSlice(&bytes).ok());

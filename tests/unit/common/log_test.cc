@@ -36,7 +36,7 @@ class LogTest : public ::testing::Test {
     for (std::string line; std::getline(file, line);) lines.push_back(line);
     return lines;
   }
-  // What stands behind "ms-scheduler: " in each line.
+  // The text after "ms-scheduler: " in each line.
   std::vector<std::string> Texts() const {
     std::vector<std::string> texts;
     for (const std::string& line : Lines()) texts.push_back(line.substr(line.find(": ") + 2));
@@ -69,7 +69,7 @@ TEST_F(LogTest, JsonLinesAreValidJson) {
   EXPECT_EQ(line["level"], "ERROR");
   EXPECT_EQ(line["program"], "ms-scheduler");
   EXPECT_EQ(line["node"], "n\"1");
-  EXPECT_EQ(line["message"], "bad \"name\"\n\x01 \xEF\xBF\xBD");  // the byte that was no UTF-8 is replaced
+  EXPECT_EQ(line["message"], "bad \"name\"\n\x01 \xEF\xBF\xBD");  // a byte that was not UTF-8 is replaced
   EXPECT_THAT(line["time"].get<std::string>(), MatchesRegex(".*T.*\\.[0-9]{3}Z"));
 }
 

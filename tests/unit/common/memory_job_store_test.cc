@@ -22,7 +22,7 @@ class MemoryJobStoreTest : public testing::Test {
   }
 
   ManualClock clock_;
-  std::vector<Value> values_;  // outlives the store, which ends its waits
+  std::vector<Value> values_;  // must outlive the store, which ends its waits
   MemoryJobStore store_{clock_};
 };
 
@@ -71,7 +71,7 @@ TEST_F(MemoryJobStoreTest, OnlySoManyMayWait) {
   store_.Wait("one more", std::chrono::seconds(1), Keep());
   ASSERT_EQ(values_.size(), 1u);
   EXPECT_TRUE(absl::IsResourceExhausted(values_[0].status()));
-  // A value, and the end of their time, make room.
+  // A value, or the end of a wait, makes room.
   store_.Set("key7", "1", Lifetime::kRound, [](const absl::Status&) {});
   EXPECT_EQ(values_.size(), 1 + kMaxStoreWaits / 100);
   values_.clear();

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 constexpr uid_t kNobody = 65534;
 
-// Whose folders are whose needs root to set up; /tmp above is root's and sticky.
+// Needs root to set up the owners of folders; /tmp above is root's and sticky.
 class PrivateFolderTest : public ::testing::Test {
  protected:
   PrivateFolderTest() {
@@ -83,11 +83,11 @@ TEST_F(PrivateFolderTest, WhereOnlyWeDecideALinkLeadsOn) {
   EXPECT_TRUE(std::filesystem::exists(Path("ours/log")));
   EXPECT_TRUE(OpenToAppend("/dev/null").ok());
   ASSERT_EQ(mkfifo(Path("ours/fifo").c_str(), 0600), 0);
-  EXPECT_FALSE(OpenToAppend(Path("ours/fifo")).ok()) << "nobody reads it";
+  EXPECT_FALSE(OpenToAppend(Path("ours/fifo")).ok()) << "no process reads it";
   EXPECT_TRUE(absl::IsNotFound(OpenToAppend(Path("nowhere/log")).status()));
 }
 
-// The first group of all in many containers.
+// In many containers it is the first group of all users.
 TEST_F(PrivateFolderTest, WhatRootsGroupCanWriteOthersCanWrite) {
   Make("open", 0775);
   EXPECT_THAT(Said(OpenFolder(Make("open/below", 0700), {FolderTrust::kTrusted})), HasSubstr("others can write"));
@@ -118,7 +118,7 @@ TEST_F(PrivateFolderTest, WhatOthersCanWriteToIsRefusedUnlessItIsSticky) {
   ASSERT_EQ(chmod(Path("open").c_str(), 01777), 0);
   EXPECT_TRUE(OpenFolder(Path("open/ours")).ok());
   EXPECT_TRUE(OpenFolder(Path("open"), {FolderTrust::kTrusted}).ok());
-  // A group that is not the owner's own alone.
+  // A group that has other members, too.
   ASSERT_EQ(chmod(Path("open").c_str(), 0770), 0);
   ASSERT_EQ(chown(Path("open").c_str(), 0, kNobody), 0);
   EXPECT_THAT(Said(OpenFolder(Path("open/ours"))), HasSubstr("others can write"));
@@ -186,7 +186,7 @@ TEST_F(PrivateFolderTest, FilesAreReplacedInTheFolderThatThePathMeans) {
   EXPECT_TRUE(absl::IsNotFound(ReadSmallFile(Path("his/failure.json"), 10).status()));
 }
 
-// Whoever may write to the folder may have put anything there under the name that we compose.
+// A user with write access to the folder may have put anything there under the name that we compose.
 TEST(PlainFile, IsNeitherALinkNorAPipeNorASecondName) {
   char name[] = "/tmp/muster-plain-file.XXXXXX";
   const std::string base = mkdtemp(name);

@@ -75,7 +75,7 @@ TEST(TaskLimitText, SaysWhatItCantKnow) {
   EXPECT_THAT(TaskLimitText(without_proc), HasSubstr("RLIMIT_NPROC (ulimit -u) is 4096;"));
 }
 
-// In a process of its own, which has that limit.
+// Runs in a process of its own, which has that limit.
 bool SaysUnder(__rlimit_resource resource, rlim_t most, const char* text) {
   const pid_t pid = fork();
   if (pid == 0) {

@@ -41,7 +41,7 @@ TEST_F(RuntimePathsTest, OthersHaveTheirRuntimeFolder) {
   const std::string fallback = absl::StrCat("/tmp/muster-", geteuid(), "/scheduler-8118.sock");
   unsetenv("XDG_RUNTIME_DIR");
   EXPECT_EQ(DefaultAdminSocket(8118), fallback);
-  setenv("XDG_RUNTIME_DIR", ("/" + std::string(120, 'x')).c_str(), 1);  // too long for a socket's path
+  setenv("XDG_RUNTIME_DIR", ("/" + std::string(120, 'x')).c_str(), 1);  // too long for the path of a socket
   EXPECT_EQ(DefaultAdminSocket(8118), fallback);
 }
 

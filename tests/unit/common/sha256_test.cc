@@ -11,7 +11,7 @@ namespace {
 
 std::string Hex(const std::string& bytes) { return absl::BytesToHexString(Sha256(bytes)); }
 
-// The first three: FIPS 180-2, appendix B.
+// The first three are from FIPS 180-2, appendix B.
 TEST(Sha256, KnownDigests) {
   EXPECT_EQ(Hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_EQ(Hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),

@@ -9,7 +9,7 @@ namespace {
 
 constexpr absl::Duration kPlenty = absl::Seconds(20);
 
-// What work waits for, until the test lets it go.
+// Blocks the work until the test releases it.
 class Latch {
  public:
   void Await() {
@@ -46,7 +46,7 @@ TEST(SideThread, NobodyWaitsForWorkThatHangs) {
     const MonotonicTime begin = Clock::System().Read().monotonic;
     EXPECT_FALSE(side->Run([] { ADD_FAILURE() << "the thread is not free"; }, kPlenty)) << "at once";
     EXPECT_LT(Clock::System().Read().monotonic - begin, absl::Seconds(10));
-  }  // nor does its owner's end
+  }  // the end of its owner doesn't, either
   latch->Open();
   done->Await();
 }

@@ -1,4 +1,4 @@
-// A job's store that never answers; what a test is about it overrides.
+// A job's store that never answers. Tests override the methods that they are about.
 #pragma once
 
 #include "common/store/job_store.h"

@@ -17,8 +17,8 @@ TEST(EscapeControl, EscapesWhatSteersAndKeepsWhatReads) {
       {"\x1b[31m\x7f", "\\x1b[31m\\x7f"},
       {std::string("\0x", 2), "\\x00x"},
       {"\xC2\x9B", "\\x9b"},                // C1 control sequence introducer
-      {"\xC2\xA0", "\xC2\xA0"},             // the first one that is none
-      {"\xff\xC3", "\\xff\\xc3"},           // no UTF-8, and cut short
+      {"\xC2\xA0", "\xC2\xA0"},             // the first character after the control characters
+      {"\xff\xC3", "\\xff\\xc3"},           // not UTF-8, and cut short
       {"\xC0\xAF", "\\xc0\\xaf"},           // overlong
       {"\xED\xA0\x80", "\\xed\\xa0\\x80"},  // surrogate
       {"\xF4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"},
@@ -29,8 +29,8 @@ TEST(EscapeControl, EscapesWhatSteersAndKeepsWhatReads) {
       {"\u061C\u200E\u200F\u202A", "\\u061c\\u200e\\u200f\\u202a"},
       {"no\u00ADde\u200B-\u2060\uFEFF1", "no\\u00adde\\u200b-\\u2060\\ufeff1"},
       {"\U000E0041\U0001F600", "\\U000e0041\U0001F600"},
-      {"\u2027\u202F\u2065\u2070", "\u2027\u202F\\u2065\u2070"},                                 // the neighbours
-      {"می\u200Cخواهم क्\u200Dष עברית العربية ไทย", "می\u200Cخواهم क्\u200Dष עברית العربية ไทย"},  // how people write
+      {"\u2027\u202F\u2065\u2070", "\u2027\u202F\\u2065\u2070"},                                 // their neighbours
+      {"می\u200Cخواهم क्\u200Dष עברית العربية ไทย", "می\u200Cخواهم क्\u200Dष עברית العربية ไทย"},  // in ordinary text
       {"👩\u200D🔧 e\u0301", "👩\u200D🔧 e\u0301"},
       {"", ""},
   };
@@ -49,7 +49,7 @@ TEST(EscapeJson, MeansTheSameAndShowsNothingThatSteers) {
 }
 
 TEST(CutText, KeepsWhatIsNoTextUpToTheLimit) {
-  std::string text(200, '\x80');  // continuations of nothing
+  std::string text(200, '\x80');  // continuation bytes without a beginning
   CutText(text, 100);
   EXPECT_GE(text.size(), 97u);
 }

@@ -1,4 +1,4 @@
-// Times of the tests of what the network says.
+// Time limits for tests of the network.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 
 namespace muster {
 
-inline constexpr auto kPatience = std::chrono::seconds(20);  // for what comes at once, unless the machine is busy
+inline constexpr auto kPatience = std::chrono::seconds(20);  // for things that come at once, unless the machine is busy
 
 inline MonotonicTime At(double seconds) { return MonotonicTime() + absl::Seconds(seconds); }
 

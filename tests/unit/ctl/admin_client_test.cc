@@ -1,4 +1,4 @@
-// Against a real gRPC server on a port of the kernel's choice or a Unix socket.
+// Tests against a real gRPC server, on a port that the kernel chooses or a Unix socket.
 #include "ctl/admin_client.h"
 
 #include <gmock/gmock.h>
@@ -126,7 +126,7 @@ TEST_F(AdminClientTest, PassesOnTheSchedulersWords) {
 }
 
 TEST_F(AdminClientTest, TriesEachAddressOfAName) {
-  // localhost is ::1 as well on most machines, and nothing listens there.
+  // On most machines localhost is also ::1, and nothing listens there.
   const auto client = AdminClient::OverTcp("localhost", static_cast<uint16_t>(port_), kTimeout);
   ASSERT_TRUE(client.ok()) << client.status().ToString();
   const auto reply = (*client)->GetStatus("", 0);
@@ -145,7 +145,7 @@ TEST_F(AdminClientTest, StopsOverTheUnixSocket) {
   EXPECT_EQ(service_.stopped, "a");
 }
 
-// A port that takes connections and never says a word, as one that is flooded.
+// A port that accepts connections and never answers, like one that is flooded.
 class SilentPort {
  public:
   SilentPort() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -194,7 +194,7 @@ TEST_F(AdminClientTest, WithoutAnAnswerOnTheSocketThePortIsBlamed) {
   }
 }
 
-// Its folder, which others can write to, says nothing of who has put it there.
+// Others can write to its folder, so any user may have put the socket there.
 class AdminClientUntrustedSocket : public AdminClientTest {
  protected:
   AdminClientUntrustedSocket() : path_(MakeFolder() + "/scheduler.sock") { rename(socket_.c_str(), path_.c_str()); }

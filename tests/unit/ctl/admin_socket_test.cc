@@ -1,4 +1,4 @@
-// All files belong to `owner_`: whether that is the user who asks, or another one, is for the test to say.
+// All files belong to `owner_`; each test decides whether that is the asking user or another one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -34,7 +34,7 @@ class AdminSocketTest : public testing::Test {
   ~AdminSocketTest() override { std::filesystem::remove_all(folder_); }
 
   std::string path() const { return folder_ + "/scheduler.sock"; }
-  // Only root can give a file away, and whoever is not root owns all that it makes.
+  // A file can be given away by root only; all files that another user makes are that user's.
   static void Give(const std::string& path, uid_t owner) {
     if (geteuid() == 0) {
       EXPECT_EQ(lchown(path.c_str(), owner, static_cast<gid_t>(-1)), 0);

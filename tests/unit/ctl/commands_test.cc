@@ -1,4 +1,4 @@
-// Every command of the table is carried out against a real gRPC server that notes what it is asked.
+// Runs every command of the table against a real gRPC server that notes the requests.
 #include "ctl/commands/commands.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// What changes something, and as what the scheduler hears of it. No other command may.
+// The commands that change something, with the request that the scheduler gets. No other command may do so.
 const std::map<std::string, std::string>& Changing() {
   static const auto* const changing = new std::map<std::string, std::string>{
       {"stop", "StopRun"}, {"restart", "RESTART"}, {"fence", "FENCE"}, {"drain", "DRAIN"}, {"undrain", "UNDRAIN"}};
@@ -35,9 +35,9 @@ class NotingScheduler final : public v1::Admin::Service {
   std::vector<std::string> changes;
   int questions = 0;
   bool is_over = false;   // the job
-  std::string other_job;  // a second one, of that name
-  std::string words;      // what it says of a change
-  bool refuses = false;   // a change
+  std::string other_job;  // a second job, of that name
+  std::string words;      // the text of its answer to a change
+  bool refuses = false;   // refuses a change
 
  private:
   grpc::Status GetStatus(grpc::ServerContext*, const v1::StatusRequest*, v1::StatusReply* reply) override {
@@ -120,7 +120,7 @@ TEST_F(CommandsTest, OnlyTheNamedOnesChangeAnything) {
       Run({command.name});
       EXPECT_THAT(scheduler_.changes, IsEmpty());
       if (command.argument.empty()) continue;
-      Run({command.name, "0"});  // a word that may be a job, a rank or a node
+      Run({command.name, "0"});  // an argument that may be a job, a rank or a node
       EXPECT_THAT(scheduler_.changes, IsEmpty());
     } else {
       EXPECT_EQ(Run({command.name, "train"}), kExitSuccess);
@@ -218,7 +218,7 @@ TEST_F(CommandsTest, WhatTheSchedulerSaysCanSteerNoTerminal) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr(shown));
 }
 
-// Bash would carry out $(…) on TAB.
+// Bash would execute $(…) on TAB.
 TEST_F(CommandsTest, CompletionHandsOnNothingButIds) {
   for (const char* job : {"$(touch here)", "`id`", "a b", "..", "x\ny"}) {
     scheduler_.other_job = job;
@@ -228,7 +228,7 @@ TEST_F(CommandsTest, CompletionHandsOnNothingButIds) {
   }
 }
 
-// main takes `certs` away only where it comes first.
+// main takes `certs` away only if it comes first.
 TEST_F(CommandsTest, CertsBehindASettingIsUsage) {
   for (const auto& words : {std::vector<std::string>{"certs"}, {"certs", "list"}}) {
     testing::internal::CaptureStderr();

@@ -1,4 +1,4 @@
-// The completion script is run by a real bash, with an ms-ctl in its place that knows two jobs.
+// A real bash runs the completion script, with a stand-in for ms-ctl that knows two jobs.
 #include "ctl/commands/completion.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// What TAB offers after `words`, the last of which is the one being typed. No single quote in any word.
+// Returns the offers of TAB after `words`; the last word is being typed. No word may have a single quote.
 std::vector<std::string> Offers(const std::vector<std::string>& words, const std::string& function = "_ms_ctl") {
   std::string script =
       BashCompletion({{"status", "ranks", "counters", "stacks", "watch", "stop", "certs", "completion"},

@@ -1,4 +1,4 @@
-// What the tests of `ms-ctl convert` have in common.
+// The shared parts of the tests of `ms-ctl convert`.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@
 
 namespace muster::ctl {
 
-// What ms-worker's own parser finds wrong with a line. Variables of the shell are 2, their products 64.
+// Returns the errors that ms-worker's own parser finds in a line. Shell variables are set to 2, their products to 64.
 inline std::vector<std::string> WrongWith(const std::string& line) {
   std::vector<std::string> wrong;
   for (const ShellCommand& command : ShellCommands(line)) {

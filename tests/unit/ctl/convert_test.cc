@@ -266,7 +266,7 @@ TEST(Convert, WhatIsRefusedOrIsEachMachineItselfIsLeftOut) {
       testing::AllOf(HasSubstr("OMPI_MCA_pml=ob1"), testing::Not(HasSubstr("plm")), testing::Not(HasSubstr("oob"))));
 }
 
-// As public documents of multi-node training have them.
+// Lines from public documents about multi-node training.
 TEST_F(ConvertFiles, LinesOfDocuments) {
   const struct {
     std::vector<std::string> old;

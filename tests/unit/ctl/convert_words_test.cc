@@ -6,7 +6,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Of a line in quotes or in a script; "…" stands for ms-worker --standalone --local_worker_num.
+// The words of a line in quotes or in a script; "…" stands for ms-worker --standalone --local_worker_num.
 TEST_F(ConvertFiles, WordsStayAsTheyAreTyped) {
   const struct {
     std::string old, line;
@@ -55,7 +55,7 @@ TEST_F(ConvertFiles, WordsStayAsTheyAreTyped) {
     ASSERT_FALSE(in_script.line.empty()) << c.old << in_script.error;
     EXPECT_EQ(in_script.line, line.substr(line.size() - in_script.line.size())) << c.old;
   }
-  // A shell has taken the quotes away from the words.
+  // A shell has already removed the quotes.
   EXPECT_EQ(Of({"$VENV/bin/torchrun", "--node_rank", "$R", "--log_dir", "$(x \"y\")", "t.py", "$x"}).line,
             "ms-worker --standalone --local_worker_num 1 --node_rank \"$R\" --log_dir \"$(x \"y\")\" -- "
             "\"$VENV/bin/python3\" t.py '$x'");

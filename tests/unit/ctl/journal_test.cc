@@ -1,4 +1,4 @@
-// `ms-ctl journal`: what it prints, and that it changes nothing.
+// `ms-ctl journal`: its output, and that it changes nothing.
 #include <gmock/gmock.h>
 #include <sqlite3.h>
 
@@ -97,7 +97,7 @@ TEST_F(JournalCommand, ADamagedOneIsSaidByItsOwnName) {
 TEST_F(JournalCommand, OneThatASchedulerHoldsIsLeftAlone) {
   const auto journal = SqliteJournal::Open(path_);
   ASSERT_TRUE(journal.ok());
-  // A process's own locks don't show to itself.
+  // A process does not see its own locks.
   EXPECT_EXIT(std::exit(RunJournal({"show", path_}, false)), ::testing::ExitedWithCode(1), "is held by process");
 }
 

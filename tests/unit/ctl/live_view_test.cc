@@ -48,7 +48,7 @@ TEST(TakeKeys, WaitsForTheRestAndSkipsWhatItDoesNotKnow) {
   EXPECT_EQ(Named(TakeKeys(bytes, false)), "esc q ");
 }
 
-// The lines of a picture; the chosen one begins with ">".
+// The lines of a picture; the selected one begins with ">".
 std::vector<std::string> Lines(const std::string& picture) {
   std::vector<std::string> lines;
   for (const absl::string_view line : absl::StrSplit(
@@ -90,7 +90,7 @@ class LiveViewTest : public testing::Test {
   }
   std::vector<std::string> Draw(size_t columns = 100, size_t rows = 24) { return Lines(view_.Draw(columns, rows)); }
   std::string Text() { return absl::StrJoin(Draw(), "\n"); }
-  // The first words of the list's lines.
+  // The first words of the lines in the list.
   std::vector<std::string> Listed() {
     std::vector<std::string> words;
     bool is_list = false;

@@ -1,4 +1,4 @@
-// `ms-ctl logs`, against a real gRPC server that answers by a script.
+// `ms-ctl logs` against a real gRPC server that answers by a script.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -54,14 +54,14 @@ TEST(ShownLines, OfNothingShownAllIsLeftIfThatIsAll) {
   EXPECT_EQ(ShownLines().Rest(std::vector<std::string>(kMaxLastLines, "x")), std::nullopt);
 }
 
-// One answer after the other; the last one stays.
+// Gives one answer after the other; repeats the last one.
 class ScriptedScheduler final : public v1::Admin::Service {
  public:
   void Say(v1::SlotLog log) {
     MutexLock lock(mutex_);
     logs_.push_back(std::move(log));
   }
-  // Once the script is over: run 4 has ended so, and run 5 is under way.
+  // After the script, run 4 has ended with this outcome, and run 5 is in progress.
   void EndWith(v1::Outcome outcome) {
     MutexLock lock(mutex_);
     outcome_ = std::move(outcome);

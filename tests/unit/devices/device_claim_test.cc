@@ -30,7 +30,7 @@ class DeviceClaim : public testing::Test {
   }
   DeviceClaimOptions Options(const std::string& job) { return {"Ascend", folder_.path(), job, 1'790'000'000'000}; }
 
-  // A child that has claimed device 0, as `uid`, until it is killed. 0: it could not.
+  // Starts a child that claims device 0 as `uid` and holds it until it is killed. 0: it could not.
   pid_t Holder(uid_t uid) {
     int ready[2];
     if (pipe(ready) != 0) return 0;
@@ -61,7 +61,7 @@ class DeviceClaim : public testing::Test {
     EXPECT_EQ(getsockname(claim.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
     return {address.sun_path + 1, size - offsetof(sockaddr_un, sun_path) - 1};
   }
-  // A socket that has the name, and does not listen.
+  // A socket that has the name but does not listen.
   static UniqueFd Silent(const std::string& name) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -169,7 +169,7 @@ TEST_F(DeviceClaim, WhatOthersSayOfTheHolderIsNotBelieved) {
   End(holder);
 }
 
-// Anybody may take such names and not listen. An agent's start must not wait long for them.
+// Any user may take such names and not listen. That must not delay an agent's start for long.
 TEST_F(DeviceClaim, ForgedNamesDoNotHoldUpAStart) {
   const pid_t holder = Holder(geteuid());
   ASSERT_NE(holder, 0);
@@ -186,7 +186,7 @@ TEST_F(DeviceClaim, ForgedNamesDoNotHoldUpAStart) {
   {
     const auto claims = ClaimDevices(devices, Options("words"));
     ASSERT_TRUE(claims.ok()) << claims.status();
-    for (size_t i = 1; i < claims->held.size(); ++i) names.push_back(NameOf(claims->held[i]));  // (0 is this process's)
+    for (size_t i = 1; i < claims->held.size(); ++i) names.push_back(NameOf(claims->held[i]));  // (0 is our own)
   }
   for (const std::string& name : names) forged.push_back(Silent(name));
   begin = absl::Now();

@@ -1,4 +1,4 @@
-// The process beside a remote command, with a socket in the place of the agents.
+// Tests the process that runs a remote command, with a socket in place of the agents.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -22,7 +22,7 @@ class CommandTest : public testing::Test {
     int pair[2];
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
     socket_.reset(pair[0]);
-    const int small = 0;  // what the kernel has at least, far below a piece
+    const int small = 0;  // the kernel's minimum, far below a piece
     ::setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
     child_ = ::fork();
     if (child_ == 0) {
@@ -35,7 +35,7 @@ class CommandTest : public testing::Test {
     Tell(FrameBytes(FrameKind::kRun, words));
   }
   void Tell(const std::string& bytes) { ASSERT_TRUE(WriteAll(socket_.get(), bytes)); }
-  // Until the command has ended; its exit code.
+  // Reads until the command has ended; returns its exit code.
   uint32_t Listen() {
     while (true) {
       while (std::optional<Frame> frame = reader_.Take()) {
@@ -55,7 +55,7 @@ class CommandTest : public testing::Test {
     Listen();
     until_.clear();
   }
-  // Nobody reads for a while; the end of that shows itself by nothing.
+  // No one reads for a while. Nothing would show the end of that, so the test waits a fixed time.
   static void Pause() { ::poll(nullptr, 0, 1200); }
   ~CommandTest() override {
     socket_.reset();
@@ -118,8 +118,8 @@ TEST_F(CommandTest, ASignalDoesNotWaitBehindStdinThatNobodyReads) {
 TEST_F(CommandTest, OutputIsWholeThoughNobodyReadsForAWhile) {
   Run("head -c 75000 /dev/zero");
   Pause();
-  ListenUntil(std::string(1, '\0'));  // one piece; the command has ended, and a pipe holds the rest
-  Pause();                            // for longer than others may hold the output of a command that has ended
+  ListenUntil(std::string(1, '\0'));  // one piece; the command has ended, and a pipe has the rest
+  Pause();                            // longer than others may hold the output of a command that has ended
   EXPECT_EQ(Listen(), 0U);
   EXPECT_EQ(out_.size(), 75000U);
 }

@@ -1,4 +1,4 @@
-// An agent's server, asked over its local socket and its port.
+// Tests an agent's server over its local socket and its port.
 #include "worker_agent/gateway/exec/server.h"
 
 #include <gmock/gmock.h>
@@ -39,7 +39,7 @@ class ExecServerTest : public testing::Test {
   }
   std::string path() const { return folder_ + "/exec"; }
 
-  // All nodes are of this machine.
+  // All nodes are on this machine.
   void Begin(const std::string& node) {
     v1::PeerList peers = SamplePeers();
     for (v1::PeerNode& peer : *peers.mutable_nodes()) {
@@ -154,7 +154,7 @@ TEST_F(ExecServerTest, CommandsOfOtherAgentsGoToTheHolder) {
   server_->HolderEnder()();
   int status = 0;
   EXPECT_EQ(::waitpid(holder, &status, 0), holder);
-  EXPECT_EQ(status, 0) << "it ends well when it is told";
+  EXPECT_EQ(status, 0) << "it ends well on request";
 }
 
 TEST_F(ExecServerTest, StrangersDoNotFillWhatIsForOwnProcesses) {

@@ -14,18 +14,18 @@ TEST(SshWordsTest, WhatLaunchersSay) {
     std::string command;
   } cases[] = {
       {{"node1", "true"}, "node1", "true"},
-      // Open MPI: a blank in front, and quotes that only a shell takes off.
+      // Open MPI: a leading blank, and quotes that only a shell removes.
       {{"10.0.0.2", " orted", "-mca", "ess", "\"env\"", "tcp://10.0.0.1:5;tcp://10.1.0.1:5"},
        "10.0.0.2",
        " orted -mca ess \"env\" tcp://10.0.0.1:5;tcp://10.1.0.1:5"},
-      // plm_rsh_args stand before the host.
+      // plm_rsh_args come before the host.
       {{"-p", "12345", "node1", "orted"}, "node1", "orted"},
       {{"-p12345", "-x", "node1", "orted"}, "node1", "orted"},
       // Hydra.
       {{"-x", "me@10.0.0.2", "\"/usr/bin/hydra_pmi_proxy\"", "--control-port", "vm:1"},
        "10.0.0.2",
        "\"/usr/bin/hydra_pmi_proxy\" --control-port vm:1"},
-      // Horovod: options behind the host.
+      // Horovod: options after the host.
       {{"-o", "PasswordAuthentication=no", "-o", "StrictHostKeyChecking=no", "node1", "-p", "22", "-i", "key", "-o",
         "ConnectTimeout=10", "true"},
        "node1",
@@ -51,7 +51,7 @@ TEST(SshWordsTest, WhatLaunchersSay) {
   EXPECT_TRUE(ParseSshWords({"-V"})->asks_version);
 }
 
-// It may be meant for another ssh: for a host that is none of the round.
+// A host that is not in the round may be meant for another ssh.
 TEST(SshWordsTest, WhatIsNotServedHasItsHost) {
   const struct {
     Words words;

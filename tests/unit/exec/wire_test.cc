@@ -1,4 +1,4 @@
-// Requests, answers and frames: as they go out they come in, cut anywhere; what can't be is refused at once.
+// Requests, answers and frames arrive as they were sent, however they are cut; invalid ones are refused at once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

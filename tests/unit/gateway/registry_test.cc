@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// A command of /bin/true needs no MPI and names no Python module.
+// /bin/true as the command needs no MPI and names no Python module.
 AgentSettings Settings() {
   AgentSettings settings;
   settings.command = {"/bin/true"};
@@ -72,7 +72,7 @@ TEST(GatewayRegistry, WhatIsServedFollowsFromSettingsAndCommand) {
 TEST(GatewayRegistry, WhatTheyTakeIsOfThoseThatAreServed) {
   AgentSettings settings = Settings();
   const ServedGateways few(settings, {});
-  EXPECT_FALSE(few.need_all_peers()) << "MindSpore's does without them where nobody has asked for it";
+  EXPECT_FALSE(few.need_all_peers()) << "MindSpore's does without them if no setting asks for it";
   settings.mindspore_gateway = "on";
   EXPECT_TRUE(ServedGateways(settings, {}).need_all_peers());
   settings.lighthouse = "one";

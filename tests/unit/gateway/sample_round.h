@@ -1,4 +1,4 @@
-// A made-up round of one agent, for gateways.
+// A sample round with one agent, for gateways.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ inline GatewayRound SampleRound(uint32_t slots, uint32_t number = 1) {
   return round;
 }
 
-// What the process of this slot is given.
+// The environment of this slot's process.
 inline EnvironmentInput GivenTo(const Gateway& gateway, uint32_t slot) {
   EnvironmentInput input;
   input.slot = slot;

@@ -75,7 +75,7 @@ TEST_P(SocketOwnerTest, IsAnotherUser) {
   EXPECT_NE(WhyNotServed(from, owner, geteuid()), "");
 }
 
-// The kernel tells root for what nobody holds any more.
+// For a socket that no process holds any more, the kernel reports root.
 TEST_P(SocketOwnerTest, WhoHasClosedIsNobody) {
   UniqueFd client = Connect();
   SocketAddress from;

@@ -13,7 +13,7 @@
 namespace muster::horovod {
 namespace {
 
-using torch_store::SocketClient;  // any bytes over a connection
+using torch_store::SocketClient;  // sends any bytes over a connection
 
 constexpr size_t kAll = size_t{4} << 20;
 
@@ -29,7 +29,7 @@ class HorovodGatewayTest : public testing::Test {
   std::string Say(uint32_t slot, const std::string& bytes) {
     SocketClient client(ports_[slot]);
     client.Send(bytes);
-    return client.Receive(kAll);  // until it is closed there
+    return client.Receive(kAll);  // until the other end closes it
   }
   static std::string Put(const std::string& path, const std::string& body) {
     return absl::StrCat("PUT ", path, " HTTP/1.1\r\nContent-Length: ", body.size(), "\r\n\r\n", body);

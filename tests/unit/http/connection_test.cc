@@ -15,7 +15,7 @@
 namespace muster::http {
 namespace {
 
-// One client, whose socket takes little at once.
+// One client with a socket that takes little at a time.
 class ConnectionTest : public testing::Test {
  protected:
   ConnectionTest() {
@@ -52,7 +52,7 @@ class ConnectionTest : public testing::Test {
     connection_->CheckTimes();
     connection_->Serve();
   }
-  // Asks for a map, which becomes `bytes` large.
+  // Asks for a map of `bytes` bytes.
   void AskForMap(size_t bytes) {
     Say("GET /api/v1/jobs/j/map HTTP/1.1\r\nHost: localhost\r\n\r\n");
     auto map = std::make_shared<scheduler::JobMap>();
@@ -100,7 +100,7 @@ TEST_F(ConnectionTest, TheTimeOfARequestBeginsWithItsOwnFirstByte) {
   EXPECT_FALSE(connection_->is_finished());
 }
 
-// What asks all the time with a token must not fill the places of its address, so that health checks get in.
+// Clients that ask all the time with a token must not fill the places of their address, so that health checks get in.
 TEST(Connections, OnlySomeOfAPartyStayForTheirToken) {
   const std::string token(32, 't');
   TestSite test(*Tokens::Of(*Token::Of(token), std::nullopt));
@@ -122,7 +122,7 @@ TEST(Connections, OnlySomeOfAPartyStayForTheirToken) {
     made->Serve();
     return made;
   };
-  std::vector<UniqueFd> clients(128);  // a party's half
+  std::vector<UniqueFd> clients(128);  // half of the places, the share of one party
   std::vector<std::unique_ptr<Connection>> made;
   for (size_t i = 0; i < clients.size(); ++i) made.push_back(connect(i + 1, clients[i]));
   const auto stays = [](const auto& connection) { return connection->yields() == 0; };
@@ -135,7 +135,7 @@ TEST(Connections, OnlySomeOfAPartyStayForTheirToken) {
 
 TEST_F(ConnectionTest, AReaderThatIsTooSlowIsCutOff) {
   AskForMap(4 << 20);
-  for (int i = 0; i < 40 && !connection_->is_finished(); ++i) {  // it never stalls
+  for (int i = 0; i < 40 && !connection_->is_finished(); ++i) {  // it never stops
     EXPECT_NE(Hear(8 * 1024), "");
     Pass(absl::Seconds(1));
   }

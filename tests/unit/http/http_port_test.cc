@@ -7,7 +7,7 @@
 namespace muster::scheduler {
 namespace {
 
-// "host:port", with "!" behind it when it is the user's choice; "off"; "error".
+// "host:port", with "!" after it if the user chose it; "off"; "error".
 std::string Plan(const std::string& http_address, uint16_t sched_port, bool once = false) {
   SchedulerSettings settings;
   settings.http_address = http_address;

@@ -281,7 +281,7 @@ TEST(Login, TakesTheTokenAndCountsWhatIsWrong) {
     EXPECT_EQ(login.Begin(Meant("/login", R"({"token": "wrong"})"), client, token, kNow, counted)->status, 401);
   }
   EXPECT_EQ(login.Begin(Meant("/login", R"({"token": "wrong"})"), client, token, kNow, counted)->status, 429);
-  EXPECT_EQ(login.Begin(Meant("/login", body), client, token, kNow, counted)->status, 200) << "others lock nobody out";
+  EXPECT_EQ(login.Begin(Meant("/login", body), client, token, kNow, counted)->status, 200) << "others lock no user out";
   const auto counts = counted.Counts();
   EXPECT_EQ(counts.at("http: wrong token"), LoginLimit::kOfOne);
   EXPECT_EQ(counts.at("http: too many logins"), 1);

@@ -19,7 +19,7 @@ class QuestionsTest : public ::testing::Test {
         },
         [this](ResponsePtr response) { replies_.push_back(response->body); });
   }
-  // The core answers the oldest question.
+  // Makes the core answer the oldest question.
   void AnswerOne() {
     ASSERT_FALSE(asked_.empty());
     const auto done = asked_.front();
@@ -53,7 +53,7 @@ TEST_F(QuestionsTest, OneAnswerServesAllWhoAskWithinAMoment) {
   EXPECT_TRUE(asked_.empty());
   clock_.Advance(Questions::kFresh);
   Ask("a");
-  EXPECT_EQ(asked_.size(), 1) << "what is old is asked anew";
+  EXPECT_EQ(asked_.size(), 1) << "an old answer is asked for again";
   AnswerOne();
   EXPECT_EQ(replies_.back(), "answer 2");
 }
@@ -102,7 +102,7 @@ TEST_F(QuestionsTest, WhatNobodyWaitsForIsNotAsked) {
   AnswerOne();
   AnswerOne();
   EXPECT_EQ(rendered_keys_, "key 0metrics");
-  EXPECT_EQ(replies_.size(), 2) << "nobody waited for the first";
+  EXPECT_EQ(replies_.size(), 2) << "no request waited for the first";
 }
 
 TEST_F(QuestionsTest, OnAFullDiskNothingIsAsked) {

@@ -14,7 +14,7 @@ struct Outcome {
   std::string rest;
 };
 
-// `step` bytes at a time, as a network may hand them over.
+// Reads `step` bytes at a time, as a network may deliver them.
 Outcome ReadAll(const std::string& bytes, size_t step = 4096) {
   RequestReader reader;
   Outcome outcome;

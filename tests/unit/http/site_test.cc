@@ -11,7 +11,7 @@ const std::string kAct(40, 'a'), kLook(40, 'l');
 
 class SiteTest : public testing::Test {
  protected:
-  // The answer, or status 0: the core is asked.
+  // Returns the answer, or status 0 if the site asks the core.
   Response Ask(Request request) {
     Response answer{0, "", ""};
     request.host = "localhost:8120";

@@ -1,4 +1,4 @@
-// A site with a core that answers when the test says so.
+// A site with a core that answers on the test's command.
 #pragma once
 
 #include <utility>
@@ -17,7 +17,7 @@ class TestSite {
     clock.now.monotonic = MonotonicTime::FromNanoseconds(0);
   }
 
-  // The core's answer to what was asked first and is not answered yet; questions of the site's are served with it.
+  // Gives the core's answer to the oldest open question. It also serves the site's other questions of that kind.
   void Answer(scheduler::Answer answer) {
     const auto done = std::move(asked.front().second);
     asked.erase(asked.begin());

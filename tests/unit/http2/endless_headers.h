@@ -1,4 +1,4 @@
-// A client whose header block never ends (CVE-2024-27316): HEADERS, and then CONTINUATION after CONTINUATION.
+// A client with a header block that never ends (CVE-2024-27316): HEADERS, and then one CONTINUATION after the other.
 #pragma once
 
 #include <cerrno>
@@ -10,7 +10,7 @@
 
 namespace muster {
 
-// Sends one to a port of this machine. True: the server cut it before it took 32 MB.
+// Sends such a block to a port of this machine. True: the server cut the connection before it took 32 MB.
 inline bool IsCutForItsHeaders(uint16_t port) {
   constexpr size_t kMost = size_t{32} << 20;
   const UniqueFd client = scheduler::ConnectTcp(port);

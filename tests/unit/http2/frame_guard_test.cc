@@ -10,7 +10,7 @@
 namespace muster {
 namespace {
 
-// What gRPC's clients and curl begin with, a call with a message, and its end.
+// The first bytes of gRPC's clients and curl, a call with a message, and its end.
 std::string Honest() {
   return kPreface + Frame(4, 0, 0, Zeros(18)) + Frame(8, 0, 0, Zeros(4)) + Frame(4, 1, 0, "") + Headers(1) +
          Frame(0, 0, 1, Zeros(3000)) + Frame(0, 1, 1, "") + Frame(6, 0, 0, Zeros(8)) + Headers(3, 0) +
@@ -21,7 +21,7 @@ std::optional<FrameGuard::Breach> BreachOf(FrameGuard& guard, const std::string&
   return guard.Take(bytes, now).breach;
 }
 
-// How many of a frame the guard takes at one moment, after the preface and an open stream.
+// Counts how many of these frames the guard takes at one moment, after the preface and an open stream.
 int MostAtOnce(const std::string& frame) {
   FrameGuard guard;
   EXPECT_FALSE(BreachOf(guard, kPreface + Headers(1), At(1)).has_value());
@@ -59,7 +59,7 @@ TEST(FrameGuard, CutsAHeaderBlockWithoutEnd) {
   ASSERT_TRUE(breach.has_value());
   EXPECT_LE(taken, 2'048u);
   EXPECT_STREQ(breach->kind, "HTTP/2 header block");
-  // Also when each piece has one byte, or none.
+  // The same if each piece has one byte, or none.
   for (const size_t size : {size_t{0}, size_t{1}}) {
     FrameGuard slow;
     ASSERT_FALSE(BreachOf(slow, kPreface + Headers(1, 0), At(1)).has_value());
@@ -69,7 +69,7 @@ TEST(FrameGuard, CutsAHeaderBlockWithoutEnd) {
   }
 }
 
-// Whatever comes at once, only so much is taken at a time; the rest stays with whoever has it, and is taken later.
+// The guard takes only so much at a time. The caller keeps the rest, and the guard takes it later.
 TEST(FrameGuard, SlowsDownRapidReset) {
   std::string flood = kPreface + Frame(4, 1, 0, "");
   for (uint32_t stream = 1; stream < 4'000; stream += 2) flood += Headers(stream) + Frame(3, 0, stream, Zeros(4));
@@ -94,7 +94,7 @@ TEST(FrameGuard, SlowsDownRapidReset) {
   const auto pause = guard.TakePause();
   ASSERT_TRUE(pause.has_value());
   EXPECT_STREQ(pause->kind, "HTTP/2 resets");
-  EXPECT_FALSE(guard.TakePause().has_value()) << "it is told once";
+  EXPECT_FALSE(guard.TakePause().has_value()) << "it is reported once";
 }
 
 TEST(FrameGuard, ManyStreamsASecondForAnHourAreFine) {
@@ -106,7 +106,7 @@ TEST(FrameGuard, ManyStreamsASecondForAnHourAreFine) {
   }
 }
 
-// gRPC holds nobody to its number of streams who has not acknowledged it.
+// gRPC limits a peer's streams only after the peer has acknowledged the limit.
 TEST(FrameGuard, CutsManyStreamsThatNeverAcknowledgeSettings) {
   FrameGuard guard;
   ASSERT_FALSE(BreachOf(guard, kPreface + Frame(4, 0, 0, ""), At(0)).has_value());
@@ -143,7 +143,7 @@ TEST(FrameGuard, BoundsEachKindOfFrame) {
 }
 
 TEST(FrameGuard, CutsWhatNoClientMaySay) {
-  const std::string open = Headers(1, 0);  // its header block goes on
+  const std::string open = Headers(1, 0);  // its header block is not complete
   EXPECT_EQ(KindOf(Frame(5, 0x4, 1, Zeros(8))), "HTTP/2 malformed") << "PUSH_PROMISE";
   EXPECT_EQ(KindOf(Frame(9, 0x4, 1, "")), "HTTP/2 malformed") << "CONTINUATION of nothing";
   EXPECT_EQ(KindOf(open + Frame(9, 0x4, 3, "")), "HTTP/2 malformed") << "of another stream";

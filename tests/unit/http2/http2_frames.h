@@ -1,4 +1,4 @@
-// HTTP/2 as a client says it (RFC 9113, 4.1).
+// HTTP/2 frames as a client sends them (RFC 9113, 4.1).
 #pragma once
 
 #include <cstdint>

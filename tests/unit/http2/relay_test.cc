@@ -27,7 +27,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Reads until `count` bytes have come, or the end; with pauses for what waits to be read in between.
+// Reads until `count` bytes or the end have come. Pauses in between, so that unread bytes pile up.
 std::string ReadSome(int fd, size_t count) {
   std::string bytes;
   std::array<char, 4096> piece{};
@@ -49,7 +49,7 @@ bool IsAtEnd(int fd) {
   return recv(fd, &byte, 1, 0) <= 0;
 }
 
-// Writes it in random pieces.
+// Writes the bytes in random pieces.
 void WriteAll(int fd, std::string bytes, uint32_t seed) {
   std::mt19937 random(seed);
   size_t at = 0;
@@ -64,7 +64,7 @@ void WriteAll(int fd, std::string bytes, uint32_t seed) {
   }
 }
 
-// DATA frames of random sizes with random bytes, after a call's beginning.
+// The beginning of a call, then DATA frames of random sizes with random bytes.
 std::string Conversation(size_t bytes, uint32_t seed) {
   std::mt19937 random(seed);
   std::string text = kPreface + Headers(1);
@@ -80,7 +80,7 @@ class RelayTest : public testing::Test {
  protected:
   RelayTest() { EXPECT_TRUE(relay_.Start().ok()); }
 
-  // The client's end, and gRPC's.
+  // Returns the client's end, and gRPC's.
   std::pair<UniqueFd, UniqueFd> Connect(uint64_t id) {
     std::array<int, 2> pair{};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair.data()), 0);
@@ -103,7 +103,7 @@ class RelayTest : public testing::Test {
   std::multiset<std::string> breaches_;
   std::set<std::string> pauses_;
   std::multiset<uint64_t> closed_;
-  // Names are the whole machine's, and tests run side by side.
+  // The names belong to the whole machine, and tests run side by side.
   const uint64_t base_ = uint64_t{std::random_device()()} << 24 | 1u << 20;
   std::map<uint64_t, UniqueFd> opened_;
   Relay relay_{{.threads = 2},
@@ -129,7 +129,7 @@ TEST_F(RelayTest, NoByteIsLostDoubledOrReordered) {
   for (uint32_t seed = 1; seed <= 6; ++seed) {
     auto [client, grpc] = Connect(seed);
     const std::string asked = Conversation(3'000'000, seed), answered = Conversation(2'000'000, 100 + seed);
-    // All four at once, so that both directions know back pressure.
+    // All four run at the same time, so that both directions meet back pressure.
     std::thread asks([&, fd = client.get()] { WriteAll(fd, asked, seed); });
     std::thread answers([&, fd = grpc.get()] { WriteAll(fd, answered, 50 + seed); });
     std::string heard;
@@ -184,7 +184,7 @@ TEST_F(RelayTest, WhoBreaksALimitIsCutAndCounted) {
   EXPECT_THAT(Breaches(), ElementsAre("HTTP/2 malformed"));
 }
 
-// Or who is cut and comes again would have gRPC fall behind without end.
+// Otherwise clients that are cut and come again would leave gRPC with more and more unfinished connections.
 TEST_F(RelayTest, WhoIsCutKeepsItsPlaceUntilGrpcIsThroughWithIt) {
   auto [client, grpc] = Connect(10);
   WriteAll(client.get(), kPreface + Headers(1) + Frame(5, 0, 1, std::string(4, 'p')), 1);
@@ -197,7 +197,7 @@ TEST_F(RelayTest, WhoIsCutKeepsItsPlaceUntilGrpcIsThroughWithIt) {
   EXPECT_EQ(relay_.size(), 0u);
 }
 
-// 600 at once are 100 more than may be: they take a fifth of a second, and none is lost.
+// 600 at once are 100 more than allowed: they take a fifth of a second, and none is lost.
 TEST_F(RelayTest, WhoIsTooFastIsListenedToMoreSlowly) {
   auto [client, grpc] = Connect(8);
   std::string said = kPreface;
@@ -211,13 +211,13 @@ TEST_F(RelayTest, WhoIsTooFastIsListenedToMoreSlowly) {
   EXPECT_THAT(pauses_, ElementsAre("HTTP/2 PING"));
 }
 
-// Or it could have gRPC hold answers without end.
+// Otherwise it could make gRPC hold more and more answers.
 TEST_F(RelayTest, WhoDoesNotReadIsNotListenedTo) {
   auto [client, grpc] = Connect(9);
   std::thread answers([fd = grpc.get()] { WriteAll(fd, std::string(4'000'000, 'a'), 1); });
   std::string heard;
   pollfd room{grpc.get(), POLLOUT, 0};
-  while (poll(&room, 1, 100) > 0) continue;  // until no more goes in
+  while (poll(&room, 1, 100) > 0) continue;  // until the buffers are full
   const std::string said = kPreface + Frame(4, 0, 0, "");
   WriteAll(client.get(), said, 1);
   pollfd readable{grpc.get(), POLLIN, 0};
@@ -233,7 +233,7 @@ TEST_F(RelayTest, CutEndsOneConnectionOnly) {
   auto [one, grpc_one] = Connect(1);
   auto [other, grpc_other] = Connect(2);
   relay_.Cut(base_ + 1);
-  relay_.Cut(base_ + 3);  // nobody
+  relay_.Cut(base_ + 3);  // there is no such connection
   EXPECT_TRUE(IsAtEnd(grpc_one.get()));
   grpc_one.reset();
   EXPECT_TRUE(AwaitClosed(1));

@@ -1,4 +1,4 @@
-// JAX's coordination service on several agents, which share one store.
+// JAX's coordination service on several agents that share one store.
 #include "worker_agent/gateway/jax/coordination.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ using Code = absl::StatusCode;
 
 constexpr uint64_t kService = 77;
 
-// What a request was answered, once it was.
+// The answer to a request, once there is one.
 struct Asked {
   std::optional<absl::StatusOr<Reply>> answer;
   SharedHeld held;
@@ -339,7 +339,7 @@ TEST_F(CoordinationTest, AFailedBarrierTellsItsNumberSoThatTheNextOneFollows) {
   EXPECT_EQ(error.counter(), 0);
   const Asked& late = Barrier(3, "b");
   Pass(absl::Milliseconds(100));
-  EXPECT_EQ(late.status().code(), Code::kDeadlineExceeded) << "who comes late hears of it";
+  EXPECT_EQ(late.status().code(), Code::kDeadlineExceeded) << "a late request gets the error, too";
   Asked& next = Barrier(0, "b", 1);
   for (const int32_t task : {1, 2, 3}) Barrier(task, "b", 1);
   EXPECT_TRUE(next.answer->ok());
@@ -374,7 +374,7 @@ TEST_F(CoordinationTest, AShutdownWaitsForAllAndEndsThePolls) {
   Asked& first = Ask(0, Method::kShutdown);
   for (const int32_t task : {1, 2}) Ask(task, Method::kShutdown);
   EXPECT_TRUE(first.is_open());
-  agents_[1]->Ended(3);  // it has ended well without a word
+  agents_[1]->Ended(3);  // it has ended well without a report
   Run();
   EXPECT_TRUE(first.answer->ok());
   EXPECT_EQ(poll.status().code(), Code::kCancelled) << "an orderly end";
@@ -423,7 +423,7 @@ TEST_F(CoordinationTest, WhoNeverAsksForASyncPointIsNotWaitedFor) {
   agents_[0]->Stop("stopped by ann", absl::Seconds(30));
   Insert(1, "PREEMPTION_CURRENT_COUNTER/1", "0");
   EXPECT_EQ(poll.status().message(), "stopped by ann");
-  // Where another node's processes were stopped first, their signal comes before the news.
+  // If another node's processes were stopped first, their signal comes before the news.
   Asked& late = Ask(2, Method::kPollForError);
   EXPECT_TRUE(Insert(3, "PREEMPTION_CURRENT_COUNTER/3", "0").answer->ok());
   EXPECT_TRUE(late.is_open());

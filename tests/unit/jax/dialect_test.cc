@@ -1,4 +1,4 @@
-// Requests as jaxlib writes them, in bytes.
+// Requests as jaxlib encodes them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

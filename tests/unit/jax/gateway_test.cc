@@ -1,4 +1,4 @@
-// The service as a JAX process reaches it: gRPC on loopback, for one agent with two tasks.
+// The service as a JAX process uses it: gRPC on loopback, for one agent with two tasks.
 #include "worker_agent/gateway/jax/gateway.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ Payloads PayloadsOf(const GrpcCall& call) {
 
 class JaxGatewayTest : public ::testing::Test {
  protected:
-  // As in the agent. Otherwise gRPC shuts down with the last server, and may wait for 10 s for its own poller.
+  // The agent does the same. Otherwise gRPC shuts down with the last server, and may wait 10 s for its own poller.
   static void SetUpTestSuite() { ASSERT_TRUE(StartGrpc(0).ok()); }
 
   JaxGatewayTest() {
@@ -96,7 +96,7 @@ TEST_F(JaxGatewayTest, WhoWaitsForOthersHearsOfThemBeforeItGivesUp) {
   GrpcCall call(port(), absl::StrCat(kOld, "RegisterTask"), Registering(0), absl::Seconds(3));
   const grpc::Status status = call.Await();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
-  EXPECT_THAT(status.error_message(), HasSubstr("1")) << "who is missing, and not gRPC's own words";
+  EXPECT_THAT(status.error_message(), HasSubstr("1")) << "the missing rank, and not gRPC's own text";
   EXPECT_FALSE(PayloadsOf(call).payloads().empty()) << "the service's decision, not a trouble of the network";
 }
 
@@ -145,7 +145,7 @@ TEST_F(JaxGatewayTest, WhoWaitsWhenItGoesIsAnswered) {
   EXPECT_FALSE(poll->Await().ok());
 }
 
-// Its owner's steps wait until it may go on.
+// Its owner's steps block until they may go on.
 class StandsStill final : public SilentJobStore {
  public:
   void Together(const std::function<void()>& steps) override {
@@ -170,7 +170,7 @@ TEST_F(JaxGatewayTest, WhatWaitsForItsThreadIsBounded) {
   while (is_refused() == 0) std::this_thread::yield();
   EXPECT_EQ(is_refused(), 1) << "four fit";
   store.may_go_on.Notify();
-  gateway_.reset();  // before its store
+  gateway_.reset();  // before its store is destroyed
 }
 
 TEST_F(JaxGatewayTest, AHeaderBlockWithoutEndIsCutAndCostsOthersNothing) {
@@ -190,7 +190,7 @@ TEST_F(JaxGatewayTest, ItsConnectionsAreLimited) {
   for (int i = 0; i < 100; ++i) open.push_back(scheduler::ConnectTcp(port()));
   EXPECT_TRUE(scheduler::AwaitHangUp(open.back())) << "80 are taken for two tasks";
   open.clear();
-  while (!Insert("a", "1")->Await().ok()) std::this_thread::yield();  // once it has seen that they are gone
+  while (!Insert("a", "1")->Await().ok()) std::this_thread::yield();  // repeats until it has seen that they are gone
 }
 
 TEST_F(JaxGatewayTest, WhatItDoesNotKnowIsSaid) {

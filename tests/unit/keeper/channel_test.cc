@@ -26,7 +26,7 @@ class ChannelTest : public ::testing::Test {
     far_.emplace(UniqueFd(sockets[1]));
   }
 
-  // A descriptor from which `text` can be read.
+  // Returns a descriptor from which `text` can be read.
   static std::shared_ptr<const UniqueFd> Holding(const std::string& text) {
     PipeEnds pipe = MakeTestPipe();
     EXPECT_EQ(::write(pipe.write.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));

@@ -24,7 +24,7 @@ pid_t ForkSleeper() {
   return pid;
 }
 
-// By the kernel's list, and by a search through /proc, as on a kernel without it.
+// Runs with the kernel's list of children, and with a search through /proc, as on a kernel without the list.
 class ChildrenTest : public ::testing::TestWithParam<bool> {
  protected:
   static std::vector<pid_t> Seen(Children& children) {
@@ -54,7 +54,7 @@ TEST_P(ChildrenTest, SeesLivingAndDeadOnesUntilTheyAreReaped) {
 }
 
 TEST_P(ChildrenTest, LooksAlsoWhenNoDescriptorIsLeft) {
-  Children& children = children_;  // what a sanitizer looks at this object for takes a descriptor
+  Children& children = children_;  // a sanitizer's first look at this object takes a descriptor
   const pid_t child = ForkSleeper();
   rlimit before{};
   ::getrlimit(RLIMIT_NOFILE, &before);
@@ -84,7 +84,7 @@ TEST_P(ChildrenTest, ManyOfThem) {
 
 INSTANTIATE_TEST_SUITE_P(ListOrSearch, ChildrenTest, ::testing::Bool());
 
-// "Can't look" is never "there is none".
+// "Can't look" must never be taken for "there is none".
 TEST(ChildrenTest, ThatCantLookSaysSoAndLooksOnceItCan) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);

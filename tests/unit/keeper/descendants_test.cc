@@ -68,7 +68,7 @@ TEST(KillDescendants, ReachesOrphansInSessionsOfTheirOwnAndSparesTheSpared) {
   const std::string tell = absl::StrCat("echo $$ > ", fifo.path(), "; exec sleep 1000");
   const pid_t spared = ForkShell("sleep 1000 & " + tell);
   UniqueFd spared_pidfd = fifo.ReadPid();
-  // Leaves the group, and its parent ends: an orphan of ours.
+  // It leaves the group, and its parent ends, so it becomes an orphan of this process.
   ForkShell(absl::StrCat("setsid sh -c '", tell, "' & exec sleep 0"));
   UniqueFd orphan = fifo.ReadPid();
 
@@ -107,7 +107,7 @@ TEST(ShownName, IsOneLineOfText) {
   EXPECT_EQ(ShownName(process), "python3");
 }
 
-// As a training process that has been killed, with a thread that hangs: its main thread is a zombie.
+// The state of a killed training process with a thread that hangs: its main thread is a zombie.
 TEST(StateOf, IsThatOfAThreadThatHasNotEnded) {
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
@@ -117,7 +117,7 @@ TEST(StateOf, IsThatOfAThreadThatHasNotEnded) {
       [[maybe_unused]] const ssize_t n = ::write(ready[1], "x", 1);
       while (true) ::pause();
     }).detach();
-    ::syscall(SYS_exit, 0);  // of this thread alone
+    ::syscall(SYS_exit, 0);  // ends this thread only
   }
   char byte = 0;
   ASSERT_EQ(::read(ready[0], &byte, 1), 1);
@@ -142,7 +142,7 @@ TEST(HasLivingMember, ZombiesDontCount) {
     ::pause();
     ::_exit(0);
   }
-  ASSERT_EQ(::setpgid(pid, pid), 0);  // would fail after an exec
+  ASSERT_EQ(::setpgid(pid, pid), 0);  // this would fail after an exec
   EXPECT_TRUE(HasLivingMember(pid));
   ::kill(pid, SIGKILL);
   siginfo_t info{};

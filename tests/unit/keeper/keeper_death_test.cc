@@ -1,6 +1,6 @@
-// What happens when the agent, or the keeper, dies or hangs.
+// The agent or the keeper dies or hangs.
 //
-// The agent is a child of the test that spawns a keeper and obeys a script; the test kills it.
+// The agent is a child of the test that spawns a keeper and follows a script; the test kills it.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -26,7 +26,7 @@
 namespace muster::agent {
 namespace {
 
-// Forks an agent that does `work` with its keeper and then sleeps.
+// Forks an agent that runs `work` with its keeper and then sleeps.
 pid_t ForkAgent(const std::function<void(TestKeeper&)>& work, KeeperOptions options = {}) {
   const pid_t pid = ::fork();
   if (pid != 0) return pid;
@@ -35,7 +35,7 @@ pid_t ForkAgent(const std::function<void(TestKeeper&)>& work, KeeperOptions opti
   while (true) ::pause();
 }
 
-// What the processes of these tests do: one in the process group, one that has left it, both hard to kill.
+// The processes of these tests: one in the process group, one that has left it, both hard to kill.
 std::string Family(const Fifo& fifo) {
   const std::string member =
       absl::StrCat("trap \"\" TERM HUP INT; echo $$ > ", fifo.path(), "; while :; do sleep 1000; done");
@@ -79,7 +79,7 @@ TEST_F(KeeperDeath, OfTheAgentEndsEverythingWithinASecondAndSaysFarewell) {
   ::waitpid(agent, nullptr, 0);
 }
 
-// More than a pipe holds by itself.
+// The secret is larger than a pipe's buffer.
 TEST_F(KeeperDeath, TheFarewellIsHandedASecret) {
   const std::string secret(200'000, 's');
   const pid_t agent = ForkAgent([&](TestKeeper& keeper) {
@@ -142,7 +142,7 @@ TEST_F(KeeperDeath, AnAgentThatWasStoppedByAFullTerminalDiesLikeAnyOther) {
     });
   }
   const std::vector<UniqueFd> yes = ReadPids(1);
-  // Once nothing more fits the keeper is in the state that this test is about.
+  // When nothing more fits, the keeper is in the state under test.
   pollfd full{pipe.write.get(), POLLOUT, 0};
   const MonotonicTime deadline = BootTime() + absl::Milliseconds(kBoundMs);
   while (::poll(&full, 1, 0) == 1 && BootTime() < deadline) ::poll(nullptr, 0, 1);
@@ -154,7 +154,7 @@ TEST_F(KeeperDeath, AnAgentThatWasStoppedByAFullTerminalDiesLikeAnyOther) {
 
 TEST_F(KeeperDeath, OfTheKeeperIsToldAndTheAgentCleansUp) {
   const pid_t agent = ForkAgent([&](TestKeeper& keeper) {
-    const pid_t scheduler = ::fork();  // a child of the agent's own
+    const pid_t scheduler = ::fork();  // a child of the agent itself
     if (scheduler == 0) {
       while (true) ::pause();
     }
@@ -167,7 +167,7 @@ TEST_F(KeeperDeath, OfTheKeeperIsToldAndTheAgentCleansUp) {
     EXPECT_TRUE(Keeper::KillAllDescendants(absl::Seconds(10)).ok());
     const std::vector<ProcessInfo> left = AllBelow(::getpid());
     const bool is_clean = left.size() == 1 && left[0].pid == scheduler;
-    keeper->StopAll();  // harmless
+    keeper->StopAll();  // has no effect
     keeper.Destroy();
     ::_exit(is_clean && ::kill(scheduler, SIGKILL) == 0 ? 42 : 1);
   });
@@ -233,8 +233,8 @@ TEST_F(KeeperDeath, TheFenceFallsWhileTheAgentHangs) {
 
 // ------------------------------------------------------------------------------------------ several of them at once
 
-// Whichever three of the four are killed at once, the fourth ends all that is left, grandchildren in sessions of their
-// own too.
+// Any three of the four are killed at once: the fourth ends all the rest, including grandchildren in sessions of their
+// own.
 class KeeperDeathOfThree : public KeeperDeath, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(KeeperDeathOfThree, NothingIsLeft) {
@@ -251,7 +251,7 @@ TEST_P(KeeperDeathOfThree, NothingIsLeft) {
     if (name != std::string(GetParam())) victims.push_back(found[0]);
   }
   if (std::string("agent") != GetParam()) victims.push_back(agent);
-  SignalAll(victims, SIGSTOP);  // so that none outlives the others by a moment and cleans up
+  SignalAll(victims, SIGSTOP);  // so that none has the time to clean up after the others
   SignalAll(victims, SIGKILL);
   ExpectAllGoneWithin(family, kBoundMs);
   ::kill(agent, SIGKILL);
@@ -259,8 +259,8 @@ TEST_P(KeeperDeathOfThree, NothingIsLeft) {
 }
 INSTANTIATE_TEST_SUITE_P(AllBut, KeeperDeathOfThree, ::testing::Values("agent", "ms-guardian", "ms-keeper", "ms-shim"));
 
-// One is killed and the three others are only stopped: the one below it wakes, and ends all that is left. (A shim's
-// death wakes nobody: then one of those above it must run.)
+// One is killed while the three others are stopped: the one below it wakes, and ends the rest. (A shim's death wakes no
+// other: then one of those above it must be running.)
 class KeeperDeathOfOne : public KeeperDeath, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(KeeperDeathOfOne, WakesAStoppedOneThatEndsTheRest) {
@@ -286,12 +286,13 @@ TEST_P(KeeperDeathOfOne, WakesAStoppedOneThatEndsTheRest) {
   SignalAll(row, SIGSTOP);
   SignalAll({victim}, SIGKILL);
   ExpectAllGoneWithin(family, kBoundMs);
-  SignalAll(row, SIGKILL);  // what of them is still stopped
+  SignalAll(row, SIGKILL);  // those that are still stopped
   ::waitpid(agent, nullptr, 0);
 }
 INSTANTIATE_TEST_SUITE_P(Of, KeeperDeathOfOne, ::testing::Values("agent", "ms-guardian", "ms-keeper"));
 
-// Keeps a process from running, as a machine that leaves it no time. SIGSTOP wouldn't: its parent's death wakes it.
+// Keeps a process from running, like a machine that leaves it no time. SIGSTOP would not do: its parent's death wakes
+// it.
 void Hold(pid_t pid) {
   EXPECT_EQ(::ptrace(PTRACE_SEIZE, pid, nullptr, nullptr), 0);
   EXPECT_EQ(::ptrace(PTRACE_INTERRUPT, pid, nullptr, nullptr), 0);
@@ -299,7 +300,8 @@ void Hold(pid_t pid) {
 }
 void LetGo(pid_t pid) { EXPECT_EQ(::ptrace(PTRACE_DETACH, pid, nullptr, nullptr), 0); }
 
-// Agent and guardian died a moment after the keeper, when the guardian had killed the shims and not yet what they had.
+// Agent and guardian die a moment after the keeper. By then the guardian has killed the shims, but not the shims'
+// processes.
 TEST_F(KeeperDeath, ShimsAreLeftTheTimeToEndWhatIsTheirOwn) {
   const pid_t agent = ForkAgent([&](TestKeeper& keeper) { keeper.StartShell(0, Family(fifo_)); });
   const std::vector<UniqueFd> family = ReadPids(3);
@@ -315,7 +317,7 @@ TEST_F(KeeperDeath, ShimsAreLeftTheTimeToEndWhatIsTheirOwn) {
   LetGo(shims[0]);
   ExpectAllGoneWithin(family, kBoundMs);
   ::waitpid(agent, nullptr, 0);
-  ::waitpid(shims[0], nullptr, 0);  // ours by now
+  ::waitpid(shims[0], nullptr, 0);  // it is a child of the test by now
 }
 
 // The same for the agent that cleans up after its keeper.
@@ -338,7 +340,7 @@ TEST_F(KeeperDeath, AlsoByTheAgent) {
   LetGo(shims[0]);
   ExpectAllGoneWithin(family, kBoundMs);
   ::waitpid(agent, nullptr, 0);
-  ::waitpid(shims[0], nullptr, 0);  // ours by now
+  ::waitpid(shims[0], nullptr, 0);  // it is a child of the test by now
 }
 
 TEST_F(KeeperDeath, OfAShimEndsItsProcessAndTheOthersGoOn) {
@@ -371,7 +373,8 @@ TEST_F(KeeperDeath, AShimThatIsStoppedIsKilledWhenItsProcessMustEnd) {
   EXPECT_TRUE(ended.end.was_stopped);
 }
 
-// Nobody is left to obey: agent and keeper are stopped, as by a debugger or a frozen container that thaws in part.
+// Agent and keeper are stopped, as by a debugger or a frozen container that thaws in part, so neither can keep the
+// fence.
 TEST_F(KeeperDeath, AFenceThatTheKeeperDoesNotObeyIsKeptByTheGuardian) {
   KeeperOptions options;
   options.stop_timeout = absl::Milliseconds(100);
@@ -393,7 +396,7 @@ TEST_F(KeeperDeath, AFenceThatTheKeeperDoesNotObeyIsKeptByTheGuardian) {
 
 // ------------------------------------------------------------------------------------------------- no descriptors
 
-// Nobody below the agent can open anything any more.
+// Takes all descriptors, so that no process below the agent can open anything.
 void TakeAllDescriptors(pid_t root) {
   const rlimit none{0, 0};
   for (const char* name : {"ms-guardian", "ms-keeper", "ms-shim"}) {
@@ -401,7 +404,7 @@ void TakeAllDescriptors(pid_t root) {
   }
 }
 
-// It took a living group for gone where it could not open /proc; the next round ran beside it.
+// A keeper that could not open /proc once took a living group for gone, and the next round ran at the same time.
 TEST_F(KeeperDeath, AKeeperWithoutDescriptorsTakesNobodyForGone) {
   TestKeeper keeper;
   keeper.StartShell(0, absl::StrCat("sh -c 'trap \"\" TERM; echo $$ > ", fifo_.path(),
@@ -411,7 +414,7 @@ TEST_F(KeeperDeath, AKeeperWithoutDescriptorsTakesNobodyForGone) {
   TakeAllDescriptors(::getpid());
   keeper->StopAll();
   EXPECT_TRUE(EndsWithin(leader, kBoundMs));
-  // Ten looks at the group later.
+  // By now it has looked at the group ten times.
   EXPECT_FALSE(EndsWithin(stubborn, 2000));
   for (const KeeperEvent& event : keeper->Poll()) EXPECT_FALSE(std::holds_alternative<Ended>(event));
   keeper->KillAll();

@@ -45,8 +45,8 @@ TEST(Keeper, AFenceThatIsMovedOrDisarmedDoesNotFall) {
 
 TEST(Keeper, AStartThatCrossesTheFallIsRefused) {
   TestKeeper keeper;
-  // No Poll between the two: the agent can't know of the fall. The fence is due, so it has fallen by the time that the
-  // first process has been seen to end.
+  // There is no Poll between the two, so the agent can't know of the fall. The fence is due, so it has fallen when the
+  // first process is seen to end.
   TempFolder folder;
   Fifo fifo(folder.Path("fifo"));
   keeper.StartShell(0, absl::StrCat("trap 'echo stopped > ", fifo.path(), "; exit 0' TERM; echo ready > ", fifo.path(),

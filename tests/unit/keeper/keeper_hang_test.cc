@@ -1,6 +1,6 @@
-// What hangs beside the keeper, or the keeper itself, holds up nobody.
+// A file system or the keeper itself hangs: nothing else may wait for it.
 //
-// A helper that is stopped is the same to the keeper as one whose file system hangs.
+// To the keeper, a stopped helper looks like one with a file system that hangs.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,14 +25,14 @@ constexpr char kNote[] = "\n[ms-worker: ";
 
 class KeeperHang : public ::testing::Test {
  protected:
-  // A shell with a log.
+  // Starts a shell with a log.
   void StartLogged(uint32_t slot, const std::string& script) {
     piped_.keeper->StartShell(slot, script, [&](ProcessSpec& spec) {
       spec.log_path = log_;
       spec.error_file = folder_.Path("error");
     });
   }
-  // Helpers name themselves when they first run: before that they can't be found.
+  // Helpers name themselves when they first run; before that they can't be found.
   void SetUp() override {
     ASSERT_TRUE(piped_.keeper->WaitUntil([] { return HelpersNamed("ms-keeper-files").size() == 2; }));
   }
@@ -97,7 +97,7 @@ TEST_F(KeeperHang, AProcessGoesOnWhenItsLogHangsAndWhatIsDroppedIsCounted) {
   EXPECT_EQ(fifo_.ReadLine(), "flooded") << "a training does not wait for ever";
   EXPECT_GE(BootTime() - begin, FileHelper::kStallPatience - absl::Milliseconds(100)) << "but it does for a while";
   Thaw();
-  // The helper writes what has waited before anything that comes now.
+  // The helper writes waiting output before any new one.
   commands_.WriteLine("go on");
   EXPECT_EQ(keeper.WaitEnded(0).end.exit.code, 0);
   const std::string said = piped_.EndAndRead();

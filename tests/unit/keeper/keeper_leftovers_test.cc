@@ -1,5 +1,5 @@
-// What a process leaves that can't be killed: its death is reported all the same, and nothing takes its place before
-// that is gone. And shims that are stopped.
+// A process leaves a descendant that can't be killed: its death is still reported, and nothing takes its place before
+// the descendant is gone. Also shims that are stopped.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ TEST_F(KeeperLeftovers, ADeathIsReportedAtOnceAndItsPlaceIsFreeWhenNothingIsLeft
     const std::optional<ProcessInfo> process = ReadProcess(left);
     return process.has_value() && process->name == "sleep";
   };
-  EXPECT_TRUE(keeper.WaitUntil(has_executed));  // the shell says the number before that
+  EXPECT_TRUE(keeper.WaitUntil(has_executed));  // the shell prints the number before that
   HeldAtExit held(left);
   SKIP_UNLESS_HELD(held);
   const MonotonicTime begin = BootTime();
@@ -104,7 +104,7 @@ TEST_F(KeeperLeftovers, AProcessThatCantBeKilledItselfIsNamedAndHasNotDied) {
   EXPECT_FALSE(ended.is_anything_left);
 }
 
-// The lock that the keeper holds, as another start of the node would try it.
+// Tries the keeper's lock as another start of the node would.
 bool IsLocked(const std::string& path) {
   const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   return ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0;
@@ -163,7 +163,7 @@ class StoppedShim : public KeeperLeftovers {
     EXPECT_TRUE(info.has_value());
     return info.has_value() ? info->parent : 0;
   }
-  // Reads until that comes.
+  // Reads until `wanted` comes.
   std::string ReadUntil(const std::string& wanted) {
     pollfd ready{piped_.pipe.read.get(), POLLIN, 0};
     char buffer[4096];

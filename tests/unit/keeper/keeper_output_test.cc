@@ -1,4 +1,4 @@
-// Where the output of processes goes, seen at the keeper's own stdout and stderr.
+// The path of processes' output, as seen at the keeper's own stdout and stderr.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -68,7 +68,7 @@ TEST(KeeperOutput, LinesCarryTheirPrefix) {
                                           "[1] end", ""));
 }
 
-// It moves each 10 ms, waits where it stands, and ends its line when the test says so.
+// The bar moves every 10 ms, waits, and ends its line on the test's command.
 TEST(KeeperOutput, AProgressBarIsShownWhileItMoves) {
   TempFolder folder;
   Fifo go(folder.Path("go"));
@@ -191,7 +191,7 @@ TEST(KeeperOutput, ABlockedStdoutHoldsUpNobody) {
   Fifo fifo(folder.Path("fifo"));
   PipedKeeper piped;
   TestKeeper& keeper = *piped.keeper;
-  // Nobody reads the pipe. One process floods it with nothing else to keep its output, one has a log.
+  // No one reads the pipe. One process floods it and has no log; one has a log.
   keeper.StartShell(0, "head -c 100000000 /dev/zero | tr '\\0' 'x' | fold -w 99", PassThrough);
   keeper.StartShell(1, "head -c 30000000 /dev/zero | tr '\\0' 'y' | fold -w 99", [&](ProcessSpec& spec) {
     spec.prefix = "[1] ";
@@ -200,17 +200,17 @@ TEST(KeeperOutput, ABlockedStdoutHoldsUpNobody) {
   const MonotonicTime begin = BootTime();
   EXPECT_EQ(keeper.WaitEnded(1).end.exit.code, 0);
   EXPECT_EQ(ReadWholeFile(folder.Path("log")).size(), 30'000'000u + 303'030u) << "a log loses nothing";
-  // Others are started, stopped and told of meanwhile.
+  // In the meantime, other processes are started, stopped and reported.
   keeper.StartShell(2, absl::StrCat("echo ready > ", fifo.path(), "; exec sleep 1000"));
   EXPECT_EQ(fifo.ReadLine(), "ready");
   keeper->Stop({2, 1, 0});
   EXPECT_EQ(keeper.WaitEnded(2).end.exit.signal, SIGTERM);
-  // The flood goes on once the reader is given up, and its last lines are right.
+  // The flood goes on once the keeper has given up the reader, and its last lines are right.
   const Ended flood = keeper.WaitEnded(0);
   EXPECT_EQ(flood.end.exit.code, 0);
   EXPECT_EQ(flood.end.last_lines.size(), 20u);
   EXPECT_LT(BootTime() - begin, absl::Milliseconds(kBoundMs));
-  // With all that waiting, an idle keeper takes no processor time.
+  // With all that output waiting, an idle keeper takes no processor time.
   clockid_t keeper_cpu{};
   ASSERT_EQ(::clock_getcpuclockid(static_cast<pid_t>(keeper->pid()), &keeper_cpu), 0);
   timespec before{};
@@ -219,7 +219,7 @@ TEST(KeeperOutput, ABlockedStdoutHoldsUpNobody) {
   EXPECT_EQ(fifo.ReadLine(300), "(nothing came)");
   ::clock_gettime(keeper_cpu, &after);
   EXPECT_LT((after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1'000'000, 50);
-  // The reader comes back and is told what it missed.
+  // The reader comes back and learns how much it missed.
   keeper.StartShell(3, "echo afterwards", PassThrough);
   keeper.WaitEnded(3);
   std::string shown;

@@ -11,7 +11,7 @@ using Finding = KeeperPulse::Finding;
 
 MonotonicTime At(int64_t ms) { return MonotonicTime() + absl::Milliseconds(ms); }
 
-// Looks each second from `from_ms` on, without an answer; what the looks found, None left out.
+// Looks every second from `from_ms` on, without an answer; returns the findings except None.
 std::vector<Finding> Silence(KeeperPulse& pulse, int64_t from_ms, int seconds) {
   std::vector<Finding> found;
   for (int i = 0; i < seconds; ++i) {
@@ -78,7 +78,7 @@ TEST(KeeperPulse, AnOrderThatIsNotCarriedOutIsTheEndOfPatience) {
   KeeperPulse pulse;
   pulse.WantsPing(At(100'000));
   pulse.MustEndBy(At(120'000));
-  pulse.Heard();  // to a ping of before: the order may not have been seen
+  pulse.Heard();  // an answer to an earlier ping: the keeper may not have seen the order
   EXPECT_EQ(Silence(pulse, 101'000, 60), (std::vector<Finding>{Finding::kSilent, Finding::kGiveUp}));
 
   KeeperPulse seen;

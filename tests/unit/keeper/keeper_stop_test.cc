@@ -1,4 +1,4 @@
-// Stops of real processes through a keeper: by the stop signal, as Ctrl-C does, and at the deadline.
+// Stops of real processes through a keeper: by the stop signal, like Ctrl-C, and at the deadline.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -74,7 +74,7 @@ TEST(Keeper, AnotherStopSignalAndForwarding) {
   EXPECT_EQ(keeper.WaitEnded(0).end.exit.code, 9);
 }
 
-// Reports each signal that it gets on the fifo; SIGINT's only if `hears_interrupt`, else it ignores that one.
+// Reports each signal that it gets on the fifo. It reports SIGINT only if `hears_interrupt`, else it ignores that one.
 std::string Reporter(const std::string& fifo, bool hears_interrupt = true) {
   return absl::StrCat(hears_interrupt ? absl::StrCat("trap 'echo int > ", fifo, "' INT; ") : "trap '' INT; ",
                       "trap 'echo term > ", fifo, "; exit 4' TERM; echo ready > ", fifo,
@@ -92,7 +92,7 @@ TEST(Keeper, AnInterruptGoesToTheWholeGroupAndTheStopSignalFollows) {
   EXPECT_EQ(fifo.ReadLine(), "term");
   const Ended ended = keeper.WaitEnded(0);
   EXPECT_TRUE(ended.end.was_stopped);
-  EXPECT_EQ(ended.end.exit.signal, SIGTERM) << "bash waits for its child, and is told to stop then";
+  EXPECT_EQ(ended.end.exit.signal, SIGTERM) << "bash waits for its child, and gets the signal then";
 }
 
 TEST(Keeper, WhatAnInterruptLeavesHasTheTimeUntilTheStopSignal) {
@@ -162,7 +162,7 @@ TEST(Keeper, WhatAWrapperLeavesBehindGetsTheStopSignalToo) {
   EXPECT_TRUE(keeper->Poll().empty()) << "python saves its work: this isn't the end yet";
   go.WriteLine("go");
   const Ended ended = keeper.WaitEnded(0);
-  EXPECT_TRUE(EndsWithin(python, 0)) << "told before the group was gone";
+  EXPECT_TRUE(EndsWithin(python, 0)) << "reported before the group was gone";
   EXPECT_EQ(ended.end.exit.signal, SIGTERM);
   EXPECT_TRUE(ended.end.was_stopped);
 }

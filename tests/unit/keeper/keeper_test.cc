@@ -1,4 +1,4 @@
-// Real processes through a keeper, from their start to their end. Stops and fences have files of their own.
+// Real processes through a keeper, from start to end. Stops and fences have files of their own.
 #include "worker_agent/keeper/client/keeper.h"
 
 #include <fcntl.h>
@@ -68,7 +68,7 @@ TEST(Keeper, WhatCantBeStartedSaysWhy) {
   TempFolder folder;
   WriteWholeFile(folder.Path("plain"), "no program");
   WriteWholeFile(folder.Path("script"), "#!/no/such/interpreter\n");
-  std::string foreign(64, '\0');  // an ELF header of a processor that no machine has
+  std::string foreign(64, '\0');  // an ELF header for a processor that no machine has
   foreign.replace(0, 6,
                   "\x7f"
                   "ELF\x02\x01");
@@ -188,14 +188,14 @@ TEST(Keeper, EndedComesWhenTheWholeGroupIsGone) {
   Fifo fifo(folder.Path("fifo"));
   Fifo go(folder.Path("go"));
   TestKeeper keeper;
-  // The grandchild holds the pipe and ignores everything but SIGKILL: neither of that delays the end.
+  // The grandchild holds the pipe and ignores everything but SIGKILL; neither delays the end.
   keeper.StartShell(0, absl::StrCat("sh -c 'trap \"\" TERM HUP INT; echo $$ > ", fifo.path(),
                                     "; while :; do sleep 1000; done' & read x < ", go.path(), "; echo bye; exit 3"));
   UniqueFd grandchild = fifo.ReadPid();
   go.WriteLine("go");
   const Ended ended = keeper.WaitEnded(0);
   EXPECT_EQ(ended.end.exit.code, 3);
-  EXPECT_TRUE(EndsWithin(grandchild, 0)) << "told before the group was gone";
+  EXPECT_TRUE(EndsWithin(grandchild, 0)) << "reported before the group was gone";
   EXPECT_THAT(ended.end.last_lines, ElementsAre("bye"));
 }
 
@@ -209,14 +209,14 @@ TEST(Keeper, ADaemonThatHoldsThePipeEndsWithItsProcess) {
   UniqueFd daemon = fifo.ReadPid();
   go.WriteLine("go");
   EXPECT_THAT(keeper.WaitEnded(0).end.last_lines, ElementsAre("last words"));
-  EXPECT_TRUE(EndsWithin(daemon, 0)) << "told before all that descends from it was gone";
+  EXPECT_TRUE(EndsWithin(daemon, 0)) << "reported before all its descendants were gone";
 }
 
 TEST(Keeper, AZombieOfAForeignParentDoesNotHoldTheGroup) {
   TempFolder folder;
   Fifo fifo(folder.Path("fifo"));
   TestKeeper keeper;
-  // The parent leaves the group after it has forked a child there, and never reaps it.
+  // The parent leaves the group after it has forked a child in it, and never reaps that child.
   WriteWholeFile(folder.Path("parent.py"), absl::StrCat("import os, time\n"
                                                         "if os.fork() == 0:\n  time.sleep(1000)\n"
                                                         "os.setsid()\n"
@@ -233,7 +233,7 @@ TEST(Keeper, AZombieOfAForeignParentDoesNotHoldTheGroup) {
   EXPECT_TRUE(EndsWithin(parent, 0));
 }
 
-// A descendant is its process's wherever it went, and nobody else's.
+// A descendant belongs to its process wherever it goes, and to no other process.
 TEST(Keeper, WhatLeftItsGroupEndsWithItsProcessWhileOthersRun) {
   TempFolder folder;
   Fifo fifo(folder.Path("fifo"));

@@ -46,7 +46,7 @@ TEST(NamesOf, NamesFiveAndSaysWhere) {
   EXPECT_EQ(NamesOf(left), " (7), python3 (7), python3 (7), python3 (7), python3 (7) and 1 more");
 }
 
-// In a process that has a session of its own, as a shim has. `body` returns what is wrong.
+// Runs `body` in a process with a session of its own, as a shim has. `body` returns an error, or nothing.
 void InSession(const std::function<std::string()>& body) {
   const PipeEnds pipe = MakeTestPipe();
   const pid_t pid = ::fork();
@@ -64,12 +64,12 @@ void InSession(const std::function<std::string()>& body) {
 }
 
 void TakeAllDescriptors() {
-  (void)BootTime();  // UBSan looks at the clock's type at the first call, and needs a pipe for that
+  (void)BootTime();  // UBSan's first look at the clock's type needs a pipe
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_NOFILE, &none);
 }
 
-// A child in a group of its own that ends with `code` once nothing holds the pipe's other end.
+// A child in a group of its own that ends with `code` once the other end of the pipe is closed.
 pid_t ForkJob(const PipeEnds& pipe, int code) {
   const pid_t pid = ::fork();
   if (pid != 0) {
@@ -89,7 +89,7 @@ siginfo_t WaitForEnd(pid_t pid) {
   return info;
 }
 
-// Only a failure that waitid has shown counts, and it does so with or without /proc.
+// A failure counts only if waitid has shown it, but with and without /proc.
 TEST(BackgroundJobs, AFailureCountsWhereProcCantBeRead) {
   for (const bool sees_children : {true, false}) {
     InSession([&]() -> std::string {
@@ -146,7 +146,7 @@ TEST(SignalLeft, ReachesTheGroupsOfTheChildrenWhereProcCantBeRead) {
 
 // ----------------------------------------------------------------------------------------------- by a shim of a keeper
 
-// A shell that has ended with 0 leaves a job, of which the test hears. Its shim has no descriptor from then on.
+// A shell that has ended with 0 leaves a job that reports to the test. From then on its shim has no descriptors.
 class ShimWithoutProc : public ::testing::Test {
  protected:
   ShimWithoutProc() : fifo_(folder_.Path("fifo")), go_(folder_.Path("go")) {}
@@ -211,7 +211,7 @@ TEST_F(ShimWithoutProc, PassesAStopOn) {
   EXPECT_TRUE(piped_.keeper->WaitEnded(0).end.was_stopped);
 }
 
-// What lingers is no part of the process, which has ended by itself.
+// A job that is left is not part of the process, which has ended by itself.
 TEST(Shim, AStopWhileSomethingLingersStopsNoProcess) {
   TempFolder folder;
   Fifo fifo(folder.Path("fifo"));

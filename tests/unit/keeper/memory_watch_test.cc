@@ -15,7 +15,7 @@ constexpr int64_t kPid = 1234;
 
 class MemoryWatchTest : public testing::Test {
  protected:
-  // Version 2: /job has the limit, /job/step is the group.
+  // For version 2: /job has the limit, /job/step is the group.
   void Count(uint64_t kills) {
     root_.Write("job/step/memory.events",
                 "low 0\nhigh 0\nmax 12\noom 3\noom_kill " + std::to_string(kills) + "\noom_group_kill 0\n");
@@ -130,7 +130,7 @@ TEST_F(MemoryWatchTest, WithoutALimitItIsTheMachines) {
   EXPECT_EQ(end.limit_bytes, 0u);
 }
 
-// A container is shown its own group as the root, but under the name that it has outside.
+// A container sees its own group as the root, but under the name that the group has outside.
 TEST_F(MemoryWatchTest, TheNearestGroupThatIsThereCounts) {
   root_.Write("memory.events", "oom_kill 0\n");
   root_.Write("memory.max", "1000\n");

@@ -88,7 +88,7 @@ TEST(OutputTail, LinesThatAreForgottenBeforeAProgressBarAreAGap) {
   tail.Feed("\n");
   part = tail.Read(part.end, 10);
   EXPECT_EQ(part.text, "step 19999\n");
-  EXPECT_TRUE(part.has_gap) << "told again where text comes";
+  EXPECT_TRUE(part.has_gap) << "reported again when text comes";
 }
 
 TEST(OutputTail, ALineThatHasLostItsBeginningIsAGap) {

@@ -20,7 +20,7 @@ constexpr uid_t kNobody = 65534;
 
 ProcessMark NewMark() { return ProcessMark::Make().value(); }
 
-// What `test` returns in a child process, to which the limits that it sets belong.
+// Returns the result of `test` in a child process, so that the limits that it sets stay there.
 bool HoldsInAChild(const std::function<bool()>& test) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(test() ? 0 : 1);
@@ -72,14 +72,14 @@ TEST(ProcessMark, AnUnprivilegedProcessCannotTakeItOff) {
   }));
 }
 
-// An agent that a training process starts.
+// A training process may start an agent itself.
 TEST(ProcessMark, ANestedStartHasOneOfItsOwnAndKeepsTheOuterOne) {
   const ProcessMark outer = NewMark();
   EXPECT_TRUE(HoldsInAChild([&] {
     if (!outer.Set().ok()) return false;
     const ProcessMark inner = NewMark(), sibling = NewMark();
     if (!outer.Covers(inner.value()) || inner.Covers(outer.value()) || inner.Covers(sibling.value())) return false;
-    return inner.Set().ok() && !ProcessMark::Make().ok();  // no room for a third level
+    return inner.Set().ok() && !ProcessMark::Make().ok();  // there is no room for a third level
   }));
 }
 

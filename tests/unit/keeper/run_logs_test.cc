@@ -1,4 +1,4 @@
-// Folders, links and pruning of runs' logs, in real folders.
+// Runs' logs: folders, links and pruning, in real folders.
 #include "worker_agent/keeper/files/run_logs.h"
 
 #include <fcntl.h>
@@ -31,12 +31,12 @@ constexpr int64_t kFirstMs = 1'795'571'520'000;  // 2026-11-25T01:52:00Z
 
 class RunLogsTest : public ::testing::Test {
  protected:
-  // The n-th run, each a minute after the one before.
+  // The n-th run; each is a minute after the one before.
   RunFolder Run(int n, uint32_t keep = 10) const {
     return {base_, "job", RunFolderName(1, kFirstMs + n * kMinuteMs), keep};
   }
 
-  // Begins it and writes a log, as a keeper that has ended since.
+  // Begins the run and writes a log, as a keeper that has ended since.
   void Play(const RunFolder& run, const std::string& name = "worker_0.log") const {
     RunLogs logs;
     EXPECT_EQ(logs.Begin(run), "");
@@ -46,7 +46,7 @@ class RunLogsTest : public ::testing::Test {
 
   static void Write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
 
-  // As if nothing had been written there for two hours.
+  // Makes the folder look as if nothing had been written there for two hours.
   static void Age(const RunFolder& run) {
     for (const auto& entry : fs::directory_iterator(run.path())) {
       const timespec old{std::time(nullptr) - 7200, 0};
@@ -155,7 +155,7 @@ TEST_F(RunLogsTest, WhatWasWrittenToWithinTheHourStays) {
 }
 
 TEST_F(RunLogsTest, WhatSomebodyWritesToStays) {
-  RunLogs writing;  // its keeper lives
+  RunLogs writing;  // its keeper is alive
   EXPECT_EQ(writing.Begin(Run(0)), "");
   Play(Run(1));
   Age(Run(0));
@@ -266,7 +266,7 @@ TEST_F(RunLogsTest, AFolderThatIsBeingPrunedIsMadeAnew) {
     RunLogs logs;
     ::_exit(logs.Begin(Run(0)).empty() ? 0 : 1);
   }
-  // As pruning does it: what is new there meanwhile stays, so no fs::remove_all.
+  // Removes files one by one, as pruning does: fs::remove_all would also remove files that are new.
   for (const fs::path& file : files) fs::remove(file);
   ::rmdir(Run(0).path().c_str());
   ::flock(pruner.get(), LOCK_UN);

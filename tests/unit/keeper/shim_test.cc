@@ -9,7 +9,7 @@
 namespace muster::agent {
 namespace {
 
-// The kernel tells ECONNRESET before what is still to be read.
+// The kernel reports ECONNRESET before the unread data.
 TEST(ShimReports, AreReadWhenTheShimEndedWithAnOrderUnread) {
   int ends[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
@@ -27,13 +27,13 @@ TEST(ShimReports, AreReadWhenTheShimEndedWithAnOrderUnread) {
   EXPECT_FALSE(is_open);
 }
 
-// A shim that waits for room looks at no fence.
+// While a shim waits for room, it does not watch the fence.
 TEST(ShimReports, WaitForNoRoomUnlessTheyMustArrive) {
   int ends[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
   const UniqueFd keepers(ends[0]);
   const UniqueFd shims(ends[1]);
-  constexpr int kMore = 2000;  // than fit
+  constexpr int kMore = 2000;  // more than fit
   for (int i = 0; i < kMore; ++i) SendShimReport(shims.get(), MakeShimReport(ShimReport::kCantLook, i, "why"));
   bool is_open = false;
   const std::vector<ShimReport> reports = ReadShimReports(keepers.get(), is_open);

@@ -1,4 +1,4 @@
-// Live output and log files, each alone.
+// Live output and log files, each by itself.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -85,13 +85,13 @@ TEST(LiveOutput, DropsTheOldestOnceTheReaderIsStuckAndSaysHowMuch) {
   EXPECT_EQ(got.find("[ms-worker: ", note + 5), std::string::npos) << "one line, not many";
   const size_t dropped = std::stoul(got.substr(note + 13));
   EXPECT_GT(dropped, sent / 2);
-  // Before the note and after it there are only whole lines, and every byte is either there or counted.
+  // Before and after the note there are only whole lines, and every byte is either there or counted.
   const size_t note_end = got.find('\n', note + 1) + 1;
   EXPECT_EQ((note + 1) % 1000, 0u);
   EXPECT_EQ((got.size() - note_end - 8) % 1000, 0u);
 }
 
-// Python without a buffer writes the text and the line break apart.
+// Python without a buffer writes the text and the line break separately.
 TEST(LiveOutput, ALineOfOursWaitsForTheEndOfAnother) {
   PipeEnds pipe = MakeTestPipe();
   LiveOutput output(pipe.write.get());
@@ -144,7 +144,7 @@ TEST(LiveOutput, OursStandOnALineOfTheirOwnAlsoWhenTheReaderIsSlow) {
   EXPECT_TRUE(got == sent + "x\nours\n") << got.size();
 }
 
-// The keeper passes on what a process writes, the agent logs, both on one stderr.
+// The keeper passes on a process's output, and the agent logs, both on one stderr.
 class SharedLineTest : public testing::Test {
  protected:
   PipeEnds pipe_ = MakeTestPipe();
@@ -215,7 +215,7 @@ TEST_F(SharedLineTest, WhoDiedInTheMiddleOfALineHoldsNobodyUp) {
   EXPECT_EQ(ReadSome(pipe_.read), "ours\n");
 }
 
-// On a busy machine that takes long.
+// A write takes long on a busy machine.
 TEST_F(SharedLineTest, WhoWritesJustNowIsWaitedForForLonger) {
   ASSERT_EQ(line_.Take(4711, absl::ZeroDuration()), SharedLine::Taken::kYes);
   keeper_.Write("a line\n", At(0));
@@ -323,7 +323,7 @@ TEST(LogFile, RefusalsNameThePath) {
   }
 }
 
-// In a folder of another user, who puts there what he likes between two rounds.
+// The folder belongs to another user, so anything may appear there between two rounds.
 TEST(LogFile, WritesToNoFileThatAnotherUserHasPutInItsPlace) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root writes into another user's folder";
   constexpr uid_t kNobody = 65534;
@@ -349,7 +349,7 @@ TEST(LogFile, WritesToNoFileThatAnotherUserHasPutInItsPlace) {
   const UniqueFd reader(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   refused_for("regular file");
 
-  // A link of his on the way: only to a folder of his own.
+  // A link of that user in the path may lead only to a folder of that user.
   ASSERT_EQ(::mkdir(folder.Path("ours").c_str(), 0755), 0);
   const std::string link = logs + "/link";
   ASSERT_EQ(::symlink(folder.Path("ours").c_str(), link.c_str()), 0);

@@ -44,7 +44,7 @@ void WriteWholeFile(const std::string& path, const std::string& content) { std::
 
 Fifo::Fifo(std::string path) : path_(std::move(path)) {
   EXPECT_EQ(::mkfifo(path_.c_str(), 0600), 0);
-  // Read and write, so that it neither blocks nor ends when a writer goes.
+  // Opened for reading and writing, so that it neither blocks nor ends when a writer closes it.
   fd_.reset(::open(path_.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
 }
 
@@ -120,7 +120,7 @@ HeldAtExit::HeldAtExit(pid_t pid) {
 
 HeldAtExit::~HeldAtExit() { Release(); }
 
-// Once it is at its exit; it is reaped by its tracer first, then by its parent.
+// Call this when it is at its exit. Its tracer reaps it first, then its parent.
 void HeldAtExit::Release() {
   const pid_t pid = std::exchange(pid_, 0);
   if (pid == 0) return;
@@ -170,7 +170,7 @@ Started TestKeeper::WaitStarted(uint32_t slot) {
     }
     return false;
   })) << "slot "
-      << slot << " was not told to have started";
+      << slot << " was not reported as started";
   return found;
 }
 
@@ -184,7 +184,7 @@ Ended TestKeeper::WaitEnded(uint32_t slot) {
     }
     return false;
   })) << "slot "
-      << slot << " was not told to have ended";
+      << slot << " was not reported as ended";
   return found;
 }
 

@@ -1,4 +1,4 @@
-// What the keeper's tests share. Every wait polls a descriptor and has a bound.
+// Helpers for the keeper's tests. Every wait polls a descriptor and has a bound.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 
 namespace muster::agent {
 
-inline constexpr int64_t kBoundMs = 20'000;  // no healthy wait comes near it, also on a busy machine
+inline constexpr int64_t kBoundMs = 20'000;  // no healthy wait comes near it, even on a busy machine
 
 // A folder of its own, removed at the end.
 class TempFolder {
@@ -33,15 +33,15 @@ class TempFolder {
 std::string ReadWholeFile(const std::string& path);
 void WriteWholeFile(const std::string& path, const std::string& content);
 
-// A named pipe on which processes of a test tell what they do, a line at a time: `echo ready > path`.
+// A named pipe on which a test's processes report, a line at a time: `echo ready > path`.
 class Fifo {
  public:
   explicit Fifo(std::string path);
   const std::string& path() const { return path_; }
-  // The next line; "(nothing came)" after the bound.
+  // Returns the next line; "(nothing came)" after the bound.
   std::string ReadLine(int64_t bound_ms = kBoundMs);
   void WriteLine(const std::string& line) const;
-  // The next line, which must be a pid, as a pidfd of that process.
+  // Reads the next line, which must be a pid; returns a pidfd of that process.
   UniqueFd ReadPid();
 
  private:
@@ -50,11 +50,10 @@ class Fifo {
   std::string rest_;
 };
 
-// Whether the process behind a pidfd ends within the bound.
+// True if the process of a pidfd ends within the bound.
 bool EndsWithin(const UniqueFd& pidfd, int64_t bound_ms);
 
-// A pipe, or a file, in the place of this process's stdout and stderr (where the keeper finds its own) while this
-// lives.
+// Replaces this process's stdout and stderr, which the keeper uses, by a pipe or a file while this object lives.
 class StreamsTo {
  public:
   StreamsTo(int stdout_fd, int stderr_fd);
@@ -68,10 +67,10 @@ struct PipeEnds {
   UniqueFd read, write;
 };
 PipeEnds MakeTestPipe();
-// Everything up to the end of the pipe; whoever holds the other end must be gone soon.
+// Reads up to the end of the pipe; the other end must be closed soon.
 std::string ReadToEnd(const UniqueFd& fd);
 
-// A keeper and what it has told.
+// A keeper and the events that it has reported.
 class TestKeeper {
  public:
   explicit TestKeeper(KeeperOptions options = {});
@@ -79,11 +78,11 @@ class TestKeeper {
   Keeper* operator->() { return keeper_.get(); }
   void Destroy() { keeper_.reset(); }
 
-  // `sh -c script` as slot `slot`, with the usual PATH and changes made by `change`.
+  // Starts `sh -c script` as slot `slot`, with the usual PATH and the changes of `change`.
   void StartShell(uint32_t slot, const std::string& script, const std::function<void(ProcessSpec&)>& change = {});
   void Start(const ProcessSpec& spec) { keeper_->Start(spec); }
 
-  // Waits for it. A failure of the test, and a made-up answer, after the bound.
+  // Waits for the event. After the bound, fails the test and returns an invented answer.
   Started WaitStarted(uint32_t slot);
   Ended WaitEnded(uint32_t slot);
   Unkillable WaitUnkillable(uint32_t slot);
@@ -92,7 +91,7 @@ class TestKeeper {
   bool WaitLost();
   bool WaitSilent();
   bool WaitAnswers();
-  // Polls until `find` is content with what has come. False after the bound.
+  // Polls until `find` accepts the events so far. False after the bound.
   bool WaitUntil(const std::function<bool()>& find);
 
   const std::vector<KeeperEvent>& events() const { return events_; }
@@ -105,8 +104,8 @@ class TestKeeper {
   std::vector<KeeperEvent> events_;
 };
 
-// A process that can't be killed, as one that hangs in the kernel: the test traces it, and holds it at its exit. The
-// kernel lets a process trace those that descend from it, unless it forbids all tracing.
+// A process that can't be killed, like one that hangs in the kernel: the test traces it, and holds it at its exit. The
+// kernel allows a process to trace its descendants, unless it forbids all tracing.
 class HeldAtExit {
  public:
   explicit HeldAtExit(pid_t pid);
@@ -118,7 +117,7 @@ class HeldAtExit {
   pid_t pid_ = 0;
 };
 
-// A keeper whose stdout and stderr are one pipe; the test holds only the reading end.
+// A keeper with one pipe as its stdout and stderr; the test holds only the reading end.
 struct PipedKeeper {
   explicit PipedKeeper(const KeeperOptions& options = {}) : pipe(MakeTestPipe()) {
     StreamsTo streams(pipe.write.get(), pipe.write.get());
@@ -133,13 +132,13 @@ struct PipedKeeper {
   std::optional<TestKeeper> keeper;
 };
 
-// All that descends from `root`; a failure of the test if that can't be looked at.
+// All descendants of `root`; fails the test if it can't look.
 std::vector<ProcessInfo> AllBelow(pid_t root);
-// Those of them with that name (ms-keeper, ms-shim, …).
+// Those descendants with that name (ms-keeper, ms-shim, …).
 std::vector<pid_t> NamedBelow(pid_t root, const std::string& name);
 
-// The helpers of this process's keepers: "ms-keeper-files", "ms-keeper-relay". Stopped by SIGSTOP they are what a file
-// system that hangs makes of them.
+// The helpers of this process's keepers: "ms-keeper-files", "ms-keeper-relay". Stopped by SIGSTOP, they behave as with
+// a file system that hangs.
 std::vector<pid_t> HelpersNamed(const std::string& name);
 void SignalAll(const std::vector<pid_t>& pids, int signal);
 

@@ -136,7 +136,8 @@ TEST(Wire, UnknownKindIsAnError) {
 }
 
 TEST(Wire, HugeLengthsReserveNothing) {
-  // A farewell whose argv claims 2^32 - 1 entries, and one whose only entry claims as many bytes.
+  // A last-report command with an argv that claims 2^32 - 1 entries, and one with an only entry that claims as many
+  // bytes.
   const std::string kind = Encode(KeeperCommand(FarewellCommand{})).substr(0, 1);
   EXPECT_FALSE(DecodeCommand(kind + "\xff\xff\xff\xff").ok());
   EXPECT_FALSE(DecodeCommand(kind + std::string("\1\0\0\0\xff\xff\xff\xff", 8)).ok());
@@ -144,7 +145,7 @@ TEST(Wire, HugeLengthsReserveNothing) {
 
 TEST(Wire, BoolsAreZeroOrOne) {
   std::string ended = Encode(KeeperEvent(Ended{{1, 2, 3}, {{0, 9, true}, false, "", {}, "", {}, ""}, MonotonicTime()}));
-  const size_t core_dumped = ended.find(std::string("\t\0\0\0\1", 5)) + 4;  // behind signal 9
+  const size_t core_dumped = ended.find(std::string("\t\0\0\0\1", 5)) + 4;  // after signal 9
   ASSERT_LT(core_dumped, ended.size());
   ended[core_dumped] = 2;
   EXPECT_FALSE(DecodeEvent(ended).ok());

@@ -62,7 +62,7 @@ TEST_F(ClusterFileTest, TellsTheWholeCluster) {
                                                 R"("},
       "next":{"rank":5,"node_id":"b-1","host":"b","address":"fd00::2","port":41005,"fingerprint":")" +
                                                 FingerprintOf('b') + R"("}}})"));
-  EXPECT_EQ(file["local_ranks"][1]["ring"]["previous"]["rank"], 4) << "its own, which the scheduler does not tell";
+  EXPECT_EQ(file["local_ranks"][1]["ring"]["previous"]["rank"], 4) << "its own, which the scheduler does not send";
   EXPECT_EQ(file["local_ranks"][1]["ring"]["previous"]["port"], 41004);
   EXPECT_EQ(file["local_ranks"][1]["ring"]["next"]["rank"], 0);
   EXPECT_EQ(file["local_ranks"][1]["ring"]["next"]["node_id"], "a-1");

@@ -1,4 +1,4 @@
-// The rows of the table in collective_interface.cc.
+// Tests the rows of the table in collective_interface.cc.
 #include "worker_agent/launch/environment/collective_interface.h"
 
 #include <gmock/gmock.h>
@@ -67,7 +67,7 @@ TEST(ChooseCollectiveInterface, ALabelIsANameOfItsOwn) {
   const std::vector<std::pair<std::string, std::string>> labelled = {
       {"eth0", "10.0.0.8"}, {"eth0:1", "10.0.0.1"}, {"eth0", "fe80::1"}};
   EXPECT_EQ(Choose(labelled, Names{"127.0.1.1"}, "10.0.0.1").name, "eth0:1");
-  // All IPv4 addresses have labels: under eth0 there is fe80::1 only.
+  // All IPv4 addresses have labels; eth0 itself has only fe80::1.
   EXPECT_EQ(Choose({{"eth0:1", "10.0.0.1"}, {"eth0", "fe80::1"}}, Names{"127.0.1.1"}, "10.0.0.1").name, "eth0:1");
 }
 

@@ -22,7 +22,7 @@ class CheckCommandTest : public ::testing::Test {
     folder_.Write("nested/train/file", "");
   }
 
-  // The exit code, 0 when nothing is wrong; the words are kept.
+  // Returns the exit code, 0 if nothing is wrong; the words stay unchanged.
   int Check(const std::string& program, const Variables& overrides, const Variables& inherited) {
     const auto problem = CheckCommand({program, "--epochs=3"}, overrides, inherited);
     text_ = problem ? problem->text : "";
@@ -65,7 +65,7 @@ TEST_F(CheckCommandTest, AScriptNeedsItsInterpreter) {
   const struct {
     std::string text;
     int code;
-    std::string words;  // behind the file's name
+    std::string words;  // after the file's name
   } cases[] = {
       {"#!/bin/sh\n", 0, ""},
       {"#! /bin/sh -e\n", 0, ""},
@@ -140,8 +140,7 @@ TEST_F(AddPythonTest, AChosenPythonRunsWhateverIsFirstInPath) {
   const std::string python = Folder("old/python");
   EXPECT_EQ(add({Folder("plain/train.py")}, python), Words({python, Folder("plain/train.py")}));
   EXPECT_EQ(add({"-m", "pkg.train"}, python), Words({python, "-m", "pkg.train"}));
-  EXPECT_EQ(add({Folder("tools/run.py")}, python), Words({python, Folder("tools/run.py")}))
-      << "whatever its first line";
+  EXPECT_EQ(add({Folder("tools/run.py")}, python), Words({python, Folder("tools/run.py")})) << "with any first line";
   EXPECT_EQ(add({"python", "train.py"}, python), Words({"python", "train.py"})) << "another one was written out";
   EXPECT_EQ(add({"-m", "pkg.train"}, "python3"), Words({"python3", "-m", "pkg.train"}));
   EXPECT_EQ(text_, "");

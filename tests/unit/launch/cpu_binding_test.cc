@@ -29,7 +29,7 @@ TEST(ChooseCpus, OffMeansInherited) { EXPECT_THAT(Chosen("", 0, 2, kEight), IsEm
 TEST(ChooseCpus, AutoSharesEvenly) {
   EXPECT_THAT(Chosen("auto", 0, 2, kEight), ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(Chosen("auto", 1, 2, kEight), ElementsAre(4, 5, 6, 7));
-  // Every CPU once, sizes differ by one at most.
+  // Every CPU occurs once; sizes differ by one at most.
   for (uint32_t size = 1; size <= 8; ++size) {
     std::multiset<int> all;
     for (uint32_t rank = 0; rank < size; ++rank) {
@@ -74,7 +74,7 @@ TEST(InNumaOrder, GroupsByNodeAndCore) {
   sysfs.Write("node/online", "0-1,3\n");
   sysfs.Write("node/node0/cpulist", "0,2,4,6\n");
   sysfs.Write("node/node1/cpulist", "1,3,5,7\n");
-  sysfs.Write("node/node3/cpulist", "\n");  // memory only
+  sysfs.Write("node/node3/cpulist", "\n");  // has memory only
   for (int cpu = 0; cpu < 8; ++cpu) {       // threads of a core: 0 and 4, 1 and 5, …
     sysfs.Write("cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list",
                 std::to_string(cpu % 4) + "," + std::to_string(cpu % 4 + 4) + "\n");

@@ -1,4 +1,4 @@
-// What a process is told, as a map.
+// The environment of a process, as a map.
 #pragma once
 
 #include <gtest/gtest.h>

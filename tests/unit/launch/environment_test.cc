@@ -98,7 +98,7 @@ TEST_F(EnvironmentTest, IdentityIsOursAndTheDifferenceIsTold) {
   EXPECT_THAT(notice, Not(HasSubstr("\n")));
 }
 
-// An agent that runs inside a process of another one must not write into that one's files.
+// An agent inside a process of another agent must not write into the other's files.
 TEST_F(EnvironmentTest, FilesForTheAgentAreThoseOfThisProcess) {
   input.inherited = {{"MS_PROGRESS_FILE", "/other/progress-0"}, {"MS_STACKS_FILE", "/other/stacks-0"}};
   const Map map = Build();
@@ -112,7 +112,7 @@ TEST_F(EnvironmentTest, OurPythonFolderComesLastAndOnce) {
   EXPECT_EQ(Build().at("PYTHONPATH"), "/opt/lib/muster/python");
   input.inherited = {{"PYTHONPATH", "/mine:/yours"}};
   EXPECT_EQ(Build().at("PYTHONPATH"), "/mine:/yours:/opt/lib/muster/python");
-  input.inherited = {{"PYTHONPATH", "/opt/lib/muster/python:/mine"}};  // an agent below an agent
+  input.inherited = {{"PYTHONPATH", "/opt/lib/muster/python:/mine"}};  // an agent inside another one
   EXPECT_EQ(Build().at("PYTHONPATH"), "/opt/lib/muster/python:/mine");
   EXPECT_THAT(environment.replaced, IsEmpty());
   input.overrides = {{"PYTHONPATH", "/only"}};
@@ -120,7 +120,7 @@ TEST_F(EnvironmentTest, OurPythonFolderComesLastAndOnce) {
 }
 
 TEST_F(EnvironmentTest, TheDocumentsVariablesAreNoNews) {
-  input.node_id = "node-b";  // the agent's id, which is not the process's rank
+  input.node_id = "node-b";  // the agent's id, not the process's rank
   input.inherited = {{"MS_ROLE", "MS_WORKER"}, {"MS_WORKER_NUM", "6"},    {"MS_SCHED_HOST", "node1"},
                      {"MS_NODE_ID", "node-b"}, {"MS_SCHED_PORT", "8118"}, {"HOME", "/root"}};
   const Map map = Build();
@@ -128,7 +128,7 @@ TEST_F(EnvironmentTest, TheDocumentsVariablesAreNoNews) {
   EXPECT_EQ(map.at("MUSTER_NODE_ID"), "node-b");
   EXPECT_EQ(map.at("HOME"), "/root");
   EXPECT_THAT(environment.replaced, IsEmpty());
-  input.inherited["MS_NODE_ID"] = "9";  // not what the agent calls itself
+  input.inherited["MS_NODE_ID"] = "9";  // not the agent's own name
   Build();
   EXPECT_THAT(environment.replaced, ElementsAre(Pair("MS_NODE_ID", "9")));
 }
@@ -143,14 +143,14 @@ TEST_F(EnvironmentTest, EndpointsAndTuningAreTheUsersWhenSet) {
   EXPECT_EQ(map.at("PYTHONUNBUFFERED"), "");
   EXPECT_THAT(environment.replaced, IsEmpty());
 
-  input.master_address = "10.1.1.1";  // a flag stands above an inherited variable
+  input.master_address = "10.1.1.1";  // a flag overrides an inherited variable
   input.master_port = "29501";
   map = Build();
   EXPECT_EQ(map.at("MASTER_ADDR"), "10.1.1.1");
   EXPECT_EQ(map.at("MASTER_PORT"), "29501");
 
   input.master_address.clear();
-  input.inherited = {{"MASTER_ADDR", ""}};  // exported but empty: of no use to anybody
+  input.inherited = {{"MASTER_ADDR", ""}};  // exported but empty, so it is of no use
   EXPECT_EQ(Build().at("MASTER_ADDR"), "10.0.0.1");
 }
 

@@ -1,4 +1,4 @@
-// What frameworks and launchers want to be told.
+// The variables that frameworks and launchers expect.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ using Map = std::map<std::string, std::string>;
 
 class FrameworksEnvironmentTest : public EnvironmentTest {};
 
-// It would tell a launcher's own processes to look for a store that nobody hosts.
+// The variable would make a launcher's own processes look for a store that does not exist.
 TEST_F(FrameworksEnvironmentTest, ALauncherWithAStoreOfItsOwnIsToldNothingOfOurs) {
   input.brings_own_store = true;
   input.inherited = {{"TORCHELASTIC_USE_AGENT_STORE", "True"}};
@@ -66,7 +66,7 @@ TEST_F(FrameworksEnvironmentTest, TensorFlowsConfigHasAChiefBesideParameterServe
   EXPECT_THAT(Build().at("TF_CONFIG"), HasSubstr(R"("task":{"type":"ps","index":0})"));
 }
 
-// MindSpore would warn of a start by mpirun.
+// MindSpore would warn about a start by mpirun.
 TEST_F(FrameworksEnvironmentTest, DevicesAreADefaultUnlessTheyAreNamed) {
   input.device_variable = "ASCEND_RT_VISIBLE_DEVICES";
   input.visible_devices = "4,5";
@@ -172,7 +172,7 @@ TEST_F(FrameworksEnvironmentTest, HcclOnlyWhereDevicesHaveAddresses) {
 TEST_F(FrameworksEnvironmentTest, ARankTableAndAChiefAreNeverToldTogether) {
   input.inherited = {{"RANK_TABLE_FILE", "/old.json"}, {"CM_CHIEF_IP", "9.9.9.9"},  {"CM_CHIEF_PORT", "1"},
                      {"CM_CHIEF_DEVICE", "9"},         {"CM_WORKER_IP", "9.9.9.9"}, {"CM_WORKER_SIZE", "99"}};
-  Map map = Build();  // neither: CM_* are the user's own affair
+  Map map = Build();  // neither: the user sets CM_*
   EXPECT_FALSE(map.contains("RANK_TABLE_FILE"));
   EXPECT_EQ(map.at("CM_CHIEF_IP"), "9.9.9.9");
 

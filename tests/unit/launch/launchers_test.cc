@@ -90,7 +90,7 @@ TEST(Launchers, AreKnownByWhatTheCommandSays) {
       {{"python", "-m", "pkg.train", "torchrun"}, ""},
       {{"python", "-m"}, ""},
       {{"accelerate", "config"}, ""},
-      {{"bash", "run_torchrun.sh"}, ""},  // is not there
+      {{"bash", "run_torchrun.sh"}, ""},  // no such file
       {{"bash", "-c"}, ""},
       {{"echo", "torchrun"}, ""},
       {{"env"}, ""},

@@ -15,7 +15,7 @@ TEST(Placeholders, Table) {
       {"{rank}{rank}", "33"},
       {"{{rank}}", "{rank}"},
       {"x{{rank}}y{rank}", "x{rank}y3"},
-      {"{node_id}", "{rank}"},  // a value is not searched again
+      {"{node_id}", "{rank}"},  // values are not searched again
       {"{epoch:03d}", "{epoch:03d}"},
       {"{ rank }", "{ rank }"},
       {"{RANK}", "{RANK}"},

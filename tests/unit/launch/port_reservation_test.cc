@@ -1,4 +1,4 @@
-// What the reservation of ports stands on is behaviour of the kernel, so it is measured here on the real one.
+// The reservation of ports relies on the kernel's behaviour, so the tests measure it on the real one.
 #include "worker_agent/launch/port_reservation.h"
 
 #include <fcntl.h>
@@ -57,7 +57,7 @@ int NewSocket(bool reuses_address) {
   return fd;
 }
 
-// A bound socket, or -1.
+// Returns a bound socket, or -1.
 int BindV4(uint32_t address, uint16_t port, bool reuses_address) {
   const int fd = NewSocket(reuses_address);
   const sockaddr_in in = V4(address, port);
@@ -87,7 +87,7 @@ bool Connects(uint16_t port) {
   return connect(fd, reinterpret_cast<const sockaddr*>(&in), sizeof(in)) == 0;
 }
 
-// Runs `body` in a child process; true when it returned true.
+// Runs `body` in a child process; true if it returned true.
 bool InChild(const std::function<bool()>& body) {
   const pid_t pid = fork();
   if (pid == 0) _exit(body() ? 0 : 1);
@@ -131,7 +131,7 @@ TEST(PortReservation, KernelGivesEveryPortButTheReservedToOtherBinds) {
     EnterSmallNetwork(40000, 40019);
     const auto reserved = ReservedPort::Reserve({});
     if (!reserved.ok()) return false;
-    // Whatever address and option: all others of the 20 ports, then "address in use".
+    // With any address and option: all others of the 20 ports, then "address in use".
     for (const bool reuses_address : {false, true}) {
       for (const uint32_t address : {INADDR_ANY, INADDR_LOOPBACK}) {
         std::set<uint16_t> given;
@@ -220,9 +220,9 @@ TEST(PortReservation, AnotherProcessListensOnItWithReuseAddress) {
     const int fd = BindV4(INADDR_ANY, port, true);
     return fd >= 0 && listen(fd, 8) == 0 ? fd : -1;
   };
-  EXPECT_FALSE(Connects(port)) << "nobody listens yet";
+  EXPECT_FALSE(Connects(port)) << "no process listens yet";
   serves_once(listen_v4);
-  // Again and again: connections of the last listener linger, as after a restart of the job.
+  // Repeated: connections of the last listener stay for a while, as after a restart of the job.
   serves_once(listen_v4);
   if (const int probe = socket(AF_INET6, SOCK_STREAM, 0); probe >= 0) {
     close(probe);
@@ -260,7 +260,7 @@ TEST(PortReservation, RangeIsUsedUpThenRefusedByName) {
   if (!CanUseNamespaces()) GTEST_SKIP() << "no network namespaces here";
   EXPECT_TRUE(InChild([] {
     EnterSmallNetwork(40000, 40019);
-    const int foreign = BindV4(INADDR_ANY, 30002, true);  // bound, and reusable: only an exclusive bind notices
+    const int foreign = BindV4(INADDR_ANY, 30002, true);  // bound, and reusable: only an exclusive bind fails
     auto first = ReservePorts(Range(30000, 30003), 2);
     auto second = ReservePorts(Range(30001, 30003), 1);
     if (foreign < 0 || !first.ok() || !second.ok()) return false;
@@ -275,7 +275,7 @@ TEST(PortReservation, RangeIsUsedUpThenRefusedByName) {
   }));
 }
 
-// A server that closes its connections first leaves its port in TIME_WAIT for a minute; a restarted agent with a small
+// A server that closes its connections first leaves its port in TIME_WAIT for a minute. A restarted agent with a small
 // range must not be refused for that.
 TEST(PortReservation, RangeIsUsableAgainWhileOldConnectionsLinger) {
   if (!CanUseNamespaces()) GTEST_SKIP() << "no network namespaces here";
@@ -289,13 +289,13 @@ TEST(PortReservation, RangeIsUsableAgainWhileOldConnectionsLinger) {
     close(accept(server, nullptr, nullptr));
     close(client);
     close(server);
-    if (BindV4(INADDR_ANY, 30000, false) != -1) return false;  // it does linger
+    if (BindV4(INADDR_ANY, 30000, false) != -1) return false;  // it does stay there
     const auto first = ReservedPort::Reserve(Range(30000, 30000));
     return first.ok() && !ReservedPort::Reserve(Range(30000, 30000)).ok();
   }));
 }
 
-// Abstract names belong to who comes first, whoever that is: nothing of ours may hang on one.
+// Any user may take an abstract name first: nothing of ours may depend on one.
 TEST(PortReservation, AnotherUserWhoTakesAllNamesKeepsUsFromNoPort) {
   if (!CanUseNamespaces() || geteuid() != 0)
     GTEST_SKIP() << "only root can act as another user in a network of its own";

@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Node 1 of two nodes, `own` processes at each of them; its ranks are what it is given.
+// Node 1 of two nodes, with `own` processes on each; it has these ranks.
 v1::Assignment SecondNode(const std::vector<uint32_t>& ranks) {
   v1::Assignment assignment;
   assignment.set_role(v1::ROLE_WORKER);

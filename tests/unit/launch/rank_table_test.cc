@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
-// Two servers with two devices each; the devices of the second stand in the wrong order.
+// Two servers with two devices each; the devices of the second are in the wrong order.
 Json Sample() {
   return Json::parse(R"({"version":"1.0","status":"completed","server_count":"2","server_list":[
     {"server_id":"10.0.0.1","host_ip":"172.16.0.1","device":[
@@ -298,7 +298,7 @@ std::string Large(uint32_t servers) {
   return text + "]}";
 }
 
-// Processor time, which other programs of the machine don't stretch.
+// Returns processor time, which other programs of the machine don't affect.
 double SecondsToRead(uint32_t servers) {
   const std::string text = Large(servers);
   const std::clock_t begin = std::clock();
@@ -308,7 +308,7 @@ double SecondsToRead(uint32_t servers) {
   return static_cast<double>(end - begin) / CLOCKS_PER_SEC;
 }
 
-// With time that grows with the square it was 45 times.
+// It took 45 times as long when the time was quadratic.
 TEST(RankTable, TenTimesTheServersTakeAboutTenTimesTheTime) {
   const double few = std::max(SecondsToRead(10'000), SecondsToRead(10'000));
   EXPECT_LT(SecondsToRead(100'000), 20 * few) << "with " << few << " s for a tenth of them";

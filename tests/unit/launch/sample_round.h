@@ -1,4 +1,4 @@
-// A round as a scheduler would give it: 6 workers, host a with 4 and host b with 2 of them.
+// A round as a scheduler would form it: 6 workers, 4 of them on host a and 2 on host b.
 #pragma once
 
 #include <string>
@@ -33,7 +33,7 @@ inline v1::PeerList SamplePeers() {
   return peers;
 }
 
-// The certificates of nodes a-1 and b-1, as they are shown.
+// The certificates that nodes a-1 and b-1 show.
 inline std::string FingerprintOf(char host) { return absl::BytesToHexString(std::string(32, host)); }
 
 inline void FillNeighbour(const v1::PeerNode& node, uint32_t rank, v1::RingNeighbour* neighbour) {
@@ -45,7 +45,7 @@ inline void FillNeighbour(const v1::PeerNode& node, uint32_t rank, v1::RingNeigh
   neighbour->set_certificate_fingerprint(node.certificate_fingerprint());
 }
 
-// What node `index` of the sample is told.
+// The desired state that node `index` of the sample gets.
 inline v1::DesiredState SampleState(int index) {
   const v1::PeerList peers = SamplePeers();
   v1::DesiredState desired;

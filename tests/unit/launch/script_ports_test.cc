@@ -28,7 +28,7 @@ TEST(ScriptPorts, WhereAScriptSaysItByAnAddress) {
   EXPECT_THAT(Ports("dist.init_process_group('gloo', init_method='tcp://127.0.0.1:23456', rank=r)"),
               ElementsAre(23456));
   EXPECT_THAT(Ports("dist_url = f\"tcp://{addr}:23457?world_size=2\""), ElementsAre(23457));
-  EXPECT_THAT(Ports("socket.bind('tcp://*:5555')"), IsEmpty());  // somebody else's
+  EXPECT_THAT(Ports("socket.bind('tcp://*:5555')"), IsEmpty());  // of another library
 }
 
 TEST(ScriptPorts, WhatIsNoPort) {

@@ -158,7 +158,7 @@ TEST(Pack, ComesBackAndPlainTextStaysText) {
       << "no number at its beginning";
 }
 
-// In PATH an empty name would be each folder's own.
+// In PATH, an empty name would match each folder itself.
 TEST(Execute, AnEmptyNameIsNotFound) {
   const std::vector<std::string> words = {""};
   const ExecFailure failure = Execute(words);

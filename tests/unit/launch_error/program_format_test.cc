@@ -82,9 +82,9 @@ TEST(LoaderOf, OwnProgramAndDamagedOnes) {
   EXPECT_EQ(LoaderOf("#!/bin/sh\n"), "");
   const std::string shell = ReadHead("/bin/sh");
   EXPECT_THAT(LoaderOf(shell), HasSubstr("/ld"));
-  for (size_t size = 0; size < 200; ++size) LoaderOf(shell.substr(0, size));  // the sanitizers see what it reads
+  for (size_t size = 0; size < 200; ++size) LoaderOf(shell.substr(0, size));  // the sanitizers check every read
   std::string wild = shell;
-  std::memset(&wild[32], 0xff, 32);  // where the table is, and how long
+  std::memset(&wild[32], 0xff, 32);  // the table's place and length
   EXPECT_EQ(LoaderOf(wild), "");
 }
 

@@ -26,7 +26,7 @@ class LighthouseGatewayTest : public ::testing::Test {
  protected:
   using Done = std::function<void(absl::StatusOr<v1::StoreReply>)>;
 
-  // As in the agent. Otherwise gRPC shuts down with the last server, and may wait for 10 s for its own poller.
+  // The agent does the same. Otherwise gRPC shuts down with the last server, and may wait 10 s for its own poller.
   static void SetUpTestSuite() { ASSERT_TRUE(StartGrpc(0).ok()); }
 
   LighthouseGatewayTest() {
@@ -50,7 +50,7 @@ class LighthouseGatewayTest : public ::testing::Test {
     return std::make_unique<GrpcCall>(PortOf(slot), "/torchft.LighthouseService/Quorum", QuorumOf(id));
   }
 
-  // The next report that `is_wanted`; the ones before it are answered with nothing.
+  // Returns the next report that `is_wanted`; answers the ones before it with nothing.
   template <typename IsWanted>
   std::pair<v1::ReplicasReport, Done> Await(const IsWanted& is_wanted) {
     const MonotonicTime end = Clock::System().Read().monotonic + kPatience;

@@ -24,7 +24,7 @@ class ReplicasTest : public ::testing::Test {
     member.set_replica_id(id);
     member.set_commit_failures(commit_failures);
     QuorumRequest request;
-    // A field that is not known here: a newer version's.
+    // A field of a newer version, unknown here.
     request.set_requester(member.SerializeAsString() + std::string("\x4a\x02hi", 4));
     return request.SerializeAsString();
   }
@@ -181,7 +181,7 @@ TEST_F(ReplicasTest, ARefusalIsTold) {
   EXPECT_EQ(told_[0].second.status().message(), "other rules");
   EXPECT_EQ(problem_, "other rules");
   now_ = now_ + Replicas::kLongPause;
-  EXPECT_TRUE(HasReport()) << "it may be mended";
+  EXPECT_TRUE(HasReport()) << "it may be fixed";
 }
 
 TEST_F(ReplicasTest, TheEndIsToldAndReported) {

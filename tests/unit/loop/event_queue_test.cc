@@ -47,7 +47,7 @@ TEST(EventQueue, ReturnsWithoutEventsAtTheDeadline) {
 TEST(EventQueue, ASleepWithoutNewsEndsAfterTheLongestTurn) {
   FakeClock clock;
   EventQueue queue(clock, 10, kLateAfter);
-  clock.StepAtEachRead(absl::Milliseconds(900));  // the second look at the clock is after the end of the sleep
+  clock.StepAtEachRead(absl::Milliseconds(900));  // the second reading of the clock comes after the end of the sleep
   const EventQueue::Taken taken = queue.Take(MonotonicTime::Never(), 10);
   EXPECT_TRUE(taken.events.empty());
   EXPECT_FALSE(taken.is_closed);
@@ -82,7 +82,7 @@ TEST(EventQueue, TheTimeThatWasLostIsToldOnce) {
   EXPECT_EQ(queue.Take(MonotonicTime::Never(), 1).late_by, absl::Seconds(40));
   clock.Advance(absl::Milliseconds(5));
   const EventQueue::Taken second = queue.Take(MonotonicTime::Never(), 1);
-  EXPECT_TRUE(second.is_late) << "whose heartbeats are still in the queue must not be lost for that";
+  EXPECT_TRUE(second.is_late) << "nodes with heartbeats still in the queue must not be lost for that";
   EXPECT_EQ(second.late_by, absl::Milliseconds(5));
 }
 
@@ -104,7 +104,7 @@ TEST(EventQueue, DurableNewsWakeOnceAndNeverFall) {
   uint64_t durable = queue.Take(MonotonicTime::Never(), 10).durable;
   journal.join();
   EXPECT_EQ(durable, 5u);
-  // Nothing new: only the deadline ends this.
+  // Nothing is new: only the deadline ends this.
   EXPECT_EQ(queue.Take(clock.Read().monotonic, 10).durable, 5u);
 }
 

@@ -1,5 +1,5 @@
-// Stand-ins for what surrounds the loop: a core that plays a script, a journal whose durability is released by hand, a
-// sink that keeps a list of what was carried out.
+// Stand-ins for the loop's surroundings: a core that plays a script, a journal that the test makes durable step by
+// step, and a sink that lists the effects.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ namespace muster::scheduler {
 
 inline constexpr auto kPatience = std::chrono::seconds(20);
 
-// A list of words that grows from other threads and can be waited for.
+// A list of words that grows from other threads, and that a test can wait for.
 class Story {
  public:
   void Add(std::string word) {
@@ -30,7 +30,7 @@ class Story {
     std::lock_guard<std::mutex> lock(mutex_);
     return words_;
   }
-  // The story once it has at least `count` words, or what there is after a long wait.
+  // Returns the story once it has at least `count` words, or what there is after a long wait.
   std::vector<std::string> Await(size_t count) const {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait_for(lock, kPatience, [&] { return words_.size() >= count; });
@@ -50,7 +50,7 @@ class FakeClock : public Clock {
     now_.monotonic = now_.monotonic + step_;
     return now_;
   }
-  // From now on so much time passes before each look at the clock.
+  // After this, `step` passes before each reading of the clock.
   void StepAtEachRead(absl::Duration step) {
     std::lock_guard<std::mutex> lock(mutex_);
     step_ = step;
@@ -99,7 +99,7 @@ class HandJournal : public Journal {
   bool IsPersistent() const override { return true; }
   std::string Describe() const override { return "by hand"; }
 
-  // Waits until the sequence was appended, then says that it is durable.
+  // Waits until the sequence was appended, then reports it as durable.
   bool Release(uint64_t sequence) {
     if (!AwaitAppended(sequence)) return false;
     if (on_durable_) on_durable_(sequence);
@@ -110,7 +110,7 @@ class HandJournal : public Journal {
     return changed_.wait_for(lock, kPatience, [&] { return last_ >= sequence; });
   }
 
-  // The snapshots so far: after which sequence, and the term that they hold.
+  // The snapshots so far: the sequence before each, and the term in it.
   std::vector<std::pair<uint64_t, uint64_t>> AwaitSnapshots(size_t count) {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait_for(lock, kPatience, [&] { return snapshots_.size() >= count; });
@@ -121,7 +121,7 @@ class HandJournal : public Journal {
   absl::Status replay_status;
   std::atomic<bool> wants_snapshot = false;
   mutable std::atomic<bool> is_stalled = false;
-  mutable std::atomic<int> looks_until_stalled = 0;  // 0: it stays as it is
+  mutable std::atomic<int> looks_until_stalled = 0;  // 0: no change
 
  private:
   std::mutex mutex_;
@@ -151,7 +151,7 @@ class StorySink : public EffectSink {
   Story& story_;
 };
 
-// Asks `react` for the effects of each event. The deadline is what `deadline` holds.
+// Asks `react` for the effects of each event. `deadline` is the core's deadline.
 struct Script {
   std::function<Effects(const Event&, Now)> react = [](const Event&, Now) { return Effects{}; };
   std::function<MonotonicTime()> deadline = [] { return MonotonicTime::Never(); };

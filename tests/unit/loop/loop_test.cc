@@ -24,7 +24,8 @@ class LoopTest : public ::testing::Test {
     EXPECT_TRUE(loop_->Start().ok());
     return *loop_;
   }
-  // Applied events as words in `applied_`, and whatever `effects` holds for the stream of a StreamClosed event.
+  // Notes applied events as words in `applied_`. A StreamClosed event has the effects that `effects` returns for its
+  // stream.
   void ReactByStream(std::function<Effects(StreamId)> effects) {
     script_.react = [effects = std::move(effects)](const Event& event, Now) {
       const auto* closed = std::get_if<StreamClosed>(&event);
@@ -40,7 +41,7 @@ class LoopTest : public ::testing::Test {
   std::unique_ptr<Loop> loop_;
 };
 
-// Whoever watches the loop takes a long time without a turn for a hang.
+// A watcher of the loop takes a long time without a turn for a hang.
 TEST_F(LoopTest, AnIdleLoopMakesATurnEachSecond) {
   class TurnSink : public StorySink {
    public:
@@ -148,8 +149,8 @@ TEST_F(LoopTest, LatenessIsToldBeforeAnythingElse) {
   loop.Post(StreamClosed{1});
   EXPECT_THAT(applied.Await(1), ElementsAre("event"));
   bool was_late = false;
-  for (size_t told = 1; told < 1000 && !was_late; ++told) {  // it may not have begun its nap yet
-    clock_.Advance(absl::Seconds(11));                       // a nap of at most a second ends now, ten seconds late
+  for (size_t told = 1; told < 1000 && !was_late; ++told) {  // it may not have begun its sleep yet
+    clock_.Advance(absl::Seconds(11));                       // a sleep of at most a second ends now, ten seconds late
     loop.Post(StreamClosed{2});
     auto words = applied.Await(told + 1);
     ASSERT_GT(words.size(), told);
@@ -175,7 +176,7 @@ TEST_F(LoopTest, TicksWhenTheDeadlineHasCome) {
   Loop& loop = Start();
   clock_.Advance(absl::Milliseconds(20));
   EXPECT_THAT(applied.Await(1), ElementsAre("tick"));
-  loop.Stop();  // it asks for the deadline until then
+  loop.Stop();  // the loop asks for the deadline until then
 }
 
 TEST_F(LoopTest, AHeartbeatThatIsHereCountsBeforeTheDeadline) {
@@ -195,7 +196,7 @@ TEST_F(LoopTest, AHeartbeatThatIsHereCountsBeforeTheDeadline) {
   Loop& loop = Start();
   loop.Post(ReportReceived{});
   EXPECT_THAT(applied.Await(2), ElementsAre("report", "tick"));
-  loop.Stop();  // it asks is_due until then
+  loop.Stop();  // the loop asks is_due until then
 }
 
 TEST_F(LoopTest, StopDrainsWhatIsQueuedAndWaitsForItsEffects) {
@@ -279,7 +280,7 @@ TEST_F(LoopTest, OnAFullDiskStopDoesNotWait) {
   Loop& loop = Start();
   loop.Post(StreamClosed{1});
   ASSERT_TRUE(journal_.AwaitAppended(1));
-  journal_.looks_until_stalled = 3;  // seen to be full only after the end has begun
+  journal_.looks_until_stalled = 3;  // the journal turns out to be full only after the end has begun
   clock_.StepAtEachRead(absl::Milliseconds(100));
   loop.Stop();
   EXPECT_THAT(story_.words(), IsEmpty()) << "nothing was durable";
@@ -328,7 +329,7 @@ TEST_F(LoopTest, OnAFullDiskNoDeadlineCounts) {
   Story noticed;
   loop.Post(StreamClosed{2}, [&] { noticed.Add("noticed"); });
   noticed.Await(1);
-  clock_.Advance(absl::Milliseconds(240));  // not late, and time passes by the deadline
+  clock_.Advance(absl::Milliseconds(240));  // not late; time passes until the deadline
   EXPECT_THAT(applied.Await(2), ElementsAre("event", "event"));
   journal_.is_stalled = false;
   for (int i = 0; i < 50; ++i) clock_.Advance(absl::Milliseconds(200));
@@ -337,7 +338,7 @@ TEST_F(LoopTest, OnAFullDiskNoDeadlineCounts) {
   ASSERT_GE(words.size(), 5u);
   EXPECT_EQ(words[2].substr(words[2].size() - 4), "late");
   EXPECT_THAT(words, ::testing::Contains("tick"));
-  loop.Stop();  // it asks is_due until then
+  loop.Stop();  // the loop asks is_due until then
 }
 
 }  // namespace

@@ -47,12 +47,12 @@ TEST(Outbox, AnUrgentDesiredStateReplacesOlderOnesOfItsStreamOnly) {
   Outbox outbox;
   outbox.Add({ARecord(), ASend(1, 1, false, true), ASend(2, 1, false, true), ASend(1, 1)});
   outbox.Add({ASend(1, 2, true, true)});
-  // Stream 1's waiting desired state is gone, its other message and stream 2's desired state are not.
+  // Stream 1's waiting desired state is gone. Its other message and stream 2's desired state are not.
   EXPECT_THAT(Streams(outbox.TakeReleased(1)), ElementsAre(2, 1));
 }
 
-// A round that was closed and given up before its closing was durable: who heard of that end would be deaf to the next
-// round of that number, if a crash made the scheduler forget this one.
+// A round was closed and given up before its closing was durable. An agent that learnt of that end would ignore the
+// next round with that number, if a crash made the scheduler forget this one.
 TEST(Outbox, TheEndOfARoundIsNotToldBeforeItsClosingIsDurable) {
   const auto closing = [](const std::string& job_id) {
     Persist persist;
@@ -164,7 +164,7 @@ TEST(Outbox, WhatWaitsForAStreamThatIsGoneIsDropped) {
   const Effects released = outbox.TakeReleased(1);
   ASSERT_EQ(released.size(), 2u);
   EXPECT_EQ(std::get<Send>(released[0]).stream, 2u);
-  EXPECT_EQ(std::get<CloseStream>(released[1]).stream, 1u) << "who closes may still have to be told";
+  EXPECT_EQ(std::get<CloseStream>(released[1]).stream, 1u) << "the closing side may still need it";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The loop around the real core and the memory journal.
+// The loop with the real core and the memory journal.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ TEST(RealCore, AJobOfOneFormsThroughTheLoop) {
   core.CheckInvariants();
 }
 
-// A journal that hands out what no scheduler writes.
+// A journal with records that no scheduler writes.
 class WrongJournal : public MemoryJournal {
  public:
   explicit WrongJournal(std::vector<v1::Record> records) : records_(std::move(records)) {}
@@ -68,17 +68,17 @@ TEST(RealCore, RecordsThatCannotBeThePastAreRefusedAtTheStart) {
   closed.mutable_round_closed()->set_job_id("job");
   closed.mutable_round_closed()->set_run(1);
   closed.mutable_round_closed()->set_round(1);
-  v1::PeerList peers;  // of a node on a machine that is not there
+  v1::PeerList peers;  // of a node on a machine that does not exist
   peers.set_worker_num(1);
   peers.add_nodes()->set_machine(1'000'000);
   peers.mutable_nodes(0)->add_ring_ports(1);
   closed.mutable_round_closed()->set_peer_list(peers.SerializeAsString());
-  v1::Record nobody;  // two nodes with one incarnation
+  v1::Record nobody;  // two nodes with the same incarnation
   nobody.mutable_node_joined()->set_job_id("job");
   nobody.mutable_node_joined()->set_run(1);
   v1::Record again = nobody;
   again.mutable_node_joined()->set_node_id("b");
-  v1::Record aborted;  // a round that was given up, and was never closed
+  v1::Record aborted;  // a round that was given up, but never closed
   aborted.mutable_round_aborted()->set_job_id("job");
   aborted.mutable_round_aborted()->set_run(1);
   aborted.mutable_round_aborted()->set_round(3);
@@ -107,7 +107,7 @@ TEST(RealCore, RestartsBeyondAllBudgetsTakeNoMemory) {
     core.Recover(opened);
     snapshot = core.TakeSnapshot();
   }
-  snapshot.mutable_snapshot()->mutable_jobs(0)->mutable_runs(0)->set_recent_restarts(UINT32_MAX);  // 34 GB
+  snapshot.mutable_snapshot()->mutable_jobs(0)->mutable_runs(0)->set_recent_restarts(UINT32_MAX);  // would take 34 GB
   snapshot.mutable_snapshot()->mutable_jobs(0)->mutable_runs(0)->set_opened_unix_ms(INT64_MIN);
   Core core(CoreOptions{}, "cluster");
   core.Recover(snapshot);
@@ -128,7 +128,7 @@ TEST(RealCore, DeadlinesRunByThemselves) {
   ASSERT_TRUE(loop.Start().ok());
   story.Await(1);
   loop.Stop();
-  EXPECT_THAT(story.words(), Contains("settled 0")) << "nobody joined: --once ends without a run";
+  EXPECT_THAT(story.words(), Contains("settled 0")) << "no node joined: --once ends without a run";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A direct cluster, and time that passes as the test says.
+// A direct cluster, with a clock that the test moves.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -58,7 +58,7 @@ class DirectClusterFixture : public testing::Test {
     cluster_->Tick(now_);
   }
 
-  // A process: its heartbeat connection, its metadata connection, and that it has registered.
+  // A process comes: its heartbeat connection, its metadata connection, and its registration.
   mindspore::Admission Come(uint64_t heart, uint64_t data, const std::string& id,
                             const std::string& address = "10.0.0.1") {
     cluster_->ConnectionOpened(At(heart, address));
@@ -70,7 +70,7 @@ class DirectClusterFixture : public testing::Test {
     for (int i = 0; i < times; ++i) cluster_->Heartbeat(At(heart), id, now_);
   }
 
-  // As a process that dies: both connections.
+  // Closes both connections, as when a process dies.
   void Die(uint64_t heart, uint64_t data) {
     cluster_->ConnectionClosed(At(heart), now_);
     cluster_->ConnectionClosed(At(data), now_);

@@ -51,7 +51,7 @@ TEST_F(DirectLivenessTest, WithoutHeartbeatsItIsNoDeath) {
   Make(2);
   Come(1, 11, "0");
   Come(2, 12, "1");
-  cluster_->ConnectionClosed(At(2), now_);  // alone: MS_DISABLE_HEARTBEAT=1
+  cluster_->ConnectionClosed(At(2), now_);  // only process 1 has MS_DISABLE_HEARTBEAT=1
   for (int i = 0; i < 36; ++i) {
     Pass(absl::Seconds(100));
     EXPECT_EQ(AbnormalAt(1, "0"), 0U);
@@ -122,7 +122,7 @@ TEST_F(DirectLivenessTest, AfterAnEndTheNextClusterForms) {
   EXPECT_TRUE(Register(At(2), "0").is_admitted);
 }
 
-// It never had a metadata connection; the other process of its host has one.
+// It never had a metadata connection; the other process on its host has one.
 TEST_F(DirectLivenessTest, WhoDiesBeforeItsSecondConnectionIsDead) {
   Make(2);
   cluster_->ConnectionOpened(At(1));
@@ -151,7 +151,8 @@ TEST_F(DirectLivenessTest, SomebodyElsesConnectionOfThatHostMayClose) {
   }
 }
 
-// A process that beats is no quiet one, and nobody's idle connection speaks for it.
+// A process that sends heartbeats is not a silent one, and an idle connection that is not its own does not keep it
+// alive.
 TEST_F(DirectLivenessTest, WhoHasBeatenIsDeadWhenBothWentTogether) {
   Make(2);
   Come(1, 11, "0");
@@ -170,7 +171,7 @@ TEST_F(DirectLivenessTest, WhoHasBeatenAndStopsIsDeadAfterTheNodeTimeout) {
   Beat(2, "1", 10);
   cluster_->ConnectionClosed(At(2), now_);
   Pass(absl::Seconds(590));
-  EXPECT_EQ(AbnormalAt(1, "0"), 0U);  // (and it beats itself)
+  EXPECT_EQ(AbnormalAt(1, "0"), 0U);  // (it sends heartbeats, too)
   Pass(absl::Seconds(11));
   EXPECT_EQ(AbnormalAt(1, "0"), 1U);
 }
@@ -186,7 +187,7 @@ TEST_F(DirectLivenessTest, WhatAConnectionSaysTellsWhoseItIs) {
   cluster_->ConnectionClosed(At(3), now_);
   Pass(absl::Seconds(30));
   EXPECT_EQ(AbnormalAt(1, "0"), 0U) << "both live on";
-  cluster_->ConnectionOpened(At(14));  // nobody's
+  cluster_->ConnectionOpened(At(14));  // belongs to no process
   cluster_->ConnectionOpened(At(15));
   cluster_->ConnectionClosed(At(13), now_);
   cluster_->ConnectionClosed(At(14), now_);
@@ -302,7 +303,7 @@ TEST_F(DirectLivenessTest, EndsForOnce) {
   cluster_->Unregister(At(1), "0");
   Pass(absl::Milliseconds(1));
   Pass(absl::Seconds(11));
-  EXPECT_EQ(cluster_->TakeEnd(), DirectEnd::kWell) << "nobody is waited for for ever";
+  EXPECT_EQ(cluster_->TakeEnd(), DirectEnd::kWell) << "no process is waited for without end";
 
   Make(2, false, 0, true);
   Come(1, 11, "0");
@@ -310,7 +311,7 @@ TEST_F(DirectLivenessTest, EndsForOnce) {
   Pass(absl::Seconds(1));
   Die(2, 12);
   Pass(absl::Seconds(3));
-  EXPECT_EQ(cluster_->TakeEnd(), std::nullopt) << "the other is still to be told";
+  EXPECT_EQ(cluster_->TakeEnd(), std::nullopt) << "the other still needs an answer";
   Die(1, 11);
   Pass(absl::Seconds(3));
   EXPECT_EQ(cluster_->TakeEnd(), DirectEnd::kFailed);
@@ -320,7 +321,7 @@ TEST_F(DirectLivenessTest, EndsForOnce) {
   Pass(absl::Seconds(1799));
   EXPECT_EQ(cluster_->TakeEnd(), std::nullopt);
   Pass(absl::Seconds(2));
-  EXPECT_EQ(cluster_->TakeEnd(), DirectEnd::kNeverFormed) << "though nobody ever came";
+  EXPECT_EQ(cluster_->TakeEnd(), DirectEnd::kNeverFormed) << "though no process ever came";
 }
 
 TEST_F(DirectLivenessTest, AFailedClusterWhoseOthersStayEndsForOnce) {
@@ -334,7 +335,7 @@ TEST_F(DirectLivenessTest, AFailedClusterWhoseOthersStayEndsForOnce) {
   EXPECT_EQ(cluster_->TakeEnd(), DirectEnd::kFailed);
 }
 
-// To make room, no connection of a process is taken unless its host has more than its processes need.
+// To make room, a connection of a process is closed only if its host has more than its processes need.
 TEST_F(DirectLivenessTest, WhichConnectionsAreNeeded) {
   Make(2);
   Come(1, 11, "0");
@@ -342,7 +343,7 @@ TEST_F(DirectLivenessTest, WhichConnectionsAreNeeded) {
   cluster_->ConnectionOpened(At(20, "10.0.0.3"));
   EXPECT_THAT(cluster_->Needed(), UnorderedElementsAre(1, 2, 11, 12));
   cluster_->ConnectionOpened(At(21));
-  EXPECT_THAT(cluster_->Needed(), UnorderedElementsAre(1, 2, 12)) << "whose 11 and 21 are is not known";
+  EXPECT_THAT(cluster_->Needed(), UnorderedElementsAre(1, 2, 12)) << "the owners of 11 and 21 are not known";
   cluster_->ServesMetadata(At(11), mindspore::MetadataUse::kWrite, "MCCL_COLLECTIVE_RANK_MS_WORKER_0");
   EXPECT_THAT(cluster_->Needed(), UnorderedElementsAre(1, 2, 11, 12));
 }

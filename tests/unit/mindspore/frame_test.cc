@@ -49,7 +49,7 @@ TEST(FrameTest, EveryByteForItselfAndSeveralAtOnce) {
   }
 }
 
-// A header alone made MindSpore's own scheduler allocate what it claims.
+// A header alone made MindSpore's own scheduler allocate the claimed size.
 TEST(FrameTest, ClaimsMakeNothingGrow) {
   FrameDecoder decoder;
   decoder.Append(Header(1, 2, 1, kMaxMindSporeBodyBytes));

@@ -7,7 +7,7 @@
 namespace muster::mindspore {
 namespace {
 
-// Holds no key, and says so in its own way.
+// Holds no key, and reports that with its own error.
 class Troubled final : public JobStore {
  public:
   void Get(const std::string&, ValueDone done) override { done(read); }
@@ -42,7 +42,7 @@ class OneStore final : public Cluster {
 
 class HandlersTest : public testing::Test {
  protected:
-  // The answer's number; std::nullopt: it is left open.
+  // The number in the answer; std::nullopt: there is no answer yet.
   std::optional<uint32_t> Ask(uint32_t number, const std::string& key) {
     Metadata metadata;
     metadata.set_name(key);

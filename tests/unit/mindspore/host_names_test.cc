@@ -26,7 +26,7 @@ TEST(HostNamesTest, TwoMachinesOfOneName) {
   AddNode(peers, 0, "node", {0, 1});
   AddNode(peers, 1, "node", {2, 3});
   EXPECT_THAT(NamesOfRanks(peers, v1::ROLE_WORKER, 0, "node"), ElementsAre("node", "node", "node~1", "node~1"));
-  // Each machine keeps its own name, as its processes know it.
+  // Each machine keeps its own name, which its processes know.
   EXPECT_THAT(NamesOfRanks(peers, v1::ROLE_WORKER, 1, "node"), ElementsAre("node~0", "node~0", "node", "node"));
 }
 

@@ -14,7 +14,7 @@
 namespace muster::mindspore {
 namespace {
 
-// Everybody is rank 7; "missing" is no node.
+// Every process is rank 7; "missing" is no node.
 class FakeCluster final : public Cluster {
  public:
   explicit FakeCluster(JobStore& store) : store_(store) {}
@@ -70,7 +70,7 @@ class Client {
   void Send(const std::string& bytes) { send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL); }
   void Ask(const std::string& number, const std::string& body) { Send(EncodeFrame({number, "@x", "@", body})); }
 
-  // std::nullopt: closed, or nothing came in time.
+  // std::nullopt: the connection is closed, or nothing came in time.
   std::optional<Frame> Receive(int timeout_ms = 10'000) {
     while (true) {
       auto frame = decoder_.Next();
@@ -155,7 +155,7 @@ TEST_F(ServerTest, RegistersBeatsAndLeaves) {
   EXPECT_EQ(reply->body, "\x22\x05no id") << "success=false is absent";
 }
 
-// A reply to a write would be taken for the answer to the next request.
+// The client would take a reply to a write for the answer to its next request.
 TEST_F(ServerTest, WritesAreNeverAnswered) {
   Start();
   Client client(port_);
@@ -171,7 +171,7 @@ TEST_F(ServerTest, WritesAreNeverAnswered) {
 TEST_F(ServerTest, BothNumberings) {
   Start();
   {
-    Client old(port_);  // registers on no connection: the old one is taken
+    Client old(port_);  // registers on no connection: the server uses the old one
     old.Ask("7", Pair("key", ""));
     EXPECT_EQ(old.Receive()->name, "11");
     old.Ask("6", Pair("key", "1"));
@@ -202,7 +202,7 @@ TEST_F(ServerTest, WhoComesAfterAllHaveGoneMayBeOfAnotherVersion) {
   {
     Client old(port_);
     old.Ask("6", Pair("key", "1"));
-    for (const char* key : {"key", "other"}) {  // another one: it has understood
+    for (const char* key : {"key", "other"}) {  // the answer to another request shows that the server has understood
       old.Ask("7", Pair(key, ""));
       EXPECT_TRUE(old.Receive());
     }
@@ -259,7 +259,7 @@ TEST_F(ServerTest, AHalfMessageStopsNobody) {
   EXPECT_TRUE(client.Receive());
 }
 
-// Else an honest write would be lost to those who fill the room with halves of messages.
+// Otherwise clients that fill the memory with half messages could starve an honest write.
 TEST_F(ServerTest, WhoHoldsMostIsCut) {
   Start();
   const std::string whole = EncodeFrame({"6", "@x", "@", std::string(kMaxMindSporeBodyBytes, 'x')});
@@ -271,7 +271,7 @@ TEST_F(ServerTest, WhoHoldsMostIsCut) {
     left -= share;
   }
   Client honest(port_);
-  for (int turn = 0; turn < 300; ++turn) {  // in each of them 16 KiB of every hoarder's are read
+  for (int turn = 0; turn < 300; ++turn) {  // in each turn the server reads 16 KiB of every client that hoards
     honest.Ask("2", Id("n1"));
     ASSERT_TRUE(honest.Receive());
   }
@@ -329,7 +329,7 @@ TEST_F(ServerTest, AKeyThatAllWaitForIsWaitedFor) {
   EXPECT_EQ(reply->body, Pair("MCCL_COLLECTIVE_RANK_MS_WORKER_0", "1.2.3.4:5"));
 }
 
-// What was written just before the end of a connection still counts.
+// A write just before the end of a connection still counts.
 TEST_F(ServerTest, AWriteAndGone) {
   Start();
   for (int i = 0; i < 20; ++i) {
@@ -358,7 +358,7 @@ TEST_F(ServerTest, WhoHasSpokenAndIsNotNeededMakesRoom) {
     idle.back()->Ask("9", "MS_WORKER");
     ASSERT_TRUE(idle.back()->Receive());
   }
-  // They make room when they have been idle for a second; until then nobody more is served.
+  // They make room when they have been idle for a second; until then the server accepts no other client.
   bool is_served = false;
   const MonotonicTime until = Clock::System().Read().monotonic + absl::Seconds(20);
   while (!is_served && Clock::System().Read().monotonic < until) {

@@ -108,7 +108,7 @@ TEST_F(SlotsTest, LeavingIsAnsweredAlikeWhenAskedAgain) {
 TEST_F(SlotsTest, ARoundForgetsTheOneBefore) {
   Register(0, 1, "name");
   slots_.BeginRound(Round(1));
-  EXPECT_TRUE(slots_.Heartbeat(At(0, 1), "name")) << "a process that started anew within the round";
+  EXPECT_TRUE(slots_.Heartbeat(At(0, 1), "name")) << "a process that started again within the round";
   slots_.BeginRound(Round(2));
   EXPECT_FALSE(slots_.Heartbeat(At(0, 1), "name"));
 }

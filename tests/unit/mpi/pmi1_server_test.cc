@@ -27,7 +27,7 @@ class Pmi1ServerTest : public testing::Test {
   void Say(uint32_t rank, const std::string& text) {
     ASSERT_EQ(::send(ranks_[rank]->get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
   }
-  // Until the end of a line, or of the connection.
+  // Reads until the end of a line, or of the connection.
   std::string Hear(uint32_t rank) {
     std::string line;
     char letter = 0;

@@ -13,7 +13,7 @@ using testing::StartsWith;
 
 class Pmi1Test : public testing::Test {
  protected:
-  // The one answer that the rank gets; empty: none.
+  // Returns the one answer that the rank gets; empty: none.
   std::string Ask(uint32_t slot, const std::string& line) {
     const absl::StatusOr<Pmi1::Step> step = pmi_.OnLine(slot, line);
     if (!step.ok()) return "refused";

@@ -18,7 +18,7 @@
 namespace muster::agent {
 namespace {
 
-// With a shell script for ms-pmix: it says that it is ready, for one rank with A=1, and then `says`.
+// Replaces ms-pmix by a shell script: it reports that it is ready, for one rank with A=1, and then runs `says`.
 class PmixServerTest : public testing::Test {
  protected:
   PmixServerTest() {
@@ -38,7 +38,7 @@ class PmixServerTest : public testing::Test {
     const PmixOptions options{Path("ms-pmix"), Path("session"), Path("memory")};
     return PmixServer::Start(options, SampleLayout(2, 1), store_, clock_, std::move(end));
   }
-  // A folder of an hour ago.
+  // Makes a folder that is an hour old.
   std::string OldFolder(const std::string& name) {
     std::string path = Path("memory/" + name);
     std::filesystem::create_directory(path);
@@ -54,7 +54,7 @@ class PmixServerTest : public testing::Test {
 
 TEST_F(PmixServerTest, AFailedFenceEndsTheRanks) {
   std::promise<uint32_t> ended;
-  // More than an agent may give: 1,100,000 bytes.
+  // More than an agent may send: 1,100,000 bytes.
   const auto server =
       Start("printf '\\340\\310\\020\\000F'; head -c 1100000 /dev/zero", [&](uint32_t slot) { ended.set_value(slot); });
   ASSERT_TRUE(server.ok()) << server.status();

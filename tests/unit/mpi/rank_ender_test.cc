@@ -28,7 +28,7 @@ TEST(RankEnderTest, EndsWhoRuns) {
   ender.End(0);
   EXPECT_TRUE(WasKilled(pid));
   EXPECT_TRUE(ender.Ended(0));
-  ender.End(0);  // nobody's
+  ender.End(0);  // belongs to no rank
 }
 
 TEST(RankEnderTest, EndsWhoIsCondemnedBeforeItIsKnown) {

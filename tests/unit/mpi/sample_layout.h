@@ -1,4 +1,4 @@
-// Layouts of made-up rounds.
+// Layouts of sample rounds.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace muster::agent {
 
-// Each agent on a machine of its own, ranks in order.
+// Puts each agent on a machine of its own, with ranks in order.
 inline RoundLayout SampleLayout(uint32_t agents, uint32_t ranks_each, uint32_t own = 0) {
   RoundLayout layout;
   layout.id = "4_2";

@@ -14,7 +14,7 @@ std::string Text(const std::array<char, n>& bytes) {
   return {bytes.data(), bytes.size()};
 }
 
-// With secrets, as with TLS, and without.
+// Runs with secrets, as with TLS, and without.
 class DatagramTest : public ::testing::TestWithParam<bool> {
  protected:
   const DatagramKey key_ = DatagramKey::New(GetParam());
@@ -64,7 +64,7 @@ TEST_P(DatagramTest, TheStreamIsKnownBeforeTheKeyIs) {
 }
 
 TEST_P(DatagramTest, NothingElseOpens) {
-  // What stands in the clear may be changed by whoever has seen the key.
+  // The part in the clear may be changed by anyone that has seen the key.
   for (size_t bit = GetParam() ? 0 : 24 * 8; bit < heartbeat_.size() * 8; ++bit) {
     std::string changed = heartbeat_;
     changed[bit / 8] = static_cast<char>(changed[bit / 8] ^ (1 << bit % 8));

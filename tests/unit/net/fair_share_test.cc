@@ -32,7 +32,7 @@ TEST(FairShare, IsTheSameForAllOfAParty) {
   EXPECT_NE(share("10.0.0.1"), share("10.0.0.2"));
 }
 
-// As a socket of IPv6 tells it.
+// The form in which an IPv6 socket reports it.
 TEST(FairShare, OfAMappedAddressInBytesIsTheIpv4Address) {
   const std::string mapped = std::string(10, '\0') + "\xff\xff" + std::string("\x0a\x01\x02\x03");
   EXPECT_EQ(FairShareName(*IpAddress::FromBytes(mapped)), "10.1.2.3");

@@ -116,8 +116,8 @@ TEST(SetDeadPeerDetectionTowards, FindsTheSocketByItsPeer) {
   EXPECT_EQ(OptionOf(connection.client_, IPPROTO_TCP, TCP_USER_TIMEOUT), 25'000);
 }
 
-// 12,500 connections that a round was told over in one instant probed in one, and hundreds of probes were dropped until
-// their connections were given up.
+// 12,500 connections that all got a round in one instant sent their probes in one instant, too. Hundreds of probes were
+// dropped until their connections were given up.
 TEST(SetDeadPeerDetection, ManyConnectionsDoNotProbeInStep) {
   std::set<std::pair<int, int>> steps;
   for (int i = 0; i < 300; ++i) {
@@ -133,7 +133,7 @@ TEST(SetDeadPeerDetection, ManyConnectionsDoNotProbeInStep) {
 }
 
 TEST(SetDeadPeerDetection, LeavesOtherDescriptorsInPeace) {
-  SetDeadPeerDetection(STDIN_FILENO);  // no socket: nothing happens
+  SetDeadPeerDetection(STDIN_FILENO);  // not a socket: nothing happens
   SetDeadPeerDetection(-1);
 }
 

@@ -38,7 +38,7 @@ struct TestPipe {
 std::vector<uint64_t> Keys(std::span<const epoll_event> events) {
   std::vector<uint64_t> keys;
   for (const epoll_event& event : events)
-    keys.push_back(uint64_t{event.data.u64});  // epoll_event is packed: no reference to it
+    keys.push_back(uint64_t{event.data.u64});  // epoll_event is packed, so it allows no reference to it
   return keys;
 }
 
@@ -92,7 +92,7 @@ TEST(Poller, IsWokenWithoutAnEvent) {
   poller.Wake();
   poller.Wake();
   EXPECT_THAT(Keys(poller.Wait()), IsEmpty());
-  // Woken once, it is not awake for ever; and what is ready beside the waker comes in order.
+  // A wake-up lasts for one wait only, and ready descriptors come in order next to the waker.
   const TestPipe pipe, other;
   ASSERT_TRUE(poller.Add(pipe.out.get(), EPOLLIN, 1).ok());
   ASSERT_TRUE(poller.Add(other.out.get(), EPOLLIN, 2).ok());
@@ -128,7 +128,7 @@ TEST(Poller, ASignalEndsTheWaitWithoutAnEvent) {
   event.sigev_notify = SIGEV_SIGNAL;
   event.sigev_signo = SIGUSR1;
   ASSERT_EQ(timer_create(CLOCK_MONOTONIC, &event, &timer), 0);
-  const itimerspec soon{{0, 5'000'000}, {0, 5'000'000}};  // again and again: one that came too early does no harm
+  const itimerspec soon{{0, 5'000'000}, {0, 5'000'000}};  // repeated, so that one that comes too early does no harm
   ASSERT_EQ(timer_settime(timer, 0, &soon, nullptr), 0);
   Poller poller;
   EXPECT_THAT(Keys(poller.Wait()), IsEmpty());

@@ -1,4 +1,4 @@
-// Real commands, with short limits.
+// Runs real commands, with short limits.
 #include "scheduler/notices/notice_runner.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ class NoticeRunnerTest : public testing::Test {
     EXPECT_TRUE(runner.ok()) << runner.status();
     return *std::move(runner);
   }
-  // Until the count is there, at most 20 s.
+  // Waits until the count is there, at most 20 s.
   uint64_t AwaitCount(const std::string& kind) {
     const MonotonicTime give_up = Clock::System().Read().monotonic + absl::Seconds(20);
     while (Clock::System().Read().monotonic < give_up) {
@@ -32,7 +32,7 @@ class NoticeRunnerTest : public testing::Test {
     }
     return 0;
   }
-  // What is in the file of the test's commands.
+  // The content of the file that the test's commands write.
   std::string Told() const {
     std::ostringstream told;
     told << std::ifstream(path_).rdbuf();
@@ -104,7 +104,7 @@ TEST_F(NoticeRunnerTest, WhatWaitsIsToldBeforeTheEnd) {
 
 TEST_F(NoticeRunnerTest, TheFarewellIsBounded) {
   Start("sleep 600", absl::Seconds(600), absl::Milliseconds(100)).get()->Add({"x", "{}\n"});
-  EXPECT_EQ(counted_.Counts()["--on_event"], 1u) << "it was killed, and that is told";
+  EXPECT_EQ(counted_.Counts()["--on_event"], 1u) << "it was killed, and that is logged";
 }
 
 TEST_F(NoticeRunnerTest, AnEndThatSomebodyElseTookIsNoSuccess) {

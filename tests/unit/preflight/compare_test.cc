@@ -18,7 +18,7 @@ using v1::HostFinding;
 
 class CompareHostsTest : public ::testing::Test {
  protected:
-  // Three like ones: Ascend 910, two devices each.
+  // Three equal hosts: Ascend 910, two devices each.
   CompareHostsTest() {
     for (int i = 0; i < 3; ++i) {
       Add(absl::StrCat("n", i), {{kFactKind, "Ascend 910"},
@@ -52,7 +52,7 @@ class CompareHostsTest : public ::testing::Test {
 
   v1::NodeInfo& info(size_t host) { return *std::next(infos_.begin(), static_cast<ptrdiff_t>(host)); }
 
-  // The only one that is not OK.
+  // Returns the only difference that is not OK.
   HostDifference Only() const {
     HostDifference only;
     for (const HostDifference& difference : CompareHosts(hosts_)) {

@@ -23,7 +23,7 @@ v1::NodeInfo Node(const std::string& machine, const std::string& address, const 
   return node;
 }
 
-// What a node on machine m1 at 10.0.0.2 is told where rank 0 is on m0, 10.0.0.1.
+// The remarks for a node on machine m1 at 10.0.0.2, with rank 0 on m0 at 10.0.0.1.
 std::vector<std::string> Remarks(const Endpoints& own, const Endpoints& first, const std::string& machine = "m1",
                                  const std::string& master = "10.0.0.1") {
   const v1::NodeInfo node = Node(machine, "10.0.0.2", own);
@@ -83,7 +83,7 @@ TEST(EndpointRemarks, ANameOfThisMachineMayStandForItsLoopbackOnIt) {
 }
 
 TEST(EndpointRemarks, LongAndStrangeValuesDoNoHarm) {
-  EXPECT_THAT(Remarks({{"MASTER_ADDR", std::string(10'000, 'x')}}, {}), IsEmpty()) << "not told";
+  EXPECT_THAT(Remarks({{"MASTER_ADDR", std::string(10'000, 'x')}}, {}), IsEmpty()) << "no remark";
   for (const std::string& remark : Remarks(
            {{"MASTER_ADDR", std::string(256, 'x')}, {"MASTER_PORT", "a\nb"}, {"JAX_COORDINATOR_ADDRESS", ":"}}, {})) {
     EXPECT_LE(remark.size(), kMaxHostText);

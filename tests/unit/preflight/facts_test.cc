@@ -56,7 +56,7 @@ TEST(HostFactsTest, AnEmptyHostIsUnknownInEverything) {
   EXPECT_FALSE(facts.listening || facts.reserved || facts.somaxconn || facts.free_memory || facts.shared_memory);
   EXPECT_EQ(facts.device_facts.at(0).address, std::nullopt);
   for (const HostFinding& finding : SampleHost::Judge(facts)) {
-    if (finding.check() == "device_files") continue;  // that they are not there can be seen
+    if (finding.check() == "device_files") continue;  // their absence is visible
     EXPECT_LE(finding.level(), HostFinding::WARNING) << finding.ShortDebugString();
   }
 }

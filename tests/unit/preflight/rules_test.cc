@@ -1,4 +1,4 @@
-// Each rule is broken once, on a host that is well otherwise.
+// Breaks each rule once, on a host that is otherwise healthy.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,8 +15,8 @@ using v1::HostFinding;
 struct Broken {
   std::string name;
   Server server;
-  std::function<void(SampleHost&)> at_host;  // breaks its files …
-  std::function<void(HostFacts&)> of_facts;  // … or what was read
+  std::function<void(SampleHost&)> at_host;  // breaks the host's files …
+  std::function<void(HostFacts&)> of_facts;  // … or the facts read from them
   std::string check;
   HostFinding::Level level;
   std::string text, remedy;
@@ -152,7 +152,7 @@ INSTANTIATE_TEST_SUITE_P(
                kWarning, "device 7 sees no neighbour", "hccn_tool -i 7 -lldp -g"}),
     [](const auto& tested) { return tested.param.name; });
 
-// What can't be looked at is neither right nor wrong.
+// A fact that can't be read is neither right nor wrong.
 INSTANTIATE_TEST_SUITE_P(
     CannotBeRead, BrokenHostTest,
     ::testing::Values(Broken{"Sockets", Server::kCpu, [](SampleHost& h) { h.Remove("proc/net"); }, nullptr, "job_ports",

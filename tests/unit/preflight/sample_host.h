@@ -1,4 +1,4 @@
-// Hosts of the documents, as files under a folder, and as the checks read them.
+// Hosts of the documents, as files in a folder, and as the checks read them.
 #pragma once
 
 #include <sys/stat.h>
@@ -41,7 +41,7 @@ class SampleHost {
 
   void Write(const std::string& name, const std::string& text) { folder_.Write(name, text); }
   void Remove(const std::string& name) { std::filesystem::remove_all(folder_.path() + "/" + name); }
-  // What hccn_tool -i `device` `what` -g prints; it fails while there is no such text.
+  // Sets the output of hccn_tool -i `device` `what` -g. Without such a text the tool fails.
   void Say(uint32_t device, const std::string& what, const std::string& text) {
     Write(absl::StrCat("bin/", device, what), text);
   }
@@ -64,7 +64,7 @@ class SampleHost {
     request.folders = {{"the log folder", root}};
     ReadHost(request, facts);
     ReadDevices(request, facts);
-    // Of the machine that the test runs on.
+    // These would be facts of the machine that runs the test.
     facts.open_files = facts.tasks = facts.locked_memory = UINT64_MAX;
     facts.spaces = {{"the log folder", "/logs", uint64_t{1} << 40, uint64_t{1} << 41}};
     facts.shared_memory = Space{"/dev/shm", "/dev/shm", uint64_t{1} << 33, uint64_t{1} << 33};
@@ -101,7 +101,7 @@ class SampleHost {
       Say(device, "-net_health", "net health status: Success\n");
       Say(device, "-lldp", "Chassis ID TLV\n");
     }
-    if (server_ == Server::kA2) {  // the tool tells its addresses
+    if (server_ == Server::kA2) {  // the tool prints its addresses
       for (const uint32_t device : Devices()) {
         Say(device, "-ip", absl::StrCat("ipaddr:10.0.0.", 11 + device, "\nnetmask:255.255.0.0\n"));
       }

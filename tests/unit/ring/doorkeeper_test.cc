@@ -1,4 +1,5 @@
-// Who gets in at a rank's door while strangers crowd it. One thread: what has happened when is not left to chance.
+// Checks which connections a rank's listener accepts while many unknown clients connect. One thread fixes the order of
+// events.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <openssl/bio.h>
@@ -19,9 +20,9 @@ constexpr int kCrowd = 200;
 
 class DoorkeeperTest : public RingFixture {
  protected:
-  // Rank 0's door, which lets in rank 1.
+  // Opens rank 0's listener, which accepts rank 1.
   void Open(bool is_secure, const char* neighbour = "127.0.0.1") {
-    std::signal(SIGPIPE, SIG_IGN);  // as ms-ring does
+    std::signal(SIGPIPE, SIG_IGN);  // as in ms-ring
     Make(2, is_secure);
     plans_[0].peers[1].address = *IpAddress::Parse(neighbour);
     for (Plan& plan : plans_) {
@@ -47,7 +48,7 @@ class DoorkeeperTest : public RingFixture {
 
   void Step() { doorkeeper_->Step(Clock::System().Read().monotonic); }
 
-  // So many strangers come, and say `words`.
+  // kCrowd unknown clients connect and send `words`.
   void Crowd(const std::string& words, const char* source = "127.0.0.1") {
     for (int i = 0; i < kCrowd; ++i) {
       strangers_.push_back(ConnectFrom(source));
@@ -56,7 +57,7 @@ class DoorkeeperTest : public RingFixture {
     }
   }
 
-  // Rank 1 talks on until it is in, or for two seconds.
+  // Rank 1 goes on until it is accepted, for at most two seconds.
   bool GetsIn(Dialer& dialer) {
     for (int i = 0; i < 2000; ++i) {
       dialer.Step(Clock::System().Read().monotonic);
@@ -76,7 +77,7 @@ class DoorkeeperTest : public RingFixture {
   std::vector<UniqueFd> strangers_;
 };
 
-// What a TLS client says first.
+// The first bytes of a TLS client.
 std::string ClientHello() {
   SslContextPtr context(SSL_CTX_new(TLS_client_method()));
   SslPtr ssl(SSL_new(context.get()));
@@ -92,13 +93,13 @@ std::string ClientHello() {
 TEST_F(DoorkeeperTest, SilentStrangersDoNotPushOutTheNeighbourInItsHandshake) {
   Open(true);
   Dialer dialer(meetings_[1], Clock::System().Read().monotonic);
-  for (int i = 0; i < 50; ++i) {  // until it has said its first words
+  for (int i = 0; i < 50; ++i) {  // until it has sent its first bytes
     dialer.Step(Clock::System().Read().monotonic);
     std::vector<pollfd> fds;
     dialer.AddTo(fds);
     poll(fds.data(), fds.size(), 1);
   }
-  Step();  // which the door answers
+  Step();  // the listener answers them
   Crowd("");
   EXPECT_GT(doorkeeper_->strangers(), 0) << "the crowd is bounded";
   EXPECT_TRUE(GetsIn(dialer));

@@ -1,4 +1,4 @@
-// How the ranks' accounts become one verdict.
+// Checks how the ranks' reports become one list of faults.
 #include "ring/fault.h"
 
 #include <gmock/gmock.h>
@@ -84,7 +84,7 @@ TEST(FaultList, ADeadRankBreaksBothItsLinks) {
 }
 
 TEST(FaultList, OfStalledLinksTheFirstIsTheOneThatIsNotStarved) {
-  // The token came to 3 and not to 4; everybody behind 4 waits as long as 4 does.
+  // The token reached 3 but not 4; all ranks after 4 wait as long as 4 does.
   std::vector<Fault> faults;
   for (uint32_t rank = 0; rank < kSize; ++rank) {
     const bool has_token = rank >= 1 && rank <= 3;
@@ -92,7 +92,7 @@ TEST(FaultList, OfStalledLinksTheFirstIsTheOneThatIsNotStarved) {
   }
   EXPECT_THAT(Verdict(faults), ElementsAre("3 stalled by 4"));
   std::reverse(faults.begin(), faults.end());
-  EXPECT_THAT(Verdict(faults), ElementsAre("3 stalled by 4")) << "whoever told it first";
+  EXPECT_THAT(Verdict(faults), ElementsAre("3 stalled by 4")) << "no matter which rank reported first";
 }
 
 TEST(FaultList, ARankThatGetsNoAnswerFromTheNextIsNotStarved) {

@@ -1,4 +1,4 @@
-// Whole rings over loopback, one thread a rank, good and bad.
+// Whole rings over loopback, good and bad, with one thread for each rank.
 #include "ring/ring_check.h"
 
 #include <gmock/gmock.h>
@@ -88,7 +88,7 @@ TEST_F(RingTest, AWrongCertificateIsNamedByAllRanks) {
   const auto results = Run();
   for (uint32_t rank = 0; rank < 5; ++rank) {
     const auto texts = Texts(results[rank]);
-    if (rank == 2) {  // nobody talks to it: it knows only that it isn't taken
+    if (rank == 2) {  // no rank talks to it: it knows only that none accepts it
       EXPECT_FALSE(results[rank].IsGood());
       continue;
     }
@@ -170,7 +170,7 @@ bool IsReady(int fd, short events) {
   return poll(&waited, 1, 10'000) == 1;
 }
 
-// Says hello as rank 1 of a plain ring of two, then sends `bytes` and waits.
+// Sends a hello as rank 1 of a plain ring of two, then `bytes`, and waits.
 void BadNeighbour(const Plan& plan, uint64_t sum_bytes, const std::string& bytes) {
   absl::StatusOr<UniqueFd> listener = ListenOn(plan.peers[1].port);
   ASSERT_TRUE(listener.ok()) << listener.status();
@@ -193,7 +193,7 @@ void BadNeighbour(const Plan& plan, uint64_t sum_bytes, const std::string& bytes
   (void)send(next.get(), all.data(), all.size(), MSG_NOSIGNAL);
   char sink[4096];
   while (IsReady(next.get(), POLLIN) && recv(next.get(), sink, sizeof(sink), 0) > 0) {
-  }  // until the other side has had enough
+  }  // until the other side gives up
 }
 
 TEST_F(RingTest, WhatABadNeighbourSendsEndsTheCheckInWords) {
@@ -224,8 +224,8 @@ TEST_F(RingTest, WhatABadNeighbourSendsEndsTheCheckInWords) {
   }
 }
 
-// How often the check looked at the time, which it does in each turn of its loop: processor time would say little on a
-// busy machine.
+// Counts how often the check reads the time, which it does once in each turn of its loop. Processor time would mean
+// little on a busy machine.
 class CountingClock : public Clock {
  public:
   Now Read() const override {
@@ -240,7 +240,7 @@ void AwaitReady(int fd, short events) {  // NOLINT(google-runtime-int): poll's t
   ASSERT_EQ(poll(&waited, 1, 5000), 1);
 }
 
-// Rank 1 of a plain ring of two that stops reading, and whose other connection breaks off behind `bytes`.
+// Rank 1 of a plain ring of two that stops reading. Its other connection breaks off after `bytes`.
 void SilentNeighbour(const Plan& plan, const RingOptions& options, const std::string& bytes, bool breaks_off,
                      const std::atomic<bool>& is_over) {
   absl::StatusOr<UniqueFd> listener = ListenOn(plan.peers[1].port);
@@ -261,7 +261,7 @@ void SilentNeighbour(const Plan& plan, const RingOptions& options, const std::st
   AwaitReady(to_rank_0.get(), POLLOUT);
   const std::string all = hello_of(1) + bytes;
   (void)send(to_rank_0.get(), all.data(), all.size(), MSG_NOSIGNAL);
-  // Nothing tells when the other side has read it, and what is unread when the connection breaks off is lost.
+  // Nothing shows when the other side has read it, and unread bytes are lost when the connection breaks off.
   if (breaks_off) std::this_thread::sleep_for(std::chrono::milliseconds(100));
   const linger at_once{1, 0};
   setsockopt(to_rank_0.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));

@@ -1,4 +1,4 @@
-// What the tests of rings share: ports, certificates and plans of a ring over loopback.
+// The shared parts of the tests of rings: ports, certificates and plans of a ring over loopback.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 
 namespace muster::ring {
 
-// A port that is ours until the end, as the agent holds it.
+// Holds a port until the end, as the agent does.
 class HeldPort {
  public:
   HeldPort() {
@@ -68,7 +68,7 @@ class RingFixture : public testing::Test {
     for (uint32_t rank = 0; rank < size; ++rank) plans_[rank].rank = rank;
     options_.bytes = 64 * 1024;
     options_.connect_timeout = absl::Seconds(20);
-    options_.slow_factor = 0;  // the machine may be busy with something else
+    options_.slow_factor = 0;  // the machine may be busy
   }
 
   std::shared_ptr<const TlsState> NewState(uint32_t rank) {
@@ -82,7 +82,7 @@ class RingFixture : public testing::Test {
     return state;
   }
 
-  // Rank `rank` shows another certificate than the list has for it. What it knows of itself is the list's, too.
+  // Rank `rank` shows another certificate than the list has for it. Its own entry is the list's, too.
   void SwapCertificate(uint32_t rank) {
     states_[rank] = NewState(rank);
     plans_[rank].peers[rank].fingerprint = states_[rank]->identity->leaf().Fingerprint();

@@ -50,7 +50,8 @@ TEST(SlowLinks, LinksBetweenMachinesAreNotMeasuredByThoseInside) {
   EXPECT_THAT(Slow(PlanOf(8, 4), links), ElementsAre(7)) << "of two, the faster is the measure";
 }
 
-// On a busy machine what lay in a socket comes in at once: 11 GB/s were measured beside 1.8 over the same sort of link.
+// On a busy machine the bytes waiting in a socket arrive at once: 11 GB/s was measured next to 1.8 over the same sort
+// of link.
 TEST(SlowLinks, WhatTakesLessThanAMillisecondMoreIsNotToldApart) {
   std::vector<LinkFigures> links(4, {11'000'000'000, 10'000, 10'000});
   links[1].bytes_per_second = 1'100'000'000;
@@ -73,7 +74,7 @@ TEST(SlowLinks, LatencyCountsOnlyBeyondAMillisecond) {
   EXPECT_THAT(Slow(PlanOf(4, 1), links), ElementsAre(1));
 }
 
-// As measured on hosts without a free processor: one link is limited to 3 MB/s, two were starved.
+// Measured on hosts without a free processor: one link is limited to 3 MB/s, two were starved.
 TEST(Suspects, AreFoundWhenMostLinksLookSlow) {
   std::vector<LinkFigures> links(4, {4'900'000, 20'000, 20'000});
   links[1].bytes_per_second = 3'000'000;

@@ -1,4 +1,4 @@
-// The acceptor over real loopback sockets, without gRPC: whatever is handed over lands in a list.
+// The acceptor over real loopback sockets, without gRPC: connections that it hands over go to a list.
 #include "scheduler/ingress/acceptor.h"
 
 #include <gtest/gtest.h>
@@ -34,13 +34,13 @@ class HandedOver {
     std::lock_guard<std::mutex> lock(mutex_);
     return count_;
   }
-  // 0: no connection of this peer is here.
+  // 0: there is no connection of this peer.
   uint64_t IdOf(const std::string& peer) {
     std::lock_guard<std::mutex> lock(mutex_);
     const auto found = connections_.find(peer);
     return found == connections_.end() ? 0 : found->second.first;
   }
-  // Closes one, or all; their numbers.
+  // Closes one connection, or all; returns their numbers.
   std::vector<uint64_t> Close(uint64_t only = 0) {
     std::lock_guard<std::mutex> lock(mutex_);
     std::vector<uint64_t> closed;
@@ -107,7 +107,7 @@ class AcceptorTest : public ::testing::Test {
     getsockname(client.get(), reinterpret_cast<sockaddr*>(&own), &length);
     return handed_over_.IdOf(absl::StrCat("127.0.0.1:", ntohs(own.sin_port)));
   }
-  // What the relay does when gRPC throws them out.
+  // Does what the relay does when gRPC closes them.
   void CloseAll() {
     for (const uint64_t id : handed_over_.Close()) acceptor_->NoteClosed(id);
   }
@@ -165,7 +165,7 @@ TEST_F(AcceptorTest, DropsTheSilentOnesAndCountsThem) {
 TEST_F(AcceptorTest, OneThatHangsUpAtOnceLeavesNoTrace) {
   Start(Limits(1, absl::Seconds(20)));
   ConnectTcp(port_).reset();
-  const UniqueFd client = ConnectTcp(port_);  // needs the only place
+  const UniqueFd client = ConnectTcp(port_);  // takes the only place
   ASSERT_TRUE(SendBytes(client, kPreface));
   EXPECT_TRUE(handed_over_.Await(1));
   EXPECT_EQ(Count("idle connection"), 0u);
@@ -220,12 +220,12 @@ TEST_F(AcceptorTest, AConnectionThatIsGoneMakesRoom) {
   ASSERT_NO_FATAL_FAILURE(TakeTheOnlyPlace(first));
   const UniqueFd second = ConnectTcp(port_);
   ASSERT_TRUE(SendBytes(second, kPreface));
-  CloseAll();  // what gRPC does with a connection that it throws out
+  CloseAll();  // what gRPC does with a connection that it closes
   EXPECT_TRUE(handed_over_.Await(1));
   EXPECT_EQ(Count("ended without a call"), 1u);
 }
 
-// gRPC would keep it for as long as a call is open on it, however little of that call has come.
+// gRPC would keep it as long as a call is open on it, however little of that call has come.
 TEST_F(AcceptorTest, OneThatMakesNoCallIsUnjoined) {
   Acceptor::Options options = Limits(8, absl::Seconds(20));
   options.table.call_limit = absl::Milliseconds(100);
@@ -286,11 +286,11 @@ TEST_F(AcceptorTest, KeepsDescriptorsInReserve) {
   std::vector<UniqueFd> ballast;
   Start(options);
   acceptor_.reset();
-  // Ten more than are in use now.
+  // Allows ten more than are in use now.
   const UniqueFd probe(dup(0));
   options.descriptor_bound = static_cast<size_t>(probe.get()) + 10;
   Start(options);
-  std::vector<UniqueFd> clients;  // each uses up a number on both sides
+  std::vector<UniqueFd> clients;  // each takes a number on both sides
   for (int i = 0; i < 20; ++i) {
     clients.push_back(ConnectTcp(port_));
     ASSERT_TRUE(SendBytes(clients.back(), kPreface));

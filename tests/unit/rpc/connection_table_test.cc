@@ -19,7 +19,7 @@ MonotonicTime At(double seconds) { return MonotonicTime() + absl::Seconds(second
 
 class ConnectionTableTest : public ::testing::Test {
  protected:
-  // Those that were found mute.
+  // Returns the connections that were found silent.
   std::vector<std::string> SweepAt(double seconds) {
     std::vector<std::string> names;
     for (const NamedConnection& mute : table_.TakeMute(At(seconds))) names.push_back(mute.peer);
@@ -52,7 +52,7 @@ TEST_F(ConnectionTableTest, WhoHoldsManyPlacesIsNotNext) {
   EXPECT_EQ(table_.AddWaiting(7, "flood:3"), std::nullopt);
   EXPECT_EQ(table_.AddWaiting(8, "honest:1"), std::nullopt);
   EXPECT_EQ(table_.TakeNext()->peer, "honest:1");
-  for (const uint64_t id : {5, 6}) table_.NoteClosed(id);  // the flood's have gone
+  for (const uint64_t id : {5, 6}) table_.NoteClosed(id);  // the flood's connections have gone
   EXPECT_EQ(table_.AddWaiting(9, "honest:2"), std::nullopt);
   EXPECT_EQ(table_.TakeNext()->peer, "flood:3") << "it came first, and holds no more places";
 }
@@ -72,11 +72,11 @@ TEST_F(ConnectionTableTest, TheLastPlaceIsForWhoHasNone) {
   EXPECT_EQ(table.TakeNext()->peer, "flood:1");
 }
 
-// Half hellos that keep their places for 10 s, from as many addresses as somebody has, again and again; after a second
-// somebody honest comes, whose handshake takes 20 ms. A scheduler of 2 cores, with TLS.
+// Half hellos that keep their places for 10 s, again and again, from all addresses of an attacker. After a second an
+// honest peer comes, with a handshake of 20 ms. A scheduler with 2 cores and TLS.
 class Flood {
  public:
-  // How long the honest peers wait until all have made their calls.
+  // Returns how long the honest peers wait until all have made their calls.
   static double WaitBehind(const std::vector<std::string>& flood, const std::vector<std::string>& honest) {
     Flood race;
     for (const std::string& peer : flood) race.Come(peer);
@@ -141,13 +141,13 @@ TEST(ConnectionFlood, ShutsOutNobodyElse) {
   for (const auto& flood : floods) {
     EXPECT_LE(Flood::WaitBehind(flood.flood, Peers(1, Rack)), 0.1) << flood.name;
     EXPECT_LE(Flood::WaitBehind(flood.flood, Peers(1, RackOfIpv6)), 0.1) << flood.name;
-    // As fast as by the places that are left to them; agents wait for two minutes.
+    // The remaining places set the pace; agents wait up to two minutes.
     EXPECT_LE(Flood::WaitBehind(flood.flood, Peers(1'000, Rack)), 15) << flood.name;
     EXPECT_LE(Flood::WaitBehind(flood.flood, Peers(1'000, RackOfIpv6)), 25) << flood.name;
   }
 }
 
-// One machine of the cluster itself: its neighbours share a network, or even a /64, with it.
+// The flood comes from a machine of the cluster: its neighbours share a network, or even a /64, with it.
 TEST(ConnectionFlood, FromOneAddressShutsOutNoNeighbour) {
   const auto neighbour = [](int i) { return absl::StrFormat("[2001:db8:bad:1::7:%x]", i); };
   for (const auto& flood :
@@ -155,12 +155,12 @@ TEST(ConnectionFlood, FromOneAddressShutsOutNoNeighbour) {
     EXPECT_LE(Flood::WaitBehind(flood, Peers(1'000, Rack)), 15) << flood[0];
     EXPECT_LE(Flood::WaitBehind(flood, Peers(1'000, neighbour)), 15) << flood[0];
   }
-  // With a /64 of their own in the cluster's /48.
+  // The rack has a /64 of its own in the cluster's /48.
   const auto rack_of_48 = [](int i) { return absl::StrFormat("[2001:db8:bad:ffff::%x]", i); };
   EXPECT_LE(Flood::WaitBehind(Peers(3'000, OfOneSlash64), Peers(1, rack_of_48)), 0.1);
 }
 
-// However full it is: the waiting room has 16,384 places.
+// This holds however many come: the waiting room has 16,384 places.
 TEST(ConnectionFlood, OfAsManyPartiesAsItLikesFillsNoRoom) {
   EXPECT_LE(Flood::WaitBehind(Peers(17'000, OfOneSlash48), Peers(10, Rack)), 1);
   EXPECT_LE(Flood::WaitBehind(Peers(17'000, OfOneSlash64), Peers(10, Rack)), 1);

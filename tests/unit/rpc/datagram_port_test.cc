@@ -15,7 +15,7 @@
 namespace muster::scheduler {
 namespace {
 
-// A port that is free for TCP may be taken for UDP.
+// Retries, because a port that is free for TCP may be in use for UDP.
 uint16_t OpenOnAnyPort(const BindPlan& plan, std::vector<UniqueFd>& sockets) {
   absl::Status last;
   for (int tries = 0; tries < 20; ++tries) {
@@ -31,7 +31,7 @@ uint16_t OpenOnAnyPort(const BindPlan& plan, std::vector<UniqueFd>& sockets) {
   return 0;
 }
 
-// With secrets, as with TLS, and without.
+// Runs with secrets, as with TLS, and without.
 class DatagramPortTest : public ::testing::TestWithParam<bool> {
  protected:
   void Open(const BindPlan& plan = {{*IpAddress::Parse("127.0.0.1")}, ""}) {
@@ -75,7 +75,7 @@ class DatagramPortTest : public ::testing::TestWithParam<bool> {
     EXPECT_EQ(port_->Answer(stream, acknowledgement), expected);
   }
 
-  // With all addresses open.
+  // The port is open at all addresses.
   void ExpectServedAt(const std::string& address) {
     Open(BindPlan{});
     HeartbeatClient client(port_->Admit(5), number_, address);
@@ -92,7 +92,7 @@ class DatagramPortTest : public ::testing::TestWithParam<bool> {
   bool applies_at_once_ = true;
   std::vector<HeartbeatReceived> posted_;
   std::deque<std::function<void()>> unapplied_;
-  std::optional<DatagramPort> port_;  // the last: its thread calls back
+  std::optional<DatagramPort> port_;  // the last member: its thread calls back
 };
 
 TEST_P(DatagramPortTest, AHeartbeatAndItsAnswer) {
@@ -113,7 +113,7 @@ TEST_P(DatagramPortTest, AHeartbeatAndItsAnswer) {
   EXPECT_EQ(answer->events_through, 11u);
   EXPECT_EQ(answer->fence_timeout_ms, 60'000u);
   EXPECT_EQ(answer->heartbeat_interval_ms, 2'000u);
-  Answer(5, 7, false);  // once
+  Answer(5, 7, false);  // only one
 }
 
 TEST_P(DatagramPortTest, WhatCameOverTheStreamIsAnsweredThere) {
@@ -153,7 +153,7 @@ TEST_P(DatagramPortTest, WhatNobodySealedIsIgnoredCountedAndNotAnswered) {
                                             std::string(60'000, 'x'), client.Sealed(2) + "x"};
   for (size_t i = 0; i < strange.size(); ++i) {
     client.SendBytes(strange[i]);
-    client.Send(10 + i);  // the thread takes them in their order, and counts each time that it takes any
+    client.Send(10 + i);  // the thread takes them in order, and counts each time that it takes any
     EXPECT_EQ(Await(i).heartbeat_seq, 10 + i);
     EXPECT_EQ(counted_.Counts()["strange datagram"], i + 1);
   }
@@ -175,7 +175,7 @@ TEST_P(DatagramPortTest, AStreamThatHasEndedIsUnknown) {
   EXPECT_EQ(port_->size(), 0u);
   Answer(5, 1, false);
   client.Send(2);
-  // The same number with another key: nothing of the old one opens.
+  // The same number with another key: nothing sealed with the old one opens.
   const v1::DatagramOffer again = port_->Admit(5);
   EXPECT_NE(again.key(), offer.key());
   client.Send(3);
@@ -202,7 +202,7 @@ TEST_P(DatagramPortTest, OneUnappliedHeartbeatForEachStream) {
 }
 
 TEST_P(DatagramPortTest, TheAnswerComesFromTheAddressThatWasAsked) {
-  // A connected socket takes nothing from another address; without a choice the kernel would answer from 127.0.0.1.
+  // A connected socket accepts nothing from another address. Without a choice the kernel would answer from 127.0.0.1.
   ExpectServedAt("127.0.0.2");
 }
 
@@ -222,7 +222,7 @@ TEST_P(DatagramPortTest, AFloodKeepsNobodyOut) {
     stranger.SendBytes(forged);
     if (i % 100 == 0) client.Send(++seq);  // most of them find the queue full
   }
-  // Once it is over, if not before.
+  // A heartbeat gets through, at the latest once the flood is over.
   const size_t before = CountPosted();
   for (int i = 0; i < 1000 && CountPosted() == before; ++i) client.Send(++seq);
   EXPECT_GT(Await(before).heartbeat_seq, 0u);

@@ -1,4 +1,4 @@
-// What the core announces, as it stands in the log.
+// The core's announcements, as they appear in the log.
 #include "scheduler/frontend/effect_sink.h"
 
 #include <gmock/gmock.h>

@@ -12,12 +12,12 @@ using ::testing::ElementsAre;
 
 class FairQueueTest : public ::testing::Test {
  protected:
-  // The peer that had to go, or nothing.
+  // Returns the peer that had to go, or nothing.
   std::string Add(const std::string& peer) {
     const auto gone = queue_.Add({++last_fd_, peer});
     return gone.has_value() ? gone->peer : "";
   }
-  // Takes one, and it stays under way.
+  // Takes one, which then counts as in progress.
   std::string Begin() {
     const auto next = queue_.Take();
     if (!next.has_value()) return "";

@@ -1,4 +1,4 @@
-// An agent's end of its heartbeats by datagram, with every freedom to do it wrong.
+// The agent's end of its heartbeats by datagram; a test may misuse it in any way.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ class HeartbeatClient {
     EXPECT_EQ(send(fd_.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
   }
 
-  // The next one, if it comes in time and opens.
+  // Returns the next answer, if it comes in time and opens.
   std::optional<AnswerDatagram> Receive() {
     if (!IsReadableWithin(kPatienceMs)) return std::nullopt;
     char bytes[128];

@@ -103,7 +103,7 @@ TEST_F(UnixListener, IsForItsOwnerOnly) {
 
 TEST_F(UnixListener, AStaleSocketIsReplacedALiveOneIsNot) {
   const std::string path = folder_ + "/admin.sock";
-  { ASSERT_TRUE(OpenUnixListener(path).ok()); }  // closed, its file stays
+  { ASSERT_TRUE(OpenUnixListener(path).ok()); }  // closed, but its file stays
   ASSERT_TRUE(std::filesystem::exists(path));
   const auto again = OpenUnixListener(path);
   ASSERT_TRUE(again.ok()) << again.status();
@@ -120,7 +120,7 @@ TEST_F(UnixListener, OneThatHangsIsALiveOne) {
   const UniqueFd hung(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   ASSERT_EQ(bind(hung.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
   ASSERT_EQ(listen(hung.get(), 0), 0);
-  std::vector<UniqueFd> waiting;  // until its queue is full: whoever comes now would wait for ever
+  std::vector<UniqueFd> waiting;  // until its queue is full: another client would wait for ever
   do {
     waiting.emplace_back(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   } while (connect(waiting.back().get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0);
@@ -147,7 +147,7 @@ TEST_F(UnixListener, AFolderOfAnotherUserIsRefused) {
   EXPECT_THAT(std::string(listener.status().message()), HasSubstr("belongs to another user"));
 }
 
-// ms-ctl would not trust a socket there: CheckSocket asks the same function.
+// ms-ctl would not trust a socket there: CheckSocket uses the same function.
 TEST_F(UnixListener, AFolderThatOthersCanWriteToIsRefused) {
   for (const mode_t mode : {0777, 0770, 0702}) {
     ASSERT_EQ(chmod(folder_.c_str(), mode), 0);

@@ -1,4 +1,4 @@
-// A real server on loopback with a stand-in for the loop: events land in a list, effects are given by hand.
+// A real server on loopback with a stand-in for the loop: events go to a list, and the test gives the effects.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -48,7 +48,7 @@ class FakeLoop {
     return true;
   }
 
-  // The `index`th event of this kind, counted from 0, once it has come.
+  // Returns the `index`th event of this kind, counted from 0, once it has come.
   template <typename Kind>
   Kind Await(size_t index = 0) {
     std::unique_lock<std::mutex> lock(mutex_);
@@ -76,7 +76,7 @@ class FakeLoop {
     std::lock_guard<std::mutex> lock(mutex_);
     is_full_ = is_full;
   }
-  // Calls the oldest `applied` that waits.
+  // Calls the oldest waiting `applied`.
   void ApplyOne() {
     std::function<void()> applied;
     {
@@ -119,7 +119,7 @@ class ServerTest : public ::testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  // A new server with these limits.
+  // Starts a new server with these limits.
   void Restart(RpcServer::Options options) {
     server_.reset();
     auto listeners = OpenTcpListeners(BindPlan{{*IpAddress::Parse("127.0.0.1")}, ""}, 0);
@@ -207,7 +207,7 @@ class AgentStream {
   bool Write(const v1::AgentMessage& message) { return stream_->Write(message); }
   void HangUp() { stream_->WritesDone(); }
   void Cancel() { context_.TryCancel(); }
-  // The next message, or an empty one when the stream has ended.
+  // Returns the next message, or an empty one if the stream has ended.
   v1::SchedulerMessage Read() {
     v1::SchedulerMessage message;
     if (!stream_->Read(&message)) message.Clear();

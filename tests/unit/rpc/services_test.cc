@@ -1,4 +1,4 @@
-// GetPeers, Farewell, the admin service, health and reflection against a real server.
+// GetPeers, LastReport, the admin service, health and reflection against a real server.
 #include <grpcpp/impl/client_unary_call.h>
 
 #include <atomic>
@@ -43,7 +43,7 @@ TEST_F(PeersTest, PublishedRoundsAreServedUntilTheyAreForgotten) {
   EXPECT_THAT(gone.error_message(), HasSubstr("round 1 of run 1 of job job"));
   const auto end = std::chrono::steady_clock::now() + kPatience;
   while (bytes.use_count() > 1 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
-  EXPECT_EQ(bytes.use_count(), 1) << "nobody keeps the bytes when the calls are over";
+  EXPECT_EQ(bytes.use_count(), 1) << "no one keeps the bytes when the calls are over";
 }
 
 TEST_F(PeersTest, AMalformedRequestIsRefused) {
@@ -106,7 +106,7 @@ TEST_F(SizeTest, WhatIsOutOfAllProportionIsNotParsed) {
   EXPECT_EQ(loop_.CountOf<StopRequested>() + loop_.CountOf<JoinRequested>(), 0u);
 }
 
-// HTTP/2 by hand (RFC 9113, 7541): a call that begins and never sends its request.
+// A call that begins and never sends its request, in HTTP/2 made by hand (RFC 9113, 7541).
 std::string HalfACall(const std::string& path) {
   const auto literal = [](const std::string& text) { return std::string(1, static_cast<char>(text.size())) + text; };
   const std::string block = "\x83\x86" + ("\x04" + literal(path)) + ("\x01" + literal("x")) +
@@ -134,7 +134,7 @@ TEST_F(UnjoinedTest, WhoeverBeginsACallAndNoMoreIsBroken) {
   EXPECT_EQ(agent.Read().welcome().node_id(), "n1");
   EXPECT_TRUE(AwaitHangUp(stranger));
   EXPECT_EQ(Count("calm connection"), 1u);
-  ASSERT_TRUE(agent.Write(AgentStream::Heartbeat(1))) << "who has joined stays";
+  ASSERT_TRUE(agent.Write(AgentStream::Heartbeat(1))) << "a joined agent stays";
   loop_.Await<ReportReceived>();
 }
 
@@ -180,7 +180,7 @@ TEST_F(FarewellTest, OneThatDoesNotBecomeDurableIsNotAnswered) {
 
 TEST_F(FarewellTest, UnansweredOnesAreBounded) {
   grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection takes 64 calls at once
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection allows 64 calls at a time
   std::vector<std::unique_ptr<v1::Rendezvous::Stub>> stubs;
   for (int i = 0; i < 12; ++i) {
     stubs.push_back(v1::Rendezvous::NewStub(
@@ -204,7 +204,7 @@ TEST_F(FarewellTest, UnansweredOnesAreBounded) {
   }
   const absl::Time deadline = absl::Now() + absl::Seconds(8);  // before the calls expire
   while (refused < 88 && absl::Now() < deadline) std::this_thread::yield();
-  loop_.Await<FarewellReceived>(511);  // all 512; gRPC's threads may have brought them in any order
+  loop_.Await<FarewellReceived>(511);  // all 512; gRPC's threads may have delivered them in any order
   for (uint64_t query = 1; query <= 512; ++query) {
     sink().OnAnswer(Answer{query, absl::OkStatus(), v1::LastReportReply()});
   }
@@ -406,7 +406,7 @@ TEST_F(StandardServicesTest, ReflectionListsTheServices) {
 }
 
 TEST_F(StandardServicesTest, EveryCallMakesItsConnectionAKnownOne) {
-  // With one place in the table for each core, more connections than cores can only pass if their calls are noticed.
+  // With one place in the table for each core, more connections than cores get through only if their calls are noticed.
   RpcServer::Options options;
   options.pending_per_core = 1;
   Restart(std::move(options));

@@ -90,7 +90,7 @@ TEST_F(SessionTest, HeartbeatsByDatagramAreAnsweredByDatagram) {
   sink().OnSend(stream, AcknowledgementMessage(3));
   EXPECT_EQ(sender.Receive().value_or(AnswerDatagram{}).heartbeat_seq, 3u);
 
-  // Who is waited for is too long for a datagram: that one says it over the stream, too.
+  // The list of missing nodes is too long for a datagram: this answer comes over the stream, too.
   sender.Send(4);
   loop_.Await<HeartbeatReceived>(1);
   auto waiting = AcknowledgementMessage(4);
@@ -99,7 +99,7 @@ TEST_F(SessionTest, HeartbeatsByDatagramAreAnsweredByDatagram) {
   EXPECT_EQ(sender.Receive().value_or(AnswerDatagram{}).heartbeat_seq, 4u);
   EXPECT_EQ(agent.Read().acknowledgement().waiting().text(), "7 of 8") << "and not the answer to 3";
 
-  // What came over the stream is answered there.
+  // A heartbeat over the stream is answered there.
   ASSERT_TRUE(agent.Write(AgentStream::Heartbeat(5)));
   loop_.Await<ReportReceived>();
   sink().OnSend(stream, AcknowledgementMessage(5));
@@ -144,7 +144,7 @@ TEST_F(SessionTest, OneUnappliedReadForEachStream) {
   EXPECT_EQ(loop_.CountOf<ReportReceived>(), 0u) << "the join is not applied yet";
   loop_.ApplyOne();
   EXPECT_EQ(loop_.Await<ReportReceived>(0).report.heartbeat_seq(), 1u);
-  // A second stream's join overtakes nothing here, and by the time it is in, a second report would have come, too.
+  // A second stream's join overtakes nothing here; when it has come, a second report would have come, too.
   AgentStream other(TcpChannel());
   Join(other, 1);
   EXPECT_EQ(loop_.CountOf<ReportReceived>(), 1u);
@@ -168,7 +168,7 @@ TEST_F(SessionTest, TheLatestDesiredStateWinsForASlowReader) {
     last = message.desired().round();
     ++received;
   }
-  EXPECT_LT(received, kStates / 2) << "64 MB were not sent to somebody who didn't read";
+  EXPECT_LT(received, kStates / 2) << "64 MB were not sent to a peer that didn't read";
 }
 
 TEST_F(SessionTest, APeerThatReadsNothingIsCutOff) {
@@ -201,7 +201,7 @@ TEST_F(SessionTest, TheCoreClosesAfterItsLastWords) {
   EXPECT_TRUE(agent.Finish().ok());
   EXPECT_EQ(loop_.Await<StreamClosed>().stream, stream);
   EXPECT_EQ(Count("refused EXTRA_NODE"), 1u);
-  sink().OnSend(stream, WelcomeMessage());  // to a stream that is gone: nothing happens
+  sink().OnSend(stream, WelcomeMessage());  // the stream is gone: nothing happens
 }
 
 TEST_F(SessionTest, ABrokenStreamIsToldOnce) {
@@ -296,7 +296,7 @@ TEST_F(SessionTest, BytesThatAreNoMessageAreRefused) {
   std::unique_ptr<grpc::ClientReaderWriter<grpc::ByteBuffer, v1::SchedulerMessage>> stream(
       grpc::internal::ClientReaderWriterFactory<grpc::ByteBuffer, v1::SchedulerMessage>::Create(channel.get(), method,
                                                                                                 &context));
-  // A join with a job id that is no UTF-8.
+  // A join with a job id that is not UTF-8.
   const grpc::Slice garbage(std::string("\x0a\x03\x12\x01\xff"));
   testing::internal::CaptureStderr();
   stream->Write(grpc::ByteBuffer(&garbage, 1));

@@ -27,7 +27,7 @@ namespace {
 PeerFacts Plain(const std::string& peer) { return FactsOf(peer, nullptr, false); }
 PeerFacts OfAdminSocket() { return *ConnectionPeers().Find("unix:"); }
 
-// Of what one peak has left behind, some was given back while it still grew: what is freed later has to go, too.
+// A part of a peak's memory was given back while the peak still grew. Memory that is freed later must go back, too.
 TEST(MemoryReturn, GivesBackWhatIsFreedAfterItHasLooked) {
 #if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
   GTEST_SKIP() << "a sanitizer's allocator keeps what is freed";
@@ -47,7 +47,7 @@ TEST(MemoryReturn, GivesBackWhatIsFreedAfterItHasLooked) {
   }
   memory.Sweep(now);
   EXPECT_GT(resident(), before + 90);
-  auto last = std::make_unique<char[]>(1024);  // behind all others, so that the heap can't just be cut off
+  auto last = std::make_unique<char[]>(1024);  // after all others, so that the heap can't simply be cut off
   pieces.clear();
   memory.Sweep(now + absl::Seconds(5));
   EXPECT_GT(resident(), before + 60) << "looks every 10 s";
@@ -85,7 +85,7 @@ TEST(ConnectionPeers, TellsWhoseCallItIs) {
   EXPECT_EQ(peers.Find(name)->address, "");
 }
 
-// Whoever may connect to the admin socket may give its own end any name.
+// A client of the admin socket may give its own end any name.
 TEST(ConnectionPeers, AnAbstractNameIsNeverTheAdminSocket) {
   const ConnectionPeers peers;
   for (const std::string& peer :
@@ -141,7 +141,7 @@ OutgoingQueue::Message Desired(uint32_t round) {
   return message;
 }
 
-// As systemd sets it for a service with MemoryMax=: not at the root of the hierarchy.
+// systemd sets the limit so for a service with MemoryMax=: not at the root of the hierarchy.
 TEST(MemoryLimitOf, IsTheLeastOfTheControlGroupAndThoseAboveIt) {
   const agent::TemporaryFolder root;
   const auto limit = [&](const char* groups) { return MemoryLimitOf(groups, root.path()); };
@@ -243,7 +243,7 @@ TEST(PendingQueries, CloseAnswersAllAndTakesNoMore) {
   EXPECT_EQ(queries.Add(MonotonicTime::Never(), nullptr).status().code(), absl::StatusCode::kUnavailable);
 }
 
-// What was posted, in order.
+// The posted events, in order.
 class PendingTurnsTest : public testing::Test {
  protected:
   QueryId Ask(const std::string& party, const std::string& name) {

@@ -35,7 +35,7 @@ TEST(StreamRegistry, EachDeadlineComesOnce) {
   EXPECT_EQ(streams.deadline_count(), 0u);
 }
 
-// Streams that are opened and reset as fast as a peer can would pile up for as long as their limits of time are.
+// Streams that a peer opens and resets as fast as it can would pile up for the length of their time limits.
 TEST(StreamRegistry, NothingIsKeptOfStreamsThatAreGone) {
   StreamRegistry streams;
   for (int i = 0; i < 1000; ++i) {
@@ -50,7 +50,7 @@ TEST(StreamRegistry, NothingIsKeptOfStreamsThatAreGone) {
   EXPECT_EQ(streams.deadline_count(), 0u);
 }
 
-// An honest agent's join takes a moment, in which a stranger can open thousands.
+// An honest agent's join takes a moment, in which a hostile client can open thousands.
 TEST(StreamRegistry, WhoHasOpenedMostMakesRoom) {
   StreamRegistry streams(10);
   const StreamId honest = streams.NextId();

@@ -38,7 +38,7 @@ inline UniqueFd ConnectUnix(const std::string& path) {
   return fd;
 }
 
-// Whether the other end closes (or resets) within the time; what it sends is thrown away.
+// True if the other end closes (or resets) within the time; drops what it sends.
 inline bool AwaitHangUp(const UniqueFd& fd, int timeout_ms = 20'000) {
   while (true) {
     pollfd watched{fd.get(), POLLIN, 0};

@@ -121,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Validation, AGoodJoinPasses) {
   EXPECT_TRUE(CheckJoin(GoodJoin()).ok()) << CheckJoin(GoodJoin());
   v1::Join join = GoodJoin();
-  join.clear_node_id();  // the scheduler assigns one
+  join.clear_node_id();  // the scheduler assigns an id
   join.mutable_node()->clear_address();
   join.mutable_settings()->set_worker_num(kMaxWorkers);
   join.mutable_settings()->set_topo_timeout_ms(-1);
@@ -182,7 +182,7 @@ TEST(Validation, ReportsBeyondTheLimitsAreRefusedInWords) {
   v1::NodeEvent future = Started(1);
   future.set_age_ms(-1);
   ExpectRefused(ReportOf({future}), "the age of event 1 is -1");
-  future.set_age_ms(INT64_MAX);  // before the machine was started, and all clocks
+  future.set_age_ms(INT64_MAX);  // before the machine and all clocks were started
   ExpectRefused(ReportOf({future}), "the age of event 1 is 9223372036854775807");
   ExpectRefused(ReportOf({Ended([](auto& e) {
                   e.set_exit_code(1);

@@ -1,4 +1,4 @@
-// The loop between a real keeper and a scheduler that speaks real gRPC, through two rounds of a run.
+// The loop between a real keeper and a scheduler with real gRPC, through two rounds of a run.
 #include "worker_agent/runtime/agent_loop.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +38,7 @@ v1::SchedulerMessage Desired(v1::RunPhase phase, uint32_t round) {
   desired.set_phase(phase);
   desired.set_round(round);
   if (phase == v1::RUN_PHASE_RUNNING) {
-    desired.mutable_assignment()->set_worker_num(kMaxRanksInClusterFile + 1);  // no peer list is fetched
+    desired.mutable_assignment()->set_worker_num(kMaxRanksInClusterFile + 1);  // the agent fetches no peer list
     desired.mutable_assignment()->set_machine_num(1);
     desired.mutable_assignment()->set_role(v1::ROLE_WORKER);
     desired.mutable_assignment()->add_slots()->set_should_run(true);
@@ -47,13 +47,13 @@ v1::SchedulerMessage Desired(v1::RunPhase phase, uint32_t round) {
   return message;
 }
 
-// Gives round 1 up as soon as its process runs, and lets the run fail as soon as that of round 2 does.
+// Gives up round 1 as soon as its process runs, and lets the run fail as soon as that of round 2 does.
 class TwoRounds {
  public:
   bool gives_up_first = false;  // the first round, before its process runs
   bool is_planned = false;      // the end of the first round
   bool is_over = false;         // the run, before its first round
-  std::set<uint32_t> started;   // rounds whose process has run
+  std::set<uint32_t> started;   // rounds with a process that has run
   using Stream = grpc::ServerReaderWriter<v1::SchedulerMessage, v1::AgentMessage>;
 
   bool Answer(const v1::AgentMessage& message, Stream& stream) {
@@ -102,7 +102,7 @@ class AgentLoopTest : public ::testing::Test, public Gateway {
     launching_.work_folder = folder_;
     launching_.own_address = "127.0.0.1";
     launching_.environment = {{"PATH", "/bin:/usr/bin"}};
-    // ("{round}" is filled in.)
+    // (The agent replaces "{round}".)
     launching_.settings.command = {"sh", "-c", absl::StrCat("echo $$ > ", folder_, "/{round}; exec sleep 1000")};
     launching_.node.add_slots();
   }
@@ -132,14 +132,14 @@ class AgentLoopTest : public ::testing::Test, public Gateway {
     story_.push_back(absl::StrCat("round ", round, " of run ", run, " is over, ", StoreState()));
   }
 
-  // Whether the store refuses at once.
+  // Returns "no store" if the store refuses at once.
   std::string StoreState() {
     const auto code = std::make_shared<std::atomic<int>>(-1);
     loop_->store().Get("key", [code](const auto& value) { *code = static_cast<int>(value.status().code()); });
     return *code == static_cast<int>(absl::StatusCode::kFailedPrecondition) ? "no store" : "store";
   }
 
-  // With the gateway, until the run is over.
+  // Runs with the gateway, until the run is over.
   void Run(bool gives_up_first) {
     Signals signals;
     auto keeper = Keeper::Spawn({});  // before gRPC has threads
@@ -189,7 +189,7 @@ class AgentLoopTest : public ::testing::Test, public Gateway {
   std::string log_dir_;
   bool is_late_ = false;
   bool was_asked_ = false;
-  uint32_t never_ready_until_ = 0;  // a round
+  uint32_t never_ready_until_ = 0;  // up to this round the gateway is never ready
   uint32_t round_ = 0;
   std::function<void()> wake_;
   std::thread waker_;

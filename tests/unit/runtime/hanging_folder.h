@@ -1,4 +1,4 @@
-// A folder in which each look-up hangs, as on a network file system whose server is gone: FUSE, and nobody answers.
+// A folder in which each lookup hangs, as on a network file system with a dead server: FUSE, without an answer.
 #pragma once
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ class HangingFolder {
     const std::string options = absl::StrCat("fd=", connection_.get(), ",rootmode=40000,user_id=0,group_id=0");
     hangs_ = mount("hangs", path.c_str(), "fuse", 0, options.c_str()) == 0;
   }
-  // Whoever hangs there gets an error.
+  // Calls that hang there get an error.
   ~HangingFolder() {
     connection_.reset();
     if (hangs_) umount2(path_.c_str(), MNT_DETACH);
@@ -30,7 +30,7 @@ class HangingFolder {
   HangingFolder(const HangingFolder&) = delete;
   HangingFolder& operator=(const HangingFolder&) = delete;
 
-  // False: without root or FUSE there is none.
+  // False without root or FUSE.
   bool hangs() const { return hangs_; }
 
  private:

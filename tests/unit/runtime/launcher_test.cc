@@ -109,7 +109,7 @@ TEST_F(LauncherTest, WhatFormerRoundsLeftDoesNotPileUp) {
   SetSlots(2);
   Prepare();
   for (const char* name : {"progress-0.4711", "progress-1.4712", "progress-10.4713"}) {
-    std::ofstream(folder_ + "/" + name) << "7";  // killed between its write and its rename
+    std::ofstream(folder_ + "/" + name) << "7";  // as if killed between write and rename
   }
   launch_.desired.mutable_assignment()->mutable_slots(0)->set_attempt(1);
   launch_.slots = {0};
@@ -171,7 +171,7 @@ TEST_F(LauncherTest, DevicesAreThoseOfTheRanksWhereAgentsShareAServerOfTheRankTa
   EXPECT_EQ(told["peers"][1]["device_id"], "5");
   EXPECT_EQ(told["peers"][1]["device_address"], "192.168.1.1");
 
-  options_.node.mutable_table_ranks()->RemoveLast();  // rank 3 was another server's: this node is its stand-in
+  options_.node.mutable_table_ranks()->RemoveLast();  // rank 3 belonged to another server: this node is its stand-in
   launcher_.reset();
   EXPECT_THAT(Prepare().specs[0].env, Contains("DEVICE_ID=0"));
 }
@@ -332,7 +332,7 @@ TEST_F(LauncherTest, AGatewayBeginsBeforeTheProcessesWhichAreToldOfIt) {
   const LaunchPlan plan = Prepare();
   EXPECT_THAT(plan.specs[0].env, Contains("MS_SCHED_PORT=4000"));
   EXPECT_THAT(plan.specs[1].env, Contains("MS_SCHED_PORT=4001"));
-  Prepare();  // one starts anew
+  Prepare();  // an attempt that starts again
   launcher_->EndRound(1, 1);
   launcher_->EndRound(1, 1);
   EXPECT_THAT(gateway.story, ElementsAre("begin 1 of n1 at 10.0.0.9", "begin 1 of n1 at 10.0.0.9", "over 1.1"));

@@ -58,7 +58,7 @@ class NodeLockTest : public ::testing::Test {
                            absl::ZeroDuration(), place, mark_});
   }
 
-  // Without patience for what is left; and what it has said.
+  // Takes the lock without patience for remaining processes; also returns the log.
   std::pair<absl::StatusOr<NodeLock>, std::string> TakeAndListen() {
     testing::internal::CaptureStderr();
     auto lock = Take("", "default", absl::ZeroDuration());
@@ -66,7 +66,7 @@ class NodeLockTest : public ::testing::Test {
     return {std::move(lock), testing::internal::GetCapturedStderr()};
   }
 
-  // One that has that variable only, and the mark, and goes on as `uid`. (When this returns it has closed the lock.)
+  // Starts a process with only that variable and the mark, which goes on as `uid`. (On return it has closed the lock.)
   static pid_t StartSleep(std::string variable, const std::optional<ProcessMark>& mark, uid_t uid = geteuid()) {
     int started[2];
     EXPECT_EQ(pipe2(started, O_CLOEXEC), 0);
@@ -81,12 +81,12 @@ class NodeLockTest : public ::testing::Test {
     }
     close(started[1]);
     char byte = 0;
-    EXPECT_EQ(read(started[0], &byte, 1), 0);  // it has executed: the last writer is gone
+    EXPECT_EQ(read(started[0], &byte, 1), 0);  // it has executed: the last writer has closed it
     close(started[0]);
     return pid;
   }
 
-  // Of job "default" and scheduler "host:8118".
+  // The folder of job "default" and scheduler "host:8118".
   static std::string JobFolder() {
     return "default_host_8118-" + absl::BytesToHexString(Sha256("default@host:8118")).substr(0, 16);
   }
@@ -108,7 +108,7 @@ TEST_F(NodeLockTest, AgentsWithoutAnIdTakeTheLowestFreeNumber) {
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again->kept_id(), "host-0");
   EXPECT_EQ(again->token(), token);
-  EXPECT_EQ(again->take(), 2U) << "a join of the first one that comes late is told apart by it";
+  EXPECT_EQ(again->take(), 2U) << "it distinguishes a late join of the first one";
 }
 
 TEST_F(NodeLockTest, AfterTheJobsEndTheNextStartIsANewNode) {
@@ -133,13 +133,13 @@ TEST_F(NodeLockTest, OneNodeIdIsHeldOnceAndAnotherJobsIsItsOwn) {
   EXPECT_TRUE(Take("a").ok());
 }
 
-// As with a keeper that outlives its agent: the owner is dead, the lock is not free yet.
+// Like a keeper that outlives its agent: the owner is dead, but the lock is not free yet.
 TEST_F(NodeLockTest, ADyingOwnerIsWaitedForAndItsNumberNotPassedOver) {
   const pid_t agent = fork();
   if (agent == 0) {
     auto lock = Take();
     lock->Keep("host-0");
-    if (fork() == 0) {  // the keeper
+    if (fork() == 0) {  // acts as the keeper
       usleep(30'000);
       _exit(0);
     }
@@ -151,7 +151,7 @@ TEST_F(NodeLockTest, ADyingOwnerIsWaitedForAndItsNumberNotPassedOver) {
   EXPECT_EQ(lock->kept_id(), "host-0");
 }
 
-// Agent and keeper were killed together, and a launcher had started what trains.
+// Agent and keeper were killed together, and the training process was started by a launcher.
 TEST_F(NodeLockTest, WhatAFormerStartLeftRunningIsEnded) {
   auto lock = Take();
   ASSERT_TRUE(lock.ok());
@@ -180,7 +180,7 @@ TEST_F(NodeLockTest, WhatAFormerStartLeftRunningIsEnded) {
   }
 }
 
-// Another user puts a lock's file where this one would look for it, with a process that is not the node's in it.
+// Another user puts a lock file where this one would look for it. The file names a process that is not the node's.
 TEST_F(NodeLockTest, AFileThatAnotherUserHasPutThereKillsNobody) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can act as another user";
   ASSERT_EQ(chmod(folder_.c_str(), 0755), 0);
@@ -193,7 +193,7 @@ TEST_F(NodeLockTest, AFileThatAnotherUserHasPutThereKillsNobody) {
     if (hostile == 0) {
       if (setresuid(kNobody, kNobody, kNobody) != 0) _exit(1);
       std::error_code error;
-      // (The job's folder has a digest in its name; whoever knows job and scheduler can work it out.)
+      // (The job's folder has a digest in its name, which anyone that knows job and scheduler can compute.)
       std::filesystem::create_directories(base + "/nodes/machine/" + JobFolder(), error);
       std::ofstream(base + "/nodes/machine/" + JobFolder() + "/0") << "1\ntoken\n\n/srv/muster/victim\n1\n";
       _exit(error ? 1 : 0);
@@ -232,7 +232,7 @@ TEST_F(NodeLockTest, AFileOfAnotherUserAmongOursIsRefused) {
   EXPECT_THAT(std::string(Take().status().message()), HasSubstr("symbolic link"));
 }
 
-// Root's agent, whose command goes on as another user (setpriv, runuser, gosu), which clears PR_SET_PDEATHSIG.
+// Root's agent with a command that goes on as another user (setpriv, runuser, gosu), which clears PR_SET_PDEATHSIG.
 TEST_F(NodeLockTest, NobodyVouchesForWhatRunsOnAsAnotherUser) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can start something as another user";
   auto lock = Take();
@@ -254,7 +254,7 @@ TEST_F(NodeLockTest, NobodyVouchesForWhatRunsOnAsAnotherUser) {
   waitpid(left, &status, 0);
 }
 
-// A process whose memory can't be read for now, as one that hangs in a driver with its memory map locked.
+// A process with memory that can't be read for now, like one that hangs in a driver with its memory map locked.
 TEST_F(NodeLockTest, AProcessThatHangsWhenItIsLookedAtHoldsUpNobody) {
   auto lock = Take();
   ASSERT_TRUE(lock.ok());
@@ -269,7 +269,7 @@ TEST_F(NodeLockTest, AProcessThatHangsWhenItIsLookedAtHoldsUpNobody) {
   EXPECT_EQ(again->token(), token) << "it has no mark, so it is not the former start's";
 }
 
-// Lowering a limit needs no rights: such a process can't be told from one that never had the mark.
+// Lowering a limit needs no rights, so such a process looks like one that never had the mark.
 TEST_F(NodeLockTest, AProcessThatMayHaveLoweredItsLimitIsUnclear) {
   auto lock = Take();
   ASSERT_TRUE(lock.ok());
@@ -286,12 +286,12 @@ TEST_F(NodeLockTest, AProcessThatMayHaveLoweredItsLimitIsUnclear) {
   waitpid(left, nullptr, 0);
 }
 
-// An HPC system whose users don't see each other's processes: what the command ran by sudo could be hidden.
+// An HPC system where users don't see each other's processes: a process that the command ran by sudo could be hidden.
 TEST_F(NodeLockTest, WhoMayNotSeeAllProcessesVouchesForNobody) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can mount /proc";
   const pid_t child = fork();
   if (child == 0) {
-    if (unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) _exit(77);  // a /proc of its own, and its own options
+    if (unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) _exit(77);  // with a /proc of its own, and its own options
     const pid_t inner = fork();
     if (inner == 0) {
       if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) _exit(77);
@@ -328,7 +328,7 @@ TEST(ProcView, HidepidHidesUnlessThisProcessIsLetOff) {
 TEST_F(NodeLockTest, WhoCannotLookVouchesForNobody) {
   const pid_t child = fork();
   if (child == 0) {
-    // UBSan needs descriptors for its first look at an object's type.
+    // UBSan's first look at an object's type needs descriptors.
     const ProcessMark mark = *ProcessMark::Make();
     if (!EndOrphans({mark, "nobody's"}, absl::ZeroDuration()).blind.empty()) _exit(2);
     const rlimit none{0, 0};
@@ -343,7 +343,7 @@ TEST_F(NodeLockTest, WhoCannotLookVouchesForNobody) {
   EXPECT_FALSE(EndOrphans({std::nullopt, "secret"}, absl::ZeroDuration()).are_none());
 }
 
-// Pods of one image: host name, machine-id and state folder are the same, what each sees of the other is not.
+// Pods of one image have the same host name, machine-id and state folder, but don't see each other's processes.
 TEST_F(NodeLockTest, APodBesideALivingOneIsAnotherNode) {
   auto lock = Take();
   ASSERT_TRUE(lock.ok());
@@ -355,7 +355,7 @@ TEST_F(NodeLockTest, APodBesideALivingOneIsAnotherNode) {
       if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) _exit(77);
       if (mount("proc", "/proc", "proc", 0, nullptr) != 0) _exit(77);
       const absl::Time begun = absl::Now();
-      const auto second = Take();  // here there is no process of the first one's number
+      const auto second = Take();  // here no process has the first one's number
       const auto with_id = Take("a");
       if (!second.ok()) std::fprintf(stderr, "%s\n", second.status().ToString().c_str());
       _exit(second.ok() && with_id.ok() && second->take() == 1 && absl::Now() - begun < absl::Seconds(5) ? 0 : 1);
@@ -376,7 +376,7 @@ TEST_F(NodeLockTest, AStartElsewhereIsNotVouchedFor) {
   ASSERT_NE(here.pids, "");
   struct Case {
     std::string what;
-    std::function<void(StartPlace&)> change;  // of the next start's place
+    std::function<void(StartPlace&)> change;  // changes the place of the next start
     bool was_init;
     bool has_hardware;
     bool keeps_token;
@@ -429,13 +429,13 @@ TEST(LockRecordTest, AWholeOneIsReadBackAndATornOneNotBelieved) {
     EXPECT_FALSE(torn.is_whole) << size;
     EXPECT_EQ(torn.secret, "") << size;
   }
-  const LockRecord old = LockRecord::Decode("7\nt\nhost-0\n/tmp/w\n3\n");  // cut off
+  const LockRecord old = LockRecord::Decode("7\nt\nhost-0\n/tmp/w\n3\n");  // truncated
   EXPECT_EQ(old.id, "host-0");
   EXPECT_EQ(old.take, 3U);
   EXPECT_EQ(Judge(old, StartPlace::Here()), FormerStart::kUnseen);
 }
 
-// A start speaks for those before it as long as each of them spoke for the one before; no list grows without end.
+// A start confirms the end of those before it, as long as each of them did so for the one before. The list is bounded.
 TEST(LockRecordTest, WhatHasEndedIsPassedOnAndBounded) {
   LockRecord record;
   EXPECT_THAT(record.EndedWithIt(), IsEmpty()) << "it names no start";
@@ -448,7 +448,7 @@ TEST(LockRecordTest, WhatHasEndedIsPassedOnAndBounded) {
   EXPECT_EQ(record.EndedWithIt().size(), 8U) << "a scheduler knows it, and asks for none before it";
 }
 
-// The disk was restored, or a snapshot of it came up: the file names a start before the last one.
+// The disk was restored from a backup or snapshot: the file names a start before the last one.
 TEST_F(NodeLockTest, AFileThatWasRolledBackDoesNotSpeakForTheLastStart) {
   const auto take_and_end = [&] {
     auto lock = Take("a");
@@ -464,7 +464,7 @@ TEST_F(NodeLockTest, AFileThatWasRolledBackDoesNotSpeakForTheLastStart) {
   EXPECT_THAT(third->ended(), ElementsAre(first)) << "not " << second;
 }
 
-// Start times of /proc are shifted where the time namespace is another one.
+// In another time namespace the start times of /proc are shifted.
 TEST(LockRecordTest, AHolderInAnotherTimeNamespaceIsNotTakenForAnotherProcess) {
   LockRecord holder;
   holder.is_whole = true;

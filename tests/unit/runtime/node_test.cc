@@ -1,4 +1,4 @@
-// What stands around the loop: the node's description, a scheduler of its own, signals, the event queue.
+// The surroundings of the loop: the node's description, a scheduler of its own, signals, the event queue.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -158,9 +158,9 @@ TEST(OwnScheduler, IsStartedWithTheAgentsSettings) {
               AllOf(Contains("--once"), Contains("--sched_port=9000"), Contains("--worker_num=4"),
                     Contains("--enable_recovery=1"), Contains("--topo_timeout=-1"), Contains("--log_level=error")));
   EXPECT_THAT(flags, Not(Contains(HasSubstr("server_num"))));
-  EXPECT_EQ(flags.back(), "--node_timeout=60");  // the user's own come last: of a flag given twice the last counts
+  EXPECT_EQ(flags.back(), "--node_timeout=60");  // the user's flags come last, and the last value of a flag counts
   settings.scheduler_flags = {"--log_file=/tmp/log"};
-  EXPECT_THAT(OwnSchedulerFlags(settings), Contains("--log_level=info")) << "who names a file wants to read it";
+  EXPECT_THAT(OwnSchedulerFlags(settings), Contains("--log_level=info")) << "a user that names a file wants to read it";
   settings.log_dir = "/logs";
   EXPECT_THAT(OwnSchedulerFlags(settings), Contains("--log_file=/logs/scheduler.log"));
   settings.scheduler_config = {"--mindspore_port=8119"};
@@ -213,7 +213,7 @@ TEST(OwnScheduler, ItsPortIsKeptUntilItListens) {
   const auto scheduler = OwnScheduler::StartIfWanted(settings, {}, "/tmp");
   ASSERT_TRUE(scheduler.ok()) << scheduler.status();
   const pid_t pid = (*scheduler)->pid();
-  kill(pid, SIGKILL);  // before it could bind
+  kill(pid, SIGKILL);  // before it has bound the port
   siginfo_t info{};
   ASSERT_EQ(waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT), 0);
   EXPECT_FALSE(CanBind(settings.sched_port));
@@ -274,7 +274,7 @@ TEST(Signals, WhatIsForwardedEndsNothing) {
   kill(getpid(), SIGUSR1);
   kill(getpid(), SIGUSR2);
   EXPECT_FALSE(signals.TakeEnd());
-  EXPECT_FALSE(IsReadable(signals.fd())) << "nobody is left to whom they could go";
+  EXPECT_FALSE(IsReadable(signals.fd())) << "there is no process left to forward them to";
   kill(getpid(), SIGUSR1);
   kill(getpid(), SIGTERM);
   EXPECT_TRUE(signals.TakeEnd());

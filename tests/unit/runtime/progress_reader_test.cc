@@ -36,7 +36,7 @@ class ProgressReaderTest : public ::testing::Test {
     ASSERT_EQ(utimensat(AT_FDCWD, File().c_str(), times, 0), 0);
   }
 
-  // "" when nothing changed, "touch" without a number, else the number.
+  // "" if nothing changed, "touch" without a number, else the number.
   std::string Poll() {
     const std::vector<ProgressMade> made = reader_.Poll();
     if (made.empty()) return "";
@@ -91,7 +91,7 @@ TEST_F(ProgressReaderTest, ATouchCountsWhereThereIsNoNumber) {
   EXPECT_EQ(Poll(), "");
   Touch(1001);
   EXPECT_EQ(Poll(), "touch");
-  Touch(500);  // whatever the clock did
+  Touch(500);  // no matter what the clock did
   EXPECT_EQ(Poll(), "touch");
   Write("3");
   EXPECT_EQ(Poll(), "3");
@@ -162,7 +162,7 @@ TEST_F(ProgressReaderTest, AHugeFileIsReadOnlyAtItsBeginning) {
 TEST_F(ProgressReaderTest, AFileThatMayNotBeReadIsNone) {
   Write("5");
   fs::permissions(File(), fs::perms::none);
-  if (access(File().c_str(), R_OK) == 0) {  // root may read all: ask as somebody else
+  if (access(File().c_str(), R_OK) == 0) {  // root may read all: ask as another user
     fs::permissions(folder_.path(), fs::perms::all);
     const pid_t pid = fork();
     if (pid == 0) _exit(setuid(65534) == 0 && Poll().empty() ? 0 : 1);

@@ -30,7 +30,7 @@ using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
-// Says that it is ready by making the file `argv[1]`.
+// Reports that it is ready by making the file `argv[1]`.
 constexpr char kAgreed[] =
     "import muster_training, sys, time\n"
     "def stands_here(): time.sleep(1000)\n"
@@ -38,7 +38,7 @@ constexpr char kAgreed[] =
     "open(sys.argv[1], 'w').close()\n"
     "stands_here()\n";
 
-// Real processes, and a folder in PATH for what the test calls py-spy.
+// Real processes, and a folder in PATH with the test's own py-spy.
 class StackGathererTest : public ::testing::Test {
  protected:
   StackGathererTest() {
@@ -57,7 +57,7 @@ class StackGathererTest : public ::testing::Test {
 
   std::string File(const std::string& name) const { return absl::StrCat(folder_.path(), "/", name); }
 
-  // In a process group of its own, with MS_STACKS_FILE. Its program runs when this returns.
+  // Starts a process in a group of its own, with MS_STACKS_FILE. On return its program runs.
   pid_t Start(const std::vector<std::string>& argv) {
     const std::string stacks = "MS_STACKS_FILE=" + File("stacks");
     int until_exec[2];
@@ -132,7 +132,7 @@ class StackGathererTest : public ::testing::Test {
 
   static absl::Duration Since(MonotonicTime begin) { return Clock::System().Read().monotonic - begin; }
 
-  // No child of ours but those that the test has started: no py-spy and nothing of it, dead or alive.
+  // This process has only the children that the test has started: no py-spy and no descendant of it, dead or alive.
   void ExpectNothingIsLeft() {
     std::set<pid_t> known(started_.begin(), started_.end());
     EXPECT_THAT(DescendantsOf(getpid(), known).value(), IsEmpty());
@@ -156,7 +156,7 @@ TEST_F(StackGathererTest, AProcessThatHasAgreedTellsItsStacks) {
   EXPECT_EQ(stack.method(), "faulthandler");
   EXPECT_THAT(stack.text(), HasSubstr("in stands_here"));
   EXPECT_THAT(stack.note(), IsEmpty());
-  const v1::SlotStack again = Gather(pid);  // only what is new
+  const v1::SlotStack again = Gather(pid);  // only new output
   EXPECT_EQ(again.text(), stack.text());
   EXPECT_EQ(kill(pid, 0), 0);
 }
@@ -270,8 +270,7 @@ TEST_F(StackGathererTest, PySpyThatTalksWithoutEndIsCutOff) {
   EXPECT_THAT(stack.text(), HasSubstr("bytes left out"));
 }
 
-// -------------------------------------------------------------------------------------------------- whose process it
-// is
+// ------------------------------------------------------------------------------------------ owner of the process
 
 TEST_F(StackGathererTest, AProcessThatHasEndedIsToldAsSuch) {
   InstallPySpy("echo never");
@@ -297,7 +296,7 @@ TEST_F(StackGathererTest, AnothersProcessIsNotTouched) {
   InstallPySpy("echo never");
   options_.parent = Start({"sleep", "1000"});
   const v1::SlotStack stack = Gather(Start({"sleep", "1000"}));
-  EXPECT_EQ(stack.note(), "the process ended meanwhile");  // the pid has another owner now
+  EXPECT_EQ(stack.note(), "the process ended meanwhile");  // the pid now belongs to another process
   EXPECT_THAT(stack.text(), IsEmpty());
 }
 
@@ -387,7 +386,7 @@ TEST_F(StackGathererTest, AFileSystemThatHangsIsLeftBehind) {
     EXPECT_LT(Since(begin), absl::Seconds(10)) << "nor does its end wait";
   }
   MutexLock lock(mutex_);
-  EXPECT_THAT(answers_, IsEmpty()) << "what comes late is nobody's any more";
+  EXPECT_THAT(answers_, IsEmpty()) << "a late answer belongs to no query";
 }
 
 TEST(StackLimits, ManyLongTextsFitIntoOneAnswerAndTheShortOnesStayWhole) {

@@ -41,7 +41,7 @@ TEST(StatusPrinter, AJobThatFormsAtOnceLogsNoProgress) {
   status_printer.Tell(Progress("1 of 2"), now);
   status_printer.Tell(Progress("1 of 2"), now + absl::Seconds(4));
   status_printer.Tell({Severity::kInfo, "round 1"}, now + absl::Seconds(5));
-  status_printer.Tell(Progress("again"), now + absl::Seconds(6));  // a new wait begins anew
+  status_printer.Tell(Progress("again"), now + absl::Seconds(6));  // starts the interval again
   const std::string text = testing::internal::GetCapturedStderr();
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
   EXPECT_THAT(text, HasSubstr("round 1"));
@@ -58,7 +58,7 @@ TEST(StatusPrinter, RewritesProgressOnATerminalAndClearsItBeforeALine) {
     status_printer.Tell({Severity::kInfo, "round 1"}, MonotonicTime());
   }
   testing::internal::GetCapturedStderr();
-  // A peer's words can't steer the terminal, and what is longer than a line is cut.
+  // A peer's text can't control the terminal, and a text longer than a line is cut.
   EXPECT_EQ(ReadAll(file), "\r\033[K1 of 2\\x1b[2J\r\033[K" + std::string(79, 'x') + "\r\033[K");
   std::fclose(file);
 }

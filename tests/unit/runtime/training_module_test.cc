@@ -1,4 +1,4 @@
-// python/muster_training.py as training scripts use it. That stacks come of it: stack_gatherer_test.cc.
+// python/muster_training.py as training scripts use it. stack_gatherer_test.cc tests the stacks that come of it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::SizeIs;
 
-// 0 when the script ran to its end.
+// Returns 0 if the script ran to its end.
 int RunPython(const std::string& environment, const std::string& script) {
   return std::system(absl::StrCat("env -u MS_PROGRESS_FILE -u MS_STACKS_FILE PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=",
                                   MUSTER_PYTHON_FOLDER, " ", environment, " python3 -c '", script, "'")

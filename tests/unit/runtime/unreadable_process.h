@@ -1,7 +1,7 @@
-// An orphan whose /proc/<pid>/environ hangs whoever reads it: it hangs in the kernel with its memory map locked.
+// An orphan with a /proc/<pid>/environ that hangs all readers: it hangs in the kernel with its memory map locked.
 //
-// It maps a file on FUSE that is opened for direct I/O. The kernel then throws away the file's cached pages with the
-// map locked, and waits for a page that another process is just reading: for ever, since nobody answers that read.
+// It maps a file on FUSE that is opened for direct I/O. The kernel then drops the file's cached pages with the map
+// locked, and waits for a page that another process is just reading. That read gets no answer, so the wait has no end.
 #pragma once
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ namespace muster::agent {
 
 class UnreadableProcess {
  public:
-  // `mount_point` is made.
+  // `mount_point` is created.
   explicit UnreadableProcess(const std::string& mount_point) : mount_point_(mount_point) {
     std::filesystem::create_directories(mount_point);
     UniqueFd connection(open("/dev/fuse", O_RDWR | O_CLOEXEC));
@@ -57,7 +57,7 @@ class UnreadableProcess {
     if (read(told[0], &pid_, sizeof(pid_)) != sizeof(pid_) || !WaitUntilItHangs(pid_)) pid_ = 0;
     close(told[0]);
   }
-  // Whoever hangs there gets an error.
+  // Readers that hang there get an error.
   ~UnreadableProcess() {
     if (server_ > 0) kill(server_, SIGKILL), waitpid(server_, nullptr, 0);
     if (reader_ > 0) waitpid(reader_, nullptr, 0);
@@ -66,7 +66,7 @@ class UnreadableProcess {
   UnreadableProcess(const UnreadableProcess&) = delete;
   UnreadableProcess& operator=(const UnreadableProcess&) = delete;
 
-  // 0: without root or FUSE there is none.
+  // 0 without root or FUSE.
   pid_t pid() const { return pid_; }
 
  private:
@@ -90,7 +90,7 @@ class UnreadableProcess {
     return attributes;
   }
 
-  // Answers everything that leads to the file, and no read of it.
+  // Answers all requests that lead to the file, but no read of it.
   [[noreturn]] static void Serve(int connection, int is_read) {
     int opened = 0;
     static char request[1 << 17];
@@ -162,7 +162,7 @@ class UnreadableProcess {
     _exit(0);
   }
 
-  // Until it does hang: asleep, and no signal wakes it.
+  // Waits until it hangs: asleep, and no signal wakes it.
   static bool WaitUntilItHangs(pid_t pid) {
     for (int i = 0; i < 10'000; ++i) {
       std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));

@@ -11,7 +11,7 @@ namespace {
 using testing::HasSubstr;
 
 struct IdCase {
-  const char* here;  // an id that is there already; empty: none
+  const char* here;  // an id that has joined already; empty: none
   const char* id;
   int slots;
   const char* expected;  // part of the refusal, or "welcome"

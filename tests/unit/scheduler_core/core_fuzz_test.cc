@@ -1,5 +1,5 @@
-// Whatever comes in, in whatever order: no invariant breaks, nothing is sent into the void, and what was persisted is
-// the whole state. Events are such as validation lets through, many of them such as no honest agent would send.
+// Any events in any order: no invariant breaks, nothing is sent to a missing stream, and the persisted records give the
+// whole state. All events pass validation, but many are such that no honest agent would send them.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -42,7 +42,7 @@ class Storm {
   }
 
   std::string problem;
-  std::map<std::string, int> seen;  // how often the core came to what: a storm that reaches nothing proves nothing
+  std::map<std::string, int> seen;  // how often the core reached each state: a test that reaches none proves nothing
 
  private:
   bool Chance(unsigned percent) { return random_() % 100 < percent; }
@@ -232,7 +232,7 @@ class Storm {
       if (Chance(80)) progress.set_step(Pick(9));
       progress.set_since_progress_ms(Pick(20'000));
     }
-    if (Chance(25)) {  // all is done, and well
+    if (Chance(25)) {  // everything has ended well
       for (uint32_t i = 0; i < 9; ++i) {
         event.report.add_events()->set_number(i + 1);
         event.report.mutable_events(static_cast<int>(i))->mutable_ended()->set_round(last_round_);
@@ -316,7 +316,7 @@ class Storm {
       }
     }
     core_->CheckInvariants();
-    if (++steps_ % 8 != 0) return;  // it grows with the number of records
+    if (++steps_ % 8 != 0) return;  // its cost grows with the number of records
     Core second(options_, "second");
     for (const v1::Record& record : records_) second.Recover(record);
     if (second.DebugState() != core_->DebugState()) problem = "the records are not the state";
@@ -343,7 +343,7 @@ class Storm {
   }
 
   std::mt19937 random_;
-  const bool has_loopback_;  // some nodes come over it: in the other storms that would only thin out the rest
+  const bool has_loopback_;  // some nodes use it; in all runs it would only reduce the other cases
   CoreOptions options_;
   std::unique_ptr<Core> core_;
   std::vector<v1::Record> records_;
@@ -352,22 +352,22 @@ class Storm {
   uint64_t last_stream_ = 0;
   unsigned steps_ = 0;
   uint64_t last_incarnation_ = 0;
-  StreamId asked_ = 0;  // for stacks
+  StreamId asked_ = 0;  // the stream that was asked for stacks
   uint64_t last_query_ = 0;
   uint32_t last_round_ = 1;
   absl::Duration now_;
 };
 
-// A broken invariant aborts; then its seed must be told too.
+// A broken invariant aborts, so the handler must print the seed.
 unsigned current_seed = 0;
 void TellSeed(int) { std::fprintf(stderr, "core_fuzz_test: it was seed %u\n", current_seed); }
 
 TEST(CoreFuzz, NoEventBreaksAnything) {
   std::signal(SIGABRT, TellSeed);
   std::map<std::string, int> seen;
-  const char* wanted = std::getenv("MUSTER_FUZZ_SEEDS");  // more than usual
+  const char* wanted = std::getenv("MUSTER_FUZZ_SEEDS");  // more seeds than usual
   const unsigned seeds = wanted == nullptr ? 3000 : static_cast<unsigned>(std::atoi(wanted));
-  const char* only = std::getenv("MUSTER_FUZZ_SEED");  // one, and its records are printed
+  const char* only = std::getenv("MUSTER_FUZZ_SEED");  // runs this seed only, and prints its records
   const unsigned first = only == nullptr ? 1 : static_cast<unsigned>(std::atoi(only));
   for (unsigned seed = first; seed < first + (only == nullptr ? seeds : 1); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));

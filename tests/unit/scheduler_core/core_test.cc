@@ -1,4 +1,4 @@
-// What a script can't say well: limits, large numbers, clocks.
+// Cases that a script can't express well: limits, large numbers, clocks.
 #include "scheduler/core/core.h"
 
 #include <gmock/gmock.h>
@@ -46,7 +46,7 @@ class CoreTest : public testing::Test {
     event.report.set_is_settled(is_settled);
     return Do(event);
   }
-  // The one process of the node behind the stream, in round 1.
+  // The one process of the node on this stream ends, in round 1.
   Effects End(StreamId stream, int exit_code, uint64_t number = 1) {
     ReportReceived event;
     event.stream = stream;
@@ -133,7 +133,7 @@ TEST_F(CoreTest, ThePublishedPeersAreThoseOfTheDigestAndAreDurableFirst) {
   EXPECT_EQ(assignments, 2);
 }
 
-// Once it is certain that nothing overtakes the welcome.
+// Urgent only once it is certain that the message does not overtake the welcome.
 TEST_F(CoreTest, WhatStopsProcessesIsUrgentForWhomeverHasReported) {
   Begin();
   Join("red", "a", 2);
@@ -162,7 +162,7 @@ TEST_F(CoreTest, JobsThatAreOverMakeRoomForNewOnes) {
   Begin();
   for (size_t i = 0; i < kMaxJobs; ++i) {
     Join(absl::StrCat("job", i), "a", 1);
-    if (i == 7) continue;  // this one runs on
+    if (i == 7) continue;  // this one goes on
     End(last_stream_, 0);
     Report(last_stream_, true);
   }

@@ -67,7 +67,7 @@ TEST(DeadlineQueue, NeverForWhatIsNotThere) {
   EXPECT_TRUE(queue.Next().is_never());
 }
 
-// Against a plain map, with all the moves that heartbeats, losses and reconnects make.
+// Compares it with a plain map, with all the moves that heartbeats, losses and reconnects make.
 TEST(DeadlineQueue, AgreesWithAMap) {
   for (unsigned seed = 1; seed <= 200; ++seed) {
     std::mt19937 random(seed);

@@ -1,4 +1,4 @@
-// Of the nodes that have left a run the latest are remembered, whatever they are called.
+// The latest nodes that have left a run are remembered, regardless of their names.
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_format.h"
@@ -18,7 +18,7 @@ class DeparturesTest : public testing::Test {
     record.mutable_run_opened()->set_run(1);
     Evolve(state_, record);
   }
-  // The later one comes, the smaller are its name and its incarnation.
+  // The later a node comes, the smaller are its name and its incarnation.
   static std::string Name(int number) { return absl::StrFormat("n%05d", 99'999 - number); }
   static uint64_t Incarnation(int number) { return kFirstIncarnation - static_cast<uint64_t>(number); }
 

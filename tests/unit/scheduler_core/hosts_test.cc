@@ -1,4 +1,4 @@
-// The rows of the table in hosts.cc. What is compared is tested in tests/unit/preflight.
+// Tests the rows of the table in hosts.cc. tests/unit/preflight tests what is compared.
 #include "scheduler/core/lifecycle/hosts.h"
 
 #include <gmock/gmock.h>

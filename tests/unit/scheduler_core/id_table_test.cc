@@ -21,7 +21,7 @@ TEST(IdTable, StandsInTheOrderOfIdsWhateverCameFirst) {
   for (const char* id : {"c", "a", "d"}) table[id] = id[0];
   EXPECT_EQ(Walk(table), "a=97 c=99 d=100 ");
   table["b"] = 1;
-  table["a"] = 2;  // is there
+  table["a"] = 2;  // exists already
   EXPECT_EQ(Walk(table), "a=2 b=1 c=99 d=100 ");
   EXPECT_EQ(table.size(), 4u);
 }
@@ -46,7 +46,7 @@ TEST(IdTable, WhatStaysKeepsItsPlaceInMemory) {
   EXPECT_EQ(table.Find("m"), first);
 }
 
-// Against std::map, with walks here and there, so that entries go from the sorted part and from what came since.
+// Compares it with std::map, with iterations in between, so that entries leave both the sorted part and the newer one.
 TEST(IdTable, IsAMapWhateverHappensToIt) {
   std::mt19937 random(7);
   IdTable<int> table;

@@ -1,4 +1,4 @@
-// The texts are those that Python 3.11, PyTorch 1.13 and 2, MindSpore and shells really write.
+// These are real texts of Python 3.11, PyTorch 1.13 and 2, MindSpore and shells.
 #include "scheduler/core/facts/last_words.h"
 
 #include <gtest/gtest.h>

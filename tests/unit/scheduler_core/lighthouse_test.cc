@@ -22,7 +22,7 @@ constexpr MonotonicTime kNow = MonotonicTime::FromNanoseconds(1'000'000'000'000)
 
 struct QuorumCase {
   const char* what;
-  std::map<std::string, double> asking;  // since so many seconds
+  std::map<std::string, double> asking;  // for how many seconds
   size_t alive;
   std::optional<Ids> last;
   Ids members;
@@ -70,7 +70,7 @@ TEST(DecideQuorum, SaysWhenTimeAloneBringsOne) {
   EXPECT_EQ(decision.look_again, kNow + absl::Seconds(40));
 }
 
-// Jobs of one node each, whose replicas meet in one lighthouse.
+// Jobs of one node each, with replicas that meet in one lighthouse.
 class LighthouseTest : public ::testing::Test {
  protected:
   LighthouseTest() { Start({}); }
@@ -99,7 +99,7 @@ class LighthouseTest : public ::testing::Test {
     Take(core_->Apply(event, Time()));
   }
 
-  // What one agent says: its replicas with the call of each, 0: none waits.
+  // One agent's report: its replicas, each with its call; 0: no call waits.
   QueryId Report(const std::string& job, const std::map<std::string, uint64_t>& calls, uint32_t silent_ms = 0) {
     v1::ReplicasReport report = ReportOf(job, calls, silent_ms);
     const QueryId query = ++queries_;
@@ -143,7 +143,7 @@ class LighthouseTest : public ::testing::Test {
     core_->CheckInvariants();
   }
 
-  // One replica is enough for a quorum from then on.
+  // From then on one replica is enough for a quorum.
   void RestartWithAQuorumOfAAndB() {
     min_replicas_ = 1;
     Join("one");
@@ -157,7 +157,7 @@ class LighthouseTest : public ::testing::Test {
     Join("two");
   }
 
-  // "2: member a, member b for 7"; "nothing": the report's time was over; "waits"; or the error.
+  // "2: member a, member b for 7"; "nothing": the report has timed out; "waits"; or the error.
   std::string Told(QueryId query) {
     if (!answers_.contains(query)) return "waits";
     const Answer& answer = answers_.at(query);
@@ -209,7 +209,7 @@ TEST_F(LighthouseTest, TheSameMembersKeepTheNumberAndWriteNothing) {
   has_failures_ = true;
   const QueryId failed = Report("one", {{"a", 3}});
   Report("two", {{"b", 3}});
-  EXPECT_EQ(Told(failed), "2: a b for 3") << "who could not commit makes all begin anew";
+  EXPECT_EQ(Told(failed), "2: a b for 3") << "a member that could not commit makes all begin again";
 }
 
 TEST_F(LighthouseTest, AReplicaThatItsAgentHasNoMoreIsGoneAtOnce) {
@@ -241,11 +241,11 @@ TEST_F(LighthouseTest, WhoIsSilentIsNoReplicaAnyMore) {
     EXPECT_EQ(Told(a), "nothing") << "its wait is over; it asks again";
     a = Report("one", {{"a", 2}});
   }
-  min_replicas_ = 1;  // b is gone, so nobody goes by the other rules
+  min_replicas_ = 1;  // b is gone, so no member uses the other rules
   EXPECT_EQ(Told(Report("one", {{"a", 2}})), "2: a for 2");
 }
 
-// Of two on different machines, whose agents tell of them every second or so.
+// Two replicas on different machines. Their agents report them about every second.
 TEST_F(LighthouseTest, ThoseWhoDieTogetherFormNoQuorumBetweenTheirEnds) {
   for (const char* job : {"one", "two", "three", "four"}) Join(job);
   for (const absl::Duration between : {absl::Milliseconds(60), absl::Milliseconds(1200)}) {
@@ -299,11 +299,11 @@ TEST_F(LighthouseTest, WhoIsSilentAndStillToldDelaysNobody) {
   for (uint32_t silent_ms = 1'000; silent_ms <= 5'000; silent_ms += 1'000) {
     Pass(absl::Seconds(1));
     Report("one", {{"a", 0}});
-    Report("two", {{"b", 1}}, silent_ms);  // its connection stands, so its agent tells the call on and on
+    Report("two", {{"b", 1}}, silent_ms);  // its connection is open, so its agent goes on reporting the call
   }
   const QueryId silent = Report("two", {{"b", 1}}, 5'100);
   EXPECT_EQ(Told(Report("one", {{"a", 1}})), "1: a for 1");
-  EXPECT_EQ(Told(silent), "waits") << "its agent would soon tell the same again";
+  EXPECT_EQ(Told(silent), "waits") << "its agent would soon report the same again";
   Pass(absl::Seconds(1));
   EXPECT_EQ(Told(silent), "nothing");
   EXPECT_EQ(Told(Report("two", {})), "nothing");
@@ -323,7 +323,8 @@ TEST_F(LighthouseTest, ThoseWhoFallSilentAllTheTimeDelayNobody) {
   EXPECT_EQ(Told(Report("two", {{"b", 1}})), "1: a b for 1");
 }
 
-// Or, their time to wait for others over, they would train as a quorum of their own beside the one that has just begun.
+// Otherwise, once they have waited long enough, they would train as a second quorum next to the one that has just
+// begun.
 TEST_F(LighthouseTest, ThoseInDoubtWhoAreLeftOutAskAnew) {
   for (const char* job : {"one", "two", "three"}) Join(job);
   join_timeout_ms_ = 1'000;
@@ -409,7 +410,7 @@ TEST_F(LighthouseTest, WhoComesBackFirstAfterARestartWaitsForTheOthers) {
   QueryId a = Report("one", {{"a", 2}});
   EXPECT_EQ(Told(a), "waits") << "b may train on";
   Take(core_->Apply(LoopWasLate{absl::Seconds(2)}, Time()));
-  for (int i = 0; i < 16; ++i) {  // --disconnect_grace, the heartbeat time-out, and what the loop was late
+  for (int i = 0; i < 16; ++i) {  // --disconnect_grace, the heartbeat timeout, and the loop's delay
     Pass(absl::Seconds(1));
     EXPECT_EQ(Told(a), "nothing");
     a = Report("one", {{"a", 2}});

@@ -1,5 +1,5 @@
-// Many nodes that are lost and come back one by one: none of them costs a look at all the others (core_bench measures
-// it), and nothing comes later for it.
+// Many nodes are lost and come back one by one. None of them makes the core look at all the others (core_bench measures
+// it), and nothing comes later because of that.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -68,7 +68,7 @@ TEST(LostNodes, OnlyOfThoseWithoutAnIdOfTheirOwnWhoseProcessesHaveEnded) {
   EXPECT_EQ(lost.size(), 0u);
 }
 
-// More nodes than the core looks at each time.
+// More nodes than the core looks at in one step.
 constexpr uint32_t kNodes = 300;
 constexpr uint32_t kLost = 200;
 
@@ -105,7 +105,7 @@ class LargeRunTest : public testing::Test {
     event.join.mutable_node()->set_spare(is_spare);
     Do(event);
   }
-  // Its keeper has ended its processes and says so.
+  // Its keeper has ended its processes and reports that.
   void Lose(uint32_t node) {
     FarewellReceived event;
     event.farewell.set_cluster_id("c");
@@ -122,7 +122,7 @@ class LargeRunTest : public testing::Test {
     event.report.mutable_events(0)->mutable_quit()->set_round(1);
     Do(event);
   }
-  // Only time passes; heartbeats go on.
+  // Lets time pass, with heartbeats.
   void PassTo(double s) {
     while (core_.NextDeadline() <= At(s)) {
       now_s_ = std::max(now_s_, absl::ToDoubleSeconds(core_.NextDeadline() - At(0)));
@@ -170,9 +170,9 @@ TEST_F(LargeRunTest, WhoIsMissingForTooLongEndsTheRunOnTimeAndWhoIsBackDoesNot) 
   Lose(0);
   PassTo(159.4);
   EXPECT_THAT(core_.DebugState(), HasSubstr(" recovering round 1 "));
-  Lose(1);  // all are looked at …
+  Lose(1);  // the core looks at all of them …
   now_s_ = 159.5;
-  Join(kLost - 1);  // … but not so soon again; this one was missing since 100
+  Join(kLost - 1);  // … but not again so soon; this one was missing since 100
   PassTo(189.9);
   EXPECT_THAT(core_.DebugState(), HasSubstr(" recovering round 1 ")) << "n000 is missing since 130";
   PassTo(190);

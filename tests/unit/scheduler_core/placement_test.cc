@@ -108,7 +108,7 @@ TEST(BuildPeerList, CarriesAddressesPortsAndDevices) {
   EXPECT_EQ(DeviceAddressOf(peer, 0), "192.168.1.5");
 }
 
-// A slot without a device stands between two that have one.
+// A slot without a device is between two that have one.
 TEST(BuildPeerList, DevicesStayWithTheirSlots) {
   scheduler::Run run = RunOf(3);
   Node& node = AddNode(run, {.id = "a", .slots = 3});
@@ -121,7 +121,7 @@ TEST(BuildPeerList, DevicesStayWithTheirSlots) {
   EXPECT_EQ(DeviceAddressOf(peer, 2), "");
 }
 
-// What 100,000 ranks take decides what a round weighs on the wire and in the journal.
+// The size of 100,000 ranks decides the size of a round on the wire and in the journal.
 TEST(BuildPeerList, ANodeTakesAHundredBytesAndItsNames) {
   scheduler::Run run = RunOf(8);
   Node& node = AddNode(run, {.id = "n", .slots = 8, .host = "h"});
@@ -194,7 +194,7 @@ TEST_F(AssignmentTest, RingAndPlaces) {
   EXPECT_FALSE(s.slots(0).has_previous() || s.slots(0).has_next()) << "alone, a ring of one";
 }
 
-// What a node's own certificate was when the round closed; another one since does not count.
+// The certificate that a node had when the round closed counts, not a newer one.
 TEST_F(AssignmentTest, CertificatesAreThoseOfTheRound) {
   run_ = RunOf(2);
   Edit(AddNode(run_, {.id = "a"})).info.set_certificate_fingerprint("aa");
@@ -209,7 +209,7 @@ TEST_F(AssignmentTest, CertificatesAreThoseOfTheRound) {
   EXPECT_EQ(Of("b").slots(0).next().certificate_fingerprint(), "\xcc");
 }
 
-// Ranks of a table need not count up: whoever is not on the node itself is told, on both sides.
+// Ranks of a table need not be consecutive: a neighbour on another node is sent, on both sides.
 TEST_F(AssignmentTest, NeighboursElsewhereAreToldOfEachSlot) {
   run_ = RunOf(4);
   for (const char* id : {"a", "b"}) AddNode(run_, {.id = id, .slots = 2, .address = std::string("10.0.0.") + id[0]});
@@ -224,7 +224,7 @@ TEST_F(AssignmentTest, NeighboursElsewhereAreToldOfEachSlot) {
   EXPECT_EQ(a.slots(1).next().rank(), 3u);
 }
 
-// What 8 slots with TLS are told of a round in which names are as long as they may usefully be.
+// The assignment of 8 slots with TLS, with names as long as they may usefully be.
 TEST_F(AssignmentTest, StaysBelowAThousandBytes) {
   run_ = RunOf(24);
   for (const char* id : {"a", "b", "c"}) {

@@ -1,4 +1,4 @@
-// Nobody takes all places: of jobs and of nodes.
+// No party may take all places of jobs or nodes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -60,7 +60,7 @@ class HoldingTest : public testing::Test {
     Keep(core_->Start(TimeNow()));
   }
   Now TimeNow() const { return {At(now_s_), {}}; }
-  // What it says is as good as on disk.
+  // Treats all records as persisted.
   Effects Keep(Effects effects) {
     for (const Effect& effect : effects) {
       if (const auto* persist = std::get_if<Persist>(&effect)) records_.push_back(persist->record);
@@ -68,7 +68,7 @@ class HoldingTest : public testing::Test {
     return effects;
   }
   Effects Do(const Event& event) { return Keep(core_->Apply(event, TimeNow())); }
-  // The refusal, if there is one.
+  // Returns the refusal, if there is one.
   v1::Refusal Join(const std::string& job, const std::string& node, const From& from, uint32_t worker_num = 1,
                    bool is_spare = false) {
     JoinRequested event;
@@ -88,7 +88,7 @@ class HoldingTest : public testing::Test {
     }
     return {};
   }
-  // How many jobs it opens until it is refused.
+  // Counts how many jobs it opens until it is refused.
   size_t OpenJobs(const From& from, const std::string& prefix) {
     size_t opened = 0;
     for (; opened < kMaxJobs; ++opened) {
@@ -98,7 +98,7 @@ class HoldingTest : public testing::Test {
     core_->CheckInvariants();
     return opened;
   }
-  // The one process of the node behind the stream ends well, and its agent hangs up.
+  // The one process of the node on this stream ends well, and its agent hangs up.
   void Finish(StreamId stream) {
     ReportReceived event;
     event.stream = stream;
@@ -130,7 +130,7 @@ TEST_F(HoldingTest, OneCertificateLeavesPlacesForTheJobsOfOthers) {
   EXPECT_EQ(refusal_.limit(), "jobs of one party");
   EXPECT_THAT(refusal_.text(), HasSubstr("spiffe://muster/node/n has 875 of the 1000 jobs"));
   EXPECT_THAT(refusal_.text(), HasSubstr("ms-ctl stop"));
-  // From wherever it comes, also as an address whose certificate tells no name.
+  // The identity counts, no matter from which address it comes.
   EXPECT_EQ(Join("more", "n", {.address = "10.0.0.67", .identity = hostile.identity}).limit(), "jobs of one party");
   EXPECT_GE(OpenJobs({.address = hostile.address, .identity = "spiffe://muster/node/honest"}, "honest"), 60u);
   EXPECT_GE(OpenJobs({.address = hostile.address, .identity = "spiffe://muster/node/late"}, "late"), 1u);
@@ -143,7 +143,7 @@ TEST_F(HoldingTest, WithoutCertificatesTheAddressCounts) {
   EXPECT_EQ(Join("honest", "n", {.address = "2001:db8:0:1::1"}).text(), "");
 }
 
-// Nor does it cost anything to be there already.
+// Joining an existing job does not count, either.
 TEST_F(HoldingTest, WhoeverTakesPartInJobsThatAreThereNeedsNoPlaceOfThem) {
   EXPECT_EQ(Join("theirs", "a", {.address = "10.0.0.2"}, 2).text(), "");
   EXPECT_EQ(OpenJobs({}, "junk"), kMaxJobs / 8 * 7 - 1);
@@ -180,7 +180,7 @@ TEST_F(HoldingTest, AJobThatFormsWithoutAnybodyHoldsNone) {
 TEST_F(HoldingTest, AfterARestartPlacesAreTakenByWhoeverComesBack) {
   ASSERT_EQ(OpenJobs({.identity = "i"}, "a"), 875u);
   RestartScheduler();
-  // Whose they are isn't known; that they are taken is.
+  // After a restart their owners are unknown, but the places are taken.
   EXPECT_EQ(OpenJobs({.identity = "new"}, "new"), 63u);
   for (StreamId old = 1; old <= 875; ++old) {
     JoinRequested event;
@@ -228,7 +228,7 @@ TEST_F(FewNodesTest, NodesThatLeaveAndThoseOfEndedRunsGiveTheirPlacesBack) {
   }
 }
 
-// A node that comes back to its run needs no further place.
+// A node that comes back to its run needs no second place.
 TEST_F(FewNodesTest, WhoIsThereStays) {
   for (int i = 0; i < 70; ++i) ASSERT_EQ(Join("red", absl::StrCat("n", i), {}, 100).text(), "");
   ASSERT_EQ(Join("red", "n70", {}, 100).limit(), "nodes of one party");

@@ -113,8 +113,8 @@ TEST(AssignRanks, MasterAddressOfNobodyChangesNothing) {
 
 TEST(AssignRanks, ATableThatFitsNobodyIsPassedOver) {
   const std::vector<std::vector<std::vector<uint32_t>>> tables = {
-      {{0}, {0}},        // one rank for two
-      {{5}, {6}},        // beyond
+      {{0}, {0}},        // the same rank twice
+      {{5}, {6}},        // out of range
       {{0, 3}, {0, 3}},  // gaps
       {{0}, {1, 2}},     // too few for the two slots of the first
   };
@@ -149,7 +149,7 @@ TEST(AssignRanks, SparesAloneAreRegular) {
 
 TEST(AssignRanks, NobodyAtAll) { EXPECT_TRUE(Nodes().Assign().empty()); }
 
-// Nodes of all sorts, also such as admission would turn away.
+// Nodes of all sorts, including some that admission would refuse.
 Nodes RandomNodes(std::mt19937& random) {
   const auto chance = [&](unsigned percent) { return Pick(random, 100) < percent; };
   const bool are_numbers = chance(40);

@@ -1,4 +1,4 @@
-// The rows of the table in round_addresses.cc.
+// Tests the rows of the table in round_addresses.cc.
 #include "scheduler/core/places/round_addresses.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ struct Spec {
   std::string address;
   std::string reached_at = "";
   std::string other_address = "";
-  std::string machine = "";  // else one of its own
+  std::string machine = "";  // empty: a machine of its own
   bool is_given = false;
 };
 
@@ -34,7 +34,7 @@ class RoundAddressesTest : public ::testing::Test {
     Edit(node).info.set_is_address_given(spec.is_given);
   }
 
-  // "a=10.0.0.1 b=10.0.0.2", what peers are told; "a=none" for those that can't take part.
+  // "a=10.0.0.1 b=10.0.0.2", the addresses that peers get; "a=none" for those that can't take part.
   std::string Choose(const std::string& own_address = "") {
     chosen_ = ChooseAddresses(Members(), own_address);
     std::vector<std::string> texts;

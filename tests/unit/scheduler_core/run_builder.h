@@ -1,4 +1,4 @@
-// Runs and nodes for the tables: only what a test speaks of differs from one node to the next.
+// Makes runs and nodes for the tables: nodes differ only in what a test is about.
 #pragma once
 
 #include <optional>
@@ -38,7 +38,7 @@ inline Run RunOf(uint32_t workers, uint32_t servers = 0) {
   return run;
 }
 
-// The node is connected.
+// Adds a connected node.
 inline Node& AddNode(Run& run, const NodeSpec& spec) {
   Node& node = NodesOf(run)[spec.id];
   Edit(node).id = spec.id;

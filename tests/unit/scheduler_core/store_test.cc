@@ -1,4 +1,4 @@
-// The store's limits, and its snapshot; what each request does stands in the golden scripts.
+// The store's limits, and its snapshot. The golden scripts test each request.
 #include "scheduler/core/state/store.h"
 
 #include <gmock/gmock.h>
@@ -202,7 +202,7 @@ TEST_F(StoreTest, OfABatchWithOneThatCannotBeMadeNothingIsMade) {
   core_.CheckInvariants();
 }
 
-// A crash may cut a batch off between two records.
+// A crash may cut a batch between two records.
 TEST_F(StoreTest, TheRestOfABatchIsMadeWhenItComesAgain) {
   Form("train");
   v1::StoreBatch all = BatchOf(1, {"a", "b", "c"});

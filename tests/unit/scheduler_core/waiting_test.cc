@@ -92,7 +92,8 @@ TEST(DescribeWaiting, WhoWasHere) {
             "scheduler started, node c (host-c) was last seen 60 s ago, node d (host-d) has left: it received SIGTERM");
 }
 
-// What stands behind "may still run": time where the fence is armed and holds for certain, else who has to say so.
+// The text after "may still run": a time if the fence is armed and certainly holds, else the program or person that can
+// confirm the end.
 TEST(DescribeWaiting, HowLongOldProcessesMayStillRun) {
   const auto text = [](absl::Duration fence, bool is_guarded, MonotonicTime stale_end) {
     scheduler::Run run = RunOf(2);
@@ -155,18 +156,18 @@ TEST(DescribeRemedy, SparesThatTakeOverNeedNobody) {
   spare.stream = 0;
   EXPECT_EQ(DescribeRemedy(run, At(15)), "nothing to do: spare d10 takes over in 105 s" + sooner);
   spare.stream = 9;
-  // Nobody but a person can say that they ended.
+  // A person alone can confirm that they ended.
   lost.stale_end = MonotonicTime::Never();
   EXPECT_EQ(DescribeRemedy(run, At(15)),
             "run `ms-ctl fence b` if the old processes have certainly ended: spare d9 takes over then; or start the "
             "same ms-worker line again on host-b (node b); or end the job with `ms-ctl stop`");
-  // They have ended, and the others have not.
+  // These have ended, and the others have not.
   Edit(lost).stale_incarnation = 0;
   EXPECT_EQ(DescribeRemedy(run, At(15)), "nothing to do: spare d9 takes over in 105 s");
   run.restart_at = At(15);
   run.holding_up = 1;
   EXPECT_EQ(DescribeRemedy(run, At(15)), "nothing to do: spare d9 takes over once all others are ready");
-  // Nothing is left to wait for: the others could not reach the spare.
+  // There is nothing left to wait for: the others could not reach the spare.
   run.holding_up = 0;
   EXPECT_EQ(DescribeRemedy(run, At(15)),
             "start the same ms-worker line again on host-b (node b); or a --spare with as many slots on another "
@@ -188,7 +189,7 @@ TEST(DescribeRemedy, ASpareThatFitsNotAllIsNotEnough) {
   EXPECT_EQ(DescribeRemedy(run, At(0)), "nothing to do: spares d, e take over once all others are ready");
 }
 
-// Jobs whose nodes are of `user`, or of `identity`; each has as many nodes as are `here` and wants two workers.
+// Jobs with nodes of `user`, or of `identity`; each has as many nodes as are `here` and wants two workers.
 class OtherJobs : public ::testing::Test {
  protected:
   scheduler::Run& Open(const std::string& id, int here, const std::string& user, const std::string& identity = "") {
@@ -236,7 +237,7 @@ TEST_F(OtherJobs, OneThatRecoversMayWaitForAnothersNode) {
   Open("111", 1, "ann");
   scheduler::Run& other = Open("222", 2, "ann");
   Edit(other).phase = v1::RUN_PHASE_RECOVERING;
-  EXPECT_EQ(TextOf("111"), "") << "it lacks nobody";
+  EXPECT_EQ(TextOf("111"), "") << "no node is missing";
   Node& lost = other.nodes.at("n1");
   lost.stream = 0;
   Edit(lost).is_lost = true;

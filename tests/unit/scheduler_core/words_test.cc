@@ -1,4 +1,4 @@
-// What people read: ranks, names of phases.
+// Texts for people: ranks, names of phases.
 #include <gtest/gtest.h>
 
 #include "scheduler/core/context/evolve.h"

@@ -20,7 +20,7 @@ namespace muster::script_store {
 namespace {
 
 using ::testing::HasSubstr;
-using torch_store::SocketClient;  // any bytes over a connection
+using torch_store::SocketClient;  // sends any bytes over a connection
 
 class ScriptStoreGatewayTest : public testing::Test {
  protected:
@@ -135,7 +135,7 @@ TEST_F(ScriptStoreGatewayTest, TheEndOfTheRoundIsTheAnswerToAll) {
 TEST_F(ScriptStoreGatewayTest, WhoAsksForMuchAndReadsNothingIsCut) {
   SocketClient asks(port());
   const std::string large = absl::Base64Escape(std::string(64 * 1024, 'x'));
-  for (int i = 0; i < 15; ++i) {  // a list has a MiB at most
+  for (int i = 0; i < 15; ++i) {  // a list has at most one MiB
     Ask(asks, absl::StrCat(R"({"op":"set","key":")", i, R"(","value":")", large, "\"}"));
   }
   const size_t all = EntriesLine(*Listed()).size() * 6;

@@ -1,4 +1,4 @@
-// Scripts of two agents, which share one store.
+// Scripts of two agents that share one store.
 #include "worker_agent/gateway/script_store/operations.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ class ScriptOperationsTest : public testing::Test {
   agent::Post Post() {
     return [this](std::function<void()> step) { steps_.push_back(std::move(step)); };
   }
-  // The answer; empty: not yet.
+  // Returns the answer; empty: there is none yet.
   std::string& Ask(size_t agent, const std::string& line) {
     std::string& answer = answers_.emplace_back();
     const absl::StatusOr<Request> request = ReadRequest(line);

@@ -1,4 +1,4 @@
-// A small Rendezvous service on a real socket: keeps what it is told, says what the test wants.
+// A small Rendezvous service on a real socket: it keeps the messages that it gets, and answers as the test wants.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -27,7 +27,7 @@ class FakeScheduler final : public v1::Rendezvous::Service {
 
   std::vector<v1::AgentMessage> Received() const;
   std::vector<v1::LastReportRequest> Farewells() const;
-  // True when an agent's stream came to its end in good order (half-closed, nothing lost).
+  // True if an agent's stream ended in order (half-closed, nothing lost).
   bool WaitForCleanEnd(absl::Duration timeout);
 
  private:

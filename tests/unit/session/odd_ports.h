@@ -12,7 +12,7 @@
 
 namespace muster::agent {
 
-// A port that nobody listens on, kept so for the life of this object.
+// A port without a listener, which stays so for the life of this object.
 class SilentPort {
  public:
   explicit SilentPort(bool listens) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -34,7 +34,7 @@ class SilentPort {
   uint16_t port_ = 0;
 };
 
-// A server of another kind: greets whoever connects with these bytes.
+// A server of another kind: it greets each client with these bytes.
 class GreetingPort {
  public:
   explicit GreetingPort(const std::string& greeting)
@@ -47,7 +47,7 @@ class GreetingPort {
           for (const int fd : connections) close(fd);
         }) {}
   ~GreetingPort() {
-    shutdown(port_.fd(), SHUT_RDWR);  // ends the accept
+    shutdown(port_.fd(), SHUT_RDWR);  // ends the accept call
     thread_.join();
   }
   uint16_t port() const { return port_.port(); }

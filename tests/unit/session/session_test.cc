@@ -35,7 +35,7 @@ class Inbox {
     };
   }
 
-  // The next event, which must be a T.
+  // Returns the next event, which must be a T.
   template <typename T>
   std::optional<T> Next(absl::Duration timeout = absl::Seconds(20)) {
     const MonotonicTime deadline = Clock::System().Read().monotonic + timeout;
@@ -159,7 +159,7 @@ TEST(Session, AnUnknownNameSaysSoAndCanBeTriedAgain) {
 }
 
 TEST(Session, OneThatNeverAnswersIsGivenUp) {
-  const SilentPort port(true);  // the kernel takes the connection, nobody speaks
+  const SilentPort port(true);  // the kernel accepts the connection, but no program answers
   Inbox inbox;
   SessionOptions options = Towards("127.0.0.1", port.port());
   options.connect_timeout = absl::Milliseconds(400);
@@ -187,7 +187,7 @@ TEST(Session, AStreamThatTheSchedulerEndsIsBroken) {
   EXPECT_EQ(broken->text, "the scheduler ended the connection");
 }
 
-// Else a scheduler that is shutting down would wait for it.
+// Otherwise a scheduler that is shutting down would wait for it.
 TEST(Session, NoConnectionIsLeftAfterClose) {
   FakeScheduler scheduler("127.0.0.1", BeFriendly);
   Inbox inbox;
@@ -210,7 +210,7 @@ TEST(Session, ADialReplacesTheStreamBefore) {
   session.Send(1, JoinMessage(1));
   ASSERT_TRUE(inbox.Next<MessageReceived>().has_value());
   session.Dial(2);
-  session.Send(1, ReportMessage(9));  // of the older dial: not sent
+  session.Send(1, ReportMessage(9));  // of the older dial: it is not sent
   session.Send(2, JoinMessage(2));
   const auto welcome = inbox.Next<MessageReceived>();
   ASSERT_TRUE(welcome.has_value());
@@ -219,7 +219,7 @@ TEST(Session, ADialReplacesTheStreamBefore) {
   EXPECT_TRUE(inbox.IsEmpty());
 }
 
-// A replacement: the stream before stays, and both deliver, until one of them is hung up.
+// A replacement: the old stream stays, and both deliver, until one of them is hung up.
 TEST(Session, AReplacementLeavesTheStreamBeforeOpen) {
   FakeScheduler scheduler("127.0.0.1", BeFriendly);
   scheduler.set_peer_list("the peers");
@@ -241,7 +241,7 @@ TEST(Session, AReplacementLeavesTheStreamBeforeOpen) {
 
   session.HangUp(1);
   EXPECT_TRUE(scheduler.WaitForCleanEnd(absl::Seconds(10)));
-  session.Send(1, ReportMessage(10));  // goes nowhere
+  session.Send(1, ReportMessage(10));  // is dropped
   session.Send(2, ReportMessage(11));
   message = inbox.Next<MessageReceived>();
   ASSERT_TRUE(message.has_value());
@@ -295,7 +295,7 @@ TEST(Session, ANameWithBothFamiliesFindsTheOneThatListens) {
   for (const IpAddress& address : *addresses) {
     FakeScheduler scheduler(address.is_v6() ? absl::StrCat("[", address.ToString(), "]") : address.ToString(),
                             BeFriendly);
-    if (scheduler.port() == 0) continue;  // named in /etc/hosts, but this machine hasn't got it
+    if (scheduler.port() == 0) continue;  // named in /etc/hosts, but missing on this machine
     Inbox inbox;
     Session session(Towards("localhost", scheduler.port()), inbox.Deliver());
     session.Dial(1);
@@ -318,7 +318,7 @@ FakeScheduler::OnMessage Offering(const std::string& key) {
       };
 }
 
-// Dials and joins: what the session makes of the welcome.
+// Dials and joins; returns the welcome as the session delivers it.
 v1::Welcome JoinWith(Session& session, Inbox& inbox) {
   session.Dial(1);
   session.Send(1, JoinMessage(1));
@@ -371,7 +371,7 @@ TEST(Session, AnOfferOpensTheWayForHeartbeats) {
   EXPECT_EQ(answers[0].fence_timeout_ms(), 60'000u);
   EXPECT_EQ(answers[0].heartbeat_interval_ms(), 2'000u);
   close(fd);
-  // Nobody listens any more: that is no more than silence.
+  // The port has no listener any more: that has the same effect as silence.
   heartbeats->Send(6, 0);
   heartbeats->Send(7, 0);
   EXPECT_TRUE(heartbeats->TakeAnswers().empty());
@@ -418,7 +418,7 @@ TEST(Session, TargetsAreGroupedByFamily) {
 }
 
 TEST(Session, AnotherKindOfServerIsToldFromAScheduler) {
-  // What an ssh daemon and a web server say to whoever connects, or asks them in HTTP/2.
+  // The greeting of an ssh daemon, and a web server's answer to HTTP/2.
   for (const std::string greeting :
        {"SSH-2.0-OpenSSH_9.2p1\r\n", "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"}) {
     const GreetingPort port(greeting);

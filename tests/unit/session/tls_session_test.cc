@@ -1,4 +1,4 @@
-// Sessions over TLS, against a peer that stops where the test wants it to.
+// Sessions over TLS, with a peer that stops where the test wants it to.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -21,7 +21,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Takes one TLS connection, and speaks no HTTP/2 before it is told to: until then the dial is under way.
+// Accepts one TLS connection, and sends no HTTP/2 until Speak(): until then the dial is in progress.
 class MutePeer {
  public:
   explicit MutePeer(const testing_tls::Issued& issued) : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -51,7 +51,7 @@ class MutePeer {
 
   uint16_t port() const { return port_; }
 
-  // True once the client has looked at our certificate and gone on.
+  // True once the client has checked our certificate and gone on.
   bool WaitUntilTrusted() const {
     for (int i = 0; i < 2000 && !is_trusted_; ++i) absl::SleepFor(absl::Milliseconds(5));
     return is_trusted_;
@@ -146,7 +146,7 @@ class TlsSession : public ::testing::Test {
   std::optional<StreamBroken> broken_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Its certificate was still good in the handshake, and there is no stream yet that could be broken off.
+// Its certificate was still good in the handshake, and there is no stream yet that could be cut.
 TEST_F(TlsSession, ASchedulerThatIsRevokedDuringTheDialIsLeft) {
   const testing_tls::Issued issued = authority_.Issue(testing_tls::SchedulerSpec());
   MutePeer peer(issued);
@@ -162,7 +162,7 @@ TEST_F(TlsSession, ASchedulerThatIsRevokedDuringTheDialIsLeft) {
   EXPECT_THAT(broken->text, HasSubstr("revoked"));
 }
 
-// What was said of an earlier scheduler's certificate does not count for the next one.
+// A judgement about an earlier scheduler's certificate does not apply to the next one.
 TEST_F(TlsSession, ARevokedSchedulerDoesNotTaintTheNextDial) {
   const testing_tls::Issued bad = authority_.Issue(testing_tls::SchedulerSpec());
   auto first = std::make_unique<MutePeer>(bad);
@@ -173,7 +173,7 @@ TEST_F(TlsSession, ARevokedSchedulerDoesNotTaintTheNextDial) {
   ASSERT_TRUE(first->WaitUntilTrusted());
   first->Speak();
   Revoke(bad);
-  session.Dial(2, true);  // to a peer that takes one connection only: it stays under way
+  session.Dial(2, true);  // to a peer that accepts one connection only: it stays in progress
   session.CheckPeer();
   const auto broken = WaitForBreak(absl::Seconds(5));
   ASSERT_TRUE(broken.has_value());

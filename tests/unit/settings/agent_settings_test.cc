@@ -282,7 +282,7 @@ TEST(CheckAgentSettings, SaysWhatContradicts) {
       {{"--tail=0-3,8", "--worker_num=8"},
        {},
        {"tail names rank 8, but MS_WORKER_NUM is 8, so ranks end at 7; correct --tail"}},
-      {{"--tail=8"}, {}, {}},  // the number is the scheduler's or another node's to say
+      {{"--tail=8"}, {}, {}},  // the scheduler or another node sets the number
       {{"--stop_signal=9"},
        {},
        {"stop_signal is KILL, which leaves the processes no time to save a checkpoint; leave --stop_signal out (TERM), "

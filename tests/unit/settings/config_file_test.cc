@@ -90,7 +90,7 @@ TEST_F(ConfigFileTest, AMissingFileIsNamed) {
   EXPECT_THAT(ReadConfigFile(names_, "/dev/zero").errors, ElementsAre(HasSubstr("/dev/zero is a device")));
 }
 
-// As `--config <(command)`.
+// Like `--config <(command)`.
 TEST_F(ConfigFileTest, APipeIsReadToItsEnd) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);

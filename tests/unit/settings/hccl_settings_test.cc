@@ -75,7 +75,7 @@ TEST(HcclSettings, ATableAndAChiefExcludeEachOther) {
     const char* name;
     void (*set)(AgentSettings&);
     const char* error;    // empty: none
-    const char* warning;  // likewise
+    const char* warning;  // the same
   };
   const Case cases[] = {
       {"none", [](AgentSettings&) {}, "", ""},

@@ -41,7 +41,7 @@ TEST(GivenValues, AreNotBelievedBlindly) {
   }
 }
 
-// A small program's settings.
+// The settings of a small program.
 struct Demo {
   Demo() {
     table.AddOptionalUint("worker_num", &worker_num, 1, 100, "Workers.").Env({"MS_WORKER_NUM"}).Alias({"workers"});
@@ -116,8 +116,8 @@ TEST(LoadSettings, SwitchesTakeAValueOnlyWhenItIsOne) {
       {{"--once=no"}, false, false, {}},
       {{"--once", "0", "--", "x"}, true, false, {"x"}},
       {{"--once", "1", "python"}, true, true, {"python"}},
-      {{"--once", "true"}, true, true, {"true"}},            // the program `true`
-      {{"--once", "false", "--", "x"}, true, false, {"x"}},  // the value: the command has its own --
+      {{"--once", "true"}, true, true, {"true"}},            // this is the program `true`
+      {{"--once", "false", "--", "x"}, true, false, {"x"}},  // this is the value: the command has its own --
       {{"--once", "false"}, false, false, {}},
       {{"--once", "python", "--once=0"}, true, true, {"python", "--once=0"}},
   };
@@ -262,7 +262,7 @@ TEST(LoadSettings, APathMayBeginWithAHomeFolderWhereverItIsWritten) {
   Paths relative;
   EXPECT_THAT(relative.Load({"--state=a", "--socket=s"}, variables).findings.errors, IsEmpty());
   EXPECT_EQ(relative.state.front(), '/');
-  EXPECT_EQ(relative.socket, "s") << "a socket's path is short, and no other process is told of it";
+  EXPECT_EQ(relative.socket, "s") << "a socket's path is short, and no other process gets it";
   Paths unknown;
   EXPECT_THAT(unknown.Load({"--state=~no-such-user/x"}, variables).findings.errors,
               ElementsAre(::testing::AllOf(::testing::HasSubstr("state: \"~no-such-user/x\" (from --state)"),

@@ -54,9 +54,9 @@ TEST_F(NamesTest, WarnsOfSlipsAndNotOfMindSporesOwn) {
                {"MS_WORKER_NUMS", "MS_WORKER_NUM"},
                {"MS_SHCED_HOST", "MS_SCHED_HOST"},
                {"MS_ROEL", "MS_ROLE"},
-               {"MS_RLEO", ""},  // a short name may differ by one only
+               {"MS_RLEO", ""},  // a short name may differ by one character only
                {"MS_WORKER_NUM", ""},
-               {"MS_NODE_TIMEOUT", ""},  // the scheduler's
+               {"MS_NODE_TIMEOUT", ""},  // a setting of the scheduler
                {"MS_RETRY_INTERVAL_LOWER", ""},
                {"MS_DEV_NODE_ID", ""},
                {"MS_BUILD_PROCESS_NUM", ""},

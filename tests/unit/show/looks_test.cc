@@ -1,4 +1,4 @@
-// What `nodes --missing`, `top`, `events --since` and `report` say.
+// The output of `nodes --missing`, `top`, `events --since` and `report`.
 #include "common/show/looks.h"
 
 #include <gmock/gmock.h>

@@ -69,7 +69,7 @@ TEST(ZoneName, NamesNoFile) {
   EXPECT_EQ(ZoneName(zone, summer), "Europe/Berlin, UTC+02:00");
   EXPECT_EQ(ZoneName(absl::UTCTimeZone(), winter), "UTC");
   EXPECT_EQ(ZoneName(absl::FixedTimeZone(-3600), winter), "UTC-01:00");
-  // What an absolute path stands for has no name.
+  // A zone given by an absolute path has no name.
   ASSERT_TRUE(absl::LoadTimeZone("/usr/share/zoneinfo/Europe/Berlin", &zone));
   EXPECT_EQ(ZoneName(zone, summer), "CEST, UTC+02:00");
   ASSERT_TRUE(absl::LoadTimeZone("/usr/share/zoneinfo/America/Sao_Paulo", &zone));

@@ -1,4 +1,4 @@
-// The agent's store against a whole scheduler: real gRPC, loop, core.
+// The agent's store with a complete scheduler: real gRPC, loop, core.
 #include "worker_agent/store/agent_store.h"
 
 #include <grpcpp/grpcpp.h>
@@ -40,7 +40,7 @@ size_t Threads() {
   return static_cast<size_t>(std::distance(begin(tasks), end(tasks)));
 }
 
-// Most jobs keep nothing in the store, and on a machine without threads to spare an agent shall start all the same.
+// Most jobs keep nothing in the store, and an agent must start even on a machine without threads to spare.
 TEST(AgentStore, HasNoThreadBeforeTheFirstCall) {
   const AgentStore another(Clock::System());  // gRPC's own threads begin with the first one
   const size_t before = Threads();
@@ -80,7 +80,7 @@ TEST_F(AgentStoreTest, AWaitEndsWhenAnotherNodeSetsTheKey) {
 TEST_F(AgentStoreTest, ARoundThatIsOverEndsTheCalls) {
   Blocking one(one_);
   EXPECT_TRUE(one.Set("x", "1").ok());
-  one_.BeginRound(CallerOf("n1", 1, 2));  // which the scheduler knows nothing of
+  one_.BeginRound(CallerOf("n1", 1, 2));  // the scheduler does not know it
   EXPECT_EQ(one.Get("x").status().code(), Code::kFailedPrecondition);
   one_.BeginRound(CallerOf("n1", 99));  // another start of the node
   EXPECT_EQ(one.Set("x", "2").code(), Code::kFailedPrecondition);
@@ -136,7 +136,7 @@ TEST_F(AgentStoreTest, ManyCallersAtOnceLoseNothing) {
   EXPECT_EQ(*one.Add("count", 0), kThreads * kEach);
 }
 
-// What no agent of ours sends.
+// Calls that no agent of Muster sends.
 TEST_F(AgentStoreTest, MalformedCallsAreRefusedWithTheField) {
   const auto stub = v1::Store::NewStub(scheduler_.Channel());
   const auto set = [&](const std::function<void(v1::StoreSet&)>& spoil) {
@@ -172,7 +172,7 @@ grpc::StatusCode GetOnce(const Scheduler& scheduler) {
   return AskOnce(*v1::Store::NewStub(scheduler.Channel()), request, kPatience).error_code();
 }
 
-// Its answer would lie behind a record that can't be written.
+// Its answer would come after a record that can't be written.
 TEST(StoreCallsTest, OnAFullDiskNothingIsRead) {
   std::atomic<bool> is_full = false;
   Scheduler scheduler(kMaxStoreCalls, [&] { return std::string(is_full ? "the disk is full" : ""); });
@@ -191,7 +191,7 @@ TEST(StoreCallsTest, BeyondTheLimitTheyMayComeAgain) {
   store.SetChannel(scheduler.Channel());
   for (int i = 0; i < 2; ++i) store.Wait(absl::StrCat("never", i), std::chrono::seconds(5), [](const Value&) {});
   bool was_refused = false;
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);  // when the waits end
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);  // when the waits time out
   while (!was_refused && std::chrono::steady_clock::now() < end)
     was_refused = GetOnce(scheduler) == grpc::StatusCode::UNAVAILABLE;
   EXPECT_TRUE(was_refused);

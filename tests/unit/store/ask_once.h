@@ -1,4 +1,4 @@
-// One request of the store on a stream of its own.
+// Sends one request of the store on a stream of its own.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -9,7 +9,7 @@
 
 namespace muster {
 
-// The answer's status, or the stream's where no answer came within `patience`.
+// Returns the answer's status, or the stream's if no answer came within `patience`.
 inline grpc::Status AskOnce(v1::Store::Stub& stub, v1::StoreRequest request, std::chrono::milliseconds patience) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + patience);

@@ -1,4 +1,4 @@
-// Changes that go out together over a stream.
+// Changes that are sent together over a stream.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ class StoreBatchTest : public StoreCoreTest {
     swap.set_desired(value);
     Change(std::move(swap));
   }
-  // `first` is under way, the others wait.
+  // `first` is in progress, the others wait.
   void AskFor(const std::string& first, const std::vector<std::string>& others) {
     Set(first, "1");
     for (const std::string& key : others) Set(key, "1");
@@ -79,7 +79,7 @@ TEST_F(StoreBatchTest, ThatWasPerhapsNotHeardGoesAgainAsItWas) {
   EXPECT_EQ(Asked<v1::StoreBatch>().edits_size(), 2);
   Disconnect();
   Set("d", "1");
-  Connect();  // and nothing is known of this connection yet
+  Connect();  // nothing is known about the new connection yet
   const auto again = Asked<v1::StoreBatch>();
   EXPECT_EQ(again.number(), 2);
   EXPECT_EQ(again.edits_size(), 2);
@@ -127,7 +127,7 @@ TEST_F(StoreBatchTest, ManyReadsAreUnderWayAtOnce) {
   EXPECT_EQ(Asked<v1::StoreWait>().limit_ms(), 5000) << "none has to wait for its turn";
 }
 
-// In a large job the limit of all agents together is reached where each of them waits for many keys.
+// In a large job, the agents' shared limit is reached if each of them waits for many keys.
 TEST_F(StoreBatchTest, WaitsThatFindNoRoomAreAskedForAgain) {
   Wait("k", absl::Seconds(5));
   Asked<v1::StoreWait>();

@@ -39,7 +39,7 @@ class StoreCoreTest : public ::testing::Test {
     }
   }
 
-  // What each call is told stands in the list, in the order of the telling.
+  // The list has the answer to each call, in the order of the answers.
   void Get(const std::string& key) { Take(core_.Get(key, Tell(), now_)); }
   void Wait(const std::string& key, absl::Duration limit) { Take(core_.Wait(key, limit, Tell(), now_)); }
   void Set(const std::string& key, const std::string& value) {
@@ -65,7 +65,7 @@ class StoreCoreTest : public ::testing::Test {
         [this](const absl::StatusOr<v1::StoreReply>& reply) { changed_.push_back(reply.status().code()); }, now_));
   }
 
-  // The oldest request that was not answered yet, which must be of this kind.
+  // Returns the oldest unanswered request, which must be of this kind.
   template <typename Request>
   Request Asked() {
     if (sends_.empty()) {

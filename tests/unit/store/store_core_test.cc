@@ -1,5 +1,5 @@
-// The agent's side of the store without threads and gRPC: what is asked when, what readers are told, and what happens
-// while the scheduler is away.
+// The agent's side of the store without threads and gRPC: the requests that it sends, the answers that readers get, and
+// the time while the scheduler is away.
 #include "worker_agent/store/store_core.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ TEST_F(StoreCoreTest, APatientCallerIsToldWhatItComesToAndNothingBefore) {
   Reply(1, std::nullopt, 1);
   EXPECT_EQ(told, std::vector<Code>({Code::kOk}));
   core_.EndRound();
-  EXPECT_EQ(told.size(), 1u) << "by who takes the effects";
+  EXPECT_EQ(told.size(), 1u) << "by the caller that takes the effects";
 }
 
 TEST_F(StoreCoreTest, WhereManyWaitEachHasItsTurnWithinASecondOrSo) {
@@ -106,7 +106,7 @@ TEST_F(StoreCoreTest, AnOutdatedCopyIsNoneWhileTheSchedulerIsAwayOrSlow) {
   Get("a");
   EXPECT_EQ(LastRead(), "nothing") << "it is away";
   Connect();
-  sends_.erase(sends_.begin());  // what was lost
+  sends_.erase(sends_.begin());  // drops the lost request
   Asked<v1::StoreGet>();
   Reply(7, "new");
   EXPECT_EQ(LastRead(), "new");
@@ -195,7 +195,7 @@ TEST_F(StoreCoreTest, AReadUnderWayIsAskedForAgainOverAnotherConnection) {
   Connect();
   Get("x");
   Asked<v1::StoreGet>();
-  Connect();  // a renewed certificate's
+  Connect();  // the connection of a renewed certificate
   EXPECT_TRUE(read_.empty());
   Asked<v1::StoreGet>();
   Disconnect();
@@ -263,7 +263,7 @@ TEST_F(StoreCoreTest, AChangeThatIsRefusedAfterItsCallerHasGoneIsTold) {
   EXPECT_THAT(changed_, ::testing::ElementsAre(Code::kDeadlineExceeded, Code::kDeadlineExceeded));
   Connect();
   Asked<v1::StoreBatch>();
-  Fail(Code::kResourceExhausted);  // then each goes alone
+  Fail(Code::kResourceExhausted);  // then each is sent alone
   Asked<v1::StoreSet>();
   Fail(Code::kResourceExhausted);
   EXPECT_THAT(refused_, ::testing::ElementsAre("x"));
@@ -272,7 +272,7 @@ TEST_F(StoreCoreTest, AChangeThatIsRefusedAfterItsCallerHasGoneIsTold) {
   Set("z", "3");
   Asked<v1::StoreSet>();
   Fail(Code::kResourceExhausted);
-  EXPECT_THAT(refused_, ::testing::ElementsAre("x")) << "who still waits is told itself";
+  EXPECT_THAT(refused_, ::testing::ElementsAre("x")) << "a call that still waits gets its own answer";
 }
 
 TEST_F(StoreCoreTest, ChangesGoOutInOrderAndReadersSeeThemAtOnce) {
@@ -376,7 +376,7 @@ TEST_F(StoreCoreTest, NothingOutlivesItsRound) {
   Begin(2);
   EXPECT_EQ(LastRead(), "FAILED_PRECONDITION");
   EXPECT_THAT(changed_, ::testing::ElementsAre(Code::kFailedPrecondition));
-  Reply(2);  // of the round before
+  Reply(2);  // from the round before
   sends_.clear();
   Get("x");
   EXPECT_EQ(Asked<v1::StoreGet>().caller().round(), 2u);
@@ -408,7 +408,7 @@ TEST_F(StoreCoreTest, WaitsAreAskedForAgainUntilTheirTimeIsUp) {
   EXPECT_EQ(LastRead(), "here");
   Wait("y", absl::Seconds(60));
   Pass(absl::Milliseconds(kMaxStoreWaitMs));
-  EXPECT_EQ(LastRead(), "DEADLINE_EXCEEDED") << "nobody waits longer than that";
+  EXPECT_EQ(LastRead(), "DEADLINE_EXCEEDED") << "no call waits longer than that";
 }
 
 TEST_F(StoreCoreTest, AWaitThatIsNearlyOverIsNotAskedForAgain) {
@@ -424,7 +424,7 @@ TEST_F(StoreCoreTest, AWaitThatIsNearlyOverIsNotAskedForAgain) {
   Wait("y", absl::ZeroDuration());
   Asked<v1::StoreWait>();
   Reply(1, "here");
-  EXPECT_EQ(LastRead(), "here") << "who has no time at all is asked for once";
+  EXPECT_EQ(LastRead(), "here") << "a call without any time is asked for once";
 }
 
 TEST_F(StoreCoreTest, AWaitBehindTheOwnDeletionIsNotToldTheOldValue) {

@@ -13,7 +13,7 @@ class StoreStreamTest : public ::testing::Test {
  protected:
   StoreStreamTest() { scheduler_.Form({"n1"}); }
 
-  // Sends one message and reads answers until so many have come, or the stream is over.
+  // Sends one message and reads until so many answers have come, or the stream is over.
   std::vector<v1::StoreAnswer> Ask(const v1::StoreRequests& requests, size_t count, grpc::Status* status) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + kPatience);
@@ -70,7 +70,7 @@ TEST_F(StoreStreamTest, AMessageHasLimits) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << "not even parsed";
 }
 
-// Many large values at once would make a message that the agent refuses, each time anew.
+// Many large values at once would make a message that the agent refuses, each time again.
 TEST_F(StoreStreamTest, AnswersGoInMessagesThatAgentsTake) {
   constexpr uint64_t kValues = 64;
   v1::StoreRequests requests;
@@ -95,7 +95,7 @@ TEST_F(StoreStreamTest, AnswersGoInMessagesThatAgentsTake) {
   EXPECT_EQ(got, kValues);
 }
 
-// Who hangs up, or goes away, before its answers leaves nothing behind that the scheduler would fall over.
+// A client that hangs up, or goes away, before its answers leaves nothing that the scheduler would stumble over.
 TEST_F(StoreStreamTest, MayEndBeforeItsAnswers) {
   for (int i = 0; i < 20; ++i) {
     grpc::ClientContext context;
@@ -163,7 +163,7 @@ class ServedStore : public v1::Store::Service {
   std::unique_ptr<grpc::Server> server_;
 };
 
-// Ends each stream after one message, answered or not: what is asked meanwhile opens the next one.
+// Ends each stream after one message, answered or not, so that later requests open the next one.
 class CurtScheduler : public ServedStore {
  public:
   grpc::Status Stream(grpc::ServerContext* /*context*/,

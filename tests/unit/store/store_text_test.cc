@@ -28,7 +28,7 @@ class StoreTextTest : public testing::Test {
   void Put(size_t piece, const std::string& value) {
     store_.Set(absl::StrCat("t/", piece), value, Lifetime::kRound, [](const absl::Status&) {});
   }
-  // Code of all that was told.
+  // The codes of all answers.
   std::vector<absl::StatusCode> Codes() const {
     std::vector<absl::StatusCode> codes;
     for (const auto& text : told_) codes.push_back(text.status().code());
@@ -62,9 +62,9 @@ TEST_F(StoreTextTest, IsRefusedWhereItsLengthIsNotWhatItSays) {
   const std::string first = full.substr(kLengthBytes);
   const std::vector<std::vector<std::string>> wrong = {
       {"abc"},                                      // no length
-      {LengthText((size_t{1} << 20) + 1) + first},  // beyond the reader's limit
-      {LengthText(5) + "four"},                     // less than it says
-      {LengthText(5) + "sixsix"},                   // more
+      {LengthText((size_t{1} << 20) + 1) + first},  // above the reader's limit
+      {LengthText(5) + "four"},                     // less than the length says
+      {LengthText(5) + "sixsix"},                   // more than the length says
       {LengthText(kBytes) + first, full, ""},       // an empty piece
       {LengthText(kBytes) + first, full, full, full},
   };

@@ -1,4 +1,4 @@
-// A scheduler with its loop and core on a port of this machine, and a store's calls with an end to wait for.
+// A scheduler with its loop and core on a port of this machine, and calls of the store that block.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -48,7 +48,7 @@ class Scheduler {
     loop_.Stop();
   }
 
-  // A job of one worker for each of these nodes, in its first round. No stream stands behind them.
+  // Forms a job of one worker for each of these nodes, in its first round. The nodes have no streams.
   void Form(const std::vector<std::string>& nodes) {
     uint64_t number = 0;
     for (const std::string& id : nodes) {
@@ -117,7 +117,7 @@ inline v1::StoreCaller CallerOf(const std::string& node, uint64_t incarnation, u
   return caller;
 }
 
-// A store's calls with an end to wait for.
+// Calls of a store that block until they are answered.
 class Blocking {
  public:
   explicit Blocking(JobStore& store) : store_(store) {}

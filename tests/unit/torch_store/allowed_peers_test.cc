@@ -14,7 +14,7 @@ TEST(AllowedPeers, AllAddressesOfTheRoundsMachines) {
   one->set_address(Ip("10.0.0.1").bytes());
   one->add_other_addresses(Ip("192.168.7.1").bytes());
   one->add_other_addresses(Ip("fd00::1").bytes());
-  one->add_other_addresses("neither");  // an agent of another version may say what it likes
+  one->add_other_addresses("neither");  // an agent of another version may send anything
   peers.add_nodes()->set_address(Ip("10.0.0.2").bytes());
   const AllowedPeers allowed(peers, {});
   for (const char* const text : {"10.0.0.1", "10.0.0.2", "192.168.7.1", "fd00::1"}) {

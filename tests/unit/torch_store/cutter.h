@@ -1,4 +1,4 @@
-// A network of one way to one port, which delays bytes and cuts connections, at random or when it is told.
+// A network from one port to another, which delays bytes and cuts connections, at random or on command.
 #pragma once
 
 #include <netinet/in.h>
@@ -19,7 +19,7 @@ namespace muster::torch_store {
 
 class Cutter {
  public:
-  // `lifetime`: bytes that pass before a connection is cut, about; 0: none is.
+  // `lifetime`: about how many bytes pass before a connection is cut; 0: none is cut.
   Cutter(uint16_t to, size_t lifetime, unsigned seed) : to_(to), lifetime_(lifetime), random_(seed) {
     listener_ = *ListenOn(*IpAddress::Parse("127.0.0.1"), 0, 16, "a test");
     port_ = LocalEnd(listener_.get())->port;
@@ -33,7 +33,7 @@ class Cutter {
   uint16_t port() const { return port_; }
   int connections() const { return connections_; }
   void CutNow() { is_cut_asked_ = true; }
-  // Nothing passes any more once it returns.
+  // When this returns, nothing passes any more.
   void Block(bool is_blocked) {
     is_blocked_ = is_blocked;
     if (!is_blocked) return;
@@ -47,14 +47,14 @@ class Cutter {
     size_t left = SIZE_MAX;
   };
 
-  // False: it is over.
+  // Returns false when the connection is over.
   bool Pass(Pair& pair, int from) {
     char bytes[8192];
     const size_t most = lifetime_ == 0 ? sizeof(bytes) : 1 + random_() % sizeof(bytes);
     const ssize_t n = recv(pair.ends[from].get(), bytes, most, MSG_DONTWAIT);
     if (n < 0) return errno == EAGAIN;
     if (n == 0) return false;
-    // A part of it may still arrive.
+    // A part of the bytes may still arrive.
     const size_t passed = std::min(static_cast<size_t>(n), pair.left);
     for (size_t done = 0; done < passed;) {
       pollfd room{pair.ends[1 - from].get(), POLLOUT, 0};

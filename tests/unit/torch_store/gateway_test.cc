@@ -56,7 +56,7 @@ TEST_F(TorchStoreGatewayTest, AloneInItsRoundItNeedsNoRelays) {
   EXPECT_TRUE(TorchStoreGateway(options_, Clock::System()).Begin(round_).ok());
 }
 
-// On a machine where another agent of the job has the port already.
+// Acts as a machine where another agent of the job already has the port.
 class PinnedPort : public TorchStoreGatewayTest {
  protected:
   PinnedPort() {

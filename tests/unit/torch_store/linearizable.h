@@ -1,5 +1,5 @@
-// Whether a history of one key of the store could be that of a single store that serves one request after the other.
-// Wing and Gong's search, with Lowe's memory of states: for histories of at most 64 operations.
+// Checks whether a history of one key of the store could be that of a single store that serves one request after the
+// other. Uses Wing and Gong's search, with Lowe's memory of states, for histories of at most 64 operations.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@ namespace muster::torch_store {
 struct Operation {
   enum class Kind { kAdd, kCompareSet, kGet, kPush, kPop };
   Kind kind = Kind::kGet;
-  int64_t number = 0;         // added, or what ADD answered; POP's length before it
+  int64_t number = 0;         // the added number, or the answer of ADD; for POP the length before it
   std::string expected = {};  // COMPARE_SET's
-  std::string value = {};     // COMPARE_SET's new one, PUSH's
+  std::string value = {};     // the new one of COMPARE_SET, or that of PUSH
   std::string answer = {};    // as text; none: ""
   int64_t begun = 0;          // any clock
   int64_t ended = 0;
 };
 
-// The present value, or the entries of the queue behind commas. Nullopt: that is not what a store would have answered.
+// Returns the new value, or the entries of the queue after commas. nullopt: a store would not have answered so.
 inline std::optional<std::string> After(const std::string& state, const Operation& operation) {
   switch (operation.kind) {
     case Operation::Kind::kAdd: {
@@ -36,7 +36,7 @@ inline std::optional<std::string> After(const std::string& state, const Operatio
     }
     case Operation::Kind::kCompareSet: {
       const std::string& next = state == operation.expected ? operation.value : state;
-      // (Of a missing key with another expectation the answer is the expectation.)
+      // (For a missing key with another expectation, the answer is the expectation.)
       const std::string& answer = state.empty() && !operation.expected.empty() ? operation.expected : next;
       return operation.answer == answer ? std::optional(next) : std::nullopt;
     }
@@ -62,7 +62,7 @@ inline bool IsLinearizable(const std::vector<Operation>& history) {
     to_do.pop_back();
     if (done == all) return true;
     if (!seen.emplace(done, state).second) continue;
-    // The next one is one that began before any that is left had ended.
+    // The next operation must have begun before any of the remaining ones had ended.
     int64_t first_end = INT64_MAX;
     for (size_t i = 0; i < history.size(); ++i) {
       if ((done >> i & 1) == 0) first_end = std::min(first_end, history[i].ended);

@@ -13,7 +13,7 @@
 namespace muster::torch_store {
 namespace {
 
-// Two ends with a connection between them that loses what is under way when it is cut.
+// Two ends with a connection between them; when it is cut, it loses the bytes in transit.
 class Pair {
  public:
   Pair()
@@ -22,7 +22,7 @@ class Pair {
         store(Mux::Side::kStore,
               {.opened = [this](uint32_t id) { opened.insert(id); }, .touched = [](uint32_t) {}, .has_room = [] {}}) {}
 
-  // Some bytes each way.
+  // Carries some bytes each way.
   void Carry(size_t most = SIZE_MAX) {
     Move(relay, to_store_, store, most);
     Move(store, to_relay_, relay, most);
@@ -144,7 +144,7 @@ TEST(Mux, WhatComesForADroppedOneGoesNowhere) {
   pair.relay.Drop(id);
   pair.CarryAll();
   EXPECT_EQ(pair.relay.buffered(), 0U);
-  EXPECT_EQ(pair.store.Room(id), Mux::kWindow);  // it gets credit all the same
+  EXPECT_EQ(pair.store.Room(id), Mux::kWindow);  // it gets credit anyway
   pair.store.Write(id, "more");
   pair.store.Close(id);
   pair.CarryAll();
@@ -177,7 +177,7 @@ TEST(Mux, HostileFramesAreRefused) {
            Record(open + Frame(3, 1, 0) + Frame(3, 1, 0)),    //
            Record(open + Frame(4, 1, 1)),                     // credit for nothing
            Record(open + Frame(9, 1, 0)),                     // an unknown kind
-           Record("", 1),                                     // confirms what was never sent
+           Record("", 1),                                     // confirms more than was sent
            std::string(8, '\0') + std::string("\1\0\1\0", 4)  // a record of 65537 bytes
        }) {
     Pair pair;
@@ -201,7 +201,7 @@ TEST(Mux, AnEndlessOpenAndCloseIsBounded) {
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
 }
 
-// One connection each way, as its two ends saw it.
+// One connection in each direction, as its two ends saw it.
 struct Flow {
   std::string written;
   std::string read;
@@ -209,7 +209,7 @@ struct Flow {
 
 class MuxRandom : public testing::TestWithParam<int> {};
 
-// No byte is lost, doubled or out of order, wherever the link is cut.
+// No byte is lost, doubled or out of order, no matter where the link is cut.
 TEST_P(MuxRandom, SurvivesCuts) {
   std::mt19937 random(static_cast<unsigned>(GetParam()));
   const auto below = [&](size_t n) { return random() % n; };

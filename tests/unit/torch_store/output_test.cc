@@ -72,7 +72,7 @@ TEST_F(OutputTest, GoesOnWhereTheSocketWasFull) {
   }
   EXPECT_GT(times_full, 0);
   EXPECT_EQ(received, expected);
-  EXPECT_EQ(alive_, 0U);  // nothing holds the values any more
+  EXPECT_EQ(alive_, 0U);  // no reference to the values is left
 }
 
 TEST_F(OutputTest, AValueIsHeldNotCopied) {
@@ -81,7 +81,7 @@ TEST_F(OutputTest, AValueIsHeldNotCopied) {
   for (Output& other : others) other.AppendValue(value);
   EXPECT_EQ(alive_, size_t{1} << 20);
   EXPECT_EQ(value.use_count(), 9);
-  EXPECT_LT(others[0].own_bytes(), 200U);  // a reader is charged for its own part alone
+  EXPECT_LT(others[0].own_bytes(), 200U);  // a reader is charged only for its own part
 }
 
 TEST_F(OutputTest, TellsOfAPeerThatIsGone) {

@@ -1,4 +1,4 @@
-// A store and the relays to it.
+// A store and its relays.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Histories of clients behind three relays whose links are delayed and cut all the time.
+// Histories of clients of three relays with links that are delayed and cut all the time.
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// What agents say on their links to the store: hostile ones, older ones, and those that read nothing.
+// Agents on links to the store: hostile ones, older ones, and ones that read nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -18,7 +18,7 @@ namespace {
 
 class RelayLinkTest : public RelayTest {};
 
-// Garbage instead of a hello, or behind a good one.
+// Garbage instead of a hello, or after a good one.
 TEST_F(RelayLinkTest, NonsenseOnALinkEndsThatLinkOnly) {
   StartStore();
   LinkHello hello;
@@ -34,7 +34,7 @@ TEST_F(RelayLinkTest, NonsenseOnALinkEndsThatLinkOnly) {
   EXPECT_TRUE(Greeted(AddRelay(port_, "b")).Ping());
 }
 
-// An agent as the store sees it, which says what it likes.
+// An agent as the store sees it, which can send anything.
 class RawLink {
  public:
   RawLink(uint16_t port, const std::string& node) : socket_(port) {
@@ -43,19 +43,19 @@ class RawLink {
     socket_.Send(HelloBytes(hello_));
     EXPECT_EQ(socket_.Receive(9).size(), 9U);
   }
-  // As a client of its own.
+  // Sends the bytes as a new client of the agent.
   uint32_t Say(const std::string& bytes) {
     const uint32_t id = mux_.Open();
     mux_.Write(id, bytes);
     Flush();
     return id;
   }
-  // All that was said before has come.
+  // Waits until the store has applied all that was sent before.
   void Ping() {
     Say(Hello() + Ask(Query::kPing, Bytes<uint32_t>(7)));
     EXPECT_EQ(socket_.Receive(12 + 9 + 4).size(), 25U);
   }
-  // Clients who read all that comes, at once. Returns what each has got when `total` bytes have come.
+  // Reads for all clients until `total` bytes have come. Returns how many each has got.
   std::map<uint32_t, size_t> ReadOf(const std::vector<uint32_t>& clients, size_t total) {
     std::map<uint32_t, size_t> got;
     for (size_t done = 0; done < total;) {
@@ -72,7 +72,7 @@ class RawLink {
     }
     return got;
   }
-  // Whatever is said before that.
+  // Ignores what is sent before the close.
   bool IsClosed() {
     while (!socket_.Receive(1).empty()) {
     }
@@ -93,7 +93,7 @@ class RawLink {
   Mux mux_{Mux::Side::kRelay, {.opened = [](uint32_t) {}, .touched = [](uint32_t) {}, .has_room = [] {}}};
 };
 
-// A request of `size` bytes or more, of which so many are there.
+// The beginning of a request for a value of 1 MiB, with `size` bytes of the value.
 std::string PartOf(size_t size) {
   return Hello() + Ask(Query::kSet, Text("/half") + Bytes<uint64_t>(1 << 20) + std::string(size, 'h'));
 }
@@ -142,7 +142,7 @@ TEST_F(RelayLinkTest, WhoIsRefusedIsToldWhyAndWhatToDo) {
   hello.node = "b";
   SocketClient stranger(port_);
   stranger.Send(HelloBytes(hello));
-  const std::string told = stranger.Receive(1000);  // all, until it is closed
+  const std::string told = stranger.Receive(1000);  // reads all until it is closed
   std::string_view rest = told;
   const auto answer = TakeAnswer(rest);
   ASSERT_TRUE(answer.ok() && answer->has_value()) << answer.status();
@@ -197,7 +197,7 @@ TEST_F(RelayLinkTest, WhatIsNotAcknowledgedCountsAndGoesWithAnAgentThatIsAway) {
   client.Send(Set("/big", std::string(100 << 10, 'v')));
   ASSERT_TRUE(client.Ping());
   auto silent = std::make_unique<RawLink>(port_, "a");
-  for (int i = 0; i < 20; ++i) silent->Say(Hello() + Get("/big"));  // 2 MiB, of which nothing is acknowledged
+  for (int i = 0; i < 20; ++i) silent->Say(Hello() + Get("/big"));  // 2 MiB, none of it acknowledged
   const auto is_held = [&] {
     client.Send(Ask(Query::kPing, Bytes<uint32_t>(9)));
     pollfd waited{client.fd(), POLLIN, 0};
@@ -207,7 +207,7 @@ TEST_F(RelayLinkTest, WhatIsNotAcknowledgedCountsAndGoesWithAnAgentThatIsAway) {
     }
     return !has_come;
   };
-  // Until the store has read what the link says, pings are answered, hundreds in a few milliseconds.
+  // Until the store has read all of the link, it answers pings, hundreds in a few milliseconds.
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   bool was_held = false;
   while (!was_held && std::chrono::steady_clock::now() < deadline) was_held = is_held();
@@ -225,7 +225,7 @@ TEST_F(RelayLinkTest, TheLastClientOfAFullLinkGetsItsShare) {
   RawLink link(port_, "a");
   std::vector<uint32_t> clients;
   for (int i = 0; i < 80; ++i)
-    clients.push_back(link.Say(Hello() + Get("/big")));  // windows of 10 MiB; 4 MiB have room
+    clients.push_back(link.Say(Hello() + Get("/big")));  // windows of 10 MiB; there is room for 4 MiB
   for (const auto& [id, bytes] : link.ReadOf(clients, 24 << 20)) EXPECT_GT(bytes, 0U) << id;
 }
 

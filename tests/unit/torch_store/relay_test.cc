@@ -85,7 +85,7 @@ TEST_F(RelayTest, AfterTooLongItsClientsAreDisconnectedAndNewOnesAreServed) {
   const uint16_t other = AddRelay(port_, "b");
   SocketClient client = Greeted(port);
   network.Block(true);
-  // There is no room for another one until the store has given that one up.
+  // There is no room for another client until the store has given up that one.
   for (bool is_served = false; !is_served;) {
     SocketClient probe(other);
     probe.Send(Hello());
@@ -125,7 +125,7 @@ TEST_F(RelayTest, AnAgentTakesNoMoreThanItsOwnPlaces) {
   StartStore({.why_not = {}, .places_of = [](const std::string&) { return size_t{2}; }, .max_clients = 4});
   const uint16_t port = AddRelay(port_, "a");
   SocketClient first = Greeted(port);
-  for (int i = 0; i < 100; ++i) EXPECT_TRUE(Greeted(port).Ping());  // a place is free as soon as one closes
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(Greeted(port).Ping());  // a place is free as soon as a client closes
   SocketClient second = Greeted(port);
   SocketClient third(port);
   third.Send(Hello());

@@ -104,7 +104,7 @@ TEST_F(ServerTest, WhoDoesNotReadIsNotReadFromAndHarmsNobody) {
   for (size_t i = 0; i < kTimes; ++i) asked += Get("/big");
   slow.Send(asked);
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(client.Ping());
-  // It gets all when it reads at last.
+  // It gets all of it when it reads at last.
   const size_t each = 8 + (1 << 20);
   EXPECT_EQ(slow.Receive(kTimes * each).size(), kTimes * each);
 }
@@ -115,7 +115,7 @@ TEST_F(ServerTest, ConnectionsHaveALimit) {
   Start(tcp);
   std::vector<SocketClient> clients;
   for (int i = 0; i < 3; ++i) clients.push_back(Greeted());
-  // One that has spoken is not closed for the sake of a new one.
+  // A client that has sent a request is not closed to make room for a new one.
   SocketClient late(port_);
   late.Send(Hello() + Ask(Query::kPing, Bytes<uint32_t>(1)));
   EXPECT_TRUE(late.IsClosed());
@@ -142,7 +142,7 @@ TEST_F(ServerTest, ASocketClientThatIsGoneWaitsForNothing) {
     client.Send(Ask(Query::kWait, Counted({"/a", "/b"})));
     EXPECT_TRUE(client.Ping());
     shutdown(client.fd(), SHUT_WR);
-    EXPECT_TRUE(client.IsClosed());  // the server has forgotten it, and the next one may wait
+    EXPECT_TRUE(client.IsClosed());  // the server has dropped it, and the next one may wait
   }
 }
 

@@ -31,7 +31,7 @@ class SocketClient {
 
   void EndWriting() { shutdown(fd_.get(), SHUT_WR); }
 
-  // Fewer bytes where the connection is closed, or nothing comes for a long time.
+  // Returns fewer bytes if the connection is closed, or nothing comes for a long time.
   std::string Receive(size_t size) {
     std::string bytes(size, '\0');
     size_t done = 0;
@@ -45,7 +45,8 @@ class SocketClient {
     bytes.resize(done);
     return bytes;
   }
-  // What is there, once there is something; nothing where the connection is closed, or nothing comes for a long time.
+  // Returns what has come, once there is something; nothing if the connection is closed, or nothing comes for a long
+  // time.
   std::string ReceiveSome() {
     std::string bytes(64 * 1024, '\0');
     pollfd waited{fd_.get(), POLLIN, 0};
@@ -57,7 +58,7 @@ class SocketClient {
     pollfd waited{fd_.get(), POLLIN, 0};
     return poll(&waited, 1, 0) == 0;
   }
-  // When this is true, all that was sent before has been applied.
+  // When this returns true, all that was sent before has been applied.
   bool Ping(uint32_t nonce = 5) {
     Send(Ask(Query::kPing, Bytes(nonce)));
     return Receive(4) == Bytes(nonce);

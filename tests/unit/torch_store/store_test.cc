@@ -1,4 +1,4 @@
-// Semantics as measured of PyTorch 2.13's own server; tests/e2e/torch_store compares with it.
+// Semantics as measured with PyTorch 2.13's own server; tests/e2e/torch_store compares with it.
 #include "worker_agent/gateway/torch_store/store.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ class StoreTest : public testing::Test {
     return request;
   }
 
-  // The bytes of the answer.
+  // Returns the bytes of the answer.
   std::string Do(Request request, uint64_t client = 1, Dialect dialect = Dialect::k2) {
     Output output;
     last_ = store_.Apply(client, dialect, std::move(request), output);
@@ -80,7 +80,7 @@ TEST_F(StoreTest, CompareSet) {
   const auto compare = [this](const std::string& expected, const std::string& desired) {
     return Do(Make(Query::kCompareSet, {"/a"}, {expected, desired}));
   };
-  EXPECT_EQ(compare("x", "1"), Text("x"));  // it is missing, and something was expected
+  EXPECT_EQ(compare("x", "1"), Text("x"));  // the key is missing, and a value was expected
   EXPECT_EQ(Do(Make(Query::kCheck, {"/a"})), std::string(1, 1));
   EXPECT_EQ(compare("", "1"), Text("1"));
   EXPECT_EQ(compare("x", "2"), Text("1"));
@@ -110,7 +110,7 @@ TEST_F(StoreTest, WaitEndsWhenTheLastKeyHasCome) {
   EXPECT_EQ(Wait(2, {"/b"}), "");
   Set("/b", "1");
   EXPECT_THAT(Woken(), ElementsAre(2));
-  Do(Make(Query::kDeleteKey, {"/b"}));  // what has come has come
+  Do(Make(Query::kDeleteKey, {"/b"}));  // what has arrived counts
   Do(Make(Query::kAdd, {"/a"}, {}, 1));
   EXPECT_THAT(Woken(), ElementsAre(1));
   EXPECT_EQ(Wait(3, {"/a"}), kStop);
@@ -190,7 +190,7 @@ TEST_F(StoreTest, AQueueWakesOneForEachEntry) {
   EXPECT_EQ(Do(Make(Query::kQueuePop, {"/q"})), Bytes<int64_t>(2) + Text("one"));
   EXPECT_EQ(Do(Make(Query::kQueuePop, {"/q"})), Bytes<int64_t>(1) + Text("two"));
   EXPECT_EQ(Do(Make(Query::kQueueLen, {"/q"})), Bytes<int64_t>(0));
-  EXPECT_EQ(Get("/q"), Text(""));  // keys and queues of one name are two things
+  EXPECT_EQ(Get("/q"), Text(""));  // a key and a queue may have the same name
 }
 
 TEST_F(StoreTest, Barrier) {
