@@ -19,9 +19,9 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "long: tests/run.sh runs it with --long only: one of its kind runs for each change")
     muster.become_subreaper()
     starvation.begin()
-    # A shell's background job ignores it, and what it starts would, too.
+    # A shell's background job ignores SIGINT, and so would its children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup's doing
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # set by nohup
 
 
 def pytest_collection_modifyitems(items):
@@ -69,7 +69,7 @@ def network():
 
 @pytest.fixture
 def measured(record_property, request):
-    """measured("verdict", 1.2, at_most=2) notes a duration and holds it against its bound."""
+    """measured("detection", 1.2, at_most=2) notes a duration and checks it against its bound."""
     def note(what, seconds, at_most):
         record_property(what, "%.3f s (at most %g s)" % (seconds, at_most * muster.SLOWNESS))
         path = os.environ.get("MUSTER_MEASUREMENTS")
@@ -83,19 +83,19 @@ def measured(record_property, request):
 
 @pytest.fixture(scope="session", params=["torch-2.13", "torch-1.13"])
 def each_torch(request):
-    """A python for each PyTorch that the tests know."""
+    """A python for each PyTorch version that the tests use."""
     return torches.python_with(request.param)
 
 
 @pytest.fixture(scope="session")
 def newest_torch():
-    """For what Debian's can't do: its torchrun fails with Python 3.11."""
+    """For tests that Debian's PyTorch can't run: its torchrun fails with Python 3.11."""
     return torches.python_with("torch-2.13")
 
 
 @pytest.fixture(scope="session")
 def any_torch():
-    """Debian's PyTorch, which takes half the processor time of the newest; with MUSTER_LONG=1 the newest."""
+    """Debian's PyTorch, which takes half the processor time of the newest one; with MUSTER_LONG=1 the newest one."""
     pythons = [torches.DEBIAN_PYTHON, os.environ.get("MUSTER_PYTHON", "")]
     for python in reversed(pythons) if os.environ.get("MUSTER_LONG") == "1" else pythons:
         if torches.has_torch(python):

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Makes a virtual environment for the end-to-end tests, and prints the path of its python: `venv.sh torch` with the PyTorch
-# that they use besides Debian's, `venv.sh mindspore` with the real MindSpore (its CPU build; 2.10.0 has wheels for Python
-# 3.10 to 3.12), `venv.sh tensorflow` with TensorFlow's CPU build, `venv.sh jax [VERSION]` with JAX, `venv.sh schemathesis`
-# with what tries the API. Does nothing when it is there. Fails, in words, when it can't be made (no network, no wheel).
+# Makes a virtual environment for the end-to-end tests, and prints the path of its python. `venv.sh torch`: the PyTorch
+# that they use in addition to Debian's. `venv.sh mindspore`: the real MindSpore (its CPU build; 2.10.0 has wheels for
+# Python 3.10 to 3.12). `venv.sh tensorflow`: TensorFlow's CPU build. `venv.sh jax [VERSION]`: JAX. `venv.sh
+# schemathesis`: the tool that tests the API. Does nothing if the environment exists. Fails with the reason if it can't
+# be made (no network, no wheel).
 set -euo pipefail
-beside=(numpy scikit-learn)  # what the tests' programs use
+beside=(numpy scikit-learn)  # packages that the tests' programs use
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/muster-tests
 case ${1:-} in
   torch) package=torch version=2.13.0 folder=${MUSTER_TEST_VENV:-$cache/venv} ;;
@@ -38,7 +39,7 @@ if ! is_ready; then
     exit 1
   fi
 fi
-# For the check of the manifests of Kubernetes, which is left out without it.
+# Needed to check the manifests of Kubernetes; that check is skipped without it.
 if [[ $1 == torch ]] && ! "$folder/bin/python" -c 'import kubernetes_validate' 2>/dev/null; then
   "$folder/bin/pip" install --quiet --disable-pip-version-check kubernetes-validate==1.37.0 >/dev/null 2>&1 || true
 fi

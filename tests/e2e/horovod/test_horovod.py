@@ -1,4 +1,4 @@
-"""Horovod's ranks find each other without horovodrun, through their agents."""
+"""Horovod's ranks find each other through their agents, without horovodrun."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def test_on_two_machines(two):
 
 
 def test_a_restart_finds_nothing_of_the_processes_before(two):
-    """What they had left would lead to ports where nobody listens."""
+    """The keys of the round before name ports where no process listens any more."""
     agents = two(["--horovod", "gloo", "--enable_recovery", "--max_restarts", 1], ["python3", MEETS, "1"])
     for agent in agents:
         agent.expect(0, timeout=60)

@@ -1,8 +1,8 @@
-"""Horovod itself, built with Gloo for PyTorch. MUSTER_HOROVOD_PYTHON names a Python that has it; else this is skipped.
+"""Tests with Horovod itself, built with Gloo for PyTorch. MUSTER_HOROVOD_PYTHON names a Python with it; else they skip.
 
-How 0.28.1 was built from PyPI's source for Debian's PyTorch 1.13, in a folder of its own: the headers of libtorch-dev,
-libgflags-dev, libgoogle-glog-dev and pybind11-dev in CPLUS_INCLUDE_PATH (also torch/csrc/api/include), a venv with
---system-site-packages and cffi, cloudpickle and setuptools 66.1.1, then
+To build 0.28.1 from PyPI's source for Debian's PyTorch 1.13, in a folder of its own: put the headers of libtorch-dev,
+libgflags-dev, libgoogle-glog-dev and pybind11-dev into CPLUS_INCLUDE_PATH (also torch/csrc/api/include), make a venv
+with --system-site-packages, cffi, cloudpickle and setuptools 66.1.1, then run
 HOROVOD_WITH_PYTORCH=1 HOROVOD_WITHOUT_MPI=1 HOROVOD_WITH_GLOO=1 pip install --no-build-isolation --no-deps horovod.
 """
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(not PYTHON, reason="MUSTER_HOROVOD_PYTHON names 
 def machines(network):
     pair = network.pair()
     for machine in pair:
-        # For its process sets Horovod 0.28.1 forgets the interface, and takes the address of the host's own name.
+        # For its process sets Horovod 0.28.1 ignores the interface and takes the address of the host's own name.
         machine.set_hosts("127.0.0.1 localhost\n%s %s\n" % (machine.address, socket.gethostname()))
     return pair
 
@@ -42,7 +42,8 @@ def test_on_two_machines(cluster, machines, word):
 
 
 def test_horovodrun_through_the_agents(cluster, machines):
-    """It calls what it takes for ssh. The interface is named: by their names both machines are one to it."""
+    """horovodrun calls the agent in place of ssh. The test names the interface, because by their names the machines
+    look the same."""
     cluster.start_scheduler("--worker_num", 4, host=machines[0].address, netns=machines[0].name)
     hosts = ",".join("%s:2" % machine.address for machine in machines)
     command = [pathlib.Path(PYTHON).parent / "horovodrun", "--gloo", "--network-interfaces", "eth0", "-np", 4, "-H", hosts,

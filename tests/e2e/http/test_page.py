@@ -23,7 +23,7 @@ MARK = {"X-Muster-Action": "1"}
 
 @pytest.fixture
 def browser():
-    """One for each test: a cluster ends with all that this process has started."""
+    """A browser for each test: a cluster ends with all processes that this one has started."""
     from browser import Browser
     made = Browser()
     yield made
@@ -60,7 +60,7 @@ def give_token(browser, token=TOKEN):
 
 
 def test_a_job_forms_fails_and_is_found(cluster, browser):
-    """Without a reload: it forms, a rank is killed, and the page says so within a second."""
+    """The job forms and a rank is killed. The page shows that within a second, without a reload."""
     port = port_of(cluster.start_scheduler("--http_address", "127.0.0.1:0"))
     browser.open(port)
     browser.see("This scheduler has no job yet")
@@ -110,7 +110,7 @@ def test_login_actions_and_reconnecting(cluster, browser, tmp_path):
     browser.type("input[name=token]", "wrong")
     browser.click("button[type=submit]")
     browser.see("The token is wrong.")
-    browser.errors()  # Chromium says each 401
+    browser.errors()  # Chromium logs each 401
     browser.type("input[name=token]", TOKEN)
     browser.click("button[type=submit]")
     browser.see("This scheduler has no job yet")
@@ -138,7 +138,7 @@ def test_login_actions_and_reconnecting(cluster, browser, tmp_path):
     browser.see("Disconnected", selector="#connection")
     words[1] = "127.0.0.1:%d" % port
     again = cluster.start_scheduler(*words, port=sched_port, name="again")
-    browser.see("Log in", timeout=15)  # sessions are forgotten with the process
+    browser.see("Log in", timeout=15)  # sessions are lost with the process
     browser.errors()
     browser.type("input[name=token]", TOKEN)
     browser.click("button[type=submit]")
@@ -179,7 +179,7 @@ def test_where_processes_stand_and_what_they_wrote(cluster, browser, tmp_path):
     browser.see("Rank 0", timeout=15)
     browser.see("Rank 1")
     status, _, text = post(port, "/api/v1/jobs/default/logs", {"rank": 0}, MARK)
-    assert status == 401, text  # what a process prints is its owner's
+    assert status == 401, text  # the output of a process is for its owner only
     assert not [error for error in browser.errors() if "401" not in error]
 
 
@@ -200,7 +200,7 @@ def test_earlier_runs_are_found(cluster, browser, tmp_path):
     browser.see("Succeeded")
     browser.open(port, "#/job/default/run/7")
     browser.see("This scheduler has no such run")
-    browser.open(port, "#/")  # a page that is open for long has let go of the oldest events
+    browser.open(port, "#/")  # a page that is open for long drops the oldest events
     browser.driver.execute_async_script("const done = arguments[0]; import('/live.js').then(({live}) => {"
                                         "live.events.splice(0, live.events.length - 1); live.hasDropped = true; done(); });")
     browser.open(port, "#/job/default")
@@ -215,7 +215,7 @@ def test_axe_finds_nothing(cluster, browser, tmp_path):
                                    *(["--spare"] if name == "c" else [])],
                             ["sh", "-c", "echo $RANK > $MS_PROGRESS_FILE; [ $RANK$MS_RESTART_COUNT = 30 ] && exit 3; exec sleep 1000"])
     eventually(lambda: cluster.ctl_json("status")["runs"] and cluster.ctl_json("status")["runs"][0]["round"] == 2, 20, "it goes on")
-    cluster.start_agent("d", ["--node_id", "d", "--job_id", "other", "--worker_num", 2], ["sleep", "1000"])  # waits for one more
+    cluster.start_agent("d", ["--node_id", "d", "--job_id", "other", "--worker_num", 2], ["sleep", "1000"])  # needs one more node
     browser.open(port)
     browser.see("Log in")
     found = [("log in", line) for line in axe.findings(browser)]

@@ -1,4 +1,4 @@
-"""What the page does while things change under the hands of who uses it. Answers are made up where real ones take long."""
+"""How the page behaves while things change under the user's hands. Answers are invented where real ones take long."""
 
 import pytest
 
@@ -10,8 +10,8 @@ webdriver = pytest.importorskip("selenium.webdriver", reason="python3-selenium i
 
 pytestmark = [pytest.mark.skipif(WITH_TLS, reason="asks in plain text"), pytest.mark.xdist_group("browser")]
 
-# window.made: {path without its query: what is answered in its place}, as {status, body}, {merge: members of each run}
-# or {never: true}. The 15 s that an action may take are 0.3 s.
+# window.made: {path without its query: the answer to give instead}, as {status, body}, {merge: members of each run} or
+# {never: true}. The 15 s that an action may take are 0.3 s here.
 STAND_IN = """
 window.made = {};
 window.sent = [];
@@ -51,7 +51,7 @@ def log_in(browser):
 
 @pytest.fixture
 def job(cluster, browser, tmp_path):
-    """A running job of two nodes, and the page on it, logged in."""
+    """A running job of two nodes, and the page that shows it, logged in."""
     port = port_of(cluster.start_scheduler("--http_address", "127.0.0.1:0", *token_file(tmp_path)))
     for name in ("a", "b"):
         cluster.start_agent(name, ["--node_id", name, "--worker_num", 2, "--enable_recovery"], ["sleep", "1000"])
@@ -72,7 +72,7 @@ def test_nothing_is_lost_while_all_is_made_again(job, cluster, browser):  # noqa
     browser.see("Restarts\n2", selector="dl.figures")
     assert browser.run("return document.activeElement.textContent + (document.activeElement === window.old)") == "Restart …false"
     browser.see("Last restart")
-    # Open details stay open, and age alone makes nothing again.
+    # Open details stay open: a newer age alone does not draw them again.
     eventually(lambda: browser.run("const d = document.querySelector('.cause details'); if (d) d.open = true; return !!d"), 10, "why is there")
     browser.run("window.old = document.querySelector('.actions button'); window.why = document.querySelector('.cause details')")
     age = browser.text("[data-text=age]")
@@ -81,7 +81,7 @@ def test_nothing_is_lost_while_all_is_made_again(job, cluster, browser):  # noqa
     made(browser, {"/api/v1/jobs": {"merge": {"restart_count": 3, "last_abort": {**cause, "text": "rank 1 failed"}}}})
     browser.see("rank 1 failed")
     assert browser.run("return document.querySelector('.cause details').open && !window.why.isConnected")
-    # While a button is pressed it stays.
+    # A button stays in place while it is pressed.
     button = browser.driver.find_element("css selector", ".actions button")
     webdriver.ActionChains(browser.driver).click_and_hold(button).perform()
     made(browser, {"/api/v1/jobs": {"merge": {"restart_count": 4}}})
@@ -107,7 +107,7 @@ def test_an_action_says_what_it_has_seen_and_what_came_of_it(job, cluster, brows
     assert 15000 in browser.run("return window.waits")
     browser.click("dialog .buttons button")
     made(browser, {})
-    browser.click(".actions button")  # restart, which somebody else does first
+    browser.click(".actions button")  # a restart, which another user does first
     browser.type("dialog input", "slow")
     cluster.ctl("restart", "default")
     eventually(lambda: cluster.ctl_json("status")["runs"][0]["round"] == 2, 20, "the second round")
@@ -123,7 +123,7 @@ def test_what_it_says_is_true(job, cluster, browser):  # noqa: F811
     made(browser, {"/api/v1/jobs": {"merge": ended}})
     browser.see("Last restart")
     assert "Why it failed" not in browser.text()
-    # 700 nodes: the page of the API has 500, the map all.
+    # With 700 nodes, the API's page has 500, and the map has all.
     names = [{"node_id": "n%03d" % i, "host_name": "h", "label": "", "role": "worker", "slots": 1, "ranks": [i, 1]} for i in range(700)]
     node = {"state": "connected", "draining": "", "is_spare": False, "note": "", "role": "worker", "ranks": [], "last_seen_ms": 100}
     made(browser, {"/api/v1/jobs/default/map": {"body": {"job_id": "default", "run": 1, "round": 1, "names_version": "1",
@@ -131,11 +131,11 @@ def test_what_it_says_is_true(job, cluster, browser):  # noqa: F811
                    "/api/v1/jobs/default/nodes": {"body": {"jobs": [{"total": 700, "nodes": [{**node, "node_id": "n%03d" % i} for i in range(500)]}]}}})
     browser.see("n650", timeout=15)
     browser.see("of the first 500 nodes the longest")
-    # A job that is gone takes its map along.
+    # The map of a job disappears with the job.
     made(browser, {"/api/v1/jobs": {"body": {**cluster.ctl_json("status"), "runs": []}}})
     browser.see("This scheduler has no such job.")
     assert "Nodes and ranks" not in browser.text()
-    # A reason is shown as it is.
+    # The page shows the reason unchanged.
     made(browser, {"/api/v1/jobs": {"status": 503, "body": {"error": "the journal's disk is full"}}})
     browser.see("the journal's disk is full.", selector="#outage")
     browser.see("No answers", selector="#connection")
@@ -150,7 +150,7 @@ def test_a_locked_page_opens_when_somebody_logs_in_beside_it(job, browser):  # n
     browser.see("Log in")
     assert browser.text("#connection") == "Locked"
     made(browser, {})
-    browser.run("window.dispatchEvent(new Event('focus'))")  # the cookie is good
+    browser.run("window.dispatchEvent(new Event('focus'))")  # the cookie is valid
     browser.see("Nodes and ranks")
     browser.see("Live", selector="#connection")
     assert not browser.run("return document.querySelector('.actions button').disabled")

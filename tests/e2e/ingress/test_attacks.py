@@ -9,7 +9,7 @@ import pytest
 import muster
 from muster import BIN, ROOT, WITH_TLS
 
-pytest.importorskip("grpc")  # the honest node takes its messages from wire.py
+pytest.importorskip("grpc")  # the honest node gets its messages from wire.py
 sys.path.insert(0, str(ROOT / "tests" / "attacks"))
 import cell  # noqa: E402
 from attacks import ATTACKS  # noqa: E402
@@ -37,8 +37,8 @@ def test_nobody_else_notices(tmp_path, record_property, name, is_tls):
         assert not result["misses"], "%s\n%s" % ("; ".join(result["misses"]), one.cluster.describe())
 
 
-# Questions that take the core milliseconds each: they wait for their turn outside of the loop's queue. (There, a join
-# took 0.7 to 1.0 s. A client that reads slowly on a busy machine has more memory taken; tests/attacks/run.py bounds it.)
+# Queries that take the core milliseconds each wait outside of the loop's queue. (Inside it, a join took 0.7 to 1.0 s.
+# For a client that reads slowly on a busy machine, more memory is used; tests/attacks/run.py bounds it.)
 def test_questions_for_all_nodes_delay_nobody(tmp_path):
     folder = tmp_path / "cell"
     folder.mkdir()
@@ -51,7 +51,7 @@ def test_questions_for_all_nodes_delay_nobody(tmp_path):
         assert not misses and longest < 500 * muster.SLOWNESS, "%s\n%s" % (result, one.cluster.describe())
 
 
-# More memory than gRPC may use here, if nobody kept them from it: what they take must not cost others their streams.
+# These would take more memory than gRPC may use here, if nothing stopped them. They must not cost others their streams.
 @pytest.mark.parametrize("name", ["unfinished-messages", "unfinished-requests"])
 def test_many_connections_cost_nobody_a_stream(tmp_path, name):
     folder = tmp_path / "cell"

@@ -1,4 +1,4 @@
-"""Clients of other makes, and busy ones: what stands before gRPC cuts none of them, plain and over TLS."""
+"""Clients of other makes, and busy ones: the guard in front of gRPC cuts none of them, plain and over TLS."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(WITH_TLS, reason="these tests make certificates 
 
 
 class Door:
-    """A scheduler, plain or with TLS, and what it takes to be let in."""
+    """A scheduler, plain or with TLS, and the words and certificates that a client needs."""
 
     def __init__(self, cluster, is_tls):
         self.cluster, self.is_tls, self.words = cluster, is_tls, []
@@ -67,7 +67,7 @@ def test_python_unary_streaming_and_health(door):
                 report = pb.AgentMessage()
                 report.report.heartbeat_seq = number
                 yield report
-        if not door.is_tls:  # an admin's certificate is no node's
+        if not door.is_tls:  # a node can't use an admin's certificate
             replies = wire.open_session(channel, pb, say(), timeout=60)
             highest = 0
             for reply in replies:
@@ -95,7 +95,7 @@ def test_curl(door):
     url = "%s://127.0.0.1:%d%s" % (scheme, door.port, CHECK)
     asked = door.cluster.folder / "asked"
     asked.write_bytes(bytes(5))  # an empty message
-    at_once = 20 if door.is_tls else 1  # curl 7.88 can't use a connection of prior knowledge twice: error 16, whoever serves
+    at_once = 20 if door.is_tls else 1  # curl 7.88 can't use a connection of prior knowledge twice, with any server: error 16
     for _ in range(5):
         done = subprocess.run([str(word) for word in [
             "curl", "-sS", "--noproxy", "*", *words, "-H", "content-type: application/grpc", "-H", "te: trailers",
@@ -120,8 +120,8 @@ def test_a_large_peer_list(door):
 
 
 def test_bursts_of_calls_on_one_connection(door, record_property):
-    """Ten bursts of 800 calls that are all under way at once, a second apart: the limit is 1,000, and bursts come closer
-    together than they were sent when the machine is busy."""
+    """Ten bursts of 800 calls that are all in progress together, a second apart. The limit is 1,000, and on a busy
+    machine bursts arrive closer together than they were sent."""
     calls = 800
     with door.channel() as channel:
         call = channel.unary_unary(COUNTERS)

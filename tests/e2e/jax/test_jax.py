@@ -1,5 +1,5 @@
-"""The real JAX, unmodified, with the agents as its coordination service. Skipped, in words, where MUSTER_JAX_PYTHON
-names no Python with it (`tests/e2e/venv.sh jax` makes one)."""
+"""The real JAX, unmodified, with the agents as its coordination service. Skipped, with the reason, if MUSTER_JAX_PYTHON
+names no Python that has it (`tests/e2e/venv.sh jax` makes one)."""
 
 import os
 import pathlib
@@ -60,7 +60,7 @@ def python_id(python):
 
 
 def test_many_agents_start_at_once(cluster):
-    """Their gateways' own code, and played processes."""
+    """Uses the gateways' own code, and simulated processes."""
     if WITH_TLS or not (BIN / "muster_load").exists():
         pytest.skip("no muster_load beside MUSTER_BIN, or over TLS")
     scheduler = cluster.start_scheduler(*journal_words(cluster))
@@ -100,7 +100,7 @@ def test_the_others_hear_at_once_why_process_0_died(cluster, python):
     assert took < 5, "%.1f s; without Muster it takes up to 100 s" % took
     for rank in (1, 2, 3):
         assert re.search(r"\[rank %d\].*rank 0 on \S+ \(node \S+\) was killed by SIGKILL" % rank, job.said()), job.said()
-    assert "failed: rank 0 on" in job.agents[1].output(), "not one that ended because it was told so"
+    assert "failed: rank 0 on" in job.agents[1].output(), "not one that ended on request"
 
 
 @needs_jax
@@ -129,7 +129,7 @@ def test_no_process_notices_that_the_scheduler_died(cluster):
 
 @needs_jax
 def test_no_process_notices_that_the_schedulers_link_was_cut(cluster, network):
-    """The ranks are on two machines, the scheduler is on a third."""
+    """The ranks are on two machines; the scheduler is on a third."""
     machines = network.star(3)
     hosts = "127.0.0.1 localhost\n" + "".join("%s node%d\n" % (m.address, i) for i, m in enumerate(machines))
     for machine in machines:
@@ -159,13 +159,13 @@ def test_no_process_notices_that_the_schedulers_link_was_cut(cluster, network):
 
 @needs_jax
 def test_a_stuck_process_is_told_and_all_start_again(cluster):
-    """The others wait for it, all at the same step: it is named, since the kernel says that it is stopped."""
+    """The others wait for it, all at the same step. The cause names it, since the kernel reports that it is stopped."""
     job = Job(cluster, "--enable_recovery", "--max_restarts", 10, "--progress_timeout", 5,
               "--stop_timeout", 3).start("80", "0.05")
     job.wait_for_step(3)
     os.kill(job.pid_of(2), signal.SIGSTOP)
     told = r"no progress for 5 s \(--progress_timeout\): rank 2 on \S+ \(node \S+\) is stopped, by a signal or a debugger"
-    eventually(lambda: re.search(told, job.said()), 30, "it is told")
+    eventually(lambda: re.search(told, job.said()), 30, "it is reported")
     for agent in job.agents:
         agent.expect(0, timeout=60)
     assert job.said().count("is done") == 4, job.said()
@@ -173,7 +173,7 @@ def test_a_stuck_process_is_told_and_all_start_again(cluster):
 
 @needs_jax
 def test_a_stop_does_not_wait_for_processes_that_are_deaf_to_sigterm(cluster):
-    """JAX's are, after initialize()."""
+    """JAX's processes ignore SIGTERM after initialize()."""
     job = Job(cluster).start("1000", "0.05")
     job.wait_for_step(3)
     begin = time.monotonic()
@@ -184,7 +184,7 @@ def test_a_stop_does_not_wait_for_processes_that_are_deaf_to_sigterm(cluster):
 
 
 class SavingJob:
-    """Nodes n0, n1, … with one rank each and the spare node s, whose script saves where JAX's sync point says so."""
+    """Nodes n0, n1, … with one rank each and the spare node s. The script saves where JAX's sync point says so."""
 
     def __init__(self, cluster, nodes, steps=150, long_step=(), agent_words=(), python=PYTHON):
         self.folder = cluster.folder / "saved"
@@ -205,13 +205,13 @@ class SavingJob:
         return "".join(agent.output() for agent in self.agents.values())
 
     def saved_step(self):
-        """All ranks have stopped at the same step."""
+        """The step at which all ranks have stopped: it must be the same."""
         (step,) = self.folder.iterdir()
         assert sorted(path.name for path in step.iterdir()) == [str(rank) for rank in range(self.nodes)]
         return int(step.name)
 
     def expect_to_go_on_without(self, node):
-        """The spare is in its place."""
+        """The spare must replace the node."""
         said = ""
         for agent in [*(agent for name, agent in self.agents.items() if name != node), self.spare]:
             agent.expect(0, timeout=90)
@@ -300,7 +300,7 @@ def test_the_example_goes_on_from_its_checkpoint_when_process_0_is_killed(cluste
     assert agent.output().count("[rank 0] done") == 1 and last_loss(agent) == last_loss(undisturbed)
 
 
-# (Without the variable's whole name, which would show that the script takes its address from there.)
+# (Not the variable's whole name, which would show that the script takes its address from there.)
 ASKS = """
 import os
 names = ("COORDINATOR_ADDRESS", "COORDINATOR_BIND_ADDRESS", "NUM_PROCESSES", "PROCESS_ID")

@@ -1,4 +1,4 @@
-"""IPv6, host names, and who holds a port."""
+"""IPv6, host names, and programs that hold a port."""
 
 import re
 import socket

@@ -1,4 +1,4 @@
-"""What a command leaves when it ends with 0: background jobs are waited for where it stands for all slots."""
+"""Background jobs of a command that ends with 0: the agent waits for them if the command stands for all slots."""
 
 import signal
 
@@ -6,7 +6,7 @@ import pytest
 
 from muster import BIN, eventually
 
-# As in MindSpore's examples: a process for each device in the background, and no `wait` at the end.
+# Like MindSpore's examples: a process for each device in the background, and no `wait` at the end.
 LOOP = "for ((i = 0; i < LOCAL_WORLD_SIZE; i++)); do %s & done"
 
 

@@ -1,5 +1,5 @@
-"""Each failure is told with why it happened, in words and in one for programs, and with advice that helps: on the
-terminal, in failure.json and by ms-ctl why. Recovery is named only where it would have helped."""
+"""Each failure is reported with its cause, as text and as a reason for programs, and with advice that helps: on the
+terminal, in failure.json and by ms-ctl why. The advice names recovery only where it would have helped."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import control_group
 from muster import BIN, eventually, kill_now
 
 RECOVERY = "MS_ENABLE_RECOVERY=1"
-GREEDY = "x = bytearray(1 << 30)\n"  # of zeroes, so it is touched below
+GREEDY = "x = bytearray(1 << 30)\n"  # with zeroes written to it, so the memory is touched below
 TOUCH = "for at in range(0, len(x), 4096): x[at] = 1\n"
 SILL = ("import ctypes, mmap\n"
         "page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)\n"
@@ -41,7 +41,7 @@ def failure(cluster):
 
 
 def expect_told(cluster, agent, code, reason, text, remedy, names_recovery=False):
-    """The same everywhere; returns what failure.json says."""
+    """Checks that all places say the same; returns the content of failure.json."""
     agent.expect(code, timeout=60)
     return expect_reason(cluster, agent, reason, text, remedy, names_recovery)
 
@@ -117,7 +117,7 @@ def test_out_of_memory(cluster, memory):
     told = expect_told(cluster, agent, 128 + signal.SIGKILL, "out_of_memory",
                        r"killed by SIGKILL: out of memory: .*limit is 256 MiB", "more memory")
     assert re.search(r"its peak was 25\d(\.\d+)? MiB", told["cause"]) or memory.is_v2, told
-    # A kill by hand is not blamed on it.
+    # A later kill by hand is not taken for the cause.
     cluster.expect_nothing_left()
     again = cluster.start("again", [BIN / "ms-worker", "--standalone", "--log_dir", cluster.folder / "logs", "--", "sh",
                                     "-c", "echo $$ > pid.new; mv pid.new pid; sleep 600"], limits=memory.enter)
@@ -144,7 +144,7 @@ def test_who_ended_first_is_told_not_its_peers(cluster, any_torch):
                       "if dist.get_rank() == 1: {}['lr']\n"
                       "dist.all_reduce(torch.ones(1))\n")
     agent = start(cluster, any_torch, script, words=["--local_worker_num", 2])
-    # Torch may abort over a thread of its own while Python leaves with the exception.
+    # Torch may abort because of one of its threads while Python exits with the exception.
     assert agent.wait(60) in (1, 128 + signal.SIGABRT), agent.output()
     expect_reason(cluster, agent, "python_exception", r"^rank 1 .*KeyError: 'lr'$", "traceback")
 
@@ -178,6 +178,6 @@ def test_a_standalone_run_says_each_text_once(cluster):
     agent.expect(1)
     output = agent.output()
     assert output.count("Traceback") == 1, output
-    assert output.count("KeyError: 'lr'") == 2, output  # Python's own, and the cause
+    assert output.count("KeyError: 'lr'") == 2, output  # Python's own traceback, and the cause
     assert len([line for line in agent.our_lines() if "failed" in line]) == 1, output
     assert "failed: rank 0" in agent.our_lines()[-1], output

@@ -18,7 +18,7 @@ def run(cluster, *words):
 
 
 def fish(cluster, typed):
-    """What is offered, without what it means."""
+    """The offered words, without their explanations."""
     said = run(cluster, "fish", "--no-config", "-c", "ms-ctl completion fish | source; complete -C '%s'" % typed)
     return [line.split("\t")[0] for line in said.splitlines()]
 
@@ -39,7 +39,7 @@ def test_fish(cluster):
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="no zsh (apt-get install zsh)")
 def test_zsh(cluster):
-    """Is there for the three programs; what it asks _arguments for is well-formed."""
+    """It exists for the three programs, and its arguments of _arguments are well-formed."""
     said = run(cluster, "zsh", "-f", "-c", r"""
         autoload -Uz compinit && compinit -u -d $TMPDIR/zcompdump; source <(ms-ctl completion zsh)
         print -l $_comps[ms-ctl] $_comps[ms-worker] $_comps[ms-scheduler]

@@ -82,7 +82,7 @@ def test_every_other_word_leaves_the_only_job_alone(cluster):
     cluster.start_scheduler()
     agents = start_job(cluster, UNTIL_GO)
     before = cluster.ctl_json("ranks")
-    # Settings first: ms-ctl takes `certs` for a program of its own only where it is the first word.
+    # A setting comes first: ms-ctl takes `certs` for a program of its own only as the first word.
     said = cluster.ctl("certs", code=2)
     assert "this word must come first" in said, said
     listed = cluster.ctl("--help").split("Commands:\n", 1)[1].split("\n\n", 1)[0]
@@ -106,7 +106,7 @@ def test_every_other_word_leaves_the_only_job_alone(cluster):
 
 
 def test_the_job_of_another_scheduler_at_the_same_port_is_left_alone(cluster):
-    """Its socket is found by the port alone."""
+    """ms-ctl finds the scheduler's socket by the port alone."""
     cluster.start_scheduler()
     agents = start_job(cluster, UNTIL_GO)
     port = cluster.scheduler.port

@@ -1,4 +1,4 @@
-"""What an operator looks at: logs, top, who is missing, events since, and a run's report."""
+"""The views of an operator: logs, top, missing nodes, events since, and a run's report."""
 
 import json
 import signal

@@ -1,4 +1,5 @@
-"""Which devices processes get, who has claimed them, and what a device's software has logged. The devices are files."""
+"""Which devices processes get, which process holds them, and what a device's software has logged. The devices are
+files."""
 
 import json
 import os

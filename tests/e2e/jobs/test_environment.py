@@ -1,4 +1,4 @@
-"""What a training process finds: environment, placeholders, cluster file, logs, CPUs, ports."""
+"""The surroundings of a training process: environment, placeholders, cluster file, logs, CPUs, ports."""
 
 import json
 import os
@@ -177,7 +177,8 @@ def test_standalone_needs_nothing_else(cluster):
 
 
 def test_a_job_within_a_job_is_one_of_its_own(cluster):
-    """What a process inherited of the outer job is not the user's word; what he set himself is."""
+    """Variables that a process inherited from the outer job do not count as the user's settings; those that the user
+    set do."""
     inner = ["ms-worker", "--standalone", "--local_worker_num", "3", "--", "python3", "-c",
              "import os; print('inner', *[os.environ.get(n) for n in %r.split()])" %
              "WORLD_SIZE MS_JOB_ID MASTER_PORT CUDA_VISIBLE_DEVICES COLOUR HOROVOD_SIZE MS_WORKER_NUM"]
@@ -226,7 +227,7 @@ def test_the_agent_raises_its_own_limit_of_open_files_only(cluster):
     agent = cluster.start_agent("agent", ["--worker_num", 1],
                                 ["sh", "-c", "ulimit -Sn > soft; while [ ! -e go ]; do sleep 0.1; done"], limits=few)
     soft = cluster.folder / "soft"
-    eventually(lambda: soft.exists() and soft.read_text(), 20, "the process tells its limit")
+    eventually(lambda: soft.exists() and soft.read_text(), 20, "the process reports its limit")
     assert soft.read_text() == "300\n"
     of_agent, hard = resource.prlimit(agent.pid, resource.RLIMIT_NOFILE)
     assert of_agent == min(hard, 1 << 20), "about seven for each slot"

@@ -1,4 +1,4 @@
-"""What README and examples/ tell a new user to type, as it stands there."""
+"""Runs the commands of README and examples/ unchanged, as a new user would type them."""
 
 import re
 
@@ -32,7 +32,7 @@ def test_what_is_done_stays_done_when_a_rank_is_killed(cluster):
     eventually(lambda: agent.output().count("is done") >= 3, 30, "some pieces are done")
     kill_now([process for process in processes.descendants(agent.pid) if "work_queue" in process.command][-1].pid)
     agent.expect(0, timeout=60)
-    assert "the sum is 506" in agent.output(), agent.output()  # of the squares of 0 to 11
+    assert "the sum is 506" in agent.output(), agent.output()  # the sum of the squares of 0 to 11
     done = re.findall(r"piece (\d+) is done", agent.output())
     assert set(done) == {str(piece) for piece in range(12)} and len(done) < 24, "not all of them again"
 
@@ -58,12 +58,12 @@ def test_pytorch_goes_on_from_its_checkpoint_when_a_process_is_killed(cluster):
 
 
 def blocks(language):
-    """README's code of that language, as it stands there."""
+    """README's code of that language, unchanged."""
     return re.findall(r"^```%s\n(.*?)^```$" % language, (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
 
 
 def shape(lines):
-    """What a line says, without times, numbers, names of machines and folders."""
+    """The words of a line without times, numbers, names of machines and folders."""
     out = []
     for line in lines:
         line = re.sub(r"^\S+ (?=(INFO|ERROR) )", "", line)
@@ -73,7 +73,7 @@ def shape(lines):
 
 
 def tour(cluster, number, script):
-    """Runs README's number-th line of the tour; its output, and what README shows of it."""
+    """Runs README's number-th line of the tour; returns its output, and the output that README shows."""
     folder = cluster.folder / "tour"
     folder.mkdir()
     (folder / "train.py").write_text(script)

@@ -1,4 +1,4 @@
-"""The job's store and barriers, as scripts have them by `import muster`."""
+"""The job's store and barriers, as scripts use them with `import muster`."""
 
 import ast
 import json

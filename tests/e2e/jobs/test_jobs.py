@@ -1,4 +1,4 @@
-"""Several jobs on one scheduler: at once, and one after another under one id."""
+"""Several jobs on one scheduler: at once, and one after another under the same id."""
 
 import re
 

@@ -1,5 +1,5 @@
-"""Too few processes, threads or descriptors: each start works to the end, or fails within 10 s in words that name what
-could not be had. Nothing hangs, and nothing dies of a signal.
+"""Too few processes, threads or descriptors: each start works to the end, or fails within 10 s with a message that
+names what is missing. Nothing hangs, and nothing dies of a signal.
 
 pids.max and RLIMIT_NOFILE are swept from the least value at which `--version` works up to 72; ordinary runs try some of
 the values, MUSTER_LONG=1 all of them.
@@ -26,7 +26,7 @@ JOB = ("sh", "-c", "echo rank $RANK is here")
 
 
 class Pids:
-    """pids.max, which counts threads as well."""
+    """Limits pids.max, which counts threads as well."""
 
     def __init__(self):
         self.group = control_group.make_or_skip(control_group.PidsGroup)
@@ -40,7 +40,7 @@ class Pids:
 
 
 class Files:
-    """RLIMIT_NOFILE."""
+    """Limits RLIMIT_NOFILE."""
 
     def hold_to(self, count):
         return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (count, count))
@@ -71,7 +71,7 @@ def values(limit, program):
 
 
 def outcome(program, code):
-    """Of a start that has ended. A test's assertion where it was neither good nor told."""
+    """The outcome of a start that has ended. Fails the test if it neither worked nor named a limit."""
     output = program.output()
     assert "what():" not in output and "broken invariant" not in output and "SIGABRT" not in output, output
     if code == 0:
@@ -82,7 +82,7 @@ def outcome(program, code):
 
 
 def try_scheduler(cluster, name, limits):
-    """Works: it serves a job and is stopped."""
+    """It works if it serves a job and is stopped."""
     scheduler = cluster.start(name, [muster.BIN / "ms-scheduler", "--sched_host", "127.0.0.1", "--sched_port", 0,
                                      "--journal_path", cluster.folder / name],
                               kind=muster.Scheduler, limits=limits)
@@ -114,7 +114,7 @@ def try_agent(cluster, name, limits):
 
 
 def try_many(cluster, name, limits):
-    """Four processes take descriptors of the agent and of its keeper."""
+    """Four processes use descriptors of the agent and of its keeper."""
     scheduler = cluster.scheduler or cluster.start_scheduler("--disconnect_grace", 0, name="scheduler-of-" + name)
     agent = cluster.start_agent(name, ["--worker_num", 4, "--local_worker_num", 4, "--job_id", name], JOB,
                                 scheduler=scheduler, limits=limits)
@@ -152,7 +152,7 @@ def test_each_start_works_or_says_what_it_lacks(limit, cluster, attempt, program
     assert found[MOST].startswith("works"), found
 
 
-# Takes all that is left under the limit, and gives it back at its end.
+# Takes all that is left under the limit, and frees it at its end.
 GREEDY = """
 import os, sys, time
 children = []
@@ -181,7 +181,7 @@ def pids():
 
 @pytest.mark.parametrize("is_stopped", [False, True], ids=["ends", "stopped"])
 def test_an_agent_whose_job_takes_every_thread_ends(pids, cluster, is_stopped):
-    """While there is no thread to be had its connection breaks and comes back, for which gRPC wants some."""
+    """While it can't have a thread, its connection, for which gRPC needs some, breaks and comes back."""
     for _ in range(5 if IS_LONG else 1):
         scheduler = cluster.start_scheduler("--disconnect_grace", 30, name="scheduler-%d" % len(cluster.programs))
         job = ("/usr/bin/python3", "-c", GREEDY % (60 if is_stopped else 3))

@@ -1,4 +1,4 @@
-"""--log_dir: each run has a folder of its own, links lead to the newest, and what failed names its log."""
+"""--log_dir: each run has a folder of its own, links lead to the newest, and a failure names its log."""
 
 import json
 import os
@@ -22,12 +22,12 @@ def runs(logs, job="default"):
 
 
 def wait_for_the_next_second():
-    time.sleep(1.1 - time.time() % 1)  # a run's folder is named by the second
+    time.sleep(1.1 - time.time() % 1)  # the name of a run's folder has seconds
 
 
 def test_two_standalone_runs_and_the_first_failed(cluster):
     logs = cluster.folder / "logs"
-    told = cluster.folder / "told"  # rank 0 has told all before rank 1 fails, which ends it
+    told = cluster.folder / "told"  # rank 0 has written all before rank 1 fails, which ends it
     first = standalone(cluster, "first", "logs", "echo first $RANK; [ $RANK = 0 ] && exec touch %s; "
                        "while [ ! -e %s ]; do sleep 0.01; done; exit 3" % (told, told))
     first.expect(3)

@@ -1,4 +1,4 @@
-"""The man pages and the page of settings that are made of --help."""
+"""The man pages and the page of settings that are made from --help."""
 
 import pathlib
 import re
@@ -29,7 +29,8 @@ def test_a_page_has_each_setting_and_no_fault(program, tmp_path):
 
 
 def test_the_page_of_settings_is_what_the_programs_say():
-    """Else: python3 deploy/man/make_settings.py build/bin/ms-scheduler build/bin/ms-worker build/bin/ms-ctl > it"""
+    """To fix it: python3 deploy/man/make_settings.py build/bin/ms-scheduler build/bin/ms-worker build/bin/ms-ctl > the
+    page"""
     programs = [BIN / name for name in ("ms-scheduler", "ms-worker", "ms-ctl")]
     made = subprocess.run([sys.executable, ROOT / "deploy" / "man" / "make_settings.py", *programs], check=True, text=True,
                           stdout=subprocess.PIPE).stdout

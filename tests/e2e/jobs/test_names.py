@@ -1,4 +1,4 @@
-"""Names and addresses: not known yet, of this machine only, of one cable only, unlike another node's."""
+"""Names and addresses: unknown so far, of this machine only, of one cable only, different from another node's."""
 
 import re
 import signal

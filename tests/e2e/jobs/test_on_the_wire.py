@@ -1,4 +1,4 @@
-"""What crosses the cable between two machines: with TLS nothing that can be read, without it all that is looked for."""
+"""The bytes on the cable between two machines: with TLS none of the markers is readable, without it all of them are."""
 
 import json
 import sys
@@ -13,11 +13,11 @@ pytestmark = pytest.mark.skipif(WITH_TLS, reason="these tests switch TLS on them
 JOB, OTHER_JOB = "job-marker-alpha", "job-marker-omega"
 NODES = ["node-marker-one", "node-marker-two"]
 LAST_WORDS = "last-words-marker"
-HOST_NAME = "host-name-marker"  # of both machines
+HOST_NAME = "host-name-marker"  # the name of both machines
 DIRECT_PORT = 8119
 PORT_RANGES = ["41000-41099", "42000-42099"]
 
-# What is told in the clear where there is no TLS, and who tells it.
+# What is readable without TLS, and which program sends it.
 MARKERS = {
     "the job": JOB.encode(),
     "the other job": OTHER_JOB.encode(),
@@ -35,7 +35,7 @@ MARKERS = {
 
 
 class Wire:
-    """Two machines of one host name, and a record of all that crosses between them."""
+    """Two machines with the same host name, and a record of all that crosses between them."""
 
     def __init__(self, cluster, network):
         self.cluster = cluster
@@ -53,12 +53,12 @@ class Wire:
              "--port_range", PORT_RANGES[number], *words, "--", *command], netns=self.machines[number].name, env=env)
 
     def run(self):
-        """Everything that crosses machines through Muster."""
+        """Runs everything that crosses machines through Muster."""
         cluster, (first, second) = self.cluster, self.machines
         self.scheduler = cluster.start_scheduler("--worker_num", 2, "--mindspore_port", DIRECT_PORT,
                                                  "--heartbeat_interval", 0.1,
                                                  host=first.address, netns=first.name)
-        # A job whose processes speak MindSpore's protocol with their gateways; before it, the ring's check.
+        # Runs the ring's check, then a job with processes that speak MindSpore's protocol with their gateways.
         script = ("import os, sys; print('I am', os.environ['MS_NODE_ID']); sys.stdout.flush(); "
                   "os.execv(sys.executable, [sys.executable, %r, '2.10', os.environ['MS_NODE_ID'], '1'])"
                   % str(HERE / "mindspore_client.py"))
@@ -66,7 +66,7 @@ class Wire:
                   for i in range(2)]
         for agent in agents:
             agent.expect(0, timeout=90)
-        # MindSpore's processes without an agent.
+        # Runs MindSpore's processes without an agent.
         env = {"MS_SCHED_HOST": first.address, "MS_SCHED_PORT": DIRECT_PORT, "MS_WORKER_NUM": 2}
         if "MS_TLS_CONFIG" in cluster.env:
             env["CLIENT_TLS_FOLDER"] = cluster.tls.path
@@ -83,8 +83,8 @@ class Wire:
         return self
 
     def fail_a_job(self):
-        """The cause, with the last words, crosses twice."""
-        ending = ["sh", "-c", "echo %s; sleep 2; exit 3" % LAST_WORDS]  # meanwhile heartbeats go to and fro
+        """The cause crosses twice, together with the last lines."""
+        ending = ["sh", "-c", "echo %s; sleep 2; exit 3" % LAST_WORDS]  # heartbeats go back and forth in the meantime
         agents = [self.agent(i, OTHER_JOB, ["--worker_num", 2], command)
                   for i, command in enumerate((["sleep", "1000"], ending))]
         agents[1].expect(3, timeout=60)
@@ -92,7 +92,7 @@ class Wire:
         assert LAST_WORDS in agents[0].output()
 
     def lose_an_agent(self):
-        """The keeper's farewell."""
+        """Makes a keeper send its last report."""
         agent = self.agent(1, "third", ["--worker_num", 2, "--local_worker_num", 2], ["sleep", "1000"])
         self.cluster.wait_until_running(2, job="third", netns=self.machines[0].name)
         kill_now(agent.pid)
@@ -110,7 +110,7 @@ class Wire:
         return found | {"the ring's greeting" for stream in ring if JOB.encode() in stream.data()}
 
     def expect_heartbeats(self):
-        """Datagrams are these and their answers, and there are some."""
+        """All datagrams are heartbeats and their answers, and there are some."""
         assert len(sniffer.datagrams(self.file)) > 20
         for (source, target), payload in sniffer.datagrams(self.file):
             is_heartbeat = target == (self.machines[0].address, self.scheduler.port)
@@ -119,11 +119,11 @@ class Wire:
             assert len(payload) == (40 if is_heartbeat else 52), payload
 
     def told_fences(self):
-        """What stands where heartbeats tell of the fence, which none of these has armed."""
+        """The bytes where heartbeats report the fence, which no node here has armed."""
         return {payload[20:24] for _, payload in sniffer.datagrams(self.file) if len(payload) == 40}
 
     def expect_all_kinds(self):
-        """Not a test of an empty cable: the scheduler, --mindspore_port and both ends of the ring were spoken with."""
+        """The cable was not idle: the scheduler, --mindspore_port and both ends of the ring had connections."""
         def spoken_with(address, ports):
             return any(stream.target[0] == address and stream.target[1] in ports for stream in self.streams())
         first, second = (machine.address for machine in self.machines)
@@ -146,7 +146,7 @@ def test_with_tls_nothing_can_be_read(cluster, network):
 
 
 def test_without_tls_the_same_search_finds_everything(cluster, network):
-    """Or the other test would say nothing."""
+    """Otherwise the other test would prove nothing."""
     wire = Wire(cluster, network).run()
     wire.expect_all_kinds()
     assert any(sniffer.what_is_not_tls(stream.data()) is not None for stream in wire.streams())

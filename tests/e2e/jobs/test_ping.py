@@ -1,4 +1,4 @@
-"""`ms-ctl ping`: what is in the way to the scheduler is named, with the remedy."""
+"""`ms-ctl ping` names the obstacle on the way to the scheduler, and the remedy."""
 
 import json
 import subprocess

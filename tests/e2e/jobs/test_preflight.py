@@ -1,4 +1,4 @@
-"""Hosts that are checked before the start, and ms-ctl preflight. The hosts are files."""
+"""Checks of hosts before the start, and ms-ctl preflight. The hosts are files."""
 
 import json
 
@@ -10,7 +10,7 @@ TRAIN = ["sh", "-c", "echo trains"]
 
 
 class Host:
-    """An Ascend 910 server with eight devices, whose network is well."""
+    """An Ascend 910 server with eight devices and a working network."""
 
     def __init__(self, root, number):
         self.root = root
@@ -80,7 +80,7 @@ def test_hosts_that_are_well_start_without_a_word_and_are_shown(cluster, hosts):
 def test_a_host_that_is_not_well_does_not_join(cluster, hosts):
     scheduler = cluster.start_scheduler("--worker_num", 2)
     hosts[0].write("bin/3-tls", "dev_id:3, tls switch[1](0:disable, 1:enable)\n")
-    agent = hosts[0].start(cluster, "--per_node")  # whose process may use all devices
+    agent = hosts[0].start(cluster, "--per_node")  # its process may use all devices
     agent.expect(EXIT_REFUSED)
     assert "preflight: device_tls: TLS is on for device 3 and off for devices 0, 1" in agent.output(), agent.output()
     assert "hccn_tool -i 3 -tls -s enable 0" in agent.output()

@@ -1,4 +1,4 @@
-"""A healthy start and a healthy end say little, and warn of nothing."""
+"""A healthy start and a healthy end print little, and no warnings."""
 
 from muster import no_warnings
 

@@ -1,4 +1,4 @@
-"""Who is turned away, with which code, and in which words."""
+"""Which nodes are refused, with which code and message."""
 
 import re
 import socket
@@ -10,7 +10,7 @@ SLEEP = ["sleep", "1000"]
 
 def test_the_ninth_of_eight_workers_is_refused(cluster):
     cluster.start_scheduler("--worker_num", 8)
-    # It runs until all eight and the ninth have been seen, so that the ninth can't come after the end.
+    # It runs until all eight and the ninth have been seen, so that the ninth can't come after the job's end.
     agents = cluster.start_agents(9, ["--worker_num", 8], ["sh", "-c", "while [ ! -e go ]; do sleep 0.1; done"])
     refused = []
 

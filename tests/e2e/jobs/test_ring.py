@@ -1,4 +1,4 @@
-"""ms-ring: good rings, and rings with one link that is wrong, which has to be named each time."""
+"""ms-ring: good rings, and rings with one bad link, which ms-ring must name each time."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from ring import Ring
 
 RUNS = 20 if os.environ.get("MUSTER_LONG") == "1" else 2
 IPTABLES = "iptables-legacy" if os.path.exists("/usr/sbin/iptables-legacy") else "iptables"
-# The machine of the tests may be busy: nobody is called slow where the test is about something else.
+# The machine may be busy: no rank is called slow in tests of something else.
 CALM = ["--slow_factor", 0]
 
 
@@ -32,14 +32,14 @@ def ring(cluster):
 
 
 def documents(programs, code, timeout=60):
-    """Each rank's JSON."""
+    """Returns each rank's JSON."""
     for program in programs:
         program.expect(code, timeout)
     return [json.loads(program.output()) for program in programs]
 
 
-# With links of 25 MB/s each rank sends its sum's parts for at least 15 s, on the fastest machine: time enough to break
-# something in the middle of it.
+# On links of 25 MB/s each rank sends its parts of the sum for at least 15 s, even on the fastest machine. That leaves
+# time to break something in the middle.
 LONG_SUM = 1 << 28
 
 
@@ -50,7 +50,8 @@ def narrow(machines):
 
 
 def wait_until_they_sum(machines):
-    """Until each has received more than all that comes before the sum: a few passes of 150 ms over such a link."""
+    """Waits until each rank has received more than all that precedes the sum: a few passes of 150 ms over such a
+    link."""
     def received(machine):
         return int(machine.run("cat", "/sys/class/net/eth0/statistics/rx_bytes"))
     eventually(lambda: all(received(machine) > LONG_SUM // 4 for machine in machines), 60, "the ranks are in their sum")
@@ -69,7 +70,7 @@ def test_sixteen_ranks_on_one_machine_take_less_than_two_seconds(ring, measured,
         assert [(link["from"], link["to"]) for link in document["links"]] == [(k, (k + 1) % 16) for k in range(16)]
         assert all(link["megabytes_per_second"] > 0 and link["latency_ms"] > 0 for link in document["links"])
     assert [document["links"] for document in found] == [found[0]["links"]] * 16, "all have the same figures"
-    # Processes that wait for each other take as long as the scheduler of the kernel lets them wait.
+    # Processes that wait for each other depend on the kernel's scheduling.
     load = max(1, os.getloadavg()[0] / os.cpu_count())
     measured("the check of 16 ranks", found[0]["took_ms"] / 1000 / load, at_most=2)
 
@@ -111,7 +112,7 @@ def test_a_rank_with_another_certificate_is_named(ring):
     for _ in range(RUNS):
         listed = list(made.fingerprints)
         shown = made.issue(2, "renew")["fingerprint"]
-        made.fingerprints = listed  # the others still expect the one before
+        made.fingerprints = listed  # the others still expect the former one
         found = documents(made.start([*CALM, "--json"], own_fingerprints={2: shown}), 1)
         for rank in (0, 1, 3, 4):
             faults = links_of(found[rank])
@@ -137,7 +138,7 @@ def test_a_blocked_port_is_named(ring, network, target):
             assert faults[1, 2]["reported_by"] == 1 and faults[1, 2]["to_address"] == machines[2].address
             assert "rank 1 on host1 -> rank 2 on host2 (%s:40002): %s" % (machines[2].address, kind) in \
                 faults[1, 2]["text"]
-        assert made.error(1) == made.error(3) and kind in made.error(1), "all agents are told the same"
+        assert made.error(1) == made.error(3) and kind in made.error(1), "all agents get the same report"
 
 
 def test_another_machines_loopback_is_named_at_once(ring, network):
@@ -284,7 +285,7 @@ def test_a_bad_link_keeps_single_processes_from_training_too(cluster, network):
 
 
 def test_tls_that_is_required_with_other_machines_only(cluster):
-    """As the agent itself: what stays on this machine may be plain."""
+    """The same rule as for the agent: connections on this machine may be plain."""
     agent = cluster.start("agent", [BIN / "ms-worker", "--standalone", "--local_worker_num", 2, "--preflight", "ring", "--",
                                     "sh", "-c", "echo rank $RANK trains"], env={"MS_REQUIRE_TLS": 1})
     agent.expect(0, 60)

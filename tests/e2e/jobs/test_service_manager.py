@@ -1,4 +1,4 @@
-"""As services that systemd watches: what ms-scheduler and ms-worker tell NOTIFY_SOCKET."""
+"""ms-scheduler and ms-worker as services of systemd: the messages that they send to NOTIFY_SOCKET."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from muster import WITH_TLS
 
 
 class Manager:
-    """Listens where systemd would."""
+    """Listens in systemd's place."""
 
     def __init__(self, path):
         self.path = path
@@ -21,7 +21,7 @@ class Manager:
         self._socket.settimeout(20)
 
     def hear(self, what):
-        """The next that holds `what`."""
+        """Returns the next message that contains `what`."""
         while True:
             text = self._socket.recv(4096).decode()
             if what in text:
@@ -53,7 +53,7 @@ def test_a_scheduler_tells_how_it_is(secured, manager):
 
 @pytest.mark.skipif(WITH_TLS, reason="asks in plain text")
 def test_an_idle_scheduler_is_healthy(cluster, manager):
-    """Nothing asks it anything for longer than any probe waits: it is well, and says so to both who watch it."""
+    """It gets no request for longer than any probe waits. It is healthy, and reports so to both observers."""
     scheduler = cluster.start_scheduler("--http_address", "127.0.0.1:0",
                                         env={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": 4_000_000})
     manager.hear("READY=1")

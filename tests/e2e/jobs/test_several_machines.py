@@ -1,4 +1,5 @@
-"""Two machines with Debian's hosts file, where a host's own name is 127.0.1.1: what peers and collectives are told."""
+"""Two machines with Debian's hosts file, which maps a host's own name to 127.0.1.1: the addresses that peers and
+collectives get."""
 
 import pytest
 

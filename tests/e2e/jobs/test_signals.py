@@ -1,4 +1,4 @@
-"""SIGTERM and Ctrl-C: everything ends, no orphan, the right codes."""
+"""SIGTERM and Ctrl-C: everything ends, without orphans, with the right codes."""
 
 import os
 import pty
@@ -89,7 +89,7 @@ def test_a_child_that_ignores_sigterm_is_killed_after_the_stop_timeout(cluster, 
     agents[1].expect(EXIT_FAILED_ELSEWHERE, timeout=10)
     took = time.monotonic() - begin
     assert took >= 2
-    # An agent says that it leaves when its processes are gone; only then the others begin to stop theirs.
+    # An agent reports its departure when its processes are gone; only then the others begin to stop theirs.
     measured("two agents in turn with deaf children and a stop_timeout of 2 s", took, at_most=2 * 2 + 1)
     scheduler.send(signal.SIGTERM)
     scheduler.expect(0)
@@ -140,7 +140,7 @@ if __name__ == "__main__":
         time.sleep(0.5)
         open("saved.%d" % os.getpid(), "w").write("1")
 """
-CTRL_C = {  # how many save
+CTRL_C = {  # the number of ranks that save
     "plain": (2, ["--local_worker_num", 2], ["python3", "train.py"]),
     "shell": (2, ["--local_worker_num", 2], ["bash", "train.sh"]),
     "nohup": (1, ["--local_worker_num", 1], ["nohup", "python3", "train.py"]),
@@ -151,14 +151,14 @@ CTRL_C = {  # how many save
 
 @pytest.mark.parametrize("kind", CTRL_C)
 def test_a_script_saves_on_ctrl_c(cluster, kind):
-    """From the terminal it would get SIGINT with all of its process group."""
+    """From a terminal, the script gets SIGINT together with all of its process group."""
     count, words, command = CTRL_C[kind]
     (cluster.folder / "train.py").write_text(SAVES)
     (cluster.folder / "train.sh").write_text("python3 train.py; exit $?")
     agent = cluster.start("agent", [BIN / "ms-worker", "--standalone", *words, "--", *command])
     eventually(lambda: agent.output().count("training") == count, 30, "all train")
     agent.send(signal.SIGINT)
-    agent.expect(128 + signal.SIGINT, timeout=9)  # a third of stop_timeout, and SIGTERM, would come at 10 s
+    agent.expect(128 + signal.SIGINT, timeout=9)  # SIGTERM would come at 10 s, a third of stop_timeout
     assert len(list(cluster.folder.glob("saved.*"))) == count, agent.output()
     cluster.expect_nothing_left()
 
@@ -197,7 +197,7 @@ def test_another_signal_is_forwarded(cluster):
 
 
 def test_a_forwarded_signal_does_not_end_the_scheduler_of_a_drained_agent(cluster):
-    """The agent that started the job's scheduler is out of the job and has no process to which it could go."""
+    """The agent that started the job's scheduler has left the job and has no process to forward the signal to."""
     scheduler = SimpleNamespace(host="127.0.0.1", port=free_port())
     words = ["--worker_num", 1, "--enable_recovery", 1]
     first = cluster.start_agent("n0", [*words, "--node_id", "n0", "--with_scheduler"], UNTIL_GO, scheduler=scheduler)
@@ -209,7 +209,7 @@ def test_a_forwarded_signal_does_not_end_the_scheduler_of_a_drained_agent(cluste
     first.expect_said("the scheduler of the job runs here")
     second.expect_said("round 2")
     first.send(signal.SIGUSR1)
-    time.sleep(0.5)  # it looks each 0.1 s
+    time.sleep(0.5)  # it looks every 0.1 s
     assert first.is_running() and cluster.phase(scheduler=scheduler) == "running"
     (cluster.folder / "go").touch()
     second.expect(0)

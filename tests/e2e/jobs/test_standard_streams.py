@@ -1,4 +1,4 @@
-"""Standard streams that are closed, full, or may not grow: what a cron job or a careless launcher leaves."""
+"""Standard streams that are closed, full or limited, as a cron job or a careless launcher leaves them."""
 
 import resource
 import subprocess
@@ -7,7 +7,7 @@ import pytest
 
 from muster import BIN, eventually
 
-# Byte 15, as a signal the agent's own SIGTERM.
+# The byte 15 would mean the agent's own SIGTERM.
 SPEAKS = ["sh", "-c", "printf '\\017\\n'; printf '\\017\\n' >&2; sleep 0.5"]
 
 
@@ -17,7 +17,7 @@ def closed(streams, *argv):
 
 @pytest.mark.parametrize("streams", [(1,), (2,), (0, 1, 2)], ids=str)
 def test_what_processes_print_is_no_signal_where_a_stream_is_closed(cluster, streams):
-    """The pipe through which the agent's own signals come had the number of the closed stream."""
+    """The pipe that carries the agent's own signals got the number of the closed stream."""
     agent = cluster.start("agent", closed(streams, BIN / "ms-worker", "--standalone", "--local_worker_num", 2, "--",
                                           *SPEAKS))
     agent.expect(0)
@@ -39,7 +39,7 @@ def test_output_that_is_lost_is_no_success(cluster, words):
 
 
 def test_a_file_that_may_not_grow_ends_nobody(cluster):
-    """RLIMIT_FSIZE: stderr is such a file, and full."""
+    """RLIMIT_FSIZE applies to stderr, a file that is full."""
     stderr = cluster.folder / "stderr"
     stderr.write_bytes(b"x" * 65536)
     limit = "ulimit -f %d" % (65536 // 512)
@@ -50,7 +50,7 @@ def test_a_file_that_may_not_grow_ends_nobody(cluster):
 
 
 def test_output_that_a_full_disk_loses_is_reported(cluster):
-    """The file that stdout leads to takes 64 KiB of the 300."""
+    """stdout is a file that takes 64 KiB of the 300."""
     if subprocess.run(["unshare", "-m", "true"], stderr=subprocess.DEVNULL).returncode != 0:
         pytest.skip("no mount namespace of our own here")
     stderr = cluster.folder / "stderr"

@@ -1,4 +1,4 @@
-"""The startup scripts of the dynamic cluster's document, with `ms-worker -- python train.py` for both roles."""
+"""The startup scripts of the document about dynamic clusters, with `ms-worker -- python train.py` for both roles."""
 
 import json
 import os
@@ -12,10 +12,10 @@ from muster import SCRIPTS, TRAIN, eventually
 
 
 class Machine:
-    """A working folder as the document has it, and the script started in a network namespace."""
+    """A working folder as in the document. Starts the script in a network namespace."""
 
     def __init__(self, cluster, netns, python, name):
-        processes.reap_adopted(set())  # what an earlier test left
+        processes.reap_adopted(set())  # left over from an earlier test
         self.cluster, self.netns = cluster, netns
         self.folder = cluster.folder / name
         self.told = self.folder / "told"
@@ -38,7 +38,7 @@ class Machine:
 
 
 def wait_for_background(timeout):
-    """The scripts end at once and leave agents and scheduler to this process; their exit codes by pid."""
+    """Waits for the agents and scheduler that the scripts leave in the background; returns their exit codes by pid."""
     codes = {}
 
     def all_gone():
@@ -77,7 +77,7 @@ def test_eight_workers_on_one_machine_twice_in_a_row(cluster, network, any_torch
 def test_four_and_four_on_two_machines_of_one_name(cluster, network, any_torch):
     first, second = network.pair()
     machines = [Machine(cluster, first, any_torch, "machine1"), Machine(cluster, second, any_torch, "machine2")]
-    # gloo takes the interface that the host's name resolves to; the namespaces share the name.
+    # gloo uses the interface of the address to which the host's name resolves; the namespaces share the name.
     env = {"NODE_1_ADDRESS": first.address, "GLOO_SOCKET_IFNAME": "eth0"}
     machines[0].run("run_dynamic_cluster_1.sh", **env)
     machines[1].run("run_dynamic_cluster_2.sh", **env)

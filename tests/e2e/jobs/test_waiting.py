@@ -1,4 +1,4 @@
-"""While a job forms, everyone says who is missing and how long is left."""
+"""While a job forms, all programs report which nodes are missing and how much time is left."""
 
 import os
 import pty
@@ -85,5 +85,5 @@ def test_a_terminal_shows_progress_live(cluster):
     agent = cluster.start("agent", ["script", "-qfec", "ms-worker --worker_num 2 %s -- sleep 1000" % " ".join(
         str(word) for word in cluster.agent_words()), "/dev/null"], stdin=slave)
     os.close(slave)
-    eventually(lambda: "1 of 2" in agent.output(), 15, "the terminal shows who is there")
+    eventually(lambda: "1 of 2" in agent.output(), 15, "the terminal shows how many nodes are there")
     os.close(master)

@@ -1,4 +1,4 @@
-"""ms-ctl watch on a terminal: a screen of its own, and the terminal as it was afterwards."""
+"""ms-ctl watch on a terminal: it uses a screen of its own, and restores the terminal afterwards."""
 
 import contextlib
 import fcntl
@@ -17,7 +17,7 @@ ENTER, LEAVE = b"\x1b[?1049h", b"\x1b[?1049l"
 
 
 class Screen:
-    """What a person sees of a program on a terminal, as far as `watch` uses one."""
+    """The screen that a person sees, with the parts of a terminal that `watch` uses."""
 
     def __init__(self, cluster, *words, rows=30, columns=110):
         self.master, self.slave = pty.openpty()
@@ -32,7 +32,7 @@ class Screen:
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def lines(self):
-        """Of the last whole picture."""
+        """The lines of the last complete picture."""
         with contextlib.suppress(BlockingIOError, OSError):
             while piece := os.read(self.master, 65536):
                 self.said += piece
@@ -58,7 +58,7 @@ class Screen:
 
 @pytest.fixture
 def screen(cluster):
-    """A screen on two jobs, of which one has two nodes."""
+    """A screen with two jobs, one of which has two nodes."""
     cluster.start_scheduler()
     for name in ("a", "b"):
         cluster.start_agent(name, ["--node_id", name, "--worker_num", 2], ["sleep", "1000"])
@@ -118,7 +118,7 @@ def test_stopped_it_gives_the_terminal_back_and_takes_it_again(screen):
     assert watch.is_as_before()
     watch.program.send_signal(signal.SIGCONT)
     eventually(lambda: not watch.is_as_before(), 5, "it has the terminal again")
-    eventually(lambda: watch.lines() and b"2 runs" in watch.said.split(ENTER)[-1], 5, "and draws anew")
+    eventually(lambda: watch.lines() and b"2 runs" in watch.said.split(ENTER)[-1], 5, "and draws again")
     watch.press("q")
     assert watch.program.wait(10) == 0 and watch.is_as_before()
 

@@ -1,4 +1,4 @@
-"""Words that people bring from other launchers, and commands with a slip: what is taken, and what is said."""
+"""Arguments that people know from other launchers, and commands with mistakes: what works, and the messages."""
 
 import json
 import os
@@ -18,7 +18,7 @@ SAY_RANK = ("import os, sys\n"
 
 
 def run(cluster, *words, code=0, env=None, cwd=None):
-    """ms-worker with just these words: what it and its processes say."""
+    """Runs ms-worker with just these arguments; returns its output with that of its processes."""
     agent = cluster.start("agent%d" % len(cluster.programs), [BIN / "ms-worker", *map(str, words)], env=env, cwd=cwd)
     agent.expect(code)
     return agent.output()
@@ -49,7 +49,7 @@ def test_a_python_file_and_a_module_are_typed_plainly(cluster, script):
 
 
 def test_the_python_that_runs_muster_runs_the_script(cluster):
-    """venv/bin/python -m muster run, without the venv in PATH."""
+    """Runs venv/bin/python -m muster run, without the venv in PATH."""
     own = cluster.folder / "venv" / "bin" / "python"
     own.parent.mkdir(parents=True)
     own.symlink_to(sys.executable)
@@ -214,7 +214,7 @@ def test_launchers_on_one_machine_get_node_ranks_of_their_own_or_are_refused(clu
     assert said == ["0", "1"], cluster.describe()
 
 
-# Debian's 1.13 crashes by itself under Python 3.11, whose flags have no member that is zero.
+# Debian's 1.13 crashes by itself under Python 3.11, where its flags have no member that is zero.
 TORCHRUN = """#!%s
 from torch.distributed.elastic.multiprocessing.api import Std
 Std.from_str = classmethod(lambda cls, text: Std(int(text)))
@@ -233,7 +233,7 @@ def test_torchrun_under_per_node(cluster, any_torch):
         "total = torch.ones(1)\n"
         "dist.all_reduce(total)\n"
         "open('sum%d' % dist.get_rank(), 'w').write(str(int(total)))\n"
-        "dist.destroy_process_group()\n")  # or 2.13 now and then aborts at its end
+        "dist.destroy_process_group()\n")  # otherwise 2.13 sometimes aborts at its end
     cluster.start_scheduler()
     agents = [cluster.start_agent("agent%d" % i, ["--worker_num", 4, "--local_worker_num", 2, "--per_node", "--machine",
                                                   "m%d" % i],

@@ -1,4 +1,4 @@
-"""Agent and processes share one stderr: a line of the agent's never stands in the middle of a process's."""
+"""Agent and processes share one stderr: a line of the agent never appears in the middle of a process's line."""
 
 import re
 import sys
@@ -7,8 +7,8 @@ import pytest
 
 from muster import BIN, eventually, kill_now
 
-# Nearly always in the middle of a line, as a program without a buffer that writes text and line break apart is now and
-# then. Goes on for a while when it is told to end.
+# A process that is nearly always in the middle of a line, like an unbuffered program that writes text and line break
+# separately. After a stop signal it goes on for a while.
 SLOW_LINES = """
 import os, signal, time
 left = [None]
@@ -22,7 +22,7 @@ while left[0] is None or time.monotonic() < left[0]:
 OURS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3} (INFO|WARNING|ERROR) ms-worker: |ms-worker: ")
 
 
-# To a file the keeper's relay writes, to all else the keeper itself.
+# The keeper's relay writes to files, the keeper itself to everything else.
 INTO = {"file": [], "pipe": ["sh", "-c", '"$@" 2>&1 | cat', "sh"]}
 
 
@@ -49,7 +49,7 @@ def test_the_agents_lines_are_lines_of_their_own(cluster, slots, into):
     for line in lines:
         assert OURS.match(line) or not OURS.search(line), "%r holds a line of ours" % line
         assert OURS.match(line) or re.fullmatch(r"(\[rank \d\] )?[a-z]*", line), line
-    # Only a line that takes 50 ms to end is broken in two, before one of ours.
+    # A line is broken in two, before one of ours, only if it takes 50 ms to end.
     whole = [line for line in lines if line.endswith("abcdefghijklmnopqrstuvwxyz")]
     assert len(whole) > 10, agent.output()
     if slots > 1:

@@ -1,4 +1,4 @@
-"""Broken rank tables: ms-ctl ranktable --check names the rule and the entry of each, and ends with 1."""
+"""Broken rank tables: ms-ctl ranktable --check names the rule and the entry for each, and ends with 1."""
 
 import copy
 import json
@@ -30,7 +30,7 @@ NOTHING = object()
 
 
 def at(path, value=NOTHING, good=GOOD):
-    """`good` with another value at the path, "server_list/1/device/0/rank_id", or without what stands there."""
+    """Changes the value of `good` at the path, "server_list/1/device/0/rank_id", or removes it."""
     table = copy.deepcopy(good)
     *folders, name = [int(word) if word.isdigit() else word for word in path.split("/")]
     place = table
@@ -72,7 +72,7 @@ D, HERE = "server_list/1/device/3", "server_list[1].device[3]"
 P_D, P_HERE = "server_list/1/device/1", "server_list[1].device[1]"
 POD, POD_HERE = "super_pod_list/1", "super_pod_list[1]"
 
-# What is wrong, the file, the rule, the entry.
+# What is wrong, the change, the rule, the entry.
 BROKEN = [
     ("status missing", at("status"), "status", ALL),
     ("status initializing", at("status", "initializing"), "status", ALL),
@@ -188,7 +188,7 @@ BROKEN = [
     ("device_ip missing between super pods", pods(P_D + "/device_ip"), "device_ip_needed", P_HERE),
 ]
 
-# Found by a name that is not spelt out beside the rule's check.
+# Found by a name that does not appear next to the rule's check.
 OF_NUMBERS = {"device_id", "rank_id", "super_device_id", "device_port", "backup_device_port", "host_port",
               "device_vnic_port"}
 

@@ -1,4 +1,5 @@
-"""ms-ctl convert: the old line and the new one do the same. What ms-worker says of a line that needs converting."""
+"""ms-ctl convert: the old command and the new one do the same. Also the hint of ms-worker for a command that needs
+converting."""
 
 import os
 import pathlib
@@ -47,7 +48,7 @@ def test_mpirun_before_and_after(cluster):
 def test_torchrun_before_and_after(cluster, newest_torch):
     old = [newest_torch, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m", "all_reduce"]
     cluster.env["PYTHONPATH"] = str(SCRIPTS)
-    cluster.env["MS_SCHED_HOST"] = "none"  # that the script shows
+    cluster.env["MS_SCHED_HOST"] = "none"  # printed by the script
     before = run(cluster, "before", old)
     del cluster.env["MS_SCHED_HOST"]
     after = run(cluster, "after", ["sh", "-c", converted(cluster, *old)])
@@ -61,7 +62,8 @@ def test_msrun_before_and_after(cluster):
         "import os\n"
         "open(os.path.join(os.environ['SAID'], 'rank' + os.environ['RANK_ID']), 'w').write(os.environ['RANK_SIZE'])\n")
     cluster.env["PATH"] = "%s:%s" % (pathlib.Path(MINDSPORE).parent, cluster.env["PATH"])
-    # (msrun ends with 1 where a script never asks MindSpore's scheduler for a rank; what it tells scripts counts.)
+    # (msrun ends with 1 if a script never asks MindSpore's scheduler for a rank; only the variables for scripts count
+    # here.)
     old = ["msrun", "--worker_num=2", "--local_worker_num=2", "--master_port=%d" % free_port(), "--log_dir=logs",
            "--join=True", str(script)]
     for name in ("before", "after"):
@@ -82,7 +84,7 @@ def test_msrun_before_and_after(cluster):
 @pytest.mark.skipif(not HOROVOD, reason="MUSTER_HOROVOD_PYTHON names no Python with Horovod")
 def test_horovodrun_before_and_after(cluster):
     cluster.env["PATH"] = "%s:%s" % (pathlib.Path(HOROVOD).parent, cluster.env["PATH"])
-    cluster.env["HOME"] = str(cluster.folder)  # where it keeps what it has checked
+    cluster.env["HOME"] = str(cluster.folder)  # the folder of its record of checked files
     old = ["horovodrun", "--gloo", "-np", "2", "-H", "localhost:2", HOROVOD, str(SCRIPTS / "train_horovod.py")]
     before = run(cluster, "before", old)
     after = run(cluster, "after", ["sh", "-c", converted(cluster, *old)])

@@ -1,4 +1,4 @@
-"""HCCL's chief mode, with a stand-in for HCCL, and nodes that are not of one mind about --hccl_mode."""
+"""HCCL's chief mode, with a stand-in for HCCL, and nodes that disagree about --hccl_mode."""
 
 import json
 import re
@@ -30,7 +30,7 @@ def test_every_rank_gets_the_same_set(cluster):
 
 
 def test_every_round_has_a_chief_again(cluster):
-    """The chief's port is free again for the next round, and all find the new chief there."""
+    """In the next round the chief's port is free again, and all find the new chief there."""
     script = ("python3 %s && touch told-$MS_ROUND-$RANK && if [ $MS_ROUND -lt 3 ]; then test $RANK = 3 || sleep 100;"
               "while [ $(ls told-$MS_ROUND-* | wc -l) -lt 4 ]; do sleep 0.02; done; exit 7; fi" % CHIEF[1])
     words = ["--hccl_mode", "chief", "--chief_port", free_port(), "--enable_recovery", 1]

@@ -1,4 +1,4 @@
-"""What can't be started: the reason for programs and the remedy for people, and that the right ones are said."""
+"""Commands that can't be started: each gets the right reason for programs and the right remedy for people."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def test_a_full_folder_is_no_question_of_an_executable_program(cluster):
 
 def test_a_program_for_another_processor(cluster):
     program = bytearray(open("/bin/true", "rb").read())
-    program[18:20] = (0x7777).to_bytes(2, "little")  # no machine has that one
+    program[18:20] = (0x7777).to_bytes(2, "little")  # an instruction set that no machine has
     foreign = cluster.folder / "foreign"
     foreign.write_bytes(program)
     script = cluster.folder / "by-foreign"

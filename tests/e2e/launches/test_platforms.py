@@ -1,4 +1,4 @@
-"""--from with exactly the variables that a platform sets, without the platform."""
+"""--from with exactly the variables that each platform sets, without the platform."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The ways in which PyTorch jobs are started by hand on two machines, each as one line of ms-worker that is the same on both.
+"""The ways to start PyTorch jobs by hand on two machines, each as one ms-worker command that is the same on both.
 
 gloo stands in for the devices' own collectives. docs/frameworks/pytorch.md has the lines.
 """
@@ -11,7 +11,7 @@ import torches
 from muster import SCRIPTS
 
 NODES, DEVICES = 2, 2
-# Debian's 1.13 crashes by itself under Python 3.11, whose flags have no member that is zero.
+# Debian's 1.13 crashes by itself under Python 3.11, where its flags have no member that is zero.
 TORCHRUN = """#!%s
 from torch.distributed.elastic.multiprocessing.api import Std
 Std.from_str = classmethod(lambda cls, text: Std(int(text)))
@@ -21,7 +21,7 @@ main()
 
 
 class Machines:
-    """Two machines with a scheduler on the first; run() types one line on both and waits for its end."""
+    """Two machines with a scheduler on the first. run() runs one command on both and waits for its end."""
 
     def __init__(self, cluster, network):
         self.cluster, self.machines = cluster, network.pair()
@@ -46,7 +46,7 @@ def machines(cluster, network):
 
 
 def launcher(cluster, python, name, module):
-    """A program of that name that is PyTorch's launcher."""
+    """Makes a program of that name that runs PyTorch's launcher."""
     path = cluster.folder / name
     path.write_text(TORCHRUN % (python, module))
     path.chmod(0o755)
@@ -54,7 +54,7 @@ def launcher(cluster, python, name, module):
 
 
 def check(outputs):
-    """All ranks trained, on their devices, and came to the same; nothing was warned of."""
+    """All ranks trained on their devices and have the same result, without warnings."""
     found = {}
     weights = set()
     for node, text in enumerate(outputs):
@@ -69,7 +69,7 @@ def check(outputs):
 
 
 def test_a_script_with_local_rank_and_addr(machines, each_torch):
-    """It sets MASTER_PORT itself, so the port is named to Muster, too."""
+    """The script sets MASTER_PORT itself, so Muster gets the port, too."""
     check(machines.run(["--torch_master_port", 29501], each_torch, SCRIPTS / "train_by_arguments.py", "--local_rank",
                        "{local_rank}", "--addr", "{master_addr}"))
     assert sorted(path.name for path in machines.cluster.folder.glob("*.ckpt")) == ["epoch0.ckpt", "epoch1.ckpt"]
@@ -90,7 +90,7 @@ def test_a_shell_loop(machines, any_torch):
 
 
 def test_torchrun_once_for_each_node(machines, any_torch):
-    """torchrun hosts the store at the port that was reserved for it."""
+    """torchrun serves the store at the port that was reserved for it."""
     check(machines.run(["--per_node"], launcher(machines.cluster, any_torch, "torchrun", "run"), "--nnodes={nnodes}",
                        "--node_rank={node_rank}", "--nproc_per_node={nproc_per_node}", "--master_addr={master_addr}",
                        "--master_port={master_port}", SCRIPTS / "train_by_formula.py", "--nproc_per_node",
@@ -98,7 +98,8 @@ def test_torchrun_once_for_each_node(machines, any_torch):
 
 
 def test_the_old_launcher_once_for_each_node(machines):
-    """torch.distributed.launch before 2.0 adds --local_rank; since then it is --local-rank, which such scripts refuse."""
+    """torch.distributed.launch before 2.0 adds --local_rank; later versions add --local-rank, which such scripts
+    refuse."""
     python = torches.python_with("torch-1.13")
     check(machines.run(["--per_node", "--torch_master_port", 29501],
                        launcher(machines.cluster, python, "torchrun", "launch"), "--nnodes={nnodes}",
@@ -106,7 +107,7 @@ def test_the_old_launcher_once_for_each_node(machines):
                        "--master_port={master_port}", SCRIPTS / "train_by_arguments.py", "--addr", "{master_addr}"))
 
 
-# torch_npu_run takes torchrun's words but needs an NPU's PyTorch, so that no test can run it.
+# torch_npu_run takes torchrun's arguments but needs an NPU's PyTorch, so no test can run it.
 @pytest.mark.parametrize("name", ["torchrun", "torch_npu_run"])
 def test_a_launcher_is_told_the_place_of_its_own_store(machines, name):
     tell = machines.cluster.folder / name

@@ -1,4 +1,4 @@
-"""Rank tables that agents make of their devices' addresses, and ms-ctl ranktable."""
+"""Rank tables that agents make from their devices' addresses, and ms-ctl ranktable."""
 
 import json
 
@@ -12,7 +12,7 @@ HOSTS = ["127.0.0.1", "127.0.0.2"]
 DEVICE_IPS = [["192.168.%d.%d" % (100 + device % 4, 101 + 10 * host + device // 4) for device in range(8)]
               for host in range(2)]
 
-# The documents' table for two servers, with its fields in their order there.
+# The document's table for two servers, with its fields in the document's order.
 DOCUMENTS_TABLE = """
 {
     "server_count":"2",
@@ -62,7 +62,7 @@ def told(cluster, worker_num):
 
 
 def host_with_conf(cluster, host):
-    """A host of the test's own, whose /etc/hccn.conf has the devices' addresses."""
+    """A host of the test's own with the devices' addresses in /etc/hccn.conf."""
     etc = cluster.folder / ("host%d" % host) / "etc"
     etc.mkdir(parents=True)
     lines = ["address_%d=%s\nnetmask_%d=255.255.255.0\n" % (i, ip, i) for i, ip in enumerate(DEVICE_IPS[host])]
@@ -71,7 +71,7 @@ def host_with_conf(cluster, host):
 
 
 def test_two_agents_make_the_documents_table(cluster):
-    """Of /etc/hccn.conf; the processes see it, and ms-ctl shows and makes the same."""
+    """The table is made from /etc/hccn.conf. The processes see it, and ms-ctl shows and makes the same."""
     stop = "while [ ! -e stop ]; do sleep 0.05; done"
     agents = start_two(cluster, 16, ["--hccl_mode", "table"], ["sh", "-c", '"$@" && ' + stop, "sh", *PRINT],
                        env_of_each=lambda i: host_with_conf(cluster, i))
@@ -149,7 +149,7 @@ def test_a_device_without_address_is_named_before_anything_starts(cluster):
 
 
 def test_a_reader_of_the_link_never_finds_half_a_table_or_none(cluster):
-    """Over rounds; a process reads all the time, as what stands beside the job does."""
+    """Over several rounds, a process reads all the time, as a tool next to the job does."""
     last = 4
     script = ("if [ $RANK = 0 ] && [ ! -e link ]; then dirname $RANK_TABLE_FILE > link.new; mv link.new link; fi;"
               "here=files-$MS_ROUND; echo $RANK_TABLE_FILE >> $here; test $RANK = 3 -o $MS_ROUND = %d || sleep 100;"

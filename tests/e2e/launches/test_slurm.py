@@ -1,4 +1,4 @@
-"""srun ms-worker --from slurm --with_scheduler on a real Slurm: nothing else to say."""
+"""srun ms-worker --from slurm --with_scheduler on a real Slurm, with no other argument."""
 
 import os
 import re
@@ -72,7 +72,7 @@ def test_a_killed_rank_fails_the_step_and_is_named(own_slurm):
     kill = "import os, time\nif os.environ['RANK'] == '3': os.kill(os.getpid(), 9)\ntime.sleep(60)"
     step = own_slurm.srun("srun", "-N2", "--ntasks-per-node=1", *WORKER, "--local_worker_num", "2", "--",
                           "python3", "-c", kill)
-    step.expect(137)  # of the highest code that srun saw
+    step.expect(137)  # the highest code that srun saw
     assert re.search(r"failed: rank 3 on .* was killed by SIGKILL", step.output())
     eventually(nothing_of_muster_left, 5, "nothing of Muster is left")
 

@@ -51,7 +51,7 @@ def test_parameter_servers_and_a_chief(cluster):
 
 @pytest.fixture
 def tensorflow():
-    """TensorFlow's CPU build, where `venv.sh tensorflow` has been run; it is too big to be fetched at each run."""
+    """TensorFlow's CPU build, if `venv.sh tensorflow` has been run: it is too big to download for each run."""
     python = os.environ.get("MUSTER_TEST_TENSORFLOW_VENV", CACHE / "venv-tensorflow") / pathlib.Path("bin/python")
     if not python.exists() or subprocess.run([python, "-c", "import tensorflow"], capture_output=True).returncode:
         pytest.skip("no TensorFlow at %s (bash tests/e2e/venv.sh tensorflow)" % python)

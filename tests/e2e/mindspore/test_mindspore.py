@@ -14,7 +14,7 @@ from muster import BIN, HERE, SLOWNESS
 
 CLIENT = HERE / "mindspore_client.py"
 VERSIONS = list(client.VERSIONS)
-# 1,000 of the newest version, in any case.
+# In any case 1,000 with the newest version.
 SIZES = [pytest.param(workers, version, marks=[pytest.mark.long] if workers == 1000 and version != VERSIONS[-1] else [])
          for workers in (1, 8, 128, 129, 1000) for version in VERSIONS]
 
@@ -73,7 +73,7 @@ def run_on_two_machines(cluster, network, own_names):
 
 
 def test_two_machines_of_one_name(cluster, network):
-    """The other machine's name is another one; local ranks count per machine."""
+    """The name of the other machine differs; local ranks count per machine."""
     told = run_on_two_machines(cluster, network, ["node", "node"])
     for rank in (0, 1):
         assert told[rank]["names"] == ["node", "node", "node~1", "node~1"], told
@@ -89,7 +89,7 @@ def test_two_machines_of_two_names(cluster, network):
 
 @pytest.mark.parametrize("version", ["2.4", "2.10"])
 def test_parameter_servers(cluster, version):
-    """Workers and servers have ranks of their own, in agents of their own; each role asks for its own host names."""
+    """Workers and servers have separate ranks and agents; each role asks for its own host names."""
     cluster.start_scheduler("--worker_num", 3, "--server_num", 2, "--once")
     words = ["--worker_num", 3, "--server_num", 2, "--per_node"]
     agents = {}
@@ -152,7 +152,7 @@ def test_two_ids_of_one_number(cluster):
 
 
 def test_a_crash_is_told_within_seconds(cluster, measured):
-    """MindSpore's own scheduler notices after MS_NODE_TIMEOUT, here 600 s."""
+    """MindSpore's own scheduler notices it only after MS_NODE_TIMEOUT, here 600 s."""
     port = start_direct(cluster, 2).port
 
     async def run():
@@ -195,7 +195,7 @@ def test_gateway_off(cluster):
 
 
 def test_the_scheduler_is_away(cluster):
-    """What was read is known still; other keys are not there, at once."""
+    """Keys that were read are still known; other keys are reported missing at once."""
     scheduler = cluster.start_scheduler("--worker_num", 1)
     script = cluster.folder / "away.py"
     script.write_text("""

@@ -1,4 +1,5 @@
-"""How the tests tell MindSpore's own crash, after a script's last line, from a failure: a shell stands for MindSpore."""
+"""How the tests distinguish MindSpore's own crash, after a script's last line, from a failure. A shell acts as
+MindSpore."""
 
 import pytest
 
@@ -40,7 +41,7 @@ def test_a_failure_beside_a_crash_is_a_failure(cluster):
 
 
 def attempts_of(crashes):
-    """A test that meets so many crashes before it passes, and its clusters' folders."""
+    """Makes a test that meets so many crashes before it passes; returns it with its clusters' folders."""
     folders = []
 
     @begins_anew_after_its_crash
@@ -57,7 +58,7 @@ def test_it_begins_anew_and_says_so(cluster):
     test, folders = attempts_of(crashes=2)
     with pytest.warns(pytest.PytestWarning, match="MindSpore's own crash") as told:
         test(cluster=cluster, more="kept")
-    # Whatever else was warned of meanwhile (of what Python happened to collect) is not this test's affair.
+    # Other warnings in the meantime (about objects that Python happened to collect) do not matter to this test.
     assert sum("MindSpore's own crash" in str(each.message) for each in told) == 2 and len(set(folders)) == 3
 
 

@@ -1,4 +1,4 @@
-"""A cluster at --mindspore_port: how it ends, who counts as alive, and what one client can make of the log."""
+"""A cluster at --mindspore_port: how it ends, which processes count as alive, and what one client can do to the log."""
 import asyncio
 import contextlib
 import socket
@@ -17,7 +17,7 @@ async def formed(port, version="2.10"):
 
 
 def test_once_ends_well(cluster):
-    """Longer than MS_TOPO_TIMEOUT, in which no agent comes."""
+    """It takes longer than MS_TOPO_TIMEOUT, during which no agent comes."""
     end = start_direct(cluster, 2, "--once", "--topo_timeout", 3)
 
     async def run():
@@ -84,12 +84,12 @@ def test_a_taken_port_is_told_with_its_holder(cluster):
 
 
 def test_idle_connections_do_not_shut_the_others_out(cluster):
-    """Each has said one harmless thing."""
+    """Each has sent one harmless message."""
     end = start_direct(cluster, 1)
     crowd = []
     for _ in range(400):
         crowd.append(socket.create_connection((end.host, end.port), 5))
-        with contextlib.suppress(OSError):  # it is one too many
+        with contextlib.suppress(OSError):  # one connection too many
             crowd[-1].sendall(client.frame("9", b"MS_WORKER"))
     time.sleep(2)
     asyncio.run(client.whole_life("2.7", end.host, end.port, [0], 1))

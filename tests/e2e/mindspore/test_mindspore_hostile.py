@@ -1,4 +1,4 @@
-"""What hostile and broken clients do to the others at the two ends that speak MindSpore's protocol: nothing."""
+"""Hostile and broken clients must not disturb the others at the two ends that speak MindSpore's protocol."""
 
 import functools
 import os
@@ -15,7 +15,7 @@ from mindspore_ends import ENDS, Beats, start_end
 from muster import SLOWNESS, WITH_TLS, eventually
 
 BEAT_LIMIT = 0.05
-# What a busy machine adds does not count: see Beats.
+# Delays of a busy machine do not count: see Beats.
 SPANS = 5 if os.environ.get("MUSTER_LONG") == "1" else 3
 
 pytestmark = pytest.mark.skipif(WITH_TLS, reason="these tests make certificates of their own")
@@ -28,7 +28,7 @@ def plain_end(request, cluster):
 
 @pytest.fixture(params=ENDS)
 def secure_end(request, cluster):
-    """With TLS: plain frames of this machine are taken as well."""
+    """An end with TLS, which also accepts plain frames from this machine."""
     authority = pki.Authority()
     folder = pki.Folder(cluster.folder / "tls", authority, authority.scheduler(), authority.process())
     return start_end(request.param, cluster, 1, env={"MS_TLS_CONFIG": folder.config})
@@ -58,7 +58,7 @@ def odd_names(end):
 
 
 def odd_bodies(end):
-    """No protobuf messages, or ones whose text is no UTF-8."""
+    """Bodies that are no protobuf messages, or have text that is not UTF-8."""
     sock = connect(end)
     for number in range(13):
         sock.sendall(client.frame(str(number), b"\xff" * 50) + client.frame(str(number), client.field(1, b"\xff\xfe")))
@@ -66,7 +66,7 @@ def odd_bodies(end):
 
 
 def unread(end):
-    """Asks and never reads."""
+    """A client that asks and never reads."""
     sock = connect(end)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     sock.setblocking(False)
@@ -87,14 +87,14 @@ def half_handshake(end):
 
 def garbage_in_tls(end):
     sock = connect(end)
-    # Never TLS' major version 3: one of 256 would begin a long record, whose rest is waited for.
+    # Not TLS' major version 3: one record in 256 would be a long one, and the server would wait for its end.
     sock.sendall(b"\x16\xff" + os.urandom(3000))
     return sock
 
 
 @functools.lru_cache
 def client_hello():
-    """What a real client begins with: a server answers with a signature."""
+    """The beginning of a real client: a server answers with a signature."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     context = ssl.create_default_context()
     try:
@@ -120,7 +120,7 @@ def reset_in_the_handshake(end):
 
 
 def expect_quick_beats(end, attack, count, measured):
-    """None of a process's heartbeats waits for longer than the limit, however many do that beside it."""
+    """No heartbeat of a process waits longer than the limit, however many clients attack."""
     with Beats(end) as beats:
         alone, alone_here = beats.slowest(SPANS, seconds=0.2)
         sockets = []
@@ -151,7 +151,7 @@ def test_nobody_else_waits_where_tls_is_spoken(secure_end, measured, attack):
 
 
 def test_many_connections(cluster, measured):
-    """Beyond its limit the silent ones make room; who has spoken stays."""
+    """Beyond the limit, silent connections are closed; those that have spoken stay."""
     end = start_end("mindspore_port", cluster, 1)
     with Beats(end) as beats:
         crowd = [connect(end) for _ in range(1000)]
@@ -166,7 +166,7 @@ def test_many_connections(cluster, measured):
 
 
 def expect_closed(sock, timeout):
-    """By the other end, without a word in TLS or a frame."""
+    """Expects that the other end closes without an answer in TLS or a frame."""
     sock.settimeout(timeout * SLOWNESS)
     try:
         while True:
@@ -206,7 +206,7 @@ def test_garbage_in_tls_ends_its_connection_only(secure_end):
         eventually(lambda: len(beats.times) > count + 5, 5, "heartbeats go on")
     secure_end.program.expect_said("the TLS handshake failed")
     assert secure_end.program.is_running()
-    # Counted, not a line for each.
+    # They are counted, without a line for each.
     assert secure_end.program.output().count("the TLS handshake failed") <= 3
 
 

@@ -1,5 +1,5 @@
-"""The real MindSpore, unmodified, on Muster. Skipped, in words, where MUSTER_MINDSPORE_PYTHON names no Python with it
-(`tests/e2e/venv.sh mindspore` makes one)."""
+"""The real MindSpore, unmodified, on Muster. Skipped, with the reason, if MUSTER_MINDSPORE_PYTHON names no Python that
+has it (`tests/e2e/venv.sh mindspore` makes one)."""
 
 import json
 import os
@@ -22,7 +22,7 @@ QUIET = {"GLOG_v": "3", "OMP_NUM_THREADS": "1"}
 
 
 def losses(text):
-    """The losses as rank 0 printed them."""
+    """The losses that rank 0 printed."""
     return [float(loss) for loss in re.findall(r"\[rank 0\] epoch: \d+, step: \d+, loss is (\S+)", text)]
 
 
@@ -50,7 +50,7 @@ def test_on_one_machine(cluster, measured, workers):
 @pytest.mark.skipif(not IS_LONG, reason="for comparison only; MUSTER_LONG=1 runs it")
 @begins_anew_after_its_crash
 def test_the_same_job_under_mindspores_own_scheduler(cluster, measured):
-    """For comparison: the document's way, a scheduler process of MindSpore's own."""
+    """For comparison: the document's way, with a scheduler process of MindSpore."""
     env = dict(cluster.env, **QUIET, MS_WORKER_NUM="4", MS_SCHED_HOST="127.0.0.1",
                MS_SCHED_PORT=str(free_port()))
     started = []
@@ -64,7 +64,7 @@ def test_the_same_job_under_mindspores_own_scheduler(cluster, measured):
 
 @begins_anew_after_its_crash
 def test_on_two_machines_of_one_name(cluster, network):
-    """2 x 2 over two network namespaces, which share the host name: local ranks and devices count per machine."""
+    """2 x 2 over two network namespaces with the same host name: local ranks and devices count per machine."""
     first, second = network.pair()
     cluster.start_scheduler("--worker_num", 4, "--once", host=first.address, netns=first.name)
     agents = [cluster.start_agent("agent%d" % i, ["--worker_num", 4, "--local_worker_num", 2, "--node_rank", i],
@@ -80,7 +80,7 @@ def test_on_two_machines_of_one_name(cluster, network):
 
 
 def test_a_killed_worker_is_recovered(cluster):
-    """MindSpore's crash at its own end is a death like any other here: recovery brings the job back."""
+    """MindSpore's crash at its end is a death like any other here: recovery brings the job back."""
     folder = cluster.folder / "weights"
     folder.mkdir()
     env = dict(QUIET, STEP_PAUSE="0.05", EPOCHS="4")
@@ -114,8 +114,8 @@ def test_no_process_notices_that_the_scheduler_died(cluster):
 
 
 class TlsFiles:
-    """As docs/certificates.md has it: `ms-ctl certs` with a password makes a JSON that MindSpore takes, too. (It looks for
-    relative paths from its working folder.)"""
+    """The files of docs/certificates.md: `ms-ctl certs` with a password makes a JSON that MindSpore accepts, too.
+    (MindSpore looks for relative paths in its working folder.)"""
 
     PASSWORD = "of-both-files"
 
@@ -154,10 +154,10 @@ def test_a_script_with_enable_ssl(cluster):
 @pytest.mark.parametrize("workers", [2])
 @begins_anew_after_its_crash
 def test_without_an_agent(cluster, workers, has_tls):
-    """--mindspore_port: MindSpore's processes register with ms-scheduler itself."""
+    """With --mindspore_port, MindSpore's processes register with ms-scheduler itself."""
     port = free_port()
     files = TlsFiles(cluster) if has_tls else None
-    # With --require_tls nothing but TLS is taken there.
+    # With --require_tls this end accepts only TLS.
     scheduler = cluster.start_scheduler("--worker_num", workers, "--mindspore_port", port,
                                         *(["--require_tls"] if has_tls else []),
                                         env=files.of("scheduler") if has_tls else None)

@@ -1,5 +1,5 @@
-"""What MindSpore's processes have stored is their round's: a restarted job finds nothing of it, a process that starts again
-within the round finds it all; the gateways serve on."""
+"""The stored data of MindSpore's processes belong to their round. A restarted job finds none of it; a process that
+starts again within the round finds all. The gateways go on serving."""
 
 import sys
 
@@ -7,7 +7,7 @@ import pytest
 
 from muster import HERE, kill_now
 
-# Both processes form the cluster and tell each other whether they were started for the first time.
+# Both processes form the cluster and exchange whether they were started for the first time.
 SCRIPT = """
 import asyncio, os, sys
 sys.path.insert(0, %r)
@@ -34,7 +34,7 @@ asyncio.run(main())
 
 
 def run(cluster, scope, count):
-    """Two processes, with one agent or two; that of rank 1 is killed once. Returns what all printed."""
+    """Runs two processes, with one agent or two; kills that of rank 1 once. Returns the output of all."""
     cluster.start_scheduler("--worker_num", 2, "--enable_recovery", 1, "--once")
     script = cluster.folder / "script.py"
     script.write_text(SCRIPT % (str(HERE), scope))

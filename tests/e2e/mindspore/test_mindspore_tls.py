@@ -1,4 +1,5 @@
-"""MindSpore's frames inside TLS at both ends, with the reference client: who is let in, and as whom."""
+"""MindSpore's frames inside TLS at both ends, with the reference client: which clients are accepted, and under which
+name."""
 
 import asyncio
 import re
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.skipif(WITH_TLS, reason="these tests make certificates 
 
 
 class WithSsl:
-    """One JSON with two .p12 files, for the scheduler, the agent and the script, as MindSpore has it."""
+    """One JSON with two .p12 files, for the scheduler, the agent and the script, as in MindSpore."""
 
     def __init__(self, cluster):
         self.authority = pki.Authority()
@@ -36,7 +37,7 @@ class WithSsl:
         return start_end(name, self.cluster, workers, *words, env=self.env)
 
     def context(self, issued=None, name="other.pem"):
-        """A script's: with that certificate, else a good one."""
+        """A script's TLS context: with that certificate, else with a good one."""
         if issued is None:
             return client.tls_context(self.folder.path)
         pki.write(self.folder.path / name, issued.pem())
@@ -53,7 +54,7 @@ def connection(end, context):
 
 
 async def register(end, context, node_id="0"):
-    """The heartbeat connection of a process that was let in."""
+    """The heartbeat connection of a process that was accepted."""
     opened = await connection(end, context).open()
     name, answer = await opened.ask(0, client.field(1, node_id) + client.field(3, "MS_WORKER"))
     reply = client.fields(answer)
@@ -63,7 +64,7 @@ async def register(end, context, node_id="0"):
 
 
 async def expect_shut_out(end, context):
-    # In TLS 1.3 the client is done before the server has looked at its certificate.
+    # In TLS 1.3 the client is done before the server has checked its certificate.
     with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
         await register(end, context)
 
@@ -138,7 +139,7 @@ def test_shut_out(with_ssl, name, who):
         context = client.tls_context(with_ssl.folder.path, certificate=None)
     asyncio.run(expect_shut_out(end, context))
     end.program.expect_said(told)
-    # An honest one is served all the same.
+    # An honest client is still served.
     asyncio.run(client.whole_life("2.10", end.host, end.port, [0], 1, tls=with_ssl.context()))
 
 
@@ -154,7 +155,7 @@ def test_old_tls_is_shut_out(with_ssl, name):
 
 @pytest.mark.parametrize("name", ENDS)
 def test_a_process_that_is_revoked_is_cut_off(with_ssl, name, measured):
-    """Its open connections; the others stay."""
+    """Its open connections are cut; the others stay."""
     end = with_ssl.start(name, 2)
     issued = with_ssl.authority.process()
 
@@ -175,7 +176,7 @@ def test_a_process_that_is_revoked_is_cut_off(with_ssl, name, measured):
 
 @pytest.mark.parametrize("name", ENDS)
 def test_under_ca_only_no_name_is_looked_at(with_ssl, name):
-    """Also where the own certificate has one."""
+    """The same if our own certificate has a name."""
     with_ssl.env["MS_TLS_IDENTITY"] = "ca-only"
     end = with_ssl.start(name, 2)
     other = with_ssl.authority.issue("spiffe://%s/muster/*/node/somebody" % pki.DOMAIN)
@@ -187,7 +188,7 @@ def test_under_ca_only_no_name_is_looked_at(with_ssl, name):
 
 
 class HeldOpen:
-    """A handshake of TLS 1.3 whose last byte is kept back: the certificate has been looked at, the connection waits."""
+    """A handshake of TLS 1.3 without its last byte: the certificate has been checked, and the connection waits."""
 
     async def begin(self, end, context):
         context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -229,7 +230,7 @@ def test_a_handshake_that_outlasts_its_revocation_does_not_get_in(with_ssl, name
         with_ssl.authority.revoked.append(issued)
         with_ssl.folder.write_list()
         deadline = time.monotonic() + 2 * SLOWNESS
-        while True:  # until the new list is in force
+        while True:  # repeats until the new list is in force
             try:
                 opened = await register(end, with_ssl.context(issued))
                 opened.writer.close()
@@ -270,7 +271,7 @@ def test_renewed_certificates_are_served(with_ssl, name):
 
 
 def test_a_certificate_for_a_node_is_good_for_that_id_only(with_ssl):
-    """At --mindspore_port; a gateway's processes are of one machine, whose other users are no enemies of it."""
+    """This holds at --mindspore_port. A gateway's processes are on one machine, where users trust each other."""
     end = with_ssl.start("mindspore_port", 2)
     contexts = [with_ssl.context(with_ssl.authority.process("node/%d" % i), "node%d.pem" % i) for i in range(2)]
 
@@ -278,7 +279,7 @@ def test_a_certificate_for_a_node_is_good_for_that_id_only(with_ssl):
         with pytest.raises(client.Refused, match="node/1, but MS_NODE_ID is .0."):
             await register(end, contexts[1], "0")
         pair = [await register(end, context, str(i)) for i, context in enumerate(contexts)]
-        # Leaving in the other's name: as if it were not known. Heartbeats in its name: silence.
+        # Leaving in the other's name: the answer is that it is not known. Heartbeats in its name: no answer.
         assert await pair[1].ask(1, client.field(1, "0")) == ("4", b"4")
         pair[1].timeout = 1
         with pytest.raises(asyncio.TimeoutError):
@@ -286,7 +287,7 @@ def test_a_certificate_for_a_node_is_good_for_that_id_only(with_ssl):
         name, answer = await pair[0].ask(2, client.field(1, "0"))
         assert name == "3" and client.fields(answer)[2] == 1, "it still is part of the complete cluster"
     asyncio.run(run())
-    with_ssl.cluster.env.update({name: str(value) for name, value in with_ssl.env.items()})  # ms-ctl's, too
+    with_ssl.cluster.env.update({name: str(value) for name, value in with_ssl.env.items()})  # for ms-ctl, too
     counted = with_ssl.cluster.ctl_json("counters")["counters"]
     assert counted["MindSpore: refused, another's certificate"] == 1, counted
 
@@ -313,7 +314,7 @@ def test_with_require_tls_all_plain_frames_are_refused(with_ssl):
 
 
 def test_a_gateway_whose_certificate_is_for_clients_only(cluster, with_ssl):
-    """Scripts in TLS refuse it; its log says which certificate it should have."""
+    """Scripts with TLS refuse it; its log says which certificate it should have."""
     pki.write(with_ssl.folder.path / "client.p12", with_ssl.authority.host().p12(PASSWORD))
     end = with_ssl.start("gateway", 1)
     asyncio.run(expect_shut_out(end, with_ssl.context()))

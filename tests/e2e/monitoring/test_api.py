@@ -1,4 +1,4 @@
-"""/api/v1/: the same documents as ms-ctl --json, as docs/api/openapi.json describes them."""
+"""/api/v1/ has the same documents as ms-ctl --json, as docs/api/openapi.json describes them."""
 
 import json
 import random
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(WITH_TLS, reason="asks in plain text")
 
 
 def violations(value, schema, where="$"):
-    """What of `value` is not as the schema has it."""
+    """The parts of `value` that do not fit the schema."""
     if "$ref" in schema:
         name = schema["$ref"].rsplit("/", 1)[1]
         return violations(value, SPEC["components"]["schemas"][name], where)
@@ -48,7 +48,7 @@ def violations(value, schema, where="$"):
 
 
 def check(path, status, headers, text):
-    """The answer is one that the document knows."""
+    """Checks that the document describes the answer."""
     responses = SPEC["paths"][path]["get"]["responses"]
     assert str(status) in responses, (path, status, text)
     content = responses[str(status)]["content"]
@@ -81,7 +81,7 @@ def test_documents_are_those_of_ms_ctl(cluster):
     cluster.wait_until_running(4)
     failing = cluster.start_agent("c", ["--job_id", "bad", "--worker_num", 1], ["sh", "-c", "echo my last line; exit 3"])
     failing.expect(3)
-    time.sleep(0.3)  # one answer serves everybody for a quarter of a second
+    time.sleep(0.3)  # one answer serves all clients for a quarter of a second
     for path, command in (("/api/v1/jobs", "status"), ("/api/v1/jobs/{job}", "status --job default"),
                           ("/api/v1/jobs/{job}/nodes", "nodes --job default"),
                           ("/api/v1/jobs/{job}/ranks", "ranks --job default"), ("/api/v1/events", "events"),
@@ -113,7 +113,7 @@ def test_documents_are_those_of_ms_ctl(cluster):
 
 
 def test_whatever_is_asked_the_answer_is_described(cluster):
-    """Random parameters: no server error, no shape that the document does not have."""
+    """Random parameters: no server error, and only answers that the document describes."""
     port = port_of(cluster.start_scheduler("--http_address", "127.0.0.1:0"))
     cluster.start_agent("a", ["--worker_num", 1], ["sleep", "1000"])
     cluster.wait_until_running(1)
@@ -123,7 +123,7 @@ def test_whatever_is_asked_the_answer_is_described(cluster):
     seen = set()
     for _ in range(300):
         path = dice.choice(sorted(path for path, methods in SPEC["paths"].items()
-                                  if "get" in methods and path != "/api/v1/changes"))  # which does not end
+                                  if "get" in methods and path != "/api/v1/changes"))  # it does not end
         names = [one["name"] for one in SPEC["paths"][path]["get"]["parameters"] if one["in"] == "query"] + ["other"]
         query = {name: dice.choice(values) for name in dice.sample(names, dice.randrange(len(names) + 1))}
         job = dice.choice(["default", *[value for value in values if value and value[0] not in "./\\"]])

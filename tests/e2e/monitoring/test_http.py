@@ -1,4 +1,4 @@
-"""The scheduler's HTTP port: what it tells, whom, and what hostile clients get."""
+"""The scheduler's HTTP port: what it shows, to which clients, and how it answers hostile ones."""
 
 import http.client
 import os
@@ -28,7 +28,7 @@ def test_health_readiness_and_metrics_of_a_job(cluster):
     assert ask(port, "/healthz")[::2] == (200, "ok\n") and ask(port, "/readyz")[::2] == (200, "ok\n")
     cluster.start_agent("a", ["--worker_num", 2, "--local_worker_num", 2], SLEEP)
     cluster.wait_until_running(2)
-    time.sleep(0.3)  # one answer serves everybody for a quarter of a second
+    time.sleep(0.3)  # one answer serves all clients for a quarter of a second
     values = metrics(port)
     assert values['muster_job_phase{job_id="default",phase="running"}'] == 1
     assert values['muster_job_nodes{job_id="default",state="connected"}'] == 1
@@ -179,7 +179,7 @@ def test_hostile_clients_cost_nobody_anything(cluster):
     cluster.wait_until_running(1)
     before = memory_of(scheduler.pid)
 
-    for field in (b"X: " + b"a" * 65000 + b"\r\n", b"X: a\r\n" * 10000):  # 100 MB of headers, long ones and many
+    for field in (b"X: " + b"a" * 65000 + b"\r\n", b"X: a\r\n" * 10000):  # 100 MB of headers, long ones or many
         with http_client.connect(port) as client:
             sent = 0
             try:
@@ -283,7 +283,7 @@ def answers(port, path="/healthz"):
 
 @plain_only
 def test_many_viewers_share_what_the_core_is_asked(cluster):
-    """A viewer that asks as fast as it can, on many connections, costs the loop a few questions a second."""
+    """A viewer that asks as fast as it can, on many connections, costs the loop only a few queries a second."""
     port = port_of(cluster.start_scheduler(*ANYWHERE))
     clients = [http_client.connect(port) for _ in range(50)]
     for client in clients:

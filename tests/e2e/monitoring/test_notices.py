@@ -1,4 +1,4 @@
-"""--on_event: a command is told of what is worth waking somebody for."""
+"""--on_event: a command runs for events that justify waking someone."""
 
 import json
 
@@ -16,7 +16,7 @@ def test_a_failed_job_is_told_and_a_command_that_fails_touches_nothing(cluster):
                                   ["sh", "-c", "echo last words; exit 7"]) for i in range(2)]
     for agent in agents:
         agent.wait(20)
-    eventually(lambda: told.exists() and told.read_text().endswith("\n"), 10, "it is told")
+    eventually(lambda: told.exists() and told.read_text().endswith("\n"), 10, "the command has run")
     notice = json.loads(told.read_text())
     assert notice["kind"] == "job_failed" and notice["job_id"] == "default" and notice["run"] == 1, notice
     assert "exit code 7" in notice["text"] and "last words" in notice["last_lines"], notice

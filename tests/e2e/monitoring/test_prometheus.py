@@ -1,4 +1,4 @@
-"""A real Prometheus with the alerts and the dashboard that we ship."""
+"""A real Prometheus with the alerts and the dashboard of this tree."""
 
 import json
 import math
@@ -77,7 +77,7 @@ def test_an_alert_fires_for_a_lost_node_and_resolves_and_the_dashboard_has_data(
     scheduler = cluster.start_scheduler("--http_address", "127.0.0.1:0", "--enable_recovery", "1", "--heartbeat_interval",
                                         "0.2", "--worker_num", "2", "--journal_path", cluster.folder / "journal.db")
     port = http_client.port_of(scheduler)
-    assert http_client.ask(port, "/metrics", method="DELETE")[0] == 405  # something to count
+    assert http_client.ask(port, "/metrics", method="DELETE")[0] == 405  # so that there is something to count
     prometheus = Prometheus(cluster, port)
     command = ["sleep", "1000"]
     agents = {name: cluster.start_agent(name, ["--node_id", name], command) for name in ("a", "b")}

@@ -1,4 +1,5 @@
-"""/api/v1/ as Schemathesis sees it: whatever it makes up of docs/api/openapi.json has an answer that stands there."""
+"""Schemathesis tests /api/v1/: every request that it derives from docs/api/openapi.json gets an answer that the
+document describes."""
 
 import json
 import os
@@ -13,13 +14,13 @@ from muster import ROOT, SLOWNESS, WITH_TLS
 pytestmark = pytest.mark.skipif(WITH_TLS, reason="asks in plain text")
 
 TOKEN = "t" * 40
-# unsupported_method and the like ask for more than the document promises.
+# Checks such as unsupported_method demand more than the document promises.
 CHECKS = ("not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance",
           "negative_data_rejection", "missing_required_header")
 
 
 def schemathesis():
-    """Its program, in an environment of its own that is made when it is missing."""
+    """Its program, in an environment of its own that is made if it is missing."""
     if os.environ.get("MUSTER_SCHEMATHESIS"):
         return os.environ["MUSTER_SCHEMATHESIS"]
     done = subprocess.run(["bash", ROOT / "tests" / "e2e" / "venv.sh", "schemathesis"], text=True, stdout=subprocess.PIPE,
@@ -30,7 +31,7 @@ def schemathesis():
 
 
 def document(folder):
-    """Ours, with the two jobs that are asked for, and without the stream that never ends."""
+    """Our document, with the two jobs for its requests, and without the stream that never ends."""
     spec = json.loads((ROOT / "docs" / "api" / "openapi.json").read_text())
     del spec["paths"]["/api/v1/changes"]
     for path in spec["paths"].values():

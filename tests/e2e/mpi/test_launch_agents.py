@@ -1,4 +1,4 @@
-"""Launchers that start the ranks themselves reach other nodes through the agents: no sshd, no ssh."""
+"""Launchers that start the ranks themselves reach other nodes through the agents, without sshd and ssh."""
 
 import os
 import shutil
@@ -33,7 +33,7 @@ def sums(family, tmp_path):
 
 
 class Nodes:
-    """A scheduler, and an agent on each machine, of which any may get rank 0."""
+    """A scheduler, and an agent on each machine. Either agent may get rank 0."""
 
     def __init__(self, cluster, machines, secured, ranks_each=2):
         self.cluster, self.machines, self.secured = cluster, machines, secured
@@ -48,7 +48,7 @@ class Nodes:
         return self.secured.start_node("agent%d" % i, command, *words, netns=self.machines[i].name, **options)
 
     def expect_nothing_left(self):
-        """Of both agents, while the scheduler still runs."""
+        """Checks both agents, while the scheduler still runs."""
         def left():
             processes.reap_adopted({program.pid for program in self.cluster.programs})
             return [p for p in self.cluster.descendants() if p.pid != self.cluster.scheduler.pid]
@@ -84,7 +84,7 @@ def test_the_exit_code_is_the_jobs(nodes, family):
 @pytest.mark.parametrize("family", ["openmpi"], indirect=True)
 def test_a_killed_rank_ends_everything(nodes, family, sums):
     first, second = nodes.start([*MPIRUN[family], sums, "checkpoint"])
-    # (Open MPI 4.1.4's mpirun may hang where a rank dies in MPI_Init.)
+    # (Open MPI 4.1.4's mpirun may hang if a rank dies in MPI_Init.)
     eventually(lambda: first.output().count(" works") == 4, 30, "ranks run")
     ranks = [p for p in processes.descendants(second.pid) if p.name == "sums"]
     os.kill(ranks[0].pid, signal.SIGKILL)
@@ -96,7 +96,7 @@ def test_a_killed_rank_ends_everything(nodes, family, sums):
 
 @pytest.mark.parametrize("family", ["openmpi"], indirect=True)
 def test_daemons_start_daemons(cluster, network, secured, family, sums):
-    """On four machines: the second one's daemon starts the fourth one's."""
+    """There are four machines: the second one's daemon starts that of the fourth one."""
     nodes = Nodes(cluster, network.star(4), secured, ranks_each=1)
     agents = nodes.start([*MPIRUN[family], "--mca", "plm_rsh_no_tree_spawn", "0", "--mca", "routed", "radix", "--mca",
                           "routed_radix", "2", sums])
@@ -109,7 +109,7 @@ def test_daemons_start_daemons(cluster, network, secured, family, sums):
 
 @pytest.mark.parametrize("family", ["openmpi"], indirect=True)
 def test_a_killed_rank_brings_a_new_round(nodes, family, sums):
-    """With recovery mpirun starts anew, and nothing of the round before lives; SIGTERM to its agent ends all of it."""
+    """With recovery mpirun starts again, and nothing of the round before lives; SIGTERM to its agent ends all of it."""
     agents = nodes.start([*MPIRUN[family], sums, "checkpoint"], "--stop_timeout", 5, env={"MS_ENABLE_RECOVERY": 1})
     eventually(lambda: agents[0].output().count(" works") == 4, 30, "ranks run")
 
@@ -141,13 +141,14 @@ def test_a_killed_agent_ends_everything(nodes, family, sums, killed):
 
 
 def ask(nodes, script, *words, **options):
-    """Runs the script on the first node, where ssh is the launch agent."""
+    """Runs the script on the first node, with the launch agent as ssh."""
     other = nodes.machines[1].address
     return nodes.start(["sh", "-c", script.replace("OTHER", other)], *words, **options)
 
 
 def test_as_ssh(nodes, tmp_path):
-    """Words, stdin, exit codes and signals as a launcher means them; other hosts are left to the next ssh in PATH."""
+    """Arguments, stdin, exit codes and signals work as a launcher expects; other hosts are left to the next ssh in
+    PATH."""
     real_ssh = tmp_path / "bin" / "ssh"
     real_ssh.parent.mkdir()
     real_ssh.write_text("#!/bin/sh\necho real: $*\n")
@@ -186,8 +187,8 @@ def test_as_ssh(nodes, tmp_path):
 
 
 def test_as_horovodrun_and_kubeflow_call_it(nodes, tmp_path):
-    """The shell lines of Horovod 0.28's runner: its check, a rank of the Gloo kind, and both through /etc/mpi/kubexec.sh,
-    which gets POD COMMAND."""
+    """The shell lines of Horovod 0.28's runner: its check, a rank of the Gloo kind, and both through
+    /etc/mpi/kubexec.sh, which gets POD COMMAND."""
     door = tmp_path / "kubexec.sh"
     door.symlink_to(BIN / "ms-exec")
     start = "ssh -o PasswordAuthentication=no -o StrictHostKeyChecking=no OTHER -p 12345 -i /keys/id "

@@ -1,4 +1,4 @@
-"""MPI programs start with no mpirun: real MPICH and Open MPI of Debian, compiled here."""
+"""MPI programs start without mpirun: the real MPICH and Open MPI of Debian, compiled here."""
 
 import os
 import re
@@ -14,7 +14,7 @@ import pytest
 import processes
 from muster import BIN, SCRIPTS, eventually
 
-# What is left behind is looked for in the machine's /dev/shm.
+# The tests look for left files in the machine's /dev/shm.
 pytestmark = pytest.mark.xdist_group("mpi")
 
 FAMILIES = ["mpich", "openmpi"]
@@ -40,7 +40,7 @@ def sums(request, tmp_path):
 
 @pytest.fixture
 def left_behind():
-    """What MPI libraries keep outside the job's folders: nothing of it may outlive the test."""
+    """Files that MPI libraries keep outside the job's folders: none of them may outlive the test."""
     def look():
         in_tmp = {name for name in os.listdir("/tmp") if name.startswith(("ompi.", "pmix", "muster-agent"))}
         return set(os.listdir("/dev/shm")) | in_tmp
@@ -65,7 +65,7 @@ def test_on_one_machine(cluster, sums, left_behind, ranks):
 def test_on_two_machines(cluster, network, sums, left_behind, ranks_each):
     first, second = network.pair()
     cluster.start_scheduler("--worker_num", 2 * ranks_each, host=first.address, netns=first.name)
-    # Open MPI 4.1.4's one-sided component for RDMA fails between hosts without it, under mpirun as well.
+    # Without it, Open MPI 4.1.4's one-sided component for RDMA fails between hosts, under mpirun as well.
     agents = [cluster.start_agent("agent%d" % i, ["--local_worker_num", ranks_each], [sums], netns=machine.name,
                                   env={"OMPI_MCA_osc": "^rdma"})
               for i, machine in enumerate((first, second))]
@@ -81,7 +81,7 @@ def test_a_killed_rank_starts_again_with_all_others(cluster, sums, left_behind):
 
 
 def test_ranks_finish_a_checkpoint(cluster, sums, left_behind):
-    """Their server stays until they have ended."""
+    """The server stays until the ranks have ended."""
     agent = standalone(cluster, 2, ["--stop_timeout", 20], [sums, "checkpoint"])
     eventually(lambda: agent.output().count(" works") == 2, 20, "ranks run")
     os.kill(agent.pid, signal.SIGTERM)
@@ -245,7 +245,7 @@ def test_the_look_behind_wrappers(cluster, sums):
 
 
 def test_mpi4py_of_mpich_needs_no_server_of_open_mpis(cluster):
-    """ms-pmix is there, and its library is not."""
+    """ms-pmix exists, but its library does not."""
     alone = cluster.folder / "bin"
     alone.mkdir()
     shutil.copy(BIN / "ms-worker", alone)
@@ -272,9 +272,9 @@ def test_jobs_beside_each_other_do_not_mix(cluster, sums, left_behind):
 @pytest.mark.parametrize("sums", ["openmpi"], indirect=True)
 @pytest.mark.parametrize("async_modex", [0, 1])
 def test_ranks_that_ask_for_each_other(cluster, sums, left_behind, async_modex):
-    """The fence has no data: each rank asks for those it speaks with.
+    """The fence has no data: each rank asks for those of its peers.
 
-    With async_modex a rank may ask for one beside it in the very moment in which that one has said all; Debian's libpmix
+    With async_modex a rank may ask for one on its machine in the very moment in which that one has sent all. Debian's libpmix
     4.2.2 then answers that there is nothing, under mpirun, too (19 of 90 starts beside two busy loops)."""
     cluster.start_scheduler("--worker_num", 4)
     env = {"OMPI_MCA_pmix_base_collect_data": 0, "OMPI_MCA_pmix_base_async_modex": async_modex, "OMPI_MCA_osc": "^rdma"}
@@ -290,7 +290,7 @@ def test_ranks_that_ask_for_each_other(cluster, sums, left_behind, async_modex):
 
 
 def test_ranks_with_much_to_tell(cluster):
-    """The store carries what they put: 4 MB in all."""
+    """The store carries their data: 4 MB in all."""
     cluster.start_scheduler("--worker_num", 4)
     agents = [cluster.start_agent("agent%d" % i, ["--machine", "m%d" % i, "--mpi", "pmi1"],
                                   ["/usr/bin/python3", SCRIPTS / "pmi1_gather.py", 1000]) for i in range(4)]
@@ -300,7 +300,7 @@ def test_ranks_with_much_to_tell(cluster):
 
 
 def test_names_are_published(cluster, network, tmp_path):
-    """Open MPI's; Debian's MPICH publishes names in files of its own."""
+    """Only Open MPI's; Debian's MPICH publishes names in files of its own."""
     compiler = shutil.which("mpicc.openmpi")
     if compiler is None or not (BIN / "ms-pmix").exists():
         pytest.skip("no mpicc.openmpi, or no ms-pmix")
@@ -318,7 +318,7 @@ def test_names_are_published(cluster, network, tmp_path):
 @pytest.mark.parametrize("ranks,most_mib", [(1_000, 32), (10_000, 128), pytest.param(100_000, 1024, marks=pytest.mark.skipif(
     os.environ.get("MUSTER_LONG") != "1", reason="MUSTER_LONG=1 runs it"))])
 def test_the_server_of_a_large_job_stays_small(tmp_path, ranks, most_mib):
-    """ms-pmix of one agent among many, with 8 ranks each."""
+    """The ms-pmix of one agent among many, with 8 ranks each."""
     if not (BIN / "ms-pmix").exists():
         pytest.skip("no ms-pmix")
     ours, theirs = socket.socketpair()

@@ -1,4 +1,4 @@
-"""A job of MPI's ranks is hit again and again: it ends well, each cause is told, and nothing is left."""
+"""A job of MPI's ranks is hit again and again: it ends well, each cause is reported, and nothing is left."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from test_mpi import left_behind, sums  # noqa: F401 (fixtures)
 
 pytestmark = pytest.mark.xdist_group("mpi")
 
-# Restarts that follow each other wait up to a minute: 20 of them take a quarter of an hour.
+# Restarts that follow each other wait up to a minute, so 20 of them take a quarter of an hour.
 KILLS = 20 if os.environ.get("MUSTER_LONG") == "1" else 3
 RANKS_EACH = 2
 
@@ -22,7 +22,7 @@ def shared_memory():
 
 
 def folders_of_rounds(cluster, others):
-    """What servers keep for their ranks: in shared memory, and in the agents' folders."""
+    """The folders that servers keep for their ranks: in shared memory, and in the agents' folders."""
     return list(shared_memory() - others) + [str(path) for path in cluster.runtime.rglob("pmix-*") if path.is_dir()]
 
 

@@ -1,4 +1,4 @@
-"""Eight ranks on four machines in a rank table's order, so neighbours in rank are on different machines."""
+"""Eight ranks on four machines in a rank table's order, so that neighbours in rank are on different machines."""
 
 import json
 import shutil
@@ -10,14 +10,15 @@ from test_mpi import left_behind, sums  # noqa: F401 (fixtures)
 
 pytestmark = pytest.mark.xdist_group("mpi")
 
-RANKS = [[0, 5], [3, 6], [1, 7], [2, 4]]  # of each machine
-# Open MPI 4.1.4's one-sided component for RDMA fails between hosts without it, under mpirun as well.
+RANKS = [[0, 5], [3, 6], [1, 7], [2, 4]]  # the ranks of each machine
+# Without it, Open MPI 4.1.4's one-sided component for RDMA fails between hosts, under mpirun as well.
 ENV = {"OMPI_MCA_osc": "^rdma"}
 
 
 @pytest.fixture(params=["IPv4", "IPv6"])
 def run(request, cluster, network):
-    """Starts the command in all ranks, one agent on each machine but on the first, which has two; waits for the end."""
+    """Starts the command in all ranks, with one agent on each machine except the first, which has two; waits for the
+    end."""
     def start(command):
         machines = network.star(len(RANKS), v6=request.param == "IPv6")
         servers = [{"server_id": machine.address,

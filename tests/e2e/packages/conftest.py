@@ -1,4 +1,4 @@
-"""What deploy/release.sh makes of the build beside MUSTER_BIN."""
+"""The files that deploy/release.sh makes from the build of MUSTER_BIN."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""Debian's package: what is in it, and what it does to a system: a fresh layer over this one, in mounts of its own."""
+"""Debian's package: its contents, and its effects on a system: a fresh layer over this one, in mounts of its own."""
 
 import pwd
 import shutil
@@ -38,7 +38,7 @@ def test_lintian_finds_no_error(package):
 def test_it_installs_upgrades_and_is_purged_without_a_trace(package):
     for user in ("muster", "muster-job"):
         with pytest.raises(KeyError):
-            pwd.getpwnam(user)  # of this machine: the test would see nothing
+            pwd.getpwnam(user)  # if this machine has the user, the test would see nothing
     said = layers.run_in("/", {"muster.deb": package}, """
 dpkg --no-triggers -i /muster.deb >/dev/null
 getent passwd muster muster-job | cut -d: -f1 | sed 's/^/user: /'

@@ -1,7 +1,7 @@
-"""The manifests: against the schemas of Kubernetes, and what they say, in a root as a pod's is.
+"""The manifests: checked against the schemas of Kubernetes, and run in a root like that of a pod.
 
-The root has the static programs and nothing else, is read-only, and has mounts and process ids of its own; the user is
-the manifest's. A cluster's network and its kubelet are not played."""
+The root has the static programs and nothing else, is read-only, and has mounts and process ids of its own. The user is
+the manifest's. A cluster's network and its kubelet are not simulated."""
 
 import os
 import pathlib
@@ -83,7 +83,7 @@ def test_the_scheduler_runs_as_its_manifest_says_in_a_root_with_nothing_else(dis
                 (root / "usr/bin" / pathlib.Path(entry.filename).name).chmod(0o755)
     spec = pod_of(documents("scheduler.yaml")["StatefulSet"])
     user, group = spec["securityContext"]["runAsUser"], spec["securityContext"]["fsGroup"]
-    for path in ("journal", "run", "tls"):  # as a kubelet gives them: root's, with the group of fsGroup
+    for path in ("journal", "run", "tls"):  # as a kubelet makes them: root's, with the group of fsGroup
         (volumes / path).mkdir(parents=True)
         os.chown(volumes / path, 0, group)
         (volumes / path).chmod(0o2775)
@@ -107,5 +107,5 @@ def test_the_scheduler_runs_as_its_manifest_says_in_a_root_with_nothing_else(dis
                                     "--tls_config", node, "--from", "k8s", "--worker_num", "1", "--", "true"],
                           env={"HOSTNAME": "train-0", "JOB_COMPLETION_INDEX": "0"})
     agent.expect(0)
-    eventually(lambda: "job train succeeded" in scheduler.output(), 10, "the scheduler tells of the job")
+    eventually(lambda: "job train succeeded" in scheduler.output(), 10, "the scheduler logs the job's success")
     assert "WARNING" not in scheduler.output(), scheduler.output()

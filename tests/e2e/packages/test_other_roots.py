@@ -1,4 +1,4 @@
-"""The wheel's programs in other root file systems: one that has busybox and nothing else, and those of the Debian before
+"""The wheel's programs in other root file systems: one that has only busybox, and those of the Debian releases before
 this one (an older C library, Python 3.9) and after it (Python 3.13)."""
 
 import os
@@ -51,7 +51,7 @@ touch /go
 for agent in $agents; do wait "$agent"; done
 echo all agents ended well
 """
-# By a search domain, a whole name, and IPv6, where the host's look-up has modules of its own.
+# Looks up names by a search domain, a whole name, and over IPv6, with the host's own lookup modules.
 NAMES = """
 echo 'hosts: files mdns4_minimal [NOTFOUND=return] resolve [!UNAVAIL=return] myhostname dns' >/etc/nsswitch.conf
 printf 'nameserver 127.0.0.1\\nsearch cluster.test\\n' >/etc/resolv.conf
@@ -76,7 +76,7 @@ def wheel(dist):
 
 @pytest.fixture(scope="module")
 def programs(wheel, tmp_path_factory):
-    """By path in the root."""
+    """The programs, by their path in the root."""
     folder = tmp_path_factory.mktemp("programs")
     inside = zipfile.ZipFile(wheel)
     for name in inside.namelist():
@@ -108,7 +108,7 @@ def test_a_root_with_busybox_only(programs, tmp_path):
 
 
 def debian(suite):
-    """A minimal root of that suite with Python, from the mirror of this machine; made the first time."""
+    """A minimal root of that suite with Python, from this machine's mirror; made at the first use."""
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "muster-tests" / suite
     if not (cache / "is-whole").exists():
         if shutil.which("debootstrap") is None or os.geteuid() != 0:

@@ -1,4 +1,4 @@
-"""The wheel: programs that need no library, and the module that scripts import."""
+"""The wheel: programs that need no library, and the module for scripts."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ SHOW = ("import muster, muster_training; c = muster.cluster(); muster.progress(1
 
 @pytest.fixture(scope="module")
 def python(dist, tmp_path_factory):
-    """A Python of its own with the wheel and nothing else."""
+    """A Python of its own with only the wheel."""
     (wheel,) = dist.glob("*.whl")
     folder = tmp_path_factory.mktemp("venv")
     subprocess.run(["/usr/bin/python3", "-m", "venv", folder], check=True)

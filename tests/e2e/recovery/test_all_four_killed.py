@@ -1,5 +1,5 @@
 """Agent, guardian, keeper and shims are killed in one instant (pkill -9 ms-), or one of them while the others are only
-stopped: no rank lives twice, whatever the processes did to their environment."""
+stopped. No rank lives twice, no matter how the processes changed their environment."""
 
 import os
 import signal
@@ -11,14 +11,14 @@ import lives
 import processes
 from muster import SCRIPTS, eventually
 
-# What a shell has started outlives its parents' death; it keeps of its environment what it needs itself.
+# A shell's children outlive its death; each keeps the variables of its environment that it needs itself.
 KEEPS = " ".join('%s="$%s"' % (name, name) for name in ("RANK", "MS_ROUND", "MUSTER_NODE_ID", "MS_CLUSTER_FILE"))
 BARE = "env -i %s %s -S %s {notes}; exit $?" % (KEEPS, sys.executable, SCRIPTS / "holder.py")
 FENCE, STOP = 8, 1
 
 
 class Job:
-    """Two nodes of one process each, on machines of their own by name; `spare`: a third one stands by."""
+    """Two nodes of one process each, on machines of their own by name; `spare`: a third node stands by."""
 
     def __init__(self, cluster, *scheduler_words, agent_words=(), spare=False):
         self.cluster, self.notes = cluster, cluster.folder / "notes"
@@ -45,7 +45,7 @@ class Job:
                        for process in processes.named(name, pid))]
 
     def holder(self, node):
-        """The pid of its process that holds the rank, as this test sees it."""
+        """The pid of the node's process that holds the rank, as this test sees it."""
         return next(process.pid for process in processes.descendants(self.agents[node].pid)
                     if "holder.py" in process.command and not process.command.startswith("sh "))
 
@@ -79,7 +79,7 @@ def test_the_next_start_finds_what_has_cleared_its_environment(cluster):
 
 
 def test_a_start_that_may_not_see_all_processes_waits_and_says_why(cluster):
-    """hidepid: what the command runs as another user could be hidden."""
+    """With hidepid, processes that the command runs as another user could be hidden."""
     if os.geteuid() != 0:
         pytest.skip("only root can mount /proc and act as another user")
     if tuple(map(int, os.uname().release.split(".")[:2])) < (5, 8):
@@ -102,7 +102,7 @@ def test_a_start_that_may_not_see_all_processes_waits_and_says_why(cluster):
 
 @pytest.mark.parametrize("killed", ["agent", "guardian", "keeper"])
 def test_one_is_killed_while_the_others_are_stopped(cluster, killed):
-    """A spare takes over at the fence's time; by then the one below has woken and ended the rest."""
+    """A spare takes over at the fence's time; by then the next one below has woken and ended the rest."""
     job = Job(cluster, "--fence_timeout", FENCE, "--node_timeout", 3, spare=True)  # a stopped agent is only silent
     left, row = job.holder("n1"), job.row("n1")
     assert len(row) == 4
@@ -137,7 +137,7 @@ def test_a_site_may_ask_that_the_fence_hold_for_all_four(cluster):
     eventually(lambda: "not guaranteed" in cluster.ctl("why"), 20, "`why` says that time alone shows nothing")
     assert "ms-ctl fence n1" in cluster.ctl("why")
     assert job.round() == 1 and processes.is_alive(left)
-    job.agents["n1"] = job.start("n1")  # it ends what is left, so it has its ranks back
+    job.agents["n1"] = job.start("n1")  # it ends the remaining processes, so it has its ranks back
     job.expect_next_round()
     assert not processes.is_alive(left)
     job.expect_good_end()

@@ -1,7 +1,7 @@
-"""The network between one agent and the scheduler is cut or bad for a while, with recovery on: afterwards the job goes
-on or has recovered, and at no moment did a rank live twice. That is judged by the processes' own notes (holder.py).
+"""The network between one agent and the scheduler is cut or bad for a while, with recovery on. Afterwards the job goes
+on or has recovered, and at no moment did a rank live twice. The test judges by the processes' own notes (holder.py).
 
-MUSTER_LONG=1 runs the whole matrix, else some of it.
+MUSTER_LONG=1 runs the whole matrix, otherwise a part of it.
 """
 
 import collections
@@ -17,22 +17,23 @@ from resuming import seeded
 from split_job import SplitJob
 
 IS_LONG = os.environ.get("MUSTER_LONG") == "1"
-FENCE_MARGIN = 5  # the keeper has killed by then; the rest is for clocks and a slow machine
+FENCE_MARGIN = 5  # by then the keeper has killed; the rest allows for clocks and a slow machine
 DIRECTIONS = {"both-ways": (0, 1), "to-the-agent": (0,), "to-the-scheduler": (1,)}
 
-# How long the network is cut, and the settings under which that is ... All in seconds.
+# How long the network is cut, and settings under which that is short, or beyond the lease … All in seconds.
 Cut = collections.namedtuple("Cut", "seconds lease grace fence")
 CUTS = {
-    # TCP says again what was lost within as long as the network was cut, so the node may be silent for twice that.
+    # After a cut, TCP takes as long as the cut lasted to send lost data again, so the node may be silent for twice that
+    # time.
     "short": Cut(seconds=3, lease=8, grace=3, fence=30),
-    # ... which would be too late here: the agent has to open another connection.
+    # … which would be too late here: the agent has to open another connection.
     "within-the-lease": Cut(seconds=16.8, lease=26, grace=3, fence=31),
-    # TCP gives up after 25 s of silence, then the grace begins.
+    # TCP gives up after 25 s of silence, then the grace period begins.
     "beyond-the-grace": Cut(seconds=35, lease=60, grace=3, fence=15),
     "beyond-the-lease": Cut(seconds=12, lease=4, grace=4, fence=9),
     "just-beyond-the-lease": Cut(seconds=6, lease=4, grace=4, fence=9),
 }
-ENDURED = ("short", "within-the-lease")  # nothing happens
+ENDURED = ("short", "within-the-lease")  # nothing happens after these
 MATRIX = [(directions, cut, has_spare) for cut in list(CUTS)[:4] for directions in DIRECTIONS
           for has_spare in (False, True)]
 SHARE = [("both-ways", "short", True), ("both-ways", "within-the-lease", False),
@@ -43,12 +44,12 @@ SHARE = [("both-ways", "short", True), ("both-ways", "within-the-lease", False),
 # Loss and delay; `fence` None: no spare stands by.
 Bad = collections.namedtuple("Bad", "seconds lease grace fence")
 BAD = [Bad(120, 30, 10, None), Bad(120, 30, 10, 40), Bad(60, 10, 5, 12)] if IS_LONG else [Bad(12, 10, 5, 12)]
-SETTLED = 60  # so long after healing it is judged
+SETTLED = 60  # seconds from the repair until the check
 
 
 @pytest.fixture
 def split(cluster, network):
-    """Makes a job, with the timeouts of a Cut or Bad, whose n1 is at the end of a bad cable."""
+    """Makes a job with the timeouts of a Cut or Bad, and with n1 at the end of a bad cable."""
     cables = []
 
     def make(timeouts, *scheduler_words):
@@ -86,7 +87,7 @@ def test_a_cut(split, measured, directions, name, has_spare):
         time.sleep(max(0, begin + (cut.lease + cut.grace) * SLOWNESS - time.monotonic()))
         assert (job.status()["round"], job.status()["phase"], job.pids()) == (1, "running", pids)
     elif has_spare:
-        # Told that its ranks are elsewhere; the same line makes it a spare.
+        # It learns that its ranks are elsewhere; the same command makes it a spare.
         job.nodes["n1"].expect(EXIT_FAILED_ELSEWHERE)
         measured("from healing until the stale agent ends", time.monotonic() - healed, at_most=20)
         assert job.holders() == STOOD_IN
@@ -106,9 +107,9 @@ def test_a_cut(split, measured, directions, name, has_spare):
     bad.seconds, bad.lease, "alone" if bad.fence is None else "and-a-fence-of-%d-s" % bad.fence))
 def test_a_bad_network(split, measured, bad):
     job = split(bad, "--max_restarts", 100).start(bad.fence is not None)
-    good = job.cable.sent  # none of these was lost
+    good = job.cable.sent  # none of the cable's frames was lost
     job.cable.spoil(loss=0.3, delay=0.075, jitter=0.05)
-    time.sleep(bad.seconds)  # what is decided in between is the scheduler's affair
+    time.sleep(bad.seconds)  # the scheduler decides by itself in the meantime
     sent, lost = job.cable.sent - good, job.cable.lost
     job.cable.heal()
     healed = time.monotonic()
@@ -126,7 +127,7 @@ def test_a_bad_network(split, measured, bad):
 
 
 def test_the_notes_tell_when_a_rank_lives_twice(split):
-    """What the other tests stand on: a person vouches, untruly, that the processes of a node have ended."""
+    """Checks the basis of the other tests: a person confirms, wrongly, that the processes of a node have ended."""
     job = split(Cut(seconds=None, lease=3, grace=3, fence=None)).start(has_spare=True)
     job.cable.cut()
     eventually(lambda: job.events("node_lost"), 10, "n1 is lost")
@@ -140,8 +141,8 @@ def test_the_notes_tell_when_a_rank_lives_twice(split):
 
 
 def test_what_runs_beside_its_successor_is_killed_at_once(split):
-    """A person has vouched for the end of processes that live. Once their agent hears whose the ranks are now, it leaves
-    them no time, though --stop_timeout would."""
+    """A person has confirmed the end of processes that live. Once their agent learns that its ranks are elsewhere, it
+    kills them at once, without the time of --stop_timeout."""
     job = split(Cut(seconds=None, lease=3, grace=3, fence=None))
     job.node_words = ["--stop_timeout", 4]
     job.start(has_spare=True)
@@ -159,9 +160,9 @@ def test_what_runs_beside_its_successor_is_killed_at_once(split):
 
 
 def test_a_network_that_refuses_instead_of_being_silent(split):
-    """As a firewall does that rejects, or a service address without anybody behind it."""
+    """The network refuses, like a firewall that rejects, or a service address without a server."""
     job = split(Cut(seconds=None, lease=6, grace=6, fence=12)).start(has_spare=True)
-    job.far.ip("addr", "add", job.near.address + "/32", "dev", "lo")  # where nobody listens
+    job.far.ip("addr", "add", job.near.address + "/32", "dev", "lo")  # where no program listens
     job.cable.cut()
     job.wait_for_round(2)
     time.sleep(2)

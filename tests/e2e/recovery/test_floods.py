@@ -1,4 +1,4 @@
-"""What a broken or hostile peer does to the scheduler while a job runs: the job goes on, and the log stays readable."""
+"""A broken or hostile peer while a job runs: the job goes on, and the log stays readable."""
 
 import concurrent.futures
 import os
@@ -16,7 +16,7 @@ import wire  # noqa: E402
 
 
 class RunningJob:
-    """Two agents whose processes run until told, under a scheduler with few descriptors."""
+    """Two agents with processes that run until the file "go" exists, under a scheduler with few descriptors."""
 
     def __init__(self, cluster, descriptors):
         self.cluster = cluster
@@ -62,7 +62,7 @@ def test_400_idle_connects_at_a_descriptor_limit_of_200(cluster):
     try:
         for _ in range(400):
             idle.append(connect(job.scheduler.port))
-        time.sleep(8)  # longer than a lease and than the handshake limit
+        time.sleep(8)  # longer than a lease and the handshake limit
     finally:
         for connection in idle:
             connection.close()
@@ -70,7 +70,7 @@ def test_400_idle_connects_at_a_descriptor_limit_of_200(cluster):
     job.check_goes_on(lines_at_most=4)
 
 
-# Newcomers waited for minutes behind 3,000 addresses that one machine has for nothing.
+# New clients waited for minutes after 3,000 addresses, which one machine can have for free.
 @pytest.mark.parametrize("prefix", ["2001:db8:bad:1::", "::ffff:10.66.6."], ids=["a /64", "a /24"])
 def test_half_hellos_from_all_addresses_of_one_party_shut_out_nobody(cluster, network, prefix):
     machine = network.machine()
@@ -130,7 +130,8 @@ def test_a_client_that_opens_a_stream_and_says_nothing(cluster):
 
 
 def literal(index, value, name=b""):
-    """A header field for HPACK (RFC 7541, 6.2.2), neither compressed nor kept: of the static table, or with its name."""
+    """A header field for HPACK (RFC 7541, 6.2.2), neither compressed nor kept: with a name of the static table, or its
+    own."""
     start = bytes([index]) if index < 15 else bytes([15, index - 15])
     return start + (bytes([len(name)]) + name if name else b"") + bytes([len(value)]) + value
 
@@ -139,7 +140,8 @@ def frame(kind, flags, stream, payload=b""):
     return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
 
 
-# gRPC holds a peer to its number of streams only once that has acknowledged the server's SETTINGS: who never does is slowed, then cut.
+# gRPC enforces its number of streams only after the peer has acknowledged the server's SETTINGS. A peer that never does
+# so is slowed, then cut.
 def test_one_connection_with_thousands_of_streams(cluster):
     job = RunningJob(cluster, descriptors=1024)
     fields = (b"\x83\x86" + literal(4, b"/muster.v1.Rendezvous/Session") + literal(1, b"x") +
@@ -147,7 +149,7 @@ def test_one_connection_with_thousands_of_streams(cluster):
     with connect(job.scheduler.port) as connection:
         connection.settimeout(20)
         connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0))
-        for number in range(10_000):  # END_HEADERS; what comes back is not read, and nothing is acknowledged
+        for number in range(10_000):  # END_HEADERS; the peer reads no answer, and acknowledges nothing
             connection.sendall(frame(1, 4, 2 * number + 1, fields))
         counters = eventually(lambda: (lambda now: now.get("HTTP/2 SETTINGS unacknowledged") and now)(
             cluster.ctl_json("counters")["counters"]), 20, "the connection is cut")
@@ -170,7 +172,7 @@ def test_a_message_of_100_mb(cluster):
     with open("/proc/%d/status" % job.scheduler.pid) as file:
         peak = next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
     assert peak < 1_000_000, "%d kB" % peak
-    job.check_goes_on(lines_at_most=2, lines_at_least=0)  # gRPC refuses it unread, and tells nobody
+    job.check_goes_on(lines_at_most=2, lines_at_least=0)  # gRPC refuses it unread, and reports nothing
 
 
 @pytest.mark.parametrize("target", ["victim", "own-jobs"])

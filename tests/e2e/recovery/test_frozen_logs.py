@@ -1,4 +1,4 @@
-"""The file system of --log_dir hangs: deaths are noticed, the fence is kept, and agents end, as with any other."""
+"""The file system of --log_dir hangs. Deaths are still noticed, the fence is kept, and agents end."""
 
 import os
 import re
@@ -41,15 +41,15 @@ def start(cluster, disk, *words):
 def test_a_death_is_noticed_and_the_agents_end(cluster, disk, measured):
     scheduler, agents, ranks, _ = start(cluster, disk)
     disk.freeze()
-    time.sleep(0.5)  # whoever writes there hangs by now
+    time.sleep(0.5)  # by now all that write there hang
     killed = kill_now(next(rank["pid"] for rank in ranks if rank["rank"] == 0))
     eventually(lambda: cluster.phase() == "failed", 20, "the job has failed")
-    measured("from the kill to the verdict with frozen logs", time.monotonic() - killed, at_most=2)
+    measured("from the kill to the failure's report with frozen logs", time.monotonic() - killed, at_most=2)
     cause = cluster.ctl_json("status")["runs"][0]["outcome"]["cause"]
     assert (cause["rank"], cause["signal"]) == (0, 9) and cause["last_lines"][-1].startswith("line "), cause
     agents[1].expect(EXIT_FAILED_ELSEWHERE)
     agents[0].expect(128 + 9)
-    measured("from the kill to the end of the agent whose logs are frozen", time.monotonic() - killed, at_most=12)
+    measured("from the kill to the end of the agent with frozen logs", time.monotonic() - killed, at_most=12)
     agents[0].expect_said(r"bytes of output were not written to \S+worker_0.log: its file system has not answered")
     agents[0].expect_said(r"failure.json was not written: its file system has not answered")
     disk.thaw()

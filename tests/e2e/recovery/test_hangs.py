@@ -1,4 +1,5 @@
-"""Jobs that hang: who stands where is shown, a job that stands still is ended or restarted, and draining."""
+"""Jobs that hang: where each process stands is shown, and a job that stands still is ended or restarted. Also
+draining."""
 
 import os
 import signal
@@ -80,7 +81,7 @@ def test_status_ranks_and_stacks_show_where_processes_stand(cluster):
     assert "expected ranks such as" in cluster.ctl("stacks", "1,x", code=2)
     assert "there is no job x here" in cluster.ctl("stacks", "x", code=1)
     pids = job.pids()
-    assert all(os.path.exists("/proc/%d" % pid) for pid in pids.values()), "looking harms nobody"
+    assert all(os.path.exists("/proc/%d" % pid) for pid in pids.values()), "looking ends no process"
     cluster.ctl("stop", "--yes", "--reason", "seen enough")
     for node in job.nodes.values():
         node.expect(EXIT_FAILED_ELSEWHERE, 30)

@@ -1,4 +1,4 @@
-"""Heartbeats go by datagram where that gets through, and over the connection where it doesn't; no node is lost for it."""
+"""Heartbeats go by datagram where datagrams get through, and over the connection elsewhere; no node is lost for it."""
 
 import os
 import socket
@@ -14,7 +14,8 @@ WORDS = ["--heartbeat_interval", INTERVAL, "--node_timeout", LEASE, "--disconnec
 
 
 class Apart:
-    """The scheduler on one machine, one agent with a process that waits on another, and a record of what crosses."""
+    """The scheduler on one machine, one agent with a waiting process on another, and a record of the packets between
+    them."""
 
     def __init__(self, cluster, network, *words):
         self.cluster = cluster
@@ -23,10 +24,10 @@ class Apart:
                                                  netns=self.near.name)
         self.agent = cluster.start_agent("agent", ["--worker_num", 1], ["sleep", "1000"], netns=self.far.name)
         cluster.wait_until_running(1, netns=self.near.name)
-        time.sleep(3 * INTERVAL)  # until it is known what gets through
+        time.sleep(3 * INTERVAL)  # until the agent knows what gets through
 
     def record(self, seconds):
-        """(payloads that went to the scheduler by UDP, and by TCP)."""
+        """Returns (payloads that went to the scheduler by UDP, and by TCP)."""
         file = self.cluster.folder / "frames"
         recorder = self.cluster.start("recorder", [sys.executable, HERE / "sniffer.py", "eth0", file],
                                       netns=self.near.name)
@@ -41,7 +42,7 @@ class Apart:
         return udp, tcp
 
     def filter(self, action):
-        """`action`: -A drops what comes by UDP, -D lets it in again."""
+        """`action`: -A drops UDP, -D allows it again."""
         self.near.run(IPTABLES, "-w", action, "INPUT", "-p", "udp", "--dport", self.scheduler.port, "-j", "DROP")
 
     def expect_still_running(self):
@@ -53,9 +54,9 @@ class Apart:
 def test_they_go_by_datagram(cluster, network):
     job = Apart(cluster, network)
     udp, tcp = job.record(4)
-    assert len(udp) >= 10, len(udp)  # 20 without a stall
+    assert len(udp) >= 10, len(udp)  # it would be 20 without a stall
     assert {len(payload) for payload in udp} == {40}
-    # Some may: one heartbeat a minute, those after one that was answered late, what HTTP/2 says of its own.
+    # TCP may have some: one heartbeat a minute, those after one that was answered late, and HTTP/2's own frames.
     assert len(udp) > 2 * len(tcp), (len(udp), [len(part) for part in tcp])
 
 
@@ -127,7 +128,7 @@ def test_a_port_that_is_taken_is_warned_of(cluster):
 
 
 def test_all_is_said_while_a_job_waits(cluster):
-    """Who is missing is too long for a datagram."""
+    """The list of missing nodes is too long for a datagram."""
     cluster.start_scheduler("--worker_num", 2, *WORDS)
     agent = cluster.start_agent("agent", ["--worker_num", 2], ["true"])
     agent.expect_said("1 of 2 workers are here", timeout=20)

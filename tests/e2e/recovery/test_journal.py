@@ -152,14 +152,14 @@ def test_a_damaged_journal_is_refused_with_the_remedy(cluster):
     restartable.start().send(signal.SIGTERM)
     cluster.scheduler.expect(0)
     content = bytearray(restartable.journal.read_bytes())
-    for page in range(0, len(content), 4096):  # their content begins at their end
+    for page in range(0, len(content), 4096):  # the content of a page begins at its end
         content[page + 4095] ^= 1
     restartable.journal.write_bytes(content)
     broken = cluster.start("broken", [BIN / "ms-scheduler", "--sched_port", restartable.port, "--journal_path",
                                       restartable.journal])
     broken.expect(2, timeout=10)
     assert str(restartable.journal) in broken.output() and "is damaged" in broken.output(), broken.output()
-    for suffix in ("", "-wal", ".owner"):  # as it says
+    for suffix in ("", "-wal", ".owner"):  # as the message advises
         if os.path.exists("%s%s" % (restartable.journal, suffix)):
             os.rename("%s%s" % (restartable.journal, suffix), "%s%s.aside" % (restartable.journal, suffix))
     restartable.start()
@@ -167,7 +167,7 @@ def test_a_damaged_journal_is_refused_with_the_remedy(cluster):
 
 @pytest.fixture
 def small_disk(cluster):
-    """A command that gives a program a disk of its own of 2 MiB at the folder, and the folder."""
+    """Returns a command that gives a program a disk of its own of 2 MiB at the folder, and the folder."""
     folder = cluster.folder / "disk"
     folder.mkdir()
     command = ["unshare", "--map-root-user", "--mount", "sh", "-c",

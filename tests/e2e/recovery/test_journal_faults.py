@@ -1,6 +1,6 @@
-"""kill -9 of the scheduler at its system calls, and disks that fail: what was acknowledged is always back.
+"""Kills the scheduler with SIGKILL at its system calls, and gives it failing disks: acknowledged facts are always back.
 
-MUSTER_LONG=1 kills at every one of them, which takes hours; else at points spread over each kind.
+MUSTER_LONG=1 kills at every call, which takes hours; otherwise at points spread over each kind.
 """
 
 import collections
@@ -19,10 +19,10 @@ from muster import BIN, Scheduler, eventually
 pytest.importorskip("grpc")
 import facts  # noqa: E402
 
-# What the scheduler does to files (and pwrite64's like). write: logs and wake-ups in between.
+# The scheduler's calls that change files (and variants of pwrite64). write: logs and wake-ups in between.
 POINTS = {"pwrite64": 16, "fdatasync": 8, "fsync": 3, "ftruncate": 2, "unlink": 3, "rename": 2, "write": 3}
 JOBS = 60  # 80 runs, some 350 records
-MANY_REPORTS = 14  # of each node: some 1,300 pages
+MANY_REPORTS = 14  # of each node: about 1,300 pages
 IS_LONG = os.environ.get("MUSTER_LONG") == "1"
 
 
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(not can_trace(), reason="strace can't trace here
 
 
 class Lives:
-    """Lives of a scheduler with one journal."""
+    """Several lives of a scheduler with one journal."""
 
     def __init__(self, cluster, name):
         self.cluster, self.name, self.count = cluster, name, 0
@@ -45,7 +45,7 @@ class Lives:
         self.folder.mkdir()
 
     def start(self, *strace):
-        """None when it died before it listened."""
+        """Returns None if it died before it listened."""
         self.count += 1
         argv = [BIN / "ms-scheduler", "--sched_port", 0, "--journal_path", self.folder / "journal.db"]
         if strace:
@@ -59,8 +59,8 @@ class Lives:
         return scheduler
 
     def end(self, scheduler):
-        for traced in processes.named("ms-scheduler", scheduler.pid):  # strace would only let go of it
-            with contextlib.suppress(ProcessLookupError):  # it may be dying just now
+        for traced in processes.named("ms-scheduler", scheduler.pid):  # killing strace would only detach it
+            with contextlib.suppress(ProcessLookupError):  # it may be dying already
                 muster.kill_now(traced.pid)
         scheduler.popen.kill()
         scheduler.popen.wait()
@@ -68,7 +68,7 @@ class Lives:
 
 
 def calls_of(trace):
-    """How often the busiest thread made each call."""
+    """Counts the calls of the busiest thread, by name."""
     counts = collections.Counter()
     for line in trace.read_text(errors="replace").splitlines():
         match = re.match(r"(\d+) +(\w+)\(", line)
@@ -81,7 +81,7 @@ def calls_of(trace):
 
 
 def spread(count, points):
-    """At most `points` numbers of 1..count, the ends among them."""
+    """Returns at most `points` numbers of 1..count, including both ends."""
     if IS_LONG or count <= points:
         return list(range(1, count + 1))
     return sorted({1 + round(i * (count - 1) / (points - 1)) for i in range(points)})
@@ -96,7 +96,7 @@ def check(lives, script):
 
 
 def kill_and_check(lives, script, call, number):
-    """Whether the scheduler died before the script's end, and how many runs were asked for."""
+    """Returns whether the scheduler died before the script's end, and how many runs were checked."""
     scheduler = lives.start("-e", "trace=%s" % call, "-e", "inject=%s:signal=SIGKILL:when=%d" % (call, number))
     has_died = scheduler is None or not script.play(scheduler.port)
     if scheduler is not None:
@@ -139,7 +139,7 @@ def test_kill_9_at_every_system_call(cluster, record_property, beginning):
 
 
 def test_kill_9_while_the_log_is_brought_into_the_database(cluster):
-    """The write-ahead log begins anew after 1,000 pages: so many reports that this happens."""
+    """The write-ahead log starts from its beginning after 1,000 pages: there are enough reports for that."""
     dry = Lives(cluster, "dry")
     scheduler = dry.start("-e", "trace=pwrite64")
     assert facts.Script(JOBS, reports=MANY_REPORTS).play(scheduler.port)
@@ -150,7 +150,7 @@ def test_kill_9_while_the_log_is_brought_into_the_database(cluster):
         if match:
             writes[match.group(1)].append((int(match.group(2)), int(match.group(3))))
     writer = max(writes.values(), key=len)
-    # Whole pages at their own place: the database, not the log, whose pages stand behind headers.
+    # Whole pages at their own place: these writes are to the database. The log has headers before its pages.
     into_database = [i + 1 for i, (size, offset) in enumerate(writer) if size == 4096 and offset % 4096 == 0]
     assert len(into_database) > 5, "no checkpoint in %d writes" % len(writer)
     for number in [into_database[i - 1] for i in spread(len(into_database), 3)] + [into_database[-1] + 1]:

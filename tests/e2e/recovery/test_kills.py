@@ -1,4 +1,4 @@
-"""kill -9 of a training process, of an agent, of a keeper: who notices, how fast, in which words."""
+"""kill -9 of a training process, of an agent, of a keeper: which programs notice, how fast, and their messages."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import pytest
 import processes
 from muster import BIN, EXIT_FAILED_ELSEWHERE, EXIT_SCHEDULER_LOST, TRAIN, eventually, free_port, kill_now
 
-# Prints, then waits, with a grandchild of its own.
+# Prints, then waits, with a child of its own.
 CHILD = ["sh", "-c", "echo hello from $RANK; sleep 1000 & sleep 1000; wait"]
 
 
@@ -26,7 +26,7 @@ def start(cluster, command, nodes=2, slots=2, *words):
 
 
 def below(agent):
-    """Everything that an agent's keeper has started, grandchildren too."""
+    """All processes that an agent's keeper has started, grandchildren too."""
     return [process for process in processes.descendants(agent.pid) if process.name not in processes.OWN]
 
 
@@ -46,7 +46,7 @@ def test_a_killed_process_ends_the_job_and_is_named_everywhere(cluster, measured
     codes = [agent.wait(10) for agent in agents]
     measured("from the kill to the last agent's end", time.monotonic() - killed, at_most=1)
     assert codes == [128 + 9, EXIT_FAILED_ELSEWHERE], cluster.describe()
-    eventually(lambda: "SIGKILL" in scheduler.output() or "signal 9" in scheduler.output(), 5, "the log tells")
+    eventually(lambda: "SIGKILL" in scheduler.output() or "signal 9" in scheduler.output(), 5, "the log names the signal")
     for program in agents + [scheduler]:
         told = program.tail(25)
         assert re.search(r"rank 1\b", told), told
@@ -125,8 +125,8 @@ def test_a_killed_agent_or_keeper_leaves_no_process_and_fails_the_job(cluster, m
     eventually(lambda: not any(processes.is_alive(child.pid) for child in children), 5, "the children are gone")
     measured("until the children are gone", time.monotonic() - killed, at_most=1)
     eventually(lambda: re.search(r"n0\b", "\n".join(scheduler.our_lines()[-3:])) and cluster.phase() != "running", 10,
-               "the verdict falls")
-    measured("until the verdict", time.monotonic() - killed, at_most=2)
+               "the death is reported")
+    measured("until the death is reported", time.monotonic() - killed, at_most=2)
     assert agents[1].wait(10) == EXIT_FAILED_ELSEWHERE, agents[1].output()
     assert "n0" in agents[1].tail(5), agents[1].output()
     assert agents[0].wait(10) != 0
@@ -138,7 +138,7 @@ def test_a_killed_agent_or_keeper_leaves_no_process_and_fails_the_job(cluster, m
 
 @pytest.mark.parametrize("spared", ["ms-guardian", "ms-keeper", "ms-shim"])
 def test_whoever_of_agent_guardian_keeper_and_shim_is_left_ends_the_processes(cluster, spared):
-    """The shell's own children, too, which know of no agent; a spare may have the ranks by now."""
+    """Also ends the shell's own children, which know no agent: a spare may have the ranks by now."""
     _, agents, _ = start(cluster, CHILD, nodes=1, slots=2)
     eventually(lambda: len(processes.named("sleep", agents[0].pid)) == 4, 10, "the shells have started their own")
     children = below(agents[0])
@@ -157,7 +157,7 @@ def test_a_grandchild_that_left_its_group_is_ended_too(cluster):
 
 
 def test_the_same_line_again_ends_what_the_killed_ones_left(cluster):
-    """What the shell has started knows of no agent; its node's next start may not run the same rank beside it."""
+    """The shell's children know no agent. The node's next start may not run the same rank beside them."""
     cluster.start_scheduler("--worker_num", 1, "--enable_recovery", 1)
     line = (["--worker_num", 1, "--enable_recovery", 1, "--node_id", "n0"], CHILD)
     first = cluster.start_agent("first", *line)
@@ -167,14 +167,14 @@ def test_the_same_line_again_ends_what_the_killed_ones_left(cluster):
     processes.kill_together(first.pid, "ms-guardian", "ms-keeper", "ms-shim")
     first.expect(128 + signal.SIGKILL)
     second = cluster.start_agent("second", *line)
-    second.expect_said(r"round \d")  # before, the scheduler may still tell of the first one's process
+    second.expect_said(r"round \d")  # before that, the scheduler may still name the first one's process
     assert not [pid for pid in left if processes.is_alive(pid)], second.tail()
     assert len(processes.named("sleep", second.pid)) <= 2
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root and setpriv")
 def test_what_runs_on_as_another_user_is_not_vouched_for(cluster):
-    """A change of the user clears PR_SET_PDEATHSIG: rank 0 outlives its agent and keeper, and may not live twice."""
+    """A change of the user clears PR_SET_PDEATHSIG. Rank 0 outlives its agent and keeper, and may not live twice."""
     cluster.start_scheduler("--worker_num", 1, "--enable_recovery", 1)
     line = (["--worker_num", 1, "--enable_recovery", 1, "--node_id", "n0"],
             ["setpriv", "--reuid", "65534", "--clear-groups", "sleep", "1000"])
@@ -193,7 +193,7 @@ def test_what_runs_on_as_another_user_is_not_vouched_for(cluster):
 
 
 def test_a_reader_of_stderr_that_is_stuck_holds_nothing_up(cluster):
-    """A pipe that was full before the first line."""
+    """Its pipe was full before the first line."""
     cluster.start_scheduler("--worker_num", 1, "--once")
     words = [str(word) for word in cluster.agent_words()]
     agent = cluster.start("agent", ["bash", "-c", "exec 2> >(exec sleep 1000); head -c 65536 /dev/zero >&2; exec \"$@\"", "-",

@@ -1,4 +1,4 @@
-"""A scheduler that stood still for several leases has heard nobody in that time, and holds it against nobody."""
+"""A scheduler that stood still for several leases received no heartbeats in that time, and holds it against no node."""
 
 import os
 import signal
@@ -34,12 +34,12 @@ def test_after_sigcont_nobody_is_dead(cluster, measured):
         return all(node["state"] == "connected" and node["last_seen_ms"] < LEASE * 1000 / 3 for node in nodes())
     eventually(are_all_heard, LEASE, "every agent is heard again")
     measured("from SIGCONT until every agent is heard again", time.monotonic() - begin, at_most=LEASE / 2)
-    # A verdict could still fall at the end of the leases that the scheduler gave anew.
+    # A loss could still be declared at the end of the leases that the scheduler has extended.
     time.sleep(LEASE * 1.2 * SLOWNESS)
     assert all(node["state"] == "connected" for node in nodes())
     eventually(are_all_heard, LEASE, "every agent is still heard")
     verdicts = [event["text"] for event in job.events("node_lost") + job.events("round_aborted")]
-    assert not verdicts, "%d verdicts, among them: %s" % (len(verdicts), verdicts[0])
+    assert not verdicts, "%d losses, the first: %s" % (len(verdicts), verdicts[0])
     assert (job.status()["round"], job.status()["phase"]) == (1, "running")
     assert (job.pids(), job.seats()) == (before, seats)
     assert all(processes.is_alive(pid) for pid in before.values())

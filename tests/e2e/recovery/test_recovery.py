@@ -1,5 +1,5 @@
-"""MS_ENABLE_RECOVERY=1 and real training: whatever is killed at whatever moment, the job goes on with the same ranks
-and ends with the loss of an undisturbed run."""
+"""MS_ENABLE_RECOVERY=1 and real training. After the death of any program at any moment, the job goes on with the same
+ranks, and ends with the loss of an undisturbed run."""
 
 import collections
 import signal
@@ -32,7 +32,7 @@ def expect_the_same_loss(job, undisturbed):
 
 
 def expect_one_restart(job, seats, undisturbed):
-    """Ends the job: round 2 with the same ranks, all told the same, and the loss is what it was to be."""
+    """Ends the job: round 2 has the same ranks, all programs report the same, and the loss is the expected one."""
     job.wait_for_round(2)
     assert job.seats() == seats
     job.expect_success()
@@ -69,7 +69,7 @@ def test_a_killed_agent_whose_line_is_started_again(cluster, any_torch, undistur
 
 
 def kill_and_restart_scheduler(job, *others):
-    """SIGKILL to it and to `others` at once; the same line again."""
+    """Sends SIGKILL to it and to `others` at once, then runs the same command again."""
     for program in (job.scheduler, *others):
         kill_now(program.pid)
     for program in (job.scheduler, *others):
@@ -108,7 +108,7 @@ def test_a_scheduler_and_an_agent_killed_together(cluster, any_torch, undisturbe
 
 
 def test_a_process_that_is_stopped_has_time_for_a_checkpoint(cluster, any_torch, undisturbed):
-    # One epoch has 14 steps, a checkpoint takes 1 s: only what is written upon the signal ends in between.
+    # One epoch has 14 steps, and a checkpoint takes 1 s: only the one that the signal requests ends in between.
     job = Training(cluster, any_torch, "--checkpoint-seconds", "1", "--epochs", "2", "--stop-signals", "USR1",
                    node_words=["--stop_signal", "USR1"]).start()
     job.wait_for_step(16)

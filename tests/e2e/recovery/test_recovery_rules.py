@@ -1,5 +1,5 @@
-"""What MS_ENABLE_RECOVERY and its settings promise, shown with commands that only wait: a spare's speed, the end of
-what never works, one process alone, and recovery that is off."""
+"""The promises of MS_ENABLE_RECOVERY and its settings, shown with commands that only wait: a spare's speed, the end of
+a job that never works, one process alone, and recovery that is off."""
 
 import os
 import re
@@ -20,7 +20,7 @@ def let_go(job):
 
 
 def wall_clock_at(monotonic):
-    """The wall-clock time of an instant of the monotonic clock."""
+    """Converts an instant of the monotonic clock to wall-clock time."""
     return time.time() - (time.monotonic() - monotonic)
 
 
@@ -37,7 +37,7 @@ def test_a_spare_takes_exactly_the_lost_ranks_within_a_second(cluster, measured)
     assert "spare stand-in took the place of node n1" in closed["text"]
     assert {seat[0]: seat[1] for seat in job.seats()} == {**seats, 2: "stand-in", 3: "stand-in"}
     assert not set(pids.values()) & set(job.pids().values()), "every process is a new one"
-    # Whose place is taken stands by in turn, and needs no more than its old line.
+    # The replaced node becomes a spare in turn, and its old command is enough for that.
     returned = job.start_node("n1")
     eventually(lambda: job.status()["spares"] == 1, 10, "the returned node is a spare")
     assert {seat[0]: seat[1] for seat in job.seats()} == {**seats, 2: "stand-in", 3: "stand-in"}
@@ -51,7 +51,7 @@ def test_a_spare_takes_exactly_the_lost_ranks_within_a_second(cluster, measured)
 def test_a_node_comes_back_before_anybody_knows_that_it_is_gone(cluster, named):
     job = Lines(cluster, WAIT, named=named).start()
     seats = job.seats()
-    processes.kill_together(job.nodes["n0"].pid, "ms-keeper")  # no farewell
+    processes.kill_together(job.nodes["n0"].pid, "ms-keeper")  # no last report
     job.start_node("n0")
     job.wait_for_round(2)
     assert job.seats() == seats
@@ -124,7 +124,7 @@ def test_what_never_works_ends_after_the_restart_budget(cluster, max_restarts):
     assert len(closed) == 1 + max_restarts, closed
     gaps = [after - before for before, after in zip(closed, closed[1:])]
     print("gaps between rounds: %s" % ", ".join("%.2f s" % gap for gap in gaps))
-    # At once, then after 1 s, 2 s, ...
+    # The first restart comes at once, the next ones after 1 s, 2 s, …
     assert gaps[0] < 0.8
     assert all(2 ** i <= gap < 2 ** i + 0.8 for i, gap in enumerate(gaps[1:])), gaps
 

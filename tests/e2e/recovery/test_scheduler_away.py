@@ -1,4 +1,4 @@
-"""The scheduler is away while a spare stands by, so that the fence is armed: for how long do processes live on?"""
+"""The scheduler is away while a spare stands by, so the fence is armed: how long do processes live on?"""
 
 import os
 import signal
@@ -13,13 +13,13 @@ from muster import BIN, SCRIPTS, eventually
 from resuming import Lines, journal_words
 
 SLEPT_CLOCK = BIN / "slept_clock.so"
-STOP_TIMEOUT, MARGIN = 1, 5  # the keeper ends the processes so long before the fence's time
+STOP_TIMEOUT, MARGIN = 1, 5  # how long before the fence's time the keeper ends the processes
 HEARTBEAT = 0.5
 LONGEST_BACK_OFF = 3 * 1.3
 
 
 class FencedJob(Lines):
-    """Two nodes with two ranks each, one of which is deaf to SIGTERM, and a spare."""
+    """Two nodes with two ranks each, one of them deaf to SIGTERM, and a spare."""
 
     def __init__(self, cluster, fence):
         self.notes = cluster.folder / "lives"
@@ -72,7 +72,7 @@ def test_one_that_died_and_is_back_in_half_the_time_finds_all_as_it_was(cluster)
 
 
 def test_one_that_died_and_is_back_in_twice_the_time_starts_the_next_round(cluster):
-    """Another could have come in its place and counted the fence out, so the processes have ended."""
+    """Another scheduler could have come in its place and counted the fence out, so the processes have ended."""
     fence = 14
     job = FencedJob(cluster, fence).start()
     holders = job.holders()
@@ -81,7 +81,7 @@ def test_one_that_died_and_is_back_in_twice_the_time_starts_the_next_round(clust
     job.nodes["n1"].expect_said(r"--fence_timeout 14s\): stopping its processes", fence)
     job.return_after(2 * fence, killed)
     job.wait_for_round(2)
-    assert job.holders() == holders, "nobody was lost"
+    assert job.holders() == holders, "no node was lost"
     found = job.expect_good_end()
     ends = [life.last - killed_boottime for life in found if life.round == 1]
     print("ended %s s after the scheduler's death" % ends)
@@ -90,7 +90,7 @@ def test_one_that_died_and_is_back_in_twice_the_time_starts_the_next_round(clust
 
 
 def test_one_that_says_that_it_goes_away_may_stay_away(cluster):
-    """Its next life counts on no fence before the nodes have reported to it, so none need fall."""
+    """Its next life relies on no fence before the nodes have reported to it, so no fence need fall."""
     fence = 10
     job = FencedJob(cluster, fence).start()
     pids = job.pids()
@@ -98,7 +98,7 @@ def test_one_that_says_that_it_goes_away_may_stay_away(cluster):
     job.scheduler.expect(0)
     job.return_after(2 * fence, time.monotonic())
     job.expect_undisturbed(pids)
-    # And they are armed again, as the next one that dies without a word will find.
+    # They are armed again, as the next scheduler that dies without notice will show.
     job.kill(job.scheduler)
     job.nodes["n0"].expect_said("if no scheduler answers within")
     job.return_after(1, time.monotonic())
@@ -120,18 +120,18 @@ def test_an_answer_that_is_read_after_a_sleep_sets_no_fence_anew(cluster):
     keeper = processes.named("ms-keeper", agent)[0].pid
     old = [pid for rank, pid in job.pids().items() if holders[rank] == "n1"]
     processes.stop(job.scheduler.pid)
-    time.sleep(2 * HEARTBEAT)  # a heartbeat is on its way
+    time.sleep(2 * HEARTBEAT)  # time for a heartbeat
     processes.stop(keeper, agent)
     job.scheduler.popen.send_signal(signal.SIGCONT)
-    time.sleep(2 * HEARTBEAT)  # and answered
+    time.sleep(2 * HEARTBEAT)  # and for its answer
     processes.stop(job.scheduler.pid)
     assert all(processes.is_alive(pid) for pid in old)
     slept.write_text("600")
     os.kill(agent, signal.SIGCONT)
-    time.sleep(0.2)  # it reads the answer before the keeper looks at its clock, which the guardian waits for, for 1 s
+    time.sleep(0.2)  # it reads the answer before the keeper, for which the guardian waits up to 1 s, looks at its clock
     os.kill(keeper, signal.SIGCONT)
     eventually(lambda: not any(processes.is_alive(pid) for pid in old), 5, "the fence falls")
     job.scheduler.popen.send_signal(signal.SIGCONT)
     job.wait_for_round(2)
-    (job.notes / "go").touch()  # what n1's processes note is by the clock that was set
+    (job.notes / "go").touch()  # n1's processes write times of the changed clock
     job.expect_success()

@@ -9,7 +9,7 @@ import processes
 from held import Held
 from muster import BIN, EXIT_FAILED_ELSEWHERE, eventually, kill_now
 
-# With a child of its own, which the tests hold.
+# It has a child of its own, which the tests hold.
 CHILD = ["sh", "-c", "echo hello from $RANK; sleep 1000 & sleep 1000; wait"]
 
 

@@ -1,5 +1,5 @@
-"""A machine vanishes or hangs while a spare stands by: the spare has its ranks once the old processes are certainly
-gone, by the fence or by a person's word, and nobody else's ranks change."""
+"""A machine vanishes or hangs while a spare stands by. The spare has its ranks once the old processes are certainly
+gone, by the fence or because a person confirms it. No other ranks change."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ def start(cluster, network, *scheduler_words):
 
 
 def everybody_of(agent):
-    """The pids of the agent, its keeper and its training processes."""
+    """Returns the pids of the agent, its keeper and its training processes."""
     return [agent.pid, *(process.pid for process in processes.descendants(agent.pid))]
 
 
@@ -33,18 +33,18 @@ def send_all(pids, number):
         try:
             os.kill(pid, number)
         except ProcessLookupError:
-            pass  # its parent's end took it along
+            pass  # it ended with its parent
 
 
 def power_off(agent):
-    """Nobody is left to notice that others died."""
+    """Kills the node so that no process of it is left to notice the others' deaths."""
     victims = everybody_of(agent)
     processes.stop(*victims)
     send_all(victims, signal.SIGKILL)
 
 
 def expect_the_spare_in_its_place(job, holders):
-    """`holders`: who had which rank before."""
+    """`holders`: which node had which rank before."""
     assert job.holders() == {rank: "stand-in" if node == "n1" else node for rank, node in holders.items()}
     assert job.status()["restart_count"] == 1
 
@@ -93,8 +93,8 @@ def test_a_persons_word_shortens_the_wait(cluster, network, measured):
 
 @pytest.mark.parametrize("who", ["machine", "agent"] if IS_LONG else ["machine"])
 def test_what_was_frozen_beyond_its_fence_ends_its_processes_at_once(cluster, network, who):
-    """The spare runs already, so there is no time left for a stop signal and what follows it. Of an agent that is alone
-    in this the keeper has ended the processes in time."""
+    """The spare runs already, so there is no time left for a stop signal. If only the agent was frozen, its keeper has
+    ended the processes in time."""
     job = start(cluster, network, "--fence_timeout", FENCE)
     holders, frozen = job.holders(), job.nodes.pop("n1")
     victims = everybody_of(frozen) if who == "machine" else [frozen.pid]

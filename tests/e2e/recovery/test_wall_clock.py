@@ -1,5 +1,4 @@
-"""Somebody sets the wall clock of a machine on which the scheduler and agents run: monotonic time decides, so nothing
-happens."""
+"""The wall clock of a machine with the scheduler and agents is set. Monotonic time decides, so nothing happens."""
 
 import os
 import re
@@ -20,19 +19,19 @@ WAIT = ["sh", "-c", "while [ ! -e go ]; do sleep 0.1; done"]
 
 
 class WallClock:
-    """Of the kernel we run in."""
+    """The wall clock of the present kernel."""
 
     def __init__(self):
         self.offset = time.time() - time.monotonic()
 
     def set(self, seconds):
-        """So much ahead of the true time."""
+        """Sets it this many seconds ahead of the true time."""
         time.clock_settime(time.CLOCK_REALTIME, self.offset + time.monotonic() + seconds)
         assert abs(time.time() - time.monotonic() - self.offset - seconds) < 1, "the clock can't be set here"
 
 
 def check(cluster, before, what):
-    """Every agent has just been heard, and no process has been started since `before`."""
+    """Every agent has sent a recent heartbeat, and no process was started since `before`."""
     nodes = [node for job in cluster.ctl_json("nodes")["jobs"] for node in job["nodes"]]
     assert [(node["state"], node["last_seen_ms"] < 3500) for node in nodes] == [("connected", True)] * 2, (
         what, nodes, cluster.scheduler.output())
@@ -45,7 +44,7 @@ def ranks(cluster):
 
 
 def start(cluster):
-    # A fence that is armed must not fall either: the keeper's clock.
+    # An armed fence must not fall either: it is on the keeper's clock.
     words = ["--node_timeout", LEASE, "--heartbeat_interval", 1, "--stop_timeout", 1, "--fence_timeout", 120]
     return Lines(cluster, WAIT, scheduler_words=[*journal_words(cluster), *words], slots=1,
                  node_words=["--stop_timeout", 1]).start()
@@ -55,7 +54,7 @@ def start(cluster):
 def test_setting_the_wall_clock_changes_nothing(cluster, request):
     clock, job = WallClock(), start(cluster)
     before = ranks(cluster)
-    # What is wrong with the clock at once, or for the next deadline, shows in the first seconds: by silence.
+    # An error shows within the first seconds, at once or at the next deadline, as silence.
     for seconds in (MINUTES, -MINUTES, YEAR, -YEAR, 0) if IS_LONG else (MINUTES, -YEAR):
         clock.set(seconds)
         time.sleep(1.2 * LEASE if IS_LONG else 4.5)
@@ -70,7 +69,8 @@ def test_setting_the_wall_clock_changes_nothing(cluster, request):
 @runs_in_one
 @pytest.mark.parametrize("seconds", [-MINUTES, -YEAR] if IS_LONG else [-YEAR])
 def test_the_wall_clock_is_set_while_pauses_and_time_limits_run(cluster, request, measured, seconds):
-    """Those of agents that knock, and those between two rounds. (Forward it is another matter: see the next test.)"""
+    """The pauses of agents that try to connect, and those between two rounds. (For a jump forward see the next
+    test.)"""
     clock, job = WallClock(), start(cluster)
     before = ranks(cluster)
     job.kill(job.scheduler)
@@ -80,7 +80,7 @@ def test_the_wall_clock_is_set_while_pauses_and_time_limits_run(cluster, request
     job.start_scheduler()
     eventually(lambda: all(re.search("reconnected to the scheduler", node.output()) for node in job.nodes.values()), 20,
                "the agents are back")
-    # Their longest pause is 3.9 s.
+    # The agents' longest pause is 3.9 s.
     measured("from the clock's change until the agents are back", time.monotonic() - begin, at_most=12)
     check(cluster, before, "set by %+d s while agents knocked" % seconds)
     # The second restart comes 1 s after the failure.

@@ -1,4 +1,4 @@
-"""Adds up ranks over gloo, and says what the process was told."""
+"""Adds up ranks over gloo, and prints what the process received from its launcher."""
 
 import os
 

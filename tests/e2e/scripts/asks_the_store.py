@@ -1,4 +1,4 @@
-"""One rank of a job that meets by muster.store() and muster.barrier(), and says what it saw."""
+"""One rank of a job that coordinates with muster.store() and muster.barrier(), and prints what it saw."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ def everything(rank, size):
     assert store.get("first") == first
     assert store.compare_and_set("first", "no rank", "nonsense") == first
 
-    for turn in range(10):  # behind a barrier nobody sees what was there before
+    for turn in range(10):  # after a barrier no rank sees an older value
         if rank == 0:
             store.set("turn", str(turn))
         muster.barrier("turn", timeout=60)
@@ -118,7 +118,7 @@ def dies(rank, size):
 
 
 def counts(rank, size):
-    """Adds one a hundred times, whatever happens to the scheduler."""
+    """Adds one a hundred times, no matter what happens to the scheduler."""
     store = muster.store()
     for i in range(100):
         store.add("count", 1)

@@ -1,7 +1,7 @@
-"""Steps with a collective in each on all processes of a JAX job, which saves only where JAX's sync point says so: each
-process writes FOLDER/STEP/RANK and ends. The next start goes on from the newest step.
+"""Runs steps with a collective in each on all processes of a JAX job, and saves only where JAX's sync point says so.
+Then each process writes FOLDER/STEP/RANK and ends. The next start goes on from the newest step.
 
-checkpoint_jax.py STEPS SECONDS FOLDER [LONG]: each step lasts at least so long, that of number LONG 1000 s."""
+checkpoint_jax.py STEPS SECONDS FOLDER [LONG]: each step lasts at least SECONDS, step number LONG 1000 s."""
 
 import os
 import pathlib

@@ -1,8 +1,8 @@
 """A stand-in for HCCL without a rank table, as its guide describes it.
 
-The process that has the chief's address and device listens at CM_CHIEF_IP:CM_CHIEF_PORT. Every process, the chief's
-too, reports its server (CM_WORKER_IP) and device there. Once CM_WORKER_SIZE have, the chief gives ranks, its own server
-first, and tells all of them the same set. Each process prints what it was told.
+The process with the chief's address and device listens at CM_CHIEF_IP:CM_CHIEF_PORT. Every process, including the
+chief's, reports its server (CM_WORKER_IP) and device there. Once CM_WORKER_SIZE have done so, the chief assigns ranks,
+its own server first, and sends all of them the same set. Each process prints what it received.
 """
 
 import json
@@ -11,12 +11,12 @@ import socket
 import threading
 import time
 
-# What the guide forbids beside CM_*.
+# Variables that the guide forbids together with CM_*.
 FORBIDDEN = ["RANK_TABLE_FILE", "RANK_ID", "RANK_SIZE", "DEVICE_ID"]
 
 
 def collect(chief, size, listener):
-    """The chief's part: hears all, then tells all."""
+    """The chief's part: receives all reports, then answers all."""
     connections, reports = [], []
     while len(reports) < size:
         connection, peer = listener.accept()

@@ -1,9 +1,9 @@
-"""Stands for a training process: holds its rank until FOLDER/go is there, and notes in FOLDER when it lived.
+"""Acts as a training process: holds its rank until FOLDER/go exists, and notes in FOLDER when it lived.
 
     holder.py FOLDER [--deaf]
 
-Its file says which run, round and rank it held on which node, when the kernel started it, and every 20 ms the time: all
-by the clock that one host has for all its processes (CLOCK_BOOTTIME). --deaf: every second rank lives until SIGKILL.
+Its file has the run, round, rank and node, the time when the kernel started it, and every 20 ms the present time. All
+times are of CLOCK_BOOTTIME, the same for all processes of a host. --deaf: every second rank lives until SIGKILL.
 """
 
 import json
@@ -19,7 +19,7 @@ def boot_time():
 
 
 def started_at():
-    """Rounded up: not before the process was there."""
+    """Rounded up, so that it is not before the process began."""
     with open("/proc/self/stat", "rb") as file:
         ticks = int(file.read().rpartition(b") ")[2].split()[19])
     return (ticks + 1) / os.sysconf("SC_CLK_TCK")

@@ -1,5 +1,5 @@
 // honest ADDRESS [FOLDER]: gRPC of Go asks a scheduler for its health, its services and its counters, plain or with the
-// certificates of the folder. Bursts of calls at full speed are among it. Ends with 0 if all was answered.
+// certificates of the folder. Also sends bursts of calls at full speed. Ends with 0 if all calls were answered.
 package main
 
 import (

@@ -1,5 +1,5 @@
-"""Does at start what Horovod's C++ does with Gloo: for each communicator every rank PUTs where it listens, polls for the
-others' words every 10 ms, connects to all, and DELETEs its key. No third party's code."""
+"""Starts as Horovod's C++ does with Gloo. For each communicator every rank PUTs its address, polls for the others'
+every 10 ms, connects to all, and DELETEs its key. Uses no third party's code."""
 
 import fcntl
 import os
@@ -16,7 +16,7 @@ AT = "http://%s:%s/" % (os.environ["HOROVOD_GLOO_RENDEZVOUS_ADDR"], os.environ["
 
 
 def ask(method, path, body=None):
-    """None: not there."""
+    """Returns None if the key does not exist."""
     headers = {} if body is None else {"Content-Length": str(len(body))}
     try:
         with urllib.request.urlopen(urllib.request.Request(AT + path, body, headers, method=method), timeout=30) as answer:
@@ -47,7 +47,7 @@ def meet(scope, rank, size, padding):
             time.sleep(0.01)
         assert len(told) > padding
         host, port = told.split()[:2]
-        with socket.create_connection((host.decode(), int(port)), 10) as connection:  # of one that lives
+        with socket.create_connection((host.decode(), int(port)), 10) as connection:  # to a live process
             connection.sendall(struct.pack("<I", rank))
     listener.settimeout(30)
     for _ in range(size - 1):

@@ -1,4 +1,5 @@
-"""mpi_sums.c in Python: allreduce, alltoall, a sub-communicator, a one-sided sum, and one file (its path is the word)."""
+"""mpi_sums.c in Python: allreduce, alltoall, a sub-communicator, a one-sided sum, and one file (the argument is its
+path)."""
 
 import sys
 from array import array

@@ -1,5 +1,5 @@
-"""name_server.py FILE: a name server for tests, at 127.0.0.1, once FILE is there: box.cluster.test is 127.0.0.1,
-six.cluster.test is ::1, and no other name is."""
+"""name_server.py FILE: a name server for tests, at 127.0.0.1, which answers once FILE exists. It knows two names:
+box.cluster.test is 127.0.0.1, six.cluster.test is ::1."""
 
 import pathlib
 import socket

@@ -1,4 +1,5 @@
-"""A rank that speaks PMI-1 itself: puts that many values of 1,000 bytes, and times the barrier that passes them on."""
+"""A rank that speaks PMI-1 itself: it puts that many values of 1,000 bytes, and times the barrier that distributes
+them."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""Reads a rank table over and over, through its link, as a tool beside the job does: counts what is not whole."""
+"""Reads a rank table again and again, through its link, as a tool next to the job does. Counts incomplete tables."""
 
 import json
 import os
@@ -17,5 +17,5 @@ while not stop.exists():
     except (OSError, ValueError) as error:
         bad.append(str(error))
     reads += 1
-    time.sleep(0.0005)  # other programs want to get on
+    time.sleep(0.0005)  # lets other programs run
 result.write_text(json.dumps({"reads": reads, "bad": bad[:5], "tables": sorted(tables)}))

@@ -1,5 +1,5 @@
-"""Makes steps and tells so, until a file "go" is there. One rank hangs: --rank hangs at --step in every round up to
---rounds, the others then wait for it, as in a collective."""
+"""Makes steps and reports them, until a file "go" exists. One rank hangs: --rank hangs at --step in every round up to
+--rounds. The others then wait for it, as in a collective."""
 
 import argparse
 import os
@@ -31,7 +31,7 @@ def come_to(step):
 
 
 def barrier(step):
-    """All ranks have come to the step."""
+    """Waits until all ranks have reached the step."""
     come_to(step)
     for other in range(int(os.environ["WORLD_SIZE"])):
         theirs = options.shared / ("round%d-rank%d" % (round_number, other))
@@ -50,5 +50,5 @@ while not pathlib.Path("go").exists() or step < options.step:
     muster_training.progress(step)
     barrier(step)
     time.sleep(0.05)
-come_to(sys.maxsize)  # who saw "go" a step later doesn't wait for this one
+come_to(sys.maxsize)  # ranks that see "go" a step later don't wait for this one
 print("ends after step %d" % step, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""A replica of one process, as torchft's Manager is one: asks for a quorum at each step, and says what came.
+"""A replica of one process, like one with torchft's Manager: it asks for a quorum at each step, and prints the result.
 
     torchft_replica.py CORE SECONDS_A_STEP
 """
@@ -11,7 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support
 
 import torchft  # noqa: E402
 
-os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # its core tells each step there
+os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # its core prints each step there
 replica = torchft.Replica(torchft.load(sys.argv[1]), "replica-" + os.environ["RANK"], os.environ["TORCHFT_LIGHTHOUSE"])
 step = 0
 while True:

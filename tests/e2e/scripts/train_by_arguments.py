@@ -1,6 +1,6 @@
-"""Trains as scripts for torch.distributed.launch do: --local_rank says the device, --addr who is first; the port is its own.
+"""Trains like scripts for torch.distributed.launch: --local_rank names the device, --addr the first node; the port is its own.
 
-Every rank says what it has come to; rank 0 keeps a checkpoint of each epoch in the working folder.
+Every rank prints its result; rank 0 keeps a checkpoint of each epoch in the working folder.
 """
 
 import argparse

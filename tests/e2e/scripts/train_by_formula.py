@@ -1,6 +1,6 @@
-"""Trains as scripts do that count their rank themselves: node rank × processes of a node + local rank.
+"""Trains like scripts that compute their rank themselves: node rank × processes of a node + local rank.
 
-LOCAL_RANK and WORLD_SIZE come from the environment, --node_rank and --nproc_per_node from whoever wrote the line.
+LOCAL_RANK and WORLD_SIZE come from the environment, --node_rank and --nproc_per_node from the command line.
 """
 
 import argparse

@@ -1,4 +1,5 @@
-"""Starts its processes itself, with torch.multiprocessing.spawn: one line for each node says which node it is."""
+"""Starts its processes itself, with torch.multiprocessing.spawn; the command line of each node says which node it
+is."""
 
 import argparse
 

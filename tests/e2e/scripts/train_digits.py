@@ -27,7 +27,7 @@ def parse_arguments():
 
 
 def dump_environment(rank):
-    """For tests: what this process was told, as JSON in $DUMP_ENV_DIR."""
+    """For tests: writes what this process received as JSON to $DUMP_ENV_DIR."""
     folder = os.environ.get("DUMP_ENV_DIR")
     if folder:
         with open(os.path.join(folder, "rank_%d.json" % rank), "w") as file:

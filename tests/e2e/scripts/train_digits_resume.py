@@ -18,7 +18,7 @@ NAME = re.compile(r"step_(\d+)\.pt$")
 
 
 class Stop:
-    """Whether this process has been told to stop, by the signals of --stop-signals."""
+    """Notes whether one of the signals of --stop-signals has asked this process to stop."""
 
     def __init__(self, names):
         self.signal = None
@@ -26,20 +26,20 @@ class Stop:
             signal.signal(getattr(signal, "SIG" + name), self.note)
 
     def note(self, number, _frame):
-        # Only a note: here the optimizer may be half-way through a step. Training looks between two steps.
+        # Sets only a flag, because the optimizer may be half-way through a step here. Training looks between two steps.
         self.signal = signal.Signals(number)
         os.write(1, b"told to stop by %s\n" % self.signal.name.encode())
 
 
 class Checkpoints:
-    """Files step_<n>.pt, n steps finished each, in a folder that all nodes see."""
+    """Files step_<n>.pt, each written after n steps, in a folder that all nodes see."""
 
     def __init__(self, folder, slow_seconds):
         self.folder, self.slow_seconds = pathlib.Path(folder), slow_seconds
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def newest(self):
-        """The number of steps of the newest one; 0 if there is none."""
+        """The number of steps of the newest checkpoint; 0 if there is none."""
         return max([int(match.group(1)) for match in map(NAME.match, os.listdir(self.folder)) if match] or [0])
 
     def path(self, step):
@@ -68,7 +68,7 @@ def parse_arguments():
 
 
 class Training:
-    """The model and all that a checkpoint holds of it."""
+    """The model and everything else that a checkpoint holds."""
 
     def __init__(self, arguments, rank, world_size):
         import torch
@@ -88,14 +88,14 @@ class Training:
         self.loss_of = nn.CrossEntropyLoss()
 
     def step(self, step):
-        """One step; returns this rank's loss. When it raises, network and optimizer are as they were before."""
+        """Runs one step and returns this rank's loss. If it raises, network and optimizer are as they were before."""
         torch = self.torch
         epoch, place = divmod(step, self.steps_an_epoch)
         order = torch.randperm(len(self.x), generator=torch.Generator().manual_seed(self.seed + epoch))
         batch = order[place * self.batch_size:(place + 1) * self.batch_size][self.rank::self.world_size]
         loss = self.loss_of(self.model(self.x[batch]), self.y[batch])
         self.optimizer.zero_grad()
-        loss.backward()  # the ranks' gradients meet here; it raises when one of them is gone
+        loss.backward()  # the ranks' gradients meet here; it raises if one of them is gone
         self.optimizer.step()
         return loss.item()
 
@@ -108,7 +108,7 @@ class Training:
         self.optimizer.load_state_dict(state["optimizer"])
 
     def loss(self):
-        """Over all pictures; the same on every rank."""
+        """The loss over all pictures; the same on every rank."""
         with self.torch.no_grad():
             return self.loss_of(self.network(self.x), self.y).item()
 
@@ -128,7 +128,7 @@ def main():
     training = Training(arguments, rank, world_size)
     checkpoints = Checkpoints(arguments.checkpoints, arguments.checkpoint_seconds)
 
-    # Rank 0 says which checkpoint it is, so that all begin with the same one.
+    # Rank 0 decides which checkpoint it is, so that all begin with the same one.
     newest = torch.tensor([checkpoints.newest()])
     dist.broadcast(newest, 0)
     first = saved = int(newest.item())
@@ -136,7 +136,8 @@ def main():
         training.load(checkpoints.path(first))
     print("%s: goes on after step %d" % (me, first), flush=True)
 
-    # Only now: Python runs a handler between its own instructions, not while torch waits for a peer that never comes.
+    # Set only now: Python runs a handler between its own instructions, not while torch waits for a peer that never
+    # comes.
     stop = Stop(arguments.stop_signals)
     steps, step, ended = arguments.epochs * training.steps_an_epoch, first, []
 

@@ -1,4 +1,5 @@
-"""Horovod's own collectives and its optimizer. The word "die_once": the last rank kills itself before the first restart."""
+"""Uses Horovod's own collectives and its optimizer. With the argument "die_once" the last rank kills itself before the
+first restart."""
 
 import os
 import signal

@@ -1,5 +1,5 @@
-# One python for each device of this node. NODE_RANK, LOCAL_WORLD_SIZE, WORLD_SIZE, MASTER_ADDR and MASTER_PORT are there.
-# train_in_a_loop.sh PYTHON SCRIPT
+# train_in_a_loop.sh PYTHON SCRIPT: starts one python for each device of this node. NODE_RANK, LOCAL_WORLD_SIZE, WORLD_SIZE,
+# MASTER_ADDR and MASTER_PORT must be set.
 pids=
 i=0
 while [ "$i" -lt "$LOCAL_WORLD_SIZE" ]; do

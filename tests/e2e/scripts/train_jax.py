@@ -1,6 +1,6 @@
 """Trains a line with JAX on all processes of a job, each on its own part of the data, and prints the losses.
 
-train_jax.py STEPS [SECONDS]: each step lasts at least so long."""
+train_jax.py STEPS [SECONDS]: each step lasts at least SECONDS."""
 
 import os
 import sys

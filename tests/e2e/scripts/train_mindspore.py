@@ -1,7 +1,7 @@
-"""Data-parallel training with the real MindSpore on its CPU backend, over scikit-learn's handwritten digits: knows
+"""Data-parallel training with the real MindSpore on its CPU backend, over scikit-learn's handwritten digits. It knows
 nothing of Muster. Prints "epoch: E, step: S, loss is L" and, before that, whether an AllReduce over all ranks is right.
 
-With a folder as its argument it keeps its weights there after each epoch (rank 0) and goes on from them."""
+With a folder as its argument, rank 0 saves its weights there after each epoch, and a new start goes on from them."""
 import os
 import sys
 import time
@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 
 EPOCHS = int(os.environ.get("EPOCHS", "3"))
 STEPS = 20
-BATCH = 64  # of all ranks together
+BATCH = 64  # for all ranks together
 STEP_PAUSE = float(os.environ.get("STEP_PAUSE", "0"))
 
 
@@ -73,7 +73,7 @@ def main():
         for step in range(STEPS):
             chosen = order[step * BATCH + rank * share:step * BATCH + (rank + 1) * share]
             loss, grads = grad_fn(ms.Tensor(pixels[chosen]), ms.Tensor(labels[chosen]))
-            # One AllReduce for all gradients and the loss.
+            # A single AllReduce for all gradients and the loss.
             flat = np.concatenate([g.asnumpy().ravel() for g in grads] + [loss.asnumpy().reshape(1)])
             flat = reduce_all(ms.Tensor(flat)).asnumpy() / size
             at, mean = 0, []

@@ -1,4 +1,4 @@
-"""TensorFlow's MultiWorkerMirroredStrategy, as TF_CONFIG tells it: sums a number over all workers."""
+"""TensorFlow's MultiWorkerMirroredStrategy, configured by TF_CONFIG: sums a number over all workers."""
 
 import json
 import os

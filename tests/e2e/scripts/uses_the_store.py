@@ -1,4 +1,5 @@
-"""All that PyTorch's processes do with the store, by themselves and through torch.distributed: a rank of a job."""
+"""One rank of a job that does all that PyTorch's processes do with the store, directly and through
+torch.distributed."""
 
 import datetime
 import os
@@ -34,7 +35,7 @@ def collectives():
 
 
 def by_hand():
-    # A script that makes rank 0 the master: with PyTorch 2 it finds the agent's store there, and becomes a client.
+    # A script that makes rank 0 the master. With PyTorch 2 it finds the agent's store there, and becomes a client.
     store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), size, is_new and rank == 0, patience)
     mine = dist.PrefixStore("hand", store)
     mine.set("of/%d" % rank, "value %d" % rank)
@@ -55,7 +56,7 @@ def by_hand():
     try:
         mine.wait(["never"], datetime.timedelta(milliseconds=50))
         raise AssertionError("what nobody sets is not there")
-    except Exception as error:  # of another class in each version
+    except Exception as error:  # its class differs between versions
         assert "imeout" in str(error), error
     mine.set("big/%d" % rank, "b" * (1 << 20))
     assert len(mine.get("big/%d" % ((rank + 1) % size))) == 1 << 20

@@ -1,4 +1,5 @@
-"""axe-core, which finds what keeps people with disabilities from using a page. From a wheel that carries its script."""
+"""axe-core, which finds obstacles for people with disabilities on a page. It comes from a wheel that includes its
+script."""
 
 import wheels
 
@@ -10,7 +11,7 @@ def script():
 
 
 def findings(browser):
-    """What it finds on the page that is shown, a line each: minor things, too."""
+    """Returns its findings for the present page, one a line, minor ones included."""
     browser.run(script())
     found = browser.driver.execute_async_script(
         "const done = arguments[arguments.length - 1]; axe.run(document, {resultTypes: ['violations']}).then((r) => done(r.violations), (e) => done(String(e)));")

@@ -1,7 +1,7 @@
-"""A cable between two machines (netns.py) that can be spoilt: cut in either direction, or losing and delaying frames.
+"""A cable between two machines (netns.py) that can be made bad: cut in either direction, or losing and delaying frames.
 
-What comes out of a network device of one machine goes, frame by frame, through a thread of the test into that of the
-other. So neither end can tell a cut from silence (its link stays up), and no kernel module for bad networks is needed.
+A thread of the test passes each frame from the network device of one machine to that of the other. So neither end can
+distinguish a cut from silence (its link stays up), and no kernel module for bad networks is needed.
 """
 
 import fcntl
@@ -41,17 +41,17 @@ def _open_end(machine, address, hardware):
 
 
 class BadCable:
-    """Good until told otherwise. Directions are numbers: 0 is from the first machine to the second, 1 the way back."""
+    """Good until it is changed. Directions are numbers: 0 is from the first machine to the second, 1 the way back."""
 
     def __init__(self, first, second, seed):
         self._chance = random.Random(seed)
         self._is_cut, self._loss, self._delay, self._jitter = [False, False], 0, 0, 0
         self._ends = []
-        self.sent, self.lost = 0, 0  # frames
+        self.sent, self.lost = 0, 0  # counts of frames
         addresses = [(first, "10.77.2.1", "02:00:00:00:00:01"), (second, "10.77.2.2", "02:00:00:00:00:02")]
         for (machine, address, hardware), (_, other, other_hardware) in zip(addresses, reversed(addresses)):
             self._ends.append(_open_end(machine, address, hardware))
-            # Else a machine would soon find out that nobody answers its ARP, and say so instead of being silent.
+            # Otherwise a machine would soon report that its ARP requests get no answer, instead of being silent.
             machine.ip("neigh", "add", other, "lladdr", other_hardware, "dev", "eth0", "nud", "permanent")
         self._wake, self._woken = os.pipe()
         self._thread = threading.Thread(target=self._carry, daemon=True)
@@ -62,7 +62,8 @@ class BadCable:
             self._is_cut[direction] = True
 
     def spoil(self, loss, delay, jitter):
-        """Both ways. Every frame is lost with that chance, else comes after delay +- jitter seconds, in any order."""
+        """In both directions, every frame is lost with this chance, or comes after delay +- jitter seconds, in any
+        order."""
         self._loss, self._delay, self._jitter = loss, delay, jitter
 
     def heal(self):

@@ -15,7 +15,7 @@ from selenium.webdriver.chrome.service import Service  # noqa: E402
 
 
 class Browser:
-    """What a person sees and does."""
+    """The view and the actions of a person."""
 
     def __init__(self, width=1280, height=900, dark=False):
         driver = shutil.which("chromedriver")
@@ -39,11 +39,11 @@ class Browser:
         return self.driver.execute_script(script, *arguments)
 
     def text(self, selector="main"):
-        """What stands there, "" if there is no such place."""
+        """The text at that place, "" if there is no such place."""
         return self.run("const e = document.querySelector(arguments[0]); return e && !e.hidden ? e.innerText : ''", selector)
 
     def see(self, words, timeout=10, selector="main"):
-        """Waits until the words are seen; the seconds that it took are muster.eventually's bound."""
+        """Waits until the words are visible, up to muster.eventually's bound in seconds."""
         return muster.eventually(lambda: words in self.text(selector), timeout,
                                  "the page shows %r; it shows: %s" % (words, self.text(selector)))
 
@@ -56,7 +56,7 @@ class Browser:
         place.send_keys(words)
 
     def errors(self):
-        """What the console complained of since it was asked last."""
+        """The console's errors since the last call."""
         return [json.dumps(line["message"]) for line in self.driver.get_log("browser") if line["level"] == "SEVERE"]
 
     def close(self):

@@ -1,4 +1,5 @@
-"""Control groups that hold programs to a part of a processor, a size of memory or a number of processes, of version 1 or 2."""
+"""Control groups of version 1 or 2. They limit programs to a part of a processor, a size of memory or a number of
+processes."""
 
 import os
 import pathlib
@@ -12,14 +13,14 @@ PERIOD_US = 100000
 
 
 def _write(file, text):
-    """Never makes the file: where the kernel has none, there is no such setting."""
+    """Never creates the file: if the kernel has none, there is no such setting."""
     with open(file, "r+") as opened:
         opened.write(text)
 
 
 class ControlGroup:
-    """Programs started with limits=group.enter are in it. Raises OSError where there can be no such group,
-    PermissionError and the like. They must have ended before close()."""
+    """Programs started with limits=group.enter are in it. Raises OSError, PermissionError for example, if there can be
+    no such group. The programs must have ended before close()."""
 
     def __init__(self, controller, root=ROOT):
         self.is_v2 = (root / "cgroup.controllers").exists()
@@ -41,7 +42,7 @@ class ControlGroup:
             raise
 
     def enter(self):
-        """Of the calling process."""
+        """Moves the calling process into the group."""
         _write(self.folder / "cgroup.procs", str(os.getpid()))
 
     def close(self):
@@ -49,13 +50,13 @@ class ControlGroup:
             try:
                 self.folder.rmdir()
             except OSError:
-                return False  # the last of them is about to go
+                return False  # the last process is about to go
             return True
         muster.eventually(is_gone, 10, "%s is empty" % self.folder)
 
 
 class CpuGroup(ControlGroup):
-    """So many processors for all together."""
+    """This many processors for all its programs together."""
 
     def __init__(self, processors):
         super().__init__("cpu")
@@ -73,7 +74,7 @@ class CpuGroup(ControlGroup):
 
 
 class MemoryGroup(ControlGroup):
-    """So many bytes for all together; what needs more is killed."""
+    """This many bytes for all its programs together; one that needs more is killed."""
 
     def __init__(self, most):
         super().__init__("memory")
@@ -83,7 +84,7 @@ class MemoryGroup(ControlGroup):
 
 
 class PidsGroup(ControlGroup):
-    """So many processes and threads for all together, once allow() has said how many."""
+    """This many processes and threads for all its programs together, once allow() has set the number."""
 
     def __init__(self):
         super().__init__("pids")

@@ -1,4 +1,4 @@
-"""A scripted run over the wire that remembers every fact the scheduler has acknowledged, and asks for them afterwards."""
+"""A scripted run over the wire that remembers every fact the scheduler has acknowledged, and checks them afterwards."""
 
 import queue
 
@@ -10,11 +10,11 @@ PHASE_RUNNING, PHASE_SUCCEEDED = 2, 5
 
 
 class Gone(Exception):
-    """The scheduler is no more."""
+    """The scheduler is gone."""
 
 
 class Node:
-    """One node of a job of one worker: its stream, and what was acknowledged to it."""
+    """One node of a job with one worker: its stream, and the facts that were acknowledged to it."""
 
     def __init__(self, job, incarnation):
         self.job, self.incarnation = job, incarnation
@@ -64,7 +64,7 @@ class Node:
                 return
 
     def note(self, reply):
-        """What is told must never fall behind what was told before."""
+        """Checks that no message falls behind an earlier one."""
         assert reply.term >= self.term, (self.job, reply.term, self.term)
         self.term = reply.term
         if reply.HasField("welcome"):
@@ -90,10 +90,10 @@ class Node:
 
 
 class Script:
-    """`jobs` jobs one after the other, each with a start that is reported; every third one ends well and has a second run.
+    """Runs `jobs` jobs one after the other. Each has a start that is reported; every third one ends well and has a second run.
 
-    `nodes` are those that have joined, in order; play() goes on until the end or until the scheduler is gone. Each node
-    reports `reports` times; a connection carries at most 128 nodes.
+    `nodes` are those that have joined, in order. play() goes on until the end or until the scheduler is gone. Each node
+    sends `reports` reports; a connection carries at most 128 nodes.
     """
 
     def __init__(self, jobs, name="job", reports=1):
@@ -115,7 +115,7 @@ class Script:
         return True
 
     def hang_up(self):
-        """Ends the threads that wait for what the nodes still have to say: thousands would add up."""
+        """Ends the threads that wait for the nodes' next messages: otherwise thousands would add up."""
         for node in self.nodes:
             node.hang_up()
 
@@ -133,7 +133,7 @@ class Script:
             node.hang_up()
 
     def check(self, port, status):
-        """Asks a scheduler of the next life for everything that was acknowledged. `status`: ms-ctl's, as JSON."""
+        """Asks a scheduler in its next life for everything that was acknowledged. `status`: ms-ctl's, as JSON."""
         runs = {entry["job_id"]: entry for entry in status["runs"]}
         pb = wire.messages()
         latest = {node.job: node for node in self.nodes if node.run}
@@ -145,6 +145,6 @@ class Script:
                     assert runs[job]["run"] > node.run or runs[job]["phase"] == "succeeded", runs[job]
                     continue
                 node.join(channel, pb)  # checks run, round, digest, events and term
-                assert node.is_resumed, "%s: joined anew" % job
+                assert node.is_resumed, "%s: joined as a new node" % job
             self.hang_up()
         return len(latest)

@@ -16,7 +16,7 @@ def _run(*words):
 
 
 class Disk:
-    """Mounted at .path; skips the test where that takes rights or programs that are not there."""
+    """It is mounted at .path. Skips the test if the rights or programs for it are missing."""
 
     def __init__(self, folder):
         self.path = pathlib.Path(folder) / "disk"

@@ -1,4 +1,4 @@
-"""What grpcurl and grpc_cli do: a client that knows no .proto and learns all it needs by gRPC's reflection."""
+"""A client like grpcurl and grpc_cli: it has no .proto and learns all it needs through gRPC's reflection."""
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
@@ -15,7 +15,7 @@ def _varint(data, at):
 
 
 def fields(data):
-    """(number, bytes or int) of a message in protobuf's wire format."""
+    """Yields (number, bytes or int) of a message in protobuf's wire format."""
     at = 0
     while at < len(data):
         key, at = _varint(data, at)
@@ -26,7 +26,7 @@ def fields(data):
 
 
 def _ask(channel, number, text):
-    """The answer to one question: `number` is its field in ServerReflectionRequest."""
+    """Returns the answer to one question; `number` is its field in ServerReflectionRequest."""
     question = bytes([number << 3 | 2, len(text)]) + text.encode()
     answer, = channel.stream_stream(_METHOD)(iter([question]), timeout=20)
     return dict(fields(answer))
@@ -49,7 +49,7 @@ def _load(channel, pool, seen, number, text):
 
 
 def call(channel, service, method, timeout=20, **values):
-    """One unary call, by what reflection tells of it."""
+    """Makes one unary call, with the types that reflection gives."""
     pool = descriptor_pool.DescriptorPool()
     _load(channel, pool, set(), 4, service)  # file_containing_symbol
     found = pool.FindServiceByName(service).FindMethodByName(method)

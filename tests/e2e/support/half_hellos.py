@@ -1,7 +1,7 @@
-"""half_hellos.py HOST PORT PREFIX COUNT: connections from as many addresses, each of which begins to speak HTTP/2 and says no more.
+"""half_hellos.py HOST PORT PREFIX COUNT: connects from COUNT addresses; each connection sends the beginning of HTTP/2 only.
 
-Whoever is dropped comes again from its address. Says "flooding" once all have connected. The addresses must be this
-machine's (`ip route add local`).
+A connection that is dropped comes again from its address. Prints "flooding" once all have connected. The addresses must
+be this machine's (`ip route add local`).
 """
 
 import resource
@@ -9,7 +9,7 @@ import selectors
 import socket
 import sys
 
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"  # its settings should follow
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"  # its settings should follow, but never come
 IPV6_FREEBIND = 78  # the kernel's number; Python has no name for it
 
 

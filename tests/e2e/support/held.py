@@ -1,4 +1,4 @@
-"""A process that can't be killed, as one that hangs in the kernel: traced, and held at its exit."""
+"""A process that can't be killed, like one that hangs in the kernel: it is traced, and held at its exit."""
 
 import ctypes
 import os
@@ -10,7 +10,8 @@ _WALL = 0x40000000
 
 
 class Held:
-    """Until `release`. Skips the test where the kernel lets no process trace those below it."""
+    """Holds the process until `release`. Skips the test if the kernel does not allow a process to trace its
+    descendants."""
 
     def __init__(self, pid):
         self.pid = pid
@@ -21,6 +22,6 @@ class Held:
             pytest.skip("no process may be traced here: %s" % os.strerror(ctypes.get_errno()))
 
     def release(self):
-        """Once it has been killed; returns when it is at its exit."""
+        """Call this after the process was killed; returns when it is at its exit."""
         os.waitpid(self.pid, _WALL)
         self._ptrace(_PTRACE_DETACH, self.pid, 0, 0)

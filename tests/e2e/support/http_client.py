@@ -1,4 +1,4 @@
-"""Asks the scheduler's HTTP port, as it should be asked and as it should not."""
+"""Asks the scheduler's HTTP port, correctly or not."""
 
 import http.client
 import re
@@ -9,7 +9,7 @@ import muster
 
 
 def port_of(scheduler):
-    """Where it says that it listens."""
+    """The port at which it reports that it listens."""
     return int(scheduler.expect_said(r"health and metrics: https?://\S+:(\d+)/").group(1))
 
 
@@ -18,7 +18,7 @@ def connect(port, timeout=10):
 
 
 def ask(port, path, headers=None, context=None, method="GET", host="127.0.0.1"):
-    """(status, headers, text)"""
+    """Returns (status, headers, text)."""
     kind = http.client.HTTPConnection if context is None else http.client.HTTPSConnection
     options = {} if context is None else {"context": context}
     connection = kind(host, port, timeout=10 * muster.SLOWNESS, **options)
@@ -31,7 +31,7 @@ def ask(port, path, headers=None, context=None, method="GET", host="127.0.0.1"):
 
 
 def say(port, data, timeout=10):
-    """Sends bytes and returns all that comes back until the end."""
+    """Sends bytes and returns all that comes until the end."""
     with connect(port, timeout) as client:
         try:
             client.sendall(data)
@@ -52,7 +52,7 @@ def status_of(answer):
 
 
 def metrics(port, **options):
-    """{name with labels: value}"""
+    """Returns {name with labels: value}."""
     status, _, text = ask(port, "/metrics", **options)
     assert status == 200, text
     lines = [line for line in text.splitlines() if not line.startswith("#")]

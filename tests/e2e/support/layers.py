@@ -1,4 +1,5 @@
-"""Scripts in a layer over a root file system, which stays as it is: whatever they install or write goes with them."""
+"""Runs scripts in a layer over a root file system, which stays unchanged: all that they install or write is removed
+with the layer."""
 
 import os
 import shlex
@@ -6,7 +7,7 @@ import subprocess
 
 import pytest
 
-# What is written is in $layer/changes (a device there: removed from below). `own`: no other process and no network.
+# Written files are in $layer/changes (a device there: removed from below). `own`: no other process and no network.
 _ENTER = """set -eu
 layer=$(mktemp -d); mount -t tmpfs none "$layer"; mkdir "$layer/changes" "$layer/work" "$layer/root"
 mount -t overlay overlay -o lowerdir=%(lower)s,upperdir="$layer/changes",workdir="$layer/work" "$layer/root"
@@ -36,7 +37,8 @@ def _why_not():
 
 
 def run_in(lower, files, script, own=False, shows_what_is_left=False, timeout=120):
-    """What the script prints; with `files`, by name, in the root. Left: "left: …" for each path with our name."""
+    """Returns the script's output; puts `files`, by name, into the root. Left: "left: …" for each path with our
+    name."""
     if _why_not() is not None:
         pytest.skip(_why_not())
     more = ["cp -a %s \"$layer/root/%s\"" % (shlex.quote(str(path)), name) for name, path in files.items()]

@@ -1,4 +1,4 @@
-"""What the processes of holder.py have noted, and the one thing that must never be: a rank that lives twice."""
+"""Reads the notes of holder.py's processes, and finds the one thing that must never be: a rank that lives twice."""
 
 import collections
 import re
@@ -9,11 +9,11 @@ NAME = re.compile(r"run(\d+)\.round(\d+)\.rank(\d+)\.(\d+)\.life$")
 
 
 def read(folder):
-    """Of each process that came to write: when the kernel started it, and the last instant at which it surely lived."""
+    """For each process that wrote a note: when the kernel started it, and the last instant at which it surely lived."""
     lives = []
     for path in sorted(folder.glob("*.life")):
         run, number, rank, pid = map(int, NAME.match(path.name).groups())
-        lines = path.read_text().split("\n")[:-1]  # a last line without its end is only half there
+        lines = path.read_text().split("\n")[:-1]  # a last line without its end is incomplete
         if not lines:
             continue
         node, start = lines[0].split()
@@ -29,8 +29,8 @@ def _by_rank(lives):
 
 
 def faults(lives):
-    """Every two processes of one rank that lived at once, in whatever rounds, and every round that began after a later
-    one."""
+    """Every two processes of one rank that lived at the same time, in any rounds, and every round that began after a
+    later one."""
     found = []
     for held in _by_rank(lives):
         for i, first in enumerate(held):

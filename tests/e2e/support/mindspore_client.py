@@ -1,5 +1,5 @@
-"""Acts as MindSpore's processes do towards their scheduler, as seen on the wire of 2.0.0, 2.7.0, 2.7.1 and 2.10.0 and as
-its public sources say of the versions between: two connections (the one for registration and heartbeats first), one
+"""Acts as MindSpore's processes do towards their scheduler: as recorded on the wire of 2.0.0, 2.7.0, 2.7.1 and 2.10.0, and
+as its public sources describe the versions between. Two connections (the one for registration and heartbeats first), one
 request at a time, matched by order alone, polling, retries. Standard library only.
 
 As a program (the command of a job): mindspore_client.py VERSION FIRST COUNT, as the processes with MS_NODE_ID FIRST to
@@ -19,7 +19,7 @@ UNSET_DEVICE = 2**32 - 1
 
 
 class Version:
-    """What differs between versions."""
+    """The differences between versions."""
 
     def __init__(self, name, there, not_there, connect_pause, sends_device, reads_rank, reads_ports, slow_beats_at=129):
         self.name = name
@@ -53,7 +53,7 @@ def varint(value):
 
 
 def field(number, value):
-    """Proto3: what is zero or empty is left out."""
+    """Proto3 leaves out zero and empty values."""
     if isinstance(value, int):
         return varint(number << 3) + varint(value) if value else b""
     value = value.encode() if isinstance(value, str) else value
@@ -61,7 +61,7 @@ def field(number, value):
 
 
 def fields(data):
-    """{number: int or bytes}; the last one of a number counts."""
+    """Returns {number: int or bytes}; the last value of a number counts."""
     found, at = {}, 0
 
     def number():
@@ -99,12 +99,12 @@ async def read_frame(reader):
     name, to, sender, body = struct.unpack(">4I", header[4:])
     data = await reader.readexactly(name + to + sender + body)
     addresses = data[name : name + to + sender]
-    assert b"@" in addresses, addresses  # or MindSpore would drop it
+    assert b"@" in addresses, addresses  # MindSpore would drop it otherwise
     return data[:name].decode(), data[name + to + sender :]
 
 
 def tls_context(folder, certificate="client.pem"):
-    """As set_ps_context(enable_ssl=True, ...): the server's chain and usage are checked, its name is not."""
+    """Like set_ps_context(enable_ssl=True, ...): the server's chain and usage are checked, its name is not."""
     context = ssl.create_default_context(cafile=os.path.join(folder, "ca.pem"))
     context.check_hostname = False
     if certificate:
@@ -132,7 +132,7 @@ class Connection:
             return answer
 
     async def tell(self, number, body):
-        """A request that is never answered."""
+        """Sends a request that never gets an answer."""
         async with self.lock:
             self.writer.write(frame(str(number), body, f"@{self.host}:{self.port}"))
             await self.writer.drain()
@@ -153,13 +153,13 @@ class Process:
         self.host, self.port, self.node_id, self.workers, self.role = host, port, str(node_id), workers, role
         self.host_name, self.tls = host_name or socket.gethostname(), tls
         self.rank = None
-        self.beats = []  # seconds that each took
+        self.beats = []  # seconds of each
         self.abnormal = 0
         self.names = None
         self.beating = None
 
     async def start(self, retries=20):
-        """Connects and registers; the heartbeats begin."""
+        """Connects and registers; then the heartbeats begin."""
         self.heart = await Connection(self.host, self.port, tls=self.tls).open()
         await asyncio.sleep(self.version.connect_pause)
         self.data = await Connection(self.host, self.port, tls=self.tls).open()
@@ -200,9 +200,9 @@ class Process:
         await self.data.tell(6, field(1, key) + field(2, value))
 
     async def read(self, key):
-        """None: not there."""
+        """Returns None if the key does not exist."""
         name, answer = await self.data.ask(7, field(1, key))
-        if name != self.version.there:  # every other number is "not there" to a client
+        if name != self.version.there:  # to a client, every other number means "not there"
             return None
         reply = fields(answer)
         assert reply.get(1, b"").decode() == key, reply
@@ -227,7 +227,7 @@ class Process:
         raise TimeoutError("the host names never came")
 
     async def form(self, timeout=60):
-        """What communication.init() does: the rank, the host names, the addresses of the others."""
+        """Does what communication.init() does: the rank, the host names, the addresses of the others."""
         await asyncio.wait_for(self.complete.wait(), timeout)
         if self.version.reads_ports:
             assert await self.poll("node_port_range") != ""
@@ -237,7 +237,7 @@ class Process:
             self.rank = int(self.node_id)
         prefix = f"MCCL_COLLECTIVE_RANK_{self.role}_"
         await self.write(f"{prefix}{self.rank}", f"10.0.0.1:{10000 + self.rank}")
-        # (A real one asks for all, its own among them, each once.)
+        # (A real one asks for all, including its own, each once.)
         some = sorted({0, self.rank, (self.rank + 1) % self.workers, self.workers - 1})
         for other in range(self.workers) if self.workers <= 16 else some:
             assert await self.poll(f"{prefix}{other}") == f"10.0.0.1:{10000 + other}"
@@ -253,7 +253,7 @@ class Process:
 
     async def leave(self, tries=20):
         self.beating.cancel()
-        async with self.heart.lock:  # a heartbeat that is under way is answered first
+        async with self.heart.lock:  # a heartbeat in progress is answered first
             pass
         for _ in range(tries):
             name, body = await self.heart.ask(1, field(1, self.node_id))
@@ -267,7 +267,7 @@ class Process:
         self.heart.close()
 
     def crash(self):
-        """As kill -9: both sockets are closed, nothing is said."""
+        """Acts like kill -9: both sockets are closed, nothing is sent."""
         self.beating.cancel()
         for connection in (self.heart, self.data):
             sock = connection.writer.get_extra_info("socket")
@@ -276,7 +276,7 @@ class Process:
 
 
 async def whole_life(version, host, port, ids, workers, at_once=100, **options):
-    """All processes of `ids`, from start to end; returns them."""
+    """Runs all processes of `ids`, from start to end; returns them."""
     gate = asyncio.Semaphore(at_once)
     processes = [Process(version, host, port, node_id, workers, **options) for node_id in ids]
 

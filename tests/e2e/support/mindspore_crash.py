@@ -21,11 +21,11 @@ ATTEMPTS = 3
 
 
 class CrashedAtItsEnd(Exception):
-    """MindSpore's own crash, in words."""
+    """MindSpore's own crash, described in words."""
 
 
 def _own_crash(program, all_output):
-    """What of MindSpore's own crash ended the program; None if that is not so."""
+    """Describes how MindSpore's own crash ended the program; None if that is not so."""
     said = program.our_lines()
     if not said:
         is_done = program.popen.returncode == -signal.SIGSEGV and re.search(LAST_WORDS, program.output())
@@ -37,7 +37,7 @@ def _own_crash(program, all_output):
 
 
 def expect_ends(programs, timeout=300):
-    """All end with 0. Raises CrashedAtItsEnd when it is MindSpore's own crash, and nothing else, that kept one from it."""
+    """All end with 0. Raises CrashedAtItsEnd if MindSpore's own crash, and nothing else, kept a program from that."""
     codes = [program.wait(timeout) for program in programs]
     all_output = "\n".join(program.output() for program in programs)
     crashes = [_own_crash(program, all_output) for program, code in zip(programs, codes) if code != 0]
@@ -48,7 +48,8 @@ def expect_ends(programs, timeout=300):
 
 
 def begins_anew_after_its_crash(test):
-    """A test whose programs are waited for with expect_ends: runs up to three times, each time in a cluster of its own."""
+    """Runs a test, which waits for its programs with expect_ends, up to three times, each time in a cluster of its
+    own."""
     @functools.wraps(test)
     def run(cluster, **fixtures):
         own = cluster

@@ -1,4 +1,4 @@
-"""The two ends that speak MindSpore's protocol, started for a test: an agent's gateway and --mindspore_port."""
+"""Starts the two ends that speak MindSpore's protocol for a test: an agent's gateway and --mindspore_port."""
 
 import collections
 import pathlib
@@ -12,7 +12,7 @@ from muster import free_port
 
 ENDS = ["gateway", "mindspore_port"]
 
-# `program` is the one whose port it is.
+# `program` is the one that has the port.
 End = collections.namedtuple("End", "host port program")
 
 
@@ -25,7 +25,7 @@ def start_direct(cluster, workers, *words, **options):
 
 
 def start_gateway(cluster, workers, *words, **options):
-    """An agent whose processes do nothing: the test speaks in their place, on the port of the first."""
+    """Starts an agent with processes that do nothing: the test speaks for them, on the port of the first."""
     if cluster.scheduler is None:
         cluster.start_scheduler("--worker_num", workers, **options)
     agent = cluster.start_agent("agent", ["--worker_num", workers, "--local_worker_num", workers, *words],
@@ -48,13 +48,13 @@ class ServerThread:
         (self.task,) = [task for task in tasks if (task / "comm").read_text().strip() == "ms-mindspore"]
 
     def starved(self):
-        """How long it has waited for a processor so far."""
+        """Returns how long it has waited for a processor so far."""
         return int((self.task / "schedstat").read_text().split()[1]) / 1e9
 
 
 class Beats:
-    """A well-behaved process of rank 0 whose heartbeats are timed, in a thread of its own: without the time in which
-    the server's thread was ready and the machine had no processor for it, and with it."""
+    """A well-behaved process of rank 0 with timed heartbeats, in a thread of its own. It measures them with and without
+    the time in which the server's thread was ready and the machine had no processor for it."""
 
     def __init__(self, end):
         self.end, self.times, self.is_over = end, [], False

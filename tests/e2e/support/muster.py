@@ -1,7 +1,7 @@
 """Starts real schedulers, agents and ms-ctl for a test, waits for things with bounds, and leaves no process behind.
 
-Every test gets a Cluster (see conftest.py) with a folder, a clean environment and a list of what it started. Ports are
-the kernel's choice; what needs a fixed one runs in a network namespace of its own (netns.py).
+Every test gets a Cluster (see conftest.py) with a folder, a clean environment and a list of what it started. The kernel
+chooses the ports; a program that needs a fixed one runs in a network namespace of its own (netns.py).
 """
 
 import ctypes
@@ -23,10 +23,10 @@ BIN = pathlib.Path(os.environ.get("MUSTER_BIN", ROOT / "build" / "bin"))
 HERE = pathlib.Path(__file__).resolve().parent
 SCRIPTS = HERE.parent / "scripts"
 TRAIN = SCRIPTS / "train_digits.py"
-# Every bound on how fast something has to be is multiplied by this (sanitizers, slow machines).
+# Every time bound is multiplied by this (sanitizers, slow machines).
 SLOWNESS = float(os.environ.get("MUSTER_SLOWNESS", "1"))
 
-# With MUSTER_E2E_TLS=1 every test's programs speak mutual TLS, except the few that talk to them in plain text.
+# With MUSTER_E2E_TLS=1 every test's programs use mutual TLS, except the few tests that send plain text to them.
 WITH_TLS = os.environ.get("MUSTER_E2E_TLS", "0") == "1"
 
 EXIT_UNREACHABLE, EXIT_REFUSED, EXIT_NEVER_FORMED = 10, 11, 12
@@ -64,7 +64,7 @@ class Program:
         return self.output().splitlines()
 
     def our_lines(self):
-        """What the program itself says, without the output of training processes."""
+        """The program's own lines, without the output of training processes."""
         return [line for line in self.lines() if OUR_LINE.match(line)]
 
     def is_running(self):
@@ -74,7 +74,7 @@ class Program:
         self.popen.send_signal(signal_number)
 
     def wait(self, timeout):
-        """The exit code, as a shell shows it."""
+        """Returns the exit code, as a shell shows it."""
         try:
             code = self.popen.wait(timeout * SLOWNESS)
         except subprocess.TimeoutExpired:
@@ -101,14 +101,14 @@ class Program:
 
 
 def free_port():
-    """Of 127.0.0.1, for a program that can't choose one itself."""
+    """Finds a free port of 127.0.0.1, for a program that can't choose one itself."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return listener.getsockname()[1]
 
 
 class Scheduler(Program):
-    """Known by its port once it listens."""
+    """A scheduler, with its port once it listens."""
 
     def find_port(self):
         match = self.expect_said(r"listening on (\S+):(\d+)", timeout=20)
@@ -116,11 +116,11 @@ class Scheduler(Program):
 
 
 class Cluster:
-    """What one test started. Use as a context; at the end every descendant is killed."""
+    """All programs that one test started. Use as a context; at the end every descendant is killed."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
-        self.runtime = pathlib.Path(tempfile.mkdtemp(prefix="muster-e2e-"))  # short: sockets' paths are limited
+        self.runtime = pathlib.Path(tempfile.mkdtemp(prefix="muster-e2e-"))  # short, since sockets' paths are limited
         self.programs = []
         self.env = self.clean_environment()
         self.scheduler = None
@@ -128,7 +128,7 @@ class Cluster:
             self.use_tls()
 
     def clean_environment(self):
-        """The tester's environment without anything that steers a training job."""
+        """The tester's environment without the variables that affect a training job."""
         steering = re.compile(r"^(MS|MUSTER|MASTER|TORCH|TORCHELASTIC|HCCL|CM|GLOO|OMPI|HOROVOD)_|"
                               r"^(RANK|WORLD_SIZE|LOCAL_RANK|NODE_RANK|NNODES|RANK_SIZE|RANK_ID|DEVICE_ID)$")
         env = {name: value for name, value in os.environ.items() if not steering.match(name)}
@@ -139,7 +139,7 @@ class Cluster:
         return env
 
     def use_tls(self):
-        """Everything that is started from now on speaks mutual TLS, with one certificate for all agents."""
+        """From now on all programs use mutual TLS, with one certificate for all agents."""
         import pki
         authority = pki.Authority()
         self.tls = pki.Folder(self.runtime / "tls", authority, authority.scheduler(), authority.host())
@@ -160,7 +160,7 @@ class Cluster:
                                kind=Scheduler, **options)
         scheduler.find_port()
         if WITH_TLS or "MS_TLS_CONFIG" in self.env:
-            # Whatever switched it off would leave every test green.
+            # If TLS were off by mistake, every test would still pass.
             scheduler.expect_said("mutual TLS; this scheduler is")
         self.scheduler = self.scheduler or scheduler
         return scheduler
@@ -170,8 +170,8 @@ class Cluster:
         return ["--sched_host", scheduler.host, "--sched_port", scheduler.port]
 
     def start_agent(self, name, words, command=(), scheduler=None, **options):
-        """An agent towards the scheduler (unless `words` say otherwise), with `command` as its training program; without
-        one it prints its assignment."""
+        """Starts an agent of the scheduler (unless `words` say otherwise), with `command` as its training program;
+        without one it prints its assignment."""
         words = [str(word) for word in words]
         if "--sched_port" not in words:
             words = self.agent_words(scheduler) + words
@@ -182,8 +182,8 @@ class Cluster:
         return [self.start_agent("agent%d" % i, words, command, **options) for i in range(count)]
 
     def ctl(self, *words, scheduler=None, code=0, netns=None):
-        """ms-ctl's stdout. Fails when it ends with another code."""
-        argv = [BIN / "ms-ctl", *self.agent_words(scheduler), *words]  # the last word on a setting wins
+        """Returns ms-ctl's stdout. Fails if it ends with another code."""
+        argv = [BIN / "ms-ctl", *self.agent_words(scheduler), *words]  # the last value of a setting wins
         if netns is not None:
             argv = ["ip", "netns", "exec", netns] + argv
         done = subprocess.run([str(word) for word in argv], env=self.env, timeout=20 * SLOWNESS, text=True,
@@ -206,7 +206,7 @@ class Cluster:
         eventually(lambda: self.phase(job, **options) == phase, timeout, "job %s is %s" % (job, phase))
 
     def wait_until_running(self, count, job="default", timeout=30, **options):
-        """Until that many processes of the job run; returns their ranks as ms-ctl lists them."""
+        """Waits until that many processes of the job run; returns their ranks as ms-ctl lists them."""
         def ranks():
             listing = self.ctl_json("ranks", "--job", job, **options)["jobs"]
             running = [rank for entry in listing for rank in entry["ranks"] if rank["state"] == "running"]
@@ -218,7 +218,7 @@ class Cluster:
         return processes.descendants(os.getpid())
 
     def expect_nothing_left(self, timeout=2):
-        """No process that this test started, or that these started, lives on (except what `programs` still runs)."""
+        """No descendant of this test lives on (except those that `programs` still run)."""
         def leftover():
             for program in self.programs:
                 program.popen.poll()
@@ -242,14 +242,14 @@ class Cluster:
 
 
 def become_subreaper():
-    """Orphans of what a test starts come to this process, so that none can hide."""
+    """Makes orphans of the test's programs children of this process, so that none can hide."""
     pr_set_child_subreaper = 36
     if ctypes.CDLL(None, use_errno=True).prctl(pr_set_child_subreaper, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
 
 
 def no_warnings(program):
-    """Fails when the program said anything above INFO."""
+    """Fails if the program logged anything above INFO."""
     loud = [line for line in program.our_lines() if re.search(r" (WARNING|ERROR) ", line)]
     assert not loud, "%s warned:\n%s" % (program.name, "\n".join(loud))
 

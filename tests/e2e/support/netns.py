@@ -28,13 +28,13 @@ class Machine:
         return _ip("-n", self.name, *words)
 
     def set_hosts(self, text):
-        """What /etc/hosts says to programs that are started here from now on."""
+        """Sets the content of /etc/hosts for programs that are started here from now on."""
         folder = pathlib.Path("/etc/netns") / self.name
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "hosts").write_text(text)
 
     def run(self, *words):
-        """A program on this machine; skips the test where it can't be run."""
+        """Runs a program on this machine; skips the test if that is impossible."""
         try:
             done = subprocess.run(["ip", "netns", "exec", self.name, *[str(word) for word in words]], timeout=20,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -63,7 +63,7 @@ class Network:
         self._machines = []
 
     def machine(self):
-        """One machine that stands alone, with its loopback only."""
+        """One machine alone, with its loopback only."""
         name = "mst%d-%d" % (os.getpid(), next(_numbers))
         try:
             machine = Machine(name)

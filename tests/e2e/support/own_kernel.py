@@ -1,7 +1,7 @@
-"""A kernel of its own for a test that has to do to the machine what would disturb all others on it: setting the clock.
+"""A kernel of its own for a test that would disturb everything else on the machine: it sets the clock.
 
 User-mode Linux (Debian's user-mode-linux) is a whole Linux kernel in an ordinary process. It needs no rights, sees this
-machine's files, and is up within two seconds. No preloaded library comes as close: gRPC and Abseil wait in the kernel,
+machine's files, and is up within two seconds. A preloaded library is no substitute: gRPC and Abseil wait in the kernel,
 by its wall clock, which a library can't set.
 """
 
@@ -19,7 +19,7 @@ KERNEL = "linux.uml"
 ARE_WE_INSIDE = "MUSTER_OWN_KERNEL"
 _PASSED_ON = ("MUSTER_LONG", "MUSTER_SEED", "MUSTER_SLOWNESS", "MUSTER_MEASUREMENTS", "MUSTER_PYTHON")
 
-# /run is the kernel's own memory: locks and sockets are not to reach the machine outside.
+# /run is the kernel's own memory, so that locks and sockets do not reach the machine outside.
 INIT = """#!/bin/sh
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME={folder}
 mount -t proc proc /proc
@@ -33,8 +33,8 @@ sleep 60
 
 
 def boot(cluster, words, environment, timeout):
-    """Runs the words in a new kernel; their exit code (None: the kernel died on the way) and output. Skips the test
-    where there can be no such kernel."""
+    """Runs the words in a new kernel; returns their exit code (None: the kernel died on the way) and output. Skips the
+    test if there can be no such kernel."""
     folder = cluster.folder / "own_kernel"
     folder.mkdir()
     init = folder / "init"
@@ -53,7 +53,7 @@ def boot(cluster, words, environment, timeout):
 
 
 def runs_in_one(test):
-    """Makes a test run in a kernel of its own. It has to take `cluster` and `request`."""
+    """Makes a test run in a kernel of its own. The test has to take `cluster` and `request`."""
     if os.environ.get(ARE_WE_INSIDE) == "1":
         return test
 

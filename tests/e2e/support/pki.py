@@ -1,4 +1,4 @@
-"""A certificate authority for a test: certificates as docs/security.md has them, and folders that --tls_config takes."""
+"""A certificate authority for a test: certificates as in docs/security.md, and folders that --tls_config accepts."""
 
 import datetime
 import ipaddress
@@ -64,7 +64,7 @@ class Authority:
         issuer = parent or self
         self.certificate = issuer._build(self.name, self.key.public_key(), -24, 24 * 3650).add_extension(
             x509.BasicConstraints(ca=True, path_length=None), critical=True).sign(issuer.key, hashes.SHA256())
-        self.intermediates = [self] if parent else []  # up to the root, for whom this one issues
+        self.intermediates = [self] if parent else []  # the authorities up to the root, for certificates from this one
         self.revoked = []
         self.subordinates = []
 
@@ -80,7 +80,7 @@ class Authority:
                 .not_valid_after(_now() + datetime.timedelta(hours=until_hours)))
 
     def issue(self, uri, hosts=(), is_server=False, is_client=None, from_hours=-1, until_hours=24 * 365):
-        """For clients, unless it is for servers; `is_client`: for both."""
+        """Issues a certificate for clients, or with `is_server` for servers; with `is_client` as well, for both."""
         key = ec.generate_private_key(ec.SECP256R1())
         names = [x509.UniformResourceIdentifier(uri)] if uri else []
         names += [_san(host) for host in hosts]
@@ -105,7 +105,8 @@ class Authority:
         return self.issue("spiffe://%s/muster/*/admin" % DOMAIN)
 
     def process(self, uri_end="host/e2e/*", **options):
-        """For both ends, as `ms-ctl certs node` makes them: a gateway is the server of MindSpore's processes."""
+        """Issues a certificate for both ends, as `ms-ctl certs node` does: a gateway is the server of MindSpore's
+        processes."""
         return self.issue("spiffe://%s/muster/*/%s" % (DOMAIN, uri_end), is_server=True, is_client=True, **options)
 
     def pem(self):
@@ -124,7 +125,7 @@ class Authority:
 
 
 class Folder:
-    """tls.json with server.pem, client.pem, ca.pem and crl.pem beside it; `more` are further fields."""
+    """A folder with tls.json, server.pem, client.pem, ca.pem and crl.pem; `more` are further fields."""
 
     def __init__(self, path, authority, server=None, client=None, more=None):
         self.path, self.authority = pathlib.Path(path), authority

@@ -1,4 +1,4 @@
-"""The processes of this machine, read from /proc: who descends from whom, and getting rid of them."""
+"""Reads the processes of this machine from /proc, with their descent, and ends them."""
 
 import collections
 import os
@@ -9,7 +9,7 @@ Process = collections.namedtuple("Process", "pid parent name state command")
 
 
 def read_process(pid):
-    """None when it is gone."""
+    """Returns None if it is gone."""
     try:
         with open("/proc/%d/stat" % pid, "rb") as file:
             stat = file.read().decode(errors="replace")
@@ -47,7 +47,7 @@ def is_alive(pid):
 
 
 def stop(*pids):
-    """SIGSTOP, and waits until each thread has stopped: on a busy machine others run on for a while."""
+    """Sends SIGSTOP, and waits until each thread has stopped: on a busy machine some run on for a while."""
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     deadline = time.monotonic() + 10
@@ -69,17 +69,17 @@ def _is_stopped(pid):
 
 
 def named(name, pid=None):
-    """The descendants (of this process unless told otherwise) of that name."""
+    """The descendants of that name, of this process or of `pid`."""
     return [process for process in descendants(pid or os.getpid()) if process.name == name]
 
 
-# What an agent runs of its own beside the training processes.
+# The agent's own processes, as opposed to the training processes.
 OWN = ("ms-worker", "ms-guardian", "ms-keeper", "ms-shim", "ms-keeper-files", "ms-keeper-relay")
 
 
 def kill_together(agent, *names):
-    """kill -9 of an agent and of those below it that have these names (ms-guardian, ms-keeper, ms-shim) in one instant:
-    none outlives the others by a moment and cleans up. From the lowest one upwards, since a death wakes the one below."""
+    """Kills an agent and those below it that have these names (ms-guardian, ms-keeper, ms-shim) in one instant, so that
+    none has the time to clean up after the others. From the lowest one upwards, since a death wakes the one below."""
     victims = [process.pid for name in ("ms-shim", "ms-keeper", "ms-guardian") if name in names
                for process in named(name, agent)] + [agent]
     stop(*victims)
@@ -88,15 +88,15 @@ def kill_together(agent, *names):
 
 
 def reap_adopted(own):
-    """Collects zombies that came to this process as a subreaper; {pid: exit code as a shell shows it}. `own`: the pids
-    that somebody else waits for."""
+    """Collects zombies that came to this process as a subreaper; returns {pid: exit code as a shell shows it}. `own`:
+    the pids that other code waits for."""
     codes = {}
     for process in descendants(os.getpid(), with_zombies=True):
         if process.parent == os.getpid() and process.state == "Z" and process.pid not in own:
             try:
                 pid, status = os.waitpid(process.pid, os.WNOHANG)
             except ChildProcessError:
-                continue  # collected meanwhile by subprocess, which looks after what it has lost sight of
+                continue  # collected in the meantime by subprocess, which also waits for children it no longer tracks
             if pid:
                 code = os.waitstatus_to_exitcode(status)
                 codes[pid] = 128 - code if code < 0 else code
@@ -104,7 +104,8 @@ def reap_adopted(own):
 
 
 def kill_descendants(popens):
-    """SIGKILL to everything below this process until nothing is left. `popens`: {pid: Popen} of its own children."""
+    """Sends SIGKILL to everything below this process until nothing is left. `popens`: {pid: Popen} of its own
+    children."""
     deadline = time.monotonic() + 20
     while True:
         for process in descendants(os.getpid()):

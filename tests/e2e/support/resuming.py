@@ -1,4 +1,5 @@
-"""A job of train_digits_resume.py whose programs a test kills and starts again, and what its processes have told."""
+"""A job of train_digits_resume.py. A test kills its programs and starts them again, and reads the processes'
+reports."""
 
 import collections
 import os
@@ -15,9 +16,9 @@ from muster import BIN, SCRIPTS, eventually, kill_now
 
 RESUME = SCRIPTS / "train_digits_resume.py"
 EXIT_GAVE_UP = 16
-# With MUSTER_LONG=1 what has to do with chance runs five times.
+# With MUSTER_LONG=1 tests that involve chance run five times.
 REPEATS = range(5 if os.environ.get("MUSTER_LONG") == "1" else 1)
-STEPS = 8 * 14  # of the script's defaults
+STEPS = 8 * 14  # with the script's defaults
 
 STARTED = re.compile(r"^rank (\d+) round (\d+) restart (\d+): pid (\d+) starts$", re.MULTILINE)
 RESUMED = re.compile(r"^rank \d+ round (\d+) restart \d+: goes on after step (\d+)$", re.MULTILINE)
@@ -30,7 +31,7 @@ Start = collections.namedtuple("Start", "rank round restart pid")
 
 
 def journal_words(cluster):
-    """The scheduler's words for a journal in the test's folder."""
+    """The scheduler's arguments for a journal in the test's folder."""
     known = subprocess.run([BIN / "ms-scheduler", "--help"], env=cluster.env, stdout=subprocess.PIPE, text=True).stdout
     if "--journal_path" not in known:
         pytest.skip("this ms-scheduler has no --journal_path yet")
@@ -38,14 +39,14 @@ def journal_words(cluster):
 
 
 def seeded():
-    """Chance that can be had again: MUSTER_SEED=<what a failed test printed>."""
+    """A random source that can be repeated: MUSTER_SEED=<the number that a failed test printed>."""
     seed = int(os.environ.get("MUSTER_SEED") or random.SystemRandom().randrange(1 << 32))
     print("MUSTER_SEED=%d" % seed)
     return random.Random(seed)
 
 
 class Lines:
-    """The command lines of a job's scheduler and nodes, each of which can be started again as it was."""
+    """The command lines of a job's scheduler and nodes. Each can be started again unchanged."""
 
     def __init__(self, cluster, command, nodes=2, slots=2, scheduler_words=(), node_words=(), named=True,
                  recovers=True):
@@ -58,7 +59,7 @@ class Lines:
         self.scheduler, self.nodes = None, {}
 
     def start_scheduler(self, **options):
-        """The first start leaves the port to the kernel; later ones keep it. `options`: Cluster.start's."""
+        """On the first start the kernel chooses the port; later starts keep it. `options`: Cluster.start's."""
         port = self.scheduler.port if self.scheduler else 0
         self.starts["scheduler"] += 1
         self.scheduler = self.cluster.start_scheduler(*self.scheduler_words,
@@ -87,7 +88,7 @@ class Lines:
         return [rank for job in self.cluster.ctl_json("ranks")["jobs"] for rank in job["ranks"]]
 
     def seats(self):
-        """Who has which rank."""
+        """Returns which node has which rank."""
         return [(rank["rank"], rank["node_id"], rank["host_name"], rank["local_rank"], rank["node_rank"])
                 for rank in self.ranks()]
 
@@ -98,7 +99,7 @@ class Lines:
         return [event for event in self.cluster.ctl_json("events")["events"] if event["kind"] == kind]
 
     def wait_for_round(self, number, timeout=40):
-        """Until that round (or a later one) runs, with every process started."""
+        """Waits until that round (or a later one) runs, with every process started."""
         def runs():
             status = self.status()
             return status["round"] >= number and status["phase"] == "running"
@@ -106,7 +107,7 @@ class Lines:
         return self.cluster.wait_until_running(self.world_size, timeout=timeout)
 
     def kill(self, program):
-        """SIGKILL; returns when, once the program is gone."""
+        """Sends SIGKILL; returns the time of it, once the program is gone."""
         killed = kill_now(program.pid)
         program.expect(128 + signal.SIGKILL)
         return killed
@@ -118,7 +119,7 @@ class Lines:
 
 
 class Training(Lines):
-    """Lines that train; their checkpoints are in the test's folder."""
+    """Commands that train; their checkpoints are in the test's folder."""
 
     def __init__(self, cluster, python, *words, **options):
         self.checkpoints = pathlib.Path(cluster.folder) / "checkpoints"
@@ -129,19 +130,20 @@ class Training(Lines):
         return path.read_text(errors="replace") if path.exists() else ""
 
     def step(self):
-        """The last step that rank 0 has ended."""
+        """The last step that rank 0 has completed."""
         return max([int(step) for _, step in STEP.findall(self.told(0))] or [0])
 
     def wait_for_step(self, step, timeout=60):
         eventually(lambda: self.step() >= step, timeout, "step %d has ended" % step)
 
     def wait_for_a_moment(self, chance, starting=0.2):
-        """Somewhere in the job's life, not near its end. `starting`: how likely while its processes still start."""
+        """Waits for some moment in the job's life, not near its end. `starting`: the chance that its processes still
+        start then."""
         if chance.random() < starting:
             time.sleep(chance.uniform(0, 2))
         else:
             self.wait_for_step(chance.randrange(3, STEPS - 40))
-            time.sleep(chance.uniform(0, 0.03))  # within a step
+            time.sleep(chance.uniform(0, 0.03))  # somewhere within a step
         print("disturbed after step %d" % self.step())
 
     def process_starts(self):
@@ -149,15 +151,15 @@ class Training(Lines):
                 for start in STARTED.findall(self.told(rank))]
 
     def resumed_after(self, number):
-        """The step after which rank 0 went on in that round."""
+        """The step from which rank 0 went on in that round."""
         return {int(found): int(step) for found, step in RESUMED.findall(self.told(0))}[number]
 
     def longest_gap(self):
-        """Between two steps of any rank, in seconds."""
+        """The longest time between two steps of any rank, in seconds."""
         return max(float(gap) for rank in range(self.world_size) for gap in GAP.findall(self.told(rank))) / 1000
 
     def loss(self):
-        """The final one, which every rank has told once."""
+        """The final loss, which every rank has reported once."""
         told = [LOSS.findall(self.told(rank)) for rank in range(self.world_size)]
         assert [len(losses) for losses in told] == [1] * self.world_size, told
         losses = [float(losses[0]) for losses in told]

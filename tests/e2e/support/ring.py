@@ -42,7 +42,7 @@ class Ring:
 
     def _port(self, rank):
         if self.machines:
-            return 40000 + rank  # nobody else is there
+            return 40000 + rank  # no other process is there
         held = socket.socket(socket.AF_INET6)
         held.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         held.bind(("::", 0))
@@ -59,8 +59,8 @@ class Ring:
 
     def start(self, words=(), own_fingerprints=None, command=(), env=None, env_of=None, only=None,
               **options):
-        """All ranks at once. own_fingerprints: what a rank's own file says of itself, where it differs; env_of:
-        variables of one rank; only: the ranks that are started."""
+        """Starts all ranks at once. own_fingerprints: what a rank's own file says about itself, if it differs; env_of:
+        variables of one rank; only: the ranks to start."""
         self.runs += 1
         programs = []
         for rank in only or range(self.size):
@@ -84,7 +84,7 @@ class Ring:
         return programs
 
     def error(self, rank):
-        """What the rank told its agent; None if it told nothing."""
+        """The rank's report to its agent; None if it sent none."""
         path = self.folder / ("error-%d-%d" % (self.runs, rank))
         return json.loads(path.read_text())["message"]["message"] if path.exists() else None
 

@@ -1,4 +1,4 @@
-"""A cluster over mutual TLS, each of whose members has a certificate of its own."""
+"""A cluster over mutual TLS; each of its members has a certificate of its own."""
 
 import json
 

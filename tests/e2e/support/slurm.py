@@ -1,6 +1,6 @@
 """A Slurm of this machine's own: munged, slurmctld and a slurmd for each node, on free ports and in the test's folder.
 
-The nodes n1, n2 … are names of 127.0.0.1 for what runs on them. Needs root, for mounts and munge."""
+The nodes n1, n2 … are names of 127.0.0.1 for the programs on them. Needs root, for mounts and munge."""
 
 import os
 import pathlib
@@ -40,7 +40,7 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=
 
 
 def why_not():
-    """Why no Slurm can be had here; None if it can."""
+    """The reason why no Slurm can run here; None if it can."""
     os.environ["PATH"] += ":/usr/sbin"
     missing = [program for program in PROGRAMS if shutil.which(program) is None]
     if missing:
@@ -55,7 +55,7 @@ def why_not():
 class Slurm:
     def __init__(self, cluster, nodes=2):
         self.cluster = cluster
-        self.folder = pathlib.Path(cluster.runtime) / "slurm"  # short: sockets' paths are limited
+        self.folder = pathlib.Path(cluster.runtime) / "slurm"  # short, since sockets' paths are limited
         (self.folder / "state").mkdir(parents=True)
         self.folder.parent.chmod(0o755)
         names = ["n%d" % (number + 1) for number in range(nodes)]

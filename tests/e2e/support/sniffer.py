@@ -1,4 +1,4 @@
-"""Records what crosses a cable, and takes the record apart: TCP streams, and whether all of one is TLS.
+"""Records the packets on a cable, and analyses the record: TCP streams, and whether all of a stream is TLS.
 
 As a program (in the network namespace of the interface): sniffer.py INTERFACE FILE, until SIGTERM."""
 
@@ -71,10 +71,10 @@ class Stream:
 
 
 def packets(path):
-    """(protocol, its part of the packet, source and target with their ports) of all TCP and UDP in IPv4; fails when
-    something else crosses."""
+    """Yields (protocol, its part of the packet, source and target with their ports) of all TCP and UDP in IPv4; fails
+    if anything else crosses."""
     for frame in frames(path):
-        if frame[12:14] != b"\x08\x00":  # ARP and what IPv6 says to its neighbours
+        if frame[12:14] != b"\x08\x00":  # ARP and IPv6's neighbour discovery
             continue
         header = (frame[14] & 15) * 4
         (size,) = struct.unpack_from(">H", frame, 16)
@@ -91,7 +91,7 @@ def datagrams(path):
 
 
 def streams(path):
-    """All TCP streams whose beginning was seen."""
+    """All TCP streams with a recorded beginning."""
     found = {}
     for protocol, part, key in packets(path):
         if protocol != socket.IPPROTO_TCP:
@@ -107,7 +107,8 @@ def streams(path):
 
 
 def what_is_not_tls(data):
-    """None when the bytes are TLS records from the first to the last (which may be cut), else the offending bytes."""
+    """Returns None if the bytes are TLS records from the first to the last (which may be cut), else the offending
+    bytes."""
     at = 0
     while at < len(data):
         head = data[at : at + 5]

@@ -1,4 +1,4 @@
-"""A job on two machines, of processes that note when they lived (holder.py)."""
+"""A job on two machines, with processes that note when they lived (holder.py)."""
 
 import functools
 import sys
@@ -13,8 +13,8 @@ STOP_TIMEOUT = 1
 
 
 class SplitJob(Lines):
-    """The scheduler, all nodes but n1, and the spare on the machine `near`; n1 on `far`. Two ranks each, one of which
-    is deaf to SIGTERM."""
+    """The scheduler, all nodes except n1, and the spare on the machine `near`; n1 on `far`. Two ranks each, one of them
+    deaf to SIGTERM."""
 
     def __init__(self, cluster, near, far, *scheduler_words, nodes=2):
         self.near, self.far, self.notes = near, far, cluster.folder / "lives"
@@ -40,14 +40,14 @@ class SplitJob(Lines):
             self.start_node("stand-in", "--spare")
             self.wait_for_a_spare()
         eventually(lambda: len(lives.read(self.notes)) == self.world_size, 10, "every process notes that it lives")
-        time.sleep(1)  # every agent has heard by now whether its fence is armed
+        time.sleep(1)  # by now every agent has learnt whether its fence is armed
         return self
 
     def wait_for_a_spare(self):
         eventually(lambda: self.status()["spares"] == 1, 10, "a spare stands by")
 
     def is_whole(self):
-        """Every rank runs, on nodes that are heard."""
+        """Every rank runs, on nodes that send heartbeats."""
         heard = {node["node_id"] for job in self.cluster.ctl_json("nodes")["jobs"] for node in job["nodes"]
                  if node["state"] == "connected" and node["last_seen_ms"] < 3000}
         ranks = self.ranks()
@@ -61,7 +61,7 @@ class SplitJob(Lines):
         (self.notes / "go").touch()
 
     def expect_good_end(self):
-        """Every agent in `nodes` ends well, and no rank lived twice. Returns the lives of all that ran."""
+        """Every agent in `nodes` ends well, and no rank lived twice. Returns the lives of all processes."""
         self.let_go()
         self.expect_success()
         found = lives.read(self.notes)

@@ -1,9 +1,9 @@
-"""Whether the machine left the tests no processor: a thread of this process that wants to run each 50 ms measures how late
-it did. Time bounds say nothing then.
+"""Finds out whether the machine left the tests no processor: a thread that wants to run every 50 ms measures how late it
+is. Time bounds mean nothing at such moments.
 
-A test that failed in such a moment is written into the file that MUSTER_STARVED names, and so is each that failed while
-others ran beside it (a worker of pytest-xdist); tests/run.sh runs them once more, alone. What fails without that is a
-failure."""
+A test that failed at such a moment is written into the file that MUSTER_STARVED names. So is each test that failed while
+others ran beside it (in a worker of pytest-xdist). tests/run.sh runs these again, alone. A test that fails otherwise has
+failed."""
 
 import os
 import threading
@@ -12,7 +12,7 @@ import time
 TURN = 0.05
 BUSY = 0.5  # so late that a bound of a second or two means nothing
 
-_late = []  # (when it ran, how late); only what is BUSY
+_late = []  # (when it ran, how late); only delays from BUSY on
 
 
 def begin():
@@ -30,7 +30,7 @@ def _measure():
 
 
 def note(test, begin):
-    """`begin`: when the test that has failed began, as time.time() tells it."""
+    """`begin`: when the failed test began, by time.time()."""
     path = os.environ.get("MUSTER_STARVED")
     worst = max((late for when, late in _late if when >= begin), default=None)
     has_neighbours = "PYTEST_XDIST_WORKER" in os.environ

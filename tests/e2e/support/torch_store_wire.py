@@ -59,7 +59,7 @@ class Stores:
 
 
 class Relays:
-    """A program of so many relays, which makes new ones for each store."""
+    """A program of so many relays. It makes new ones for each store."""
 
     def __init__(self, count):
         self._program = subprocess.Popen([BIN / "torch_store_server", str(count)], stdin=subprocess.PIPE,
@@ -67,7 +67,7 @@ class Relays:
         self.pid = self._program.pid
 
     def to(self, port):
-        """Their ports; those of the store before are closed."""
+        """Their ports; the relays of the store before are closed."""
         self._program.stdin.write("%d\n" % port)
         self._program.stdin.flush()
         return [int(word) for word in self._program.stdout.readline().split()]
@@ -92,7 +92,7 @@ class Client:
         self._socket = socket.create_connection(("127.0.0.1", self._port), 10)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.is_open = True
-        if self._is_new:  # with a ping at once, as clients do: PyTorch's server wants both in whole segments
+        if self._is_new:  # with a ping at once, as clients send it: PyTorch's server expects both in whole segments
             self._count += 1
             self.send("validate", struct.pack("<I", 0x3C85F7CE) + self._queries["ping"] +
                       struct.pack("<I", self._count))
@@ -105,8 +105,8 @@ class Client:
             self.is_open = False
 
     def settle(self, own):
-        """What has come, up to the answer to a request whose answer is known: all that was sent before has been done.
-        `own`: a key that nobody else uses."""
+        """Reads up to the answer to a request with a known answer: by then all earlier requests are done. `own`: a key
+        that no other client uses."""
         if not self.is_open:
             return b""
         self._count += 1

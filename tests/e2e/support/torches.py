@@ -1,4 +1,4 @@
-"""The PyTorch versions that the tests know, and whose Python has them."""
+"""The PyTorch versions that the tests know, and the Pythons that have them."""
 
 import os
 import subprocess

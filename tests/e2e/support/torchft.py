@@ -1,4 +1,4 @@
-"""torchft's Rust core, out of its wheel: managers, clients and the real lighthouse. It needs no torch."""
+"""torchft's Rust core, from its wheel: managers, clients and the real lighthouse. It needs no torch."""
 
 import glob
 import importlib.util
@@ -7,7 +7,7 @@ from datetime import timedelta
 import wheels
 
 VERSIONS = {"0.2.0": "torchft==0.2.0", "nightly": "torchft-nightly==2026.10.26"}
-BESIDE = "opentelemetry-exporter-otlp==1.45.2"  # what its Python part imports besides torch
+BESIDE = "opentelemetry-exporter-otlp==1.45.2"  # what its Python part imports in addition to torch
 
 
 def library(version):
@@ -16,7 +16,7 @@ def library(version):
 
 
 def python_path():
-    """Where a Python with torch finds torchft."""
+    """The path on which a Python with torch finds torchft."""
     return "%s:%s" % (wheels.folder(VERSIONS["0.2.0"], "--no-deps"), wheels.folder(BESIDE))
 
 
@@ -40,7 +40,7 @@ class Replica:
         self.client = core.ManagerClient(self.server.address(), timedelta(seconds=10))
 
     def quorum(self, step, timeout, shrink_only=False, commit_failures=0):
-        """What its manager makes of the quorum; None: none came in time."""
+        """The manager's result of the quorum; None: none came in time."""
         try:
             got = self.client._quorum(group_rank=0, step=step, checkpoint_metadata="", shrink_only=shrink_only, init_sync=True,
                                       timeout=timedelta(seconds=timeout), commit_failures=commit_failures, **self.more)

@@ -1,4 +1,4 @@
-"""Wheels from PyPI, unpacked for the tests and not installed."""
+"""Unpacks wheels from PyPI for the tests, without installing them."""
 
 import os
 import pathlib
@@ -9,7 +9,8 @@ import pytest
 
 
 def folder(wheel, *words):
-    """Where the wheel, "name==version", is unpacked, the first time now; skips the test where it can't be had."""
+    """The folder of the unpacked wheel, "name==version". The first call unpacks it; skips the test if it can't be
+    had."""
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "muster-tests" / wheel.replace("==", "-")
     if not (cache / "is-whole").exists():
         done = subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade",

@@ -1,4 +1,4 @@
-"""A hand-made client of the rendezvous protocol, for saying what no agent of ours would say."""
+"""A hand-made client of the rendezvous protocol, for messages that no agent of Muster sends."""
 
 import functools
 import subprocess
@@ -36,7 +36,7 @@ def channel(port):
 
 
 def tls_channel(port, authority, issued):
-    """With that certificate (pki.py)."""
+    """A channel with that certificate (pki.py)."""
     pem = issued.pem()
     cut = pem.index(b"-----BEGIN PRIVATE KEY")
     credentials = grpc.ssl_channel_credentials(authority.pem(), pem[cut:], pem[:cut])
@@ -44,7 +44,7 @@ def tls_channel(port, authority, issued):
 
 
 def open_session(grpc_channel, pb, requests, timeout):
-    """Sends the messages of the iterator; an iterator of replies."""
+    """Sends the messages of the iterator; returns an iterator of replies."""
     call = grpc_channel.stream_stream(_METHOD, request_serializer=pb.AgentMessage.SerializeToString,
                                       response_deserializer=pb.SchedulerMessage.FromString)
     return call(requests, timeout=timeout)

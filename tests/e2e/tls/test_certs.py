@@ -1,4 +1,4 @@
-"""ms-ctl certs, judged by the openssl command line."""
+"""Checks ms-ctl certs with the openssl command line."""
 
 import json
 import os
@@ -16,7 +16,7 @@ def certs(tmp_path):
 
 
 class Certs:
-    """An authority's folder, and what is asked of ms-ctl and openssl about it."""
+    """An authority's folder, with calls of ms-ctl and openssl on it."""
 
     def __init__(self, folder):
         self.folder = folder

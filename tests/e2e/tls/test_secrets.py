@@ -1,4 +1,5 @@
-"""Passwords and private keys: nothing of them in logs, files, command lines and training processes; no core dumps of who has them."""
+"""Passwords and private keys: none in logs, files, command lines and training processes; no core dumps of programs that
+have them."""
 
 import ctypes
 import os
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.skipif(WITH_TLS, reason="these tests make certificates 
 
 
 class CommandLines(threading.Thread):
-    """What the command lines of all processes that a test started are, looked at again and again."""
+    """The command lines of all processes that a test started, read again and again."""
 
     def __init__(self):
         super().__init__()
@@ -50,7 +51,7 @@ def listens(port):
 
 
 def key_lines(*issued):
-    """What a private key looks like in a text."""
+    """The lines of a private key as a text would show them."""
     lines = []
     for each in issued:
         pem = each.key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
@@ -60,7 +61,7 @@ def key_lines(*issued):
 
 
 class Job:
-    """Two agents with two processes each behind a check of the ring, all with .p12 files under one password."""
+    """Two agents with two processes each and a check of the ring before, all with .p12 files under one password."""
 
     def __init__(self, cluster, source):
         self.cluster, self.authority = cluster, pki.Authority()
@@ -110,11 +111,11 @@ def test_no_secret_is_seen_anywhere(cluster, source):
         for process in cluster.descendants():
             found = pathlib.Path("/proc/%d/environ" % process.pid).read_bytes()
             assert PASSWORD.encode() not in found, process
-        # One that stays, so that it is surely looked at.
+        # A call that lasts, so that it is surely seen.
         cluster.start("ctl", ["ms-ctl", *cluster.agent_words(), "--tls_config", job.folders["admin"].config, "watch"],
                       env=job.env("admin"))
         eventually(lambda: "ms-ctl" in list(watch.seen.values()), 20, "ms-ctl is looked at")
-        agents[1].send(signal.SIGKILL)  # its keeper says farewell, with the agent's certificate
+        agents[1].send(signal.SIGKILL)  # its keeper sends the last report, with the agent's certificate
         scheduler.expect_said(r"\bb\b.*(SIGKILL|signal 9|killed)", 30)
         agents[0].wait(60)
     finally:
@@ -131,7 +132,7 @@ def test_no_secret_is_seen_anywhere(cluster, source):
 
 
 def memory_holds(pid, wanted):
-    """Which of the texts stand in the memory of a process, its environment and arguments included."""
+    """Finds which of the texts are in the memory of a process, including its environment and arguments."""
     found = set()
     with open("/proc/%d/maps" % pid) as maps, open("/proc/%d/mem" % pid, "rb", buffering=0) as memory:
         for line in maps:
@@ -142,7 +143,7 @@ def memory_holds(pid, wanted):
             try:
                 memory.seek(begin)
                 content = memory.read(end - begin)
-            except OSError:  # pages of a file that has become shorter
+            except OSError:  # pages of a file that was truncated
                 continue
             found |= {text for text in wanted if text in content}
     return found
@@ -151,7 +152,7 @@ def memory_holds(pid, wanted):
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to read the memory of processes that have no debugger")
 @pytest.mark.parametrize("source", ["variable", "file"])
 def test_only_who_needs_them_has_secrets_in_memory(cluster, source):
-    """What the agent forks has no copy of password and key, nor of what it passes on to the farewell."""
+    """Processes that the agent forks have no copy of password and key, nor of the data for the last report."""
     job = Job(cluster, source)
     key = job.issued["a"].key
     secrets = [PASSWORD.encode(), *key_lines(job.issued["a"]),
@@ -182,14 +183,14 @@ def unlimited():
 
 
 def jump_to_nowhere(pid):
-    """A real segmentation fault: what blocks all signals dies of it, too."""
+    """Causes a real segmentation fault: a process that blocks all signals dies of it, too."""
     ptrace = ctypes.CDLL(None, use_errno=True).ptrace
     ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
     attach, poke_user, detach = 16, 6, 17
     orig_rax, rip = 15 * 8, 16 * 8
     assert ptrace(attach, pid, None, None) == 0, os.strerror(ctypes.get_errno())
     os.waitpid(pid, 0x40000000)  # __WALL
-    minus_one = ctypes.c_void_p(2 ** 64 - 1)  # no system call is begun again
+    minus_one = ctypes.c_void_p(2 ** 64 - 1)  # so that no system call is started again
     for place, value in ((orig_rax, minus_one), (rip, None)):
         assert ptrace(poke_user, pid, place, value) == 0, os.strerror(ctypes.get_errno())
     assert ptrace(detach, pid, None, None) == 0, os.strerror(ctypes.get_errno())

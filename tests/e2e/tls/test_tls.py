@@ -1,4 +1,4 @@
-"""Mutual TLS between real programs: who is let in, what is told of it, and what changes while a job runs."""
+"""Mutual TLS between real programs: which peers are accepted, what is reported, and what changes while a job runs."""
 
 import json
 import os
@@ -81,9 +81,9 @@ def test_with_pkcs12_and_passwords_no_secret_is_seen_anywhere(secured, cluster):
 
 
 def test_what_holds_keys_makes_no_core_dump(secured, cluster):
-    """The files in /proc of what may not be dumped belong to root, whoever it runs as."""
+    """The files in /proc of a process that may not be dumped belong to root, whichever user it runs as."""
     nobody = ["setpriv", "--reuid", 65534, "--clear-groups", "--inh-caps", "+dac_override", "--ambient-caps", "+dac_override",
-              "--"] if os.getuid() == 0 else []  # with root's reach, for the folders of this test
+              "--"] if os.getuid() == 0 else []  # with root's access, for the folders of this test
 
     def owner(program):
         return os.stat("/proc/%d/environ" % program.pid).st_uid
@@ -105,10 +105,10 @@ def test_a_keepers_farewell_goes_over_tls(secured, cluster):
     secured.start_scheduler("--disconnect_grace", 100)
     agents = [secured.start_node(name, SLEEP, "--worker_num", 2) for name in ("a", "b")]
     secured.wait_until_running(2)
-    for file in secured.folders["a"].path.iterdir():  # the farewell shows the certificate that the agent had
+    for file in secured.folders["a"].path.iterdir():  # the last report shows the certificate that the agent had
         file.unlink()
     agents[0].send(signal.SIGKILL)
-    agents[1].expect(muster.EXIT_FAILED_ELSEWHERE, timeout=20)  # within the grace: somebody told of the death
+    agents[1].expect(muster.EXIT_FAILED_ELSEWHERE, timeout=20)  # within the grace: a last report announced the death
     assert "SIGKILL" in agents[1].output()
 
 
@@ -190,7 +190,7 @@ def test_a_certificate_that_the_scheduler_refuses_ends_with_15(secured):
     certificate = secured.authority.node("a")
     secured.authority.revoked.append(certificate)
     secured.folders["scheduler"].write_list()
-    secured.authority.revoked.clear()  # the agent's own list does not have it
+    secured.authority.revoked.clear()  # the agent's own list does not contain it
     scheduler.expect_said("a new revocation list is in force")
     agent = secured.start_node("a", ["true"], "--worker_num", 1, certificate=certificate)
     agent.expect(EXIT_SECURITY, timeout=30)
@@ -241,7 +241,7 @@ def test_a_revoked_nodes_open_stream_is_cut_within_2_s(secured, measured):
     began = time.monotonic()
     bad.expect_said("revoked", timeout=5)
     measured("cut", time.monotonic() - began, at_most=2)
-    assert bad.is_running(), "who listed it by mistake can still take that back"
+    assert bad.is_running(), "a listing by mistake can still be undone"
     bad.expect(EXIT_SECURITY, timeout=30)
     assert secured.count("tls: revoked") >= 1
 
@@ -291,7 +291,7 @@ def test_a_join_that_is_played_again_or_stale_is_refused_and_counted(secured, cl
         for name in ("refused STALE_CONNECT", "refused STALE_INCARNATION", "refused RUN_UNKNOWN",
                      "refused CLUSTER_CHANGED", "refused STALE_TERM", "identity: other node"):
             assert counted.get(name) == 1, counted
-        # The one that joined first is none the worse for it.
+        # The one that joined first is not affected.
         report = pb.AgentMessage()
         report.report.heartbeat_seq = 1
         requests.put(report)
@@ -333,11 +333,11 @@ def test_certificates_are_renewed_while_a_job_runs(secured):
     old, new = certificates["a"], secured.authority.node("a")
     pki.write(secured.folders["a"].path / "client.pem", new.pem())
     agents[0].expect_said("a new certificate is served", timeout=5)
-    # Whether the agent hears first of the new connection's welcome or of the old one's end is a race.
+    # The agent may learn first of the new connection's welcome or of the old one's end: this is a race.
     agents[0].expect_said("shows the renewed certificate", timeout=20)
     assert "lost the scheduler" not in agents[0].output(), agents[0].output()
     secured.authority.revoked.append(old)
-    for lists in (1, 2):  # one after the other: when the second is in force, all peers were checked against the first
+    for lists in (1, 2):  # one after the other: once the second is in force, all peers were checked against the first
         secured.folders["scheduler"].write_list()
         scheduler.expect_said(r"(a new revocation list is in force[\s\S]*){%d}" % lists, timeout=5)
     assert any("renewed certificate" in event["text"] for event in secured.json("events")["events"])
@@ -393,7 +393,7 @@ def test_one_line_starts_everything_with_tls(secured, cluster):
 
 
 def test_the_documents_own_configuration_works(secured, cluster):
-    """MindSpore's example, misprint and all, with PKCS#12 files and passwords."""
+    """MindSpore's example, including its typing error, with PKCS#12 files and passwords."""
     ciphers = ("ECDHE-R SA-AES128-GCM-SHA256:ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES256-GCM-SHA384:"
                "DHE-PSK-CHACHA20-POLY1305")
     folder = secured.folder("document", more={"server_cert_path": "server.p12", "client_cert_path": "client.p12",

@@ -1,4 +1,4 @@
-"""What ms-ctl is told and may change over mutual TLS."""
+"""What ms-ctl may see and change over mutual TLS."""
 
 import os
 import pathlib
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(WITH_TLS, reason="these tests make certificates 
 
 def start_watch(secured, certificate):
     folder = secured.folder("watcher", client=certificate)
-    # Over the port and nothing else.
+    # Uses only the port.
     return secured.cluster.start("watch", ["ms-ctl", "watch", *secured.cluster.agent_words(), "--tls_config",
                                            folder.config, "--admin_socket", "/nonexistent"])
 
@@ -107,7 +107,7 @@ def test_a_nodes_certificate_changes_nothing(secured, cluster):
     agent = secured.start_node("a", SLEEP, "--worker_num", 1)
     secured.wait_until_running(1)
     left = pathlib.Path("/run/muster/scheduler-%d.sock" % cluster.scheduler.port)
-    if os.getuid() == 0 and not left.exists():  # as a scheduler that was killed leaves it
+    if os.getuid() == 0 and not left.exists():  # as a killed scheduler leaves it
         left.parent.mkdir(mode=0o700, exist_ok=True)
         with socket.socket(socket.AF_UNIX) as killed:
             killed.bind(str(left))

@@ -1,4 +1,4 @@
-"""TLS files on a file system that hangs: the scheduler serves on, says so, and ends when it is told to."""
+"""TLS files on a file system that hangs: the scheduler goes on serving, reports the problem, and ends on SIGTERM."""
 
 import json
 import signal
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.skipif(WITH_TLS, reason="these tests make certificates
 
 
 class HangingFile:
-    """One file of the scheduler's TLS configuration that hangs at will."""
+    """One file of the scheduler's TLS configuration that can be made to hang."""
 
     def __init__(self, cluster, name, call):
         self.switch, self.reached = cluster.folder / "hangs", cluster.folder / "hangs.reached"
@@ -31,7 +31,7 @@ class HangingFile:
         self.switch.touch()
 
     def await_hanging(self):
-        """Until somebody waits for it."""
+        """Waits until a call waits for the file."""
         eventually(self.reached.exists, 10, "a call hangs")
 
     def answer(self):
@@ -67,7 +67,7 @@ def test_a_running_scheduler_serves_on_and_ends(cluster, measured, call):
     agent.expect(0)
     counted = json.loads(cluster.ctl("--tls_config", file.folder.config, "counters", "--json"))["counters"]
     assert counted["tls: files do not answer"] >= 1, counted
-    # What has changed meanwhile holds when it answers again.
+    # A change in the meantime takes effect when the file system answers again.
     revoked = file.authority.node("b")
     file.authority.revoked.append(revoked)
     file.folder.write_list()

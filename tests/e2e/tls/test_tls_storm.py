@@ -1,4 +1,4 @@
-"""A storm of honest joins over mutual TLS, with a scheduler that has a third of a processor: nobody is turned away."""
+"""Many honest joins over mutual TLS at once, with a scheduler that has a third of a processor: none is refused."""
 
 import json
 import re
@@ -29,7 +29,7 @@ def test_2500_joins_over_tls_with_a_third_of_a_core(third_of_a_core, cluster, re
     folder = pki.Folder(cluster.folder / "tls", authority, authority.scheduler(), authority.host())
     scheduler = cluster.start_scheduler("--tls_config", folder.config, "--journal_path", "memory",
                                         limits=third_of_a_core.enter)
-    # It holds the connections until its standard input ends, with this test.
+    # The program holds the connections until its standard input ends, with this test.
     storm = cluster.start("storm", [BIN / "tls_storm", folder.config, scheduler.port, COUNT, 500], stdin=subprocess.PIPE)
     storm.expect_said("joined .* seconds", timeout=540)
     record_property("storm", storm.output().strip())

@@ -1,9 +1,9 @@
 """Our store answers as PyTorch's own servers do, directly and through relays: byte for byte, over random requests of
 several clients.
 
-After each request every client says something whose answer is known, so that it is seen exactly who was woken by what.
-Left out are the oddities that docs/frameworks/pytorch.md names, and what no client of PyTorch sends: a second wait
-beside the first.
+After each request every client sends one with a known answer, which shows exactly which clients the request woke. The
+test leaves out the oddities that docs/frameworks/pytorch.md names, and requests that no client of PyTorch sends: a
+second wait beside the first.
 """
 
 import os
@@ -17,14 +17,14 @@ from torch_store_wire import Client, Relays, Stores, counted, number, text, text
 
 CLIENTS = 3
 STEPS = 30
-OF_ONE_STORE = 25  # sequences; the next ones find what these have left
+OF_ONE_STORE = 25  # sequences; each one finds the keys that the earlier ones left
 SEQUENCES = int(os.environ.get("MUSTER_STORE_SEQUENCES", "2000" if os.environ.get("MUSTER_LONG") else "250"))
 SEED = int(os.environ.get("MUSTER_STORE_SEED", "23"))
 
 KEYS = [b"/a", b"/b", b"/default_pg/0//cpu//0/1", b"init/", b""]
-SUM = b"/n"  # only ever added to
-QUEUES = [b"/q", b"/r"]  # no keys: there, who was woken by a push still waits for the key
-BARRIERS = {1: b"/bar-1", 2: b"/bar-2", 3: b"/bar-3"}  # keys of their own: a set would end a barrier there
+SUM = b"/n"  # is only added to
+QUEUES = [b"/q", b"/r"]  # no keys: PyTorch's server lets a client that a push woke go on waiting for the key
+BARRIERS = {1: b"/bar-1", 2: b"/bar-2", 3: b"/bar-3"}  # separate keys: PyTorch's server would end a barrier on a set
 
 
 class Both:
@@ -32,7 +32,7 @@ class Both:
 
     def __init__(self, ours, theirs, dialect):
         self.sides = [[Client(ports[i % len(ports)], dialect) for i in range(CLIENTS)] for ports in (ours, theirs)]
-        self.waits = [None] * CLIENTS  # the keys that each one waits for
+        self.waits = [None] * CLIENTS  # the keys that each client waits for
 
     def say(self, client, query, fields):
         for side in self.sides:
@@ -44,7 +44,8 @@ class Both:
         return answers
 
     def forget_wait(self, client):
-        """It was told. Of those who wait for a queue PyTorch's server goes on to tell, until they cancel."""
+        """The client got its answer. If it waits for a queue, PyTorch's server goes on sending answers until it
+        cancels."""
         if self.waits[client][0] in QUEUES:
             assert self.say(client, "cancel_wait", b"") == [[b"\1" if each == client else b"" for each in range(CLIENTS)]] * 2
         self.waits[client] = None
@@ -53,7 +54,7 @@ class Both:
         return [[client.is_open for client in side] for side in self.sides]
 
     def reopen(self):
-        """Who was closed comes again."""
+        """Connects the closed clients again."""
         for client in range(CLIENTS):
             if not self.sides[0][client].is_open:
                 self.waits[client] = None
@@ -77,7 +78,7 @@ def some_keys(rng):
 
 
 def request(rng, both, client, dialect):
-    """A query and its fields."""
+    """Makes a query and its fields."""
     awaited = {key for keys in both.waits if keys for key in keys}
     queries = ["set", "set", "get", "add", "check", "wait", "wait", "num_keys", "delete", "compare_set"]
     if dialect == 2:
@@ -85,10 +86,10 @@ def request(rng, both, client, dialect):
                     "barrier", "wait_queue"]
     query = rng.choice(queries)
     key = rng.choice(KEYS)
-    if both.waits[client] is not None:  # nor does a client of PyTorch's say anything else but the first of these
+    if both.waits[client] is not None:  # a client of PyTorch sends only the first of these, too
         query = rng.choice(["cancel_wait", "cancel_wait", "num_keys", "check"] if dialect == 2 else ["num_keys", "check"])
     if query == "compare_set" and key in awaited:
-        query = "set"  # one that stores nothing wakes, there
+        query = "set"  # PyTorch's server wakes a client even if compare_set stores nothing
     if query == "wait":
         keys = some_keys(rng)
         return query, counted(keys), keys
@@ -99,7 +100,7 @@ def request(rng, both, client, dialect):
         size = rng.choice(list(BARRIERS))
         return query, text(BARRIERS[size]) + number(size), [BARRIERS[size]]
     queue = rng.choice(QUEUES)
-    # What is no number ends the connection, and after that PyTorch 2.13 often takes 5 s to see the next one.
+    # A value that is no number ends the connection; then PyTorch 2.13 often takes 5 s to see the next one.
     summed = key if dialect == 1 or rng.random() < 0.02 else SUM
     fields = {
         "set": lambda: texts(key, value(rng)), "append": lambda: texts(key, value(rng)),
@@ -118,7 +119,7 @@ def _pairs(pairs):
 
 
 def in_order(query, answer):
-    """Of list_keys the order is a hash map's."""
+    """Sorts the answer to list_keys, which has the order of a hash map."""
     if query != "list_keys" or len(answer) < 8:
         return answer
     count, = struct.unpack_from("<Q", answer)
@@ -174,7 +175,7 @@ def test_random_requests(each_torch):
     compare(each_torch, SEQUENCES, relays=0)
 
 
-# One relay, and two that share three clients.
+# A single relay, and two that share three clients.
 @pytest.mark.parametrize("relays", [1, 2])
 def test_random_requests_through_relays(each_torch, relays):
     compare(each_torch, SEQUENCES if os.environ.get("MUSTER_LONG") else OF_ONE_STORE, relays)

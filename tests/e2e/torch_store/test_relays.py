@@ -116,11 +116,11 @@ def test_no_store_is_open_to_another_machine(start, machines):
         told = [line for line in agent.output().splitlines() if "told " in line][0].split("told ")[1].split()
         assert told[:2] == ["127.0.0.1", port] and told[2] == told[3] and told[2] in [m.address for m in machines], told
         answers.add(ask(own, "127.0.0.1", port))
-        if told[2] == own.address:  # the store itself
+        if told[2] == own.address:  # this is the store itself
             assert ask(other, own.address, port) == "got"
         else:
-            assert ask(other, own.address, port) == ""  # it is on loopback only
-#One store for both.
+            assert ask(other, own.address, port) == ""  # it listens on loopback only
+# One store serves both.
     assert answers == {
     "got " + answer, "got " + number(10).hex()
   }

@@ -1,4 +1,5 @@
-"""torchft's lighthouse: real managers (its Rust core) at the agents' gateways, and beside the real lighthouse."""
+"""torchft's lighthouse: real managers (its Rust core) at the agents' gateways, and a comparison with the real
+lighthouse."""
 
 import os
 import random
@@ -22,7 +23,7 @@ QUORUM = re.compile(r"\[rank (\d+)\] step (\d+) quorum (\d+) rank (\d+) of (\d+)
 
 
 class Job:
-    """Replicas that are ranks of one job on two agents, each of which starts again by itself."""
+    """Replicas that are ranks of one job on two agents; each of them starts again by itself."""
 
     def __init__(self, cluster, *words, tls=False):
         self.cluster = cluster
@@ -37,7 +38,8 @@ class Job:
         return [tuple(float(word) for word in one) for agent in self.agents for one in QUORUM.findall(agent.output())]
 
     def await_world(self, world, ranks, after=0, timeout=30):
-        """Until each of these ranks has said that it trains with so many; the seconds that the last ones waited."""
+        """Waits until each of these ranks reports that it trains with so many; returns the seconds that the last ones
+        waited."""
         def found():
             latest = {one[0]: one for one in self.said()[after:]}
             mine = [one for rank in ranks if (one := latest.get(rank)) and one[4] == world]
@@ -64,16 +66,16 @@ def test_a_death_is_told_and_the_others_go_on(cluster):
                 for one in QUORUM.findall(agent.output()[mark:]):
                     found.setdefault(int(one[0]), []).append((int(one[2]), int(one[4]), float(one[5])))
             return found
-        # They train on as three, or as four again if it is back by then; nobody waits for its silence (5 s).
+        # They train on as three, or as four again if it is back by then; none waits out its silence (5 s).
         eventually(lambda: all(any(one[0] > before for one in fresh().get(rank_, [])) for rank_ in others), 20, "they go on")
         waited = max(one[2] for rank_ in others for one in fresh()[rank_])
         assert waited < 4 * SLOWNESS, "%.1f s: %s" % (waited, fresh())
-        # (It waits for longer from start to start, a minute at most.)
+        # (It waits longer from start to start, a minute at most.)
         eventually(lambda: all(fresh().get(rank_, [(0, 0, 0)])[-1][1] == 4 for rank_ in range(4)), 90, "it is back")
         before = max(one[0] for list_ in fresh().values() for one in list_)
 
 
-@pytest.mark.measures  # a member that isn't heard for a second has left
+@pytest.mark.measures  # a member that is silent for a second has left
 def test_the_number_goes_on_after_a_restart_of_the_scheduler(cluster):
     job = Job(cluster)
     job.await_world(4, [0, 1, 2, 3])
@@ -113,13 +115,14 @@ class Side:
 
 
 def play(core, addresses, seed, steps):
-    """One random life of replicas, told to both lighthouses alike; the first difference, or None."""
+    """Plays one random life of replicas on both lighthouses; returns the first difference, or None."""
     chance = random.Random(seed)
     sides = [Side(core, address) for address in addresses]
     places = chance.randint(2, 5)
     alive, waiting, progress, log, members, shrinking = [], [], {}, [], set(), set()
     for number in range(steps):
-        # (Who comes again has another name, as with torchft: the real one still knows a call of the dead one.)
+        # (A replica that comes again has another name, as with torchft: the real lighthouse still has a call of the
+        # dead one.)
         newcomers = ["r%d-%d" % (place, number) for place in range(places)
                      if not any(name.startswith("r%d-" % place) for name in alive) and chance.random() < (0.4 if number else 0.7)]
         dead = [name for name in alive if len(alive) > 1 and chance.random() < 0.15]
@@ -132,7 +135,7 @@ def play(core, addresses, seed, steps):
                 side.replicas.pop(name).end()
         alive = [name for name in alive + newcomers if name not in dead]
         waiting = [name for name in waiting if name in alive]
-        time.sleep((HEARD_MS * 1.4 if dead else 3 * HEARTBEAT_MS) / 1000)  # who is dead is silent for long enough
+        time.sleep((HEARD_MS * 1.4 if dead else 3 * HEARTBEAT_MS) / 1000)  # so that dead ones are silent long enough
         asking = [name for name in alive if name not in waiting and chance.random() < 0.8]
         chance.shuffle(asking)
         shrink = chance.random() < 0.15 and all(name in members for name in waiting + asking)
@@ -143,7 +146,7 @@ def play(core, addresses, seed, steps):
             words = {"step": progress.get(name, 0), "shrink_only": shrink, "commit_failures": int(chance.random() < 0.1)}
             for side in sides:
                 side.ask(name, **words)
-            time.sleep(0.06)  # in this order
+            time.sleep(0.06)  # to keep this order
         waiting += asking
         deadline = time.monotonic() + SETTLE_MS / 1000
         while time.monotonic() < deadline and any(len(side.answers) < len(waiting) for side in sides):
@@ -155,7 +158,7 @@ def play(core, addresses, seed, steps):
         waiting = [name for name in waiting if name not in real]
         members = set(real) or members
         if any(name in shrinking and name not in members for name in waiting):
-            break  # it was left out, and is a newcomer that wants the quorum only to shrink
+            break  # it was left out, and is a new one that wants the quorum only to shrink
         for name, answer in real.items():
             if answer is not None:
                 progress[name] = answer["max_step"] + 1
@@ -168,11 +171,11 @@ def play(core, addresses, seed, steps):
 @pytest.mark.parametrize("version", ["0.2.0", "nightly"] if IS_LONG else ["0.2.0"])
 @pytest.mark.measures
 def test_the_same_quorums_as_the_real_one(cluster, version, record_property):
-    """Random lives of replicas, told to both. Left out is what the real one does wrong: a call that is given up by one that
-    lives on, which it still counts; one that waits and dies together with another, which it may have in a quorum after it
-    has found the other silent (what ours does then is told in the scheduler's unit tests); newcomers alone that want the
-    quorum only to shrink, of which it makes a quorum of nobody, and from then on no other; and a restart, after which it
-    begins with 1 again."""
+    """Random lives of replicas on both lighthouses. The test leaves out the cases in which the real one is wrong. It
+    still counts a call that its replica gave up and survived. If a waiting replica dies together with another one, it
+    may put that replica into a quorum after it has found the other silent (the scheduler's unit tests cover our
+    behaviour). From new replicas alone that want the quorum only to shrink, it makes an empty quorum, and from then on
+    no other. After a restart it begins with 1 again."""
     core = torchft.load(torchft.library(version))
     sequences, beside = (200, 4) if IS_LONG else (12, 4)
     cluster.start_scheduler()

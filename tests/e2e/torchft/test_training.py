@@ -1,4 +1,4 @@
-"""The example for torchft, with the real one and PyTorch: a replica group dies, the other one trains on."""
+"""The example for torchft, with the real one and PyTorch: a replica group dies, the other one goes on training."""
 
 import os
 import re
