@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Installs what the tests need, builds, and runs them in stages. Ends with "N passed, N failed, N skipped" over all.
-# Nothing runs once more to pass without a reason that was measured: what fails now and then has one. MindSpore's own
-# crash (tests/e2e/support/mindspore_crash.py) is told from a failure by the test itself, which warns of it; up to three unit
-# tests (with sanitizers, too, where these found nothing), and an end-to-end test, that failed while others ran beside them,
-# or while the machine left them no processor (tests/e2e/support/starvation.py), run again, alone, and this is told; with
-# --long all end-to-end tests run alone.
+#
+# No test gets a second run without a measured reason: a test that fails now and then has a cause. There are three
+# exceptions. A test recognises MindSpore's own crash (tests/e2e/support/mindspore_crash.py) itself and warns. Up to
+# three unit tests that failed run again, alone, if no sanitizer found anything; other tests ran beside them the first
+# time. An end-to-end test runs again, alone, if it failed beside others or while the machine left it no processor
+# (tests/e2e/support/starvation.py). The output shows each second run. With --long all end-to-end tests run alone.
 #
 #   tests/run.sh                      every stage, as continuous integration does
 #   tests/run.sh --quick              while you work: style, the unit tests that were built since the last --quick that
@@ -18,17 +19,17 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 stages=(style unit sim e2e faults bench asan fuzz tsan aarch64 quick)
 # What each stage is for:
-#   style  clang-format; clang-tidy; that the simulation's planted defects still fit the code; tests/tidy: who includes whom, sizes,
-#          purity, that settings are documented
-#   unit   unit, golden and contract tests, release build (without --long, and where asan is run, too, only those that
-#          tests/CMakeLists.txt says); that the programs can be linked fully static
+#   style  clang-format; clang-tidy; whether the simulation's planted defects still fit the code; tests/tidy: includes, sizes,
+#          purity, documented settings
+#   unit   unit, golden and contract tests, release build (without --long, and if asan runs, too, only those that
+#          tests/CMakeLists.txt names); whether the programs can be linked fully static
 #   sim    the simulation's share for each change
 #   e2e    real processes, PyTorch 2.13 and Debian's 1.13, MindSpore 2.10.0, JAX 0.10.2
 #   faults real processes in network namespaces under random faults (tests/faults): 2.5 minutes, with --long an hour
-#   bench  the benchmark at a small size: that it runs, whatever its figures
+#   bench  the benchmark at a small size: whether it runs; its figures do not count
 #   asan   unit, golden and contract tests, built by clang (for -Wthread-safety) with AddressSanitizer and
 #          UndefinedBehaviorSanitizer; with --long the end-to-end tests as well
-#   fuzz   libFuzzer on what reads foreign bytes: 2.5 minutes of all targets together, with --long an hour for each
+#   fuzz   libFuzzer on the code that reads foreign bytes: 2.5 minutes of all targets together, with --long an hour for each
 #   tsan   the test programs that link no gRPC (which is not built for it) with ThreadSanitizer (with --long, or
 #          by name); with --long the end-to-end tests as well, with suppressions for libraries only
 #   quick  what --quick adds to style
@@ -60,12 +61,12 @@ release_tests=ON  # which tests are compiled without sanitizers, too
 if ((!is_long)) && [[ " ${chosen[*]} " == *" asan "* ]]; then release_tests=BOTH; fi
 
 jobs=$(nproc)
-export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1  # a clone elsewhere finds what was compiled here
+export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1  # a clone elsewhere finds the cached objects of this one
 results=$(mktemp -d -t muster-tests.XXXXXX)
 trap 'rm -rf "$results"' EXIT
-is_broken=0  # a stage failed in a way that no test's result shows
+is_broken=0  # a stage failed and no test's result shows it
 
-# One test of this script's own (a build, a check of the whole tree) as a JUnit file: check NAME command…
+# Runs one check of this script's own (a build, a check of the whole tree) and writes a JUnit file: check NAME command…
 check() {
   local name=$1 file
   file=$(mktemp -p "$results" check.XXXXXX)
@@ -78,7 +79,7 @@ check() {
   fi
 }
 
-quietly() {  # its output only when it fails
+quietly() {  # shows its output only when it fails
   local log
   log=$(mktemp -p "$results" log.XXXXXX)
   "$@" >"$log" 2>&1 || { tail -n 60 "$log"; return 1; }
@@ -87,7 +88,7 @@ quietly() {  # its output only when it fails
 build() {  # build FOLDER PRESET [target…]
   local folder=$1 preset=$2 tests=ON
   if [[ $preset == release ]]; then tests=$release_tests; fi
-  # A folder that somebody configured with another generator is used as it is.
+  # A build folder that was configured with another generator is used as it is.
   if [[ -f $folder/CMakeCache.txt ]]; then
     quietly cmake -S . -B "$folder" -DMUSTER_TESTS=$tests || return 1
   else
@@ -102,12 +103,12 @@ run_ctest() {  # run_ctest FOLDER NAME [ctest's words]
   words=(ctest --test-dir "$folder" --output-on-failure --no-tests=error --timeout 600)
   "${words[@]}" --output-junit "$results/$name.xml" "${@:3}" >"$log" 2>&1
   local code=$?
-  # A crash, and whatever a sanitizer finds, needs no second look.
+  # A crash, or anything that a sanitizer finds, gets no second run.
   mapfile -t failed < <(grep -aE '^[[:space:]]+[0-9]+ - .* \([^)]*\)$' "$log" | grep -v '(Skipped)$')
   if [[ $name == unit || $name == asan ]] && ((code != 0 && ${#failed[@]} >= 1 && ${#failed[@]} <= 3)) &&
     ! printf '%s\n' "${failed[@]}" | grep -vqE '\((Failed|Timeout)\)$' &&
     ! grep -aqE 'Sanitizer|runtime error:' "$log"; then
-    printf 'once more, alone, since others ran beside it: %s\n' "${failed[@]}"
+    printf 'run again, alone, because others ran beside it: %s\n' "${failed[@]}"
     grep -avE '^ *Start |   Passed  ' "$log" | tail -n 100
     "${words[@]}" --rerun-failed -j 1 --output-junit "$results/again_$name.xml" >"$log" 2>&1
     code=$?
@@ -131,20 +132,20 @@ run_pytest() {  # run_pytest NAME [pytest's words]
     mapfile -t starved < <(sort -u "$MUSTER_STARVED")
     failed=$(grep -o '<failure\|<error' "$results/$name.xml" | wc -l)
     unset MUSTER_STARVED
-    echo "once more, alone, since others ran beside them or the machine left them no processor: ${starved[*]}"
+    echo "run again, alone, because others ran beside them or the machine left them no processor: ${starved[*]}"
     words=(/usr/bin/python3 -m pytest -q -rsf -o junit_family=legacy -p no:cacheprovider "${starved[@]}")
     if "${runs_under[@]}" "${words[@]}" --junitxml "$results/again_$name.xml" && ((failed == ${#starved[@]})); then
       code=0
     fi
   fi
   if [[ ! -s $results/$name.xml ]]; then echo "FAILED: pytest left no result ($name)"; is_broken=1; fi
-  ((code != 5)) || code=0  # the words after -- leave none of these
+  ((code != 5)) || code=0  # the words after -- select none of these tests
   return $code
 }
 
 run_e2e() {  # run_e2e NAME [pytest's words]
   if ((is_long)); then run_pytest "$@"; return; fi
-  # They mostly wait, so more than there are processors run side by side; fewer of those that measure.
+  # They mostly wait, so there are more of them than processors side by side; those that measure are fewer.
   local code=0
   run_pytest "$1" -n $((2 * jobs)) --dist loadgroup -m 'not measures and not long' "${@:2}" || code=1
   run_pytest "${1}_measures" -n "$jobs" --dist loadgroup -m 'measures and not long' "${@:2}" || code=1
@@ -162,7 +163,7 @@ prepare_mindspore() {
     echo "The real MindSpore runs in these tests: $("$mindspore_python" -c 'import mindspore; print(mindspore.__version__)' 2>/dev/null)"
   else
     mindspore_python=
-    echo "The real MindSpore does NOT run in these tests; the reference client stands for it."
+    echo "The real MindSpore does NOT run in these tests; the reference client replaces it."
   fi
 }
 prepare_jax() {
@@ -172,15 +173,15 @@ prepare_jax() {
   }
   ((is_long)) || return 0
   local version python
-  for version in 0.4.38 0.6.2 0.9.2; do  # the oldest one that is served, and before each change of the protocol
+  for version in 0.4.38 0.6.2 0.9.2; do  # the oldest version that is supported, and the last one before each change of the protocol
     if python=$(bash tests/e2e/venv.sh jax $version); then older_jax_pythons+=${older_jax_pythons:+:}$python; fi
   done
 }
 torch_python=
 mindspore_python=
 jax_python=
-older_jax_pythons=  # with colons between them
-runs_under=()  # what the end-to-end tests run under
+older_jax_pythons=  # separated by colons
+runs_under=()  # a wrapper for the end-to-end tests
 
 defects_fit() {
   local patch code=0
@@ -193,7 +194,7 @@ stage_style() {
   mapfile -t files < <(git ls-files --cached --others --exclude-standard -- '*.cc' '*.h' | xargs -r ls -d 2>/dev/null)
   check "clang-format" clang-format-14 --dry-run -Werror "${files[@]}" || code=1
   check "the simulation's planted defects fit the code" quietly defects_fit || code=1
-  check "who includes whom, sizes, purity, documents" quietly /usr/bin/python3 tests/tidy/tidy.py || code=1
+  check "includes, sizes, purity, documents" quietly /usr/bin/python3 tests/tidy/tidy.py || code=1
   check "the checks find planted violations" quietly /usr/bin/python3 tests/tidy/tidy_test.py || code=1
   check "clang-tidy" quietly tidied || code=1
   return $code
@@ -245,12 +246,12 @@ stage_e2e() {
   prepare_jax
   local code=0 over_tls='(test_recovery or test_jobs or test_quick_job or test_quiet or test_kills)'
   if ((is_long)); then
-    local -x MUSTER_LONG=1  # here only: sanitizers would take days for it
+    local -x MUSTER_LONG=1  # only here: it would take days with sanitizers
   else
     over_tls+=' and not (torch-2.13 or checkpoint or spare)'
   fi
   MUSTER_BIN=$root/build/bin run_e2e e2e || code=1
-  # Once more over mutual TLS: what a job and its recovery are made of.
+  # Runs the tests of a job and its recovery again, over mutual TLS.
   MUSTER_BIN=$root/build/bin MUSTER_E2E_TLS=1 run_e2e e2e_tls \
     -k "$over_tls" || code=1
   return $code
@@ -272,11 +273,11 @@ stage_faults() {
 stage_bench() {
   local code=0
   check "benchmark at a small size" quietly bash bench/run.sh --smoke || code=1
-  check "its verdicts" quietly /usr/bin/python3 -m pytest bench -q -p no:cacheprovider || code=1
+  check "the comparison with the targets" quietly /usr/bin/python3 -m pytest bench -q -p no:cacheprovider || code=1
   return $code
 }
 
-# The end-to-end tests mostly wait: what they leave of the processors builds the next stage, and nothing but that.
+# The end-to-end tests mostly wait: the next stage builds on the processor time that they leave, and only on that.
 build_asan_ahead() {
   [[ " ${chosen[*]} " == *" asan "* ]] || return 0
   { cmake --preset asan -DMUSTER_TESTS=ON && chrt --idle 0 cmake --build build-asan --parallel "$jobs"; } \
@@ -299,7 +300,7 @@ stage_asan() {
   return $code
 }
 
-# The script runs, and makes the seeds that the tree has. (A journal file's bytes depend on SQLite's version.)
+# Checks that the script runs and makes the seeds of the tree. (A journal file's bytes depend on SQLite's version.)
 corpora_fit() {
   local made=$results/corpora seed code=0
   /usr/bin/python3 tests/fuzz/make_message_corpus.py "$made" || return 1
@@ -320,7 +321,7 @@ stage_fuzz() {
       wait -n || code=1
       ((--running))
     fi
-    corpus=$(mktemp -d -p "$results")  # what is found goes here, not into the tree
+    corpus=$(mktemp -d -p "$results")  # new inputs go here, not into the tree
     check "fuzz_$target" quietly "build-asan/bin/fuzz_$target" -max_total_time=$seconds -timeout=20 -rss_limit_mb=2048 \
       -max_len=16384 -artifact_prefix="$root/build-asan/$target-" "$corpus" "tests/fuzz/corpus/$target" &
     ((++running))

@@ -1,6 +1,6 @@
 """Sums up the JUnit files of a folder: prints "N passed, N failed, N skipped"; exit code 1 on any failure or no test.
 
-Of the tests that again_NAME.xml has as well as NAME.xml the second outcome counts."""
+If a test is in again_NAME.xml as well as in NAME.xml, the second outcome counts."""
 
 import pathlib
 import sys
@@ -12,7 +12,7 @@ def key(case):
 
 
 def count(suite, left_out):
-    """(passed, failed, skipped) of one <testsuite>: of its test cases, or of its attributes if it lists none."""
+    """(passed, failed, skipped) of one <testsuite>: from its test cases, or from its attributes if it lists none."""
     cases = [case for case in suite.findall("testcase") if key(case) not in left_out]
     if not cases and not left_out:
         total, failed = int(suite.get("tests", 0)), int(suite.get("failures", 0)) + int(suite.get("errors", 0))

@@ -1,6 +1,6 @@
 #!/bin/busybox sh
-# The first process of the machine that run.sh boots: a job of two agents over mutual TLS, one rank of which is killed,
-# and then the scheduler. The last line tells what came of it.
+# The first process of the machine that run.sh boots. It runs a job of two agents over mutual TLS and kills one rank,
+# then the scheduler. The last line reports the result.
 /bin/busybox --install -s /bin
 export PATH=/bin HOME=/root
 mkdir -p /proc /sys /dev /tmp /run /root

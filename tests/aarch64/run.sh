@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A job on a machine with another processor, whole with its kernel (Debian's), as QEMU emulates it: run.sh PROGRAMS, the
-# folder of the static programs that a wheel for aarch64 has. (QEMU's emulation of single processes does not
-# do: it knows no PR_SET_CHILD_SUBREAPER, and without that nobody could end what a process left behind.)
+# Runs a job on a machine with another processor and its own kernel (Debian's), as QEMU emulates it: run.sh PROGRAMS,
+# the folder of the static programs that a wheel for aarch64 has. (QEMU's emulation of single processes does not
+# suffice: it lacks PR_SET_CHILD_SUBREAPER, without which nothing could end the processes that another one left.)
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 programs=$(cd "$1" && pwd)

@@ -1,4 +1,4 @@
-# One rank's process: number 3 dies in the first round, all wait for /tmp/go in the second.
+# One rank's process: number 3 dies in the first round; in the second, all wait for /tmp/go.
 if [ "$MS_RESTART_COUNT" = 0 ]; then
   [ "$RANK" = 3 ] && kill -9 $$
   sleep 600

@@ -1,6 +1,6 @@
 """attacker.py NAME HOST PORT: one attack over several connections until its time is over. Prints what it did, as JSON.
 
-Whoever is cut connects again at once.
+A connection that the server cuts is opened again at once.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from attacks import ATTACKS  # noqa: E402
 
 
 class Tally:
-    """What all connections of this attack did."""
+    """The figures of all connections of this attack."""
 
     def __init__(self):
         self.lock, self.counts = threading.Lock(), collections.Counter()
@@ -42,7 +42,7 @@ def repeat(attack, target, tally):
             return
         except connections.Cut:
             tally.add("cuts")
-        except OSError:  # the server takes no connection, or ends the handshake
+        except OSError:  # the server does not accept, or ends the handshake
             tally.add("refused")
             time.sleep(0.02)
 

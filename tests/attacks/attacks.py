@@ -1,4 +1,4 @@
-"""All attacks, by name."""
+"""Imports all attacks; finds them by name."""
 
 import by_control_frames  # noqa: F401  each adds its own to the table
 import by_handshakes  # noqa: F401

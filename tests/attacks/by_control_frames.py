@@ -1,4 +1,4 @@
-"""Attacks with frames that are about the connection: PING, SETTINGS, PRIORITY, WINDOW_UPDATE, GOAWAY, unknown ones."""
+"""Attacks with frames that concern the connection: PING, SETTINGS, PRIORITY, WINDOW_UPDATE, GOAWAY, unknown ones."""
 
 from frames import (ENABLE_PUSH, GOAWAY, INITIAL_WINDOW_SIZE, MAX_CONCURRENT_STREAMS, MAX_FRAME_SIZE, PING, PRIORITY, SESSION,
                     frame, headers, request, reset, settings, window_update)

@@ -9,7 +9,7 @@ import connection as connections
 import frames
 from table import attack_on_sockets
 
-_HALF_OPEN = 200  # connections at a time
+_HALF_OPEN = 200  # connections at the same time
 _WARNING = b"\x15\x03\x03\x00\x02\x01\x5a"  # TLS alert: warning, user_canceled
 _CHANGE_CIPHER_SPEC = b"\x14\x03\x03\x00\x01\x01"
 _EMPTY_HANDSHAKE = b"\x16\x03\x03\x00\x00"
@@ -29,7 +29,7 @@ def _(target):
 
 
 def _hello(target):
-    """A ClientHello in its record; without TLS the preface, whose SETTINGS lack their last byte."""
+    """A ClientHello in its record; without TLS, the preface with SETTINGS that lack their last byte."""
     if not target.is_tls:
         return frames.PREFACE + frames.settings((frames.INITIAL_WINDOW_SIZE, 65535))[:-1]
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -99,7 +99,7 @@ def _(target):
 
 
 def _ask_openssl(target, words, letter):
-    """openssl s_client takes a letter at the beginning of what it reads for a command; a packet is read alone."""
+    """Sends openssl s_client one letter per packet: it takes a letter at the beginning of its input for a command."""
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     argv = ["openssl", "s_client", "-connect", "%s:%d" % (target.host, target.port), "-alpn", "h2", "-quiet",
             "-no_ign_eof", "-bind", "%s:0" % target.source, "-cert", "cert.pem", "-key", "cert.pem", "-CAfile", "ca.pem",

@@ -1,4 +1,4 @@
-"""Attacks with header blocks: without end, huge, or small ones that HPACK makes large."""
+"""Attacks with header blocks: endless, huge, or small ones that HPACK expands."""
 
 import functools
 
@@ -6,12 +6,12 @@ from frames import (CONTINUATION, END_HEADERS, END_STREAM, HEADER_TABLE_SIZE, IN
                     frame, headers, kept, literal, never, request, settings, table_size)
 from table import attack, streams
 
-_JUST_TAKEN = 60_000  # bytes of a header block: what a limit of 64 KiB lets through
+_JUST_TAKEN = 60_000  # bytes of a header block that a limit of 64 KiB still lets through
 _NEWEST = b"\xbe"  # the dynamic table's newest entry (62), as one byte
 
 
 def _block(stream, block, flags=0):
-    """A whole header block, in as many frames as it takes."""
+    """A whole header block, in as many frames as it needs."""
     parts = [block[i:i + LARGEST] for i in range(0, len(block), LARGEST)]
     out = [headers(stream, parts[0], flags | (END_HEADERS if len(parts) == 1 else 0))]
     for i, part in enumerate(parts[1:], 2):
@@ -118,7 +118,7 @@ def _(connection):
 
 @functools.lru_cache(maxsize=None)
 def _huffman_list(is_tls):
-    """Five zero bits are a 0 (RFC 7541, appendix B): five bytes become eight."""
+    """Five zero bits are a 0 (RFC 7541, appendix B), so five bytes become eight."""
     return request(SESSION, is_tls, literal(b"x-huffman", bytes(_JUST_TAKEN // 5 * 5), is_huffman=True))
 
 

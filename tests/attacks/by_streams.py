@@ -1,4 +1,4 @@
-"""Attacks with streams: opened and reset, spoilt by a frame, held open, or asked for more than is taken away."""
+"""Attacks with streams: opened and reset, broken by a frame, held open, or asked for more than is read."""
 
 import functools
 import socket
@@ -9,7 +9,7 @@ from frames import (COUNTERS, DATA, END_STREAM, HEADERS, HIGHEST_STREAM, INITIAL
                     request, reset, window_update)
 from table import attack, attack_on_sockets, streams
 
-_MOST = 2**31 - 1  # of a window
+_MOST = 2**31 - 1  # the maximum size of a window
 _STREAMS = 100  # fewer than gRPC's 128
 
 
@@ -141,7 +141,7 @@ def _(connection):
 
 
 class Windows:
-    """Sends DATA as fast as the server's windows for the connection and a stream let it."""
+    """Sends DATA as fast as the server's windows for the connection and a stream allow."""
 
     def __init__(self, connection):
         self.connection, self.reader, self.left = connection, FrameReader(), {0: 65535}
@@ -210,7 +210,7 @@ def _(connection):
 
 
 class InTurn:
-    """Keeps so many calls under way: each that ends makes way for the next one."""
+    """Keeps `most` calls in progress: when one ends, the next one begins."""
 
     def __init__(self, connection, most):
         self.connection, self.most, self.begun, self.ended, self.reader = connection, most, 0, 0, FrameReader()
@@ -233,7 +233,7 @@ class InTurn:
 
 
 def _short(path, payload, stream, is_tls):
-    """A request of a few bytes: what the first one says stands in the HPACK table from then on."""
+    """A request of a few bytes: it refers to the fields that the first one put into the HPACK table."""
     scheme = b"\x87" if is_tls else b"\x86"
     fields = ([(4, path.encode()), (1, b"muster"), (31, b"application/grpc"), (b"te", b"trailers")])
     block = b"".join(kept(*field) for field in fields) if stream == 1 else bytes([0x80 | 62 + i for i in (3, 2, 1, 0)])

@@ -1,4 +1,4 @@
-"""One measurement: a scheduler with agents under one attack, from so many connections, plain or over TLS."""
+"""One measurement: a scheduler with agents under one attack, from several connections, plain or over TLS."""
 
 import json
 import re
@@ -19,7 +19,7 @@ MB = 1 << 20
 
 
 class Memory:
-    """The scheduler's resident memory, looked at 20 times a second. Where the kernel has no limit for it, kills the
+    """Watches the scheduler's resident memory, 20 times a second. Where the kernel has no limit for it, kills the
     scheduler at the same size."""
 
     def __init__(self, pid, is_killer):
@@ -28,7 +28,7 @@ class Memory:
         self.thread.start()
 
     def now(self):
-        """MB; None when it is gone."""
+        """In MB; None when the scheduler is gone."""
         try:
             with open("/proc/%d/status" % self.pid) as file:
                 match = re.search(r"^VmRSS:\s+(\d+) kB", file.read(), re.MULTILINE)
@@ -59,7 +59,7 @@ def _cpu_seconds(pid):
 
 
 def make_group():
-    """(group, None), or (None, why there is none)."""
+    """Returns (group, None), or (None, the reason why there is none)."""
     try:
         return control_group.MemoryGroup(report.MEMORY_LIMIT_MB * MB), None
     except OSError as error:
@@ -67,7 +67,8 @@ def make_group():
 
 
 class Cell:
-    """Use as a context: at its end everything that it started is gone. `options`: seconds, agents, datagrams, calm."""
+    """Use as a context: at its end all processes that it started are gone. `options`: seconds, agents, datagrams,
+    calm."""
 
     def __init__(self, folder, attack, connections, certificates, options):
         self.attack, self.connections, self.certificates, self.options = attack, connections, certificates, options
@@ -147,7 +148,7 @@ class Cell:
         return honest
 
     def _counters(self):
-        """None when ms-ctl gets no answer."""
+        """Returns None when ms-ctl gets no answer."""
         if not self.scheduler.is_running():
             return None
         try:

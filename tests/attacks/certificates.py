@@ -1,8 +1,8 @@
-"""The certificates of a run, made by `ms-ctl certs`: for a scheduler, an admin, and three who are nodes."""
+"""The certificates of a run, made by `ms-ctl certs`: for a scheduler, an admin, and three kinds of node."""
 
 import subprocess
 
-# Who: the words of ms-ctl certs.
+# Owner of a certificate: the arguments of ms-ctl certs.
 _WHO = {
     "scheduler": ["scheduler", "--host", "127.0.0.1"],
     "admin": ["admin"],
@@ -13,7 +13,7 @@ _WHO = {
 
 
 class Certificates:
-    """One folder for each, beside each other."""
+    """All certificates, each in a folder of its own next to the others."""
 
     def __init__(self, program, folder):
         self.folder = folder
@@ -29,5 +29,5 @@ class Certificates:
         return self.folder / names.get(who, who)
 
     def words(self, who):
-        """For a program's command line."""
+        """The arguments for a program's command line."""
         return ["--tls_config", str(self.of(who) / "tls.json")]

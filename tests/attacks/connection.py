@@ -1,4 +1,5 @@
-"""One connection of an attacker: plain, or TLS 1.3 with a node's certificate. What the server says is read and dropped."""
+"""One connection of an attacker: plain, or TLS 1.3 with a node's certificate. It reads the server's bytes and drops
+them."""
 
 import json
 import pathlib
@@ -10,11 +11,11 @@ import time
 import frames
 
 PATIENCE = 10  # seconds for a connect and a handshake
-WRITE = 256 * 1024  # bytes handed over at a time
+WRITE = 256 * 1024  # bytes written at a time
 
 
 class Over(Exception):
-    """The time of the attack is over."""
+    """The attack's time is over."""
 
 
 class Cut(Exception):
@@ -22,7 +23,7 @@ class Cut(Exception):
 
 
 def tls_context(folder):
-    """From a folder with tls.json, as `ms-ctl certs` writes it."""
+    """Reads a folder with tls.json, as `ms-ctl certs` writes it."""
     folder = pathlib.Path(folder)
     names = json.loads((folder / "tls.json").read_text())
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -34,7 +35,7 @@ def tls_context(folder):
 
 
 class Target:
-    """Whom to connect to, from which address, with what, and until when."""
+    """The server's address, our own address, the TLS certificate, and the end of the attack."""
 
     def __init__(self, host, port, source, tls_folder, until):
         self.host, self.port, self.source, self.until = host, port, source, until
@@ -49,18 +50,18 @@ class Target:
         return self.until - time.monotonic()
 
     def dial(self):
-        """A TCP connection."""
+        """Opens a TCP connection."""
         if self.time_left() <= 0:
             raise Over
         return socket.create_connection((self.host, self.port), PATIENCE, (self.source, 0))
 
 
 class Connection:
-    """Use as a context. Whatever it does ends with Over or Cut; `sent` and `received` count bytes."""
+    """Use as a context. Every method ends with Over or Cut; `sent` and `received` count bytes."""
 
     def __init__(self, target, socket_options=()):
         self.target, self.is_tls, self.sent, self.received = target, target.is_tls, 0, 0
-        self.is_read = True  # False: what the server says stays in the kernel's buffers
+        self.is_read = True  # False: the server's bytes stay in the kernel's buffers
         self.on_received = lambda received: None
         plain = target.dial()
         try:
@@ -81,7 +82,7 @@ class Connection:
         self.socket.close()
 
     def greet(self, *entries, is_acknowledging=True):
-        """The preface, with these settings, and the acknowledgement of the server's."""
+        """Sends the preface with these settings, and acknowledges the server's."""
         acknowledgement = frames.frame(frames.SETTINGS, frames.ACK) if is_acknowledging else b""
         self.send(frames.PREFACE + frames.settings(*entries) + acknowledgement)
 
@@ -98,18 +99,18 @@ class Connection:
             self.drain()
 
     def flood(self, payload):
-        """The same again and again, in large writes."""
+        """Sends the same bytes again and again, in large writes."""
         payload *= max(1, WRITE // len(payload))
         while True:
             self.send(payload)
 
     def stream(self, pieces):
-        """All that an iterator yields."""
+        """Sends all that an iterator yields."""
         for piece in pieces:
             self.send(piece)
 
     def hold(self, seconds=float("inf")):
-        """Says nothing, for so long."""
+        """Sends nothing for this time."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             self.check_time()
@@ -117,7 +118,7 @@ class Connection:
             self.drain()
 
     def await_bytes(self):
-        """Until something has come, or might have."""
+        """Waits until something has come, or might have."""
         self.check_time()
         self._wait()
         self.drain()
@@ -137,7 +138,7 @@ class Connection:
             raise Over
 
     def _try(self, call):
-        """What it returns; None if it would have to wait."""
+        """Returns the result of the call; None if it would have to wait."""
         try:
             return call()
         except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):

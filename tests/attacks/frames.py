@@ -1,4 +1,4 @@
-"""HTTP/2 frames (RFC 9113) and header blocks (HPACK, RFC 7541) as bytes, right or wrong as the caller wants them."""
+"""Makes HTTP/2 frames (RFC 9113) and header blocks (HPACK, RFC 7541) as bytes, valid or invalid as the caller wants."""
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
@@ -8,10 +8,10 @@ END_STREAM, ACK, END_HEADERS, PADDED = 0x1, 0x1, 0x4, 0x8
 
 HEADER_TABLE_SIZE, ENABLE_PUSH, MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE, MAX_FRAME_SIZE = 1, 2, 3, 4, 5
 
-LARGEST = 16384  # bytes of a frame, unless the peer takes more
+LARGEST = 16384  # bytes of a frame, unless the peer allows more
 HIGHEST_STREAM = 2**31 - 1
 
-# The static table's entries (RFC 7541, appendix A) that requests are made of.
+# The static table's entries (RFC 7541, appendix A) that form a request.
 _POST, _HTTP, _HTTPS = b"\x83", b"\x86", b"\x87"
 _AUTHORITY, _PATH, _CONTENT_TYPE = 1, 4, 31
 
@@ -23,13 +23,13 @@ REFLECTION = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 
 
 def frame(kind, flags=0, stream=0, payload=b"", length=None):
-    """`length`: what the frame says of itself, where that isn't true."""
+    """`length`: the length field, if it should be wrong."""
     length = len(payload) if length is None else length
     return length.to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
 
 
 def settings(*entries):
-    """Of (number, value) pairs."""
+    """A SETTINGS frame with these (number, value) pairs."""
     return frame(SETTINGS, 0, 0, b"".join(number.to_bytes(2, "big") + value.to_bytes(4, "big")
                                           for number, value in entries))
 
@@ -39,12 +39,12 @@ def window_update(stream, increment):
 
 
 def reset(stream, code=8):
-    """CANCEL, unless told otherwise."""
+    """The default code is CANCEL."""
     return frame(RST_STREAM, 0, stream, code.to_bytes(4, "big"))
 
 
 def integer(value, prefix, pattern=0):
-    """RFC 7541, 5.1: `prefix` bits, the pattern in the bits above."""
+    """Encodes an integer by RFC 7541, 5.1: `prefix` bits, with the pattern in the bits above."""
     most = (1 << prefix) - 1
     if value < most:
         return bytes([pattern | value])
@@ -66,12 +66,12 @@ def literal(name, value, is_huffman=False, pattern=0x00, prefix=4):
 
 
 def kept(name, value):
-    """It goes into the dynamic table (6.2.1)."""
+    """A field that goes into the dynamic table (6.2.1)."""
     return literal(name, value, pattern=0x40, prefix=6)
 
 
 def never(name, value):
-    """It must not go into a table, here nor further on (6.2.3)."""
+    """A field that must not go into a table, here or at later hops (6.2.3)."""
     return literal(name, value, pattern=0x10)
 
 
@@ -91,24 +91,24 @@ def headers(stream, block, flags=END_HEADERS):
 
 
 def message(payload, length=None):
-    """A gRPC message, as it stands in DATA."""
+    """A gRPC message as DATA carries it."""
     return b"\0" + (len(payload) if length is None else length).to_bytes(4, "big") + payload
 
 
 def data(stream, payload, flags=0):
-    """As many frames as it takes; the flags stand on the last."""
+    """DATA frames, as many as the payload needs; the last one has the flags."""
     parts = [payload[i:i + LARGEST] for i in range(0, len(payload), LARGEST)] or [b""]
     return b"".join(frame(DATA, flags if part is parts[-1] else 0, stream, part) for part in parts)
 
 
 class FrameReader:
-    """Cuts what has come into frames."""
+    """Cuts the received bytes into frames."""
 
     def __init__(self):
         self.left = b""
 
     def feed(self, received):
-        """(kind, flags, stream, payload) of each frame that is whole now."""
+        """Returns (kind, flags, stream, payload) of each frame that is complete now."""
         self.left += received
         while len(self.left) >= 9:
             end = 9 + int.from_bytes(self.left[:3], "big")

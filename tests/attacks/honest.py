@@ -1,7 +1,7 @@
 """honest.py HOST PORT: an honest node joins every few seconds, each time from another address, and gets its ranks.
 
-Begins with the first line of its standard input and ends with the input's end. Prints a line of JSON for each join:
-{"ms": 12.3}, or {"error": "…"}. It speaks for itself what gRPC would: a gRPC client can't be told from which address to come.
+Begins when the first line of its standard input comes and ends when the input ends. Prints a line of JSON for each join:
+{"ms": 12.3}, or {"error": "…"}. It uses its own HTTP/2 code, because a gRPC client can't choose its source address.
 """
 
 import argparse
@@ -25,7 +25,7 @@ PATIENCE = 15  # seconds for one join
 
 
 class Join:
-    """One of them, from its connect until it holds its ranks."""
+    """One join, from its connect until it holds its ranks."""
 
     def __init__(self, target, number):
         self.target, self.number = target, number
@@ -69,7 +69,7 @@ def main():
     parser.add_argument("--interval", type=float, default=2)
     parser.add_argument("--tls", help="a folder as `ms-ctl certs` makes it")
     options = parser.parse_args()
-    wire.messages()  # made before the first clock starts
+    wire.messages()  # made before the first time is taken
     target = connections.Target(options.host, options.port, "127.0.0.1", options.tls, 0)
     number = 0
     print("ready", flush=True)

@@ -1,15 +1,14 @@
-"""What an attack may cost, and how what it did cost is shown: one line for each, or JSON."""
+"""The limits of what an attack may cost, and the output of what it did cost: one line for each attack, or JSON."""
 
 import muster
 
-# Bounds.
 MOST_GROWTH_MB = 150  # of the scheduler's resident memory, at its peak
-MOST_LEFT_MB = 50  # of that, after CALM
+MOST_LEFT_MB = 50  # of the growth, after CALM
 CALM = 10  # seconds after an attack
 MOST_P99_MS = 200  # of a heartbeat's answer
 MOST_LEASES_LOST = 0
 MOST_UNANSWERED = 0  # heartbeats, a second after the attack
-MOST_JOIN_MS = 1000  # of an honest node, from its connect to its ranks
+MOST_JOIN_MS = 1000  # of an honest node, from its connect until it has its ranks
 MEMORY_LIMIT_MB = 1536  # of the scheduler's control group
 
 _COLUMNS = ("%-25s", "%4s", "%-4s", "%6s", "%6s", "%5s", "%8s", "%8s", "%7s", "%5s", "%7s")
@@ -27,7 +26,7 @@ def heads():
 
 
 def misses(result):
-    """What breaks a bound, in words."""
+    """The limits that a result breaks, in words."""
     out = []
 
     def hold(name, most):

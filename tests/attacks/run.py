@@ -1,4 +1,4 @@
-"""What attacks on HTTP/2 and TLS cost a real scheduler, and those who are honest beside them: see README.md.
+"""Measures what attacks on HTTP/2 and TLS cost a real scheduler and its honest clients: see README.md.
 
     run.py [--seconds 60] [--connections 1,8] [--tls no,yes] [--only NAME,…] [--agents 1000] [--json FILE]
 """
@@ -45,7 +45,7 @@ def parse():
 
 
 def measure(options, folder):
-    """Each result, as it comes."""
+    """Yields each result as it comes."""
     certificates = Certificates(muster.BIN / "ms-ctl", folder / "certificates") if any(options.kinds) else None
     number = 0
     for is_tls in options.kinds:
@@ -68,7 +68,7 @@ def main():
             print("%-26s %s%s" % (attack.name, attack.what, " (TLS only)" if attack.needs_tls else ""))
         return 0
     muster.become_subreaper()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything is cleaned up
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the cleanup runs
     folder, results = pathlib.Path(tempfile.mkdtemp(prefix="muster-attacks-", dir="/var/tmp")), []
     group, why_not = cell.make_group()
     if group:

@@ -1,7 +1,7 @@
-"""The table of attacks: each has a name, one line that tells what it does, and a function.
+"""The table of attacks: each has a name, a description of one line, and a function.
 
-Most functions get an open Connection that has said nothing yet. Those `on_sockets` get the Target and make connections
-themselves. A function that returns is called again, on a new connection, as one is that was cut.
+Most functions get an open Connection on which nothing was sent yet. Those `on_sockets` get the Target and make
+connections themselves. When a function returns, or its connection is cut, it is called again on a new connection.
 """
 
 import collections
@@ -37,8 +37,8 @@ def attack_on_sockets(name, what, needs_tls=False):
 
 
 def streams(make, is_tls, first=0):
-    """What `make` says of each new stream, in large pieces and without end; make(stream, is_tls) is a named function,
-    so that a connection after a cut finds its first pieces made. `first`: so many streams are left out."""
+    """Yields the bytes of `make` for each new stream, in large pieces and without end. make(stream, is_tls) is a named
+    function, so that a connection after a cut finds its first pieces made. `first`: the number of streams to skip."""
     at_once = max(1, min(250, _PIECE // len(make(1, is_tls))))
     while first < 2**30 - at_once:
         yield _piece(make, is_tls, first, at_once)

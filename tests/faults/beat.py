@@ -1,9 +1,9 @@
-"""Stands for a training process: lives until FOLDER/go.<job> is there, and says every 50 ms that it does.
+"""Acts as a training process: lives until FOLDER/go.<job> exists, and writes a beat every 50 ms.
 
     beat.py FOLDER [--deaf] [--bare]
 
-With a child and a child in a session of its own, which do the same. Each writes its own file: a line that says who it
-is, then one line for each beat (beats.py reads them). --deaf: the odd ranks live until SIGKILL. --bare: the
+It has a child, and a child in a session of its own, which do the same. Each writes its own file: a line that says what
+it is, then one line for each beat (beats.py reads them). --deaf: the odd ranks live until SIGKILL. --bare: the
 children execute themselves again with an empty environment, as `env -i` and sudo leave it.
 """
 
@@ -17,7 +17,7 @@ INTERVAL = 0.05
 
 
 def start_ticks():
-    """When the kernel started this process: with the pid, its name for ever."""
+    """The time when the kernel started this process: together with the pid, it names the process uniquely."""
     with open("/proc/self/stat", "rb") as file:
         return int(file.read().rpartition(b") ")[2].split()[19])
 
@@ -33,7 +33,7 @@ def identity():
 
 
 def beat(folder, who, member):
-    """One short append each, with the clock that all processes of a kernel share."""
+    """Writes each beat with one short append, with the clock that all processes of a kernel share."""
     name = "%s.%d.%d.%s.%s.beats" % (who["job"], who["run"], who["rank"], who["family"], member)
     file = os.open(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
     pid, go = os.getpid(), os.path.join(folder, "go." + who["job"])
@@ -45,7 +45,7 @@ def beat(folder, who, member):
 
 
 def main():
-    if "--member" in sys.argv:  # one of --bare
+    if "--member" in sys.argv:  # a child of --bare
         _, folder, _, member, who = sys.argv
         return beat(folder, json.loads(who), member)
     folder, who = sys.argv[1], identity()

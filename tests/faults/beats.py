@@ -1,4 +1,4 @@
-"""Reads what the processes of beat.py have written: who held which rank, from when to when."""
+"""Reads the files that the processes of beat.py have written: which process held which rank, and for how long."""
 
 import collections
 import json
@@ -9,8 +9,8 @@ Holder = collections.namedtuple("Holder", "job run round attempt rank node famil
 
 
 def read_file(path):
-    """(who, first beat, last beat), or None of a process that ended before it came to write one."""
-    lines = path.read_text(errors="replace").split("\n")[:-1]  # a line without its end is only half there
+    """Returns (identity, first beat, last beat), or None for a process that ended before its first beat."""
+    lines = path.read_text(errors="replace").split("\n")[:-1]  # a line without its end is incomplete
     if len(lines) < 2:
         return None
     who = json.loads(lines[0])
@@ -18,7 +18,8 @@ def read_file(path):
 
 
 def read(folder):
-    """(holders, seats): all that beat, and each assignment that any was told: {(job, run, round): [{rank: node}]}."""
+    """Returns (holders, seats): all processes that beat, and each assignment that any of them got: {(job, run, round):
+    [{rank: node}]}."""
     families, seats = collections.defaultdict(dict), collections.defaultdict(list)
     for path in sorted(folder.glob("*.beats")):
         found = read_file(path)

@@ -1,11 +1,11 @@
-"""What must hold after an episode. Each check takes what was seen and returns a list of violations, in words.
+"""What must hold after an episode. Each check takes observations and returns a list of violations, in words.
 
 | check | what must hold |
 |---|---|
-| no_rank_twice | of two holders of one rank of a run, in whatever round and attempt, one ends before the other begins |
+| no_rank_twice | of two holders of one rank of a run, in any round and attempt, one ends before the other begins |
 | whole_moves | all ranks of a node stay, or go together to one node that had none |
 | nothing_left | no process with the episode's mark in its environment, and none below the campaign |
-| one_cause | every agent that saw the end of a failed run says the same cause at its end |
+| one_cause | every agent that saw the end of a failed run reports the same cause at its end |
 | flat | memory and descriptors of a program don't grow while it runs |
 """
 
@@ -13,11 +13,11 @@ import collections
 import os
 import pathlib
 
-MARK = "MUSTER_FAULTS_MARK"  # the environment variable by which an episode's processes are known
+MARK = "MUSTER_FAULTS_MARK"  # the environment variable that identifies an episode's processes
 
 
 def overlaps(holders):
-    """Every two holders of one rank of a run that lived at once."""
+    """Yields every two holders of one rank of a run that lived at the same time."""
     ranks = collections.defaultdict(list)
     for holder in holders:
         ranks[holder.job, holder.run, holder.rank].append(holder)
@@ -49,7 +49,7 @@ def _ranks_by_node(seats):
 
 
 def _moves(where, before, after):
-    """Between two rounds that follow each other."""
+    """Compares two rounds that follow each other."""
     had, has, found = _ranks_by_node(before), _ranks_by_node(after), []
     for node, ranks in sorted(had.items()):
         owners = {after.get(rank) for rank in ranks}
@@ -91,9 +91,9 @@ def marked(mark):
             if any(part.startswith(wanted) for part in (entry / "environ").read_bytes().split(b"\0")):
                 found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except (FileNotFoundError, ProcessLookupError):
-            continue  # gone meanwhile
+            continue  # gone in the meantime
         except PermissionError:
-            continue  # none of ours: what we start, we may look at
+            continue  # not one of ours, which this process may read
     return found
 
 
@@ -105,13 +105,14 @@ def nothing_left(mark, below=()):
 
 
 def one_cause(cause, last_lines):
-    """`cause`: the scheduler's word; `last_lines`: {agent: its last lines}, of those that saw the run's end."""
+    """`cause`: as the scheduler reports it; `last_lines`: {agent: its last lines}, of the agents that saw the run's
+    end."""
     return ["%s doesn't tell the cause %r at its end: %r" % (name, cause, lines[-300:])
             for name, lines in sorted(last_lines.items()) if cause not in lines]
 
 
-# How much a program may grow: what a busy one holds for a moment, and a heap that has not found its size yet. The
-# scheduler tells the last 20,000 events, which are some 10 MB and take hundreds of jobs to come together.
+# How much a program may grow: what a busy one holds for a moment, and a heap that has not reached its size yet. The
+# scheduler keeps the last 20,000 events, which take some 10 MB and come together only after hundreds of jobs.
 MORE_KB, SCHEDULER_MORE_KB, MORE_DESCRIPTORS = 4096, 10240, 8
 
 
@@ -121,8 +122,8 @@ def _half_means(values):
 
 
 def flat(samples, warm_up=10, at_least=60):
-    """`samples`: {program: [(seconds since its start, kB resident, descriptors)]}; the second half's mean is held
-    against the first's. Only of what lived long: a program that connects late holds more from then on."""
+    """`samples`: {program: [(seconds since its start, kB resident, descriptors)]}. Compares the mean of the second half
+    with that of the first. Only for programs that lived long: one that connects late holds more from then on."""
     found = []
     for name, series in sorted(samples.items()):
         series = [sample for sample in series if sample[0] >= warm_up]

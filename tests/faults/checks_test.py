@@ -1,4 +1,4 @@
-"""The campaign's checks find what was planted, and nothing in what is right."""
+"""The campaign's checks find planted violations, and none where there are none."""
 
 import json
 import os
@@ -150,7 +150,7 @@ def test_a_process_with_the_mark_is_found_until_it_is_gone():
     mark = "test-%d/" % os.getpid()
     process = subprocess.Popen(["sleep", "100"], env={checks.MARK: mark + "n1", "PATH": os.environ["PATH"]})
     try:
-        deadline = time.monotonic() + 20  # until the new program is in place of ours
+        deadline = time.monotonic() + 20  # until the process runs the new program instead of ours
         while not checks.nothing_left(mark) and time.monotonic() < deadline:
             time.sleep(0.01)
         assert checks.nothing_left(mark) == ["left over: %d sleep 100" % process.pid]

@@ -1,5 +1,5 @@
-"""The cluster of one episode: a scheduler, four nodes of two processes each, spares; and what starts them again when
-they are gone, as a machine's supervisor does."""
+"""The cluster of one episode: a scheduler, four nodes of two processes each, and spares. Starts its programs again when
+they end, as a machine's supervisor does."""
 
 import functools
 import os
@@ -22,7 +22,7 @@ from roles import Family
 
 HERE = pathlib.Path(__file__).resolve().parent
 NODES, SLOTS, PORT = 4, 2, 8118
-# Short, so that an episode is; the fence falls 5 s and a stop_timeout before its time. In seconds.
+# Short values keep an episode short; the fence falls 5 s plus a stop_timeout before its time. In seconds.
 HEARTBEAT, LEASE, GRACE, STOP, FENCE = 0.5, 4, 2, 1, 9
 CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE}
 
@@ -32,7 +32,7 @@ GRPC_GIVES_UP = re.compile(r"statusor\.cc : \d+\] RAW: .*([Ee]ventfd|epoll|pipe|
 
 
 class Alone:
-    """Stands for a machine where there is only one, without namespaces."""
+    """Stands for the only machine where there are no namespaces."""
     name, address = None, "127.0.0.1"
 
 
@@ -43,8 +43,8 @@ class Member:
         self.name, self.machine, self._start = name, machine, start
         self.program, self.starts, self.start_at = None, 0, None
         self.is_spare = name.startswith("spare")
-        self.pause = 1  # before it is started again; of whoever killed it
-        self.limits = None  # what is done in the new process before the program runs
+        self.pause = 1  # before it is started again; the fault that kills it sets this
+        self.limits = None  # called in the new process before the program runs
 
     def start(self):
         self.starts, self.start_at = self.starts + 1, None
@@ -58,8 +58,8 @@ class Member:
 
 
 class Cluster:
-    """Everything below `folder`. Of the lane (lanes.py) and the episode's chance it takes what the job is like. Whoever
-    made it closes it, also when prepare() failed."""
+    """All files are below `folder`. The lane (lanes.py) and the episode's random source decide what the job is like.
+    The caller that made it closes it, even after prepare() failed."""
 
     def __init__(self, folder, mark, lane, chance):
         self.folder, self.lane, self.mark, self.zero = folder, lane, mark, time.monotonic()
@@ -70,14 +70,15 @@ class Cluster:
         self.env = self.programs.env
         self.network, self.family, self.usage = netns.Network(), Family(), usage.Usage()
         self.own, self.violations, self.events = {}, [], []
-        self.gripped = set()  # pids of programs whose calls failed or descriptors were used up by us
-        self.frozen = []  # (role, node, pid) of what a fault has stopped
+        self.gripped = set()  # pids of programs that we hurt: their calls fail, or their descriptors are used up
+        self.frozen = []  # (role, node, pid) of each process that a fault has stopped
         self.open_files = {}  # pid: its limits of descriptors before we lowered them
         self.restarts = {"scheduler", "nodes"} if lane.recovers else {"scheduler"}
         self.scheduler, self.members, self.nodes, self.job = None, [], [], "default"
 
     def prepare(self):
-        """Machines, a small disk for journal and logs, certificates; skips (pytest.skip) where these can't be had."""
+        """Makes machines, a small disk for journal and logs, and certificates; skips (pytest.skip) where these can't be
+        had."""
         lane, folder = self.lane, self.folder
         for path in (self.beats, self.disk, folder / "state"):
             path.mkdir()
@@ -92,7 +93,7 @@ class Cluster:
                       for i, machine in enumerate(machines[1:])]
         self.members = [self.scheduler, *self.nodes]
         self.port = muster.free_port() if lane.way == "clock" else PORT
-        # Without a socket of its own root's ms-ctl would reach whatever scheduler of this machine has the same port.
+        # With the default socket, root's ms-ctl would reach any scheduler of this machine with the same port.
         self.env.update({"MS_ENABLE_RECOVERY": "1" if lane.recovers else "0", "MS_RECOVERY_PATH": str(folder / "state"),
                          "MS_ADMIN_SOCKET": str(self.programs.runtime / "admin.sock")})
         if lane.tls:
@@ -159,7 +160,7 @@ class Cluster:
     # -------------------------------------------------------------------------------------------------- while it runs
 
     def supervise(self, seconds):
-        """So long: collects what has ended, starts again what is due, and looks how much is used."""
+        """Runs for `seconds`: collects ended processes, starts again what is due, and samples the usage."""
         until = time.monotonic() + seconds
         while True:
             self._reap()
@@ -183,24 +184,24 @@ class Cluster:
             if code < 0 and -code in CRASHES and not self._was_gripped(member.program):
                 self.violations.append("%s.%d died of signal %d; its last lines:\n%s" % (
                     member.name, member.starts, -code, member.program.tail(8)))
-        if code == EXIT_REFUSED:  # the job formed without it: what its last line advises
+        if code == EXIT_REFUSED:  # the job formed without it: it follows the advice in its last line
             member.is_spare = True
         if ("scheduler" if member is self.scheduler else "nodes") in self.restarts:
             member.start_at, member.pause = now + member.pause, 1
 
     def _was_gripped(self, program):
-        """gRPC aborts a program that can't have a descriptor; where we took them away that is to be borne."""
+        """gRPC aborts a program that can't get a descriptor; if we took them away, that is allowed."""
         return program.pid in self.gripped and GRPC_GIVES_UP.search(program.tail(3))
 
     def restart_no_more(self, *which):
-        """Of "scheduler" and "nodes"."""
+        """Names "scheduler", "nodes" or both."""
         self.restarts -= set(which)
         for member in self.members:
             if ("scheduler" if member is self.scheduler else "nodes") not in self.restarts:
                 member.start_at = None
 
     def _reap(self):
-        """As init does: orphans that have ended must not stay as zombies."""
+        """Collects orphans as init does, so that they don't stay as zombies."""
         while True:
             try:
                 ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -222,14 +223,14 @@ class Cluster:
         return {pid for pid in self.own if pid not in agents}
 
     def go(self):
-        """Every process of the job ends well, until hold()."""
+        """Lets every process of the job end well, until hold()."""
         (self.beats / ("go." + self.job)).touch()
 
     def hold(self):
         (self.beats / ("go." + self.job)).unlink(missing_ok=True)
 
     def status(self):
-        """Of the job's latest run; None when the scheduler doesn't tell."""
+        """Returns the status of the job's latest run; None when the scheduler does not answer."""
         try:
             runs = self.programs.ctl_json("status")["runs"]
         except (AssertionError, subprocess.TimeoutExpired, ValueError):
@@ -237,7 +238,7 @@ class Cluster:
         return next((run for run in reversed(runs) if run["job_id"] == self.job), None)
 
     def is_whole(self):
-        """Every rank runs on a node that is heard, and every agent of ours runs."""
+        """Every rank runs on a node that sends heartbeats, and every agent of ours runs."""
         status = self.status()
         if status is None or status["phase"] != "running" or not all(member.is_running() for member in self.members):
             return False

@@ -1,9 +1,9 @@
-"""One episode: a cluster starts, faults come, all is mended, the job is let end, and what was seen is judged.
+"""One episode: a cluster starts, faults come and are undone, the job may end, and the checks judge what was seen.
 
 | step | bound | what it breaks when it takes longer |
 |---|---|---|
 | formed | 60 s | (only where faults wait for it) |
-| whole again after everything is mended | SETTLE | "the job did not come back" |
+| whole again after all faults are undone | SETTLE | "the job did not come back" |
 | every agent has ended after `go`, or after the job has failed | END | "did not end" |
 | the scheduler has ended after SIGTERM | END | "did not end" |
 """
@@ -31,7 +31,7 @@ Outcome = collections.namedtuple("Outcome", "violations summary timeline")
 
 
 def plan(lane, chance):
-    """When which fault begins, in seconds; some at nearly the same time, some before the job has formed."""
+    """Decides when each fault begins, in seconds: some at nearly the same time, some before the job has formed."""
     count = 1 if lane.way == "fail" else chance.randint(2, 5)
     at, planned = chance.choice((0.5, 3, 3, 4)) + chance.random(), []
     for _ in range(count):
@@ -49,7 +49,7 @@ class Episode:
         self.violations = self.cluster.violations
         self.active = []  # (when it ends, Fault)
         self.count = 0
-        self.cause = None  # of a run that has failed
+        self.cause = None  # the cause of a run that has failed
     
 
     # ------------------------------------------------------------------------------------------------------ the ways
@@ -81,7 +81,8 @@ class Episode:
         self._end_scheduler()
 
     def _starved(self):
-        """One node's agent gets little of something; what comes of it is its affair, but everything ends."""
+        """Limits one node's agent to few descriptors or processes. How it copes is not checked, but all programs must
+        end."""
         node = self.chance.choice(self.cluster.nodes)
         count, is_processes = self.chance.randint(4, 40), self.chance.random() < 0.6
         if is_processes:
@@ -101,7 +102,7 @@ class Episode:
         self._end_scheduler()
 
     def _many(self):
-        """Each job is short; some are hurt."""
+        """Runs short jobs one after the other, some of them with a fault."""
         self.cluster.restart_no_more("nodes")
         self.cluster.scheduler.start()
         self.cluster.scheduler.program.find_port()
@@ -122,7 +123,7 @@ class Episode:
         self._end_scheduler()
 
     def _rounds(self):
-        """The agents stay; the rounds change, by a death or by hand."""
+        """The agents stay; a death or a command by hand begins each new round."""
         self.cluster.start()
         self._wait(self.cluster.is_whole, 60, "the job did not form")
         until = time.monotonic() + self.seconds
@@ -193,22 +194,22 @@ class Episode:
         return status["round"] if status else 0
 
     def _settle(self):
-        """All is mended: who is down is started, and the job has to come back."""
+        """Undoes all faults: programs that are down start again, and the job has to come back."""
         self._mend()
         begin = time.monotonic()
-        self.cluster.note("all is mended")
+        self.cluster.note("all faults are undone")
         while True:
             for member in self.cluster.members:
                 if member.start_at is not None:
                     member.start_at = time.monotonic()
-            if not self._wait(self.cluster.is_whole, SETTLE, "the job did not come back after all was mended"):
+            if not self._wait(self.cluster.is_whole, SETTLE, "the job did not come back after all faults were undone"):
                 status = self.cluster.status()
                 self.violations[-1] += ": %s" % (status and {key: status.get(key) for key in ("phase", "round")})
                 return
             self.cluster.note("whole again after %.1f s" % (time.monotonic() - begin))
-            self.cluster.supervise(1)  # of a rank that lives twice, both get to say so
+            self.cluster.supervise(1)  # gives both holders of a rank that lives twice the time to write a beat
             if self.cluster.is_whole():
-                return  # else the last fault was not yet seen by those it hit
+                return  # otherwise some program had not noticed the last fault yet
 
     def _let_end(self, expected):
         self.cluster.note("go")
@@ -218,7 +219,7 @@ class Episode:
         self._end_scheduler()
 
     def _expect_ends(self, codes):
-        """Every agent ends by itself. `codes`: the only exit codes that are right; None: any."""
+        """Every agent must end by itself. `codes`: the only exit codes that are right; None: any."""
         self.cluster.restart_no_more("nodes")
         nodes = self.cluster.nodes
         self._wait(lambda: not any(node.is_running() for node in nodes), END, "the agents' ends")
@@ -273,7 +274,7 @@ class Episode:
         return Outcome(violations, summary, self._timeline(holders if violations else []))
 
     def _timeline(self, holders):
-        """What happened, in order; the lives of those that held a rank with another at once among it."""
+        """The events in order, with the begin and end of those holders that overlapped."""
         zero = self.cluster.zero
         lines = list(self.cluster.events)
         for holder in {id(one): one for pair in checks.overlaps(holders) for one in pair}.values():

@@ -1,7 +1,7 @@
-"""The kinds of fault. Each takes the cluster and the chance of its own, does its deed, and returns a Fault: what was
-done, how long it lasts, and how it is undone.
+"""The kinds of fault. Each function gets the cluster and a random source of its own, does the damage, and returns a
+Fault: what was done, how long it lasts, and how it is undone.
 
-Its victims are found by descent from what the campaign started (roles.py), never by name over the machine.
+Its victims are found by descent from what the campaign started (roles.py), never by a search of the machine by name.
 """
 
 import collections
@@ -22,7 +22,7 @@ def nothing():
 
 
 def _victims(cluster, chance, least=1):
-    """One to three processes, mostly of one node and of different roles."""
+    """Chooses one to three processes, mostly of one node and of different roles."""
     parts = cluster.parts()
     scheduler = cluster.scheduler.pid()
     count = max(least, chance.choices((1, 2, 3), (4, 4, 3))[0])
@@ -36,7 +36,7 @@ def _victims(cluster, chance, least=1):
             by_role[part.role].append((part.role, part.node, part.pid))
     if scheduler is not None:
         by_role["scheduler"] = [("scheduler", "", scheduler)]
-    # The programs that all others stand on come first; a training process dies often enough with these.
+    # Muster's programs are more likely than training processes, which die often enough with them.
     weights = {"process": 2, "scheduler": 1}
     chosen, left = [], sorted(by_role)
     for _ in range(min(count, len(left))):
@@ -50,8 +50,8 @@ ROW = ("shim", "keeper", "guardian", "agent")  # from the lowest one upwards: a 
 
 
 def _is_one_too_many(victim, chosen, frozen):
-    """Any three of a node's row may be gone or frozen at once; the fourth ends what is left. Where it would fall, too,
-    the shim is spared."""
+    """Any three of a node's row may be gone or frozen at once, because the fourth ends the rest. If all four would be
+    out, this spares the shim."""
     role, node, _ = victim
     out = {other for other, its, _ in [*chosen, *frozen] if its == node}
     return role == "shim" and out.issuperset(ROW)
@@ -66,12 +66,12 @@ def _send(victims, number):
         try:
             os.kill(pid, number)
         except ProcessLookupError:
-            pass  # it fell with the one before
+            pass  # it ended with the one before
 
 
 def _set_pauses(cluster, victims, chance):
-    """How long each that was killed is gone: some come at once, some only after a fence would have fallen. Returns the
-    longest."""
+    """Sets how long each killed program is gone: some come back at once, some only after a fence would have fallen.
+    Returns the longest time."""
     longest = 0
     names = {node if role == "agent" else role for role, node, _ in victims}
     for member in cluster.members:
@@ -101,8 +101,8 @@ def _row(cluster, chance):
 
 
 def _of_one_start(row):
-    """Those below the node's present agent. What is left of a start before it has no agent any more that could die:
-    stopped once more, nothing of it would wake."""
+    """Keeps those below the node's present agent. The rest of an earlier start has no agent any more that could die: if
+    it were stopped as well, nothing would wake it."""
     kept = [victim for victim in row if victim[0] == "agent"]
     for victim in reversed(row):  # from the agent downwards
         process = read_process(victim[2])
@@ -113,7 +113,8 @@ def _of_one_start(row):
 
 
 def kill_row(cluster, chance):
-    """As `pkill -9 ms-`, in one instant. What a shell had started lives on, until the node's next start, or with it."""
+    """Acts as `pkill -9 ms-`, in one instant. Processes that a shell has started live on until the node's next start,
+    or end with it."""
     victims = _row(cluster, chance)
     seconds = _set_pauses(cluster, victims, chance)
     _send(victims, signal.SIGSTOP)
@@ -122,7 +123,7 @@ def kill_row(cluster, chance):
 
 
 def stop_row(cluster, chance):
-    """One is killed; the others were stopped before, so that it is the next one's to wake and end the rest."""
+    """Kills one; the others were stopped before, so the next one below has to wake and end the rest."""
     victims = _of_one_start(_row(cluster, chance))
     killed = [victim for victim in victims if victim[0] != "shim"]
     if not killed:
@@ -140,7 +141,7 @@ def stop_row(cluster, chance):
 
 
 def fail(cluster, chance):
-    """What fails a job that doesn't recover: an agent, a keeper or a process that Muster started, and perhaps more."""
+    """Fails a job that doesn't recover: kills an agent, a keeper or a process that Muster started, and perhaps more."""
     fatal = sorted((part.role, part.node, part.pid) for part in cluster.parts()
                    if part.role in ("agent", "keeper") or part.is_leader)
     victims = [chance.choice(fatal), *(_victims(cluster, chance) if chance.random() < 0.5 else [])]
@@ -174,7 +175,7 @@ def stop(cluster, chance):
 
 
 def _for(chance):
-    """Shorter than the lease, or longer than the fence."""
+    """A time shorter than the lease, or longer than the fence."""
     return chance.choice((chance.uniform(1, 4), chance.uniform(11, 16)))
 
 
@@ -227,7 +228,7 @@ def disk(cluster, chance):
 
 
 def _program(cluster, chance, roles):
-    """(words, pid) of one of the programs that is there."""
+    """Chooses (description, pid) of a running program."""
     found = [("%s of %s" % (part.role, part.node), part.pid) for part in cluster.parts() if part.role in roles]
     if cluster.scheduler.is_running() and chance.random() < 0.2:
         return "the scheduler", cluster.scheduler.pid()
@@ -240,7 +241,7 @@ def calls(cluster, chance):
     if pid is None:
         return Fault("no program whose calls could fail", 0, nothing)
     cluster.gripped.add(pid)
-    # All threads of an agent or scheduler; of the others, which fork, not what they start.
+    # Traces all threads of an agent or scheduler. The others fork, and what they start must not be traced.
     threads = [] if name.split()[0] in ("keeper", "guardian", "shim") else ["-f"]
     tracer = subprocess.Popen(["strace", *threads, "-qq", "-o", os.devnull, "-p", str(pid), "-e",
                                "trace=" + words.split(":")[0], "-e", "inject=" + words],
@@ -258,7 +259,7 @@ def descriptors(cluster, chance):
     if pid is None:
         return Fault("no program whose descriptors could be limited", 0, nothing)
     try:
-        # That of the first one, if there are two of them at once: what the last one restores must be no limit.
+        # Two of these faults may overlap. Both restore the limit that the first one found, not a lowered one.
         before = cluster.open_files.setdefault(pid, resource.prlimit(pid, resource.RLIMIT_NOFILE))
         cluster.gripped.add(pid)
         held = {int(entry) for entry in os.listdir("/proc/%d/fd" % pid)}

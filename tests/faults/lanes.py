@@ -1,15 +1,16 @@
-"""The table of lanes: under which settings which kinds of fault are tried."""
+"""The table of lanes: which kinds of fault are tried under which settings."""
 
 import collections
 
-# tls: mutual TLS. scope: --restart_scope. spares: so many stand by, with an armed fence. recovers: MS_ENABLE_RECOVERY.
-# isolates: --isolate pid. kinds: of faults.py, each as likely as it is often named. way: how the episode goes (episode.py):
-#   heal    faults, then all is mended, the job has to come back, and is let end well
+# tls: mutual TLS. scope: --restart_scope. spares: the number that stands by, with an armed fence. recovers:
+# MS_ENABLE_RECOVERY. isolates: --isolate pid. kinds: of faults.py; one that is named twice is twice as likely. way: how
+# the episode goes (episode.py):
+#   heal    faults come and are undone, the job has to come back, and may end well
 #   fail    the first fault fails the job, and every agent has to end by itself
-#   starved one node's agent starts with next to no descriptors or processes; whatever comes of it has to end
+#   starved one node's agent starts with very few descriptors or processes; all programs have to end
 #   many    one job after the other under one scheduler, as long as the episode lasts
 #   rounds  one job that restarts again and again under the same agents, as long as the episode lasts
-#   clock   as heal, in a kernel of its own whose wall clock is set
+#   clock   as heal, in a kernel of its own, where the wall clock is set
 Lane = collections.namedtuple("Lane", "tls scope spares recovers kinds way isolates")
 
 EVERYTHING = ("kill", "kill", "kill", "stop", "cut", "one-way", "refuse", "unplug", "loss", "disk", "calls",
@@ -28,7 +29,7 @@ LANES = {
     "kills-tls": _lane("kill", tls=True, spares=2),
     "stops": _lane("stop", "stop", "kill"),
     "stops-worker": _lane("stop", "stop", "kill", scope="worker"),
-    # All four at once: where the node itself returns, and where the kernel ends what is left, also beside a spare.
+    # All four at once: where the node itself returns, and where the kernel ends the rest, also with a spare.
     "all-four-alone": _lane("kill-row", "kill-row", "kill", spares=0),
     "all-four-worker": _lane("kill-row", "kill-row", "kill", scope="worker", spares=0),
     "all-four-isolated": _lane("kill-row", "stop-row", "kill", isolates=True),
@@ -56,4 +57,4 @@ LANES = {
     "rounds": _lane(spares=1, way="rounds"),
 }
 
-LONG_RUNNING = ("many", "rounds")  # these last as long as they are told
+LONG_RUNNING = ("many", "rounds")  # the caller chooses how long these last

@@ -1,4 +1,4 @@
-"""Limits of the machine that are run into: processes (a control group), failing system calls, the wall clock."""
+"""Hits the machine's limits: processes (a control group), failing system calls, the wall clock."""
 
 import os
 import pathlib
@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-# As strace takes them: which calls, and how they fail.
+# In the syntax of strace: which calls fail, and how.
 FAILING_CALLS = [
     "openat,socket,accept4,pipe2,dup,dup3,eventfd2,epoll_create1,pidfd_open,socketpair:error=EMFILE",
     "openat,socket,accept4,pipe2,eventfd2,pidfd_open:error=ENFILE",
@@ -16,7 +16,7 @@ FAILING_CALLS = [
     "pwrite64,fdatasync,fsync,ftruncate:error=ENOSPC",
     "pwrite64,fdatasync,fsync:error=EIO",
     "connect:error=ETIMEDOUT",
-    "connect,sendto:error=ENOBUFS",  # (of TCP, which is sendmsg here, Linux never says so: gRPC waits for ever)
+    "connect,sendto:error=ENOBUFS",  # (not sendmsg for TCP: Linux never returns it there, and gRPC waits for ever)
     "mkdir,mkdirat,rename,renameat,renameat2,unlink,unlinkat:error=ENOSPC",
 ]
 
@@ -41,7 +41,7 @@ class ProcessLimit:
             try:
                 (self._path / "cgroup.procs").write_text(str(pid))
             except OSError:
-                pass  # it ended meanwhile
+                pass  # it ended in the meantime
 
     def count(self):
         return int((self._path / "pids.current").read_text())
@@ -50,11 +50,11 @@ class ProcessLimit:
         (self._path / "pids.max").write_text(str(count))
 
     def enter(self):
-        """For a new process, before its program runs."""
+        """Called in a new process, before its program runs."""
         (self._path / "cgroup.procs").write_text(str(os.getpid()))
 
     def close(self):
-        """Whoever is in it goes back."""
+        """Moves its processes back to the parent group."""
         (self._path / "pids.max").write_text("max")
         deadline = time.monotonic() + 5
         while time.monotonic() < deadline:
@@ -66,10 +66,10 @@ class ProcessLimit:
             try:
                 return self._path.rmdir()
             except OSError:
-                time.sleep(0.02)  # one that forks, or a zombie
+                time.sleep(0.02)  # it forks, or is a zombie
 
 
 def step_wall_clock(seconds):
-    """Of the kernel that we run in: never called but in one of our own."""
+    """Sets the wall clock of the present kernel; called only in a kernel of our own."""
     assert os.environ.get("MUSTER_OWN_KERNEL") == "1", "this would set the machine's own clock"
     time.clock_settime(time.CLOCK_REALTIME, time.time() + seconds)

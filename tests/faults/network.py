@@ -1,4 +1,4 @@
-"""What a network can do to packets between machines (netns.py): each function begins it and returns how to end it."""
+"""Faults of a network between machines (netns.py): each function begins one and returns how to end it."""
 
 REFUSALS = ("tcp-reset", "icmp-port-unreachable", "icmp-admin-prohibited")
 
@@ -16,7 +16,7 @@ def _all(undos):
 
 
 def drop(first, second, to_first, to_second):
-    """Silently, in the directions that are named. The receiver's side drops: a sender must not be told."""
+    """Drops packets silently, in the given directions. It drops at the receiver, so that the sender gets no error."""
     undos = []
     if to_first:
         undos.append(_rule(first, ["-s", second.address, "-j", "DROP"]))
@@ -26,10 +26,10 @@ def drop(first, second, to_first, to_second):
 
 
 def reject(scheduler, node, how):
-    """As a firewall does that rejects."""
+    """Rejects packets, as some firewalls do."""
     from_node = ["-s", node.address]
     undos = [_rule(scheduler, [*from_node, "-j", "REJECT", "--reject-with", how.replace("tcp-reset", REFUSALS[1])])]
-    if how == "tcp-reset":  # in front of the rule above, which is for datagrams then
+    if how == "tcp-reset":  # comes before the rule above, which then matches datagrams only
         undos.append(_rule(scheduler, [*from_node, "-p", "tcp", "-j", "REJECT", "--reject-with", how]))
     return _all(undos)
 

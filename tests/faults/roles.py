@@ -1,4 +1,4 @@
-"""Who is who in an episode, by descent from what the campaign itself has started."""
+"""Finds the role of each process of an episode, by descent from the processes that the campaign has started."""
 
 import collections
 import os
@@ -6,10 +6,10 @@ import os
 import checks
 import processes
 
-# What the programs call themselves; whatever else is below an agent belongs to the training.
+# The names that the programs give themselves; all other processes below an agent belong to the training.
 ROLES = {"ms-guardian": "guardian", "ms-keeper": "keeper", "ms-shim": "shim"}
 
-# `is_leader`: the process that Muster itself has started, of those of a training.
+# `is_leader`: this training process was started by Muster itself.
 Part = collections.namedtuple("Part", "node role pid is_leader")
 
 
@@ -18,7 +18,7 @@ def role_of(process):
 
 
 def node_of_mark(pid):
-    """By its environment: of an orphan whose parents died before anybody looked."""
+    """Reads the node from the environment of an orphan if its parents died before the first look."""
     try:
         with open("/proc/%d/environ" % pid, "rb") as file:
             parts = file.read().split(b"\0")
@@ -29,7 +29,7 @@ def node_of_mark(pid):
 
 
 class Family:
-    """Remembers whose a process is, so that it can be told when its parents are gone."""
+    """Remembers the node of each process, so that it is still known after the parents are gone."""
 
     def __init__(self):
         self._node_of = {}

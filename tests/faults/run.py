@@ -27,7 +27,7 @@ import own_kernel  # noqa: E402
 from lanes import LANES, LONG_RUNNING  # noqa: E402
 
 EXIT_VIOLATION, EXIT_SKIPPED = 1, 77
-LONGEST = 400 * muster.SLOWNESS  # seconds that an episode may take before it counts as one that hangs itself
+LONGEST = 400 * muster.SLOWNESS  # seconds after which an episode itself counts as hanging
 
 
 def rerun_words(lane, seed):
@@ -35,7 +35,7 @@ def rerun_words(lane, seed):
 
 
 def run_in_own_kernel(options, folder):
-    """As _run_here, under a kernel whose clock may be set."""
+    """Does the same as _run_here, under a kernel that lets us set its clock."""
     programs = muster.Cluster(folder)
     environment = {own_kernel.ARE_WE_INSIDE: "1", "MUSTER_BIN": str(muster.BIN.resolve()), "TMPDIR": "/run"}
     words = [sys.executable, HERE / "run.py", "--lane", options.lane, "--seed", options.seed, "--folder",
@@ -49,10 +49,10 @@ def run_in_own_kernel(options, folder):
 
 
 def run_episode(options):
-    """Prints what came of it; its exit code."""
+    """Runs one episode and prints the result; returns its exit code."""
     from episode import Episode
     muster.become_subreaper()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything is cleaned up
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the cleanup runs
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 32)
     options.seed = seed
     folder = pathlib.Path(options.folder or tempfile.mkdtemp(prefix="muster-faults-"))
@@ -98,7 +98,7 @@ class Running:
             self.popen = subprocess.Popen([str(word) for word in words], stdout=output, stderr=subprocess.STDOUT)
 
     def code(self):
-        """None while it runs."""
+        """Returns None while it runs."""
         if self.popen.poll() is None and time.monotonic() > self.begin + self.bound:
             self.popen.terminate()
             self.popen.wait()

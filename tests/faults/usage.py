@@ -1,4 +1,4 @@
-"""How much memory and how many descriptors the long-lived programs hold, while an episode runs."""
+"""Samples the memory and descriptors of the long-lived programs while an episode runs."""
 
 import collections
 import os
@@ -22,7 +22,7 @@ class Usage:
         return now >= self._next
 
     def summary(self):
-        """Of the program of each role that was looked at most often: its figures at five points of its life."""
+        """Takes the program with the most samples of each role and shows its figures at five points of its life."""
         longest = {}
         for name, series in sorted(self.samples.items()):
             role = name.split()[0]
@@ -45,6 +45,6 @@ class Usage:
             try:
                 held = _resident_kb(pid), len(os.listdir("/proc/%d/fd" % pid))
             except (OSError, StopIteration):
-                continue  # it ended meanwhile
+                continue  # it ended in the meantime
             name = "%s (%d)" % (name, pid)
             self.samples[name].append((now - self._first.setdefault(name, now), *held))

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """clang-tidy with the checks of .clang-tidy over the sources of the programs and of bench/.
 
-    tests/tidy/clang_tidy.py BUILD        BUILD: a build folder of clang's (build-asan). Unity sources make it 5 times as
-                                          fast
+    tests/tidy/clang_tidy.py BUILD        BUILD: a build folder made with clang (build-asan). Unity sources make it 5 times
+                                          as fast
     tests/tidy/clang_tidy.py BUILD --all  also what has not changed
 
-A source that was found clean is looked at again only when its text, that of a header of ours that it reaches, its
+A source that was found clean is checked again only when its text, that of a header of ours that it reaches, its
 compile command, the checks or clang-tidy itself have changed: the digest of all these is kept in
-$XDG_CACHE_HOME/muster-clang-tidy (~/.cache). Where there is no record of a source, it is looked at.
+$XDG_CACHE_HOME/muster-clang-tidy (~/.cache). A source without a record is checked.
 """
 import argparse
 import concurrent.futures
@@ -26,11 +26,11 @@ INCLUDE = re.compile(rb'^\s*#\s*include\s*["<]([^">]+)[">]', re.M)
 
 
 class Texts:
-    """The files that a source reaches by includes, as far as they are of this tree or made in the build folder."""
+    """The files that a source reaches by includes, as far as they are in this tree or made in the build folder."""
 
     def __init__(self, build):
         self.places = (ROOT, build / "proto", build)
-        self.reached = {}  # path: what its own includes name
+        self.reached = {}  # path: the files that its own includes name
         self.digests = {}
 
     def of(self, source):
@@ -58,7 +58,7 @@ class Texts:
 
 
 def sources(build):
-    """(file, command) of each source that is looked at."""
+    """(file, command) of each source to check."""
     tests = (str(build / "tests") + "/", str(ROOT / "tests") + "/")
     for entry in json.loads((build / "compile_commands.json").read_text()):
         if not entry["file"].endswith((".pb.cc", "page_assets.cc")) and not entry["file"].startswith(tests):
@@ -66,14 +66,14 @@ def sources(build):
 
 
 def make_generated(build):
-    """Headers that protoc makes."""
+    """Makes the headers that protoc generates."""
     targets = subprocess.run(["ninja", "-C", build, "-t", "targets", "all"], capture_output=True, text=True, check=True)
     headers = re.findall(r"^(.*\.pb\.h): ", targets.stdout, re.M)
     subprocess.run(["ninja", "-C", build, *headers], stdout=subprocess.DEVNULL, check=True)
 
 
 def look_at(build, source):
-    """What clang-tidy says; empty: nothing."""
+    """Returns clang-tidy's output; empty: nothing found."""
     done = subprocess.run([CLANG_TIDY, "-p", build, "--quiet", f"--config-file={ROOT / '.clang-tidy'}", source],
                           capture_output=True, text=True, check=False)
     said = done.stdout + "\n".join(line for line in done.stderr.split("\n") if "warnings generated" not in line)
@@ -101,13 +101,13 @@ def main():
     texts, waiting, known = Texts(options.build), [], 0
     for source, command in sources(options.build):
         digest = common.copy()
-        # Another clone, or another place of the build folder, is no other source.
+        # Paths are relative, so that another clone, or another place of the build folder, changes nothing.
         digest.update(command.replace(str(options.build), "BUILD").replace(str(ROOT), "ROOT").encode())
         for path in texts.of(source):
             digest.update(texts.digest(path))
         record = records / digest.hexdigest()
         if record.exists() and not options.all:
-            record.touch()  # it is still of use
+            record.touch()  # keeps the record from being deleted as old
             known += 1
         else:
             waiting.append((source, record))

@@ -33,7 +33,7 @@ def unit_of(path):
 
 
 def users_of_headers(texts):
-    """Header: the units of production code that include it."""
+    """Returns {header: the units of production code that include it}."""
     users = {path: set() for path in texts if path.endswith(".h")}
     for path, text in texts.items():
         for other in tidy.includes(text):
@@ -47,7 +47,7 @@ def include_depth(texts):
 
     def depth(path):
         if path not in depths:
-            depths[path] = 0  # a circle would end here
+            depths[path] = 0  # ends the recursion in a circle
             depths[path] = 1 + max((depth(other) for other in tidy.includes(texts[path]) if other in texts), default=0)
         return depths[path]
 
@@ -73,7 +73,7 @@ def floor_of(folder, rows):
 
 
 def class_bodies(text):
-    """(name, body) of each class or struct that is defined here."""
+    """(name, body) of each class or struct that is defined in this text."""
     for found in re.finditer(r"\b(?:class|struct)\s+(?:ABSL_\w+(?:\([^)]*\))?\s+)?([\w:]+)(?:\s+final)?\s*(?::[^;{]*)?\{",
                              text):
         level, end = 1, found.end()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Which includes nothing needs: a source that includes a header and mentions none of its names (tidy.py asks).
+"""Finds unneeded includes: a source includes a header and mentions none of its names (tidy.py calls this).
 
-Where a header declares a common word, or has no line in NAMES, nothing is found. include-what-you-use finds more of
-those, and takes 4 s for each source; this takes a second for all.
+Where a header declares a common word, or has no line in NAMES, it finds nothing. include-what-you-use finds more, but
+takes 4 s for each source; this takes a second for all.
 """
 import re
 
@@ -125,7 +125,7 @@ NAMES = {
     "absl/types/span.h": r"absl::(Span|MakeSpan|MakeConstSpan)",
 }
 
-FIXTURES_INCLUDE = ("gtest/gtest.h", "gmock/gmock.h")  # for the tests that use them
+FIXTURES_INCLUDE = ("gtest/gtest.h", "gmock/gmock.h")  # for the tests that use these fixtures
 
 
 def without_comments(text):
@@ -137,7 +137,7 @@ def without_comments(text):
 TYPE = r"(?:class|struct|union|enum(?:\s+class)?)\s+(?:ABSL_\w+(?:\([^)]*\))?\s+)?(?:\[\[\w+\]\]\s*)?(\w+)"
 DECLARATIONS = (
     TYPE, r"using\s+(\w+)\s*=", r"#\s*define\s+(\w+)", r"\b(k[A-Z]\w*)\b",
-    r"^[^\s#}].*?\b(\w+)\s*\(", r"^\s+(\w+)\(.*\);",  # functions, whose type may stand in the line above
+    r"^[^\s#}].*?\b(\w+)\s*\(", r"^\s+(\w+)\(.*\);",  # functions, with a type that may be in the line above
     r"^(?:inline|constexpr|extern|const)\b.*?\b(\w+)(?:\[[^\]]*\])?\s*(?:=|;|\{)")
 
 

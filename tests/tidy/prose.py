@@ -19,12 +19,12 @@ import subprocess
 
 import tidy
 
-MOST_WORDS = 30  # of a sentence
+MOST_WORDS = 30  # longest allowed sentence
 
 WHO = re.compile(r"\b(?:who|whom|whose|whoever)\b", re.I)
-# A first sentence that begins so has no subject …
+# A first sentence that begins with one of these has no subject …
 PUZZLE = re.compile(r"(?:Of|Not|Only|Nor|But|Than|Who|Whom|Whose|What|Whether|Where|Which|How|Why)\b")
-# … and one that begins so has none if it is without comma and verb.
+# … and one that begins with one of these has none if it lacks a comma and a verb.
 ADVERB = re.compile(r"(?:As|At|Behind|Beside|Besides|By|For|From|In|On|To|Under|Until|Upon|With|Without|Maybe|Last|First)\b")
 VERB = re.compile(r"\b(?:is|are|was|were|has|have|had|does|do|did|can|can't|may|must|will|would|should|needs?)\b")
 WORDS = {
@@ -50,7 +50,8 @@ def listed(*patterns):
 
 
 def comments(text):
-    """(number of its first line, its lines, whether it has them to itself) for each comment of a C++ or proto source."""
+    """(number of its first line, its lines, whether nothing else is on its lines) for each comment of a C++ or proto
+    source."""
     block, begin = [], 0
     for number, line in enumerate(text.split("\n"), 1):
         whole = re.match(r"\s*//+ ?(.*)", line)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What keeps the house in order: who may include whom, sizes, purity, documented settings, and documents' lines.
+"""Checks the order of the tree: which folders may include which, sizes, purity, documented settings, documents' lines.
 
-    python3 tests/tidy/tidy.py  checks; says what is wrong and where, exits with 1
+    python3 tests/tidy/tidy.py  checks; prints what is wrong and where, exits with 1
 
 (tests/tidy/figures.py prints the tree's figures.)
 """
@@ -15,20 +15,20 @@ from includes import unneeded
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PRODUCTION = ("common", "scheduler", "worker_agent", "ring", "ctl")
 
-MOST_LINES = 450  # of a file
+MOST_LINES = 450  # in a file
 MOST_FUNCTION_LINES = 80
 MOST_FILES = 25  # sources in a folder
-MOST_COLUMNS = 120  # of a document's line, tables and code apart
+MOST_COLUMNS = 120  # in a document's line, except tables and code
 
-# What people read who only use Muster, and our own words that they need not learn.
+# Documents for people that only use Muster, and our own words that they need not learn.
 FOR_USERS = ("README.md", "examples/README.md") + tuple(
     f"docs/{name}.md" for name in ("certificates", "faq", "frameworks", "from-other-launchers", "operators-guide",
                                    "recovery", "ring", "security", "troubleshooting"))
 FOR_USERS_FOLDER = "docs/frameworks/"
 PRIVATE_WORDS = re.compile(r"\bunarmed|\bvouch|\bfarewell|\bwithout a word", re.I)
 
-# Folder: the folders that it may include, besides itself and those below it. The longest name that fits holds. A
-# folder with a line of its own has to be named: it isn't part of the folder in which it lies.
+# Folder: the folders that it may include, in addition to itself and those below it. The longest name that fits counts.
+# A folder with a line of its own is not part of the folder above: it must be named.
 BASE = ("common/base",)
 SYS = BASE + ("common/sys",)
 NET = SYS + ("common/net",)
@@ -36,7 +36,7 @@ TLS = NET + ("common/settings", "common/tls")
 GRPC_SERVER = TLS + ("common/net/http2",)
 CORE = BASE + ("common/causes", "common/store", "common/net/fair_share.h", "common/net/ip_address.h",
                "common/net/peer_node.h")  # pure
-# What puts a program together.
+# Folders that put a program together: they may include everything.
 KNOWS_ALL = ("scheduler", "worker_agent", "worker_agent/runtime")
 MAY_INCLUDE = {
     "common/base": (),
@@ -101,17 +101,17 @@ MAY_INCLUDE = {
                   "worker_agent/ascend/made_table.h", "worker_agent/launch/rank_table.h"),
 }
 
-# Who alone may include a header of the scheduler's core: durable state changes by records only (state.h).
+# The only users of a header of the scheduler's core: durable state changes by records only (state.h).
 C = "scheduler/core/"
 ONLY_FOR = {
     C + "context/evolve.h": (C + "core.cc", C + "context"),
 }
 
-# The floors of the scheduler's core, from the top: the rows of the table in the first file. The second one shows them,
-# too. Folders of one row don't include each other; what lies in no folder stands above all.
+# The floors of the scheduler's core, from the top: the rows of the table in the first file. The second file shows the
+# same table. Folders of one row don't include each other; files outside any folder are above all floors.
 FLOORS = (C + "context/context.h", "docs/architecture.md")
 
-# A core sees no clock, no thread, no file and no socket.
+# A core uses no clock, no thread, no file and no socket.
 PURE = ("common/causes/", "common/hosts/", "scheduler/core/", "worker_agent/core/", "worker_agent/store/store_core.")
 PURE_STANDARD = {
     "algorithm", "array", "bit", "cctype", "cmath", "compare", "csignal", "cstddef", "cstdint", "cstdio", "cstdlib", "cstring", "deque",
@@ -125,8 +125,8 @@ PURE_LIBRARIES = ("absl/algorithm/", "absl/base/", "absl/cleanup/", "absl/contai
 CLOCK = re.compile(r"absl::Now\(|absl::SleepFor|steady_clock|system_clock|clock_gettime|Clock::(System|Boot)\(|"
                    r"std::random_device|\bgetenv\(|\bfopen\(")
 
-# Whoever can write to a folder decides what stands there under the names that we compose: a link, a pipe. The helpers
-# of common/sys (OpenOwnFile, OpenPlainFile, ReadSmallFile, ReplaceFile) follow no link where it matters and never hang.
+# A user with write access to a folder decides what the names in it are: perhaps a link or a pipe. The helpers of
+# common/sys (OpenOwnFile, OpenPlainFile, ReadSmallFile, ReplaceFile) follow no link where it matters and never hang.
 STREAMS = re.compile(r"\b[io]?fstream\b|\bfopen\(")
 MAY_STREAM = {
     "worker_agent/gateway/exec/program/command.cc": "reads /proc; ms-exec links none of our libraries",
@@ -215,7 +215,7 @@ def check_floors(texts):
 
 
 def check_gateways(texts):
-    """A gateway knows what all share (chassis), and no other gateway; the chassis knows none."""
+    """A gateway includes the shared part (chassis), and no other gateway; the chassis includes none."""
     below = "worker_agent/gateway/"
     for path, text in texts.items():
         own = path[len(below):].split("/") if path.startswith(below) else ()
@@ -233,7 +233,7 @@ def check_gateways(texts):
 
 
 def check_groups(texts):
-    """Under `// ---- FILE.cc` in a class stands what that file defines."""
+    """The declarations under `// ---- FILE.cc` in a class are those that this file defines."""
     for path, text in texts.items():
         groups = re.split(r"^  // ---- (\w+\.cc)\n", text, flags=re.M)
         for file, group in zip(groups[1::2], groups[2::2]):
@@ -257,14 +257,14 @@ def check_purity(texts):
 
 
 def check_parsers(texts):
-    """With a callback nlohmann's parser looks at a whole list after each of its entries."""
+    """nlohmann's parser takes quadratic time with a callback: it goes over a whole list after each of its entries."""
     for path, text in texts.items():
         if "parse_event_t" in text or re.search(r"json::parse\([^;]*\[[^;]*\]\s*\(", text):
             yield f"{path}: nlohmann's parse with a callback takes quadratic time; check the text or the result instead"
 
 
 def check_grpc_servers(texts):
-    """A guard on HTTP/2 stands before every gRPC server: gRPC 1.51 has no limits of its own."""
+    """Every gRPC server needs a guard on HTTP/2 in front of it: gRPC 1.51 has no limits of its own."""
     for path, text in texts.items():
         if re.search(r"\bServerBuilder \w+;", text) and not any(
                 "common/net/http2/relay.h" in includes(texts.get(name, "")) for name in (path, path[:-3] + ".h")):
@@ -285,7 +285,7 @@ def check_files(texts):
 
 
 def functions(text):
-    """(first line, lines) of each function: what begins at a line's start and ends with a brace there."""
+    """(first line, lines) of each function: it begins at a line's start and ends with a brace at a line's start."""
     lines = text.split("\n")
     begin = None
     for number, line in enumerate(lines, 1):
@@ -318,10 +318,10 @@ def check_sizes(texts):
 
 
 def check_settings(texts):
-    """Each setting has a word in README or docs, beside the list of all: there one finds what it is for."""
+    """README or docs must explain each setting, in addition to the list of all settings."""
     documents = ""
     for path in subprocess.check_output(["git", "ls-files", "README.md", "docs/*.md"], cwd=ROOT, text=True).split():
-        if path == "docs/settings.md":  # made of --help
+        if path == "docs/settings.md":  # made from --help
             continue
         with open(os.path.join(ROOT, path), encoding="utf-8") as file:
             documents += file.read().replace("-", "_")
@@ -336,7 +336,7 @@ def check_settings(texts):
 
 
 def documents():
-    """Every document that people read, by its path; CHANGELOG's old parts stay as they were written."""
+    """Yields every document that people read, with its path."""
     listed = subprocess.check_output(["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", "README.md",
                                       "CONTRIBUTING.md", "docs/*.md", "examples/*.md"], cwd=ROOT, text=True).split()
     for path in listed:
@@ -346,7 +346,7 @@ def documents():
 
 
 def check_documents(_texts):
-    """Lines that a terminal shows whole, and words that users know."""
+    """Lines must fit a terminal, and users must know the words."""
     for path, text in documents():
         in_code = False
         for number, line in enumerate(text.split("\n"), 1):
@@ -370,7 +370,7 @@ def alternatives(word):
 
 
 def check_named(_texts):
-    """The files and names that maintainers' documents quote are there."""
+    """The files and names that maintainers' documents mention must exist."""
     files = subprocess.check_output(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
                                     text=True).split()
     places, words = set(), set()
@@ -387,7 +387,7 @@ def check_named(_texts):
             text = re.sub(r"```.*?```", "", file.read(), flags=re.DOTALL)
         for quoted in re.findall(r"`([^`\n]+)`", text):
             if re.search(r"[ <$*…]|^-", quoted) or quoted in places:
-                continue  # a command, a pattern, or there
+                continue  # a command, a pattern, or an existing file
             if "/" in quoted or re.search(r"\.(cc|h|proto|py|sh|txt|md|js|json|cmake)$", quoted):
                 for place in alternatives(quoted.rstrip("/")):
                     if not any(place + suffix in places for suffix in ("", ".h", ".cc")):
@@ -399,13 +399,13 @@ def check_named(_texts):
 
 
 def check_includes(texts):
-    """Each include is needed, in tests and benchmarks, too."""
+    """Each include must be needed, in tests and benchmarks, too."""
     return unneeded({**sources(("tests", "bench")), **texts})
 
 
 def check_errors(texts):
-    """docs/errors.md and troubleshooting.md quote messages as the programs say them; errors.md has each reason to refuse
-    a node."""
+    """docs/errors.md and troubleshooting.md must quote messages as the programs print them, and errors.md must list each
+    reason to refuse a node."""
     with open(os.path.join(ROOT, "docs", "errors.md"), encoding="utf-8") as file:
         page = file.read()
     code = re.sub(r"^\s*//.*$", "", "\n".join(texts.values()), flags=re.M)

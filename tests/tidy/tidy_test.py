@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether the checks of tidy.py find what they are for: each is given the tree with one violation planted.
+"""Checks that tidy.py finds what it is for: each check is given the tree with one violation planted.
 
     python3 tests/tidy/tidy_test.py
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Wraps the prose of Markdown files at 120 columns, in place: `wrap.py README.md docs/*.md`. Touches only paragraphs and
-list items that have a longer line; headings, tables, code and what is short enough stay as they are."""
+"""Wraps the prose of Markdown files at 120 columns, in place: `wrap.py README.md docs/*.md`. Changes only paragraphs and
+list items that have a longer line. Headings, tables, code and short lines stay as they are."""
 
 import re
 import sys
@@ -11,7 +11,7 @@ ITEM = re.compile(r"\s*(?:[-*+]|\d+\.) +")
 
 
 def glued(text):
-    """Code spans stay whole, and no line may begin with what would be a list there."""
+    """Keeps code spans whole, and keeps lines from beginning with what would be a list there."""
     text = re.sub(r"`[^`\n]{1,60}`", lambda span: span.group().replace(" ", "\0"), text)
     return re.sub(r" ([-+*]|\d+\.)(?= |$)", "\0\\1", text)
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What viewers of the page cost a scheduler whose job forms, and what hostile clients of its HTTP port cost heartbeats.
+"""Measures what viewers of the page cost a forming job's scheduler, and what hostile HTTP clients cost heartbeats.
 
     MUSTER_BIN=build/bin /usr/bin/python3 tests/tools/http_viewers.py [--agents 5500] [--viewers 200] [--pairs 5]
 
-Runs with and without them follow each other in pairs; what is printed are the medians and their ratio. A viewer does what
-the page does: an event stream where there is room, else it asks; all jobs and the map of the first each two seconds.
-They come from as many addresses as people have, for half of the connections at most belong to one.
+Runs with and without them follow each other in pairs; the output has the medians and their ratio. A viewer does what the
+page does: it opens an event stream if one is free, else it polls; every two seconds it fetches all jobs and the map of the
+first. The viewers come from as many addresses as people would, because one address may hold at most half of the connections.
 """
 import argparse
 import asyncio
@@ -44,7 +44,7 @@ async def view(port, number):
     while True:
         try:
             stream = await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0), limit=1 << 24)
-            if number < 64:  # as many streams as there may be
+            if number < 64:  # there are only so many event streams
                 events = await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0), limit=1 << 24)
                 events[1].write(b"GET /api/v1/changes HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 asyncio.get_running_loop().create_task(drain(events[0]))
@@ -85,7 +85,8 @@ async def be_viewers(port, count):
 
 
 def be_hostile(port, count):
-    """Those that say half a request, that read nothing of what they asked for, and that say nonsense: again and again."""
+    """Runs clients that send half a request, that read nothing of the answer, and that send nonsense, again and
+    again."""
     print("on", flush=True)
     clients = []
     while True:
@@ -119,7 +120,7 @@ def be_hostile(port, count):
 
 
 def wait_p99(port):
-    """Milliseconds that 99 % of the loop's events waited at most, from the histogram."""
+    """The wait in milliseconds that 99 % of the loop's events did not exceed, from the histogram."""
     text = http_client.ask(port, "/metrics")[2]
     buckets = [(float(edge.replace("+Inf", "inf")), float(count)) for edge, count in
                re.findall(r'muster_loop_wait_seconds_bucket\{le="([^"]+)"\} (\S+)', text)]
@@ -132,7 +133,7 @@ def wait_p99(port):
 
 
 def run(measure, role, count, arguments):
-    """One run: what muster_load says, with the loop's wait."""
+    """One run: muster_load's result, with the loop's wait."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-viewers-"))
     cluster = muster.Cluster(folder)
     crowd = None

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""How fast the page is for a large job, in Debian's Chromium without a graphics card: first paint, the job's map, frames
-while nodes change, memory of the tab.
+"""Measures how fast the page is for a large job, in Debian's Chromium without a graphics card: first paint, the job's map,
+frames while nodes change, memory of the tab.
 
     MUSTER_BIN=build/bin /usr/bin/python3 tests/tools/page_load.py [--nodes 12500] [--changes 100] [--seconds 60]
 
-The documents are those of a real scheduler with one node of 8 ranks, repeated for so many nodes and served by a stand-in:
-a real job of that size needs more descriptors than one machine may have. The page's files are those of the tree.
+The documents are those of a real scheduler with one node of 8 ranks, repeated for so many nodes and served by a
+stand-in: a real job of that size needs more descriptors than one machine may have. The page's files are the tree's.
 """
 import argparse
 import copy
@@ -38,7 +38,7 @@ requestAnimationFrame((now) => { last = now; requestAnimationFrame(next); });
 
 
 def record():
-    """What a real scheduler answers, by path."""
+    """Records the answers of a real scheduler, by path."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-page-"))
     cluster = muster.Cluster(folder)
     try:
@@ -46,7 +46,7 @@ def record():
         cluster.start_agent("a", ["--node_id", "n0", "--worker_num", SLOTS, "--local_worker_num", SLOTS, "--label", "rack=0"],
                             ["sh", "-c", "echo 5 > $MS_PROGRESS_FILE; exec sleep 1000"])
         cluster.wait_until_running(SLOTS)
-        time.sleep(2)  # progress is told
+        time.sleep(2)  # until the progress has been reported
         paths = ["session", "jobs", "events", *("jobs/default/" + what for what in ("why", "nodes", "ranks", "map?names=1"))]
         return {path: json.loads(http_client.ask(port, "/api/v1/" + path)[2]) for path in paths}
     finally:
@@ -54,7 +54,7 @@ def record():
 
 
 class Replay:
-    """The job, with `count` nodes, of which some change all the time."""
+    """The job, with `count` nodes, some of which change all the time."""
 
     def __init__(self, recorded, count):
         self.recorded, self.count = recorded, count
@@ -133,12 +133,12 @@ def handler(replay):
                         self.wfile.write(("id: %d\ndata: %s\n\n" % (event["event"]["number"], json.dumps(event))).encode())
                     self.wfile.flush()
             except OSError:
-                pass  # the page has gone
+                pass  # the page is gone
     return Handler
 
 
 def tab_bytes(page):
-    """What its objects take after a collection, and how many elements it has."""
+    """The size of the tab's objects after a collection, and its number of elements."""
     page.driver.execute_cdp_cmd("HeapProfiler.collectGarbage", {})
     metrics = {one["name"]: one["value"] for one in page.driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]}
     return metrics["JSHeapUsedSize"], int(metrics["Nodes"])
@@ -174,7 +174,7 @@ def main():
         while done < passed * arguments.changes:
             replay.change(chance.randrange(arguments.nodes))
             done += 1
-        if before is None and passed > min(30, arguments.seconds / 3):  # all its lists are full by then
+        if before is None and passed > min(30, arguments.seconds / 3):  # by then all its lists are full
             before = tab_bytes(page)
             page.run("frames_.length = 0")
         time.sleep(0.005)

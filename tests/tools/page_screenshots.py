@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes the pictures of the page in docs/images: a real cluster, one of whose ranks fails.
+"""Makes the pictures of the page in docs/images, of a real cluster where one rank fails.
 
     MUSTER_BIN=build/bin /usr/bin/python3 tests/tools/page_screenshots.py [FOLDER]
 
-In FOLDER it puts those of each place at three widths, light and dark, to be looked at.
+In FOLDER it puts pictures of each place at three widths, light and dark, for review.
 """
 import pathlib
 import sys
@@ -18,7 +18,7 @@ import http_client  # noqa: E402
 import muster  # noqa: E402
 
 TOKEN = "t" * 40
-# Counts steps; rank 21 runs out of luck in its first round.
+# Counts steps; rank 21 fails in its first round.
 TRAIN = """
 import os, sys, time
 rank, begun = int(os.environ["RANK"]), time.time()
@@ -73,7 +73,7 @@ def main():
         shoot(page, port, "#/", "page-jobs.png", 420)
         shoot(page, port, "#/job/pretrain", "page-job.png", 1080)
         shoot(page, port, "#/job/pretrain", "page-job-dark.png", 900, theme="dark")
-        if len(sys.argv) > 1:  # more of them, to be looked at
+        if len(sys.argv) > 1:  # more of them, for review
             for width in (380, 1280, 2560):
                 for theme in ("light", "dark"):
                     for name, where in {"jobs": "#/", "job": "#/job/pretrain", "rank": "#/job/pretrain/rank/21", "node": "#/job/pretrain/node/gpu-03",

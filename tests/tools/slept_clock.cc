@@ -1,5 +1,5 @@
-// Preloaded into a program, it makes CLOCK_BOOTTIME run ahead of CLOCK_MONOTONIC by as many seconds as the file
-// MUSTER_TEST_SLEPT holds (a number in text; none: by nothing), as after the machine has been suspended for so long.
+// Preloaded into a program, this makes CLOCK_BOOTTIME run ahead of CLOCK_MONOTONIC, as after the machine was suspended.
+// The file MUSTER_TEST_SLEPT holds the number of seconds as text; without the file it is 0.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <time.h>

@@ -1,6 +1,6 @@
-// PyTorch's store alone, on loopback: for each line on stdin a new, empty one takes the place of the one before, and
-// its port is printed. It also serves agents' links. With an argument, so many relays: each line is the port of their
-// store, and theirs are printed on one line. For tests/e2e/torch_store and bench.
+// PyTorch's store alone, on loopback: for each line on stdin a new, empty store replaces the one before, and its port
+// is printed. It also serves agents' links. With an argument it starts so many relays instead: each line is the port of
+// their store, and their ports are printed on one line. For tests/e2e/torch_store and bench.
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
