@@ -7,10 +7,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <deque>
 #include <optional>
 #include <span>
 #include <thread>
@@ -100,18 +100,16 @@ class Relay::Thread {
       inner = Open(added);
       if (inner < 0) return Close(std::move(connection));
     }
+    MutexLock lock(mutex_);
+    if (is_stopping_) return;
+    connections_.emplace(id, std::move(connection));
     absl::Status watched;
-    {
-      MutexLock lock(mutex_);
-      if (is_stopping_) return;
-      connections_.emplace(id, std::move(connection));
-      if (inner >= 0) watched = Watch(inner, id, kInner);
-      if (watched.ok()) watched = Watch(added.client_fd(), id, kClient);
-      if (watched.ok()) return;
-      added.SetEnd(RelayEnd::Kind::kNoRoom, std::string(watched.message()));
-      connection = std::move(connections_.extract(id).mapped());
-    }
-    Close(std::move(connection));
+    if (inner >= 0) watched = Watch(added, inner, kInner);
+    if (watched.ok()) watched = Watch(added, added.client_fd(), kClient);
+    if (watched.ok()) return;
+    // One of both may be watched already, so only the relay's thread may end the connection now.
+    unwatched_.emplace_back(id, std::string(watched.message()));
+    poller_.Wake();
   }
 
   void Cut(uint64_t id) {
@@ -136,11 +134,20 @@ class Relay::Thread {
   }
 
  private:
-  enum Side : uint64_t { kClient = 0, kInner = 1 };  // the lowest bit of epoll's key
+  enum Side : uint64_t { kClient = 0, kInner = 1 };
 
-  static uint64_t KeyOf(uint64_t id, Side side) { return id << 1 | side; }
-  absl::Status Watch(int fd, uint64_t id, Side side) {
-    return poller_.Add(fd, kEvents | (side == kClient ? uint32_t{EPOLLOUT} : 0), KeyOf(id, side));
+  // epoll's key is the connection's address, with the side in its lowest bit. A connection outlives the events of its
+  // last turn (`over_`).
+  static_assert(alignof(RelayedConnection) > 1);
+  static uint64_t KeyOf(RelayedConnection& connection, Side side) {
+    return std::bit_cast<uint64_t>(&connection) | side;
+  }
+  static RelayedConnection& ConnectionOf(uint64_t key) {
+    return *std::bit_cast<RelayedConnection*>(key & ~uint64_t{kInner});
+  }
+
+  absl::Status Watch(RelayedConnection& connection, int fd, Side side) {
+    return poller_.Add(fd, kEvents | (side == kClient ? uint32_t{EPOLLOUT} : 0), KeyOf(connection, side));
   }
 
   // Makes the pair and hands gRPC its end. Returns the relay's end, or -1 if there is no room.
@@ -168,12 +175,99 @@ class Relay::Thread {
         MutexLock lock(mutex_);
         if (is_stopping_) return;
       }
-      for (std::deque<uint64_t> ready = std::exchange(ready_, {}); const uint64_t id : ready) {
-        is_ready_.erase(id);
-        if (RelayedConnection* connection = Find(id)) Turn(*connection);
+      for (RelayedConnection* connection : std::exchange(ready_, {})) {
+        connection->is_ready = false;
+        if (!connection->is_over) Turn(*connection);
       }
       for (const epoll_event& event : events) Note(event);
       CutTheOverdue();
+      RemoveUnwatched();
+      CloseAllOver();
+    }
+  }
+
+  void Note(const epoll_event& event) {
+    RelayedConnection& connection = ConnectionOf(event.data.u64);
+    if (connection.is_over) return;  // an earlier event of the same wait has ended it
+    const bool is_inner = (event.data.u64 & kInner) != 0;
+    connection.Note(is_inner ? RelayedConnection::Side::kInner : RelayedConnection::Side::kClient, event.events);
+    Turn(connection);
+  }
+
+  void Turn(RelayedConnection& connection) {
+    const bool was_open = connection.is_open();
+    RelayedConnection::Step step = connection.Turn(scratch_.data(), now_);
+    if (step == RelayedConnection::Step::kReady) {
+      const int inner = Open(connection);
+      if (inner < 0 || !Watch(connection, inner, kInner).ok()) return Remove(connection);
+      SetTimed(connection, false);
+      step = connection.Turn(scratch_.data(), now_);
+    }
+    switch (step) {
+      case RelayedConnection::Step::kOver:
+        return Remove(connection);
+      case RelayedConnection::Step::kMore:
+        SetReady(connection);
+        break;
+      default:
+        break;
+    }
+    if (connection.needs_inner_writable() != connection.is_inner_writable_watched) {
+      connection.is_inner_writable_watched = connection.needs_inner_writable();
+      const uint32_t more = connection.is_inner_writable_watched ? uint32_t{EPOLLOUT} : 0;
+      if (!poller_.Modify(connection.inner_fd(), kEvents | more, KeyOf(connection, kInner)).ok()) {
+        return Remove(connection);
+      }
+    }
+    if (const std::optional<FrameGuard::Breach> pause = connection.TakePause()) {
+      if (hooks_.on_paused) hooks_.on_paused(connection.id(), *pause);
+    }
+    const bool is_timed =
+        (!was_open && !connection.is_open()) || !connection.cut_at().is_never() || connection.paused_until() > now_;
+    if (is_timed) SetTimed(connection, true);
+  }
+
+  void SetReady(RelayedConnection& connection) {
+    if (!std::exchange(connection.is_ready, true)) ready_.push_back(&connection);
+  }
+
+  void SetTimed(RelayedConnection& connection, bool is_timed) {
+    if (std::exchange(connection.is_timed, is_timed) == is_timed) return;
+    if (is_timed) {
+      timed_.insert(&connection);
+    } else {
+      timed_.erase(&connection);
+    }
+  }
+
+  void CutTheOverdue() {
+    if (timed_.empty()) return;
+    const std::vector<RelayedConnection*> looked(timed_.begin(), timed_.end());
+    for (RelayedConnection* connection : looked) {
+      if (connection->is_over) continue;
+      if (!connection->is_open() && now_ - connection->begun_at() >= handshake_limit_) {
+        connection->SetEnd(RelayEnd::Kind::kSlow, "its handshake took too long");
+        Remove(*connection);
+      } else if (now_ >= connection->cut_at()) {
+        Remove(*connection);
+      } else if (connection->is_open() && connection->cut_at().is_never() && connection->paused_until() <= now_) {
+        SetTimed(*connection, false);  // a pause is over
+        Turn(*connection);
+      }
+    }
+  }
+
+  void RemoveUnwatched() {
+    std::vector<std::pair<uint64_t, std::string>> unwatched;
+    {
+      MutexLock lock(mutex_);
+      unwatched.swap(unwatched_);
+    }
+    for (const auto& [id, why] : unwatched) {
+      RelayedConnection* connection = Find(id);
+      if (connection == nullptr) continue;
+      connection->SetEnd(RelayEnd::Kind::kNoRoom, why);
+      Remove(*connection);
     }
   }
 
@@ -183,82 +277,25 @@ class Relay::Thread {
     return found == connections_.end() ? nullptr : found->second.get();
   }
 
-  void Note(const epoll_event& event) {
-    RelayedConnection* connection = Find(event.data.u64 >> 1);
-    if (connection == nullptr) return;  // an earlier event of the same wait has ended it
-    const bool is_inner = (event.data.u64 & 1) == kInner;
-    connection->Note(is_inner ? RelayedConnection::Side::kInner : RelayedConnection::Side::kClient, event.events);
-    Turn(*connection);
-  }
-
-  void Turn(RelayedConnection& connection) {
-    const bool was_open = connection.is_open();
-    RelayedConnection::Step step = connection.Turn(scratch_.data(), now_);
-    if (step == RelayedConnection::Step::kReady) {
-      const int inner = Open(connection);
-      if (inner < 0 || !Watch(inner, connection.id(), kInner).ok()) return Remove(connection);
-      timed_.erase(connection.id());
-      step = connection.Turn(scratch_.data(), now_);
-    }
-    switch (step) {
-      case RelayedConnection::Step::kOver:
-        return Remove(connection);
-      case RelayedConnection::Step::kMore:
-        if (is_ready_.insert(connection.id()).second) ready_.push_back(connection.id());
-        break;
-      default:
-        break;
-    }
-    if (connection.needs_inner_writable() != connection.is_inner_writable_watched) {
-      connection.is_inner_writable_watched = connection.needs_inner_writable();
-      const uint32_t more = connection.is_inner_writable_watched ? uint32_t{EPOLLOUT} : 0;
-      if (!poller_.Modify(connection.inner_fd(), kEvents | more, KeyOf(connection.id(), kInner)).ok()) {
-        return Remove(connection);
-      }
-    }
-    if (const std::optional<FrameGuard::Breach> pause = connection.TakePause()) {
-      if (hooks_.on_paused) hooks_.on_paused(connection.id(), *pause);
-    }
-    const bool is_timed =
-        (!was_open && !connection.is_open()) || !connection.cut_at().is_never() || connection.paused_until() > now_;
-    if (is_timed) timed_.insert(connection.id());
-  }
-
-  void CutTheOverdue() {
-    if (timed_.empty()) return;
-    std::vector<uint64_t> looked(timed_.begin(), timed_.end());
-    for (const uint64_t id : looked) {
-      RelayedConnection* connection = Find(id);
-      if (connection == nullptr) {
-        timed_.erase(id);
-      } else if (!connection->is_open() && now_ - connection->begun_at() >= handshake_limit_) {
-        connection->SetEnd(RelayEnd::Kind::kSlow, "its handshake took too long");
-        Remove(*connection);
-      } else if (now_ >= connection->cut_at()) {
-        Remove(*connection);
-      } else if (connection->is_open() && connection->cut_at().is_never() && connection->paused_until() <= now_) {
-        timed_.erase(id);  // a pause is over
-        Turn(*connection);
-      }
-    }
-  }
-
   // Called when the client's side is over. gRPC's side may take a while.
   void Remove(RelayedConnection& connection) {
-    const uint64_t id = connection.id();
-    std::unique_ptr<RelayedConnection> removed;
-    {
-      MutexLock lock(mutex_);  // Cut looks at the client's descriptor
-      if (connection.Drain(now_)) {
-        timed_.insert(id);
-        if (is_ready_.insert(id).second) ready_.push_back(id);
-        return;
-      }
-      timed_.erase(id);
-      removed = std::move(connections_.extract(id).mapped());
-      if (connections_.empty()) removed_.NotifyAll();
+    MutexLock lock(mutex_);  // Cut looks at the client's descriptor
+    if (connection.Drain(now_)) {
+      SetTimed(connection, true);
+      SetReady(connection);
+      return;
     }
-    Close(std::move(removed));
+    SetTimed(connection, false);
+    connection.is_over = true;
+    over_.push_back(std::move(connections_.extract(connection.id()).mapped()));
+  }
+
+  void CloseAllOver() {
+    if (over_.empty()) return;
+    std::erase_if(ready_, [](const RelayedConnection* connection) { return connection->is_over; });
+    for (std::unique_ptr<RelayedConnection>& connection : std::exchange(over_, {})) Close(std::move(connection));
+    MutexLock lock(mutex_);
+    if (connections_.empty()) removed_.NotifyAll();
   }
 
   // Frees the descriptors before the hook reports the end.
@@ -278,14 +315,15 @@ class Relay::Thread {
   // Used by the thread only.
   std::string scratch_;
   MonotonicTime now_;
-  std::deque<uint64_t> ready_;             // has more to do without an event …
-  std::unordered_set<uint64_t> is_ready_;  // … each once
-  std::unordered_set<uint64_t> timed_;     // shake hands, linger, or pause
+  std::vector<RelayedConnection*> ready_;                 // have more to do without an event
+  std::unordered_set<RelayedConnection*> timed_;          // shake hands, linger, or pause
+  std::vector<std::unique_ptr<RelayedConnection>> over_;  // ended in this turn, and no longer in connections_
 
   Mutex mutex_;
   CondVar removed_;
   // Only the thread erases, and only the thread looks into a connection.
   std::unordered_map<uint64_t, std::unique_ptr<RelayedConnection>> connections_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::pair<uint64_t, std::string>> unwatched_ ABSL_GUARDED_BY(mutex_);  // added, but not watched; and why
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

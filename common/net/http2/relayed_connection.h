@@ -85,6 +85,11 @@ class RelayedConnection {
   bool needs_inner_writable() const { return !in_.pending.empty() && !in_.is_writable; }
   bool is_inner_writable_watched = false;
 
+  // The relay's own notes: it has more to do without an event; a time limit runs; it has ended in this turn.
+  bool is_ready = false;
+  bool is_timed = false;
+  bool is_over = false;
+
   // Closes the client's side, which is over; from now on the turns only wait for gRPC to close its end. Returns false
   // if there is nothing to wait for: gRPC has closed, never had an end, or was waited for already.
   bool Drain(MonotonicTime now);
