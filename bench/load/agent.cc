@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/limits.h"
+#include "worker_agent/session/channel.h"
 
 namespace muster::bench {
 namespace {
@@ -12,19 +12,6 @@ namespace {
 // The values of worker_agent/core/connection/connector.cc.
 constexpr absl::Duration kFirstBackOff = absl::Milliseconds(100);
 constexpr absl::Duration kMaxBackOff = absl::Seconds(3);
-
-// The channel that worker_agent/session/channel.cc makes, except for the time that a connect may take.
-std::shared_ptr<grpc::Channel> MakeChannel(const Context& context) {
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, static_cast<int>(absl::ToInt64Milliseconds(kFirstBackOff)));
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS,
-                   static_cast<int>(absl::ToInt64Milliseconds(context.settings.patience)));
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, static_cast<int>(absl::ToInt64Milliseconds(kMaxBackOff)));
-  arguments.SetMaxReceiveMessageSize(static_cast<int>(kMaxPeerListBytes));
-  return grpc::CreateCustomChannel(context.target, context.credentials, arguments);
-}
 
 }  // namespace
 
@@ -67,7 +54,8 @@ void Agent::Dial() {
   const grpc::ByteBuffer join =
       ToBytes(MakeJoin(context_.settings.job_id, context_.settings.agents, context_.settings.slots, member_));
   tally_.bytes += join.Length();
-  link_ = std::make_unique<Link>(MakeChannel(context_), queue_, join, place_, *this);
+  link_ = std::make_unique<Link>(agent::MakeChannel(context_.target, context_.credentials, context_.settings.patience),
+                                 queue_, join, place_, *this);
 }
 
 void Agent::Report() {
