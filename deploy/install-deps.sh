@@ -8,6 +8,7 @@
 #   deploy/install-deps.sh --cross   ... and packages to build for aarch64, and to run the result
 #   deploy/install-deps.sh --machine ... and an emulated machine of that kind, for the tests
 #   deploy/install-deps.sh --bench   ... and packages for the benchmark, to compare with and to draw with
+#   deploy/install-deps.sh --docs    only the packages that build the documents' site
 set -euo pipefail
 
 packages=(g++ cmake ninja-build ccache pkg-config libgrpc++-dev libgrpc-dev protobuf-compiler protobuf-compiler-grpc
@@ -20,6 +21,7 @@ test_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev python3
   slurmctld slurmd slurm-client munge lintian python3-yaml busybox-static debootstrap)
 cross_packages=(g++-aarch64-linux-gnu qemu-user-static)
 machine_packages=(qemu-system-arm cpio)
+docs_packages=(python3-venv python3-pip git)
 bench_packages=(libbenchmark-dev etcd-server etcd-client python3-matplotlib python3-venv)
 
 for option in "$@"; do
@@ -28,12 +30,13 @@ for option in "$@"; do
     --cross) packages+=("${cross_packages[@]}") ;;
     --machine) packages+=("${machine_packages[@]}") ;;
     --bench) packages+=("${bench_packages[@]}") ;;
+    --docs) packages=("${docs_packages[@]}") ;;
     --run)
       if ! python3 -c 'import sklearn, torch, torch.distributed as d; assert d.is_gloo_available()' 2>/dev/null; then
         packages+=("${torch_packages[@]}")
       fi ;;
     *)
-      echo "install-deps.sh: unknown option '$option'; known: --run, --tests, --cross, --machine, --bench" >&2
+      echo "install-deps.sh: unknown option '$option'; known: --run, --tests, --cross, --machine, --bench, --docs" >&2
       exit 2 ;;
   esac
 done
