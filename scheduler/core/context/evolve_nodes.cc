@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <string>
 
-#include "common/base/limits.h"
+#include "scheduler/core/context/evolve.h"
 #include "scheduler/core/context/evolve_records.h"
 
 namespace muster::scheduler {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "scheduler/core/context/evolve.h"
+#include "scheduler/core/state/state.h"
 
 namespace muster::scheduler {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "common/base/limits.h"
 #include "common/net/peer_node.h"
+#include "scheduler/core/context/evolve.h"
 #include "scheduler/core/context/evolve_records.h"
 
 namespace muster::scheduler {
