@@ -411,8 +411,8 @@ int Main(const std::vector<std::string>& args) {
 int main(int argc, char** argv) {
   muster::BeginProgram("ms-worker");
   const std::vector<std::string> args(argv + 1, argv + argc);
-  if (!args.empty() && args[0] == muster::agent::kFarewellFlag) {
-    muster::EndProgram(muster::agent::RunFarewell({args.begin() + 1, args.end()}));
+  if (!args.empty() && args[0] == muster::agent::kLastReportFlag) {
+    muster::EndProgram(muster::agent::RunLastReport({args.begin() + 1, args.end()}));
   }
   muster::EndProgram(muster::agent::Main(args));
 }

@@ -205,13 +205,13 @@ void Return(benchmark::State& state, bool has_spare, bool has_ids) {
     std::vector<JoinRequested> starts;
     for (uint32_t i = 0; i < nodes / 2; ++i) {
       JoinRequested start = std::get<JoinRequested>(joins[i]);
-      FarewellReceived farewell;  // the keeper's: the processes have ended
-      farewell.farewell.set_cluster_id("bench");
-      farewell.farewell.set_job_id("bench");
-      farewell.farewell.set_run(1);
-      farewell.farewell.set_node_id(ids[start.stream]);
-      farewell.farewell.set_incarnation(start.join.incarnation());
-      benchmark::DoNotOptimize(core->Apply(farewell, time.Read()));
+      LastReportReceived last_report;  // the keeper's: the processes have ended
+      last_report.last_report.set_cluster_id("bench");
+      last_report.last_report.set_job_id("bench");
+      last_report.last_report.set_run(1);
+      last_report.last_report.set_node_id(ids[start.stream]);
+      last_report.last_report.set_incarnation(start.join.incarnation());
+      benchmark::DoNotOptimize(core->Apply(last_report, time.Read()));
       start.stream += 2 * nodes;
       start.join.set_incarnation(start.join.incarnation() + 2 * nodes);
       starts.push_back(std::move(start));

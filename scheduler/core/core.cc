@@ -45,7 +45,7 @@ class Core::Impl {
   void On(const HeartbeatReceived& event) { liveness_.On(event); }
   void On(const ProbeAnswered& event) { liveness_.On(event); }
   void On(const StreamClosed& event) { liveness_.On(event); }
-  void On(const FarewellReceived& event) { liveness_.On(event); }
+  void On(const LastReportReceived& event) { liveness_.On(event); }
   void On(const Tick& event) { liveness_.On(event); }
   void On(const LoopWasLate& event) { liveness_.On(event); }
   void On(const SteerRequested& event) { lifecycle_.On(event); }

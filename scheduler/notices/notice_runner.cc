@@ -5,7 +5,7 @@
 //   a signal                           the signal, and the same
 //   it still runs after time_limit     that it was killed
 //   it still runs when the time of     the same
-//     `farewell` is over
+//     `drain_time` is over
 //   another thread has reaped it       that nothing is known; its pid may be another's by now, so nothing is killed
 //   /bin/sh can't be started           the reason
 #include "scheduler/notices/notice_runner.h"
@@ -149,7 +149,7 @@ class NoticeRunner::Impl {
       }
       Turn(kIdle);
     }
-    SayFarewell();
+    Drain();
   }
 
   void Look(bool is_last) {
@@ -163,15 +163,15 @@ class NoticeRunner::Impl {
     for (auto it = running_.begin(); it != running_.end();) it = HasEnded(*it) ? running_.erase(it) : std::next(it);
   }
 
-  void SayFarewell() {
+  void Drain() {
     Look(/*is_last=*/true);
-    const MonotonicTime end = clock_.Read().monotonic + options_.farewell;
+    const MonotonicTime end = clock_.Read().monotonic + options_.drain_time;
     while ((!running_.empty() || CountWaiting() > 0) && clock_.Read().monotonic < end) Turn(absl::ZeroDuration());
     for (Running& running : running_) {
       if (HasEnded(running)) continue;
       Reap(running);
       Complain(running.kind, absl::StrCat("it was killed: the scheduler ends, and it still ran after ",
-                                          absl::FormatDuration(options_.farewell)));
+                                          absl::FormatDuration(options_.drain_time)));
     }
     for (const Notice& notice : TakeWaiting()) {
       counted_.Note(Severity::kWarning, kDropped,

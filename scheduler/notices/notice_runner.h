@@ -32,12 +32,12 @@ class NoticeRunner {
     // Called by the runner's thread about every 5 s, and with `is_last` at the end: returns further notices. May be
     // null.
     std::function<std::vector<Notice>(bool is_last)> look = nullptr;
-    absl::Duration farewell = absl::Seconds(3);
+    absl::Duration drain_time = absl::Seconds(3);
   };
 
   // `clock` and `counted` must outlive this. Error: no thread or no descriptors left.
   static absl::StatusOr<std::unique_ptr<NoticeRunner>> Start(Options options, const Clock& clock, CountedLog& counted);
-  // Starts what waits and lets it end, for `farewell` in all. Then kills what runs, and drops what waits.
+  // Starts what waits and lets it end, for `drain_time` in all. Then kills what runs, and drops what waits.
   ~NoticeRunner();
   NoticeRunner(const NoticeRunner&) = delete;
   NoticeRunner& operator=(const NoticeRunner&) = delete;

@@ -14,7 +14,7 @@ namespace {
 
 // The number of last reports not answered yet. Any number may come, so they have their own limit, which leaves room for
 // ms-ctl among the waiting queries.
-constexpr int kMaxUnansweredFarewells = 512;
+constexpr int kMaxUnansweredLastReports = 512;
 
 using Raw = v1::Rendezvous::WithRawCallbackMethod_Session<v1::Rendezvous::WithRawCallbackMethod_GetPeers<
     v1::Rendezvous::WithCallbackMethod_LastReport<v1::Rendezvous::Service>>>;
@@ -39,7 +39,7 @@ class SessionService : public Raw {
   grpc::ServerUnaryReactor* LastReport(grpc::CallbackServerContext* context, const v1::LastReportRequest* request,
                                        v1::LastReportReply* /*reply*/) override {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    if (absl::Status status = TakeFarewell(*services_.peers.Find(context->peer()), *request, reactor); !status.ok()) {
+    if (absl::Status status = TakeLastReport(*services_.peers.Find(context->peer()), *request, reactor); !status.ok()) {
       reactor->Finish(ToGrpcStatus(status));
     }
     return reactor;
@@ -64,17 +64,18 @@ class SessionService : public Raw {
   }
 
   // Finishes the reactor once the report is durable; at once if the report is refused.
-  absl::Status TakeFarewell(const PeerFacts& peer, const v1::LastReportRequest& farewell,
-                            grpc::ServerUnaryReactor* reactor) {
-    if (absl::Status status = CheckRequestSize(farewell.ByteSizeLong()); !status.ok()) return Oversize(peer, status);
-    if (const absl::Status status = CheckFarewell(farewell); !status.ok()) return Malformed(peer, status.message());
-    if (absl::Status status = services_.authorizer.AuthorizeForNode(peer, farewell.job_id(), farewell.node_id());
+  absl::Status TakeLastReport(const PeerFacts& peer, const v1::LastReportRequest& last_report,
+                              grpc::ServerUnaryReactor* reactor) {
+    if (absl::Status status = CheckRequestSize(last_report.ByteSizeLong()); !status.ok()) return Oversize(peer, status);
+    if (const absl::Status status = CheckLastReport(last_report); !status.ok())
+      return Malformed(peer, status.message());
+    if (absl::Status status = services_.authorizer.AuthorizeForNode(peer, last_report.job_id(), last_report.node_id());
         !status.ok()) {
       return Denied(peer, status);
     }
-    const auto unanswered = unanswered_farewells_;  // the answer may come after this service is gone
+    const auto unanswered = unanswered_last_reports_;  // the answer may come after this service is gone
     absl::Status status;
-    if (unanswered->fetch_add(1) >= kMaxUnansweredFarewells) {
+    if (unanswered->fetch_add(1) >= kMaxUnansweredLastReports) {
       status = absl::ResourceExhaustedError("too many agents' ends are waiting to be recorded: try again");
     } else {
       const absl::StatusOr<QueryId> query = services_.queries.Add(
@@ -83,7 +84,7 @@ class SessionService : public Raw {
             reactor->Finish(ToGrpcStatus(answer.status));
           });
       if (query.ok()) {
-        if (services_.post(FarewellReceived{farewell, *query, peer.identity}, nullptr)) return absl::OkStatus();
+        if (services_.post(LastReportReceived{last_report, *query, peer.identity}, nullptr)) return absl::OkStatus();
         services_.queries.Resolve(Answer{*query, absl::ResourceExhaustedError("the scheduler is busy: try again"), {}});
         return absl::OkStatus();
       }
@@ -114,7 +115,7 @@ class SessionService : public Raw {
   }
 
   const ServiceContext& services_;
-  const std::shared_ptr<std::atomic<int>> unanswered_farewells_ = std::make_shared<std::atomic<int>>(0);
+  const std::shared_ptr<std::atomic<int>> unanswered_last_reports_ = std::make_shared<std::atomic<int>>(0);
 };
 
 }  // namespace

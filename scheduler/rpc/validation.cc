@@ -292,13 +292,13 @@ absl::Status CheckLogLines(const v1::LogLines& lines) {
   return CheckSize("note", log.note(), kMaxStackNoteBytes);
 }
 
-absl::Status CheckFarewell(const v1::LastReportRequest& farewell) {
-  MUSTER_REQUIRE(CheckOptionalId("cluster_id", farewell.cluster_id()));
-  MUSTER_REQUIRE(CheckId("job_id", farewell.job_id()));
-  MUSTER_REQUIRE(CheckId("node_id", farewell.node_id()));
-  if (farewell.incarnation() == 0) return absl::InvalidArgumentError("incarnation is 0");
-  MUSTER_REQUIRE(CheckRange("signal", farewell.signal(), 0, kMaxSignal));
-  return CheckRange("exit_code", farewell.exit_code(), 0, 255);
+absl::Status CheckLastReport(const v1::LastReportRequest& last_report) {
+  MUSTER_REQUIRE(CheckOptionalId("cluster_id", last_report.cluster_id()));
+  MUSTER_REQUIRE(CheckId("job_id", last_report.job_id()));
+  MUSTER_REQUIRE(CheckId("node_id", last_report.node_id()));
+  if (last_report.incarnation() == 0) return absl::InvalidArgumentError("incarnation is 0");
+  MUSTER_REQUIRE(CheckRange("signal", last_report.signal(), 0, kMaxSignal));
+  return CheckRange("exit_code", last_report.exit_code(), 0, 255);
 }
 
 absl::Status CheckRequest(const v1::GetPeersRequest& request) { return CheckId("job_id", request.job_id()); }

@@ -21,7 +21,7 @@ absl::Status CheckJoin(const v1::Join& join);
 absl::Status CheckReport(const v1::Report& report);
 absl::Status CheckStackTraces(const v1::StackTraces& traces);
 absl::Status CheckLogLines(const v1::LogLines& lines);
-absl::Status CheckFarewell(const v1::LastReportRequest& farewell);
+absl::Status CheckLastReport(const v1::LastReportRequest& last_report);
 absl::Status CheckRequest(const v1::GetPeersRequest& request);
 absl::Status CheckRequest(const v1::StatusRequest& request);
 absl::Status CheckRequest(const v1::NodesRequest& request);

@@ -78,7 +78,7 @@ def session_messages():
     recovering = "settings { worker_num: 2 enable_recovery: true max_restarts: 5 }"
     formed = join(0, "0", two) + join(1, "1", two) + report(0, started(1)) + report(1, started(1))
     healing = join(0, "0", recovering) + join(1, "1", recovering) + report(0, started(1)) + report(1, started(1))
-    farewell = step(9, 0, counted(encode("LastReportRequest", 'job_id: "j" run: 1 node_id: "0" incarnation: 7 signal: 9')))
+    last_report = step(9, 0, counted(encode("LastReportRequest", 'job_id: "j" run: 1 node_id: "0" incarnation: 7 signal: 9')))
     inputs = {
         "succeeds": formed + report(0, started(1) + ended(2), "is_settled: true") +
         report(1, started(1) + ended(2), "is_settled: true") + CRASH,
@@ -86,7 +86,7 @@ def session_messages():
         wait(20000) + CRASH_WITH_SNAPSHOT,
         "restarts": healing + report(0, started(1) + ended(2, more="signal: 9")) + wait(4000) +
         report(1, started(1) + ended(2, more="was_stopped: true signal: 15")) + CRASH + wait(4000),
-        "dies": healing + step(8, 0) + farewell + wait(30000) + join(2, "0", recovering + " run: 1"),
+        "dies": healing + step(8, 0) + last_report + wait(30000) + join(2, "0", recovering + " run: 1"),
         "falls_silent": formed + wait(60000) + CRASH,
         "many_slots": join(0, "a", "settings { worker_num: 6 server_num: 1 }", 4) + join(1, "b", slots=2) +
         join(2, "s", info="spare: true") + say(3, """join { protocol_version: 2 job_id: "j" incarnation: 99 connect_seq: 1

@@ -44,7 +44,7 @@ class Service {
       case 8:
         return Break(who);
       case 9:
-        return Farewell(input.Text());
+        return LastReport(input.Text());
       case 10:
         return Admin(who, input.Text());
       case 11:
@@ -116,10 +116,10 @@ class Service {
     if (id != 0) Apply(StreamClosed{id});
   }
 
-  void Farewell(const std::string& bytes) {
-    v1::LastReportRequest farewell;
-    if (farewell.ParseFromString(bytes) && CheckFarewell(farewell).ok())
-      Apply(FarewellReceived{farewell, NewQuery(), ""});
+  void LastReport(const std::string& bytes) {
+    v1::LastReportRequest last_report;
+    if (last_report.ParseFromString(bytes) && CheckLastReport(last_report).ok())
+      Apply(LastReportReceived{last_report, NewQuery(), ""});
   }
 
   template <typename Received, typename Request>

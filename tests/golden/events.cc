@@ -199,16 +199,16 @@ Event ParseHeartbeat(Command& command) {
   return event;
 }
 
-Event ParseFarewell(Command& command, const std::string& cluster_id) {
-  scheduler::FarewellReceived event;
+Event ParseLastReport(Command& command, const std::string& cluster_id) {
+  scheduler::LastReportReceived event;
   event.identity = command.Text("identity", "");
-  event.farewell.set_cluster_id(command.Text("cluster", cluster_id));
-  event.farewell.set_job_id(command.Text("job", "default"));
-  event.farewell.set_run(command.Number("run", 1));
-  event.farewell.set_node_id(command.Text("node", ""));
-  event.farewell.set_incarnation(command.Number("inc", 0));
-  event.farewell.set_signal(static_cast<int32_t>(command.Number("sig", 0)));
-  event.farewell.set_exit_code(static_cast<int32_t>(command.Number("exit", 0)));
+  event.last_report.set_cluster_id(command.Text("cluster", cluster_id));
+  event.last_report.set_job_id(command.Text("job", "default"));
+  event.last_report.set_run(command.Number("run", 1));
+  event.last_report.set_node_id(command.Text("node", ""));
+  event.last_report.set_incarnation(command.Number("inc", 0));
+  event.last_report.set_signal(static_cast<int32_t>(command.Number("sig", 0)));
+  event.last_report.set_exit_code(static_cast<int32_t>(command.Number("exit", 0)));
   return event;
 }
 
@@ -396,7 +396,7 @@ std::optional<Event> ParseEvent(Command& command, const std::string& cluster_id,
   if (verb == "report") return ParseReport(command);
   if (verb == "heartbeat") return ParseHeartbeat(command);
   if (verb == "close") return scheduler::StreamClosed{StreamNumber(command.Word(0))};
-  if (verb == "farewell") return ParseFarewell(command, cluster_id);
+  if (verb == "last_report") return ParseLastReport(command, cluster_id);
   if (verb == "probe_answer") {
     return scheduler::ProbeAnswered{StreamNumber(command.Word(0)), command.Number("probe", 1)};
   }

@@ -161,7 +161,7 @@ class Printer {
   }
   void PrintReply(const v1::LogsReply& reply) { Add("  ", PrintFields(reply)); }
   void PrintReply(const v1::StopReply& reply) { Add("  run ", reply.run(), " was ", PrintPhase(reply.phase())); }
-  void PrintReply(const v1::LastReportReply&) { Add("  farewell"); }
+  void PrintReply(const v1::LastReportReply&) { Add("  last_report"); }
   void PrintReply(const std::shared_ptr<const scheduler::Overview>&) { Add("  overview"); }
   void PrintReply(const std::shared_ptr<const scheduler::JobMap>& map) { Add("  map ", map->nodes, " ", map->slots); }
   void PrintReply(const v1::StoreReply& reply) {

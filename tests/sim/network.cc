@@ -158,7 +158,7 @@ void Network::GetPeers(size_t machine, const std::string& job_id, uint64_t run, 
   });
 }
 
-void Network::Farewell(size_t machine, const v1::LastReportRequest& farewell) {
+void Network::SendLastReport(size_t machine, const v1::LastReportRequest& last_report) {
   const FaultPlan& faults = sim_.parameters.faults;
   const bool is_peace = sim_.timeline.elapsed() >= sim_.parameters.faults_end;
   const int copies = is_peace || !random_.Chance(faults.dial_duplicate) ? 1 : 2;
@@ -166,8 +166,8 @@ void Network::Farewell(size_t machine, const v1::LastReportRequest& farewell) {
     if (!is_peace && random_.Chance(faults.call_loss)) continue;
     const bool is_late = !is_peace && random_.Chance(faults.dial_delay);
     const absl::Duration delay = Latency(machine) * 2 + (is_late ? random_.UpTo(absl::Seconds(60)) : absl::Duration());
-    sim_.timeline.After(delay, [this, machine, farewell] {
-      if (!links_[machine].is_up_blocked && scheduler_->IsUp()) scheduler_->OnFarewell(farewell);
+    sim_.timeline.After(delay, [this, machine, last_report] {
+      if (!links_[machine].is_up_blocked && scheduler_->IsUp()) scheduler_->OnLastReport(last_report);
     });
   }
 }

@@ -43,7 +43,7 @@ class SchedulerEnd {
   virtual void OnClosed(StreamId stream) = 0;
   // Returns the bytes of a published round, or null.
   virtual std::shared_ptr<const std::string> GetPeers(const std::string& job_id, uint64_t run, uint32_t round) = 0;
-  virtual void OnFarewell(const v1::LastReportRequest& farewell) = 0;
+  virtual void OnLastReport(const v1::LastReportRequest& last_report) = 0;
   using StoreDone = std::function<void(absl::StatusOr<v1::StoreReply>)>;
   virtual void OnStoreCall(const scheduler::StoreOperation& operation, StoreDone done) = 0;
 };
@@ -64,7 +64,7 @@ class Network {
   // Its process has ended: bytes that it had sent still go out, unless `is_silent` (the machine is gone).
   void AgentDied(AgentEnd* agent, bool is_silent);
   void GetPeers(size_t machine, const std::string& job_id, uint64_t run, uint32_t round, PeersReply reply);
-  void Farewell(size_t machine, const v1::LastReportRequest& farewell);
+  void SendLastReport(size_t machine, const v1::LastReportRequest& last_report);
 
   // Calls the store. The call, or its answer, may be lost; the call may come twice, the second time late.
   void CallStore(size_t machine, const scheduler::StoreOperation& operation, SchedulerEnd::StoreDone done);

@@ -185,7 +185,7 @@ void AgentCore::Impl::OnEvent(const ClockHasJumped& event) {
 }
 
 void AgentCore::Impl::OnEvent(const TlsChanged& event) {
-  if (seat_.IsWelcomed()) Emit(Farewell());
+  if (seat_.IsWelcomed()) Emit(MakeLastReport());
   if (event.has_new_certificate) {
     replacement_.Want(kReplacementHeartbeats * heartbeat_interval_, Replacement::Purpose::kNewCertificate, connector_,
                       now_);

@@ -226,8 +226,8 @@ struct SetFence {
 };
 
 // The node and run for which the keeper sends the last report: set after each welcome.
-struct SetFarewell {
-  v1::LastReportRequest farewell;
+struct SetLastReport {
+  v1::LastReportRequest last_report;
   int64_t run_opened_unix_ms = 0;  // names the run's log folder on all nodes
 };
 
@@ -268,7 +268,7 @@ struct Finish {
 };
 
 using Effect = std::variant<Dial, Send, SendHeartbeat, HangUp, FetchPeers, Launch, StopProcesses, KillProcesses,
-                            PrintAssignment, SetFence, SetFarewell, GatherStacks, ReadLog, Say, Finish>;
+                            PrintAssignment, SetFence, SetLastReport, GatherStacks, ReadLog, Say, Finish>;
 using Effects = std::vector<Effect>;
 
 }  // namespace muster::agent

@@ -118,7 +118,7 @@ class AgentCore::Impl {
   // Takes the part that the welcomes of a dial and of a replacement share.
   void TakeWelcome(const v1::SchedulerMessage& message);
   void OnReplacementMessage(const v1::SchedulerMessage& message);
-  SetFarewell Farewell() const;
+  SetLastReport MakeLastReport() const;
   void OnRefusal(const v1::Refusal& refusal);
   void OnNotAuthorized(const v1::Refusal& refusal);
   void OnClusterChanged(const v1::Refusal& refusal);

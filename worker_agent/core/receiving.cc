@@ -80,17 +80,17 @@ void AgentCore::Impl::TakeWelcome(const v1::SchedulerMessage& message) {
   heartbeat_path_.StreamOpened(now_, welcome.has_datagrams(), jitter_);
   fence_.OnWelcome(absl::Milliseconds(welcome.fence_timeout_ms()), connector_.dialed_at(), heartbeat_interval_, now_,
                    effects_);
-  Emit(Farewell());
+  Emit(MakeLastReport());
 }
 
-SetFarewell AgentCore::Impl::Farewell() const {
-  v1::LastReportRequest farewell;
-  farewell.set_cluster_id(seat_.cluster_id);
-  farewell.set_job_id(options_.job_id);
-  farewell.set_run(seat_.run);
-  farewell.set_node_id(seat_.node_id);
-  farewell.set_incarnation(options_.incarnation);
-  return {std::move(farewell), seat_.run_opened_unix_ms};
+SetLastReport AgentCore::Impl::MakeLastReport() const {
+  v1::LastReportRequest last_report;
+  last_report.set_cluster_id(seat_.cluster_id);
+  last_report.set_job_id(options_.job_id);
+  last_report.set_run(seat_.run);
+  last_report.set_node_id(seat_.node_id);
+  last_report.set_incarnation(options_.incarnation);
+  return {std::move(last_report), seat_.run_opened_unix_ms};
 }
 
 void AgentCore::Impl::OnReplacementMessage(const v1::SchedulerMessage& message) {

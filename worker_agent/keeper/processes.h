@@ -135,7 +135,7 @@ struct KeeperOptions {
 // The command that the keeper runs when the agent has died and all processes are gone: `argv` with `env`, killed after
 // 10 s. The placeholders {signal} and {exit_code} in argv become those of the agent's death; both are 0 where that is
 // not known (see agent_watch.h). Its standard streams are /dev/null.
-struct FarewellCommand {
+struct LastReportCommand {
   std::vector<std::string> argv;
   std::vector<std::string> env;
   HandOver hand_over = {};

@@ -134,8 +134,8 @@ void Fields(A& a, SetFenceCommand& fence) {
   a(fence.at), a(fence.fence_falls_seen), a(fence.counted_from);
 }
 template <typename A>
-void Fields(A& a, FarewellCommand& farewell) {
-  a(farewell.argv), a(farewell.env), a(farewell.hand_over);
+void Fields(A& a, LastReportCommand& last_report) {
+  a(last_report.argv), a(last_report.env), a(last_report.hand_over);
 }
 template <typename A>
 void Fields(A& a, Started& started) {
@@ -249,7 +249,7 @@ absl::StatusOr<Variant> DecodeVariant(std::string_view bytes) {
 HandOver* HandOverOf(KeeperCommand& command) {
   HandOver* found = nullptr;
   if (auto* start = std::get_if<StartCommand>(&command)) found = &start->spec.hand_over;
-  if (auto* farewell = std::get_if<FarewellCommand>(&command)) found = &farewell->hand_over;
+  if (auto* last_report = std::get_if<LastReportCommand>(&command)) found = &last_report->hand_over;
   return found == nullptr || found->variable.empty() ? nullptr : found;
 }
 

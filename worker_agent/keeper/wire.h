@@ -58,7 +58,7 @@ struct WriteFileCommand {
 };
 
 using KeeperCommand = std::variant<StartCommand, StopCommand, StopAllCommand, KillAllCommand, ForwardCommand,
-                                   SetFenceCommand, FarewellCommand, EndCommand, PingCommand, BeginRunCommand,
+                                   SetFenceCommand, LastReportCommand, EndCommand, PingCommand, BeginRunCommand,
                                    WriteFileCommand, HoldLockCommand, ReadOutputCommand>;
 
 // The keeper's requests to the processes that touch files for it (file_helper.h). Each request is answered by one

@@ -161,7 +161,7 @@ void AgentLoop::BeginRound(const Launch& effect) {
   caller.set_job_id(options_.agent.job_id);
   caller.set_run(round_run_);
   caller.set_round(round_);
-  caller.set_node_id(farewell_.node_id());
+  caller.set_node_id(last_report_.node_id());
   caller.set_incarnation(options_.agent.incarnation);
   store_.BeginRound(std::move(caller));
 }
@@ -181,7 +181,7 @@ bool AgentLoop::BeginLogs() {
   if (options_.logs.base.empty()) return false;
   RunFolder folder = options_.logs;
   folder.job_id = options_.agent.job_id;
-  folder.name = RunFolderName(farewell_.run(), run_opened_unix_ms_);
+  folder.name = RunFolderName(last_report_.run(), run_opened_unix_ms_);
   if (folder.name == logs_.name) return false;
   logs_ = std::move(folder);
   launcher_.SetLogFolder(logs_.path());
@@ -306,7 +306,7 @@ void AgentLoop::Do(const Launch& effect) {
     status_printer_.ClearProgress();
     Log(Severity::kInfo, absl::StrCat("logs are in ", logs_.path()));
   }
-  Start(effect, launcher_.Prepare(effect, farewell_.node_id()));
+  Start(effect, launcher_.Prepare(effect, last_report_.node_id()));
 }
 
 // Other events come first meanwhile: this thread never waits for a gateway.
@@ -365,7 +365,7 @@ void AgentLoop::Do(const KillProcesses&) {
 }
 
 void AgentLoop::Do(const PrintAssignment& effect) {
-  const absl::StatusOr<std::string> text = launcher_.AssignmentText(effect, farewell_.node_id());
+  const absl::StatusOr<std::string> text = launcher_.AssignmentText(effect, last_report_.node_id());
   if (!text.ok()) {
     Log(Severity::kError, std::string(text.status().message()));
     return;
@@ -379,18 +379,18 @@ void AgentLoop::Do(const SetFence& effect) {
   keeper_->SetFence(effect.is_armed ? effect.deadline : MonotonicTime::Never(), effect.counted_from);
 }
 
-void AgentLoop::Do(const SetFarewell& effect) {
-  farewell_ = effect.farewell;
+void AgentLoop::Do(const SetLastReport& effect) {
+  last_report_ = effect.last_report;
   run_opened_unix_ms_ = effect.run_opened_unix_ms;
   store_.SetChannel(session_.channel());
-  if (options_.on_welcome) options_.on_welcome(effect.farewell.node_id());
-  FarewellCommand command;
+  if (options_.on_welcome) options_.on_welcome(effect.last_report.node_id());
+  LastReportCommand command;
   // Never uses plain text where the agent speaks TLS, also when the secrets for that can't be handed over.
   const Security& security = options_.session.security;
   command.argv = FarewellArguments(options_.program, options_.session.host, options_.session.port,
-                                   security.requires_tls || security.tls != nullptr, effect.farewell);
+                                   security.requires_tls || security.tls != nullptr, effect.last_report);
   if (options_.hand_over) command.hand_over = options_.hand_over();
-  keeper_->SetFarewell(command);
+  keeper_->SetLastReport(command);
 }
 
 void AgentLoop::Do(const GatherStacks& effect) {
@@ -436,10 +436,12 @@ void AgentLoop::Do(const Finish& effect) {
   BeginLogs();  // for failure.json. No notice: the last line has the reason, and no process has written any log
   if (!is_keeper_lost_) {
     // The keeper writes it: a file system that hangs must not hang this process.
-    keeper_->WriteFile(FailureFile(logs_.path()), FailureText(options_.agent.job_id, farewell_.run(), effect.outcome));
+    keeper_->WriteFile(FailureFile(logs_.path()),
+                       FailureText(options_.agent.job_id, last_report_.run(), effect.outcome));
     return;
   }
-  const absl::Status written = WriteFailureFile(logs_.path(), options_.agent.job_id, farewell_.run(), effect.outcome);
+  const absl::Status written =
+      WriteFailureFile(logs_.path(), options_.agent.job_id, last_report_.run(), effect.outcome);
   if (!written.ok()) Log(Severity::kWarning, std::string(written.message()));
 }
 

@@ -112,7 +112,7 @@ class AgentLoop {
   void Do(const KillProcesses& effect);
   void Do(const PrintAssignment& effect);
   void Do(const SetFence& effect);
-  void Do(const SetFarewell& effect);
+  void Do(const SetLastReport& effect);
   void Do(const GatherStacks& effect);
   void Do(const ReadLog& effect);
   uint32_t OwnerOf(uint32_t slot) const;
@@ -149,7 +149,7 @@ class AgentLoop {
   bool has_named_left_ = false;
   std::map<ProcessKey, std::vector<ProcessKey>> followers_;  // see LaunchPlan
   std::map<uint32_t, uint32_t> owners_;  // of slots that share, or shared last, the process of another slot
-  v1::LastReportRequest farewell_;
+  v1::LastReportRequest last_report_;
   int64_t run_opened_unix_ms_ = 0;
   RunFolder logs_;  // of the run with begun logs; without a name: none
   int exit_code_ = 0;

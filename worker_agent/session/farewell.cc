@@ -27,21 +27,21 @@ constexpr absl::Duration kPause = absl::Milliseconds(250);
 constexpr char kRequiresTls[] = "requires_tls";
 constexpr char kTakesPlain[] = "takes_plain";
 
-bool TryOnce(const std::string& host, uint16_t port, const Security& security, const v1::LastReportRequest& farewell,
+bool TryOnce(const std::string& host, uint16_t port, const Security& security, const v1::LastReportRequest& last_report,
              absl::Duration timeout) {
   ConnectOptions connect;
   connect.host = host;
   connect.port = port;
   connect.timeout = timeout;
   connect.security = security;
-  connect.job_id = farewell.job_id();
+  connect.job_id = last_report.job_id();
   connect.is_cancelled = [] { return false; };
   const auto channel = Connect(connect);
   if (!channel.ok()) return false;
   grpc::ClientContext context;
   context.set_deadline(GrpcDeadline(timeout));
   v1::LastReportReply reply;
-  return v1::Rendezvous::NewStub(*channel)->LastReport(&context, farewell, &reply).ok();
+  return v1::Rendezvous::NewStub(*channel)->LastReport(&context, last_report, &reply).ok();
 }
 
 // Null without TLS.
@@ -58,28 +58,28 @@ absl::StatusOr<std::shared_ptr<const TlsStore>> OpenTls(CountedLog& counted) {
 }  // namespace
 
 std::vector<std::string> FarewellArguments(const std::string& program, const std::string& host, uint16_t port,
-                                           bool requires_tls, const v1::LastReportRequest& farewell) {
+                                           bool requires_tls, const v1::LastReportRequest& last_report) {
   return {program,
-          kFarewellFlag,
+          kLastReportFlag,
           host,
           absl::StrCat(port),
-          absl::BytesToHexString(farewell.SerializeAsString()),
+          absl::BytesToHexString(last_report.SerializeAsString()),
           "{signal}",
           "{exit_code}",
           requires_tls ? kRequiresTls : kTakesPlain};
 }
 
-int RunFarewell(const std::vector<std::string>& arguments) {
+int RunLastReport(const std::vector<std::string>& arguments) {
   uint32_t port = 0;
   int signal = 0, exit_code = 0;
-  v1::LastReportRequest farewell;
+  v1::LastReportRequest last_report;
   if (arguments.size() != 6 || !absl::SimpleAtoi(arguments[1], &port) || port > 65535 ||
-      !farewell.ParseFromString(absl::HexStringToBytes(arguments[2])) || !absl::SimpleAtoi(arguments[3], &signal) ||
+      !last_report.ParseFromString(absl::HexStringToBytes(arguments[2])) || !absl::SimpleAtoi(arguments[3], &signal) ||
       !absl::SimpleAtoi(arguments[4], &exit_code)) {
     return kExitUsage;
   }
-  farewell.set_signal(signal);
-  farewell.set_exit_code(exit_code);
+  last_report.set_signal(signal);
+  last_report.set_exit_code(exit_code);
   Security security;
   security.requires_tls = arguments[5] != kTakesPlain;
   CountedLog counted(Clock::System());
@@ -87,17 +87,17 @@ int RunFarewell(const std::vector<std::string>& arguments) {
   const absl::StatusOr<std::shared_ptr<const TlsStore>> tls = OpenTls(counted);
   if (!tls.ok()) return kExitSecurity;
   security.tls = *tls;
-  return SayFarewell(arguments[0], static_cast<uint16_t>(port), security, farewell, kPatience) ? kExitSuccess
-                                                                                               : kExitUnreachable;
+  return SendLastReport(arguments[0], static_cast<uint16_t>(port), security, last_report, kPatience) ? kExitSuccess
+                                                                                                     : kExitUnreachable;
 }
 
-bool SayFarewell(const std::string& host, uint16_t port, const Security& security,
-                 const v1::LastReportRequest& farewell, absl::Duration patience) {
+bool SendLastReport(const std::string& host, uint16_t port, const Security& security,
+                    const v1::LastReportRequest& last_report, absl::Duration patience) {
   const MonotonicTime deadline = Clock::System().Read().monotonic + patience;
   while (true) {
     const absl::Duration left = deadline - Clock::System().Read().monotonic;
     if (left <= absl::ZeroDuration()) return false;
-    if (TryOnce(host, port, security, farewell, std::min(left, kTryTimeout))) return true;
+    if (TryOnce(host, port, security, last_report, std::min(left, kTryTimeout))) return true;
     Pause(kPause);
   }
 }

@@ -12,18 +12,18 @@
 
 namespace muster::agent {
 
-inline constexpr char kFarewellFlag[] = "--internal_farewell";
+inline constexpr char kLastReportFlag[] = "--internal_farewell";
 
 // Returns the command that the keeper is to run; {signal} and {exit_code} are its placeholders.
 std::vector<std::string> FarewellArguments(const std::string& program, const std::string& host, uint16_t port,
-                                           bool requires_tls, const v1::LastReportRequest& farewell);
+                                           bool requires_tls, const v1::LastReportRequest& last_report);
 
-// Runs the internal mode; `arguments` are those after kFarewellFlag. Speaks TLS with the hand-over that it got (see
+// Runs the internal mode; `arguments` are those after kLastReportFlag. Speaks TLS with the hand-over that it got (see
 // common/tls/tls_hand_over.h), else plain text, with `requires_tls` to this machine only. Returns the exit code.
-int RunFarewell(const std::vector<std::string>& arguments);
+int RunLastReport(const std::vector<std::string>& arguments);
 
 // Tries for `patience`, each try with a deadline of 5 s. True when the scheduler has taken it.
-bool SayFarewell(const std::string& host, uint16_t port, const Security& security,
-                 const v1::LastReportRequest& farewell, absl::Duration patience);
+bool SendLastReport(const std::string& host, uint16_t port, const Security& security,
+                    const v1::LastReportRequest& last_report, absl::Duration patience);
 
 }  // namespace muster::agent

@@ -35,7 +35,7 @@ class Liveness {
   void On(const HeartbeatReceived& event);
   void On(const ProbeAnswered& event);
   void On(const StreamClosed& event);
-  void On(const FarewellReceived& event);
+  void On(const LastReportReceived& event);
 
   // ---- timing.cc
   void On(const Tick& event);
@@ -59,7 +59,7 @@ class Liveness {
   void TakeStuck(Run& run, Node& node, const v1::Report& report);
   void TakeProgress(Run& run, Node& node, const v1::Report& report);
   void HearOfLeaving(Run& run, Node& node, const v1::NodeLeaving& leaving, MonotonicTime when);
-  void HearFarewell(const FarewellReceived& event);
+  void TakeLastReport(const LastReportReceived& event);
 
   // ---- timing.cc
   void TakeDue();

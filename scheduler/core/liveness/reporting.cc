@@ -238,41 +238,41 @@ void Liveness::On(const StreamClosed& event) {
 }
 
 // The answer comes last: a keeper that gets it too early would not try again after a crash.
-void Liveness::On(const FarewellReceived& event) {
-  HearFarewell(event);
+void Liveness::On(const LastReportReceived& event) {
+  TakeLastReport(event);
   if (event.query != 0) context_.effects.push_back(Answer{event.query, absl::OkStatus(), v1::LastReportReply()});
 }
 
-void Liveness::HearFarewell(const FarewellReceived& event) {
-  const v1::LastReportRequest& farewell = event.farewell;
-  if (farewell.cluster_id() != context_.state.record().cluster_id) return;
-  Run* run = context_.state.FindRun(farewell.job_id(), farewell.run());
+void Liveness::TakeLastReport(const LastReportReceived& event) {
+  const v1::LastReportRequest& last_report = event.last_report;
+  if (last_report.cluster_id() != context_.state.record().cluster_id) return;
+  Run* run = context_.state.FindRun(last_report.job_id(), last_report.run());
   if (run == nullptr || run->HasEnded()) return;
-  const auto unquit = run->unquit.find(farewell.node_id());
-  if (unquit != run->unquit.end() && unquit->second == farewell.incarnation()) {
+  const auto unquit = run->unquit.find(last_report.node_id());
+  if (unquit != run->unquit.end() && unquit->second == last_report.incarnation()) {
     run->unquit.erase(unquit);
     return lifecycle_.TryNextRound(*run);
   }
-  Node* node = run->nodes.Find(farewell.node_id());
+  Node* node = run->nodes.Find(last_report.node_id());
   if (node == nullptr) return;
   const std::string& owner = node->record().identity;  // without a name the incarnation is enough, as for a join
   if (!owner.empty() && !event.identity.empty() && owner != event.identity) return;
-  if (node->record().stale_incarnation != 0 && node->record().stale_incarnation == farewell.incarnation()) {
+  if (node->record().stale_incarnation != 0 && node->record().stale_incarnation == last_report.incarnation()) {
     lifecycle_.ConfirmDead(*run, *node, "its keeper has ended its processes");
     return lifecycle_.TryNextRound(*run);
   }
-  if (node->record().incarnation != farewell.incarnation() || node->record().is_lost) return;
+  if (node->record().incarnation != last_report.incarnation() || node->record().is_lost) return;
   std::string reason = "its agent ";
-  if (farewell.signal() != 0) {
-    absl::StrAppend(&reason, "was killed by ", SignalName(farewell.signal()));
-  } else if (farewell.exit_code() != 0) {
-    absl::StrAppend(&reason, "ended with exit code ", farewell.exit_code());
+  if (last_report.signal() != 0) {
+    absl::StrAppend(&reason, "was killed by ", SignalName(last_report.signal()));
+  } else if (last_report.exit_code() != 0) {
+    absl::StrAppend(&reason, "ended with exit code ", last_report.exit_code());
   } else {
     absl::StrAppend(&reason, "died");
   }
   node->must_quit = false;
   lifecycle_.LoseNode(*run, *node, absl::StrCat(reason, "; the keeper has ended its processes"), true,
-                      farewell.signal());
+                      last_report.signal());
 }
 
 }  // namespace muster::scheduler

@@ -73,8 +73,8 @@ struct StreamClosed {
   StreamId stream = 0;
 };
 
-struct FarewellReceived {
-  v1::LastReportRequest farewell;
+struct LastReportReceived {
+  v1::LastReportRequest last_report;
   QueryId query = 0;     // answered once it is durable; 0: no one waits
   std::string identity;  // from the certificate; empty without TLS
 };
@@ -150,7 +150,7 @@ struct Tick {};
 
 using Event =
     std::variant<JoinRequested, ReportReceived, HeartbeatReceived, ProbeAnswered, StackTracesReceived, LogLinesReceived,
-                 StreamClosed, FarewellReceived, QueryReceived, StopRequested, SteerRequested, StacksRequested,
+                 StreamClosed, LastReportReceived, QueryReceived, StopRequested, SteerRequested, StacksRequested,
                  LogsRequested, StoreRequested, DrainRequested, LoopWasLate, Tick>;
 
 // --------------------------------------------------------------------------------------------------------- effects

@@ -97,7 +97,7 @@ class Wire:
         self.cluster.wait_until_running(2, job="third", netns=self.machines[0].name)
         kill_now(agent.pid)
         eventually(lambda: self.cluster.phase("third", netns=self.machines[0].name) == "failed", 30,
-                   "the keeper's farewell is heard")
+                   "the keeper's last report arrives")
 
     def streams(self):
         return [stream for stream in sniffer.streams(self.file) if stream.parts]

@@ -101,7 +101,7 @@ def test_what_holds_keys_makes_no_core_dump(secured, cluster):
     assert owner(plain) == (65534 if nobody else os.getuid()), "without TLS there is nothing to hide"
 
 
-def test_a_keepers_farewell_goes_over_tls(secured, cluster):
+def test_a_keepers_last_report_goes_over_tls(secured, cluster):
     secured.start_scheduler("--disconnect_grace", 100)
     agents = [secured.start_node(name, SLEEP, "--worker_num", 2) for name in ("a", "b")]
     secured.wait_until_running(2)

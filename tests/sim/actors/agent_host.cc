@@ -124,9 +124,9 @@ void AgentHost::Kill() {
   parts_.sim.Trace("fault: agent ", known_id_, " (", incarnation_, ") is killed");
   was_touched_ = true;
   keeper_.AgentDied([this] {
-    if (farewell_.cluster_id().empty()) return;
-    farewell_.set_signal(kKill);
-    parts_.network.Farewell(node_.machine, farewell_);
+    if (last_report_.cluster_id().empty()) return;
+    last_report_.set_signal(kKill);
+    parts_.network.SendLastReport(node_.machine, last_report_);
   });
   EndProcess(false);
 }
@@ -311,10 +311,10 @@ void AgentHost::Do(const agent::SetFence& effect) {
   keeper_.SetFence(effect.is_armed ? std::optional(effect.deadline - offset) : std::nullopt);
 }
 
-void AgentHost::Do(const agent::SetFarewell& effect) {
-  farewell_ = effect.farewell;
-  known_id_ = farewell_.node_id();
-  run_ = {farewell_.cluster_id(), farewell_.job_id(), farewell_.run()};
+void AgentHost::Do(const agent::SetLastReport& effect) {
+  last_report_ = effect.last_report;
+  known_id_ = last_report_.node_id();
+  run_ = {last_report_.cluster_id(), last_report_.job_id(), last_report_.run()};
   if (store_ != nullptr) store_->Connect();
   parts_.invariants.OnWelcomeTaken(incarnation_, run_);
 }
@@ -337,9 +337,9 @@ void AgentHost::Do(const agent::Finish& effect) {
   parts_.sim.Trace("  agent ", known_id_, " (", incarnation_, ") ends with ", exit_code_);
   parts_.invariants.OnFinish(incarnation_, run_, effect.exit_code, effect.outcome);
   keeper_.AgentEnded([this, exit_code = exit_code_] {
-    if (farewell_.cluster_id().empty()) return;
-    farewell_.set_exit_code(exit_code);
-    parts_.network.Farewell(node_.machine, farewell_);
+    if (last_report_.cluster_id().empty()) return;
+    last_report_.set_exit_code(exit_code);
+    parts_.network.SendLastReport(node_.machine, last_report_);
   });
   EndProcess(false);
 }

@@ -92,7 +92,7 @@ class AgentHost : public AgentEnd {
   void Do(const agent::KillProcesses& effect);
   void Do(const agent::PrintAssignment& effect);
   void Do(const agent::SetFence& effect);
-  void Do(const agent::SetFarewell& effect);
+  void Do(const agent::SetLastReport& effect);
   void Do(const agent::GatherStacks& effect);
   void Do(const agent::ReadLog&) {}  // no one asks for logs here
   void Do(const agent::Say& effect);
@@ -118,7 +118,7 @@ class AgentHost : public AgentEnd {
   MonotonicTime armed_at_ = MonotonicTime::Never();
   MonotonicTime hangs_until_;
   std::deque<agent::Event> unheard_;  // events that wait while it hangs
-  v1::LastReportRequest farewell_;
+  v1::LastReportRequest last_report_;
   RunName run_;
   MonotonicTime last_step_;
   int steps_now_ = 0;  // at one instant: a core that never stops is broken

@@ -281,33 +281,34 @@ void Keeper::EndAll() {
   processes_.EndDescendantsOf(incarnation_);
 }
 
-void Keeper::AgentDied(std::function<void()> farewell) {
+void Keeper::AgentDied(std::function<void()> send_last_report) {
   if (!is_alive_) return EndAll();
   is_quiet_ = true;
-  sim_.timeline.After(random_.UpTo(absl::Seconds(1)), [this, farewell = std::move(farewell)] {
+  sim_.timeline.After(random_.UpTo(absl::Seconds(1)), [this, send_last_report = std::move(send_last_report)] {
     if (!is_alive_) return;
     is_ending_ = true;
     EndLeaders();
-    BidFarewell(farewell);
+    SendLastReport(send_last_report);
   });
 }
 
 // Sends the last report when no process is left.
-void Keeper::BidFarewell(std::function<void()> farewell) {
+void Keeper::SendLastReport(std::function<void()> send_last_report) {
   if (!is_alive_) return;
   if (!remains_.empty()) {
-    sim_.timeline.After(kLooksAgainAfter, [this, farewell = std::move(farewell)] { BidFarewell(farewell); });
+    sim_.timeline.After(kLooksAgainAfter,
+                        [this, send_last_report = std::move(send_last_report)] { SendLastReport(send_last_report); });
     return;
   }
   is_alive_ = false;
-  sim_.timeline.After(random_.UpTo(absl::Milliseconds(500)), std::move(farewell));
+  sim_.timeline.After(random_.UpTo(absl::Milliseconds(500)), std::move(send_last_report));
 }
 
-void Keeper::AgentEnded(std::function<void()> farewell) {
+void Keeper::AgentEnded(std::function<void()> send_last_report) {
   if (remains_.empty() || !is_alive_) return Vanish();
   is_quiet_ = is_ending_ = true;
   EndLeaders();
-  BidFarewell(std::move(farewell));
+  SendLastReport(std::move(send_last_report));
 }
 
 void Keeper::Vanish() {

@@ -54,10 +54,10 @@ class Keeper {
   void FenceFellWasSeen() { is_fence_down_ = false; }
 
   // The agent has died: all processes end, then the callback runs.
-  void AgentDied(std::function<void()> farewell);
+  void AgentDied(std::function<void()> send_last_report);
   // The agent has ended in order. If it did not wait for processes that can't be killed, the callback runs when they
   // are gone.
-  void AgentEnded(std::function<void()> farewell);
+  void AgentEnded(std::function<void()> send_last_report);
   // The machine vanished: all processes are gone at once.
   void Vanish();
   // The keeper dies, and the agent kills the keeper's processes.
@@ -122,7 +122,7 @@ class Keeper {
   // True if any descendant of an ended process is left; nullopt: that can't be seen now.
   std::optional<bool> IsAnythingLeft(const Remains& remains) const;
   void EndDescendant(Remains& remains);
-  void BidFarewell(std::function<void()> farewell);
+  void SendLastReport(std::function<void()> send_last_report);
   bool IsPeace() const { return sim_.timeline.elapsed() >= sim_.parameters.faults_end; }
   // Events keep their order: none overtakes an earlier one.
   void TellLater(agent::Event event) { TellLater(std::move(event), random_.UpTo(absl::Milliseconds(20))); }

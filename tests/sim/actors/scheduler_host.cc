@@ -101,9 +101,9 @@ void SchedulerHost::OnClosed(StreamId stream) {
   Post(scheduler::StreamClosed{stream});
 }
 
-void SchedulerHost::OnFarewell(const v1::LastReportRequest& farewell) {
-  sim_.Trace("last report of ", farewell.node_id(), " (", farewell.incarnation(), ") arrives");
-  Post(scheduler::FarewellReceived{farewell, 0, ""});
+void SchedulerHost::OnLastReport(const v1::LastReportRequest& last_report) {
+  sim_.Trace("last report of ", last_report.node_id(), " (", last_report.incarnation(), ") arrives");
+  Post(scheduler::LastReportReceived{last_report, 0, ""});
 }
 
 void SchedulerHost::Ask(scheduler::QueryRequest request) {

@@ -48,7 +48,7 @@ class SchedulerHost : public SchedulerEnd {
   void OnHeartbeat(const scheduler::HeartbeatReceived& heartbeat) override;
   void OnClosed(StreamId stream) override;
   std::shared_ptr<const std::string> GetPeers(const std::string& job_id, uint64_t run, uint32_t round) override;
-  void OnFarewell(const v1::LastReportRequest& farewell) override;
+  void OnLastReport(const v1::LastReportRequest& last_report) override;
   void OnStoreCall(const scheduler::StoreOperation& operation, StoreDone done) override;
 
  private:

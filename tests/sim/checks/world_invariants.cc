@@ -18,7 +18,7 @@ void WorldInvariants::OnSchedulerStart(const std::vector<v1::Record>& durable) {
   }
   streams_.clear();
   presence_.clear();
-  farewells_.clear();
+  last_reports_.clear();
   fenced_.clear();
   first_join_.clear();
   connects_.clear();
@@ -43,8 +43,8 @@ void WorldInvariants::NoteEvent(const scheduler::Event& event) {
   }
   if (const auto* closed = std::get_if<scheduler::StreamClosed>(&event)) NoteClosed(closed->stream);
   if (std::holds_alternative<scheduler::LoopWasLate>(event)) excused_ = now;
-  if (const auto* farewell = std::get_if<scheduler::FarewellReceived>(&event)) {
-    farewells_.insert(farewell->farewell.incarnation());
+  if (const auto* last_report = std::get_if<scheduler::LastReportReceived>(&event)) {
+    last_reports_.insert(last_report->last_report.incarnation());
   }
   if (const auto* steer = std::get_if<scheduler::SteerRequested>(&event);
       steer != nullptr && steer->request.action() == v1::SteerRequest::FENCE) {
@@ -129,18 +129,18 @@ void WorldInvariants::CheckRemoval(const v1::NodeRemoved& removed) {
   const MonotonicTime now = sim_.timeline.monotonic();
   const scheduler::CoreOptions& options = sim_.parameters.scheduler;
   const std::string who = absl::StrCat("node ", removed.node_id(), " of run ", removed.run());
-  const bool has_farewell = farewells_.contains(removed.incarnation());
+  const bool has_last_report = last_reports_.contains(removed.incarnation());
   const bool has_rival = HasNewerRival(removed);
   if (removed.is_confirmed()) {
     // Holds also when a newer start has come: only a start that holds the lock may confirm the old one's end.
     sim_.Expect(!processes_.IsAnyAlive(removed.incarnation()),
                 absl::StrCat(who, " was given up for certain, but its processes live"));
   }
-  if (removed.is_confirmed() && has_farewell) {
+  if (removed.is_confirmed() && has_last_report) {
     sim_.Expect(ended_agents_.contains(removed.incarnation()), absl::StrCat(who, " was called dead but lives"));
   }
   const bool is_fenced = fenced_.contains({removed.job_id(), removed.node_id()});
-  if (removed.why() == v1::NodeRemoved::LOST && !has_farewell && !has_rival && !is_fenced) {
+  if (removed.why() == v1::NodeRemoved::LOST && !has_last_report && !has_rival && !is_fenced) {
     if (it == presence_.end()) {
       sim_.Expect(now >= started_ + options.disconnect_grace, absl::StrCat(who, " was lost right after a restart"));
     } else if (it->second.stream != 0) {

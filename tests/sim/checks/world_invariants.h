@@ -98,7 +98,7 @@ class WorldInvariants {
   std::map<NodeKey, Presence> presence_;
   uint64_t last_order_ = 0;
   std::map<uint64_t, uint64_t> first_join_;                     // incarnation → order
-  std::set<uint64_t> farewells_;                                // incarnations
+  std::set<uint64_t> last_reports_;                             // incarnations
   std::set<std::pair<std::string, std::string>> fenced_;        // by a user: job, node
   std::map<std::pair<uint64_t, uint64_t>, uint64_t> connects_;  // incarnation, run → last connect_seq welcomed
   MonotonicTime started_;

@@ -28,8 +28,8 @@ class IdentityTest : public TlsServerTest {
     EXPECT_EQ(Count(fault), before + 1) << FaultName(fault);
     EXPECT_EQ(loop_.CountOf<JoinRequested>(), 0u);
   }
-  grpc::Status Farewell(const testing_tls::Issued& issued, const std::string& node_id,
-                        const std::string& job = "default") {
+  grpc::Status SendLastReport(const testing_tls::Issued& issued, const std::string& node_id,
+                              const std::string& job = "default") {
     v1::LastReportRequest request;
     request.set_cluster_id("c");
     request.set_job_id(job);

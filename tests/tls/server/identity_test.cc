@@ -110,13 +110,14 @@ TEST_F(IdentityTest, NobodysHeartbeatCountsForSomebodyElse) {
 }
 
 TEST_F(IdentityTest, NobodySaysFarewellForSomebodyElse) {
-  EXPECT_EQ(Farewell(Node("a"), "b").error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(SendLastReport(Node("a"), "b").error_code(), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_EQ(Count(TlsFault::kOtherNode), 1u);
-  EXPECT_EQ(Farewell(Node("a"), "a", "another").error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(SendLastReport(Node("a"), "a", "another").error_code(), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_EQ(Count(TlsFault::kOtherJob), 1u);
-  EXPECT_EQ(loop_.CountOf<FarewellReceived>(), 0u);
-  EXPECT_EQ(Farewell(Node("a"), "a").error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);  // the loop does not answer
-  EXPECT_EQ(loop_.Await<FarewellReceived>().identity, NodeUri("a"));
+  EXPECT_EQ(loop_.CountOf<LastReportReceived>(), 0u);
+  EXPECT_EQ(SendLastReport(Node("a"), "a").error_code(),
+            grpc::StatusCode::DEADLINE_EXCEEDED);  // the loop does not answer
+  EXPECT_EQ(loop_.Await<LastReportReceived>().identity, NodeUri("a"));
 }
 
 TEST_F(IdentityTest, PeersAreForTheirOwnJob) {

@@ -102,8 +102,8 @@ struct Printer {
   std::string operator()(const SetFence& e) const {
     return e.is_armed ? absl::StrCat("fence at ", Milliseconds(e.deadline)) : "no fence";
   }
-  std::string operator()(const SetFarewell& e) const {
-    return absl::StrCat("farewell for ", e.farewell.node_id(), " run ", e.farewell.run());
+  std::string operator()(const SetLastReport& e) const {
+    return absl::StrCat("last report for ", e.last_report.node_id(), " run ", e.last_report.run());
   }
   std::string operator()(const ReadLog& e) const {
     return absl::StrCat("read_log ", e.query, " slot ", e.slot, " lines ", e.lines, " after ", e.after);

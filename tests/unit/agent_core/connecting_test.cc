@@ -22,7 +22,7 @@ TEST(Connecting, BeginsWithADialAndTheJoin) {
             "dial 1\n"
             "send 1: join job=j node= cluster= run=0 term=0 seq=1\n");
   EXPECT_EQ(agent.Welcome(),
-            "farewell for n1 run 3\n"
+            "last report for n1 run 3\n"
             "say: joined job j (run 3) as node n1\n");
 }
 

@@ -53,14 +53,14 @@ class Replacement : public ::testing::Test {
 
 TEST_F(Replacement, TheOpenStreamStaysUntilTheOtherIsWelcomed) {
   agent_.RunRound();
-  EXPECT_EQ(agent_.Do(TlsChanged{true}), "farewell for n1 run 3\n");
+  EXPECT_EQ(agent_.Do(TlsChanged{true}), "last report for n1 run 3\n");
   const std::string text = agent_.Pass(kSpan);
   EXPECT_THAT(text,
               AllOf(HasSubstr("dial 2 as a replacement\n"), HasSubstr("send 1: report"), Not(HasSubstr("hang up"))));
   EXPECT_THAT(agent_.Pass(absl::Seconds(4)), HasSubstr("send 1: report")) << "heartbeats go on meanwhile";
   EXPECT_EQ(agent_.Do(MessageReceived{2, WelcomeMessage(1)}),
             "hang up 1\n"
-            "farewell for n1 run 3\n"
+            "last report for n1 run 3\n"
             "say: the connection to the scheduler now shows the renewed certificate\n");
   EXPECT_THAT(agent_.Pass(absl::Seconds(4)), AllOf(HasSubstr("send 2: report"), Not(HasSubstr("send 1:"))));
   EXPECT_EQ(agent_.Do(StreamBroken{1, "late"}), "");
@@ -91,7 +91,7 @@ TEST_F(Replacement, ComesAtATimeOfItsOwn) {
 
 TEST_F(Replacement, WhatChangedTrustOnlyIsForTheFarewell) {
   agent_.RunRound();
-  EXPECT_EQ(agent_.Do(TlsChanged{false}), "farewell for n1 run 3\n");
+  EXPECT_EQ(agent_.Do(TlsChanged{false}), "last report for n1 run 3\n");
   EXPECT_THAT(agent_.Pass(2 * kSpan), Not(HasSubstr("dial")));
 }
 

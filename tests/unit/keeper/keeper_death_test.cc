@@ -21,7 +21,7 @@
 #include "worker_agent/keeper/boottime.h"
 #include "worker_agent/keeper/process/agent_watch.h"
 #include "worker_agent/keeper/process/descendants.h"
-#include "worker_agent/keeper/process/farewell.h"
+#include "worker_agent/keeper/process/last_report.h"
 
 namespace muster::agent {
 namespace {
@@ -42,8 +42,8 @@ std::string Family(const Fifo& fifo) {
   return absl::StrCat("setsid sh -c '", member, "' & sh -c '", member, "' & ", member);
 }
 
-FarewellCommand TellFarewell(const Fifo& fifo) {
-  return {{"sh", "-c", absl::StrCat("echo farewell {signal} {exit_code} $WHO > ", fifo.path())},
+LastReportCommand EchoLastReport(const Fifo& fifo) {
+  return {{"sh", "-c", absl::StrCat("echo last_report {signal} {exit_code} $WHO > ", fifo.path())},
           {"PATH=/usr/bin:/bin", "WHO=me"}};
 }
 
@@ -63,19 +63,19 @@ class KeeperDeath : public ::testing::Test {
 
   TempFolder folder_;
   Fifo fifo_{folder_.Path("fifo")};
-  Fifo farewell_{folder_.Path("farewell")};
+  Fifo last_report_{folder_.Path("last_report")};
 };
 
 TEST_F(KeeperDeath, OfTheAgentEndsEverythingWithinASecondAndSaysFarewell) {
   const pid_t agent = ForkAgent([&](TestKeeper& keeper) {
-    keeper->SetFarewell(TellFarewell(farewell_));
+    keeper->SetLastReport(EchoLastReport(last_report_));
     keeper.StartShell(0, Family(fifo_));
     keeper.StartShell(1, Family(fifo_));
   });
   const std::vector<UniqueFd> family = ReadPids(6);
   ::kill(agent, SIGKILL);
   ExpectAllGoneWithin(family, 1000);
-  EXPECT_EQ(farewell_.ReadLine(), "farewell 9 0 me");  // the test is the parent and hasn't reaped it
+  EXPECT_EQ(last_report_.ReadLine(), "last_report 9 0 me");  // the test is the parent and hasn't reaped it
   ::waitpid(agent, nullptr, 0);
 }
 
@@ -83,15 +83,15 @@ TEST_F(KeeperDeath, OfTheAgentEndsEverythingWithinASecondAndSaysFarewell) {
 TEST_F(KeeperDeath, TheFarewellIsHandedASecret) {
   const std::string secret(200'000, 's');
   const pid_t agent = ForkAgent([&](TestKeeper& keeper) {
-    FarewellCommand command = TellFarewell(farewell_);
-    command.argv = {"bash", "-c", absl::StrCat("echo got $(wc -c <&$SECRET) > ", farewell_.path())};
+    LastReportCommand command = EchoLastReport(last_report_);
+    command.argv = {"bash", "-c", absl::StrCat("echo got $(wc -c <&$SECRET) > ", last_report_.path())};
     command.hand_over = {"SECRET", std::make_shared<const UniqueFd>(MakeSecretDescriptor(secret).value())};
-    keeper->SetFarewell(command);
+    keeper->SetLastReport(command);
     keeper.StartShell(0, absl::StrCat("echo $$ > ", fifo_.path(), "; exec sleep 1000"));
   });
   ReadPids(1);
   ::kill(agent, SIGKILL);
-  EXPECT_EQ(farewell_.ReadLine(), "got 200000");
+  EXPECT_EQ(last_report_.ReadLine(), "got 200000");
   ::waitpid(agent, nullptr, 0);
 }
 
@@ -107,27 +107,27 @@ TEST_F(KeeperDeath, AlsoWith64Processes) {
 
 TEST_F(KeeperDeath, TheAgentsExitCodeIsPassedOn) {
   const pid_t agent = ForkAgent([&](TestKeeper& keeper) {
-    keeper->SetFarewell(TellFarewell(farewell_));
+    keeper->SetLastReport(EchoLastReport(last_report_));
     keeper.StartShell(0, absl::StrCat("echo $$ > ", fifo_.path(), "; exec sleep 1000"));
     while (true) {
       keeper.WaitStarted(0);
       ::_exit(77);
     }
   });
-  EXPECT_EQ(farewell_.ReadLine(), "farewell 0 77 me");
+  EXPECT_EQ(last_report_.ReadLine(), "last_report 0 77 me");
   ::waitpid(agent, nullptr, 0);
 }
 
 TEST_F(KeeperDeath, AnAgentThatEndsInOrderSaysNoFarewell) {
   const pid_t agent = ForkAgent([&](TestKeeper& keeper) {
-    keeper->SetFarewell(TellFarewell(farewell_));
+    keeper->SetLastReport(EchoLastReport(last_report_));
     keeper.Destroy();
-    farewell_.WriteLine("destroyed");
+    last_report_.WriteLine("destroyed");
   });
-  EXPECT_EQ(farewell_.ReadLine(), "destroyed");
+  EXPECT_EQ(last_report_.ReadLine(), "destroyed");
   ::kill(agent, SIGKILL);
   ::waitpid(agent, nullptr, 0);
-  EXPECT_EQ(farewell_.ReadLine(0), "(nothing came)") << "the keeper had ended by then";
+  EXPECT_EQ(last_report_.ReadLine(0), "(nothing came)") << "the keeper had ended by then";
 }
 
 TEST_F(KeeperDeath, AnAgentThatWasStoppedByAFullTerminalDiesLikeAnyOther) {
@@ -136,7 +136,7 @@ TEST_F(KeeperDeath, AnAgentThatWasStoppedByAFullTerminalDiesLikeAnyOther) {
   {
     StreamsTo streams(pipe.write.get(), pipe.write.get());
     agent = ForkAgent([&](TestKeeper& keeper) {
-      keeper->SetFarewell(TellFarewell(farewell_));
+      keeper->SetLastReport(EchoLastReport(last_report_));
       keeper.StartShell(0, absl::StrCat("echo $$ > ", fifo_.path(), "; exec yes"),
                         [](ProcessSpec& spec) { spec.passes_output = true; });
     });
@@ -148,7 +148,7 @@ TEST_F(KeeperDeath, AnAgentThatWasStoppedByAFullTerminalDiesLikeAnyOther) {
   while (::poll(&full, 1, 0) == 1 && BootTime() < deadline) ::poll(nullptr, 0, 1);
   ::kill(agent, SIGKILL);
   ExpectAllGoneWithin(yes, 1000);
-  EXPECT_EQ(farewell_.ReadLine(), "farewell 9 0 me");
+  EXPECT_EQ(last_report_.ReadLine(), "last_report 9 0 me");
   ::waitpid(agent, nullptr, 0);
 }
 
@@ -161,8 +161,8 @@ TEST_F(KeeperDeath, OfTheKeeperIsToldAndTheAgentCleansUp) {
     Keeper::Spare(scheduler);
     keeper.StartShell(0, Family(fifo_));
     keeper.WaitStarted(0);
-    farewell_.WriteLine(absl::StrCat(keeper->pid()));
-    farewell_.WriteLine(absl::StrCat(scheduler));
+    last_report_.WriteLine(absl::StrCat(keeper->pid()));
+    last_report_.WriteLine(absl::StrCat(scheduler));
     if (!keeper.WaitLost()) ::_exit(1);
     EXPECT_TRUE(Keeper::KillAllDescendants(absl::Seconds(10)).ok());
     const std::vector<ProcessInfo> left = AllBelow(::getpid());
@@ -172,8 +172,8 @@ TEST_F(KeeperDeath, OfTheKeeperIsToldAndTheAgentCleansUp) {
     ::_exit(is_clean && ::kill(scheduler, SIGKILL) == 0 ? 42 : 1);
   });
   const std::vector<UniqueFd> family = ReadPids(3);
-  const pid_t keeper = std::stoi(farewell_.ReadLine());
-  UniqueFd scheduler = farewell_.ReadPid();
+  const pid_t keeper = std::stoi(last_report_.ReadLine());
+  UniqueFd scheduler = last_report_.ReadPid();
   ::kill(keeper, SIGKILL);
   ExpectAllGoneWithin(family, 1000);
   int status = 0;
@@ -186,10 +186,10 @@ TEST_F(KeeperDeath, WithoutAnAgentThatActsTheLeadersDieByThemselves) {
   const pid_t agent = ForkAgent([&](TestKeeper& keeper) {
     keeper.StartShell(0, absl::StrCat("echo $$ > ", fifo_.path(), "; exec sleep 1000"));
     keeper.WaitStarted(0);
-    farewell_.WriteLine(absl::StrCat(keeper->pid()));
+    last_report_.WriteLine(absl::StrCat(keeper->pid()));
   });
   const std::vector<UniqueFd> leader = ReadPids(1);
-  ::kill(std::stoi(farewell_.ReadLine()), SIGKILL);
+  ::kill(std::stoi(last_report_.ReadLine()), SIGKILL);
   ExpectAllGoneWithin(leader, 1000);
   ::kill(agent, SIGKILL);
   ::waitpid(agent, nullptr, 0);
@@ -214,9 +214,9 @@ TEST_F(KeeperDeath, TheFenceFallsWhileTheAgentHangs) {
     keeper.WaitStarted(0);
     keeper->SetFence(BootTime() + absl::Milliseconds(500));
     ::raise(SIGSTOP);
-    if (keeper.WaitFenceFell()) farewell_.WriteLine("fell");
+    if (keeper.WaitFenceFell()) last_report_.WriteLine("fell");
     keeper.WaitEnded(0);
-    farewell_.WriteLine("ended");
+    last_report_.WriteLine("ended");
   });
   const std::vector<UniqueFd> process = ReadPids(1);
   int status = 0;
@@ -225,8 +225,8 @@ TEST_F(KeeperDeath, TheFenceFallsWhileTheAgentHangs) {
   EXPECT_EQ(fifo_.ReadLine(), "got TERM");
   ExpectAllGoneWithin(process, kBoundMs);
   ::kill(agent, SIGCONT);
-  EXPECT_EQ(farewell_.ReadLine(), "fell");
-  EXPECT_EQ(farewell_.ReadLine(), "ended");
+  EXPECT_EQ(last_report_.ReadLine(), "fell");
+  EXPECT_EQ(last_report_.ReadLine(), "ended");
   ::kill(agent, SIGKILL);
   ::waitpid(agent, nullptr, 0);
 }
@@ -271,11 +271,11 @@ TEST_P(KeeperDeathOfOne, WakesAStoppedOneThatEndsTheRest) {
         keeper.StartShell(0, Family(fifo_));
         keeper.WaitStarted(0);
         keeper->SetFence(BootTime() + absl::Milliseconds(1500));
-        farewell_.WriteLine("armed");
+        last_report_.WriteLine("armed");
       },
       options);
   const std::vector<UniqueFd> family = ReadPids(3);
-  EXPECT_EQ(farewell_.ReadLine(), "armed");
+  EXPECT_EQ(last_report_.ReadLine(), "armed");
   std::vector<pid_t> row = {agent};
   for (const char* name : {"ms-guardian", "ms-keeper", "ms-shim"}) {
     const std::vector<pid_t> found = NamedBelow(agent, name);
@@ -383,11 +383,11 @@ TEST_F(KeeperDeath, AFenceThatTheKeeperDoesNotObeyIsKeptByTheGuardian) {
         keeper.StartShell(0, Family(fifo_));
         keeper.WaitStarted(0);
         keeper->SetFence(BootTime() + absl::Milliseconds(1500));
-        farewell_.WriteLine(absl::StrCat(keeper->pid()));
+        last_report_.WriteLine(absl::StrCat(keeper->pid()));
       },
       options);
   const std::vector<UniqueFd> family = ReadPids(3);
-  ::kill(std::stoi(farewell_.ReadLine()), SIGSTOP);
+  ::kill(std::stoi(last_report_.ReadLine()), SIGSTOP);
   ::kill(agent, SIGSTOP);
   ExpectAllGoneWithin(family, kBoundMs);
   SignalAll({agent}, SIGKILL);
@@ -491,8 +491,8 @@ TEST(AgentWatch, TellsWhatAProcessDiedOf) {
   }
 }
 
-TEST(Farewell, PlaceholdersAreFilledInWhereverTheyStand) {
-  EXPECT_EQ(FillFarewell({"x", "--signal={signal}", "{exit_code}{signal}", "{other}"}, {3, 9}),
+TEST(LastReport, PlaceholdersAreFilledInWhereverTheyStand) {
+  EXPECT_EQ(FillLastReport({"x", "--signal={signal}", "{exit_code}{signal}", "{other}"}, {3, 9}),
             (std::vector<std::string>{"x", "--signal=9", "39", "{other}"}));
 }
 

@@ -45,7 +45,7 @@ class KeeperLeftovers : public ::testing::Test {
   TempFolder folder_;
   Fifo fifo_{folder_.Path("fifo")};
   Fifo commands_{folder_.Path("commands")};
-  Fifo farewell_{folder_.Path("farewell")};
+  Fifo last_report_{folder_.Path("last_report")};
 };
 
 #define SKIP_UNLESS_HELD(held) \
@@ -124,8 +124,8 @@ TEST_F(KeeperLeftovers, AnAgentThatEndsLeavesTheLockToThemUntilNothingIsLeft) {
         ::flock(fd.get(), LOCK_EX);
         keeper->HoldLock(fd.get()).IgnoreError();
       }
-      keeper->SetFarewell(
-          {{"sh", "-c", absl::StrCat("echo farewell {exit_code} > ", farewell_.path())}, {"PATH=/usr/bin:/bin"}});
+      keeper->SetLastReport(
+          {{"sh", "-c", absl::StrCat("echo last_report {exit_code} > ", last_report_.path())}, {"PATH=/usr/bin:/bin"}});
       keeper.StartShell(0, Parent());
       keeper.WaitEnded(0);
       keeper.WaitUnkillable(0);
@@ -146,9 +146,9 @@ TEST_F(KeeperLeftovers, AnAgentThatEndsLeavesTheLockToThemUntilNothingIsLeft) {
   EXPECT_EQ(WEXITSTATUS(status), 7) << "it waits for so long, and no longer";
   EXPECT_TRUE(IsLocked(lock));
   EXPECT_THAT(ReadToEnd(terminal.read), Not(HasSubstr("no end came"))) << "a reader of its output is not held up";
-  EXPECT_EQ(farewell_.ReadLine(100), "(nothing came)");
+  EXPECT_EQ(last_report_.ReadLine(100), "(nothing came)");
   held.Release();
-  EXPECT_EQ(farewell_.ReadLine(), "farewell 7");
+  EXPECT_EQ(last_report_.ReadLine(), "last_report 7");
   const MonotonicTime deadline = BootTime() + absl::Milliseconds(kBoundMs);
   while (IsLocked(lock) && BootTime() < deadline) ::poll(nullptr, 0, 10);
   EXPECT_FALSE(IsLocked(lock));

@@ -56,8 +56,8 @@ TEST(Wire, OtherCommands) {
   EXPECT_EQ(CommandRoundTrip(SetFenceCommand{MonotonicTime::Never(), 4, at}).fence_falls_seen, 4u);
   EXPECT_EQ(CommandRoundTrip(SetFenceCommand{MonotonicTime::Never(), 4, at}).counted_from, at);
 
-  EXPECT_EQ(CommandRoundTrip(FarewellCommand{{"a"}, {"B=c"}}).env, std::vector<std::string>{"B=c"});
-  EXPECT_EQ(CommandRoundTrip(FarewellCommand{{"a"}, {}, {"FD", nullptr}}).hand_over.variable, "FD");
+  EXPECT_EQ(CommandRoundTrip(LastReportCommand{{"a"}, {"B=c"}}).env, std::vector<std::string>{"B=c"});
+  EXPECT_EQ(CommandRoundTrip(LastReportCommand{{"a"}, {}, {"FD", nullptr}}).hand_over.variable, "FD");
   const OutputWish wish = CommandRoundTrip(ReadOutputCommand{{5, 6, 7, 8, {7, 2, 1}, 9}}).wish;
   EXPECT_EQ(wish.known, (ProcessKey{7, 2, 1}));
   EXPECT_EQ(wish.after, 9u);
@@ -138,7 +138,7 @@ TEST(Wire, UnknownKindIsAnError) {
 TEST(Wire, HugeLengthsReserveNothing) {
   // A last-report command with an argv that claims 2^32 - 1 entries, and one with an only entry that claims as many
   // bytes.
-  const std::string kind = Encode(KeeperCommand(FarewellCommand{})).substr(0, 1);
+  const std::string kind = Encode(KeeperCommand(LastReportCommand{})).substr(0, 1);
   EXPECT_FALSE(DecodeCommand(kind + "\xff\xff\xff\xff").ok());
   EXPECT_FALSE(DecodeCommand(kind + std::string("\1\0\0\0\xff\xff\xff\xff", 8)).ok());
 }

@@ -17,8 +17,8 @@ namespace {
 class NoticeRunnerTest : public testing::Test {
  protected:
   std::unique_ptr<NoticeRunner> Start(const std::string& command, absl::Duration limit = absl::Seconds(30),
-                                      absl::Duration farewell = absl::ZeroDuration()) {
-    auto runner = NoticeRunner::Start({command, limit, nullptr, farewell}, Clock::System(), counted_);
+                                      absl::Duration drain_time = absl::ZeroDuration()) {
+    auto runner = NoticeRunner::Start({command, limit, nullptr, drain_time}, Clock::System(), counted_);
     EXPECT_TRUE(runner.ok()) << runner.status();
     return *std::move(runner);
   }

@@ -138,9 +138,9 @@ TEST_F(UnjoinedTest, WhoeverBeginsACallAndNoMoreIsBroken) {
   loop_.Await<ReportReceived>();
 }
 
-class FarewellTest : public ServerTest {
+class LastReportTest : public ServerTest {
  protected:
-  static v1::LastReportRequest Farewell() {
+  static v1::LastReportRequest MakeLastReport() {
     v1::LastReportRequest request;
     request.set_job_id("job");
     request.set_node_id("n1");
@@ -156,29 +156,29 @@ class FarewellTest : public ServerTest {
   }
 };
 
-TEST_F(FarewellTest, ReachesTheCoreAndIsAnsweredWhenItIsDurable) {
-  v1::LastReportRequest request = Farewell();
+TEST_F(LastReportTest, ReachesTheCoreAndIsAnsweredWhenItIsDurable) {
+  v1::LastReportRequest request = MakeLastReport();
   grpc::Status status(grpc::StatusCode::UNKNOWN, "not answered yet");
   std::thread call([&] { status = Say(request); });
-  const FarewellReceived farewell = loop_.Await<FarewellReceived>();
-  EXPECT_EQ(farewell.farewell.incarnation(), 7u);
-  sink().OnAnswer(Answer{farewell.query, absl::OkStatus(), v1::LastReportReply()});  // it is durable
+  const LastReportReceived last_report = loop_.Await<LastReportReceived>();
+  EXPECT_EQ(last_report.last_report.incarnation(), 7u);
+  sink().OnAnswer(Answer{last_report.query, absl::OkStatus(), v1::LastReportReply()});  // it is durable
   call.join();
   EXPECT_TRUE(status.ok()) << status.error_message();
   request.set_node_id("");
   EXPECT_EQ(Say(request).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(loop_.CountOf<FarewellReceived>(), 1u);
+  EXPECT_EQ(loop_.CountOf<LastReportReceived>(), 1u);
 }
 
-TEST_F(FarewellTest, OneThatDoesNotBecomeDurableIsNotAnswered) {
+TEST_F(LastReportTest, OneThatDoesNotBecomeDurableIsNotAnswered) {
   RpcServer::Options options;
   options.query_limit = absl::Milliseconds(100);
   Restart(std::move(options));
-  EXPECT_EQ(Say(Farewell()).error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
-  EXPECT_EQ(loop_.CountOf<FarewellReceived>(), 1u);
+  EXPECT_EQ(Say(MakeLastReport()).error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(loop_.CountOf<LastReportReceived>(), 1u);
 }
 
-TEST_F(FarewellTest, UnansweredOnesAreBounded) {
+TEST_F(LastReportTest, UnansweredOnesAreBounded) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection allows 64 calls at a time
   std::vector<std::unique_ptr<v1::Rendezvous::Stub>> stubs;
@@ -193,7 +193,7 @@ TEST_F(FarewellTest, UnansweredOnesAreBounded) {
   std::deque<Call> calls;
   std::atomic<int> refused = 0;
   std::atomic<int> ended = 0;
-  const v1::LastReportRequest request = Farewell();
+  const v1::LastReportRequest request = MakeLastReport();
   for (size_t i = 0; i < 600; ++i) {
     Call& call = calls.emplace_back();
     Bound(call.context);
@@ -204,14 +204,14 @@ TEST_F(FarewellTest, UnansweredOnesAreBounded) {
   }
   const absl::Time deadline = absl::Now() + absl::Seconds(8);  // before the calls expire
   while (refused < 88 && absl::Now() < deadline) std::this_thread::yield();
-  loop_.Await<FarewellReceived>(511);  // all 512; gRPC's threads may have delivered them in any order
+  loop_.Await<LastReportReceived>(511);  // all 512; gRPC's threads may have delivered them in any order
   for (uint64_t query = 1; query <= 512; ++query) {
     sink().OnAnswer(Answer{query, absl::OkStatus(), v1::LastReportReply()});
   }
   while (ended < 600 && absl::Now() < deadline) std::this_thread::yield();
   EXPECT_EQ(ended, 600);
   EXPECT_EQ(refused, 88);
-  EXPECT_EQ(loop_.CountOf<FarewellReceived>(), 512u);
+  EXPECT_EQ(loop_.CountOf<LastReportReceived>(), 512u);
 }
 
 class AdminTest : public ServerTest {

@@ -301,16 +301,16 @@ TEST(Validation, SteeringNamesANode) {
 }
 
 TEST(Validation, FarewellsNameANode) {
-  v1::LastReportRequest farewell;
-  farewell.set_job_id("default");
-  farewell.set_node_id("n1");
-  farewell.set_incarnation(1);
-  EXPECT_TRUE(CheckFarewell(farewell).ok());
-  farewell.set_incarnation(0);
-  EXPECT_FALSE(CheckFarewell(farewell).ok());
-  farewell.set_incarnation(1);
-  farewell.set_node_id("");
-  EXPECT_FALSE(CheckFarewell(farewell).ok());
+  v1::LastReportRequest last_report;
+  last_report.set_job_id("default");
+  last_report.set_node_id("n1");
+  last_report.set_incarnation(1);
+  EXPECT_TRUE(CheckLastReport(last_report).ok());
+  last_report.set_incarnation(0);
+  EXPECT_FALSE(CheckLastReport(last_report).ok());
+  last_report.set_incarnation(1);
+  last_report.set_node_id("");
+  EXPECT_FALSE(CheckLastReport(last_report).ok());
 }
 
 TEST(Validation, AdminRequestsAreBounded) {

@@ -62,7 +62,7 @@ class Storm {
     if (dice < 70) return DrawReport();
     if (dice < 78) return DrawClose();
     if (dice < 81) return ProbeAnswered{AnyStream(), 1 + Pick(6)};
-    if (dice < 84) return DrawFarewell();
+    if (dice < 84) return DrawLastReport();
     if (dice < 86) return LoopWasLate{absl::Seconds(Pick(30))};
     if (dice < 88) return DrawQuery();
     if (dice < 89) return StopRequested{1, DrawStop()};
@@ -272,14 +272,14 @@ class Storm {
     return StreamClosed{stream};
   }
 
-  Event DrawFarewell() {
-    FarewellReceived event;
-    event.farewell.set_cluster_id("c");
-    event.farewell.set_job_id(JobId());
-    event.farewell.set_run(1 + Pick(4));
-    event.farewell.set_node_id(DrawNodeId());
-    event.farewell.set_incarnation(1 + Pick(static_cast<uint32_t>(last_incarnation_ + 1)));
-    event.farewell.set_signal(Chance(50) ? 9 : 0);
+  Event DrawLastReport() {
+    LastReportReceived event;
+    event.last_report.set_cluster_id("c");
+    event.last_report.set_job_id(JobId());
+    event.last_report.set_run(1 + Pick(4));
+    event.last_report.set_node_id(DrawNodeId());
+    event.last_report.set_incarnation(1 + Pick(static_cast<uint32_t>(last_incarnation_ + 1)));
+    event.last_report.set_signal(Chance(50) ? 9 : 0);
     return event;
   }
 

@@ -107,12 +107,12 @@ class LargeRunTest : public testing::Test {
   }
   // Its keeper has ended its processes and reports that.
   void Lose(uint32_t node) {
-    FarewellReceived event;
-    event.farewell.set_cluster_id("c");
-    event.farewell.set_job_id("red");
-    event.farewell.set_run(1);
-    event.farewell.set_node_id(Id(node));
-    event.farewell.set_incarnation(streams_[node]);
+    LastReportReceived event;
+    event.last_report.set_cluster_id("c");
+    event.last_report.set_job_id("red");
+    event.last_report.set_run(1);
+    event.last_report.set_node_id(Id(node));
+    event.last_report.set_incarnation(streams_[node]);
     Do(event);
   }
   void Quit(uint32_t node) {

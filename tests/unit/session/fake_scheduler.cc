@@ -24,9 +24,9 @@ std::vector<v1::AgentMessage> FakeScheduler::Received() const {
   return received_;
 }
 
-std::vector<v1::LastReportRequest> FakeScheduler::Farewells() const {
+std::vector<v1::LastReportRequest> FakeScheduler::LastReports() const {
   MutexLock lock(mutex_);
-  return farewells_;
+  return last_reports_;
 }
 
 bool FakeScheduler::WaitForCleanEnd(absl::Duration timeout) {
@@ -63,7 +63,7 @@ grpc::Status FakeScheduler::GetPeers(grpc::ServerContext*, const v1::GetPeersReq
 grpc::Status FakeScheduler::LastReport(grpc::ServerContext*, const v1::LastReportRequest* request,
                                        v1::LastReportReply*) {
   MutexLock lock(mutex_);
-  farewells_.push_back(*request);
+  last_reports_.push_back(*request);
   return grpc::Status::OK;
 }
 

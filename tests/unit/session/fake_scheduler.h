@@ -26,7 +26,7 @@ class FakeScheduler final : public v1::Rendezvous::Service {
   void set_peer_list(std::string list) { peer_list_ = std::move(list); }
 
   std::vector<v1::AgentMessage> Received() const;
-  std::vector<v1::LastReportRequest> Farewells() const;
+  std::vector<v1::LastReportRequest> LastReports() const;
   // True if an agent's stream ended in order (half-closed, nothing lost).
   bool WaitForCleanEnd(absl::Duration timeout);
 
@@ -46,7 +46,7 @@ class FakeScheduler final : public v1::Rendezvous::Service {
   mutable Mutex mutex_;
   CondVar changed_;
   std::vector<v1::AgentMessage> received_ ABSL_GUARDED_BY(mutex_);
-  std::vector<v1::LastReportRequest> farewells_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::LastReportRequest> last_reports_ ABSL_GUARDED_BY(mutex_);
   bool has_ended_cleanly_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

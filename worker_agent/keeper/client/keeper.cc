@@ -107,7 +107,7 @@ class Keeper::Impl {
   const Family& family() const { return family_; }
 
   void Send(const KeeperCommand& command) { SendFrame(Encode(command), nullptr); }
-  void SetFarewell(const FarewellCommand& command) { SendFrame(Encode(command), command.hand_over.descriptor); }
+  void SetLastReport(const LastReportCommand& command) { SendFrame(Encode(command), command.hand_over.descriptor); }
   void Start(const ProcessSpec& spec);
   void Stop(const ProcessKey& key);
   void StopAll(absl::Duration interrupt_time);
@@ -433,7 +433,7 @@ void Keeper::BeginRun(const RunFolder& folder) { impl_->Send(BeginRunCommand{fol
 void Keeper::WriteFile(const std::string& path, const std::string& content) {
   impl_->Send(WriteFileCommand{path, content});
 }
-void Keeper::SetFarewell(const FarewellCommand& command) { impl_->SetFarewell(command); }
+void Keeper::SetLastReport(const LastReportCommand& command) { impl_->SetLastReport(command); }
 
 void Keeper::Spare(int64_t pid) { Spared().insert(static_cast<pid_t>(pid)); }
 absl::Status Keeper::KillAllDescendants(absl::Duration patience) {

@@ -89,7 +89,7 @@ class Keeper {
   // From `at` (of Clock::Boot) on the processes are stopped as by StopAll unless the fence is set again or disarmed
   // (never) before. Works also while the agent hangs.
   void SetFence(MonotonicTime at, MonotonicTime counted_from = {});
-  void SetFarewell(const FarewellCommand& command);
+  void SetLastReport(const LastReportCommand& command);
 
   // The folder of a run, for its logs: see run_logs.h. To be called before the first of them. Failures are reported on
   // stderr.

@@ -28,8 +28,8 @@
 #include "worker_agent/keeper/clock_jumps.h"
 #include "worker_agent/keeper/files/file_helper.h"
 #include "worker_agent/keeper/files/output.h"
-#include "worker_agent/keeper/process/farewell.h"
 #include "worker_agent/keeper/process/guardian.h"
+#include "worker_agent/keeper/process/last_report.h"
 #include "worker_agent/keeper/process/own_process.h"
 #include "worker_agent/keeper/supervisor/supervisor.h"
 #include "worker_agent/keeper/wire.h"
@@ -69,7 +69,7 @@ class KeeperProcess {
   void Obey(KillAllCommand&) { supervisor_.KillAll(); }
   void Obey(ForwardCommand& command) { supervisor_.Forward(command.signal); }
   void Obey(SetFenceCommand& command);
-  void Obey(FarewellCommand& command) { farewell_ = std::move(command); }
+  void Obey(LastReportCommand& command) { last_report_ = std::move(command); }
   void Obey(EndCommand&) { End(Ending::kInOrder); }
   void Obey(BeginRunCommand& command) { logs_.BeginRun(command.folder); }
   void Obey(WriteFileCommand& command) { logs_.WriteFile(command.path, command.content); }
@@ -90,7 +90,7 @@ class KeeperProcess {
   void SetTimer();
   void FlushLastOutput(absl::Duration patience);
   void FlushLogs();
-  void SayFarewell();
+  void SendLastReport();
 
   AgentWatch guardian_;
   const absl::Duration stop_timeout_;
@@ -105,7 +105,7 @@ class KeeperProcess {
   FileHelper logs_;
   FileHelper files_;  // error files: elsewhere than the logs, as a rule
   Supervisor supervisor_;
-  FarewellCommand farewell_;
+  LastReportCommand last_report_;
   std::optional<ExitStatus> fate_;
   Ending ending_ = Ending::kNone;
   MonotonicTime fence_ = kNever;
@@ -167,7 +167,7 @@ void KeeperProcess::Run() {
   // left: now that is so.
   if (ending_ == Ending::kAgentDied || agent_.IsDead()) {
     FlushLastOutput(kLastOutputOfDeadPatience);
-    SayFarewell();
+    SendLastReport();
   }
   FlushLastOutput(kLastOutputPatience);
   FlushLogs();
@@ -339,13 +339,13 @@ void KeeperProcess::FlushLogs() {
   FlushLastOutput(kLastOutputOfDeadPatience);
 }
 
-void KeeperProcess::SayFarewell() {
+void KeeperProcess::SendLastReport() {
   // The socket breaks a moment before the agent is dead. One that lives on has only closed it: then there is no death
   // to report.
   if (agent_.fd() >= 0) WaitFor(agent_.fd(), POLLIN, kAgentDeathPatience);
   if (!agent_.IsDead()) return;
   if (!fate_.has_value()) fate_ = agent_.ReadFate();
-  RunFarewell(farewell_, fate_.value_or(ExitStatus{}));
+  RunLastReport(last_report_, fate_.value_or(ExitStatus{}));
 }
 
 }  // namespace

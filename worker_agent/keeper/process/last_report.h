@@ -10,10 +10,10 @@
 namespace muster::agent {
 
 // Returns argv with {signal} and {exit_code} filled in, wherever they stand.
-std::vector<std::string> FillFarewell(const std::vector<std::string>& argv, const ExitStatus& fate);
+std::vector<std::string> FillLastReport(const std::vector<std::string>& argv, const ExitStatus& fate);
 
 // Runs it with /dev/null as its standard streams (otherwise a reader would wait for the end of a pipe that we hold),
 // kills it after 10 s, and returns when it has ended. Blocks.
-void RunFarewell(const FarewellCommand& command, const ExitStatus& fate);
+void RunLastReport(const LastReportCommand& command, const ExitStatus& fate);
 
 }  // namespace muster::agent

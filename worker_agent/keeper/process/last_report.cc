@@ -1,4 +1,4 @@
-#include "worker_agent/keeper/process/farewell.h"
+#include "worker_agent/keeper/process/last_report.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -19,7 +19,7 @@ constexpr absl::Duration kPatience = absl::Seconds(10);
 
 }  // namespace
 
-std::vector<std::string> FillFarewell(const std::vector<std::string>& argv, const ExitStatus& fate) {
+std::vector<std::string> FillLastReport(const std::vector<std::string>& argv, const ExitStatus& fate) {
   std::vector<std::string> filled;
   filled.reserve(argv.size());
   for (const std::string& word : argv) {
@@ -29,13 +29,13 @@ std::vector<std::string> FillFarewell(const std::vector<std::string>& argv, cons
   return filled;
 }
 
-void RunFarewell(const FarewellCommand& command, const ExitStatus& fate) {
+void RunLastReport(const LastReportCommand& command, const ExitStatus& fate) {
   if (command.argv.empty()) return;
   const int null_fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int fd = 0; fd <= 2 && null_fd >= 0; ++fd) ::dup2(null_fd, fd);
 
   ProcessSpec spec;
-  spec.argv = FillFarewell(command.argv, fate);
+  spec.argv = FillLastReport(command.argv, fate);
   spec.env = command.env;
   spec.hand_over = command.hand_over;
   rlimit open_files{};
