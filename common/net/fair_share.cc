@@ -27,7 +27,7 @@ std::string FairShareName(const IpAddress& address) {
   return absl::StrCat(share.ToString(), share.is_v6() ? "/64" : "");
 }
 
-std::string PartyOf(const std::string& identity, const std::string& address) {
+std::string PrincipalOf(const std::string& identity, const std::string& address) {
   if (!identity.empty()) return identity;
   const std::optional<IpAddress> numeric = IpAddress::Parse(address);
   return numeric ? FairShareName(*numeric) : address;

@@ -211,11 +211,11 @@ bool TcpServer::IsWelcome(const SocketAddress& from, const SocketAddress& own, b
     Count("not let in", absl::StrCat("a connection from ", address, " was closed: ", why));
     return false;
   }
-  const IpAddress party = FairShare(from.address);
-  const auto same = open_of_.find(party.bytes());
-  if (same != open_of_.end() && same->second >= options_.max_of_each_party && !MakeRoom(&party)) {
+  const IpAddress share = FairShare(from.address);
+  const auto same = open_of_.find(share.bytes());
+  if (same != open_of_.end() && same->second >= options_.max_of_each_client && !MakeRoom(&share)) {
     Count("too many connections of one address",
-          absl::StrCat("a connection from ", address, " was closed: ", options_.max_of_each_party, " of ",
+          absl::StrCat("a connection from ", address, " was closed: ", options_.max_of_each_client, " of ",
                        FairShareName(from.address), " are open"));
     return false;
   }
@@ -389,8 +389,8 @@ void TcpServer::Remove(uint64_t id) {
   const TcpClient client = found->second->client();
   connections_.erase(found);
   watched_.erase(id);
-  const auto party = open_of_.find(FairShare(client.address).bytes());
-  if (party != open_of_.end() && --party->second == 0) open_of_.erase(party);
+  const auto share = open_of_.find(FairShare(client.address).bytes());
+  if (share != open_of_.end() && --share->second == 0) open_of_.erase(share);
   protocol_.Closed(client);
 }
 

@@ -32,8 +32,8 @@ namespace muster {
 enum class PlainFrom { kEverybody, kThisMachine, kNobody };
 
 struct TcpServerOptions {
-  size_t max_connections = 4096;        // twice as many with those of this user (ListenLocally)
-  size_t max_of_each_party = SIZE_MAX;  // see FairShare
+  size_t max_connections = 4096;         // twice as many with those of this user (ListenLocally)
+  size_t max_of_each_client = SIZE_MAX;  // see FairShare
   // Returns why this client of this machine's socket is refused; empty: it is not. No function: all are accepted.
   // Called by the server's thread.
   std::function<std::string(const SocketAddress& client, const SocketAddress& own)> why_not;
@@ -81,7 +81,7 @@ class TcpServer {
   uint64_t Adopt(UniqueFd socket);
   void Count(const std::string& what, const std::string& text);
   bool IsWelcome(const SocketAddress& from, const SocketAddress& own, bool is_local);
-  bool MakeRoom(const IpAddress* only_of);  // a party, or null
+  bool MakeRoom(const IpAddress* only_of);  // a client, or null
   bool CloseYielding(const IpAddress* only_of);
   bool CloseIdle(const IpAddress* only_of);
   void Open(TcpConnection& connection);
@@ -117,7 +117,7 @@ class TcpServer {
   std::deque<uint64_t> handshakes_;                 // wait for their turn, …
   std::unordered_set<uint64_t> in_handshakes_;      // … each once
   uint64_t trust_generation_ = 0;                   // with which the open connections were checked
-  std::map<std::string, size_t> open_of_;           // connections of each party
+  std::map<std::string, size_t> open_of_;           // connections of each client
   MonotonicTime next_tick_;
   MonotonicTime last_flush_;
   MonotonicTime last_closing_;  // see CloseIdle

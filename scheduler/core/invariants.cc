@@ -133,9 +133,9 @@ void CheckQuotas(const Context& context, const Places& places) {
   Quota jobs(kMaxJobs), nodes(context.options.max_nodes);
   for (const auto& [job_id, job] : context.state.jobs) {
     for (const auto& [number, run] : job.runs) {
-      if (!run.HasEnded() && !run.nodes.empty()) jobs.Take(run.party);
+      if (!run.HasEnded() && !run.nodes.empty()) jobs.Take(run.principal);
       for (const auto& [id, node] : run.nodes) {
-        if (!run.HasEnded() || node.stream != 0) nodes.Take(node.party);
+        if (!run.HasEnded() || node.stream != 0) nodes.Take(node.principal);
       }
     }
   }

@@ -6,10 +6,10 @@
 
 namespace muster::scheduler {
 
-absl::Status AskCore(const ServiceContext& services, const std::string& party, absl::Duration limit,
+absl::Status AskCore(const ServiceContext& services, const std::string& principal, absl::Duration limit,
                      const std::function<Event(QueryId)>& make_event, PendingQueries::Done done) {
   const absl::StatusOr<QueryId> id =
-      services.queries.Add(services.clock.Read().monotonic + limit, std::move(done), party);
+      services.queries.Add(services.clock.Read().monotonic + limit, std::move(done), principal);
   if (!id.ok()) return id.status();
   services.queries.Begin(*id, [&services, id = *id, event = make_event(*id)]() mutable {
     if (services.post(std::move(event), [&services] { services.queries.NoteApplied(); })) return true;

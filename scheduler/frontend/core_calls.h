@@ -9,10 +9,10 @@
 
 namespace muster::scheduler {
 
-// Posts the event that `make_event` makes for a call's number, when `party` has its turn (PendingQueries). Calls `done`
-// exactly once, on any thread, with the core's answer or with the reason why there is none within `limit`. Does not
-// call it if this returns an error.
-absl::Status AskCore(const ServiceContext& services, const std::string& party, absl::Duration limit,
+// Posts the event that `make_event` makes for a call's number, when `principal` has its turn (PendingQueries). Calls
+// `done` exactly once, on any thread, with the core's answer or with the reason why there is none within `limit`. Does
+// not call it if this returns an error.
+absl::Status AskCore(const ServiceContext& services, const std::string& principal, absl::Duration limit,
                      const std::function<Event(QueryId)>& make_event, PendingQueries::Done done);
 
 // OK if this peer may change the job; counts a refusal.

@@ -1,8 +1,9 @@
 // The moment when a query is posted:
 //
 //   fewer than kMaxPosted are in the loop's queue    now
-//   else                                              when one of them has been applied, and it is its party's turn and
-//                                                     the oldest in its party's line
+//   else                                              when one of them has been applied, it is its principal's turn,
+//   and
+//                                                     it is the oldest in its principal's line
 //   it has its answer before (its time is up, Close)  never
 #include "scheduler/frontend/pending_queries.h"
 
@@ -14,22 +15,22 @@
 
 namespace muster::scheduler {
 
-absl::StatusOr<QueryId> PendingQueries::Add(MonotonicTime deadline, Done done, const std::string& party) {
+absl::StatusOr<QueryId> PendingQueries::Add(MonotonicTime deadline, Done done, const std::string& principal) {
   MutexLock lock(mutex_);
   if (closed_) return absl::UnavailableError("the scheduler is shutting down");
   if (waiting_.size() >= limit_) {
     return absl::ResourceExhaustedError(absl::StrCat(limit_, " calls are waiting already: try again later"));
   }
-  if (!party.empty()) {
-    size_t& of_party = parties_[party].waiting;
-    if (of_party >= std::max<size_t>(1, limit_ / 2)) {
+  if (!principal.empty()) {
+    size_t& of_principal = principals_[principal].waiting;
+    if (of_principal >= std::max<size_t>(1, limit_ / 2)) {
       return absl::ResourceExhaustedError(
-          absl::StrCat(of_party, " calls of ", party, " are waiting already: try again later"));
+          absl::StrCat(of_principal, " calls of ", principal, " are waiting already: try again later"));
     }
-    ++of_party;
+    ++of_principal;
   }
   const QueryId id = ++last_id_;
-  waiting_.emplace(id, Waiting{deadline, std::move(done), party});
+  waiting_.emplace(id, Waiting{deadline, std::move(done), principal});
   return id;
 }
 
@@ -38,9 +39,9 @@ void PendingQueries::Begin(QueryId id, PostQuery post) {
     MutexLock lock(mutex_);
     const auto found = waiting_.find(id);
     if (found == waiting_.end()) return;
-    const std::string& party = found->second.party;
-    std::deque<QueryId>& line = parties_[party].line;
-    if (line.empty()) turns_.push_back(party);
+    const std::string& principal = found->second.principal;
+    std::deque<QueryId>& line = principals_[principal].line;
+    if (line.empty()) turns_.push_back(principal);
     line.push_back(id);
     posts_.emplace(id, std::move(post));
     if (posted_ == kMaxPosted) return;
@@ -65,25 +66,25 @@ std::optional<PendingQueries::PostQuery> PendingQueries::TakeNext() {
     --posted_;
     return std::nullopt;
   }
-  std::string party = std::move(turns_.front());
+  std::string principal = std::move(turns_.front());
   turns_.pop_front();
-  std::deque<QueryId>& line = parties_.at(party).line;
+  std::deque<QueryId>& line = principals_.at(principal).line;
   const QueryId id = line.front();
   line.pop_front();
-  if (!line.empty()) turns_.push_back(std::move(party));
+  if (!line.empty()) turns_.push_back(std::move(principal));
   return std::move(posts_.extract(id).mapped());
 }
 
-// Removes the query from its party's counts and line.
-void PendingQueries::Forget(QueryId id, const std::string& party) {
-  if (party.empty()) return;
-  const auto found = parties_.find(party);
-  Party& its = found->second;
+// Removes the query from its principal's counts and line.
+void PendingQueries::Forget(QueryId id, const std::string& principal) {
+  if (principal.empty()) return;
+  const auto found = principals_.find(principal);
+  Principal& its = found->second;
   if (posts_.erase(id) > 0) {
     its.line.erase(std::find(its.line.begin(), its.line.end(), id));
-    if (its.line.empty()) turns_.erase(std::find(turns_.begin(), turns_.end(), party));
+    if (its.line.empty()) turns_.erase(std::find(turns_.begin(), turns_.end(), principal));
   }
-  if (--its.waiting == 0) parties_.erase(found);
+  if (--its.waiting == 0) principals_.erase(found);
 }
 
 void PendingQueries::Resolve(Answer answer) {
@@ -93,9 +94,9 @@ void PendingQueries::Resolve(Answer answer) {
     const auto found = waiting_.find(answer.query);
     if (found == waiting_.end()) return;
     done = std::move(found->second.done);
-    const std::string party = std::move(found->second.party);
+    const std::string principal = std::move(found->second.principal);
     waiting_.erase(found);
-    Forget(answer.query, party);
+    Forget(answer.query, principal);
   }
   done(std::move(answer));
 }

@@ -9,14 +9,14 @@ StreamId StreamRegistry::NextId() {
   return ++last_id_;
 }
 
-std::shared_ptr<OpenStream> StreamRegistry::Add(StreamId id, const std::string& party,
+std::shared_ptr<OpenStream> StreamRegistry::Add(StreamId id, const std::string& principal,
                                                 std::shared_ptr<OpenStream> stream) {
   MutexLock lock(mutex_);
-  streams_.emplace(id, Entry{std::move(stream), {}, party});
-  std::set<StreamId>& same = unjoined_of_[party];
-  crowds_.erase({same.size(), party});
+  streams_.emplace(id, Entry{std::move(stream), {}, principal});
+  std::set<StreamId>& same = unjoined_of_[principal];
+  crowds_.erase({same.size(), principal});
   same.insert(id);
-  crowds_.emplace(same.size(), party);
+  crowds_.emplace(same.size(), principal);
   if (++unjoined_ <= most_unjoined_) return nullptr;
   const std::string largest = crowds_.rbegin()->second;
   const StreamId oldest = *unjoined_of_.at(largest).begin();
@@ -25,22 +25,22 @@ std::shared_ptr<OpenStream> StreamRegistry::Add(StreamId id, const std::string& 
   return found == streams_.end() ? nullptr : found->second.stream;
 }
 
-void StreamRegistry::ForgetUnjoined(StreamId id, const std::string& party) {
-  const auto same = unjoined_of_.find(party);
+void StreamRegistry::ForgetUnjoined(StreamId id, const std::string& principal) {
+  const auto same = unjoined_of_.find(principal);
   if (same == unjoined_of_.end() || !same->second.contains(id)) return;
-  crowds_.erase({same->second.size(), party});
+  crowds_.erase({same->second.size(), principal});
   same->second.erase(id);
   --unjoined_;
   if (same->second.empty()) {
     unjoined_of_.erase(same);
   } else {
-    crowds_.emplace(same->second.size(), party);
+    crowds_.emplace(same->second.size(), principal);
   }
 }
 
 void StreamRegistry::NoteJoined(StreamId id) {
   MutexLock lock(mutex_);
-  if (const auto found = streams_.find(id); found != streams_.end()) ForgetUnjoined(id, found->second.party);
+  if (const auto found = streams_.find(id); found != streams_.end()) ForgetUnjoined(id, found->second.principal);
 }
 
 void StreamRegistry::Remove(StreamId id) {
@@ -50,7 +50,7 @@ void StreamRegistry::Remove(StreamId id) {
   if (found == streams_.end()) return;
   removed = std::move(found->second.stream);
   for (const MonotonicTime deadline : found->second.deadlines) deadlines_.erase({deadline, id});
-  ForgetUnjoined(id, found->second.party);
+  ForgetUnjoined(id, found->second.principal);
   streams_.erase(found);
   if (streams_.empty()) emptied_.NotifyAll();
 }

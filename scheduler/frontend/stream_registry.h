@@ -35,13 +35,13 @@ class OpenStream {
 
 class StreamRegistry {
  public:
-  // At most so many streams may be open without having joined. One more, and the oldest of the party with most of them
-  // must go. So a client that opens many blocks no others.
+  // At most so many streams may be open without having joined. One more, and the oldest of the principal with most of
+  // them must go. So a client that opens many blocks no others.
   explicit StreamRegistry(size_t most_unjoined = 4096) : most_unjoined_(most_unjoined) {}
 
   StreamId NextId();
   // Returns the stream that must go for it; mostly null.
-  std::shared_ptr<OpenStream> Add(StreamId id, const std::string& party, std::shared_ptr<OpenStream> stream);
+  std::shared_ptr<OpenStream> Add(StreamId id, const std::string& principal, std::shared_ptr<OpenStream> stream);
   void NoteJoined(StreamId id);
   void Remove(StreamId id);
   std::shared_ptr<OpenStream> Find(StreamId id) const;  // null: closed
@@ -64,14 +64,14 @@ class StreamRegistry {
   struct Entry {
     std::shared_ptr<OpenStream> stream;
     std::vector<MonotonicTime> deadlines;
-    std::string party = {};  // until it has joined
+    std::string principal = {};  // until it has joined
   };
-  void ForgetUnjoined(StreamId id, const std::string& party) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ForgetUnjoined(StreamId id, const std::string& principal) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::flat_hash_map<StreamId, Entry> streams_ ABSL_GUARDED_BY(mutex_);
   std::set<std::pair<MonotonicTime, StreamId>> deadlines_ ABSL_GUARDED_BY(mutex_);
   size_t unjoined_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::map<std::string, std::set<StreamId>> unjoined_of_ ABSL_GUARDED_BY(mutex_);  // by party, the oldest first …
+  std::map<std::string, std::set<StreamId>> unjoined_of_ ABSL_GUARDED_BY(mutex_);  // by principal, the oldest first …
   std::set<std::pair<size_t, std::string>> crowds_ ABSL_GUARDED_BY(mutex_);        // … and how many these are
 };
 

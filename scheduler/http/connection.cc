@@ -42,14 +42,14 @@ Connection::Connection(Stream stream, const TcpClient& client, Site& site, bool 
     : TcpConnection(std::move(stream), client, context),
       site_(site),
       takes_names_(takes_names),
-      party_(FairShare(client_.address).bytes()),
+      client_key_(FairShare(client_.address).bytes()),
       asked_(context.now),
       progress_(context.now) {}
 
 Connection::~Connection() {
   context_.input_bytes -= counted_input_;
   if (is_streaming_) site_.CloseStream();
-  if (is_known_) site_.CloseKnown(party_);
+  if (is_known_) site_.CloseKnown(client_key_);
   if (is_waiting_) site_.Forget(client_.connection);
   Put(nullptr);
 }
@@ -142,13 +142,14 @@ void Connection::Ask() {
   const scheduler::PeerFacts peer = scheduler::FactsOf(JoinHostPort(client_.address.ToString(), 0),
                                                        stream_.has_tls() ? &stream_.client() : nullptr, takes_names_);
   const bool shows_identity = site_.Handle(
-      request_, {.peer = peer, .has_tls = stream_.has_tls(), .connection = client_.connection, .party = party_},
+      request_,
+      {.peer = peer, .has_tls = stream_.has_tls(), .connection = client_.connection, .client_key = client_key_},
       [post = context_.post, id = client_.connection](ResponsePtr response) {
         post(id, [response = std::move(response)](TcpConnection& connection) {
           static_cast<Connection&>(connection).Answer(response);
         });
       });
-  if (shows_identity && !is_known_) is_known_ = site_.OpenKnown(party_);
+  if (shows_identity && !is_known_) is_known_ = site_.OpenKnown(client_key_);
 }
 
 void Connection::Answer(ResponsePtr response) {

@@ -43,7 +43,7 @@ class Connection final : public TcpConnection {
 
   Site& site_;
   const bool takes_names_;
-  const std::string party_;
+  const std::string client_key_;
   RequestReader reader_;
   std::string input_;          // of incomplete requests
   size_t counted_input_ = 0;   // in context_.input_bytes

@@ -21,7 +21,7 @@ void Questions::Ask(const Asker& asker, const std::string& key, scheduler::Query
   entry.is_asked = entry.is_queued = true;
   entry.request = std::move(request);
   entry.render = std::move(render);
-  (asker.is_first ? first_ : queues_[asker.party]).push_back(key);
+  (asker.is_first ? first_ : queues_[asker.client_key]).push_back(key);
   Next();
 }
 
@@ -34,7 +34,7 @@ void Questions::Forget(uint64_t connection) {
       continue;
     }
     std::erase(first_, at->first);
-    for (auto& [party, queue] : queues_) std::erase(queue, at->first);
+    for (auto& [client_key, queue] : queues_) std::erase(queue, at->first);
     at = entries_.erase(at);
   }
   std::erase_if(queues_, [](const auto& queue) { return queue.second.empty(); });
@@ -43,13 +43,13 @@ void Questions::Forget(uint64_t connection) {
 // Returns the next key; empty: there is none.
 std::string Questions::TakeTurn() {
   if (first_.empty() && queues_.empty()) return "";
-  auto turn = queues_.upper_bound(last_party_);
+  auto turn = queues_.upper_bound(last_client_key_);
   if (turn == queues_.end()) turn = queues_.begin();
   std::deque<std::string>& queue = first_.empty() ? turn->second : first_;
   std::string key = std::move(queue.front());
   queue.pop_front();
   if (&queue == &first_) return key;
-  last_party_ = turn->first;
+  last_client_key_ = turn->first;
   if (queue.empty()) queues_.erase(turn);
   return key;
 }

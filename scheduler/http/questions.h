@@ -40,8 +40,8 @@ class Questions {
 
   struct Asker {
     uint64_t connection = 0;
-    std::string party = {};  // takes turns with other parties
-    bool is_first = false;   // asked before all others, and beyond kMaxKept
+    std::string client_key = {};  // see FairShare; clients take turns
+    bool is_first = false;        // asked before all others, and beyond kMaxKept
   };
 
   // Calls `reply` once, now or later, unless the connection is forgotten. Equal keys mean equal requests and renders.
@@ -73,8 +73,8 @@ class Questions {
   const Clock& clock_;
   std::map<std::string, Entry> entries_;
   std::deque<std::string> first_;                          // keys to ask before …
-  std::map<std::string, std::deque<std::string>> queues_;  // … those of each party; none is empty
-  std::string last_party_;                                 // the one that had its turn last
+  std::map<std::string, std::deque<std::string>> queues_;  // … those of each client; none is empty
+  std::string last_client_key_;                            // the one that had its turn last
   bool is_one_on_its_way_ = false;
   int left_ = kEachTick;
 };

@@ -9,10 +9,10 @@
 namespace muster::http {
 namespace {
 
-constexpr char kParty[] = "the HTTP port";  // it shares the core's turns, and gives its own parties turns
+constexpr char kPrincipal[] = "the HTTP port";  // it shares the core's turns, and gives its own clients turns
 constexpr absl::Duration kMaxCoreTime = absl::Seconds(3);  // for the core to answer
 constexpr size_t kMaxInput = size_t{4} << 20;              // of all incomplete requests
-constexpr size_t kPartOfAParty = 2;                        // of the connections; others have the rest
+constexpr size_t kPartOfOneClient = 2;                     // of the connections; others have the rest
 
 }  // namespace
 
@@ -55,7 +55,7 @@ class Server::Protocol final : public TcpProtocol {
  private:
   absl::Status Ask(scheduler::QueryRequest request, const std::function<void(scheduler::Answer)>& done) {
     return scheduler::AskCore(
-        context_.services, kParty, kMaxCoreTime,
+        context_.services, kPrincipal, kMaxCoreTime,
         [&](scheduler::QueryId id) -> scheduler::Event {
           return scheduler::QueryReceived{id, std::move(request)};
         },
@@ -78,7 +78,7 @@ Server::~Server() = default;
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(Options options, SiteContext context) {
   TcpServerOptions tcp;
   tcp.max_connections = options.max_connections;
-  tcp.max_of_each_party = std::max<size_t>(1, options.max_connections / kPartOfAParty);
+  tcp.max_of_each_client = std::max<size_t>(1, options.max_connections / kPartOfOneClient);
   tcp.counted = options.counted;
   tcp.tls = options.tls;
   tcp.takes_every_name = true;

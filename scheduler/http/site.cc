@@ -26,10 +26,10 @@ constexpr absl::Duration kMaxTurn = absl::Seconds(10);  // the loop makes at lea
 constexpr size_t kMaxStreams = 64;    // of events …
 constexpr size_t kPartOfStreams = 4;  // … and of the connections
 
-// In sixteenths of the connections: those that stay because they have shown an identity, in all and of one party.
-// Streams stay as well. A sixteenth of a party's half is left, and an eighth of all, for connections that make room.
+// In sixteenths of the connections: those that stay because they have shown an identity, in all and of one client.
+// Streams stay as well. A sixteenth of a client's half is left, and an eighth of all, for connections that make room.
 constexpr size_t kKnown = 10;
-constexpr size_t kKnownOfParty = 3;
+constexpr size_t kKnownOfClient = 3;
 
 constexpr char kSessionPath[] = "/api/v1/session";
 
@@ -86,18 +86,18 @@ bool Site::OpenStream() {
   return true;
 }
 
-bool Site::OpenKnown(const std::string& party) {
+bool Site::OpenKnown(const std::string& client_key) {
   if (known_ >= std::max<size_t>(1, max_connections_ * kKnown / 16)) return false;
-  size_t& of_party = known_of_[party];
-  if (of_party >= std::max<size_t>(1, max_connections_ * kKnownOfParty / 16)) return false;
-  ++of_party;
+  size_t& of_client = known_of_[client_key];
+  if (of_client >= std::max<size_t>(1, max_connections_ * kKnownOfClient / 16)) return false;
+  ++of_client;
   ++known_;
   return true;
 }
 
-void Site::CloseKnown(const std::string& party) {
+void Site::CloseKnown(const std::string& client_key) {
   --known_;
-  const auto found = known_of_.find(party);
+  const auto found = known_of_.find(client_key);
   if (--found->second == 0) known_of_.erase(found);
 }
 
@@ -156,7 +156,7 @@ bool Site::Handle(const Request& request, const Visitor& visitor, Questions::Rep
     const MetricWriter::Format format = MetricWriter::FormatFor(request.accept);
     const bool is_open = format == MetricWriter::Format::kOpenMetrics;
     questions_.Ask(
-        {visitor.connection, visitor.party, /*is_first=*/true},
+        {visitor.connection, visitor.client_key, /*is_first=*/true},
         absl::StrCat("metrics ", is_open ? 1 : 0, " ", view->job), scheduler::OverviewRequest(),
         [this, format, job = view->job](const scheduler::Answer& answer) { return Metrics(answer, format, job); },
         std::move(reply));
@@ -230,7 +230,7 @@ absl::Status Site::MayAct(const Visitor& visitor, const View& view, const std::s
 
 bool Site::Post(const Request& request, const Visitor& visitor, const Questions::Reply& reply) {
   CountedLog& counted = context_.services.counted;
-  const Login::Client client{visitor.peer.address, visitor.party, visitor.has_tls};
+  const Login::Client client{visitor.peer.address, visitor.client_key, visitor.has_tls};
   const std::string& path = request.target.path;
   if (path == kLoginPath || path == kLogoutPath) {
     reply(path == kLoginPath ? login_.Begin(request, client, tokens_, Now(), counted)
@@ -271,7 +271,7 @@ absl::Status Site::Act(const Request& request, const Visitor& visitor, const Vie
   }
   if (const std::string why = services.WhyFull(); !why.empty()) return absl::UnavailableError(why);
   return scheduler::AskCore(
-      services, PartyOf(visitor.peer.identity, visitor.peer.address), services.query_limit,
+      services, PrincipalOf(visitor.peer.identity, visitor.peer.address), services.query_limit,
       [&](scheduler::QueryId id) { return EventOf(id, *action); },
       [action = *action, reply](scheduler::Answer answer) { reply(AnswerOf(action, answer)); });
 }
@@ -286,7 +286,7 @@ void Site::Api(const Request& request, const Visitor& visitor, const ApiViewer& 
   }
   absl::StatusOr<ApiQuestion> question = ParseApi(request.target, viewer);
   if (!question.ok()) return reply(ApiError(question.status()));
-  questions_.Ask({visitor.connection, visitor.party}, question->key, std::move(question->request),
+  questions_.Ask({visitor.connection, visitor.client_key}, question->key, std::move(question->request),
                  std::move(question->render), std::move(reply));
 }
 

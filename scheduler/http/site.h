@@ -44,7 +44,7 @@ struct Visitor {
   const scheduler::PeerFacts& peer;
   bool has_tls = false;
   uint64_t connection = 0;
-  std::string party = {};  // of its address, see FairShare
+  std::string client_key = {};  // of its address, see FairShare
 };
 
 inline constexpr char kMetricsPath[] = "/metrics";
@@ -96,10 +96,10 @@ class Site {
   bool OpenStream();
   void CloseStream() { --streams_; }
 
-  // Counts a connection of this party that has shown an identity, and so stays when there is no room for a new client.
-  // False: with so many of its party no room would be left for health checks.
-  bool OpenKnown(const std::string& party);
-  void CloseKnown(const std::string& party);
+  // Counts a connection of this client that has shown an identity, and so stays when there is no room for a new client.
+  // False: with so many of its client no room would be left for health checks.
+  bool OpenKnown(const std::string& client_key);
+  void CloseKnown(const std::string& client_key);
 
   UnderWay& under_way() { return under_way_; }
 
@@ -140,7 +140,7 @@ class Site {
   size_t connections_ = 0;
   size_t streams_ = 0;
   size_t known_ = 0;                        // connections that stay …
-  std::map<std::string, size_t> known_of_;  // … and those of each party
+  std::map<std::string, size_t> known_of_;  // … and those of each client
 };
 
 }  // namespace muster::http

@@ -53,7 +53,7 @@ class ConnectionTable {
   // Removes and returns the next to hand over; none while gRPC has as many as it may, or none waits.
   std::optional<FairQueue::Waiting> TakeNext();
   // True if the next one may be handed over. The last places are kept, a sixteenth each: for connections from an
-  // address, from a party, and from a network that has nothing in gRPC. So no client can hold all places.
+  // address, from a client, and from a network that has nothing in gRPC. So no client can hold all places.
   bool HasNext() const {
     return !waiting_.empty() && handed_over_.size() < options_.limit - waiting_.HoldsOfNext() * options_.limit / 16;
   }

@@ -1,9 +1,9 @@
 // The next connection, and the one that makes room:
 //
 //   next        one from an address with none in gRPC, else any; of these in the network with the fewest in gRPC, there
-//               of the party, there of the address with the fewest; among equals the first to come
-//   makes room  of the party with the most waiting, there of the address with the most: its last one. If the largest
-//               parties are equal (a client with endless parties sends one each), of the network with the most
+//               of the client, there of the address with the fewest; among equals the first to come
+//   makes room  of the client with the most waiting, there of the address with the most: its last one. If the largest
+//               clients are equal (an attacker sends one from each of many addresses), of the network with the most
 #include "scheduler/ingress/fair_queue.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace muster::scheduler {
 namespace {
 
-enum Level : size_t { kNetwork, kParty };
+enum Level : size_t { kNetwork, kClient };
 
 }  // namespace
 
@@ -33,8 +33,8 @@ FairQueue::Turn FairQueue::TurnOf(const std::string& name, const Share& share) {
 }
 
 FairQueue::Crowd FairQueue::CrowdOf(const std::string& name, const Share& share, size_t level) {
-  const size_t of_party = level == kNetwork ? std::get<0>(*share.crowds.rbegin()) : share.waiting;
-  return {of_party, share.waiting, share.latest, name};
+  const size_t of_client = level == kNetwork ? std::get<0>(*share.crowds.rbegin()) : share.waiting;
+  return {of_client, share.waiting, share.latest, name};
 }
 
 template <typename Change>

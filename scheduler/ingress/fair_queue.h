@@ -1,9 +1,9 @@
 // Connections that wait for their turn with gRPC. Pure: no sockets, no clock, no lock.
 //
 // A handshake costs a scheduler far more than a client, and one that never ends keeps its place for seconds. So places
-// are shared (max-min fairness) among networks, within a network among parties, and within a party among its addresses
+// are shared (max-min fairness) among networks, within a network among clients, and within a client among its addresses
 // (see FairShare). All agents behind one address queue in order. A flood from one address, or from all addresses that
-// one party can have, hardly affects others.
+// one client can have, hardly affects others.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ class FairQueue {
   };
   // The nearest level at which the next connection's peer already has one in gRPC: the nearer, the fewer places are
   // left.
-  enum Holds { kNothing, kInItsNetwork, kInItsParty, kAtItsAddress };
+  enum Holds { kNothing, kInItsNetwork, kOfItsClient, kAtItsAddress };
 
   explicit FairQueue(size_t most) : most_(most) {}
 
@@ -53,9 +53,9 @@ class FairQueue {
   };
   // An address's place: whether it has connections in gRPC; how many; the number of the earliest waiting one; the name.
   using Turn = std::tuple<bool, size_t, uint64_t, std::string>;
-  // The size of a share: how many wait, in the largest party and in all; the number of the latest; the name.
+  // The size of a share: how many wait, in the largest client and in all; the number of the latest; the name.
   using Crowd = std::tuple<size_t, size_t, uint64_t, std::string>;
-  // All clients, a network, a party, an address: all except the last have parts.
+  // All clients, a network, a client, an address: all except the last have parts.
   struct Share {
     size_t under_way = 0;
     size_t waiting = 0;

@@ -19,7 +19,7 @@ absl::StatusOr<std::unique_ptr<DirectPort>> DirectPort::Open(const Options& opti
   const size_t needed = 2 * (size_t{options.cluster.worker_num} + options.cluster.server_num);
   TcpServerOptions server;
   server.max_connections = needed + kSpareConnections;
-  server.max_of_each_party = needed + kSpareOfEachAddress;
+  server.max_of_each_client = needed + kSpareOfEachAddress;
   server.counted = port->counted_;
   server.tls = options.tls;
   server.plain_from = options.plain_from;

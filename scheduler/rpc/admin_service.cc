@@ -112,7 +112,7 @@ class AdminService : public v1::Admin::CallbackService {
   template <typename Reply, typename MakeEvent>
   grpc::ServerUnaryReactor* Ask(grpc::CallbackServerContext* context, const PeerFacts& peer, absl::Status status,
                                 Reply* reply, const MakeEvent& make_event) {
-    const std::string party = peer.is_unix ? peer.ToString() : PartyOf(peer.identity, peer.address);
+    const std::string principal = peer.is_unix ? peer.ToString() : PrincipalOf(peer.identity, peer.address);
     auto* call = new BoundedCall(services_, services_.replies, context, grpc::StatusCode::RESOURCE_EXHAUSTED);
     if (const std::string why = services_.WhyFull(); status.ok() && !why.empty()) {
       status = absl::ResourceExhaustedError(why);  // its answer could not be durable now
@@ -122,7 +122,7 @@ class AdminService : public v1::Admin::CallbackService {
       return call;
     }
     const absl::Status asked =
-        AskCore(services_, party, services_.query_limit, make_event, [call, reply](Answer answer) {
+        AskCore(services_, principal, services_.query_limit, make_event, [call, reply](Answer answer) {
           auto* found = std::get_if<Reply>(&answer.reply);
           if (answer.status.ok() && found == nullptr)
             answer.status = absl::InternalError("the scheduler gave an answer of another kind");

@@ -42,7 +42,8 @@ Session::Session(const ServiceContext& services, grpc::CallbackServerContext* co
 
 void Session::Begin() {
   self_ = shared_from_this();
-  if (const auto oldest = services_.streams.Add(id_, PartyOf(peer_.identity, peer_.address), self_)) oldest->MakeRoom();
+  if (const auto oldest = services_.streams.Add(id_, PrincipalOf(peer_.identity, peer_.address), self_))
+    oldest->MakeRoom();
   services_.streams.Watch(id_, services_.clock.Read().monotonic + services_.join_limit);
   ReadOn();
 }

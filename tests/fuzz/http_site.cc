@@ -78,7 +78,7 @@ void Play(TestSite& test, const Request& request, bool shows_something, bool may
   const size_t posted = test.posted.size();
   int replies = 0;
   const scheduler::PeerFacts peer = scheduler::FactsOf("10.0.0.1:4711", nullptr, false);
-  test.site.Handle(request, {.peer = peer, .connection = 1, .party = "p"}, [&](const ResponsePtr& response) {
+  test.site.Handle(request, {.peer = peer, .connection = 1, .client_key = "p"}, [&](const ResponsePtr& response) {
     ++replies;
     CheckResponse(request, *response, shows_something);
   });

@@ -9,7 +9,7 @@
 //   stacks              StackInquiry: where processes hang; LogInquiry: what they wrote
 //   lifecycle           Lifecycle: rounds, recovery, draining, the end
 //   views               what ms-ctl and monitoring are shown
-//   lighthouse, places  Lighthouses: torchft's quorums; Places: what one party may hold, and the rules of membership
+//   lighthouse, places  Lighthouses: torchft's quorums; Places: one principal's share, and the rules of membership
 //   store               StoreService: the job's values
 //   context             Context; how records change the state (evolve), and the state as one record (snapshot)
 //   facts               causes, progress, and the texts of the event log: pure functions of the state

@@ -42,10 +42,10 @@ size_t Lighthouses::CountNames() const {
 absl::Status Lighthouses::Check(const Lighthouse* lighthouse, const v1::ReplicasReport& report) const {
   size_t replicas = 0, bytes = 0;
   bool is_alone = true;
-  const Party party(report.caller().job_id(), report.caller().node_id());
+  const AgentKey agent_key(report.caller().job_id(), report.caller().node_id());
   if (lighthouse != nullptr) {
     for (const auto& [id, replica] : lighthouse->replicas) {
-      if (replica.party == party) continue;
+      if (replica.agent_key == agent_key) continue;
       is_alone = false;
       ++replicas;
       bytes += replica.member.size();
@@ -80,23 +80,23 @@ void Lighthouses::On(QueryId query, const v1::ReplicasReport& report, const std:
   Lighthouse& lighthouse = lighthouses_[report.lighthouse()];
   lighthouse.rules = report.rules();
   if (lighthouse.handle == 0) Open(report.lighthouse(), lighthouse);
-  const Party party(caller.job_id(), caller.node_id());
-  Agent& agent = lighthouse.agents[party];
+  const AgentKey agent_key(caller.job_id(), caller.node_id());
+  Agent& agent = lighthouse.agents[agent_key];
   if (agent.incarnation == caller.incarnation() && report.number() < agent.number) {
     context_.effects.push_back(Answer{query, absl::OkStatus(), v1::StoreReply()});  // a later one was here already
     return;
   }
-  if (agent.held.query != 0) AnswerHeld(agent, ReplicasOf(lighthouse, party), /*is_over=*/true);
+  if (agent.held.query != 0) AnswerHeld(agent, ReplicasOf(lighthouse, agent_key), /*is_over=*/true);
   if (agent.incarnation != caller.incarnation()) {
-    std::erase_if(lighthouse.replicas, [&](const auto& one) { return one.second.party == party; });
+    std::erase_if(lighthouse.replicas, [&](const auto& one) { return one.second.agent_key == agent_key; });
   }
-  Take(lighthouse, party, report);
+  Take(lighthouse, agent_key, report);
   agent = {.incarnation = caller.incarnation(),
            .caller = caller,
            .number = report.number(),
            .tells_of_some = report.replicas_size() > 0,
            .held = {query, context_.now.monotonic + absl::Milliseconds(std::min(report.wait_ms(), kMaxStoreWaitMs))}};
-  Go(report.lighthouse(), lighthouse, &party);
+  Go(report.lighthouse(), lighthouse, &agent_key);
 }
 
 void Lighthouses::Open(const std::string& name, Lighthouse& lighthouse) {
@@ -114,7 +114,7 @@ void Lighthouses::Open(const std::string& name, Lighthouse& lighthouse) {
       context_.started.monotonic + context_.options.disconnect_grace + HeartbeatTimeout(lighthouse.rules);
 }
 
-void Lighthouses::Take(Lighthouse& lighthouse, const Party& party, const v1::ReplicasReport& report) {
+void Lighthouses::Take(Lighthouse& lighthouse, const AgentKey& agent_key, const v1::ReplicasReport& report) {
   std::set<std::string> here;
   for (const v1::ReplicaReport& one : report.replicas()) {
     here.insert(one.replica_id());
@@ -127,11 +127,11 @@ void Lighthouses::Take(Lighthouse& lighthouse, const Party& party, const v1::Rep
     }
     const auto [found, is_new] = lighthouse.replicas.try_emplace(one.replica_id());
     Replica& replica = found->second;
-    if (!is_new && replica.party != party) {
+    if (!is_new && replica.agent_key != agent_key) {
       if (replica.heard >= heard) continue;  // it lives elsewhere by now
       replica = {};
     }
-    replica.party = party;
+    replica.agent_key = agent_key;
     replica.heard = heard;
     if (one.call() == replica.call) continue;
     replica.call = one.call();
@@ -142,11 +142,11 @@ void Lighthouses::Take(Lighthouse& lighthouse, const Party& party, const v1::Rep
     replica.has_commit_failures = one.has_commit_failures();
   }
   std::erase_if(lighthouse.replicas,
-                [&](const auto& one) { return one.second.party == party && !here.contains(one.first); });
+                [&](const auto& one) { return one.second.agent_key == agent_key && !here.contains(one.first); });
 }
 
 // Does all that follows from what is known by now. `reporter`: the agent that has just reported; null: time has passed.
-void Lighthouses::Go(const std::string& name, Lighthouse& lighthouse, const Party* reporter) {
+void Lighthouses::Go(const std::string& name, Lighthouse& lighthouse, const AgentKey* reporter) {
   const MonotonicTime now = context_.now.monotonic;
   if (reporter == nullptr || now >= lighthouse.look_again) {  // from time to time, not with each of many reports
     ForgetTheGone(lighthouse);
@@ -176,7 +176,7 @@ MonotonicTime Lighthouses::NextOf(const Lighthouse& lighthouse) const {
   for (const auto& [id, replica] : lighthouse.replicas) {
     next = std::min(next, replica.heard + HeartbeatTimeout(lighthouse.rules));
   }
-  for (const auto& [party, agent] : lighthouse.agents) {
+  for (const auto& [agent_key, agent] : lighthouse.agents) {
     if (agent.held.query != 0) next = std::min(next, agent.held.deadline);
   }
   return next;
@@ -185,11 +185,11 @@ MonotonicTime Lighthouses::NextOf(const Lighthouse& lighthouse) const {
 // Forgets agents of a round that is over, or of a node that is lost.
 void Lighthouses::ForgetTheGone(Lighthouse& lighthouse) {
   std::erase_if(lighthouse.agents, [&](const auto& agent) {
-    const auto& [party, known] = agent;
+    const auto& [agent_key, known] = agent;
     absl::Status status =
         CheckCaller(context_.state.FindRun(known.caller.job_id(), known.caller.run()), known.caller, "");
     if (status.ok()) return false;
-    std::erase_if(lighthouse.replicas, [&gone = party](const auto& one) { return one.second.party == gone; });
+    std::erase_if(lighthouse.replicas, [&gone = agent_key](const auto& one) { return one.second.agent_key == gone; });
     if (known.held.query != 0) {
       context_.effects.push_back(Answer{known.held.query, std::move(status), v1::StoreReply()});
     }
@@ -267,19 +267,20 @@ bool Lighthouses::FormQuorum(const std::string& name, Lighthouse& lighthouse) {
   return true;
 }
 
-std::vector<const Lighthouses::Replica*> Lighthouses::ReplicasOf(const Lighthouse& lighthouse, const Party& party) {
+std::vector<const Lighthouses::Replica*> Lighthouses::ReplicasOf(const Lighthouse& lighthouse,
+                                                                 const AgentKey& agent_key) {
   std::vector<const Replica*> replicas;
   for (const auto& [id, replica] : lighthouse.replicas) {
-    if (replica.party == party) replicas.push_back(&replica);
+    if (replica.agent_key == agent_key) replicas.push_back(&replica);
   }
   return replicas;
 }
 
 void Lighthouses::AnswerAll(Lighthouse& lighthouse) {
-  std::map<Party, std::vector<const Replica*>> replicas;
-  for (const auto& [id, replica] : lighthouse.replicas) replicas[replica.party].push_back(&replica);
-  for (auto& [party, agent] : lighthouse.agents) {
-    if (agent.held.query != 0) AnswerHeld(agent, replicas[party], context_.now.monotonic >= agent.held.deadline);
+  std::map<AgentKey, std::vector<const Replica*>> replicas;
+  for (const auto& [id, replica] : lighthouse.replicas) replicas[replica.agent_key].push_back(&replica);
+  for (auto& [agent_key, agent] : lighthouse.agents) {
+    if (agent.held.query != 0) AnswerHeld(agent, replicas[agent_key], context_.now.monotonic >= agent.held.deadline);
   }
   std::erase_if(lighthouse.agents,
                 [&](const auto& one) { return one.second.held.query == 0 && replicas[one.first].empty(); });

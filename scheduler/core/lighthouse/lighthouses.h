@@ -55,10 +55,10 @@ class Lighthouses {
 
  private:
   using SharedQuorum = std::shared_ptr<const v1::ReplicasQuorum>;  // without calls
-  using Party = std::pair<std::string, std::string>;               // job and node
+  using AgentKey = std::pair<std::string, std::string>;            // job and node
 
   struct Replica {
-    Party party;
+    AgentKey agent_key;
     MonotonicTime heard;
     uint64_t call = 0;  // the one that waits, or was answered last; 0: none
     SharedQuorum answer;
@@ -85,7 +85,7 @@ class Lighthouses {
     uint64_t handle = 0;
     v1::LighthouseRules rules;
     std::map<std::string, Replica> replicas;
-    std::map<Party, Agent> agents;
+    std::map<AgentKey, Agent> agents;
     MonotonicTime rest_until;  // see kPause
     MonotonicTime doubt;       // a replica that has not been heard since then is in doubt
     MonotonicTime look_again;  // for agents that have gone
@@ -99,14 +99,14 @@ class Lighthouses {
   size_t CountNames() const;
   absl::Status Check(const Lighthouse* lighthouse, const v1::ReplicasReport& report) const;
   void Open(const std::string& name, Lighthouse& lighthouse);
-  void Take(Lighthouse& lighthouse, const Party& party, const v1::ReplicasReport& report);
-  void Go(const std::string& name, Lighthouse& lighthouse, const Party* reporter);
+  void Take(Lighthouse& lighthouse, const AgentKey& agent_key, const v1::ReplicasReport& report);
+  void Go(const std::string& name, Lighthouse& lighthouse, const AgentKey* reporter);
   MonotonicTime NextOf(const Lighthouse& lighthouse) const;
   void ForgetTheGone(Lighthouse& lighthouse);
   void ForgetTheSilent(Lighthouse& lighthouse);
   static void Doubt(Lighthouse& lighthouse, MonotonicTime silent_since);
   bool FormQuorum(const std::string& name, Lighthouse& lighthouse);
-  static std::vector<const Replica*> ReplicasOf(const Lighthouse& lighthouse, const Party& party);
+  static std::vector<const Replica*> ReplicasOf(const Lighthouse& lighthouse, const AgentKey& agent_key);
   void AnswerAll(Lighthouse& lighthouse);
   void AnswerHeld(Agent& agent, const std::vector<const Replica*>& replicas, bool is_over);
 

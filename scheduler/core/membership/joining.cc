@@ -361,7 +361,7 @@ void Membership::Attach(const JoinRequested& event, Run& run, Node& node, bool i
   node.reached_at = event.reached_at;
   ++context_.connected_nodes;
   run.NoteReadiness(node);
-  places_.NoteParty(run, node, event);
+  places_.NotePrincipal(run, node, event);
   node.connect_seq = event.join.connect_seq();
   node.last_seen = context_.now.monotonic;
   node.was_seen = true;

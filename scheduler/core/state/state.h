@@ -99,8 +99,8 @@ struct NodeRuntime {
   bool holds_up = false;                                 // it holds up the next round: counted in Run::holding_up
   bool was_seen = false;                                 // by this scheduler process
   std::string reached_at;                                // the scheduler's address that the node last came to; numeric
-  std::string party;                    // the party that joined last (identity or address); see places.cc
-  bool is_held = false;                 // counts in the party's quota of nodes
+  std::string principal;                // the principal that joined last (identity or address); see places.cc
+  bool is_held = false;                 // counts in the principal's quota of nodes
   v1::Cause restart_cause;              // why failed slots start again at restart_at
   uint64_t acknowledged_elsewhere = 0;  // its events up to this number are acknowledged;
                                         // if the journal has fewer, it is an older copy
@@ -240,8 +240,8 @@ struct RunRecord {
 // The part of a run that a crash of the scheduler loses.
 struct RunRuntime {
   uint64_t handle = 0;
-  std::string party;     // the party that opened it, as far as this scheduler process knows; see places.cc
-  bool is_held = false;  // the place that it takes
+  std::string principal;  // the principal that opened it, as far as this scheduler process knows; see places.cc
+  bool is_held = false;   // the place that it takes
   MonotonicTime opened;
   MonotonicTime aborted;  // when the last round was given up
   MonotonicTime topo_deadline = MonotonicTime::Never();

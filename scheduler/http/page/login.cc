@@ -40,8 +40,8 @@ ResponsePtr Login::Begin(const Request& request, const Client& client, const Tok
   const std::optional<Role> role = tokens.MatchWord(TokenIn(request.body));
   // Accept the right token however many wrong ones came, so that no one can lock others out.
   if (!role) {
-    if (limit_.MayTry(client.party, now)) {
-      limit_.NoteWrong(client.party, now);
+    if (limit_.MayTry(client.client_key, now)) {
+      limit_.NoteWrong(client.client_key, now);
       return Refuse(absl::UnauthenticatedError("the token is wrong"), "http: wrong token", client, counted);
     }
     Response refused = *Refuse(absl::UnauthenticatedError("the token is wrong, like too many before it"),

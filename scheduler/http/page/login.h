@@ -38,7 +38,7 @@ class Sessions {
   std::map<std::string, Session> sessions_;  // by digest
 };
 
-// Limits how many wrong tokens are counted as such. Buckets hold kOfOne for one address's party and kOfAll for all
+// Limits how many wrong tokens are counted as such. Buckets hold kOfOne for one client's addresses and kOfAll for all
 // clients, and refill by one each kAnother and kAnotherOfAll. The token is too long to guess; this distinguishes a
 // flood from a mistyped word.
 class LoginLimit {
@@ -47,15 +47,15 @@ class LoginLimit {
   static constexpr absl::Duration kAnother = absl::Seconds(12);
   static constexpr int kOfAll = 100;
   static constexpr absl::Duration kAnotherOfAll = absl::Seconds(1);
-  static constexpr size_t kMaxParties = 256;  // others count only in the total
+  static constexpr size_t kMaxClients = 256;  // others count only in the total
 
-  bool MayTry(const std::string& party, MonotonicTime now);
-  void NoteWrong(const std::string& party, MonotonicTime now);
-  size_t parties() const { return parties_.size(); }
+  bool MayTry(const std::string& client_key, MonotonicTime now);
+  void NoteWrong(const std::string& client_key, MonotonicTime now);
+  size_t clients() const { return clients_.size(); }
 
  private:
-  // The time at which the party's bucket is full again.
-  std::map<std::string, MonotonicTime> parties_;
+  // The time at which the client's bucket is full again.
+  std::map<std::string, MonotonicTime> clients_;
   MonotonicTime all_;
 };
 
@@ -77,7 +77,7 @@ class Login {
   // The identification of a client.
   struct Client {
     std::string address;
-    std::string party;  // see FairShare
+    std::string client_key;  // see FairShare
     bool has_tls = false;
   };
 

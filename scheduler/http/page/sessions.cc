@@ -44,17 +44,17 @@ std::optional<Role> Sessions::Find(absl::string_view word, MonotonicTime now) co
 
 void Sessions::End(absl::string_view word) { sessions_.erase(Sha256(std::string(word))); }
 
-bool LoginLimit::MayTry(const std::string& party, MonotonicTime now) {
+bool LoginLimit::MayTry(const std::string& client_key, MonotonicTime now) {
   if (!HasRoom(std::max(all_, now), now, kAnotherOfAll, kOfAll)) return false;
-  const auto found = parties_.find(party);
-  return found == parties_.end() || HasRoom(std::max(found->second, now), now, kAnother, kOfOne);
+  const auto found = clients_.find(client_key);
+  return found == clients_.end() || HasRoom(std::max(found->second, now), now, kAnother, kOfOne);
 }
 
-void LoginLimit::NoteWrong(const std::string& party, MonotonicTime now) {
+void LoginLimit::NoteWrong(const std::string& client_key, MonotonicTime now) {
   all_ = std::max(all_, now) + kAnotherOfAll;
-  std::erase_if(parties_, [now](const auto& one) { return one.second <= now; });
-  if (!parties_.contains(party) && parties_.size() >= kMaxParties) return;
-  MonotonicTime& full = parties_[party];
+  std::erase_if(clients_, [now](const auto& one) { return one.second <= now; });
+  if (!clients_.contains(client_key) && clients_.size() >= kMaxClients) return;
+  MonotonicTime& full = clients_[client_key];
   full = std::max(full, now) + kAnother;
 }
 

@@ -122,7 +122,7 @@ TEST(Connections, OnlySomeOfAPartyStayForTheirToken) {
     made->Serve();
     return made;
   };
-  std::vector<UniqueFd> clients(128);  // half of the places, the share of one party
+  std::vector<UniqueFd> clients(128);  // half of the places, the share of one client
   std::vector<std::unique_ptr<Connection>> made;
   for (size_t i = 0; i < clients.size(); ++i) made.push_back(connect(i + 1, clients[i]));
   const auto stays = [](const auto& connection) { return connection->yields() == 0; };

@@ -110,10 +110,10 @@ TEST(LoginLimit, IsForEachPartyAndForAll) {
   for (int i = LoginLimit::kOfOne; i < LoginLimit::kOfAll; ++i) limit.NoteWrong(absl::StrCat("10.1.0.", i), kNow);
   EXPECT_FALSE(limit.MayTry("10.0.0.3", kNow)) << "too many from everybody";
   EXPECT_TRUE(limit.MayTry("10.0.0.3", kNow + LoginLimit::kAnotherOfAll));
-  for (size_t i = 0; i < 2 * LoginLimit::kMaxParties; ++i) limit.NoteWrong(absl::StrCat("p", i), kNow);
-  EXPECT_LE(limit.parties(), LoginLimit::kMaxParties);
+  for (size_t i = 0; i < 2 * LoginLimit::kMaxClients; ++i) limit.NoteWrong(absl::StrCat("p", i), kNow);
+  EXPECT_LE(limit.clients(), LoginLimit::kMaxClients);
   limit.NoteWrong("late", kNow + absl::Hours(1));
-  EXPECT_EQ(limit.parties(), 1u) << "those with all their tries are forgotten";
+  EXPECT_EQ(limit.clients(), 1u) << "those with all their tries are forgotten";
 }
 
 TEST(Cookies, AreNamedByPortAndBoundToThisHost) {

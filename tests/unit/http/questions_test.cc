@@ -84,18 +84,19 @@ TEST_F(QuestionsTest, RemembersLittleAndNotForLong) {
 }
 
 TEST_F(QuestionsTest, AddressesTakeTurnsAndMetricsComeFirst) {
-  for (const char* key : {"a", "b", "c", "d", "e"}) Ask(key, {.connection = 1, .party = "1"});
-  Ask("x", {.connection = 2, .party = "2"});
-  Ask("m", {.connection = 3, .party = "1", .is_first = true});
+  for (const char* key : {"a", "b", "c", "d", "e"}) Ask(key, {.connection = 1, .client_key = "1"});
+  Ask("x", {.connection = 2, .client_key = "2"});
+  Ask("m", {.connection = 3, .client_key = "1", .is_first = true});
   for (int i = 0; i < Questions::kEachTick; ++i) AnswerOne();
   EXPECT_EQ(rendered_keys_, "amxb") << "a was on its way already";
 }
 
 TEST_F(QuestionsTest, WhatNobodyWaitsForIsNotAsked) {
-  for (size_t i = 0; i < Questions::kMaxKept; ++i) Ask(absl::StrCat("key ", i), {.connection = i + 1, .party = "1"});
-  Ask("other", {.connection = 1000, .party = "2"});
+  for (size_t i = 0; i < Questions::kMaxKept; ++i)
+    Ask(absl::StrCat("key ", i), {.connection = i + 1, .client_key = "1"});
+  Ask("other", {.connection = 1000, .client_key = "2"});
   EXPECT_EQ(replies_.size(), 1) << "the table is full";
-  Ask("metrics", {.connection = 1001, .party = "2", .is_first = true});
+  Ask("metrics", {.connection = 1001, .client_key = "2", .is_first = true});
   EXPECT_EQ(replies_.size(), 1) << "there is always room for metrics";
   for (size_t i = 0; i < Questions::kMaxKept; ++i) questions_.Forget(i + 1);
   EXPECT_EQ(questions_.size(), 2) << "what is on its way, and metrics";

@@ -15,7 +15,7 @@ class SiteTest : public testing::Test {
   Response Ask(Request request) {
     Response answer{0, "", ""};
     request.host = "localhost:8120";
-    test_.site.Handle(request, {.peer = peer_, .connection = 1, .party = "p"},
+    test_.site.Handle(request, {.peer = peer_, .connection = 1, .client_key = "p"},
                       [&](const ResponsePtr& response) { answer = *response; });
     return answer;
   }

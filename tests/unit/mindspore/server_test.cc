@@ -375,7 +375,7 @@ TEST_F(ServerTest, WhoHasSpokenAndIsNotNeededMakesRoom) {
 TEST_F(ServerTest, OneAddressDoesNotTakeAllConnections) {
   const auto counted = std::make_shared<CountedLog>(Clock::System());
   TcpServerOptions options;
-  options.max_of_each_party = 2;
+  options.max_of_each_client = 2;
   options.counted = counted;
   Start(std::move(options));
   Client first(port_);

@@ -246,9 +246,9 @@ TEST(PendingQueries, CloseAnswersAllAndTakesNoMore) {
 // The posted events, in order.
 class PendingTurnsTest : public testing::Test {
  protected:
-  QueryId Ask(const std::string& party, const std::string& name) {
+  QueryId Ask(const std::string& principal, const std::string& name) {
     const auto id = queries_.Add(
-        MonotonicTime() + absl::Seconds(10), [](const Answer&) {}, party);
+        MonotonicTime() + absl::Seconds(10), [](const Answer&) {}, principal);
     EXPECT_TRUE(id.ok()) << id.status();
     queries_.Begin(*id, [this, name] {
       posted_.push_back(name);

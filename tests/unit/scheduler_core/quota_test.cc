@@ -1,4 +1,4 @@
-// No party may take all places of jobs or nodes.
+// No principal may take all places of jobs or nodes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,9 +15,9 @@ namespace {
 
 using testing::HasSubstr;
 
-size_t TakeAll(Quota& quota, const std::string& party) {
+size_t TakeAll(Quota& quota, const std::string& principal) {
   size_t taken = 0;
-  for (; quota.HasRoomFor(party); ++taken) quota.Take(party);
+  for (; quota.HasRoomFor(principal); ++taken) quota.Take(principal);
   return taken;
 }
 
