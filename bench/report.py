@@ -20,8 +20,8 @@ def table(header, rows):
     return lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
 
 
-def verdict_rows(lines):
-    return table(("what", "target", "found", "verdict"), lines)
+def target_rows(lines):
+    return table(("what", "target", "found", "outcome"), lines)
 
 
 def _figures(taken):
@@ -106,7 +106,7 @@ def write(path, root, mode, runs, lines, results, reasons, commands, picture):
     the file name of a plot; empty: none."""
     text = ["# Results", "",
             "Written by `bash bench/run.sh --%s`; what it means stands in README.md beside it. %s" % (mode, runs), ""]
-    text += verdict_rows(lines)
+    text += target_rows(lines)
     text += ["", "## Machine and versions", ""] + machine(root)
     if picture:
         text += ["", "![How long a round takes, by the number of agents](%s)" % picture]

@@ -19,7 +19,7 @@ import plan
 import plots
 import report
 import subjects
-import verdicts
+import targets
 from measuring import ROOT, Failed, leave_on_sigterm
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -129,12 +129,12 @@ def main():
                 taken.take_group(group)
     finally:
         subjects.remove_certificates()
-    results = verdicts.Results(taken.results, taken.reasons)
-    lines = [] if options.mode == "smoke" else verdicts.judge(results)
+    results = targets.Results(taken.results, taken.reasons)
+    lines = [] if options.mode == "smoke" else targets.judge(results)
     if options.only:
-        lines = [line for line in lines if not line.verdict.endswith(verdicts.ELSEWHERE)]
+        lines = [line for line in lines if not line.outcome.endswith(targets.ELSEWHERE)]
     if lines:
-        print("\n".join([""] + report.verdict_rows(lines)))
+        print("\n".join([""] + report.target_rows(lines)))
     write_all(options, taken, results, lines)
     return 1 if taken.has_failed else 0
 

@@ -76,13 +76,13 @@ class AdminClient::Impl {
     std::optional<absl::Status> mistrust;  // of one of the addresses: it says more than the others' errors
     for (size_t tried = 0; tried < targets_.size(); ++tried) {
       if (stub_ == nullptr) {
-        verdict_->Forget();
+        handshake_result_->Forget();
         stub_ = v1::Admin::NewStub(Dial(targets_[current_], credentials_));
       }
       status = CallOnce(*stub_, method, request, patience, reply);
-      if (IsAnswer(status)) verdict_->Forget();
+      if (IsAnswer(status)) handshake_result_->Forget();
       if (status.ok()) return reply;
-      if (!verdict_->refusal().ok() || IsShutOut(status)) mistrust = Explain(status);
+      if (!handshake_result_->refusal().ok() || IsShutOut(status)) mistrust = Explain(status);
       if (status.error_code() != grpc::StatusCode::UNAVAILABLE) break;
       // Connect here, not in gRPC: without a call that waits for a connection, gRPC looks after it only every 5 s.
       stub_.reset();
@@ -94,7 +94,7 @@ class AdminClient::Impl {
         v1::Admin::NewStub(Dial("unix:" + fallback_.socket.path, grpc::InsecureChannelCredentials()));
     const grpc::Status answer = CallOnce(*stub, method, request, timeout_ - patience, reply);
     if (IsOutOfReach(answer)) return Explain(status);
-    verdict_->Forget();  // the socket has no certificate
+    handshake_result_->Forget();  // the socket has no certificate
     fallback_stub_ = std::move(stub);
     fallback_.on_use(WhyNot(status, patience));
     return answer.ok() ? absl::StatusOr<Reply>(std::move(reply)) : Explain(answer);
@@ -122,7 +122,7 @@ class AdminClient::Impl {
 
   // True if a peer that we trust closed right after the handshake.
   bool IsShutOut(const grpc::Status& status) const {
-    return verdict_->was_asked() && status.error_code() == grpc::StatusCode::UNAVAILABLE;
+    return handshake_result_->was_asked() && status.error_code() == grpc::StatusCode::UNAVAILABLE;
   }
 
   // Takes the current certificate and trusted authorities: both may change during a long watch.
@@ -130,11 +130,11 @@ class AdminClient::Impl {
     if (tls_ == nullptr) return;
     const std::shared_ptr<const TlsState> state = tls_->Current();
     if (credentials_ == nullptr || state->identity_generation != identity_generation_) {
-      credentials_ = MakeClientCredentials(tls_, host_, job_, verdict_);
+      credentials_ = MakeClientCredentials(tls_, host_, job_, handshake_result_);
       stub_.reset();
     }
     identity_generation_ = state->identity_generation;
-    if (!verdict_->IsStillGood(*state->trust)) stub_.reset();  // the next dial's handshake reports the reason
+    if (!handshake_result_->IsStillGood(*state->trust)) stub_.reset();  // the next dial's handshake reports the reason
   }
 
   std::string InWords(const std::string& grpc_message) const {
@@ -151,7 +151,7 @@ class AdminClient::Impl {
 
   absl::Status Explain(const grpc::Status& status) const {
     const std::string& text = status.error_message();
-    if (const TlsRefusal refusal = verdict_->refusal(); !refusal.ok()) {
+    if (const TlsRefusal refusal = handshake_result_->refusal(); !refusal.ok()) {
       return absl::UnauthenticatedError(absl::StrCat("the scheduler at ", where_, " is not trusted: ", refusal.text));
     }
     if (IsShutOut(status)) {
@@ -191,7 +191,7 @@ class AdminClient::Impl {
   uint64_t identity_generation_ = 0;
   std::shared_ptr<grpc::ChannelCredentials> credentials_ =
       tls_ == nullptr ? grpc::InsecureChannelCredentials() : nullptr;
-  const std::shared_ptr<HandshakeVerdict> verdict_ = std::make_shared<HandshakeVerdict>();
+  const std::shared_ptr<HandshakeResult> handshake_result_ = std::make_shared<HandshakeResult>();
   bool may_want_tls_ = false;
   size_t current_ = 0;
   std::unique_ptr<v1::Admin::Stub> stub_;

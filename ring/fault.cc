@@ -56,7 +56,7 @@ bool FaultList::IsAbout(uint32_t from) const {
   return std::any_of(faults_.begin(), faults_.end(), [&](const Fault& fault) { return fault.from == from; });
 }
 
-std::vector<Fault> FaultList::Verdict() const {
+std::vector<Fault> FaultList::RootFaults() const {
   std::map<uint32_t, Fault> by_link;
   for (const Fault& fault : faults_) {
     const auto [found, is_new] = by_link.try_emplace(fault.from, fault);
@@ -69,13 +69,13 @@ std::vector<Fault> FaultList::Verdict() const {
   const bool has_other_than_stalled = std::any_of(
       by_link.begin(), by_link.end(), [](const auto& entry) { return entry.second.kind != FaultKind::kStalled; });
   if (!has_other_than_stalled) return StalledFirst();
-  std::vector<Fault> verdict;
+  std::vector<Fault> root_faults;
   for (const auto& entry : by_link) {
     const Fault& fault = entry.second;
     const bool is_shown = has_cause ? !IsConsequence(fault.kind) : fault.kind != FaultKind::kStalled;
-    if (is_shown) verdict.push_back(fault);
+    if (is_shown) root_faults.push_back(fault);
   }
-  return verdict;
+  return root_faults;
 }
 
 std::vector<Fault> FaultList::StalledFirst() const {

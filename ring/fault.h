@@ -58,7 +58,7 @@ class FaultList {
 
   // One fault for each faulty link, in the order of ranks; no consequences if there is a cause. If all links have
   // stalled, only the one that had come least far and was not itself waiting for a stalled rank before it.
-  std::vector<Fault> Verdict() const;
+  std::vector<Fault> RootFaults() const;
 
  private:
   std::vector<Fault> StalledFirst() const;

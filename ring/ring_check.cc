@@ -51,7 +51,7 @@ RingResult RingCheck::Run() {
         Meet() && MeasureLatency() && MeasureBandwidth() && Gather(own_) && Judge() && AddUp() && Leave();
     if (!is_good) Settle();
   }
-  result.faults = faults_.Verdict();
+  result.faults = faults_.RootFaults();
   result.links = links_;
   result.sum_ns = sum_ns_;
   result.took = Now() - started_;

@@ -52,7 +52,7 @@ absl::StatusOr<std::unique_ptr<RingTls>> RingTls::Create(std::shared_ptr<const T
 
 int RingTls::Verify(X509_STORE_CTX* store_context, void* self) {
   Pin& pin = *static_cast<Pin*>(SSL_get_app_data(ConnectionOf(store_context)));
-  return Verdict(store_context, static_cast<const RingTls*>(self)->Check(PeerOf(store_context), pin));
+  return VerifyResult(store_context, static_cast<const RingTls*>(self)->Check(PeerOf(store_context), pin));
 }
 
 bool RingTls::Check(const PeerCertificates& peer, Pin& pin) const {

@@ -344,17 +344,18 @@ int Agent::StayWithTheJob() {
 }
 
 absl::StatusOr<std::vector<MadeGateway>> Agent::MakeGateways(AgentLoop& loop) {
-  return gateways_.Make({.settings = settings_,
-                         .environment = environment_,
-                         .store = loop.store(),
-                         .clock = Clock::System(),
-                         .tls = tls_ != nullptr ? tls_->store() : nullptr,
-                         .work_folder = folder_->path(),
-                         .programs = std::filesystem::path(OwnProgram()).parent_path().string(),
-                         .mindspore_ports = node_.gateway_ports,
-                         .no_mindspore_ports = node_.no_gateway,
-                         .exec_port = static_cast<uint16_t>(node_.node.exec_port()),
-                         .tell = [&loop](v1::RemoteCommands commands) { loop.TellOf(std::move(commands)); }});
+  return gateways_.Make(
+      {.settings = settings_,
+       .environment = environment_,
+       .store = loop.store(),
+       .clock = Clock::System(),
+       .tls = tls_ != nullptr ? tls_->store() : nullptr,
+       .work_folder = folder_->path(),
+       .programs = std::filesystem::path(OwnProgram()).parent_path().string(),
+       .mindspore_ports = node_.gateway_ports,
+       .no_mindspore_ports = node_.no_gateway,
+       .exec_port = static_cast<uint16_t>(node_.node.exec_port()),
+       .report_commands = [&loop](v1::RemoteCommands commands) { loop.ReportCommands(std::move(commands)); }});
 }
 
 void Agent::Leave(const AgentLoop& loop, int code) {

@@ -21,8 +21,8 @@ constexpr absl::Duration kAnswerTimeout = absl::Seconds(5);
 
 }  // namespace
 
-Connection::Connection(Stream stream, const Peer& peer, std::string own_address, DialectGuess& guess, Cluster& cluster,
-                       TcpServerContext& context)
+FrameConnection::FrameConnection(Stream stream, const Peer& peer, std::string own_address, DialectGuess& guess,
+                                 Cluster& cluster, TcpServerContext& context)
     : TcpConnection(std::move(stream), peer, context),
       own_address_(std::move(own_address)),
       guess_(guess),
@@ -31,15 +31,15 @@ Connection::Connection(Stream stream, const Peer& peer, std::string own_address,
       last_whole_(context.now),
       last_written_(context.now) {}
 
-Connection::~Connection() { context_.input_bytes -= counted_input_; }
+FrameConnection::~FrameConnection() { context_.input_bytes -= counted_input_; }
 
-bool Connection::wants_read() const {
+bool FrameConnection::wants_read() const {
   if (has_ended_ || is_finished_) return false;
   if (opening_ != Opening::kOpen) return true;
   return !is_pending_ && !held_ && output_.size() <= kMaxMindSporeOutputBytes;
 }
 
-bool Connection::Serve() {
+bool FrameConnection::Serve() {
   if (is_finished_ || opening_ != Opening::kOpen) return false;
   WriteSome();
   if (wants_read() && needs_more_) ReadSome();
@@ -52,7 +52,7 @@ bool Connection::Serve() {
   return !is_finished_ && (has_more || (wants_read() && stream_.HasHiddenInput()));
 }
 
-void Connection::ReadSome() {
+void FrameConnection::ReadSome() {
   std::string bytes;
   const Stream::Io io = stream_.Read(kReadAtOnce, bytes);
   decoder_.Append(bytes);
@@ -60,7 +60,7 @@ void Connection::ReadSome() {
   if (io == Stream::Io::kClosed || io == Stream::Io::kFailed) has_ended_ = true;
 }
 
-void Connection::HandleSome() {
+void FrameConnection::HandleSome() {
   for (int i = 0; i < kFramesAtOnce; ++i) {
     if (is_finished_ || is_pending_ || output_.size() > kMaxMindSporeOutputBytes) return;
     if (!held_) {
@@ -83,7 +83,7 @@ void Connection::HandleSome() {
   }
 }
 
-void Connection::NoteDialect(uint32_t number, const Frame& frame) {
+void FrameConnection::NoteDialect(uint32_t number, const Frame& frame) {
   if (number == kRegister && frames_ == 1) guess_.Registered(context_.now - opened_at_);
   guess_.Asked(number);
   const std::optional<std::string> key = AskedKey(number, frame.body);
@@ -100,12 +100,12 @@ void Connection::NoteDialect(uint32_t number, const Frame& frame) {
   was_there_ = false;
 }
 
-void Connection::Handle(uint32_t number, const Frame& frame) {
+void FrameConnection::Handle(uint32_t number, const Frame& frame) {
   NoteDialect(number, frame);
   ++request_;
   AnswerDone done = [post = context_.post, id = client_.connection, request = request_](Answer answer) {
     post(id, [request, answer = std::move(answer)](TcpConnection& connection) {
-      static_cast<Connection&>(connection).Complete(request, answer);
+      static_cast<FrameConnection&>(connection).Complete(request, answer);
     });
   };
   Answer answer =
@@ -124,14 +124,14 @@ void Connection::Handle(uint32_t number, const Frame& frame) {
   }
 }
 
-void Connection::Complete(uint64_t request, Answer answer) {
+void FrameConnection::Complete(uint64_t request, Answer answer) {
   if (!is_pending_ || request != request_) return;  // too late
   is_pending_ = false;
   substitute_ = {};
   Reply(answer);
 }
 
-void Connection::Reply(const Answer& answer) {
+void FrameConnection::Reply(const Answer& answer) {
   answered_at_ = context_.now;
   was_there_ = asked_ && answer.number == ThereNumber(guess_.current());
   if (output_.empty()) last_written_ = context_.now;
@@ -140,7 +140,7 @@ void Connection::Reply(const Answer& answer) {
   output_ += EncodeFrame(MakeReply(answer.number, own_address_, answer.body));
 }
 
-void Connection::WriteSome() {
+void FrameConnection::WriteSome() {
   if (is_delayed()) return;
   size_t written = 0;
   while (written < output_.size()) {
@@ -158,13 +158,13 @@ void Connection::WriteSome() {
   if (output_.empty() && output_.capacity() > kMaxMindSporeOutputBytes) std::string().swap(output_);
 }
 
-void Connection::CountInput() {
+void FrameConnection::CountInput() {
   const size_t bytes = decoder_.buffered() + (held_ ? held_->body.size() : 0);
   context_.input_bytes += bytes - counted_input_;
   counted_input_ = bytes;
 }
 
-void Connection::CheckTimes() {
+void FrameConnection::CheckTimes() {
   if (is_finished_) return;
   TcpConnection::CheckTimes();
   const MonotonicTime now = context_.now;
@@ -178,7 +178,7 @@ void Connection::CheckTimes() {
   if (is_pending_ && now - pending_since_ > kAnswerTimeout) Complete(request_, substitute_);
 }
 
-void Connection::FlushAtEnd() {
+void FrameConnection::FlushAtEnd() {
   if (is_finished_ || opening_ != Opening::kOpen) return;
   if (is_pending_) Complete(request_, substitute_);
   write_at_ = context_.now;

@@ -13,11 +13,11 @@
 
 namespace muster::mindspore {
 
-class Connection final : public TcpConnection {
+class FrameConnection final : public TcpConnection {
  public:
-  Connection(Stream stream, const Peer& peer, std::string own_address, DialectGuess& guess, Cluster& cluster,
-             TcpServerContext& context);
-  ~Connection() override;
+  FrameConnection(Stream stream, const Peer& peer, std::string own_address, DialectGuess& guess, Cluster& cluster,
+                  TcpServerContext& context);
+  ~FrameConnection() override;
 
   // Handles at most kReadAtOnce bytes and kFramesAtOnce frames.
   bool Serve() override;

@@ -31,7 +31,8 @@ class FrameProtocol final : public TcpProtocol {
                                         TcpServerContext& context) override {
     ++open_from_[client.address.bytes()];
     cluster_.ConnectionOpened(client);
-    return std::make_unique<Connection>(std::move(stream), client, own_address, GuessOf(client), cluster_, context);
+    return std::make_unique<FrameConnection>(std::move(stream), client, own_address, GuessOf(client), cluster_,
+                                             context);
   }
 
   void Closed(const TcpClient& client) override {

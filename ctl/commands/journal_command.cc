@@ -93,8 +93,8 @@ std::string JobsText(const v1::Snapshot& known) {
   return jobs.empty() ? "no job" : absl::StrCat("jobs: ", absl::StrJoin(jobs, ", "));
 }
 
-std::string Verdict(const std::string& path, const scheduler::JournalReader& journal, const Summary& summary,
-                    const v1::Snapshot& known, bool json) {
+std::string SoundText(const std::string& path, const scheduler::JournalReader& journal, const Summary& summary,
+                      const v1::Snapshot& known, bool json) {
   if (!json) {
     const std::string snapshot =
         summary.snapshot_through == 0 ? "" : absl::StrCat("a snapshot through ", summary.snapshot_through, " and ");
@@ -157,7 +157,7 @@ int RunJournal(const std::vector<std::string>& words, bool json) {
     return Fail(absl::StrCat(words[1], ": ", past.message()), kExitJobFailed);
   }
   const v1::Record known = core.TakeSnapshot();
-  if (!shows) std::fputs(Verdict(words[1], *journal, summary, known.snapshot(), json).c_str(), stdout);
+  if (!shows) std::fputs(SoundText(words[1], *journal, summary, known.snapshot(), json).c_str(), stdout);
   return kExitSuccess;
 }
 

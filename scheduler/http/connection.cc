@@ -38,7 +38,8 @@ constexpr size_t kReadAtOnce = 16 * 1024;
 
 }  // namespace
 
-Connection::Connection(Stream stream, const TcpClient& client, Site& site, bool takes_names, TcpServerContext& context)
+HttpConnection::HttpConnection(Stream stream, const TcpClient& client, Site& site, bool takes_names,
+                               TcpServerContext& context)
     : TcpConnection(std::move(stream), client, context),
       site_(site),
       takes_names_(takes_names),
@@ -46,7 +47,7 @@ Connection::Connection(Stream stream, const TcpClient& client, Site& site, bool 
       asked_(context.now),
       progress_(context.now) {}
 
-Connection::~Connection() {
+HttpConnection::~HttpConnection() {
   context_.input_bytes -= counted_input_;
   if (is_streaming_) site_.CloseStream();
   if (is_known_) site_.CloseKnown(client_key_);
@@ -55,7 +56,7 @@ Connection::~Connection() {
 }
 
 // Begins to write the response; null: nothing. If the answers being sent leave no room for it, writes a short error.
-void Connection::Put(ResponsePtr response) {
+void HttpConnection::Put(ResponsePtr response) {
   if (response != nullptr && !site_.under_way().Begin(*response)) {
     response = MakeResponse(503, kPlainText, "the server is still sending too much to other clients: try again\n");
   }
@@ -67,16 +68,18 @@ void Connection::Put(ResponsePtr response) {
 // stay. First those that wait for the core or for their client's next request; then those that have not asked yet (the
 // next to do so may be a health check); then those being answered, or that asked for metrics. Streams have their own
 // limit.
-int Connection::yields() const {
+int HttpConnection::yields() const {
   if (is_known_ || is_streaming_) return 0;
   if (!has_spoken_) return 2;
   return is_writing() || (is_waiting_ && request_.target.path == kMetricsPath) ? 1 : 3;
 }
 
 // True also for a client that only closed its own direction and still reads.
-bool Connection::HasHungUp() const { return (LookAt(stream_.fd(), POLLRDHUP) & (POLLRDHUP | POLLHUP | POLLERR)) != 0; }
+bool HttpConnection::HasHungUp() const {
+  return (LookAt(stream_.fd(), POLLRDHUP) & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
 
-bool Connection::Serve() {
+bool HttpConnection::Serve() {
   if (is_finished_ || opening_ != Opening::kOpen) return false;
   Write();
   if (is_closing_ || (is_streaming_ && wants_read())) {
@@ -93,21 +96,21 @@ bool Connection::Serve() {
   return !is_finished_ && wants_read() && stream_.HasHiddenInput();
 }
 
-void Connection::Read() {
+void HttpConnection::Read() {
   const Stream::Io io = stream_.Read(kReadAtOnce, input_);
   if (io == Stream::Io::kClosed || io == Stream::Io::kFailed) has_ended_ = true;
 }
 
 // Reads and drops what the client still sends after its last answer: if we closed at once, the kernel would discard the
 // answer.
-void Connection::Discard() {
+void HttpConnection::Discard() {
   const Stream::Io io = stream_.Read(kReadAtOnce, input_);
   discarded_ += input_.size();
   input_.clear();
   if (io == Stream::Io::kClosed || io == Stream::Io::kFailed || discarded_ > kMaxDiscarded) Finish("");
 }
 
-void Connection::HandleOne() {
+void HttpConnection::HandleOne() {
   if (is_answering() || is_closing_ || is_finished_ || input_.empty()) return;
   if (!has_begun_) asked_ = context_.now;  // (what the reader has taken is no longer in input_)
   has_begun_ = true;
@@ -137,7 +140,7 @@ void Connection::HandleOne() {
   Ask();
 }
 
-void Connection::Ask() {
+void HttpConnection::Ask() {
   is_waiting_ = true;
   const scheduler::PeerFacts peer = scheduler::FactsOf(JoinHostPort(client_.address.ToString(), 0),
                                                        stream_.has_tls() ? &stream_.client() : nullptr, takes_names_);
@@ -146,13 +149,13 @@ void Connection::Ask() {
       {.peer = peer, .has_tls = stream_.has_tls(), .connection = client_.connection, .client_key = client_key_},
       [post = context_.post, id = client_.connection](ResponsePtr response) {
         post(id, [response = std::move(response)](TcpConnection& connection) {
-          static_cast<Connection&>(connection).Answer(response);
+          static_cast<HttpConnection&>(connection).Answer(response);
         });
       });
   if (shows_identity && !is_known_) is_known_ = site_.OpenKnown(client_key_);
 }
 
-void Connection::Answer(ResponsePtr response) {
+void HttpConnection::Answer(ResponsePtr response) {
   is_waiting_ = false;
   Put(std::move(response));
   asked_ = context_.now;
@@ -170,7 +173,7 @@ void Connection::Answer(ResponsePtr response) {
 }
 
 // Takes the next events of a stream. False: there is nothing to write.
-bool Connection::TakePiece() {
+bool HttpConnection::TakePiece() {
   if (response_->status == 200 && response_->body.empty() && context_.now - progress_ > kSignOfLife) {
     Put(MakeResponse(200, kEventStream, ":\n\n"));  // a comment
   }
@@ -180,7 +183,7 @@ bool Connection::TakePiece() {
   return false;
 }
 
-void Connection::Write() {
+void HttpConnection::Write() {
   while (is_writing()) {
     const std::string_view body = is_head_ ? std::string_view() : std::string_view(response_->body);
     const std::string_view rest =
@@ -204,7 +207,7 @@ void Connection::Write() {
   }
 }
 
-void Connection::CheckTimes() {
+void HttpConnection::CheckTimes() {
   if (is_finished_) return;
   TcpConnection::CheckTimes();
   const absl::Duration since = context_.now - asked_;

@@ -13,10 +13,10 @@
 
 namespace muster::http {
 
-class Connection final : public TcpConnection {
+class HttpConnection final : public TcpConnection {
  public:
-  Connection(Stream stream, const TcpClient& client, Site& site, bool takes_names, TcpServerContext& context);
-  ~Connection() override;
+  HttpConnection(Stream stream, const TcpClient& client, Site& site, bool takes_names, TcpServerContext& context);
+  ~HttpConnection() override;
 
   bool Serve() override;
   void CheckTimes() override;

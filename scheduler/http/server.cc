@@ -46,7 +46,7 @@ class Server::Protocol final : public TcpProtocol {
   std::unique_ptr<TcpConnection> Accept(Stream stream, const TcpClient& client, const std::string& /*own_address*/,
                                         TcpServerContext& context) override {
     site_.SetConnections(++open_);
-    return std::make_unique<Connection>(std::move(stream), client, site_, takes_names_, context);
+    return std::make_unique<HttpConnection>(std::move(stream), client, site_, takes_names_, context);
   }
   void Closed(const TcpClient& /*client*/) override { site_.SetConnections(--open_); }
   size_t MaxInputBytes() const override { return kMaxInput; }

@@ -22,7 +22,7 @@ def legend():
 
 
 def heads():
-    return " ".join(_COLUMNS) % _HEADS + "  verdict; what the scheduler counted"
+    return " ".join(_COLUMNS) % _HEADS + "  outcome; what the scheduler counted"
 
 
 def misses(result):
@@ -58,5 +58,5 @@ def line(result):
            shown("cores", "%.2f"), shown("cuts_a_second", "%.1f"), shown("sent_mb_a_second", "%.2f"), shown("p99_ms"),
            shown("leases_lost"), shown("join_ms"))
     counted = ", ".join("%s %d" % item for item in sorted(result["counted"].items()))
-    verdict = "; ".join(result["misses"]) or "ok"
-    return " ".join(_COLUMNS) % row + "  " + verdict + (" [%s]" % counted if counted else "")
+    outcome = "; ".join(result["misses"]) or "ok"
+    return " ".join(_COLUMNS) % row + "  " + outcome + (" [%s]" % counted if counted else "")

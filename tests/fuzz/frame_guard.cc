@@ -13,7 +13,7 @@ namespace muster {
 namespace {
 
 // Returns the breach that the bytes cause in the end, if the client waits as long as it is paused.
-const char* Verdict(std::string_view bytes, size_t part) {
+const char* FinalBreach(std::string_view bytes, size_t part) {
   FrameGuard guard;
   MonotonicTime now = MonotonicTime::FromNanoseconds(1'000'000'000);
   for (size_t at = 0; at < bytes.size();) {
@@ -33,10 +33,11 @@ const char* Verdict(std::string_view bytes, size_t part) {
 }  // namespace muster
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using muster::Verdict;
+  using muster::FinalBreach;
   if (size < 2) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   const size_t part = data[0] == 0 ? bytes.size() : data[0];
-  MUSTER_CHECK(std::string_view(Verdict(bytes, part)) == Verdict(bytes, bytes.size()), "the cuts change the breach");
+  MUSTER_CHECK(std::string_view(FinalBreach(bytes, part)) == FinalBreach(bytes, bytes.size()),
+               "the cuts change the breach");
   return 0;
 }

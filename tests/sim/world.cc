@@ -29,7 +29,7 @@ void World::Run() {
   while (sim_.violation().empty() && sim_.timeline.Step(end)) {
     if (sim_.timeline.elapsed() < checked + absl::Seconds(1)) continue;
     checked = sim_.timeline.elapsed();
-    scheduler_.CheckVerdictsAreInTime();
+    scheduler_.CheckLossesAreInTime();
   }
   if (sim_.violation().empty()) CheckEnd();
 }

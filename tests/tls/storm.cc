@@ -35,7 +35,7 @@ std::string Join(Agent& agent, const std::shared_ptr<const TlsStore>& tls, const
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 120'000);  // how long one connect may take
   agent.channel = grpc::CreateCustomChannel(
       absl::StrCat("ipv4:127.0.0.1:", port),
-      MakeClientCredentials(tls, "127.0.0.1", "", std::make_shared<HandshakeVerdict>()), arguments);
+      MakeClientCredentials(tls, "127.0.0.1", "", std::make_shared<HandshakeResult>()), arguments);
   agent.context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(10));
   agent.stream = v1::Rendezvous::NewStub(agent.channel)->Session(&agent.context);
   v1::AgentMessage message;

@@ -273,7 +273,7 @@ void AgentCore::Impl::OnEvent(const LogRead& event) {
   SendToScheduler(std::move(message));
 }
 
-void AgentCore::Impl::OnEvent(const CommandsTold& event) { reporter_.AddCommands(event.commands, now_); }
+void AgentCore::Impl::OnEvent(const CommandsReported& event) { reporter_.AddCommands(event.commands, now_); }
 
 void AgentCore::Impl::OnEvent(const Tick&) {}
 

@@ -141,8 +141,8 @@ struct StacksGathered {
   std::vector<v1::SlotStack> stacks;
 };
 
-// Remote commands to report. At most kMaxCommandsTold of them wait for their acknowledgement.
-struct CommandsTold {
+// Remote commands to report. At most kMaxCommandsWaiting of them wait for their acknowledgement.
+struct CommandsReported {
   v1::RemoteCommands commands;
 };
 
@@ -165,7 +165,7 @@ struct Tick {};
 using Event = std::variant<Begin, MessageReceived, HeartbeatAnswered, DialWaits, StreamBroken, PeersFetched,
                            ProcessHasStarted, ProcessHasEnded, NothingLeft, ProcessIsStuck, FenceHasFallen,
                            ClockHasJumped, KeeperDied, OwnSchedulerLost, EndSignal, LaunchFailed, ProgressMade,
-                           StacksGathered, LogRead, CommandsTold, TlsChanged, Tick>;
+                           StacksGathered, LogRead, CommandsReported, TlsChanged, Tick>;
 
 // --------------------------------------------------------------------------------------------------------- effects
 

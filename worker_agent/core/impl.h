@@ -103,7 +103,7 @@ class AgentCore::Impl {
   void OnEvent(const StacksGathered& event);
   void OnEvent(const LogRead& event);
   void OnEvent(const TlsChanged& event);
-  void OnEvent(const CommandsTold& event);
+  void OnEvent(const CommandsReported& event);
   void OnEvent(const Tick& event);
   void RunTimers();
   void SendDueReport();

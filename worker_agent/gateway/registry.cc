@@ -151,8 +151,8 @@ Serving ServeExec(const AgentSettings& settings, const Variables&) {
 
 Made MakeExec(const GatewayInputs& inputs) {
   return exec::MakeGateway(
-      {inputs.programs + "/ms-exec", inputs.work_folder, inputs.tls, inputs.exec_port, inputs.tell}, inputs.store,
-      inputs.clock);
+      {inputs.programs + "/ms-exec", inputs.work_folder, inputs.tls, inputs.exec_port, inputs.report_commands},
+      inputs.store, inputs.clock);
 }
 
 constexpr GatewayRow kRows[] = {

@@ -31,11 +31,11 @@ struct GatewayInputs {
   const Clock& clock;
   std::shared_ptr<const TlsStore> tls;  // null: none
   std::string work_folder;
-  std::string programs;                          // the folder of Muster's own programs
-  std::vector<uint16_t> mindspore_ports;         // reserved, one for each slot; empty: see no_mindspore_ports
-  std::string no_mindspore_ports;                // why there are no such ports
-  uint16_t exec_port = 0;                        // reserved, and announced by the node
-  std::function<void(v1::RemoteCommands)> tell;  // takes the remote commands that were run or refused
+  std::string programs;                   // the folder of Muster's own programs
+  std::vector<uint16_t> mindspore_ports;  // reserved, one for each slot; empty: see no_mindspore_ports
+  std::string no_mindspore_ports;         // why there are no such ports
+  uint16_t exec_port = 0;                 // reserved, and announced by the node
+  std::function<void(v1::RemoteCommands)> report_commands;  // takes the remote commands that were run or refused
 };
 
 struct Serving {

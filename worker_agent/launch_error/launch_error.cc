@@ -169,7 +169,7 @@ int ErrorOf(absl::StatusCode code) {
 
 }  // namespace
 
-LaunchVerdict JudgeLaunch(LaunchStep step, int error) {
+LaunchDiagnosis DiagnoseLaunch(LaunchStep step, int error) {
   for (const Row& row : kRows) {
     const bool fits = (row.step == step || row.step == Step::kOther) && (row.error == error || row.error == 0);
     if (fits) return {row.exit_code, row.reason, absl::StrReplaceAll(row.remedy, {{"{or}", Elsewhere(step)}})};
@@ -178,8 +178,8 @@ LaunchVerdict JudgeLaunch(LaunchStep step, int error) {
 }
 
 LaunchError MakeLaunchError(LaunchStep step, int error, std::string text) {
-  LaunchVerdict verdict = JudgeLaunch(step, error);
-  return {verdict.exit_code, std::move(text), std::string(verdict.reason), std::move(verdict.remedy)};
+  LaunchDiagnosis diagnosis = DiagnoseLaunch(step, error);
+  return {diagnosis.exit_code, std::move(text), std::string(diagnosis.reason), std::move(diagnosis.remedy)};
 }
 
 absl::Status At(LaunchStep step, absl::Status status, int error) {

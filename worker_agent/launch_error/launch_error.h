@@ -24,14 +24,14 @@ enum class LaunchStep : int {
   kInternal,     // a fault of Muster's
 };
 
-struct LaunchVerdict {
+struct LaunchDiagnosis {
   int exit_code = 0;         // as a shell's: 127 not found, 126 anything else
   absl::string_view reason;  // one of common/base/reason.h's
   std::string remedy;        // "{host}" stands for the machine where it failed; may be empty: the reason says it
 };
 
 // Pure. `error`: an errno, 0 if there is none.
-LaunchVerdict JudgeLaunch(LaunchStep step, int error);
+LaunchDiagnosis DiagnoseLaunch(LaunchStep step, int error);
 
 struct LaunchError {
   int exit_code = 126;

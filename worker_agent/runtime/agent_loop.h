@@ -62,7 +62,7 @@ class AgentLoop {
   }
 
   // For any thread, until Run returns: reports that these commands of others were run here, or refused.
-  void TellOf(v1::RemoteCommands commands) { mailbox_.Push(CommandsTold{std::move(commands)}); }
+  void ReportCommands(v1::RemoteCommands commands) { mailbox_.Push(CommandsReported{std::move(commands)}); }
 
   // True if the run had ended for all when this agent did.
   bool HasOutcome() const { return has_outcome_; }

@@ -109,7 +109,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const ConnectOptions& opt
   const std::shared_ptr<grpc::ChannelCredentials> credentials =
       options.security.tls == nullptr
           ? grpc::InsecureChannelCredentials()
-          : MakeClientCredentials(options.security.tls, options.host, options.job_id, options.verdict);
+          : MakeClientCredentials(options.security.tls, options.host, options.job_id, options.handshake_result);
   std::shared_ptr<grpc::Channel> channel;
   absl::Status time_is_up;
   for (const std::string& target : Targets(*addresses, options.port)) {

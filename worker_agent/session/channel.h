@@ -32,8 +32,8 @@ struct ConnectOptions {
   std::function<bool()> is_cancelled;  // asked several times a second
   std::function<void()> on_waiting;    // after each `timeout` that passes because of turn_timeout, and when it is over
   Security security;
-  std::string job_id;                         // the scheduler's certificate must cover it
-  std::shared_ptr<HandshakeVerdict> verdict;  // may be null; see MakeClientCredentials
+  std::string job_id;                                 // the scheduler's certificate must cover it
+  std::shared_ptr<HandshakeResult> handshake_result;  // may be null; see MakeClientCredentials
 };
 
 // Resolves and connects; the kernel watches for a dead peer from then on. The error is for people. Blocks.

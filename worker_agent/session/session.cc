@@ -48,7 +48,7 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
   struct Link {
     Stream stream;
     // The outcome of its channel's handshake; asked also while that is still under way.
-    const std::shared_ptr<HandshakeVerdict> verdict = std::make_shared<HandshakeVerdict>();
+    const std::shared_ptr<HandshakeResult> handshake_result = std::make_shared<HandshakeResult>();
     std::shared_ptr<grpc::Channel> channel;             // once it is connected; guarded by mutex_
     std::shared_ptr<HeartbeatSocket> heartbeat_socket;  // once the scheduler has offered it; guarded by mutex_
   };
@@ -104,7 +104,7 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
     const std::shared_ptr<const TlsState> state = options_.security.tls->Current();
     MutexLock lock(mutex_);
     for (const auto& [seq, link] : links_) {
-      if (!link->verdict->IsStillGood(*state->trust)) link->stream.Cancel();  // its thread says why
+      if (!link->handshake_result->IsStillGood(*state->trust)) link->stream.Cancel();  // its thread says why
     }
   }
 
@@ -191,14 +191,14 @@ void Session::Impl::ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<L
   connect.turn_timeout = options_.turn_timeout;
   connect.on_waiting = [this, connect_seq] { Deliver(DialWaits{connect_seq}); };
   connect.is_cancelled = [this, connect_seq, &link] {
-    return !IsPresent(connect_seq) || !link->verdict->refusal().ok();
+    return !IsPresent(connect_seq) || !link->handshake_result->refusal().ok();
   };
   connect.security = options_.security;
   connect.job_id = options_.job_id;
-  connect.verdict = link->verdict;
+  connect.handshake_result = link->handshake_result;
   const absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = Connect(connect);
   if (!channel.ok()) {
-    if (const TlsRefusal refusal = link->verdict->refusal(); !refusal.ok()) {
+    if (const TlsRefusal refusal = link->handshake_result->refusal(); !refusal.ok()) {
       return Break(connect_seq, refusal.text, BreakReason::kSecurity);
     }
     return Break(connect_seq, std::string(channel.status().message()),
@@ -215,12 +215,12 @@ void Session::Impl::ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<L
     if (message.has_welcome()) TakeOffer(*link, *message.mutable_welcome());
     if (IsPresent(connect_seq)) Deliver(MessageReceived{connect_seq, std::move(message)});
   });
-  const TlsRefusal refusal = connect.verdict->refusal();
+  const TlsRefusal refusal = connect.handshake_result->refusal();
   if (!refusal.ok()) return Break(connect_seq, refusal.text, BreakReason::kSecurity);
   // The scheduler has taken our handshake and then hung up: so does one that refuses our certificate.
   const bool has_said_why =
       status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;  // said by it, or by us (no thread)
-  const bool is_shut_out = connect.verdict->was_asked() && !was_answered && !has_said_why;
+  const bool is_shut_out = connect.handshake_result->was_asked() && !was_answered && !has_said_why;
   shut_out_ = is_shut_out ? shut_out_ + 1 : 0;
   if (is_shut_out && shut_out_ >= kShutOuts) return Break(connect_seq, kShutOutText, BreakReason::kSecurity);
   const bool may_want_tls = options_.security.tls == nullptr && !was_answered;

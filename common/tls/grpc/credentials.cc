@@ -53,38 +53,38 @@ void TellGrpcCiphers(const std::string& ciphers) {
   }
 }
 
-void HandshakeVerdict::Set(const CheckedPeer& checked) {
+void HandshakeResult::Set(const CheckedPeer& checked) {
   MutexLock lock(mutex_);
   refusal_ = checked.refusal;
   was_asked_ = true;
   chain_ = checked.chain;
 }
 
-bool HandshakeVerdict::IsStillGood(const TrustBase& trust) {
+bool HandshakeResult::IsStillGood(const TrustBase& trust) {
   MutexLock lock(mutex_);
   if (refusal_.ok()) refusal_ = CheckStillGood(trust, chain_);
   return refusal_.ok();
 }
 
-bool HandshakeVerdict::was_asked() const {
+bool HandshakeResult::was_asked() const {
   MutexLock lock(mutex_);
   return was_asked_;
 }
 
-void HandshakeVerdict::Forget() {
+void HandshakeResult::Forget() {
   MutexLock lock(mutex_);
   was_asked_ = false;
   refusal_ = {};
 }
 
-TlsRefusal HandshakeVerdict::refusal() const {
+TlsRefusal HandshakeResult::refusal() const {
   MutexLock lock(mutex_);
   return refusal_;
 }
 
 std::shared_ptr<grpc::ChannelCredentials> MakeClientCredentials(std::shared_ptr<const TlsStore> store,
                                                                 const std::string& host, const std::string& job,
-                                                                std::shared_ptr<HandshakeVerdict> verdict) {
+                                                                std::shared_ptr<HandshakeResult> handshake_result) {
   const std::shared_ptr<const TlsState> state = store->Current();
   grpc::experimental::IdentityKeyCertPair pair{state->identity->key_pem.text(), state->identity->ChainPem()};
   const auto provider = std::make_shared<grpc::experimental::StaticDataCertificateProvider>(
@@ -97,15 +97,16 @@ std::shared_ptr<grpc::ChannelCredentials> MakeClientCredentials(std::shared_ptr<
   options.set_verify_server_certs(false);
   options.set_check_call_host(false);
   options.set_certificate_verifier(grpc::experimental::ExternalCertificateVerifier::Create<Verifier>(
-      [store = std::move(store), host, job, verdict = std::move(verdict)](const PeerCertificates& peer) {
+      [store = std::move(store), host, job,
+       handshake_result = std::move(handshake_result)](const PeerCertificates& peer) {
         std::shared_ptr<const TlsState> now = store->Current();
         while (true) {
           PeerRules rules = RulesOf(*store, *now, PeerSide::kServer);
           rules.host = host;
           rules.job = job;
           CheckedPeer checked = CheckPeer(*now->trust, rules, peer.leaf, peer.others, store->Now());
-          if (verdict != nullptr) verdict->Set(checked);
-          // A reload checks the verdict again, but may have done so before the verdict was set.
+          if (handshake_result != nullptr) handshake_result->Set(checked);
+          // A reload checks the result again, but may have done so before it was set.
           std::shared_ptr<const TlsState> next = store->Current();
           if (next == now) return std::move(checked.refusal);
           now = std::move(next);

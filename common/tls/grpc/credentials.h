@@ -22,7 +22,7 @@ namespace muster {
 void TellGrpcCiphers(const std::string& ciphers);
 
 // Our decision on the peer's certificate in the last handshake of a channel.
-class HandshakeVerdict {
+class HandshakeResult {
  public:
   void Set(const CheckedPeer& checked);
   // Checks the accepted peer again: returns false if it is revoked by now; refusal() says so then.
@@ -42,10 +42,10 @@ class HandshakeVerdict {
 };
 
 // Returns the client's credentials for one channel, with the store's present state. `host` is the dialed name, `job`
-// may be empty. Faults of the server's certificate go into `verdict`, which may be null.
+// may be empty. Faults of the server's certificate go into `handshake_result`, which may be null.
 std::shared_ptr<grpc::ChannelCredentials> MakeClientCredentials(std::shared_ptr<const TlsStore> store,
                                                                 const std::string& host, const std::string& job,
-                                                                std::shared_ptr<HandshakeVerdict> verdict);
+                                                                std::shared_ptr<HandshakeResult> handshake_result);
 
 // The security of a client's connections to the scheduler.
 

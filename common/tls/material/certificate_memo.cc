@@ -10,9 +10,9 @@ namespace {
 // Returns 1 if it has signed, 0 if not, less if that can't be checked now.
 int Verify(const Certificate& issuer, const Certificate& certificate) {
   EVP_PKEY* key = X509_get0_pubkey(issuer.get());
-  const int verdict = key == nullptr ? -1 : X509_verify(certificate.get(), key);
+  const int result = key == nullptr ? -1 : X509_verify(certificate.get(), key);
   ERR_clear_error();
-  return verdict;
+  return result;
 }
 
 }  // namespace
@@ -46,11 +46,11 @@ bool CertificateMemo::HasSigned(const Certificate& issuer, const Certificate& ce
     MutexLock lock(mutex_);
     if (const bool* known = signatures_.Find(key)) return *known;
   }
-  const int verdict = Verify(issuer, certificate);
-  if (verdict < 0) return false;
+  const int result = Verify(issuer, certificate);
+  if (result < 0) return false;
   MutexLock lock(mutex_);
-  signatures_.Put(key, verdict == 1);
-  return verdict == 1;
+  signatures_.Put(key, result == 1);
+  return result == 1;
 }
 
 }  // namespace muster

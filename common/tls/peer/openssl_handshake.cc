@@ -27,7 +27,7 @@ SSL* ConnectionOf(X509_STORE_CTX* store_context) {
   return static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store_context, SSL_get_ex_data_X509_STORE_CTX_idx()));
 }
 
-int Verdict(X509_STORE_CTX* store_context, bool is_let_in) {
+int VerifyResult(X509_STORE_CTX* store_context, bool is_let_in) {
   X509_STORE_CTX_set_error(store_context, is_let_in ? X509_V_OK : X509_V_ERR_CERT_REJECTED);
   return is_let_in ? 1 : 0;
 }

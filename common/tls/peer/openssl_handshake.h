@@ -16,8 +16,9 @@ bool UseIdentity(SSL_CTX* context, const KeyMaterial& identity);
 // callback (SSL_CTX_set_cert_verify_callback).
 PeerCertificates PeerOf(X509_STORE_CTX* store_context);
 
-// ConnectionOf returns the callback's connection. Verdict returns the callback's result, and sets the context's error.
+// ConnectionOf returns the callback's connection. VerifyResult returns the callback's result, and sets the context's
+// error.
 SSL* ConnectionOf(X509_STORE_CTX* store_context);
-int Verdict(X509_STORE_CTX* store_context, bool is_let_in);
+int VerifyResult(X509_STORE_CTX* store_context, bool is_let_in);
 
 }  // namespace muster

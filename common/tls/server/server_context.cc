@@ -81,7 +81,7 @@ bool TlsServerContext::IsForServers() const {
 
 int TlsServerContext::Verify(X509_STORE_CTX* store_context, void* self) {
   CheckedClient& client = *static_cast<CheckedClient*>(SSL_get_app_data(ConnectionOf(store_context)));
-  return Verdict(store_context, static_cast<const TlsServerContext*>(self)->Check(PeerOf(store_context), client));
+  return VerifyResult(store_context, static_cast<const TlsServerContext*>(self)->Check(PeerOf(store_context), client));
 }
 
 int TlsServerContext::ChooseProtocol(SSL* /*ssl*/, const unsigned char** chosen, unsigned char* length,

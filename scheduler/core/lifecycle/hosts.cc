@@ -17,7 +17,7 @@ constexpr char kFactsAreOfTheStart[] =
 
 }  // namespace
 
-HostVerdict JudgeHosts(const std::vector<const Node*>& members) {
+HostsCheck JudgeHosts(const std::vector<const Node*>& members) {
   std::vector<ComparedHost> hosts;
   std::map<std::string, const Node*> by_id;
   for (const Node* node : members) {
@@ -25,7 +25,7 @@ HostVerdict JudgeHosts(const std::vector<const Node*>& members) {
     hosts.push_back({node->record().id, &node->record().info});
     by_id.emplace(node->record().id, node);
   }
-  HostVerdict verdict;
+  HostsCheck check;
   std::map<std::string, std::string> unfit;
   for (const HostDifference& difference : CompareHosts(hosts)) {
     const v1::HostFinding& finding = difference.finding;
@@ -38,11 +38,11 @@ HostVerdict JudgeHosts(const std::vector<const Node*>& members) {
                     absl::StrCat("its host does not fit the others (--preflight host): ", text, kFactsAreOfTheStart));
     }
     if (!is_fatal && finding.level() >= v1::HostFinding::WARNING) {
-      verdict.warnings.push_back(absl::StrCat("preflight: ", finding.check(), ": ", text));
+      check.warnings.push_back(absl::StrCat("preflight: ", finding.check(), ": ", text));
     }
   }
-  for (const auto& [id, reason] : unfit) verdict.unfit.push_back({by_id.at(id), reason});
-  return verdict;
+  for (const auto& [id, reason] : unfit) check.unfit.push_back({by_id.at(id), reason});
+  return check;
 }
 
 }  // namespace muster::scheduler

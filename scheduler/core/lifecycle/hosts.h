@@ -9,12 +9,12 @@
 
 namespace muster::scheduler {
 
-struct HostVerdict {
+struct HostsCheck {
   std::vector<Unreachable> unfit;     // the nodes that must not take part, and why ("its host …")
   std::vector<std::string> warnings;  // for people, one line each
 };
 
 // Looks only at members that have sent facts about their hosts.
-HostVerdict JudgeHosts(const std::vector<const Node*>& members);
+HostsCheck JudgeHosts(const std::vector<const Node*>& members);
 
 }  // namespace muster::scheduler

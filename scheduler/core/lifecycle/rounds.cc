@@ -127,12 +127,12 @@ void Lifecycle::TryCloseRound(Run& run) {
 }
 
 bool Lifecycle::DoHostsFit(Run& run, const std::vector<const Node*>& members) {
-  const HostVerdict verdict = JudgeHosts(members);
-  if (!verdict.unfit.empty()) {
-    TurnAway(run, verdict.unfit);
+  const HostsCheck check = JudgeHosts(members);
+  if (!check.unfit.empty()) {
+    TurnAway(run, check.unfit);
     return false;
   }
-  for (const std::string& warning : verdict.warnings) context_.Warn(run, "hosts_differ", warning);
+  for (const std::string& warning : check.warnings) context_.Warn(run, "hosts_differ", warning);
   return true;
 }
 

@@ -8,7 +8,7 @@ from muster import EXIT_FAILED_ELSEWHERE, eventually
 SLEEP = ["sleep", "1000"]
 
 
-def test_the_verdict_falls_within_a_minute_and_the_stale_agent_ends(cluster, network, measured):
+def test_the_loss_is_declared_within_a_minute_and_the_stale_agent_ends(cluster, network, measured):
     first, second = network.pair()
     scheduler = cluster.start_scheduler("--worker_num", 2, host=first.address, netns=first.name)
     near = cluster.start_agent("near", ["--worker_num", 2, "--node_id", "near"], SLEEP, netns=first.name)

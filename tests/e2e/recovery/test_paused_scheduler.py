@@ -38,8 +38,8 @@ def test_after_sigcont_nobody_is_dead(cluster, measured):
     time.sleep(LEASE * 1.2 * SLOWNESS)
     assert all(node["state"] == "connected" for node in nodes())
     eventually(are_all_heard, LEASE, "every agent is still heard")
-    verdicts = [event["text"] for event in job.events("node_lost") + job.events("round_aborted")]
-    assert not verdicts, "%d losses, the first: %s" % (len(verdicts), verdicts[0])
+    losses = [event["text"] for event in job.events("node_lost") + job.events("round_aborted")]
+    assert not losses, "%d losses, the first: %s" % (len(losses), losses[0])
     assert (job.status()["round"], job.status()["phase"]) == (1, "running")
     assert (job.pids(), job.seats()) == (before, seats)
     assert all(processes.is_alive(pid) for pid in before.values())

@@ -250,8 +250,8 @@ void SchedulerHost::CheckRecovery() {
   snapshot_at_ = 0;
 }
 
-void SchedulerHost::CheckVerdictsAreInTime() {
-  if (IsUp() && sim_.timeline.monotonic() >= paused_until_ + absl::Seconds(1)) invariants_.CheckVerdictsAreInTime();
+void SchedulerHost::CheckLossesAreInTime() {
+  if (IsUp() && sim_.timeline.monotonic() >= paused_until_ + absl::Seconds(1)) invariants_.CheckLossesAreInTime();
 }
 
 void SchedulerHost::Release() {

@@ -41,7 +41,7 @@ class SchedulerHost : public SchedulerEnd {
   // True after the end of a `--once` scheduler with its run: it is not started again.
   bool IsForGood() const { return is_for_good_; }
 
-  void CheckVerdictsAreInTime();
+  void CheckLossesAreInTime();
 
   bool IsUp() const override { return core_ != nullptr; }
   void OnMessage(StreamId stream, const std::string& peer_address, const v1::AgentMessage& message) override;

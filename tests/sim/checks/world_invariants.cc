@@ -86,14 +86,14 @@ void WorldInvariants::CheckRecord(const v1::Record& record) {
   if (record.has_node_removed()) CheckRemoval(record.node_removed());
   if (record.has_node_lost()) {
     const v1::NodeLost& lost = record.node_lost();
-    v1::NodeRemoved verdict;
-    verdict.set_job_id(lost.job_id());
-    verdict.set_run(lost.run());
-    verdict.set_node_id(lost.node_id());
-    verdict.set_incarnation(lost.incarnation());
-    verdict.set_why(lost.why());
-    verdict.set_is_confirmed(lost.is_confirmed());
-    CheckRemoval(verdict);
+    v1::NodeRemoved removal;
+    removal.set_job_id(lost.job_id());
+    removal.set_run(lost.run());
+    removal.set_node_id(lost.node_id());
+    removal.set_incarnation(lost.incarnation());
+    removal.set_why(lost.why());
+    removal.set_is_confirmed(lost.is_confirmed());
+    CheckRemoval(removal);
   }
   if (record.has_incarnation_gone()) {
     const v1::IncarnationGone& gone = record.incarnation_gone();
@@ -211,7 +211,7 @@ void WorldInvariants::OnStoreAnswer(const scheduler::StoreOperation& operation, 
 }
 
 // When a lease or a grace period has ended, the loss of the node must follow.
-void WorldInvariants::CheckVerdictsAreInTime() {
+void WorldInvariants::CheckLossesAreInTime() {
   const MonotonicTime now = sim_.timeline.monotonic();
   const scheduler::CoreOptions& options = sim_.parameters.scheduler;
   for (const auto& [name, run] : appended_.runs()) {

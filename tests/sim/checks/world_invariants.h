@@ -43,7 +43,7 @@ class WorldInvariants {
   // True if the present scheduler, or the last one, is of that cluster.
   bool IsPresent(const std::string& cluster_id) const { return appended_.cluster_id() == cluster_id; }
   // Called now and then, while the scheduler runs.
-  void CheckVerdictsAreInTime();
+  void CheckLossesAreInTime();
 
   // ---- agents
   void OnWelcomeTaken(uint64_t incarnation, const RunName& run);

@@ -48,7 +48,7 @@ TEST(Reporter, RemoteCommandsAreCutAndOnlySoManyWait) {
   commands.set_from(std::string(2000, 'f'));
   commands.set_words(std::string(2000, 'w'));
   commands.set_why(std::string(2000, 'y'));
-  for (size_t i = 0; i < 2 * kMaxCommandsTold; ++i) reporter.AddCommands(commands, MonotonicTime());
+  for (size_t i = 0; i < 2 * kMaxCommandsWaiting; ++i) reporter.AddCommands(commands, MonotonicTime());
   size_t told = 0;
   while (!reporter.IsAllAcknowledged()) {
     const v1::Report report = reporter.MakeReport(MonotonicTime());
@@ -61,7 +61,7 @@ TEST(Reporter, RemoteCommandsAreCutAndOnlySoManyWait) {
     }
     reporter.Acknowledge(report.events().rbegin()->number());
   }
-  EXPECT_EQ(told, kMaxCommandsTold);
+  EXPECT_EQ(told, kMaxCommandsWaiting);
   reporter.AddCommands(commands, MonotonicTime());
   EXPECT_FALSE(reporter.IsAllAcknowledged());
 }

@@ -26,7 +26,7 @@ class AuthorityTest : public testing::Test {
   }
 
   // OpenSSL's judgement of the certificate for that purpose, at that time, with that list.
-  std::string Verdict(X509* certificate, int purpose, absl::Time at, const std::string& list_pem = "") {
+  std::string VerifyText(X509* certificate, int purpose, absl::Time at, const std::string& list_pem = "") {
     const std::unique_ptr<X509_STORE, OpenSslDelete<X509_STORE_free>> store(X509_STORE_new());
     X509_STORE_add_cert(store.get(), authority_.certificate());
     X509CrlPtr list;
@@ -51,12 +51,12 @@ TEST_F(AuthorityTest, UsagesAreTheKindsOwn) {
   const auto node = authority_.Issue(*NodeSubject("muster", "*", "1"), kNow, kYear);
   const auto admin = authority_.Issue(*AdminSubject("muster", "*"), kNow, kYear);
   ASSERT_TRUE(scheduler.ok() && node.ok() && admin.ok());
-  EXPECT_EQ(Verdict(scheduler->certificate.get(), X509_PURPOSE_SSL_SERVER, kNow), "ok");
-  EXPECT_NE(Verdict(scheduler->certificate.get(), X509_PURPOSE_SSL_CLIENT, kNow), "ok");
-  EXPECT_EQ(Verdict(node->certificate.get(), X509_PURPOSE_SSL_CLIENT, kNow), "ok");
-  EXPECT_EQ(Verdict(node->certificate.get(), X509_PURPOSE_SSL_SERVER, kNow), "ok");
-  EXPECT_EQ(Verdict(admin->certificate.get(), X509_PURPOSE_SSL_CLIENT, kNow), "ok");
-  EXPECT_NE(Verdict(admin->certificate.get(), X509_PURPOSE_SSL_SERVER, kNow), "ok");
+  EXPECT_EQ(VerifyText(scheduler->certificate.get(), X509_PURPOSE_SSL_SERVER, kNow), "ok");
+  EXPECT_NE(VerifyText(scheduler->certificate.get(), X509_PURPOSE_SSL_CLIENT, kNow), "ok");
+  EXPECT_EQ(VerifyText(node->certificate.get(), X509_PURPOSE_SSL_CLIENT, kNow), "ok");
+  EXPECT_EQ(VerifyText(node->certificate.get(), X509_PURPOSE_SSL_SERVER, kNow), "ok");
+  EXPECT_EQ(VerifyText(admin->certificate.get(), X509_PURPOSE_SSL_CLIENT, kNow), "ok");
+  EXPECT_NE(VerifyText(admin->certificate.get(), X509_PURPOSE_SSL_SERVER, kNow), "ok");
 }
 
 TEST_F(AuthorityTest, NamesStandInTheCertificate) {
@@ -73,10 +73,10 @@ TEST_F(AuthorityTest, NamesStandInTheCertificate) {
 TEST_F(AuthorityTest, LifetimesBeginAnHourAgoAndEndWithTheAuthority) {
   const auto issued = authority_.Issue(*AdminSubject("muster", "*"), kNow, kYear);
   X509* certificate = issued->certificate.get();
-  EXPECT_EQ(Verdict(certificate, X509_PURPOSE_SSL_CLIENT, kNow - absl::Minutes(59)), "ok");
-  EXPECT_THAT(Verdict(certificate, X509_PURPOSE_SSL_CLIENT, kNow - absl::Minutes(61)), HasSubstr("not yet valid"));
-  EXPECT_EQ(Verdict(certificate, X509_PURPOSE_SSL_CLIENT, kNow + kYear - absl::Seconds(1)), "ok");
-  EXPECT_THAT(Verdict(certificate, X509_PURPOSE_SSL_CLIENT, kNow + kYear + absl::Seconds(1)), HasSubstr("expired"));
+  EXPECT_EQ(VerifyText(certificate, X509_PURPOSE_SSL_CLIENT, kNow - absl::Minutes(59)), "ok");
+  EXPECT_THAT(VerifyText(certificate, X509_PURPOSE_SSL_CLIENT, kNow - absl::Minutes(61)), HasSubstr("not yet valid"));
+  EXPECT_EQ(VerifyText(certificate, X509_PURPOSE_SSL_CLIENT, kNow + kYear - absl::Seconds(1)), "ok");
+  EXPECT_THAT(VerifyText(certificate, X509_PURPOSE_SSL_CLIENT, kNow + kYear + absl::Seconds(1)), HasSubstr("expired"));
   const auto late = authority_.Issue(*AdminSubject("muster", "*"), kNow + 9.5 * kYear, kYear);
   EXPECT_EQ(ToAbslTime(X509_get0_notAfter(late->certificate.get())), authority_.not_after());
 }
@@ -96,8 +96,8 @@ TEST_F(AuthorityTest, TheListRevokesWhatIsOnIt) {
   const std::string serial = SerialText(X509_get0_serialNumber(bad->certificate.get()));
   const auto list = authority_.SignList({{serial, kNow, "key-compromise"}, {"0a", kNow, ""}}, 3, kNow, kNow + kYear);
   ASSERT_TRUE(list.ok()) << list.status();
-  EXPECT_EQ(Verdict(good->certificate.get(), X509_PURPOSE_SSL_CLIENT, kNow, *list), "ok");
-  EXPECT_EQ(Verdict(bad->certificate.get(), X509_PURPOSE_SSL_CLIENT, kNow, *list), "certificate revoked");
+  EXPECT_EQ(VerifyText(good->certificate.get(), X509_PURPOSE_SSL_CLIENT, kNow, *list), "ok");
+  EXPECT_EQ(VerifyText(bad->certificate.get(), X509_PURPOSE_SSL_CLIENT, kNow, *list), "certificate revoked");
   const ListFacts facts = InspectBytes("x", *list, {})->lists.front();
   EXPECT_EQ(facts.number, "3");
   EXPECT_EQ(facts.next_update, kNow + kYear);
@@ -108,7 +108,7 @@ TEST_F(AuthorityTest, ComesBackFromPem) {
   const auto again = Authority::FromPem(authority_.CertificateText(), authority_.KeyText());
   ASSERT_TRUE(again.ok()) << again.status();
   const auto issued = again->Issue(*AdminSubject("muster", "*"), kNow, kYear);
-  EXPECT_EQ(Verdict(issued->certificate.get(), X509_PURPOSE_SSL_CLIENT, kNow), "ok");
+  EXPECT_EQ(VerifyText(issued->certificate.get(), X509_PURPOSE_SSL_CLIENT, kNow), "ok");
 }
 
 TEST_F(AuthorityTest, AKeyOfAnotherAuthorityIsRefused) {
@@ -122,7 +122,7 @@ TEST_F(AuthorityTest, AKeyOfAnotherAuthorityIsRefused) {
 TEST_F(AuthorityTest, AnotherAuthorityOfTheSameNameIsNotBelieved) {
   const auto other = Authority::Create("muster", kNow, kYear);
   const auto issued = other->Issue(*AdminSubject("muster", "*"), kNow, kYear);
-  EXPECT_NE(Verdict(issued->certificate.get(), X509_PURPOSE_SSL_CLIENT, kNow), "ok");
+  EXPECT_NE(VerifyText(issued->certificate.get(), X509_PURPOSE_SSL_CLIENT, kNow), "ok");
 }
 
 }  // namespace

@@ -32,9 +32,9 @@ class CommandTest : public testing::Test {
       ::_exit(0);
     }
     ::close(pair[1]);
-    Tell(FrameBytes(FrameKind::kRun, words));
+    Send(FrameBytes(FrameKind::kRun, words));
   }
-  void Tell(const std::string& bytes) { ASSERT_TRUE(WriteAll(socket_.get(), bytes)); }
+  void Send(const std::string& bytes) { ASSERT_TRUE(WriteAll(socket_.get(), bytes)); }
   // Reads until the command has ended; returns its exit code.
   uint32_t Listen() {
     while (true) {
@@ -86,7 +86,7 @@ TEST_F(CommandTest, ItsEndIsToldAlsoWhereSigchldWasIgnored) {
 TEST_F(CommandTest, ASignalIsPassedAndTold) {
   Run("trap 'echo got; exit 3' USR1; echo ready; while :; do sleep 0.01; done");
   ListenUntil("ready\n");
-  Tell(FrameBytes(FrameKind::kSignal, static_cast<uint32_t>(SIGUSR1)));
+  Send(FrameBytes(FrameKind::kSignal, static_cast<uint32_t>(SIGUSR1)));
   EXPECT_EQ(Listen(), 3U);
   EXPECT_THAT(out_, HasSubstr("got"));
 }
@@ -99,8 +99,8 @@ TEST_F(CommandTest, WhatASignalEndsHasAShellsCode) {
 TEST_F(CommandTest, StdinIsTakenInPieces) {
   Run("cat");
   const std::string piece(kPieceBytes, 'x');
-  for (int i = 0; i < 4; ++i) Tell(FrameBytes(FrameKind::kInput, piece));
-  Tell(FrameBytes(FrameKind::kInput, ""));
+  for (int i = 0; i < 4; ++i) Send(FrameBytes(FrameKind::kInput, piece));
+  Send(FrameBytes(FrameKind::kInput, ""));
   EXPECT_EQ(Listen(), 0U);
   EXPECT_EQ(out_.size(), 4 * kPieceBytes);
   EXPECT_EQ(credit_, 4 * kPieceBytes);
@@ -110,8 +110,8 @@ TEST_F(CommandTest, ASignalDoesNotWaitBehindStdinThatNobodyReads) {
   Run("echo ready; exec sleep 60");
   ListenUntil("ready\n");
   const std::string piece(kPieceBytes, 'x');
-  for (size_t sent = 0; sent < kInputWindow; sent += kPieceBytes) Tell(FrameBytes(FrameKind::kInput, piece));
-  Tell(FrameBytes(FrameKind::kSignal, static_cast<uint32_t>(SIGTERM)));
+  for (size_t sent = 0; sent < kInputWindow; sent += kPieceBytes) Send(FrameBytes(FrameKind::kInput, piece));
+  Send(FrameBytes(FrameKind::kSignal, static_cast<uint32_t>(SIGTERM)));
   EXPECT_EQ(Listen(), 143U);
 }
 
@@ -136,7 +136,7 @@ TEST_F(CommandTest, ItStopsThoughNobodyReads) {
 TEST_F(CommandTest, OutputThatNobodyReadsAnyMoreEndsTheCommand) {
   Run("yes");
   ListenUntil("y\n");
-  Tell(FrameBytes(FrameKind::kUnread, 1));
+  Send(FrameBytes(FrameKind::kUnread, 1));
   EXPECT_EQ(Listen(), 128U + SIGPIPE);
 }
 

@@ -29,11 +29,11 @@ class RoundTest : public testing::Test {
 };
 
 TEST_F(RoundTest, AnAgentOfTheRoundIsLetIn) {
-  EXPECT_EQ(Judge(&round_, request_, From("10.0.0.1")).verdict, Verdict::kGo);
-  EXPECT_EQ(Judge(&round_, request_, From("10.0.0.1", NodeName("job", "a"))).verdict, Verdict::kGo);
-  EXPECT_EQ(Judge(&round_, request_, From("10.0.0.1", NodeName("*", "*"))).verdict, Verdict::kGo);
+  EXPECT_EQ(Judge(&round_, request_, From("10.0.0.1")).code, AnswerCode::kGo);
+  EXPECT_EQ(Judge(&round_, request_, From("10.0.0.1", NodeName("job", "a"))).code, AnswerCode::kGo);
+  EXPECT_EQ(Judge(&round_, request_, From("10.0.0.1", NodeName("*", "*"))).code, AnswerCode::kGo);
   request_.from = "c";
-  EXPECT_EQ(Judge(&round_, request_, {*IpAddress::Parse("127.0.0.1"), true, {}}).verdict, Verdict::kGo);
+  EXPECT_EQ(Judge(&round_, request_, {*IpAddress::Parse("127.0.0.1"), true, {}}).code, AnswerCode::kGo);
 }
 
 TEST_F(RoundTest, NobodyElseIs) {
@@ -41,7 +41,7 @@ TEST_F(RoundTest, NobodyElseIs) {
     Request request = request_;
     change(request);
     const Judgement answer = Judge(&round_, request, asker);
-    EXPECT_EQ(answer.verdict, Verdict::kRefused) << why;
+    EXPECT_EQ(answer.code, AnswerCode::kRefused) << why;
     EXPECT_NE(answer.refusal, v1::RemoteCommands::NOT_REFUSED) << why;
     EXPECT_THAT(answer.text, HasSubstr(why));
   };
@@ -69,9 +69,9 @@ TEST_F(RoundTest, NobodyElseIs) {
 }
 
 TEST_F(RoundTest, WhoIsEarlyComesAgain) {
-  EXPECT_EQ(Judge(nullptr, request_, From("10.0.0.1")).verdict, Verdict::kLater);
+  EXPECT_EQ(Judge(nullptr, request_, From("10.0.0.1")).code, AnswerCode::kLater);
   request_.round = 3;
-  EXPECT_EQ(Judge(&round_, request_, From("10.0.0.1")).verdict, Verdict::kLater);
+  EXPECT_EQ(Judge(&round_, request_, From("10.0.0.1")).code, AnswerCode::kLater);
 }
 
 TEST_F(RoundTest, HostsAreFoundAsLaunchersCallThem) {

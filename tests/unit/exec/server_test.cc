@@ -64,7 +64,7 @@ class ExecServerTest : public testing::Test {
       std::string_view rest = in;
       const auto answer = TakeAnswer(rest);
       if (answer.ok() && answer->has_value()) return **answer;
-      if (ReadSome(fd.get(), 1, in) == ReadResult::kEnd) return {Verdict::kRefused, "closed"};
+      if (ReadSome(fd.get(), 1, in) == ReadResult::kEnd) return {AnswerCode::kRefused, "closed"};
     }
   }
   Answer AskLocally(const std::string& token, const std::string& host, const std::string& words = "true") const {
@@ -87,21 +87,21 @@ TEST_F(ExecServerTest, OnlyProcessesOfTheRoundAreServed) {
   EXPECT_THAT(AskLocally("stolen", "a").text, HasSubstr("MUSTER_EXEC_TOKEN is not this round's"));
   EXPECT_THAT(AskLocally("", "a").text, HasSubstr("MUSTER_EXEC_TOKEN is not this round's"));
   EXPECT_THAT(AskLocally("token", "nowhere\n").text, HasSubstr("\"nowhere\\n\" is no host of this round"));
-  EXPECT_EQ(AskLocally("token", "nowhere").verdict, Verdict::kUnknown);
-  EXPECT_EQ(AskLocally("token", "c").verdict, Verdict::kHere);
-  EXPECT_EQ(AskLocally("token", "localhost").verdict, Verdict::kHere);
+  EXPECT_EQ(AskLocally("token", "nowhere").code, AnswerCode::kUnknown);
+  EXPECT_EQ(AskLocally("token", "c").code, AnswerCode::kHere);
+  EXPECT_EQ(AskLocally("token", "localhost").code, AnswerCode::kHere);
   EXPECT_THAT(AskLocally("token", "c", "").text, HasSubstr("no command was given"));
   server_->EndRound();
-  EXPECT_EQ(AskLocally("token", "c").verdict, Verdict::kRefused);
+  EXPECT_EQ(AskLocally("token", "c").code, AnswerCode::kRefused);
 }
 
 TEST_F(ExecServerTest, WhatIsRunAndWhatIsRefusedIsTold) {
   Mutex mutex;
-  std::vector<std::string> told;
-  server_->TellTo([&](const v1::RemoteCommands& commands) {
+  std::vector<std::string> reported;
+  server_->ReportTo([&](const v1::RemoteCommands& commands) {
     const MutexLock lock(mutex);
-    told.push_back(absl::StrCat(v1::RemoteCommands::Refusal_Name(commands.refusal()), " ", commands.round(), " ",
-                                commands.words()));
+    reported.push_back(absl::StrCat(v1::RemoteCommands::Refusal_Name(commands.refusal()), " ", commands.round(), " ",
+                                    commands.words()));
   });
   Begin("b");
   AskLocally("stolen", "a");
@@ -113,9 +113,9 @@ TEST_F(ExecServerTest, WhatIsRunAndWhatIsRefusedIsTold) {
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
   server_->SetHolder(UniqueFd(pair[0]));
   const UniqueFd holder(pair[1]);
-  EXPECT_EQ(Ask(Connect(), request).verdict, Verdict::kGo);
+  EXPECT_EQ(Ask(Connect(), request).code, AnswerCode::kGo);
   const MutexLock lock(mutex);
-  EXPECT_THAT(told, testing::ElementsAre("WRONG_KEY 2 ", "OTHER_JOB 2 ", "NOT_REFUSED 2 A=… orted"));
+  EXPECT_THAT(reported, testing::ElementsAre("WRONG_KEY 2 ", "OTHER_JOB 2 ", "NOT_REFUSED 2 A=… orted"));
 }
 
 TEST_F(ExecServerTest, CommandsOfOtherAgentsGoToTheHolder) {
@@ -129,7 +129,7 @@ TEST_F(ExecServerTest, CommandsOfOtherAgentsGoToTheHolder) {
   EXPECT_THAT(Ask(Connect(), own).text, HasSubstr("does not know this node's key"));
   own = request;
   own.from = "c";
-  EXPECT_EQ(Ask(Connect(), own).verdict, Verdict::kLater) << "there is no holder yet";
+  EXPECT_EQ(Ask(Connect(), own).code, AnswerCode::kLater) << "there is no holder yet";
   int pair[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
   server_->SetHolder(UniqueFd(pair[0]));
@@ -137,7 +137,7 @@ TEST_F(ExecServerTest, CommandsOfOtherAgentsGoToTheHolder) {
   if (holder == 0) ::_exit(RunHolder(pair[1]));
   ::close(pair[1]);
   UniqueFd link = Connect();
-  ASSERT_EQ(Ask(link, own).verdict, Verdict::kGo);
+  ASSERT_EQ(Ask(link, own).code, AnswerCode::kGo);
   FrameReader reader;
   std::string out;
   uint32_t code = 9999;
@@ -165,7 +165,7 @@ TEST_F(ExecServerTest, StrangersDoNotFillWhatIsForOwnProcesses) {
   const UniqueFd silent[] = {Connect(), Connect(), Connect()};
   char letter = 0;
   EXPECT_EQ(::read(silent[2].get(), &letter, 1), 0) << "one too many is closed, so the others have been let in";
-  EXPECT_EQ(AskLocally("token", "c").verdict, Verdict::kHere);
+  EXPECT_EQ(AskLocally("token", "c").code, AnswerCode::kHere);
 }
 
 TEST_F(ExecServerTest, WhoeverSpeaksSomethingElseIsClosed) {

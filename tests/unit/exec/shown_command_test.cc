@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/limits.h"
-#include "worker_agent/gateway/exec/told_commands.h"
+#include "worker_agent/gateway/exec/command_reports.h"
 
 namespace muster::exec {
 namespace {

@@ -58,16 +58,16 @@ TEST(RequestTest, WhatIsNoneIsRefusedWithItsFirstBytes) {
 }
 
 TEST(AnswerTest, ComesInAsItWent) {
-  const std::string bytes = AnswerBytes({Verdict::kRefused, "why"}) + "x";
+  const std::string bytes = AnswerBytes({AnswerCode::kRefused, "why"}) + "x";
   std::string_view rest = bytes;
   const auto answer = TakeAnswer(rest);
   ASSERT_TRUE(answer.ok() && answer->has_value());
-  EXPECT_EQ((*answer)->verdict, Verdict::kRefused);
+  EXPECT_EQ((*answer)->code, AnswerCode::kRefused);
   EXPECT_EQ((*answer)->text, "why");
   EXPECT_EQ(rest, "x");
   std::string_view unknown = "\x09\x01";
   EXPECT_FALSE(TakeAnswer(unknown).ok());
-  EXPECT_LE(AnswerBytes({Verdict::kRefused, std::string(100'000, 'x')}).size(), kMaxAnswerBytes + 3);
+  EXPECT_LE(AnswerBytes({AnswerCode::kRefused, std::string(100'000, 'x')}).size(), kMaxAnswerBytes + 3);
 }
 
 TEST(FrameTest, ComeInAsTheyWent) {

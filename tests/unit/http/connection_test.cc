@@ -29,8 +29,8 @@ class ConnectionTest : public testing::Test {
     context_.now = Now();
     TcpClient client;
     client.connection = 1;
-    connection_ = std::make_unique<Connection>(Stream(UniqueFd(ends[0])), client, test_.site,
-                                               /*takes_names=*/false, context_);
+    connection_ = std::make_unique<HttpConnection>(Stream(UniqueFd(ends[0])), client, test_.site,
+                                                   /*takes_names=*/false, context_);
     connection_->Adopt();
   }
 
@@ -64,7 +64,7 @@ class ConnectionTest : public testing::Test {
   TestSite test_;
   TcpServerContext context_;
   UniqueFd client_;
-  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<HttpConnection> connection_;
 };
 
 TEST_F(ConnectionTest, AnswersOneRequestAfterTheOther) {
@@ -116,14 +116,14 @@ TEST(Connections, OnlySomeOfAPartyStayForTheirToken) {
     end = UniqueFd(ends[1]);
     TcpClient client;
     client.connection = number;
-    auto made = std::make_unique<Connection>(Stream(UniqueFd(ends[0])), client, test.site, false, context);
+    auto made = std::make_unique<HttpConnection>(Stream(UniqueFd(ends[0])), client, test.site, false, context);
     made->Adopt();
     EXPECT_EQ(write(end.get(), asks.data(), asks.size()), static_cast<ssize_t>(asks.size()));
     made->Serve();
     return made;
   };
   std::vector<UniqueFd> clients(128);  // half of the places, the share of one client
-  std::vector<std::unique_ptr<Connection>> made;
+  std::vector<std::unique_ptr<HttpConnection>> made;
   for (size_t i = 0; i < clients.size(); ++i) made.push_back(connect(i + 1, clients[i]));
   const auto stays = [](const auto& connection) { return connection->yields() == 0; };
   EXPECT_EQ(std::count_if(made.begin(), made.end(), stays), 48);

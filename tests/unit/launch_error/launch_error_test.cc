@@ -94,26 +94,26 @@ const Case kCases[] = {
     {Step::kOther, 0, 126, reason::kCannotStart, "look on {host}"},
 };
 
-TEST(JudgeLaunch, EachRow) {
+TEST(DiagnoseLaunch, EachRow) {
   for (const Case& one : kCases) {
-    const LaunchVerdict verdict = JudgeLaunch(one.step, one.error);
+    const LaunchDiagnosis diagnosis = DiagnoseLaunch(one.step, one.error);
     const std::string where = absl::StrCat("step ", static_cast<int>(one.step), ", errno ", one.error);
-    EXPECT_EQ(verdict.exit_code, one.exit_code) << where;
-    EXPECT_EQ(verdict.reason, one.reason) << where;
-    EXPECT_THAT(verdict.remedy, AllOf(HasSubstr(one.remedy), Not(HasSubstr("{or}")))) << where;
+    EXPECT_EQ(diagnosis.exit_code, one.exit_code) << where;
+    EXPECT_EQ(diagnosis.reason, one.reason) << where;
+    EXPECT_THAT(diagnosis.remedy, AllOf(HasSubstr(one.remedy), Not(HasSubstr("{or}")))) << where;
   }
 }
 
-TEST(JudgeLaunch, NoErrnoIsWithoutAWordAndOnlyExecSaysToMakeSomethingExecutable) {
+TEST(DiagnoseLaunch, NoErrnoIsWithoutAWordAndOnlyExecSaysToMakeSomethingExecutable) {
   for (int step = 0; step <= static_cast<int>(Step::kInternal); ++step) {
     for (int error = 0; error <= 140; ++error) {
-      const LaunchVerdict verdict = JudgeLaunch(static_cast<Step>(step), error);
-      EXPECT_NE(verdict.reason, "") << step << ", " << error;
-      EXPECT_LE(verdict.reason.size(), reason::kMaxBytes);
-      EXPECT_LE(verdict.remedy.size(), 300U) << "it must fit into a report";
+      const LaunchDiagnosis diagnosis = DiagnoseLaunch(static_cast<Step>(step), error);
+      EXPECT_NE(diagnosis.reason, "") << step << ", " << error;
+      EXPECT_LE(diagnosis.reason.size(), reason::kMaxBytes);
+      EXPECT_LE(diagnosis.remedy.size(), 300U) << "it must fit into a report";
       const bool is_exec = static_cast<Step>(step) == Step::kProgram || static_cast<Step>(step) == Step::kInterpreter;
       if (is_exec) continue;
-      EXPECT_THAT(verdict.remedy, Not(HasSubstr("executable"))) << step << ", " << error;
+      EXPECT_THAT(diagnosis.remedy, Not(HasSubstr("executable"))) << step << ", " << error;
     }
   }
 }

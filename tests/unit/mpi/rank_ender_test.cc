@@ -3,7 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "worker_agent/gateway/mpi/verdict.h"
+#include "worker_agent/gateway/mpi/mpi_end.h"
 
 namespace muster::agent {
 namespace {

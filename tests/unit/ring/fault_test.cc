@@ -20,20 +20,21 @@ Fault Of(uint32_t from, FaultKind kind, uint32_t reporter, uint64_t progress = 0
   return {from, (from + 1) % kSize, kind, reporter, progress, ""};
 }
 
-std::vector<std::string> Verdict(const std::vector<Fault>& faults) {
+std::vector<std::string> RootFaults(const std::vector<Fault>& faults) {
   FaultList list;
   for (const Fault& fault : faults) list.Add(fault);
   std::vector<std::string> words;
-  for (const Fault& fault : list.Verdict()) {
+  for (const Fault& fault : list.RootFaults()) {
     words.push_back(std::to_string(fault.from) + " " + FaultWord(fault.kind) + " by " + std::to_string(fault.reporter));
   }
   return words;
 }
 
-TEST(FaultList, NoFaultsNoVerdict) { EXPECT_THAT(Verdict({}), IsEmpty()); }
+TEST(FaultList, NoFaultsNoVerdict) { EXPECT_THAT(RootFaults({}), IsEmpty()); }
 
 TEST(FaultList, WhoDialedKnowsMoreThanWhoWaited) {
-  EXPECT_THAT(Verdict({Of(3, FaultKind::kMissing, 4), Of(3, FaultKind::kRefused, 3)}), ElementsAre("3 refused by 3"));
+  EXPECT_THAT(RootFaults({Of(3, FaultKind::kMissing, 4), Of(3, FaultKind::kRefused, 3)}),
+              ElementsAre("3 refused by 3"));
 }
 
 // "1.1 2.2 …": each rank's machine, then its address.
@@ -68,19 +69,20 @@ TEST(LoopbackFaults, NoneOnOneMachineNorWhereAllStandOnOneHost) {
 }
 
 TEST(FaultList, ConsequencesAreNotShownBesideACause) {
-  EXPECT_THAT(Verdict({Of(5, FaultKind::kBroken, 6), Of(3, FaultKind::kTimedOut, 3), Of(1, FaultKind::kStalled, 2)}),
+  EXPECT_THAT(RootFaults({Of(5, FaultKind::kBroken, 6), Of(3, FaultKind::kTimedOut, 3), Of(1, FaultKind::kStalled, 2)}),
               ElementsAre("3 timed out by 3"));
 }
 
 TEST(FaultList, AWrongCertificateIsSeenOnBothLinksOfItsRank) {
-  EXPECT_THAT(Verdict({Of(4, FaultKind::kCertificateRefused, 4), Of(4, FaultKind::kWrongCertificate, 5),
-                       Of(3, FaultKind::kWrongCertificate, 3)}),
+  EXPECT_THAT(RootFaults({Of(4, FaultKind::kCertificateRefused, 4), Of(4, FaultKind::kWrongCertificate, 5),
+                          Of(3, FaultKind::kWrongCertificate, 3)}),
               ElementsAre("3 wrong certificate by 3", "4 wrong certificate by 5"));
 }
 
 TEST(FaultList, ADeadRankBreaksBothItsLinks) {
-  EXPECT_THAT(Verdict({Of(4, FaultKind::kBroken, 5), Of(3, FaultKind::kBroken, 3), Of(7, FaultKind::kStalled, 0, 9)}),
-              ElementsAre("3 broken by 3", "4 broken by 5"));
+  EXPECT_THAT(
+      RootFaults({Of(4, FaultKind::kBroken, 5), Of(3, FaultKind::kBroken, 3), Of(7, FaultKind::kStalled, 0, 9)}),
+      ElementsAre("3 broken by 3", "4 broken by 5"));
 }
 
 TEST(FaultList, OfStalledLinksTheFirstIsTheOneThatIsNotStarved) {
@@ -90,15 +92,15 @@ TEST(FaultList, OfStalledLinksTheFirstIsTheOneThatIsNotStarved) {
     const bool has_token = rank >= 1 && rank <= 3;
     faults.push_back(Of((rank + kSize - 1) % kSize, FaultKind::kStalled, rank, has_token ? 6 : 5));
   }
-  EXPECT_THAT(Verdict(faults), ElementsAre("3 stalled by 4"));
+  EXPECT_THAT(RootFaults(faults), ElementsAre("3 stalled by 4"));
   std::reverse(faults.begin(), faults.end());
-  EXPECT_THAT(Verdict(faults), ElementsAre("3 stalled by 4")) << "no matter which rank reported first";
+  EXPECT_THAT(RootFaults(faults), ElementsAre("3 stalled by 4")) << "no matter which rank reported first";
 }
 
 TEST(FaultList, ARankThatGetsNoAnswerFromTheNextIsNotStarved) {
-  EXPECT_THAT(
-      Verdict({Of(4, FaultKind::kStalled, 5, 9), Of(2, FaultKind::kStalled, 3, 9), Of(2, FaultKind::kStalled, 2, 4)}),
-      ElementsAre("2 stalled by 2"));
+  EXPECT_THAT(RootFaults({Of(4, FaultKind::kStalled, 5, 9), Of(2, FaultKind::kStalled, 3, 9),
+                          Of(2, FaultKind::kStalled, 2, 4)}),
+              ElementsAre("2 stalled by 2"));
 }
 
 TEST(FaultList, NothingIsKeptTwiceOrWithoutBound) {
@@ -117,12 +119,12 @@ TEST(FaultList, NothingIsKeptTwiceOrWithoutBound) {
 TEST(FaultList, TheVerdictDoesNotDependOnTheOrder) {
   std::vector<Fault> faults = {Of(3, FaultKind::kMissing, 4), Of(3, FaultKind::kTimedOut, 3),
                                Of(5, FaultKind::kSlow, 6), Of(0, FaultKind::kBroken, 1)};
-  const auto expected = Verdict(faults);
+  const auto expected = RootFaults(faults);
   for (int i = 0; i < 24; ++i) {
     std::next_permutation(faults.begin(), faults.end(), [](const Fault& a, const Fault& b) {
       return a.from * 100 + a.reporter < b.from * 100 + b.reporter;
     });
-    EXPECT_EQ(Verdict(faults), expected);
+    EXPECT_EQ(RootFaults(faults), expected);
   }
 }
 

@@ -29,7 +29,7 @@ class HostsTest : public ::testing::Test {
     }
   }
 
-  HostVerdict Judge() const {
+  HostsCheck Judge() const {
     std::vector<const Node*> members;
     for (const auto& [id, node] : run_.nodes) members.push_back(&node);
     return JudgeHosts(members);
@@ -50,11 +50,11 @@ TEST_F(HostsTest, AnErrorTurnsTheOddNodeAway) {
   Add("a", "1500", "off", "error");
   Add("b", "1500", "on", "error");
   Add("c", "1500", "off", "error");
-  const HostVerdict verdict = Judge();
-  ASSERT_EQ(verdict.unfit.size(), 1u);
-  EXPECT_EQ(verdict.unfit[0].node->record().id, "b");
-  EXPECT_THAT(verdict.unfit[0].reason, AllOf(HasSubstr("on on b, but off on a, c"), HasSubstr("hccn_tool")));
-  EXPECT_THAT(verdict.warnings, IsEmpty());
+  const HostsCheck check = Judge();
+  ASSERT_EQ(check.unfit.size(), 1u);
+  EXPECT_EQ(check.unfit[0].node->record().id, "b");
+  EXPECT_THAT(check.unfit[0].reason, AllOf(HasSubstr("on on b, but off on a, c"), HasSubstr("hccn_tool")));
+  EXPECT_THAT(check.warnings, IsEmpty());
 }
 
 TEST_F(HostsTest, AWarningIsSaid) {

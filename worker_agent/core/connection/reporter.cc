@@ -76,7 +76,7 @@ void Reporter::AddEnd(const ProcessKey& key, const ProcessEnd& end, MonotonicTim
 void Reporter::AddCommands(const v1::RemoteCommands& commands, MonotonicTime happened) {
   const auto waiting = std::count_if(pending_.begin(), pending_.end(),
                                      [](const Pending& pending) { return pending.event.has_remote_commands(); });
-  if (static_cast<size_t>(waiting) >= kMaxCommandsTold) return;
+  if (static_cast<size_t>(waiting) >= kMaxCommandsWaiting) return;
   v1::NodeEvent event;
   v1::RemoteCommands& told = *event.mutable_remote_commands();
   told = commands;

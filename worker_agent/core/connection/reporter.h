@@ -17,7 +17,7 @@
 
 namespace muster::agent {
 
-inline constexpr size_t kMaxCommandsTold = 256;
+inline constexpr size_t kMaxCommandsWaiting = 256;
 
 class Reporter {
  public:
@@ -25,7 +25,7 @@ class Reporter {
   void AddStart(const ProcessKey& key, uint64_t pid, MonotonicTime happened);
   // `has_remains`: it ended well, and what it started may still be there.
   void AddEnd(const ProcessKey& key, const ProcessEnd& end, MonotonicTime happened, bool has_remains = false);
-  // Drops them when kMaxCommandsTold wait already: no scheduler takes them, and the agent's log has them.
+  // Drops them when kMaxCommandsWaiting wait already: no scheduler takes them, and the agent's log has them.
   void AddCommands(const v1::RemoteCommands& commands, MonotonicTime happened);
   // `event` without its number and age.
   void Add(v1::NodeEvent event, MonotonicTime happened);

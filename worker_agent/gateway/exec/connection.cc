@@ -9,10 +9,10 @@
 #include "common/base/text.h"
 #include "common/net/net.h"
 #include "common/sys/log.h"
+#include "worker_agent/gateway/exec/command_reports.h"
 #include "worker_agent/gateway/exec/frames.h"
-#include "worker_agent/gateway/exec/hub.h"
+#include "worker_agent/gateway/exec/protocol.h"
 #include "worker_agent/gateway/exec/server.h"
-#include "worker_agent/gateway/exec/told_commands.h"
 
 namespace muster::exec {
 namespace {
@@ -24,29 +24,31 @@ constexpr size_t kReadBytes = 16 * 1024;
 
 }  // namespace
 
-Connection::Connection(Part part, Stream stream, const TcpClient& client, Hub& hub, TcpServerContext& context)
+ExecConnection::ExecConnection(Part part, Stream stream, const TcpClient& client, ExecProtocol& protocol,
+                               TcpServerContext& context)
     : TcpConnection(std::move(stream), client, context),
       part_(part),
-      hub_(hub),
+      protocol_(protocol),
       phase_(part == Part::kHolder ? Phase::kPaired : Phase::kAsking),
       phase_since_(context.now) {
-  hub_.Enter(*this);
+  protocol_.Enter(*this);
 }
 
-Connection::~Connection() {
+ExecConnection::~ExecConnection() {
   SetInput("");
-  hub_.Leave(*this);
-  if (hub_.has_ended()) return;
-  if (Connection* const mate = hub_.Find(mate_)) mate->MateGone(part_, why_.empty() ? reason() : why_);
+  protocol_.Leave(*this);
+  if (protocol_.has_ended()) return;
+  if (ExecConnection* const paired = protocol_.Find(paired_))
+    paired->PairedClosed(part_, why_.empty() ? reason() : why_);
 }
 
-void Connection::SetInput(std::string in) {
+void ExecConnection::SetInput(std::string in) {
   context_.input_bytes += in.size() - in_.size();
   in_ = std::move(in);
 }
 
-void Connection::MateGone(Part part, const std::string& why) {
-  mate_ = 0;
+void ExecConnection::PairedClosed(Part part, const std::string& why) {
+  paired_ = 0;
   if (part == Part::kAsked && phase_ == Phase::kWaiting) {
     why_ = why;
     dial_at_ = context_.now + kBetweenTries;
@@ -58,20 +60,20 @@ void Connection::MateGone(Part part, const std::string& why) {
   context_.touch(client_.connection);
 }
 
-size_t Connection::Room() const {
+size_t ExecConnection::Room() const {
   if (phase_ != Phase::kPaired) return kReadBytes;
-  const Connection* const mate = hub_.Find(mate_);
-  return mate == nullptr || mate->out_.size() >= kBufferBytes ? 0 : kBufferBytes - mate->out_.size();
+  const ExecConnection* const paired = protocol_.Find(paired_);
+  return paired == nullptr || paired->out_.size() >= kBufferBytes ? 0 : kBufferBytes - paired->out_.size();
 }
 
-bool Connection::wants_read() const { return !is_finished_ && Room() > 0; }
+bool ExecConnection::wants_read() const { return !is_finished_ && Room() > 0; }
 
-bool Connection::wants_write() const {
+bool ExecConnection::wants_write() const {
   if (opening_ == Opening::kHandshake) return stream_.wants_write();
   return !out_.empty();
 }
 
-bool Connection::Serve() {
+bool ExecConnection::Serve() {
   if (is_finished_ || opening_ != Opening::kOpen) return false;
   const bool has_more = wants_read() && Read();
   if (!is_finished_) Write();
@@ -79,7 +81,7 @@ bool Connection::Serve() {
 }
 
 // Returns true if there may be more bytes that no socket event announces.
-bool Connection::Read() {
+bool ExecConnection::Read() {
   std::string bytes;
   switch (stream_.Read(std::min(Room(), kReadBytes), bytes)) {
     case Stream::Io::kAgain:
@@ -98,17 +100,17 @@ bool Connection::Read() {
   return stream_.HasHiddenInput();
 }
 
-void Connection::Take(std::string_view bytes) {
+void ExecConnection::Take(std::string_view bytes) {
   if (phase_ == Phase::kClosing) return;
   if (phase_ == Phase::kWaiting) return Finish("it sent more before it got an answer");
   if (phase_ == Phase::kPaired) {
-    if (Connection* const mate = hub_.Find(mate_)) {
-      mate->out_ += bytes;
-      context_.touch(mate_);
+    if (ExecConnection* const paired = protocol_.Find(paired_)) {
+      paired->out_ += bytes;
+      context_.touch(paired_);
     }
     return;
   }
-  if (part_ == Part::kAsker && hub_.needs_tls() && !stream_.has_tls()) {
+  if (part_ == Part::kAsker && protocol_.needs_tls() && !stream_.has_tls()) {
     return Refuse(client_.address.ToString(), "it does not speak TLS", v1::RemoteCommands::WRONG_CERTIFICATE);
   }
   in_ += bytes;
@@ -117,7 +119,7 @@ void Connection::Take(std::string_view bytes) {
   TakeRequest();
 }
 
-void Connection::Write() {
+void ExecConnection::Write() {
   while (!out_.empty()) {
     size_t done = 0;
     const Stream::Io io = stream_.Write(out_, &done);
@@ -125,18 +127,18 @@ void Connection::Write() {
     if (io != Stream::Io::kDone) return Break(stream_.error());
     out_.erase(0, done);
     if (phase_ == Phase::kClosing) phase_since_ = context_.now;  // a slow connection is not a stuck one
-    if (mate_ != 0) context_.touch(mate_);                       // it may read again
+    if (paired_ != 0) context_.touch(paired_);                   // it may read again
   }
   if (phase_ == Phase::kClosing) Finish("");
 }
 
 // Without a line in the server's log: a break is normal, or the waiting side reports it.
-void Connection::Break(const std::string& why) {
+void ExecConnection::Break(const std::string& why) {
   why_ = why;
   Finish("");
 }
 
-void Connection::CheckTimes() {
+void ExecConnection::CheckTimes() {
   TcpConnection::CheckTimes();
   if (is_finished_) return;
   const bool is_late = context_.now - phase_since_ > kAskTimeout;
@@ -147,7 +149,7 @@ void Connection::CheckTimes() {
 
 // ------------------------------------------------------------------------------------------------------- requests
 
-void Connection::TakeRequest() {
+void ExecConnection::TakeRequest() {
   std::string_view rest = in_;
   const absl::StatusOr<std::optional<Request>> request = exec::TakeRequest(rest);
   if (!request.ok()) return Finish(std::string(request.status().message()));
@@ -157,27 +159,27 @@ void Connection::TakeRequest() {
   part_ == Part::kOwn ? AskedByOwn(**request) : AskedByAgent(**request);
 }
 
-void Connection::Refuse(const std::string& who, const std::string& why, v1::RemoteCommands::Refusal refusal) {
+void ExecConnection::Refuse(const std::string& who, const std::string& why, v1::RemoteCommands::Refusal refusal) {
   if (refusal != v1::RemoteCommands::NOT_REFUSED) {
     v1::RemoteCommands refused;
     refused.set_from(who);
     refused.set_refusal(refusal);
     refused.set_why(why);
-    hub_.Tell(std::move(refused));
+    protocol_.Report(std::move(refused));
   }
   context_.counted->Note(Severity::kWarning, "remote commands: refused",
                          absl::StrCat("a remote command of ", who, " was refused: ", why));
-  Reply({Verdict::kRefused, why});
+  Reply({AnswerCode::kRefused, why});
 }
 
-void Connection::Reply(const Answer& answer) {
+void ExecConnection::Reply(const Answer& answer) {
   out_ += AnswerBytes(answer);
-  phase_ = answer.verdict == Verdict::kGo ? Phase::kPaired : Phase::kClosing;
+  phase_ = answer.code == AnswerCode::kGo ? Phase::kPaired : Phase::kClosing;
   phase_since_ = context_.now;
   context_.touch(client_.connection);
 }
 
-void Connection::AskedByOwn(const Request& request) {
+void ExecConnection::AskedByOwn(const Request& request) {
   ucred who{};
   socklen_t size = sizeof(who);
   const bool is_known = ::getsockopt(stream_.fd(), SOL_SOCKET, SO_PEERCRED, &who, &size) == 0;
@@ -185,7 +187,7 @@ void Connection::AskedByOwn(const Request& request) {
   if (!is_known || who.uid != ::geteuid()) {
     return Refuse(name, "it belongs to another user", v1::RemoteCommands::NOT_SERVED);
   }
-  const Round* const round = hub_.round();
+  const Round* const round = protocol_.round();
   if (round == nullptr) return Refuse(name, "no round runs here");
   if (!IsSameSecret(request.secret, round->token)) {
     return Refuse(name, "MUSTER_EXEC_TOKEN is not this round's, so the process is not of this round",
@@ -193,17 +195,18 @@ void Connection::AskedByOwn(const Request& request) {
   }
   const Peer* const peer = FindHost(*round, request.to);
   if (peer == nullptr) {
-    return Reply({Verdict::kUnknown, absl::StrCat(Quoted(request.to),
-                                                  " is no host of this round: use the host list that the job finds, or "
-                                                  "the names and addresses that ms-ctl nodes shows")});
+    return Reply(
+        {AnswerCode::kUnknown, absl::StrCat(Quoted(request.to),
+                                            " is no host of this round: use the host list that the job finds, or "
+                                            "the names and addresses that ms-ctl nodes shows")});
   }
-  if (request.words.empty()) return Reply({Verdict::kRefused, "no command was given"});
+  if (request.words.empty()) return Reply({AnswerCode::kRefused, "no command was given"});
   const std::string what = absl::StrCat(" (", Quoted(request.to), "), of ", name, ": ", ShownCommand(request.words));
   if (IsHere(*round, *peer)) {
     Log(Severity::kInfo, absl::StrCat("remote command for this machine", what));
-    return Reply({Verdict::kHere, ""});
+    return Reply({AnswerCode::kHere, ""});
   }
-  if (hub_.CountAsked() >= kMaxAsked) {
+  if (protocol_.CountAsked() >= kMaxAsked) {
     return Refuse(name, absl::StrCat(kMaxAsked, " remote commands are open"), v1::RemoteCommands::TOO_MANY);
   }
   Log(Severity::kInfo, absl::StrCat("remote command for ", EscapeControl(peer->node_id), what));
@@ -213,12 +216,12 @@ void Connection::AskedByOwn(const Request& request) {
   phase_ = Phase::kWaiting;
   phase_since_ = dial_at_ = context_.now;
   // Dialled later, because the server is iterating over its connections here.
-  context_.post(client_.connection, [](TcpConnection& own) { static_cast<Connection&>(own).DialIfDue(); });
+  context_.post(client_.connection, [](TcpConnection& own) { static_cast<ExecConnection&>(own).DialIfDue(); });
 }
 
-void Connection::DialIfDue() {
-  const Round* const round = hub_.round();
-  if (is_finished_ || phase_ != Phase::kWaiting || mate_ != 0 || context_.now < dial_at_ || round == nullptr) return;
+void ExecConnection::DialIfDue() {
+  const Round* const round = protocol_.round();
+  if (is_finished_ || phase_ != Phase::kWaiting || paired_ != 0 || context_.now < dial_at_ || round == nullptr) return;
   const Peer& peer = round->peers[target_];
   if (peer.addresses.empty() || context_.now - phase_since_ > kPatience) {
     return Refuse("this node", absl::StrCat("the agent of ", EscapeControl(host_), " (", EscapeControl(peer.node_id),
@@ -226,53 +229,53 @@ void Connection::DialIfDue() {
                                             "; check that its ms-worker runs, and open its port, ", peer.port));
   }
   const SocketAddress to{peer.addresses[tries_++ % peer.addresses.size()], peer.port};
-  mate_ = context_.dial(to);
-  Connection* const asked = hub_.Find(mate_);
-  if (asked == nullptr) return MateGone(Part::kAsked, "no connection can be made from here");
+  paired_ = context_.dial(to);
+  ExecConnection* const asked = protocol_.Find(paired_);
+  if (asked == nullptr) return PairedClosed(Part::kAsked, "no connection can be made from here");
   SetDeadPeerDetection(asked->fd());
-  asked->mate_ = client_.connection;
+  asked->paired_ = client_.connection;
   asked->request_ = request_;
   const absl::StatusOr<std::string> bytes = RequestBytes(request_);
   if (!bytes.ok()) return Refuse("this node", std::string(bytes.status().message()));
-  if (!hub_.needs_tls()) asked->out_ = *bytes;  // with TLS once the node is verified
+  if (!protocol_.needs_tls()) asked->out_ = *bytes;  // with TLS once the node is verified
 }
 
-void Connection::HasOpened() {
+void ExecConnection::HasOpened() {
   if (part_ != Part::kAsked) return;
   if (const std::string why = WhyNotNode(client_.name, request_.job, request_.to); !why.empty()) return Break(why);
   const absl::StatusOr<std::string> bytes = RequestBytes(request_);
   if (bytes.ok()) out_ = *bytes;
 }
 
-void Connection::TakeAnswer() {
+void ExecConnection::TakeAnswer() {
   std::string_view rest = in_;
   const absl::StatusOr<std::optional<Answer>> answer = exec::TakeAnswer(rest);
   if (!answer.ok()) return Break(std::string(answer.status().message()));
   if (!answer->has_value()) return;
-  Connection* const own = hub_.Find(mate_);
+  ExecConnection* const own = protocol_.Find(paired_);
   if (own == nullptr) return Finish("");
-  if ((*answer)->verdict == Verdict::kGo) {
+  if ((*answer)->code == AnswerCode::kGo) {
     own->Reply({});
     own->out_ += rest;
     phase_ = Phase::kPaired;
     return SetInput("");
   }
-  if ((*answer)->verdict == Verdict::kRefused) {
-    own->mate_ = 0;
-    mate_ = 0;
+  if ((*answer)->code == AnswerCode::kRefused) {
+    own->paired_ = 0;
+    paired_ = 0;
     own->Refuse("this node", absl::StrCat("the agent of ", EscapeControl(own->host_), " (", EscapeControl(request_.to),
                                           ") says: ", EscapeControl((*answer)->text)));
   }
   Break(EscapeControl((*answer)->text));
 }
 
-void Connection::AskedByAgent(const Request& request) {
+void ExecConnection::AskedByAgent(const Request& request) {
   const std::string who = absl::StrCat(Quoted(request.from), " at ", client_.address.ToString());
-  const Judgement verdict =
-      Judge(hub_.round(), request, {client_.address, IsLocalAddress(client_.address), client_.name});
-  if (verdict.verdict == Verdict::kLater) return Reply(verdict);
-  if (verdict.verdict != Verdict::kGo) return Refuse(who, verdict.text, verdict.refusal);
-  if (hub_.CountServed() >= kMaxServed) {
+  const Judgement judgement =
+      Judge(protocol_.round(), request, {client_.address, IsLocalAddress(client_.address), client_.name});
+  if (judgement.code == AnswerCode::kLater) return Reply(judgement);
+  if (judgement.code != AnswerCode::kGo) return Refuse(who, judgement.text, judgement.refusal);
+  if (protocol_.CountServed() >= kMaxServed) {
     return Refuse(who, absl::StrCat(kMaxServed, " remote commands run here"), v1::RemoteCommands::TOO_MANY);
   }
   int pair[2];
@@ -280,28 +283,28 @@ void Connection::AskedByAgent(const Request& request) {
   UniqueFd ours(pair[0]);
   const UniqueFd theirs(pair[1]);
   ::fcntl(ours.get(), F_SETFL, O_NONBLOCK);
-  if (!hub_.GiveToHolder(theirs)) return Reply({Verdict::kLater, "its holder has not started"});
+  if (!protocol_.GiveToHolder(theirs)) return Reply({AnswerCode::kLater, "its holder has not started"});
   Log(Severity::kInfo,
       absl::StrCat("remote command of ", who, " in round ", request.round, ": ", ShownCommand(request.words)));
   v1::RemoteCommands run;
   run.set_from(who);
   run.set_words(ShownCommand(request.words));
-  hub_.Tell(std::move(run));
+  protocol_.Report(std::move(run));
   HandOn(request, std::move(ours));
 }
 
-void Connection::HandOn(const Request& request, UniqueFd socket) {
+void ExecConnection::HandOn(const Request& request, UniqueFd socket) {
   phase_ = Phase::kPaired;
   // Adopted later, because the server is iterating over its connections here.
   context_.post(client_.connection,
                 [words = request.words, shared = std::make_shared<UniqueFd>(std::move(socket))](TcpConnection& of) {
-                  auto& asker = static_cast<Connection&>(of);
-                  asker.mate_ = asker.context_.adopt(std::move(*shared));
-                  Connection* const holder = asker.hub_.Find(asker.mate_);
+                  auto& asker = static_cast<ExecConnection&>(of);
+                  asker.paired_ = asker.context_.adopt(std::move(*shared));
+                  ExecConnection* const holder = asker.protocol_.Find(asker.paired_);
                   if (holder == nullptr) return asker.Finish("no descriptors are left");
-                  holder->mate_ = asker.client_.connection;
+                  holder->paired_ = asker.client_.connection;
                   holder->out_ = FrameBytes(FrameKind::kRun, words);
-                  asker.context_.touch(asker.mate_);
+                  asker.context_.touch(asker.paired_);
                   asker.Reply({});
                 });
 }

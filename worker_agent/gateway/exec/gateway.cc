@@ -76,7 +76,7 @@ absl::StatusOr<std::unique_ptr<agent::Gateway>> ExecGateway::Open(Options option
   const absl::StatusOr<uint16_t> listens = made->server_->Listen(made->options_.port);
   if (!listens.ok()) return listens.status();
   if (absl::Status local = made->server_->ListenForOwn(made->Path("exec")); !local.ok()) return local;
-  made->server_->TellTo(made->options_.tell);
+  made->server_->ReportTo(made->options_.report_commands);
   return made;
 }
 

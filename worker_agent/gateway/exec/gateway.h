@@ -12,7 +12,7 @@
 #include "common/store/job_store.h"
 #include "common/tls/tls_store.h"
 #include "worker_agent/gateway/chassis/gateway.h"
-#include "worker_agent/gateway/exec/told_commands.h"
+#include "worker_agent/gateway/exec/command_reports.h"
 
 namespace muster::exec {
 
@@ -20,8 +20,8 @@ struct Options {
   std::string program;      // ms-exec
   std::string work_folder;  // the agent's
   std::shared_ptr<const TlsStore> tls;
-  uint16_t port = 0;  // reserved, and announced at the join
-  Teller tell;        // called by a thread of the gateway, as long as it lives
+  uint16_t port = 0;            // reserved, and announced at the join
+  CommandSink report_commands;  // called by a thread of the gateway, as long as it lives
 };
 
 // Listens from now on, and serves no request before a round begins. `store` and `clock` must outlive it.

@@ -55,18 +55,18 @@ absl::StatusOr<std::optional<Request>> TakeRequest(std::string_view& bytes) {
 
 std::string AnswerBytes(Answer answer) {
   if (answer.text.size() > kMaxAnswerBytes) answer.text.resize(kMaxAnswerBytes);
-  return LittleEndianWriter().Put(answer.verdict).Text<uint16_t>(answer.text).Take();
+  return LittleEndianWriter().Put(answer.code).Text<uint16_t>(answer.text).Take();
 }
 
 absl::StatusOr<std::optional<Answer>> TakeAnswer(std::string_view& bytes) {
   LittleEndianReader reader(bytes);
-  const auto verdict = reader.Take<uint8_t>();
-  if (verdict > static_cast<uint8_t>(Verdict::kUnknown)) {
+  const auto code = reader.Take<uint8_t>();
+  if (code > static_cast<uint8_t>(AnswerCode::kUnknown)) {
     return absl::InvalidArgumentError("the program that answers is not an agent");
   }
   const auto size = reader.Take<uint16_t>();
   if (size > kMaxAnswerBytes) return absl::InvalidArgumentError("the program that answers is not an agent");
-  Answer answer{static_cast<Verdict>(verdict), std::string(reader.Bytes(size))};
+  Answer answer{static_cast<AnswerCode>(code), std::string(reader.Bytes(size))};
   if (!reader.is_good()) return std::nullopt;
   bytes = reader.rest();
   return answer;

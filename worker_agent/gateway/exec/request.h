@@ -3,7 +3,7 @@
 //
 //   request  "MUSTREXC", u8 version 1, then little-endian: u64 run, u32 round, and each with its length in front
 //            (u8): secret, job, from, to; (u32): words
-//   answer   u8 code (Verdict), u16 length, text
+//   answer   u8 code (AnswerCode), u16 length, text
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ struct Request {
   std::string words;  // for the shell; empty: only asks if the host belongs to the round
 };
 
-enum class Verdict : uint8_t {
+enum class AnswerCode : uint8_t {
   kGo = 0,       // frames follow
   kRefused = 1,  // the text says why, and what to do
   kHere = 2,     // the host is this machine: the launch agent may run the words itself
@@ -41,7 +41,7 @@ enum class Verdict : uint8_t {
 };
 
 struct Answer {
-  Verdict verdict = Verdict::kGo;
+  AnswerCode code = AnswerCode::kGo;
   std::string text;
 };
 

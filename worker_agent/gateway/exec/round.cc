@@ -41,7 +41,7 @@ bool HasAddress(const Peer& peer, const IpAddress& address) {
 }
 
 Judgement Refused(v1::RemoteCommands::Refusal refusal, std::string text) {
-  return {{Verdict::kRefused, std::move(text)}, refusal};
+  return {{AnswerCode::kRefused, std::move(text)}, refusal};
 }
 
 }  // namespace
@@ -102,9 +102,10 @@ const Peer* FindHost(const Round& round, const std::string& host) {
 bool IsHere(const Round& round, const Peer& peer) { return peer.machine == round.own_peer().machine; }
 
 Judgement Judge(const Round* round, const Request& request, const Asker& asker) {
-  if (round == nullptr) return {{Verdict::kLater, "no round runs there"}};
+  if (round == nullptr) return {{AnswerCode::kLater, "no round runs there"}};
   if (request.job != round->job) return Refused(v1::RemoteCommands::OTHER_JOB, "it is of another job");
-  if (request.run == round->run && request.round > round->round) return {{Verdict::kLater, "its round has not begun"}};
+  if (request.run == round->run && request.round > round->round)
+    return {{AnswerCode::kLater, "its round has not begun"}};
   if (request.run != round->run || request.round != round->round) {
     return Refused(v1::RemoteCommands::OTHER_ROUND, "it is of another round");
   }

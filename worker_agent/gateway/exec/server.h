@@ -14,8 +14,8 @@
 #include "common/base/unique_fd.h"
 #include "common/tls/tls_store.h"
 #include "worker_agent/gateway/chassis/tcp_service.h"
+#include "worker_agent/gateway/exec/command_reports.h"
 #include "worker_agent/gateway/exec/round.h"
-#include "worker_agent/gateway/exec/told_commands.h"
 
 namespace muster::exec {
 
@@ -24,7 +24,7 @@ inline constexpr size_t kMaxServed = 256;  // commands of others that are open h
 inline constexpr size_t kMaxConnections = 2 * (kMaxAsked + kMaxServed) + 64;
 inline constexpr size_t kBufferBytes = 256 * 1024;  // of each connection, in each direction; more than kInputWindow
 
-class Hub;
+class ExecProtocol;
 
 class ExecServer {
  public:
@@ -38,9 +38,9 @@ class ExecServer {
   absl::Status ListenForOwn(const std::string& path);  // for processes of this user that know the round's token
   void BeginRound(Round round);
   void EndRound();  // breaks every connection
-  // The server's thread calls `teller`, as long as this lives, with the commands run here for others, and those
+  // The server's thread calls `sink`, as long as this lives, with the commands run here for others, and those
   // refused.
-  void TellTo(Teller teller);
+  void ReportTo(CommandSink sink);
   // Takes this end of the holder's socket pair, and closes the one before.
   void SetHolder(UniqueFd control);
   // Returns a function that reports to the holder that the job's command has ended well. May be called after this has
@@ -48,9 +48,9 @@ class ExecServer {
   std::function<void()> HolderEnder() const;
 
  private:
-  explicit ExecServer(std::unique_ptr<agent::TcpService<Hub>> service);
+  explicit ExecServer(std::unique_ptr<agent::TcpService<ExecProtocol>> service);
 
-  const std::unique_ptr<agent::TcpService<Hub>> service_;
+  const std::unique_ptr<agent::TcpService<ExecProtocol>> service_;
 };
 
 }  // namespace muster::exec

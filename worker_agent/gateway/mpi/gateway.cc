@@ -28,9 +28,9 @@
 #include "worker_agent/gateway/chassis/gateway.h"
 #include "worker_agent/gateway/chassis/round_gateway.h"
 #include "worker_agent/gateway/chassis/round_layout.h"
+#include "worker_agent/gateway/mpi/mpi_end.h"
 #include "worker_agent/gateway/mpi/pmi1_server.h"
 #include "worker_agent/gateway/mpi/pmix/pmix_server.h"
-#include "worker_agent/gateway/mpi/verdict.h"
 #include "worker_agent/launch/command/mpi_program.h"
 #include "worker_agent/launch_error/launch_error.h"
 

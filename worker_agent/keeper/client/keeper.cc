@@ -148,12 +148,12 @@ void Keeper::Impl::Start(const ProcessSpec& spec) {
   if (frame.size() <= kMaxFrameBytes) return SendFrame(frame, spec.hand_over.descriptor);
   Ended ended;
   ended.key = spec.key;
-  const LaunchVerdict verdict = JudgeLaunch(LaunchStep::kProgram, E2BIG);
-  ended.end.exit.code = verdict.exit_code;
+  const LaunchDiagnosis diagnosis = DiagnoseLaunch(LaunchStep::kProgram, E2BIG);
+  ended.end.exit.code = diagnosis.exit_code;
   ended.end.launch_error =
       absl::StrCat("the command and its environment take ", frame.size(), " bytes; the limit is ", kMaxFrameBytes);
-  ended.end.launch_reason = std::string(verdict.reason);
-  ended.end.launch_remedy = verdict.remedy;
+  ended.end.launch_reason = std::string(diagnosis.reason);
+  ended.end.launch_remedy = diagnosis.remedy;
   ended.ended_at = BootTime();
   own_events_.push_back(ended);
   UpdateWatch();

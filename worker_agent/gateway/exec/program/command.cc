@@ -63,7 +63,7 @@ class Command {
     if (!words || !Start(*words)) return;
     ::fcntl(socket_, F_SETFL, O_NONBLOCK);
     Obey();  // the frames that came with the words
-    while (is_asker_there_ && !(is_told_ && outgoing_.empty())) Turn();
+    while (is_asker_there_ && !(is_end_reported_ && outgoing_.empty())) Turn();
     if (is_asker_there_) {
       // The client must close first, or the last frames might be lost.
       pollfd ready{socket_, POLLIN, 0};
@@ -128,21 +128,21 @@ class Command {
     if (ready[4].revents != 0) GiveInput();
     if (ready[0].revents != 0) TakeFrames();
     Reap();
-    TellEnd();
+    ReportEnd();
     Flush();
   }
 
-  void TellEnd() {
-    if (leader_ != 0 || is_told_) return;
+  void ReportEnd() {
+    if (leader_ != 0 || is_end_reported_) return;
     const auto now = SteadyTime::now();
     const bool is_drained = !output_.fd.is_open() && !error_.fd.is_open();
-    if (is_drained || (now >= tell_at_ && output_.HasAll() && error_.HasAll())) {
-      is_told_ = true;
-      Tell(FrameBytes(FrameKind::kExit, exit_code_));
+    if (is_drained || (now >= report_at_ && output_.HasAll() && error_.HasAll())) {
+      is_end_reported_ = true;
+      Send(FrameBytes(FrameKind::kExit, exit_code_));
     }
   }
 
-  void Tell(const std::string& bytes) {
+  void Send(const std::string& bytes) {
     outgoing_ += bytes;
     if (outgoing_.size() > kMaxOutgoing) is_asker_there_ = false;
   }
@@ -164,7 +164,7 @@ class Command {
   void PassOn(Output& from, FrameKind kind) {
     std::string bytes;
     const ReadResult got = ReadSome(from.fd.get(), kPieceBytes, bytes);
-    if (got == ReadResult::kSome) Tell(FrameBytes(kind, bytes));
+    if (got == ReadResult::kSome) Send(FrameBytes(kind, bytes));
     if (got == ReadResult::kEnd) from.fd.reset();
     from.left -= std::min(from.left, bytes.size());
   }
@@ -195,7 +195,7 @@ class Command {
       if (written < 0 && input_.is_open() && (errno == EAGAIN || errno == EINTR)) return;
       const size_t taken = written < 0 ? pending_.size() : static_cast<size_t>(written);  // failed: no reader is left
       pending_.erase(0, taken);
-      Tell(FrameBytes(FrameKind::kCredit, static_cast<uint32_t>(taken)));
+      Send(FrameBytes(FrameKind::kCredit, static_cast<uint32_t>(taken)));
       if (written < 0) input_.reset();
     }
     if (pending_.empty() && is_input_over_) input_.reset();
@@ -213,7 +213,7 @@ class Command {
       if (pid != leader_) continue;
       leader_ = 0;
       exit_code_ = static_cast<uint32_t>(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
-      tell_at_ = SteadyTime::now() + kLastOutput;
+      report_at_ = SteadyTime::now() + kLastOutput;
       output_.Hold();
       error_.Hold();
     }
@@ -247,10 +247,10 @@ class Command {
   std::string pending_;   // of stdin
   bool is_input_over_ = false;
   bool is_asker_there_ = true;
-  bool is_told_ = false;
+  bool is_end_reported_ = false;
   pid_t leader_ = 0;  // 0: it has ended
   uint32_t exit_code_ = 0;
-  SteadyTime::time_point tell_at_;
+  SteadyTime::time_point report_at_;
   std::optional<SteadyTime::time_point> give_up_at_;  // after a stop: how long to wait for a client that reads nothing
 };
 

@@ -122,15 +122,15 @@ class Client {
 
  private:
   std::optional<int> Obey(const Answer& answer, const SshWords& words) const {
-    if (answer.verdict == Verdict::kUnknown && next_ != nullptr) {
+    if (answer.code == AnswerCode::kUnknown && next_ != nullptr) {
       if (const std::string other = OtherSsh(); !other.empty()) {
         RestoreSignals();
         ::execv(other.c_str(), next_);
       }
     }
-    if (answer.verdict != Verdict::kUnknown && !words.cannot.empty()) return Fail(words.cannot);
-    if (answer.verdict == Verdict::kGo) return std::nullopt;
-    if (answer.verdict != Verdict::kHere) return Fail(answer.text);
+    if (answer.code != AnswerCode::kUnknown && !words.cannot.empty()) return Fail(words.cannot);
+    if (answer.code == AnswerCode::kGo) return std::nullopt;
+    if (answer.code != AnswerCode::kHere) return Fail(answer.text);
     RestoreSignals();
     const int nothing = words.takes_stdin ? -1 : ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);

@@ -64,12 +64,12 @@ std::string AnswerBytes(const LinkAnswer& answer) {
 
 absl::StatusOr<std::optional<LinkAnswer>> TakeAnswer(std::string_view& bytes) {
   LittleEndianReader reader(bytes);
-  const auto verdict = reader.Take<uint8_t>();
-  if (verdict > kRefused) return absl::InvalidArgumentError("the program that answers is not an agent's store");
+  const auto code = reader.Take<uint8_t>();
+  if (code > kRefused) return absl::InvalidArgumentError("the program that answers is not an agent's store");
   LinkAnswer answer;
-  answer.goes_on = verdict == kGoesOn;
+  answer.goes_on = code == kGoesOn;
   answer.received = reader.Take<uint64_t>();
-  if (verdict == kRefused) {
+  if (code == kRefused) {
     const auto size = reader.Take<uint16_t>();
     if (size > kMaxRefusalBytes || (size == 0 && reader.is_good())) {
       return absl::InvalidArgumentError("the program that answers is not an agent's store");

@@ -1,4 +1,4 @@
-#include "worker_agent/gateway/mpi/verdict.h"
+#include "worker_agent/gateway/mpi/mpi_end.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,27 +13,27 @@ ProcessEnd Judged(const MpiProgress& progress, ProcessEnd end = {}) {
   return end;
 }
 
-TEST(VerdictTest, WhoFinalizedEndsWell) {
+TEST(MpiEndTest, WhoFinalizedEndsWell) {
   MpiProgress progress;
   progress.has_connected = progress.has_finalized = true;
   EXPECT_TRUE(Judged(progress).IsSuccess());
 }
 
-TEST(VerdictTest, ASingletonFails) {
+TEST(MpiEndTest, ASingletonFails) {
   const ProcessEnd end = Judged({});
   EXPECT_EQ(end.exit.code, 1);
   EXPECT_THAT(end.error_message, HasSubstr("rank 0 of 1"));
   EXPECT_THAT(end.error_message, HasSubstr("--mpi none"));
 }
 
-TEST(VerdictTest, WhoDoesNotFinalizeFails) {
+TEST(MpiEndTest, WhoDoesNotFinalizeFails) {
   MpiProgress progress;
   progress.has_connected = true;
   EXPECT_EQ(Judged(progress).exit.code, 1);
   EXPECT_THAT(Judged(progress).error_message, HasSubstr("MPI_Finalize"));
 }
 
-TEST(VerdictTest, AFailureStaysAsItIs) {
+TEST(MpiEndTest, AFailureStaysAsItIs) {
   ProcessEnd end;
   end.exit.signal = 9;
   EXPECT_EQ(Judged({}, end).exit.signal, 9);
@@ -46,7 +46,7 @@ TEST(VerdictTest, AFailureStaysAsItIs) {
   EXPECT_EQ(Judged({}, end).exit.code, 0);
 }
 
-TEST(VerdictTest, AnAbortIsTold) {
+TEST(MpiEndTest, AnAbortIsTold) {
   MpiProgress progress;
   progress.has_connected = progress.has_aborted = true;
   progress.abort_code = 5;
@@ -62,7 +62,7 @@ TEST(VerdictTest, AnAbortIsTold) {
   EXPECT_EQ(Judged(progress, end).error_message, "its own");
 }
 
-TEST(VerdictTest, WhatCouldNotBeServedIsTold) {
+TEST(MpiEndTest, WhatCouldNotBeServedIsTold) {
   MpiProgress progress;
   progress.error = "why";
   EXPECT_EQ(Judged(progress).exit.code, 1);

@@ -1,4 +1,4 @@
-#include "worker_agent/gateway/exec/hub.h"
+#include "worker_agent/gateway/exec/protocol.h"
 
 #include <sys/socket.h>
 
@@ -12,7 +12,7 @@
 
 namespace muster::exec {
 
-const TcpProtocol::Words& Hub::words() const {
+const TcpProtocol::Words& ExecProtocol::words() const {
   static const auto* const words = new Words{
       .name = "remote commands",
       .thread = "ms-exec-links",
@@ -22,57 +22,58 @@ const TcpProtocol::Words& Hub::words() const {
   return *words;
 }
 
-std::unique_ptr<TcpConnection> Hub::Accept(Stream stream, const TcpClient& client, const std::string& /*own_address*/,
-                                           TcpServerContext& context) {
-  const auto part = client.listener == kForOwn ? Connection::Part::kOwn : Connection::Part::kAsker;
-  return std::make_unique<Connection>(part, std::move(stream), client, *this, context);
+std::unique_ptr<TcpConnection> ExecProtocol::Accept(Stream stream, const TcpClient& client,
+                                                    const std::string& /*own_address*/, TcpServerContext& context) {
+  const auto part = client.listener == kForOwn ? ExecConnection::Part::kOwn : ExecConnection::Part::kAsker;
+  return std::make_unique<ExecConnection>(part, std::move(stream), client, *this, context);
 }
 
-std::unique_ptr<TcpConnection> Hub::Dialed(Stream stream, const TcpClient& client, TcpServerContext& context) {
-  return std::make_unique<Connection>(Connection::Part::kAsked, std::move(stream), client, *this, context);
+std::unique_ptr<TcpConnection> ExecProtocol::Dialed(Stream stream, const TcpClient& client, TcpServerContext& context) {
+  return std::make_unique<ExecConnection>(ExecConnection::Part::kAsked, std::move(stream), client, *this, context);
 }
 
-std::unique_ptr<TcpConnection> Hub::Adopted(Stream stream, const TcpClient& client, TcpServerContext& context) {
-  return std::make_unique<Connection>(Connection::Part::kHolder, std::move(stream), client, *this, context);
+std::unique_ptr<TcpConnection> ExecProtocol::Adopted(Stream stream, const TcpClient& client,
+                                                     TcpServerContext& context) {
+  return std::make_unique<ExecConnection>(ExecConnection::Part::kHolder, std::move(stream), client, *this, context);
 }
 
-void Hub::Tick() {
-  Hand(told_.TakeDue(clock_.Read().monotonic));
+void ExecProtocol::Tick() {
+  Deliver(reports_.TakeDue(clock_.Read().monotonic));
   std::vector<uint64_t> ids;
   for (const auto& [id, connection] : connections_) ids.push_back(id);
   for (const uint64_t id : ids) {
-    if (Connection* const connection = Find(id)) connection->DialIfDue();
+    if (ExecConnection* const connection = Find(id)) connection->DialIfDue();
   }
 }
 
-void Hub::BeginRound(Round round) {
+void ExecProtocol::BeginRound(Round round) {
   if (round_ && round_->run == round.run && round_->round == round.round) return;
   EndRound();
   round_ = std::move(round);
 }
 
-void Hub::Tell(v1::RemoteCommands command) {
+void ExecProtocol::Report(v1::RemoteCommands command) {
   command.set_round(round_ ? round_->round : 0);
-  Hand(told_.Add(std::move(command), clock_.Read().monotonic));
+  Deliver(reports_.Add(std::move(command), clock_.Read().monotonic));
 }
 
-void Hub::Hand(std::vector<v1::RemoteCommands> told) {
-  if (!teller_) return;
-  for (v1::RemoteCommands& commands : told) teller_(std::move(commands));
+void ExecProtocol::Deliver(std::vector<v1::RemoteCommands> reported) {
+  if (!sink_) return;
+  for (v1::RemoteCommands& commands : reported) sink_(std::move(commands));
 }
 
-void Hub::EndRound() {
-  Hand(told_.EndRound());
+void ExecProtocol::EndRound() {
+  Deliver(reports_.EndRound());
   round_.reset();
   holder_.reset();
   for (const auto& [id, connection] : connections_) connection->End();
 }
 
-void Hub::EndHolder() {
+void ExecProtocol::EndHolder() {
   if (holder_.is_open()) ::send(holder_.get(), &kEndLetter, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-bool Hub::GiveToHolder(const UniqueFd& socket) {
+bool ExecProtocol::GiveToHolder(const UniqueFd& socket) {
   if (!holder_.is_open()) return false;
   char letter = kCommandLetter;
   iovec bytes{&letter, 1};
@@ -91,7 +92,7 @@ bool Hub::GiveToHolder(const UniqueFd& socket) {
   return ::sendmsg(holder_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
 }
 
-std::string Hub::WhyNotAddress(const IpAddress& address) const {
+std::string ExecProtocol::WhyNotAddress(const IpAddress& address) const {
   if (!round_ || IsLocalAddress(address)) return "";
   for (const Peer& peer : round_->peers) {
     if (std::find(peer.addresses.begin(), peer.addresses.end(), address) != peer.addresses.end()) return "";
@@ -99,23 +100,23 @@ std::string Hub::WhyNotAddress(const IpAddress& address) const {
   return "no machine of this round has reported that address";
 }
 
-void Hub::Enter(Connection& connection) { connections_[connection.client().connection] = &connection; }
-void Hub::Leave(const Connection& connection) { connections_.erase(connection.client().connection); }
+void ExecProtocol::Enter(ExecConnection& connection) { connections_[connection.client().connection] = &connection; }
+void ExecProtocol::Leave(const ExecConnection& connection) { connections_.erase(connection.client().connection); }
 
-Connection* Hub::Find(uint64_t id) {
+ExecConnection* ExecProtocol::Find(uint64_t id) {
   const auto found = connections_.find(id);
   return found == connections_.end() ? nullptr : found->second;
 }
 
-size_t Hub::CountAsked() const {
+size_t ExecProtocol::CountAsked() const {
   return static_cast<size_t>(std::count_if(connections_.begin(), connections_.end(), [](const auto& entry) {
-    return entry.second->part() == Connection::Part::kOwn && entry.second->is_paired();
+    return entry.second->part() == ExecConnection::Part::kOwn && entry.second->is_paired();
   }));
 }
 
-size_t Hub::CountServed() const {
+size_t ExecProtocol::CountServed() const {
   return static_cast<size_t>(std::count_if(connections_.begin(), connections_.end(), [](const auto& entry) {
-    return entry.second->part() == Connection::Part::kHolder;
+    return entry.second->part() == ExecConnection::Part::kHolder;
   }));
 }
 

@@ -9,7 +9,7 @@
 // failed   otherwise                         unchanged
 //
 // An error message of the process itself stays.
-#include "worker_agent/gateway/mpi/verdict.h"
+#include "worker_agent/gateway/mpi/mpi_end.h"
 
 #include <signal.h>
 #include <sys/syscall.h>

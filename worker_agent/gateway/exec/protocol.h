@@ -9,21 +9,21 @@
 
 #include "common/tcp_server/connection.h"
 #include "common/tcp_server/protocol.h"
+#include "worker_agent/gateway/exec/command_reports.h"
 #include "worker_agent/gateway/exec/request.h"
 #include "worker_agent/gateway/exec/round.h"
-#include "worker_agent/gateway/exec/told_commands.h"
 
 namespace muster::exec {
 
-class Connection;
+class ExecConnection;
 
-class Hub final : public TcpProtocol {
+class ExecProtocol final : public TcpProtocol {
  public:
   static constexpr uint32_t kForAgents = 0;  // listeners
   static constexpr uint32_t kForOwn = 1;
 
   // `clock` must outlive this.
-  Hub(bool needs_tls, const Clock& clock) : needs_tls_(needs_tls), clock_(clock) {}
+  ExecProtocol(bool needs_tls, const Clock& clock) : needs_tls_(needs_tls), clock_(clock) {}
 
   const Words& words() const override;
   std::unique_ptr<TcpConnection> Accept(Stream stream, const TcpClient& client, const std::string& own_address,
@@ -43,8 +43,8 @@ class Hub final : public TcpProtocol {
   bool GiveToHolder(const UniqueFd& socket);
 
   // Sets the receiver of reports on remote commands; none is reported before.
-  void TellTo(Teller teller) { teller_ = std::move(teller); }
-  void Tell(v1::RemoteCommands command);
+  void ReportTo(CommandSink sink) { sink_ = std::move(sink); }
+  void Report(v1::RemoteCommands command);
 
   const Round* round() const { return round_ ? &*round_ : nullptr; }
   bool needs_tls() const { return needs_tls_; }
@@ -52,22 +52,22 @@ class Hub final : public TcpProtocol {
   // Returns why the address belongs to no machine of the round; empty: it belongs to one, or there is no round.
   std::string WhyNotAddress(const IpAddress& address) const;
 
-  void Enter(Connection& connection);
-  void Leave(const Connection& connection);
-  Connection* Find(uint64_t id);
+  void Enter(ExecConnection& connection);
+  void Leave(const ExecConnection& connection);
+  ExecConnection* Find(uint64_t id);
   size_t CountAsked() const;
   size_t CountServed() const;
 
  private:
-  void Hand(std::vector<v1::RemoteCommands> told);
+  void Deliver(std::vector<v1::RemoteCommands> reported);
 
   const bool needs_tls_;
   const Clock& clock_;
-  Teller teller_;
-  ToldCommands told_;
+  CommandSink sink_;
+  CommandReports reports_;
   std::optional<Round> round_;
   UniqueFd holder_;
-  std::map<uint64_t, Connection*> connections_;
+  std::map<uint64_t, ExecConnection*> connections_;
   bool has_ended_ = false;
 };
 
@@ -75,12 +75,12 @@ class Hub final : public TcpProtocol {
 //
 //   kOwn     a launch agent of this node         with kAsked   the link to the other node's agent
 //   kAsker   the link of another node's agent    with kHolder  the socket to the process beside the command
-class Connection final : public TcpConnection {
+class ExecConnection final : public TcpConnection {
  public:
   enum class Part { kOwn, kAsker, kAsked, kHolder };
 
-  Connection(Part part, Stream stream, const TcpClient& client, Hub& hub, TcpServerContext& context);
-  ~Connection() override;
+  ExecConnection(Part part, Stream stream, const TcpClient& client, ExecProtocol& protocol, TcpServerContext& context);
+  ~ExecConnection() override;
 
   bool Serve() override;
   void CheckTimes() override;
@@ -122,15 +122,15 @@ class Connection final : public TcpConnection {
   void Reply(const Answer& answer);
   void Write();
   void Break(const std::string& why);
-  void MateGone(Part part, const std::string& why);
+  void PairedClosed(Part part, const std::string& why);
   void SetInput(std::string in);
 
   const Part part_;
-  Hub& hub_;
+  ExecProtocol& protocol_;
   Phase phase_;
   MonotonicTime phase_since_;
-  uint64_t mate_ = 0;  // the paired connection; 0: none
-  std::string in_;     // of an incomplete request or answer
+  uint64_t paired_ = 0;  // the paired connection; 0: none
+  std::string in_;       // of an incomplete request or answer
   std::string out_;
   std::string why_;  // of kAsked: why it broke
   // kOwn, while it waits

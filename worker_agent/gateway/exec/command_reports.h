@@ -15,11 +15,11 @@
 namespace muster::exec {
 
 // Receives the reports.
-using Teller = std::function<void(v1::RemoteCommands)>;
+using CommandSink = std::function<void(v1::RemoteCommands)>;
 
-class ToldCommands {
+class CommandReports {
  public:
-  static constexpr uint32_t kToldEach = 16;  // of a round, for each kind of refusal, and for the commands that ran
+  static constexpr uint32_t kReportedEach = 16;  // of a round, for each kind of refusal, and for the commands that ran
   static constexpr absl::Duration kFirstPause = absl::Seconds(1);
   static constexpr absl::Duration kMaxPause = absl::Minutes(10);
 
@@ -32,7 +32,7 @@ class ToldCommands {
 
  private:
   struct Kind {
-    uint32_t told = 0;           // those reported one by one
+    uint32_t reported = 0;       // those reported one by one
     v1::RemoteCommands waiting;  // count 0: none
     absl::Duration pause = kFirstPause;
     MonotonicTime due;

@@ -3,8 +3,8 @@
 import collections
 import statistics
 
-# `verdict` is "met", "missed by …" or "not run: …". `found` and `target` are texts for the table.
-Line = collections.namedtuple("Line", "what target found verdict")
+# `outcome` is "met", "missed by …" or "not run: …". `found` and `target` are texts for the table.
+Line = collections.namedtuple("Line", "what target found outcome")
 
 ELSEWHERE = "not part of this plan"
 _RANK_BYTES = 1000  # in addition to the floor's memory
@@ -48,16 +48,16 @@ def at_most(what, value, limit, unit, results, keys, form="%.3g"):
     target = ("≤ " + form + " %s") % (limit, unit)
     if value is None:
         return Line(what, target.strip(), "", results.why_not(*keys))
-    verdict = "met" if value <= limit else ("missed by " + form + " %s") % (value - limit, unit)
-    return Line(what, target.strip(), ((form + " %s") % (value, unit)).strip(), verdict.strip())
+    outcome = "met" if value <= limit else ("missed by " + form + " %s") % (value - limit, unit)
+    return Line(what, target.strip(), ((form + " %s") % (value, unit)).strip(), outcome.strip())
 
 
 def at_least(what, value, limit, unit, results, keys, is_bound=False):
     target = "≥ %.4g %s" % (limit, unit)
     if value is None:
         return Line(what, target, "", results.why_not(*keys))
-    verdict = "met" if value >= limit else "missed by a factor of %.2f" % (limit / value)
-    return Line(what, target, "%s%.3g %s" % ("> " if is_bound else "", value, unit), verdict)
+    outcome = "met" if value >= limit else "missed by a factor of %.2f" % (limit / value)
+    return Line(what, target, "%s%.3g %s" % ("> " if is_bound else "", value, unit), outcome)
 
 
 def seconds_of(result):

@@ -1,10 +1,10 @@
 // Reports in a round, for each kind of refusal, and for the commands that ran:
 //
-//   the first kToldEach     reported at once
+//   the first kReportedEach     reported at once
 //   the next one            waits for a pause, and stands for those that follow meanwhile; the pause is twice as long
 //                           each time, up to kMaxPause
 //   the round ends          what waits is reported
-#include "worker_agent/gateway/exec/told_commands.h"
+#include "worker_agent/gateway/exec/command_reports.h"
 
 #include <algorithm>
 #include <utility>
@@ -15,11 +15,11 @@
 
 namespace muster::exec {
 
-std::vector<v1::RemoteCommands> ToldCommands::Add(v1::RemoteCommands command, MonotonicTime now) {
+std::vector<v1::RemoteCommands> CommandReports::Add(v1::RemoteCommands command, MonotonicTime now) {
   Kind& kind = kinds_[command.refusal()];
   command.set_count(1);
-  if (kind.told < kToldEach) {
-    ++kind.told;
+  if (kind.reported < kReportedEach) {
+    ++kind.reported;
     return {std::move(command)};
   }
   const uint32_t before = kind.waiting.count();
@@ -29,7 +29,7 @@ std::vector<v1::RemoteCommands> ToldCommands::Add(v1::RemoteCommands command, Mo
   return TakeDue(now);
 }
 
-std::vector<v1::RemoteCommands> ToldCommands::TakeDue(MonotonicTime now) {
+std::vector<v1::RemoteCommands> CommandReports::TakeDue(MonotonicTime now) {
   std::vector<v1::RemoteCommands> due;
   for (auto& [refusal, kind] : kinds_) {
     if (kind.waiting.count() == 0 || now < kind.due) continue;
@@ -39,7 +39,7 @@ std::vector<v1::RemoteCommands> ToldCommands::TakeDue(MonotonicTime now) {
   return due;
 }
 
-std::vector<v1::RemoteCommands> ToldCommands::EndRound() {
+std::vector<v1::RemoteCommands> CommandReports::EndRound() {
   std::vector<v1::RemoteCommands> rest;
   for (auto& [refusal, kind] : kinds_) {
     if (kind.waiting.count() > 0) rest.push_back(std::move(kind.waiting));
