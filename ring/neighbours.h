@@ -90,10 +90,10 @@ class Dialer {
 // Listens on the ring's port and accepts only the rank before. Other clients can't hold it up: their number and their
 // time are limited. A connection from the neighbour's address is closed only for another one from that address. The
 // oldest that has sent nothing yet goes first.
-class Doorkeeper {
+class NeighbourAcceptor {
  public:
   // The error says why the port can't be listened on.
-  static absl::StatusOr<std::unique_ptr<Doorkeeper>> Listen(const Meeting& meeting);
+  static absl::StatusOr<std::unique_ptr<NeighbourAcceptor>> Listen(const Meeting& meeting);
 
   void Step(MonotonicTime now);
   void AddTo(std::vector<pollfd>& fds) const;
@@ -103,11 +103,11 @@ class Doorkeeper {
   // The fault of a connection that claimed to be the rank before.
   const std::optional<Fault>& failure() const { return failure_; }
   // The number of connections that were turned away.
-  int strangers() const { return strangers_; }
+  int refused() const { return refused_; }
 
  private:
   // An accepted connection that has not identified itself yet.
-  struct Guest {
+  struct Candidate {
     std::optional<Channel> channel;  // until the handshake is done
     std::unique_ptr<Link> link;      // from then on
     HelloSink greeting;
@@ -115,20 +115,20 @@ class Doorkeeper {
     bool is_from_neighbour = false;  // its address is the neighbour's
   };
 
-  Doorkeeper(const Meeting& meeting, UniqueFd listener) : meeting_(meeting), listener_(std::move(listener)) {}
+  NeighbourAcceptor(const Meeting& meeting, UniqueFd listener) : meeting_(meeting), listener_(std::move(listener)) {}
   void TakeIn(MonotonicTime now);
   // Closes one connection of the same kind if there is no place for another.
   void MakeRoom(bool is_from_neighbour);
   // False: the connection is finished.
-  bool Attend(Guest& guest, MonotonicTime now);
-  void TurnAway(const Guest& guest, FaultKind kind, const std::string& detail);
+  bool Attend(Candidate& candidate, MonotonicTime now);
+  void TurnAway(const Candidate& candidate, FaultKind kind, const std::string& detail);
 
   const Meeting meeting_;
   UniqueFd listener_;
-  std::list<Guest> guests_;
+  std::list<Candidate> candidates_;
   std::unique_ptr<Link> done_;
   std::optional<Fault> failure_;
-  int strangers_ = 0;
+  int refused_ = 0;
 };
 
 }  // namespace muster::ring

@@ -22,17 +22,17 @@ constexpr absl::Duration kMaxPoll = absl::Seconds(1);
 absl::StatusOr<std::unique_ptr<RingCheck>> RingCheck::Create(const Plan& plan, const RingTls* tls,
                                                              const RingOptions& options, const Clock& clock) {
   Meeting meeting{&plan, tls, options.bytes, std::min(options.connect_timeout / 3, kMaxAttempt), options.slow_factor};
-  std::unique_ptr<Doorkeeper> doorkeeper;
+  std::unique_ptr<NeighbourAcceptor> acceptor;
   if (plan.size() > 1) {
-    absl::StatusOr<std::unique_ptr<Doorkeeper>> listening = Doorkeeper::Listen(meeting);
+    absl::StatusOr<std::unique_ptr<NeighbourAcceptor>> listening = NeighbourAcceptor::Listen(meeting);
     if (!listening.ok()) return listening.status();
-    doorkeeper = *std::move(listening);
+    acceptor = *std::move(listening);
   }
-  return std::unique_ptr<RingCheck>(new RingCheck(plan, meeting, options, clock, std::move(doorkeeper)));
+  return std::unique_ptr<RingCheck>(new RingCheck(plan, meeting, options, clock, std::move(acceptor)));
 }
 
 RingCheck::RingCheck(const Plan& plan, const Meeting& meeting, const RingOptions& options, const Clock& clock,
-                     std::unique_ptr<Doorkeeper> doorkeeper)
+                     std::unique_ptr<NeighbourAcceptor> acceptor)
     : plan_(plan),
       options_(options),
       clock_(clock),
@@ -40,7 +40,7 @@ RingCheck::RingCheck(const Plan& plan, const Meeting& meeting, const RingOptions
       meeting_deadline_(started_ + options.connect_timeout),
       deadline_(meeting_deadline_ + options.timeout),
       dialer_(meeting, started_),
-      doorkeeper_(std::move(doorkeeper)),
+      acceptor_(std::move(acceptor)),
       settled_(plan.size(), false) {}
 
 RingResult RingCheck::Run() {
@@ -103,21 +103,21 @@ void RingCheck::PollOnce(MonotonicTime deadline) {
     wake = std::min(wake, dialer_.NextWake());
   }
   if (!has_met_previous_) {
-    doorkeeper_->AddTo(fds);
-    wake = std::min(wake, doorkeeper_->NextWake());
+    acceptor_->AddTo(fds);
+    wake = std::min(wake, acceptor_->NextWake());
   }
   poll(fds.data(), fds.size(), is_ready ? 0 : PollMs(std::min(wake - Now(), kMaxPoll)));
   if (!has_met_next_) {
     dialer_.Step(Now());
     next_ = dialer_.TakeLink();
     has_met_next_ = next_ != nullptr;
-    if (has_met_next_) TellAll(*next_);
+    if (has_met_next_) SendAllKnown(*next_);
   }
   if (!has_met_previous_) {
-    doorkeeper_->Step(Now());
-    previous_ = doorkeeper_->TakeLink();
+    acceptor_->Step(Now());
+    previous_ = acceptor_->TakeLink();
     has_met_previous_ = previous_ != nullptr;
-    if (has_met_previous_) TellAll(*previous_);
+    if (has_met_previous_) SendAllKnown(*previous_);
   }
   PumpLinks();
 }
@@ -141,12 +141,12 @@ void RingCheck::OnClosed(std::unique_ptr<Link>& link, bool is_next) {
   const uint32_t to = (from + 1) % plan_.size();
   if (was_refused) return Found({from, to, FaultKind::kCertificateRefused, plan_.rank, 0, reason});
   if (phase_ > 0) return Found({from, to, FaultKind::kBroken, plan_.rank, Progress(), reason});
-  // Not all ranks have met yet: a neighbour that was started again reconnects.
+  // Some ranks have not met yet: a neighbour that was started again reconnects.
   (is_next ? has_met_next_ : has_met_previous_) = false;
   if (is_next) dialer_.Restart(Now());
 }
 
-void RingCheck::TellAll(Link& link) {
+void RingCheck::SendAllKnown(Link& link) {
   for (const Fault& fault : faults_.all()) link.Send(FrameType::kFault, Encode(fault));
   for (uint32_t rank = 0; rank < settled_.size(); ++rank) {
     if (settled_[rank]) link.Send(FrameType::kSettled, EncodeSettled(rank));
@@ -166,10 +166,10 @@ void RingCheck::SendNext(FrameType type, const std::string& payload) {
 void RingCheck::Found(Fault fault) {
   if (!faults_.Add(fault)) return;
   Spread(fault);
-  TellOwnPart();
+  ReportOwnLinks();
 }
 
-void RingCheck::TellOwnPart() {
+void RingCheck::ReportOwnLinks() {
   if (is_waiting_ && phase_ > 0) {
     is_waiting_ = false;
     const uint32_t from = waits_for_next_ ? plan_.rank : plan_.previous_rank();
@@ -179,7 +179,7 @@ void RingCheck::TellOwnPart() {
   const bool is_late = Now() >= meeting_deadline_;
   const bool is_asked = dialer_.IsHopeless() || is_late || faults_.IsAbout(plan_.rank);
   if (!has_met_next_ && dialer_.failure() && is_asked) Found(*dialer_.failure());
-  if (!has_met_previous_ && doorkeeper_->failure()) Found(*doorkeeper_->failure());
+  if (!has_met_previous_ && acceptor_->failure()) Found(*acceptor_->failure());
 }
 
 bool RingCheck::Meet() {
@@ -195,15 +195,15 @@ bool RingCheck::Meet() {
     Found(dialer_.failure().value_or(fault));
   }
   if (!has_met_previous_ && !dialer_.IsHopeless()) {
-    const int strangers = doorkeeper_->strangers();
+    const int refused = acceptor_->refused();
     Fault fault{plan_.previous_rank(),
                 plan_.rank,
                 FaultKind::kMissing,
                 plan_.rank,
                 0,
                 absl::StrCat("it did not connect within ", absl::FormatDuration(options_.connect_timeout),
-                             strangers > 0 ? absl::StrCat("; ", strangers, " others were refused") : "")};
-    Found(doorkeeper_->failure().value_or(fault));
+                             refused > 0 ? absl::StrCat("; ", refused, " others were refused") : "")};
+    Found(acceptor_->failure().value_or(fault));
   }
   return false;
 }
@@ -211,7 +211,7 @@ bool RingCheck::Meet() {
 bool RingCheck::IsResolved() const {
   const bool knows_next = has_met_next_ || dialer_.IsHopeless() || faults_.IsAbout(plan_.rank);
   const bool knows_previous =
-      has_met_previous_ || doorkeeper_->failure().has_value() || faults_.IsAbout(plan_.previous_rank());
+      has_met_previous_ || acceptor_->failure().has_value() || faults_.IsAbout(plan_.previous_rank());
   return knows_next && knows_previous;
 }
 
@@ -234,17 +234,17 @@ bool RingCheck::HasHeardAll() const {
 }
 
 void RingCheck::Settle() {
-  TellOwnPart();
+  ReportOwnLinks();
   // A rank that is only just starting must hear of the fault, too, and may know more.
   const MonotonicTime end = (phase_ == 0 ? std::max(Now(), meeting_deadline_) : Now()) + kSettleTime;
   while (Now() < end && !HasHeardAll() && (next_ || previous_ || phase_ == 0)) {
     if (phase_ > 0 || IsResolved() || Now() >= meeting_deadline_) {
-      TellOwnPart();
+      ReportOwnLinks();
       NoteSettled(plan_.rank);
     }
     PollOnce(std::min(end, Now() + kSettleLook));
   }
-  TellOwnPart();
+  ReportOwnLinks();
   const MonotonicTime gone = Now() + kLinger;  // so that the last frames passed on arrive
   while (Now() < gone && (next_ || previous_)) PollOnce(gone);
 }

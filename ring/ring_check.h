@@ -81,7 +81,7 @@ class RingCheck : private FrameSink {
   };
 
   RingCheck(const Plan& plan, const Meeting& meeting, const RingOptions& options, const Clock& clock,
-            std::unique_ptr<Doorkeeper> doorkeeper);
+            std::unique_ptr<NeighbourAcceptor> acceptor);
 
   // The phases. Each returns false when a fault is known.
   bool Meet();
@@ -110,7 +110,7 @@ class RingCheck : private FrameSink {
   void PumpLinks();
   void Found(Fault fault);
   // Sends what this rank knows of its own links, once any fault is known.
-  void TellOwnPart();
+  void ReportOwnLinks();
   void OnClosed(std::unique_ptr<Link>& link, bool is_next);
   // After a fault: receives what the others found and passes it on.
   void Settle();
@@ -120,7 +120,7 @@ class RingCheck : private FrameSink {
   // True if every rank that a link reaches has sent all it knows.
   bool HasHeardAll() const;
   void Spread(const Fault& fault);
-  void TellAll(Link& link);
+  void SendAllKnown(Link& link);
   void SendNext(FrameType type, const std::string& payload = "");
   MonotonicTime Now() const { return clock_.Read().monotonic; }
   uint64_t Progress() const { return (static_cast<uint64_t>(phase_) << 32) + steps_; }
@@ -141,7 +141,7 @@ class RingCheck : private FrameSink {
   const MonotonicTime meeting_deadline_;
   MonotonicTime deadline_;  // of everything that follows the meeting
   Dialer dialer_;
-  std::unique_ptr<Doorkeeper> doorkeeper_;
+  std::unique_ptr<NeighbourAcceptor> acceptor_;
   std::unique_ptr<Link> next_;
   std::unique_ptr<Link> previous_;
   bool is_pumping_next_ = false;

@@ -18,7 +18,7 @@ UniqueFd StartConnecting(const IpAddress& address, uint16_t port, int* error);
 // Listens on all addresses of both families (else of IPv4), with SO_REUSEADDR: the agent holds the port until now.
 absl::StatusOr<UniqueFd> ListenOn(uint16_t port);
 
-// Not open: no connection waits. `from` is the peer's address.
+// Returns a closed descriptor if no connection waits. `from` is the peer's address.
 UniqueFd AcceptOne(int listener, std::optional<IpAddress>* from);
 
 // Sends small messages without delay, and limits the kernel's unsent bytes to what keeps the link busy, so that the

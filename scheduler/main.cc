@@ -98,7 +98,7 @@ absl::StatusOr<std::unique_ptr<DirectPort>> OpenDirectPort(const SchedulerSettin
   options.counted = std::shared_ptr<CountedLog>(std::shared_ptr<CountedLog>(), &counted);  // outlives the port
   if (settings.once) options.on_end = std::move(on_end);
   if (settings.tls.require_tls) {
-    options.plain_from = PlainFrom::kNobody;
+    options.plain_from = PlainFrom::kNone;
   } else if (tls != nullptr) {
     options.plain_from = PlainFrom::kThisMachine;
   }
@@ -127,7 +127,9 @@ absl::StatusOr<std::unique_ptr<NoticeRunner>> StartNotices(const SchedulerSettin
 // Waits until the scheduler must end; like StopWaiter::Wait.
 int WaitForEnd(StopWaiter& stop, SchedulerTls& tls, const Loop& loop, const ServiceManager& manager,
                const std::string& status) {
-  const auto tell_if_alive = [&] { manager.TellIfAlive(loop.measures().last_turn, Clock::System().Read().monotonic); };
+  const auto notify_if_alive = [&] {
+    manager.NotifyIfAlive(loop.measures().last_turn, Clock::System().Read().monotonic);
+  };
   manager.Ready(status);
   const auto reload = [&] {
     manager.Reloading(Clock::System().Read().monotonic);
@@ -135,7 +137,7 @@ int WaitForEnd(StopWaiter& stop, SchedulerTls& tls, const Loop& loop, const Serv
     if (is_reloaded) manager.Ready(status);
     return is_reloaded;
   };
-  const int signal = stop.Wait(reload, manager.interval(), tell_if_alive);
+  const int signal = stop.Wait(reload, manager.interval(), notify_if_alive);
   manager.Stopping();
   return signal;
 }

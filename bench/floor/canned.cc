@@ -44,8 +44,8 @@ Canned MakeCanned(uint32_t slots, bool has_fingerprints) {
   welcome.mutable_welcome()->set_node_id(kNode);
   welcome.mutable_welcome()->set_heartbeat_interval_ms(5'000);
 
-  v1::SchedulerMessage told = Message();
-  v1::DesiredState& desired = *told.mutable_desired();
+  v1::SchedulerMessage desired_message = Message();
+  v1::DesiredState& desired = *desired_message.mutable_desired();
   desired.set_run(1);
   desired.set_phase(v1::RUN_PHASE_RUNNING);
   desired.set_round(1);
@@ -72,7 +72,7 @@ Canned MakeCanned(uint32_t slots, bool has_fingerprints) {
   v1::SchedulerMessage answer = Message();
   answer.mutable_acknowledgement()->set_heartbeat_seq(100);
   answer.mutable_acknowledgement()->set_heartbeat_interval_ms(5'000);
-  return {ToBytes(welcome), ToBytes(told), ToBytes(answer)};
+  return {ToBytes(welcome), ToBytes(desired_message), ToBytes(answer)};
 }
 
 }  // namespace muster::bench

@@ -104,8 +104,8 @@ void Agent::OnWelcome(const v1::SchedulerMessage& message) {
   member_.term = message.term();
   phase_ = Phase::kOpen;
   back_off_ = kFirstBackOff;
-  const absl::Duration told = absl::Milliseconds(welcome.heartbeat_interval_ms());
-  interval_ = context_.settings.interval > absl::ZeroDuration() ? context_.settings.interval : told;
+  const absl::Duration reported = absl::Milliseconds(welcome.heartbeat_interval_ms());
+  interval_ = context_.settings.interval > absl::ZeroDuration() ? context_.settings.interval : reported;
   next_at_ = now + interval_ * jitter_.Factor(0.25, 1);  // like a real one, so that they don't stay in step
   const bool is_offered = welcome.has_datagrams() && datagrams_.Join(welcome.datagrams(), *this);
   stream_ = is_offered ? welcome.datagrams().stream() : 0;

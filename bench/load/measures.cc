@@ -61,7 +61,7 @@ class Measurement {
     const ServerUsage after = ReadServerUsage(settings_.server_pid);
     if (absl::Status status = CheckRanks(); !status.ok()) return status;
     absl::Status status;
-    if (settings_.measure == "form") TellForming(before, after);
+    if (settings_.measure == "form") PrintForming(before, after);
     if (settings_.measure == "heartbeat") status = Heartbeats();
     if (settings_.measure == "reconnect") status = Reconnect();
     if (settings_.measure == "jax") status = StartJax();
@@ -72,7 +72,7 @@ class Measurement {
 
  private:
   // Informs the caller, which acts on it now.
-  static void TellReady() {
+  static void PrintReady() {
     std::printf("ready\n");
     std::fflush(stdout);
   }
@@ -100,13 +100,13 @@ class Measurement {
                : absl::DataLossError(absl::StrCat(ranks.size(), " ranks were given"));
   }
 
-  void TellServer(const ServerUsage& before, const ServerUsage& after) {
+  void PrintServer(const ServerUsage& before, const ServerUsage& after) {
     if (settings_.server_pid == 0) return;
     json_.Number("server_cpu_seconds", after.cpu_seconds - before.cpu_seconds);
     json_.Number("server_rss_mb", after.peak_rss_mb);
   }
 
-  void TellForming(const ServerUsage& before, const ServerUsage& after) {
+  void PrintForming(const ServerUsage& before, const ServerUsage& after) {
     MonotonicTime first = MonotonicTime::Never(), last;
     std::vector<double> joins;
     crowd_.Inspect([&](const Agent& agent) {
@@ -122,7 +122,7 @@ class Measurement {
                    });
     std::sort(joins.begin(), joins.end());
     json_.Number("seconds", absl::ToDoubleSeconds(last - first));
-    TellServer(before, after);
+    PrintServer(before, after);
     json_.Number("join_p50_ms", Percentile(joins, 0.5));
     json_.Number("join_p99_ms", Percentile(joins, 0.99));
     json_.Number("wire_bytes", static_cast<double>(bytes));
@@ -139,7 +139,7 @@ class Measurement {
     crowd_.Inspect([](const Agent&) {}, [&](const Tally& tally) { broken_before += tally.broken; });
     const ServerUsage before = ReadServerUsage(settings_.server_pid);
     crowd_.OpenWindow(settings_.window);
-    TellReady();
+    PrintReady();
     absl::SleepFor(settings_.window);
     const ServerUsage after = ReadServerUsage(settings_.server_pid);
     absl::SleepFor(absl::Seconds(1));  // for the last answers
@@ -158,7 +158,7 @@ class Measurement {
     json_.Number("answer_p50_ms", Percentile(answers, 0.5));
     json_.Number("answer_p99_ms", Percentile(answers, 0.99));
     json_.Number("answer_max_ms", answers.empty() ? 0 : answers.back());
-    TellServer(before, after);
+    PrintServer(before, after);
     json_.Number("broken_streams", static_cast<double>(broken - broken_before));
     json_.Number("failed",
                  static_cast<double>(sent - std::min<uint64_t>(sent, answers.size()) + broken - broken_before));
@@ -167,7 +167,7 @@ class Measurement {
 
   absl::Status Reconnect() {
     if (settings_.restart.empty()) {
-      TellReady();
+      PrintReady();
     } else if (settings_.server_pid == 0 || kill(static_cast<pid_t>(settings_.server_pid), SIGKILL) != 0) {
       return absl::InvalidArgumentError("--restart wants the --server_pid of a process that can be killed");
     } else if (std::system(settings_.restart.c_str()) != 0) {
@@ -213,7 +213,7 @@ class Measurement {
     const ServerUsage after = ReadServerUsage(settings_.server_pid);
     if (!took.ok()) return took.status();
     json_.Number("seconds", absl::ToDoubleSeconds(*took));
-    TellServer(before, after);
+    PrintServer(before, after);
     json_.Number("failed", 0);
     return absl::OkStatus();
   }

@@ -140,7 +140,7 @@ size_t OptionSize(const Runner& runner, const std::string& word) {
         runner.long_names == "*" ? !HasName(runner.switches, name) : HasName(runner.long_names, name);
     return has_value ? 2 : 1;
   }
-  // Of several letters, the last may take the next word: -Eu NAME. An earlier one takes the rest of the word: -n5.
+  // The last of several letters may take the next word: -Eu NAME. An earlier one takes the rest of its word: -n5.
   const size_t letter = word[0] == '-' ? word.find_first_of(std::string(runner.letters), 1) : std::string::npos;
   return letter != std::string::npos && letter + 1 == word.size() ? 2 : 1;
 }

@@ -35,7 +35,7 @@ std::string PlainConnectionErrorInWords(const std::string& grpc_message) {
 }
 
 std::string PlainCutsInWords() {
-  static_assert(kTellingCuts == 5);
+  static_assert(kCutsBeforeHint == 5);
   return "it closed five connections in a row right after they opened. Most likely the scheduler requires TLS: set "
          "--tls_config (MS_TLS_CONFIG) here. Otherwise another program listens there, or a proxy in between closes "
          "connections";

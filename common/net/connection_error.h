@@ -20,7 +20,7 @@ bool IsClosed(const std::string& grpc_message);
 
 // The number of plain-text connections that the scheduler closes in a row, without any answer, before PlainCutsInWords
 // is reported.
-inline constexpr int kTellingCuts = 5;
+inline constexpr int kCutsBeforeHint = 5;
 std::string PlainCutsInWords();
 
 }  // namespace muster

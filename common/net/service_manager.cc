@@ -40,21 +40,21 @@ ServiceManager ServiceManager::Take() {
 }
 
 void ServiceManager::Ready(const std::string& status) const {
-  Tell("READY=1\nSTATUS=" + EscapeControl(status), kReadyPatience);
+  Notify("READY=1\nSTATUS=" + EscapeControl(status), kReadyPatience);
 }
 
-void ServiceManager::Status(const std::string& status) const { Tell("STATUS=" + EscapeControl(status)); }
+void ServiceManager::Status(const std::string& status) const { Notify("STATUS=" + EscapeControl(status)); }
 
 void ServiceManager::Reloading(MonotonicTime now) const {
-  Tell(absl::StrCat("RELOADING=1\nMONOTONIC_USEC=", absl::ToInt64Microseconds(now - MonotonicTime())));
+  Notify(absl::StrCat("RELOADING=1\nMONOTONIC_USEC=", absl::ToInt64Microseconds(now - MonotonicTime())));
 }
 
-void ServiceManager::TellIfAlive(MonotonicTime last_turn, MonotonicTime now) const {
+void ServiceManager::NotifyIfAlive(MonotonicTime last_turn, MonotonicTime now) const {
   constexpr absl::Duration kMaxTurn = absl::Seconds(1);  // LoopMeasures::last_turn
-  if (now - last_turn < kMaxTurn + interval()) Tell("WATCHDOG=1");
+  if (now - last_turn < kMaxTurn + interval()) Notify("WATCHDOG=1");
 }
 
-void ServiceManager::Tell(const std::string& lines, absl::Duration patience) const {
+void ServiceManager::Notify(const std::string& lines, absl::Duration patience) const {
   sockaddr_un to{};
   if (socket_.size() < 2 || socket_.size() >= sizeof(to.sun_path) || (socket_[0] != '/' && socket_[0] != '@')) return;
   const UniqueFd from(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));

@@ -30,14 +30,14 @@ class ServiceManager {
   // Sends one line: control characters are escaped.
   void Status(const std::string& status) const;
   void Reloading(MonotonicTime now) const;
-  void Stopping() const { Tell("STOPPING=1"); }
+  void Stopping() const { Notify("STOPPING=1"); }
   // Must be called every interval() at the latest, unless that is infinite (no watchdog). Reports that this process is
   // well, unless the loop's last turn is too long ago: then the loop is stuck, even if the caller is alive.
-  void TellIfAlive(MonotonicTime last_turn, MonotonicTime now) const;
+  void NotifyIfAlive(MonotonicTime last_turn, MonotonicTime now) const;
   absl::Duration interval() const { return watchdog_ / 3; }
 
  private:
-  void Tell(const std::string& lines, absl::Duration patience = absl::ZeroDuration()) const;
+  void Notify(const std::string& lines, absl::Duration patience = absl::ZeroDuration()) const;
 
   std::string socket_;
   absl::Duration watchdog_;

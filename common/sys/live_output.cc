@@ -74,7 +74,7 @@ void LiveOutput::Append(std::string_view chunk) {
   if (chunk.empty()) return;
   will_end_in_newline_ = chunk.back() == '\n';
   Chunk* last = chunks_.empty() ? nullptr : &chunks_.back();
-  if (last != nullptr && last->drops_told == 0 && last->bytes.size() + chunk.size() <= kChunkBytes) {
+  if (last != nullptr && last->reported_drops == 0 && last->bytes.size() + chunk.size() <= kChunkBytes) {
     last->bytes += chunk;
   } else {
     chunks_.push_back({std::string(chunk)});
@@ -197,7 +197,7 @@ bool LiveOutput::IsWritable() const { return LookAt(watch_fd(), POLLOUT) != 0; }
 
 void LiveOutput::DropOldest() {
   const auto oldest = chunks_.begin() + (front_written_ > 0 ? 1 : 0);
-  dropped_bytes_ += oldest->drops_told != 0 ? oldest->drops_told : oldest->bytes.size();
+  dropped_bytes_ += oldest->reported_drops != 0 ? oldest->reported_drops : oldest->bytes.size();
   pending_bytes_ -= oldest->bytes.size();
   chunks_.erase(oldest);
 }
@@ -208,8 +208,8 @@ std::string LiveOutput::NoteOfWorker(uint64_t bytes) {
 
 void LiveOutput::InsertDropNote() {
   Chunk note;
-  note.drops_told = std::exchange(dropped_bytes_, 0);
-  note.bytes = absl::StrCat(ends_in_newline_ ? "" : "\n", drop_note_(note.drops_told));
+  note.reported_drops = std::exchange(dropped_bytes_, 0);
+  note.bytes = absl::StrCat(ends_in_newline_ ? "" : "\n", drop_note_(note.reported_drops));
   pending_bytes_ += note.bytes.size();
   chunks_.push_front(std::move(note));
 }

@@ -68,7 +68,7 @@ class LiveOutput {
   enum class Kind { kNeverBlocks, kOwnDescription, kSocket, kShared };
   struct Chunk {
     std::string bytes;
-    uint64_t drops_told = 0;  // how many, if this is a line about dropped bytes
+    uint64_t reported_drops = 0;  // how many, if this is a line about dropped bytes
   };
 
   static std::string NoteOfWorker(uint64_t bytes);

@@ -27,7 +27,7 @@ std::string DefaultAdminSocket(uint16_t port) {
 }
 
 std::string UserStateFolder(const std::map<std::string, std::string>& environment, bool is_root) {
-  // Only an absolute path counts: a relative one would change its meaning with each change of the folder.
+  // A relative path is ignored: it would mean another folder after each change of the working folder.
   const auto folder_of = [&](const std::string& name) -> std::string {
     const auto found = environment.find(name);
     if (found == environment.end()) return "";

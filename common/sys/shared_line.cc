@@ -1,6 +1,6 @@
-// The state when `who` asks, and whether it may write:
+// The state when `writer` asks, and whether it may write:
 //
-//   no line is open, none waits or `who` does      yes
+//   no line is open, none waits or `writer` does   yes
 //   no line is open, another one waits             after kLinePatience: it is dead or stopped
 //   its own line                                   yes
 //   another one's line, which is open              after kLinePatience
@@ -14,8 +14,8 @@
 namespace muster {
 namespace {
 
-constexpr uint64_t Open(uint64_t who) { return who << 1; }
-constexpr uint64_t Writing(uint64_t who) { return who << 1 | 1; }
+constexpr uint64_t Open(uint64_t writer) { return writer << 1; }
+constexpr uint64_t Writing(uint64_t writer) { return writer << 1 | 1; }
 constexpr bool IsWriting(uint64_t state) { return (state & 1) != 0; }
 
 SharedLine*& TheLine() {
@@ -31,25 +31,25 @@ SharedLine*& TheLine() {
 SharedLine* SharedLine::OfStderr() { return TheLine(); }
 void SharedLine::LeaveStderr() { TheLine() = nullptr; }
 
-SharedLine::Taken SharedLine::Take(uint64_t who, absl::Duration waited) {
+SharedLine::Taken SharedLine::Take(uint64_t writer, absl::Duration waited) {
   uint64_t state = state_;
   const uint64_t next = next_;
-  const bool is_own = state == Open(who);
+  const bool is_own = state == Open(writer);
   bool may = waited >= (IsWriting(state) ? kStuckPatience : kLinePatience);
-  if (state == 0) may = may || next == 0 || next == who;
+  if (state == 0) may = may || next == 0 || next == writer;
   const bool is_in_the_middle = state != 0 && !is_own;
-  if ((may || is_own) && state_.compare_exchange_strong(state, Writing(who))) {
+  if ((may || is_own) && state_.compare_exchange_strong(state, Writing(writer))) {
     if (!is_own) next_ = 0;
     return is_in_the_middle ? Taken::kInTheMiddle : Taken::kYes;
   }
-  uint64_t nobody = 0;
-  next_.compare_exchange_strong(nobody, who);
+  uint64_t none = 0;
+  next_.compare_exchange_strong(none, writer);
   return Taken::kNo;
 }
 
-void SharedLine::Release(uint64_t who, bool ends_line) {
-  uint64_t state = Writing(who);
-  state_.compare_exchange_strong(state, ends_line ? 0 : Open(who));
+void SharedLine::Release(uint64_t writer, bool ends_line) {
+  uint64_t state = Writing(writer);
+  state_.compare_exchange_strong(state, ends_line ? 0 : Open(writer));
 }
 
 }  // namespace muster

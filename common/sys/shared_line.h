@@ -24,13 +24,13 @@ class SharedLine {
   // Makes OfStderr null from now on; for a forked process with another stderr.
   static void LeaveStderr();
 
-  // Call before each write: returns whether `who` (not 0, less than 2^63) may write now. kNo: another process writes,
-  // or is in the middle of a line, or has waited for longer; ask again. kInTheMiddle: another line is open but has not
-  // gone on within `waited`: begin a new line.
-  Taken Take(uint64_t who, absl::Duration waited);
-  // Call after each write, also a failed one. `ends_line`: the last byte that `who` wrote was a line break, or it wrote
-  // nothing.
-  void Release(uint64_t who, bool ends_line);
+  // Call before each write: returns whether `writer` (not 0, less than 2^63) may write now. kNo: another process
+  // writes, or is in the middle of a line, or has waited for longer; ask again. kInTheMiddle: another line is open but
+  // has not gone on within `waited`: begin a new line.
+  Taken Take(uint64_t writer, absl::Duration waited);
+  // Call after each write, also a failed one. `ends_line`: the last byte that `writer` wrote was a line break, or it
+  // wrote nothing.
+  void Release(uint64_t writer, bool ends_line);
   // True if another process waits for a line's end and comes next: lines may follow each other without a pause.
   bool IsWanted() const { return next_ != 0; }
 

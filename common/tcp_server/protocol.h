@@ -12,7 +12,7 @@ namespace muster {
 
 class TcpProtocol {
  public:
-  // For people: "MindSpore".
+  // `name` is for people: "MindSpore".
   struct Words {
     std::string name;
     std::string thread;       // of the server's thread, at most 15 letters

@@ -285,7 +285,7 @@ void TcpServer::Open(TcpConnection& connection) {
   const char* const why_not = options_.takes_tls ? "but no --tls_config is set here; " : "which is not accepted here; ";
   connection.Open(takes_tls ? tls_->Context() : nullptr, absl::StrCat(why_not, protocol_.words().without_tls));
   if (connection.opening() != TcpConnection::Opening::kOpen) return;
-  if (options_.plain_from == PlainFrom::kNobody) {
+  if (options_.plain_from == PlainFrom::kNone) {
     connection.Finish("it does not speak TLS, which --require_tls asks for");
   } else if (options_.plain_from == PlainFrom::kThisMachine && !IsLocalAddress(connection.client().address)) {
     connection.Finish(

@@ -29,7 +29,7 @@
 namespace muster {
 
 // The clients that may connect without TLS.
-enum class PlainFrom { kEverybody, kThisMachine, kNobody };
+enum class PlainFrom { kAll, kThisMachine, kNone };
 
 struct TcpServerOptions {
   size_t max_connections = 4096;         // twice as many with those of this user (ListenLocally)
@@ -39,7 +39,7 @@ struct TcpServerOptions {
   std::function<std::string(const SocketAddress& client, const SocketAddress& own)> why_not;
   std::shared_ptr<CountedLog> counted;  // flushed by its owner; null: the server has its own
   std::shared_ptr<const TlsStore> tls;  // null: no TLS
-  PlainFrom plain_from = PlainFrom::kEverybody;
+  PlainFrom plain_from = PlainFrom::kAll;
   bool takes_tls = true;           // false: only connections that this side makes use it
   bool takes_every_name = false;   // with TLS: lets in every name, and clients without a certificate, which have none
   bool detects_dead_peers = true;  // see SetDeadPeerDetection

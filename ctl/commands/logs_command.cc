@@ -35,7 +35,7 @@ constexpr absl::Duration kFollowPatience = absl::Seconds(30);
 constexpr absl::Duration kGonePatience = absl::Seconds(5);  // longer than a restart takes
 constexpr uint32_t kUsualLines = 100;
 
-std::string WhoseText(const v1::LogsReply& reply) {
+std::string SourceText(const v1::LogsReply& reply) {
   const v1::SlotLog& log = reply.log();
   std::string who = absl::StrCat("rank ", reply.rank(), " on ", reply.host_name(), " (node ", reply.node_id(), ")");
   if (log.pid() != 0) absl::StrAppend(&who, ", pid ", log.pid());
@@ -128,24 +128,24 @@ class LogReader {
       Print(LogsLineJson(request_.job_id(), end));
       return;
     }
-    if (!log.note().empty()) Tell(log.note());
+    if (!log.note().empty()) PrintNote(log.note());
     Print(ShownText(log.text()));
   }
 
  private:
   void Show(const v1::LogsReply& reply, bool is_new, bool is_following, bool ends_now) const {
     const v1::SlotLog& log = reply.log();
-    if (!is_following || is_new) Tell(WhoseText(reply));
-    if (!is_following && !log.note().empty()) Tell(log.note());
+    if (!is_following || is_new) PrintNote(SourceText(reply));
+    if (!is_following && !log.note().empty()) PrintNote(log.note());
     if (is_following && log.has_gap() && !log.text().empty()) {
-      Tell("lines are left out here: the process writes faster than ms-ctl can read");
+      PrintNote("lines are left out here: the process writes faster than ms-ctl can read");
     }
     Print(ShownText(log.text()));
     // (While the log is followed, the rest of the line is still to come.)
     if ((ends_now || !settings_.follow) && !log.unfinished().empty()) Print(ShownText(log.unfinished()) + "\n");
   }
 
-  static void Tell(const std::string& text) { std::fprintf(stderr, "ms-ctl: %s\n", EscapeControl(text).c_str()); }
+  static void PrintNote(const std::string& text) { std::fprintf(stderr, "ms-ctl: %s\n", EscapeControl(text).c_str()); }
 
   AdminClient& client_;
   const CtlSettings& settings_;

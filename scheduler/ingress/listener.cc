@@ -115,11 +115,11 @@ absl::StatusOr<UniqueFd> OpenDatagramSocket(const IpAddress& address, bool is_du
   const int on = 1;
   const SocketAddress bound = ToSocketAddress(address, port);
   // A machine may have several addresses: an answer must come from the one that the datagram was sent to.
-  const auto tell_addresses = [&] {
+  const auto report_addresses = [&] {
     return address.is_v6() ? setsockopt(fd.get(), IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on))
                            : setsockopt(fd.get(), IPPROTO_IP, IP_PKTINFO, &on, sizeof(on));
   };
-  if (!fd.is_open() || tell_addresses() != 0 || bind(fd.get(), bound.get(), bound.length) != 0) {
+  if (!fd.is_open() || report_addresses() != 0 || bind(fd.get(), bound.get(), bound.length) != 0) {
     return absl::UnavailableError(
         absl::StrCat("can't take datagrams on ", JoinHostPort(address.ToString(), port), ": ", std::strerror(errno)));
   }

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 constexpr off_t kSharedFirst = 0x40000000 + 2;
 constexpr off_t kSharedSize = 510;
 
-absl::Status CheckNobodyHolds(const std::string& path) {
+absl::Status CheckNotHeld(const std::string& path) {
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.is_open()) {
     const std::string what = absl::StrCat("the journal ", path, " can't be read");
@@ -44,7 +44,7 @@ absl::Status CheckNobodyHolds(const std::string& path) {
 }  // namespace
 
 absl::StatusOr<JournalReader> JournalReader::Open(const std::string& path, const std::string& temporary) {
-  if (absl::Status status = CheckNobodyHolds(path); !status.ok()) return status;
+  if (absl::Status status = CheckNotHeld(path); !status.ok()) return status;
   std::string folder = absl::StrCat(temporary, "/muster-journal.XXXXXX");
   if (mkdtemp(folder.data()) == nullptr)
     return UnusableJournal(absl::StrCat("can't make a folder in ", temporary), errno);

@@ -82,8 +82,8 @@ absl::StatusOr<OwnerNote> OwnerNote::Write(const std::string& journal, const std
   OwnerNote note(path, *std::move(file), journal_id);
   struct stat about {};
   if (fstat(fd, &about) == 0) note.identity_ = {about.st_dev, about.st_ino};
-  // In this order a crash in between leaves the first line whole. A full disk may leave a short note, which is
-  // acceptable.
+  // The text is written before the file is cut: a crash in between leaves the first line whole. A full disk may leave a
+  // short note, which is acceptable.
   const bool is_written = pwrite(fd, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
   if (is_written) static_cast<void>(ftruncate(fd, static_cast<off_t>(text.size())) == 0);
   return note;

@@ -96,7 +96,7 @@ class SqliteJournal::Impl {
   }
 
   void SetOnDurable(std::function<void(uint64_t)> on_durable) {
-    MutexLock lock(telling_);
+    MutexLock lock(callback_mutex_);
     on_durable_ = std::move(on_durable);
   }
 
@@ -153,7 +153,7 @@ class SqliteJournal::Impl {
       const std::deque<JournalEntry> batch = MakeBodies(std::move(taken));
       if (!batch.empty() && !Persist(batch.size(), [&] { return file_.Append(batch); })) return;
       if (!Persist(batch.size(), [&] { return file_.Confirm(); }) || is_last) return;
-      if (!batch.empty()) Tell(batch.back().sequence);
+      if (!batch.empty()) ReportDurable(batch.back().sequence);
       if (batch.size() > 1) due = Clock::System().Read().monotonic + kGather;
     }
   }
@@ -166,8 +166,8 @@ class SqliteJournal::Impl {
     }
   }
 
-  void Tell(uint64_t sequence) {
-    MutexLock lock(telling_);
+  void ReportDurable(uint64_t sequence) {
+    MutexLock lock(callback_mutex_);
     if (on_durable_) on_durable_(sequence);
   }
 
@@ -219,8 +219,8 @@ class SqliteJournal::Impl {
   std::deque<Queued> queued_ ABSL_GUARDED_BY(mutex_);
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
-  Mutex telling_;
-  std::function<void(uint64_t)> on_durable_ ABSL_GUARDED_BY(telling_);
+  Mutex callback_mutex_;
+  std::function<void(uint64_t)> on_durable_ ABSL_GUARDED_BY(callback_mutex_);
 };
 
 absl::StatusOr<std::unique_ptr<SqliteJournal>> SqliteJournal::Open(const std::string& path) {

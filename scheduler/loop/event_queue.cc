@@ -36,7 +36,7 @@ void EventQueue::Close() {
   news_.NotifyOne();
 }
 
-bool EventQueue::HasNews() const { return !events_.empty() || durable_ != told_durable_ || closed_ != told_closed_; }
+bool EventQueue::HasNews() const { return !events_.empty() || durable_ != taken_durable_ || closed_ != taken_closed_; }
 
 MonotonicTime EventQueue::SleepUntilNews(MonotonicTime deadline) {
   MonotonicTime now = clock_.Read().monotonic;
@@ -63,8 +63,8 @@ EventQueue::Taken EventQueue::Take(MonotonicTime deadline, size_t limit) {
     taken.events.push_back(std::move(events_.front()));
     events_.pop_front();
   }
-  taken.durable = told_durable_ = durable_;
-  told_closed_ = closed_;
+  taken.durable = taken_durable_ = durable_;
+  taken_closed_ = closed_;
   taken.is_closed = closed_ && events_.empty();
   return taken;
 }

@@ -70,9 +70,9 @@ class EventQueue {
   std::deque<QueuedEvent> events_ ABSL_GUARDED_BY(mutex_);
   size_t new_work_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t durable_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t told_durable_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t taken_durable_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
-  bool told_closed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool taken_closed_ ABSL_GUARDED_BY(mutex_) = false;
   MonotonicTime last_taken_ ABSL_GUARDED_BY(mutex_);
 };
 

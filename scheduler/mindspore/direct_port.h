@@ -24,7 +24,7 @@ class DirectPort final : public mindspore::Cluster {
     BindPlan plan;
     uint16_t port = 0;
     std::shared_ptr<const TlsStore> tls;  // null: plain
-    PlainFrom plain_from = PlainFrom::kEverybody;
+    PlainFrom plain_from = PlainFrom::kAll;
     std::shared_ptr<CountedLog> counted;        // counts what clients can cause at will
     std::function<void(DirectEnd end)> on_end;  // of a cluster, possibly twice; may be empty. Any thread
   };

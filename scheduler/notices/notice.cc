@@ -157,10 +157,10 @@ std::vector<std::pair<std::string, NoticeRules::Folding>> NoticeRules::TakeOver(
 
 std::optional<Notice> NoticeRules::JudgeCertificate(int64_t ends_unix_ms, int64_t now_unix_ms) {
   MutexLock lock(mutex_);
-  if (ends_unix_ms == 0 || ends_unix_ms == told_end_) return std::nullopt;
+  if (ends_unix_ms == 0 || ends_unix_ms == notified_end_) return std::nullopt;
   const int64_t left_ms = ends_unix_ms - now_unix_ms;
   if (left_ms > absl::ToInt64Milliseconds(kCertificateEndsSoon)) return std::nullopt;
-  told_end_ = ends_unix_ms;
+  notified_end_ = ends_unix_ms;
   const std::string when =
       absl::FormatTime("%Y-%m-%d %H:%M UTC", absl::FromUnixMillis(ends_unix_ms), absl::UTCTimeZone());
   return Notice{

@@ -57,7 +57,7 @@ class NoticeRules {
   Mutex mutex_;
   std::map<std::string, int64_t> forming_since_ ABSL_GUARDED_BY(mutex_);                    // by job; unix_ms
   std::map<std::pair<std::string, std::string>, Folding> folding_ ABSL_GUARDED_BY(mutex_);  // by job and kind
-  int64_t told_end_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t notified_end_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace muster::scheduler

@@ -88,7 +88,7 @@ void Session::OnDeadline() {
     if (life_ == Life::kDone) return;
     // The peer doesn't take the last messages: break off the stream, even if it is finished, because trailers can hang.
     if (life_ != Life::kOpen) context_->TryCancel();
-    is_silent = life_ == Life::kOpen && standing_ == Standing::kStranger;
+    is_silent = life_ == Life::kOpen && standing_ == Standing::kUnknown;
   }
   if (!is_silent) return;
   const std::string limit = FormatDuration(services_.join_limit);
@@ -140,7 +140,7 @@ void Session::Handle(const v1::AgentMessage& message) {
   bool has_joined = false;
   {
     MutexLock lock(mutex_);
-    has_joined = standing_ != Standing::kStranger;
+    has_joined = standing_ != Standing::kUnknown;
   }
   if (message.has_join() != !has_joined) {
     Refuse(v1::Refusal::MALFORMED,
@@ -214,12 +214,12 @@ void Session::HandleJoin(const v1::Join& join) {
       standing_ = Standing::kKnown;
       has_ended = life_ != Life::kOpen;
     }
-    if (has_ended) TellCore();  // a thread that ended it meanwhile could not report a stream that was not posted yet
+    if (has_ended) PostClosed();  // a thread that ended it meanwhile could not report a stream that was not posted yet
     return;
   }
   {
     MutexLock lock(mutex_);
-    standing_ = Standing::kStranger;
+    standing_ = Standing::kUnknown;
   }
   Refuse(v1::Refusal::TRY_LATER, "the scheduler is busy: too many joins are waiting", "busy");
 }
@@ -258,11 +258,11 @@ void Session::EndWith(grpc::Status status) {
       services_.streams.Watch(id_, services_.clock.Read().monotonic + services_.close_limit);
     }
   }
-  TellCore();
+  PostClosed();
   Pump();
 }
 
-void Session::TellCore() {
+void Session::PostClosed() {
   {
     MutexLock lock(mutex_);
     if (standing_ != Standing::kKnown) return;
@@ -314,7 +314,7 @@ void Session::OnCancel() {
 }
 
 void Session::OnDone() {
-  TellCore();
+  PostClosed();
   {
     MutexLock lock(mutex_);
     life_ = Life::kDone;

@@ -50,7 +50,7 @@ class Session : public StreamSteps<grpc::ByteBuffer, grpc::ByteBuffer>,
   };
   // The core's knowledge of this stream.
   enum class Standing {
-    kStranger,
+    kUnknown,
     kAsking,  // a valid join was read and is being posted
     kKnown,   // the join was posted: the core knows this stream, or will
     kGone,    // the core got StreamClosed
@@ -67,7 +67,7 @@ class Session : public StreamSteps<grpc::ByteBuffer, grpc::ByteBuffer>,
   void Refuse(v1::Refusal::Reason reason, const std::string& text, const std::string& kind);
   void EndWith(grpc::Status status);
   // Posts StreamClosed once, if the core has heard of this stream.
-  void TellCore();
+  void PostClosed();
 
   const ServiceContext& services_;
   grpc::CallbackServerContext* const context_;  // valid until OnDone
@@ -80,7 +80,7 @@ class Session : public StreamSteps<grpc::ByteBuffer, grpc::ByteBuffer>,
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_peer_gone_ ABSL_GUARDED_BY(mutex_) = false;  // nothing more can be written
   Life life_ ABSL_GUARDED_BY(mutex_) = Life::kOpen;
-  Standing standing_ ABSL_GUARDED_BY(mutex_) = Standing::kStranger;
+  Standing standing_ ABSL_GUARDED_BY(mutex_) = Standing::kUnknown;
   bool is_welcomed_ ABSL_GUARDED_BY(mutex_) = false;  // may be true before the thread that posted the join sets kKnown
 };
 

@@ -80,7 +80,7 @@ absl::Status CheckOptionalAddress(const std::string& field, const std::string& v
 }
 
 // Does the same for an address that other nodes receive.
-absl::Status CheckToldAddress(const std::string& field, const std::string& value) {
+absl::Status CheckReportedAddress(const std::string& field, const std::string& value) {
   if (absl::Status status = CheckOptionalAddress(field, value); !status.ok()) return status;
   const auto address = IpAddress::Parse(value);
   if (!address || !IsLinkLocal(*address)) return absl::OkStatus();
@@ -131,7 +131,7 @@ absl::Status CheckNodeInfo(const v1::NodeInfo& node) {
   MUSTER_REQUIRE(CheckLine("node.host_name", node.host_name(), kMaxHostNameBytes));
   MUSTER_REQUIRE(CheckLine("node.machine_id", node.machine_id(), kMaxShortTextBytes));
   if (node.machine_id().empty()) return absl::InvalidArgumentError("node.machine_id is empty");
-  MUSTER_REQUIRE(CheckToldAddress("node.address", node.address()));
+  MUSTER_REQUIRE(CheckReportedAddress("node.address", node.address()));
   MUSTER_REQUIRE(CheckRange("the number of node.slots", node.slots_size(), 1, kMaxSlotsPerNode));
   for (const v1::SlotOffer& slot : node.slots()) {
     MUSTER_REQUIRE(CheckPort("ring_port", slot.ring_port()));
@@ -146,10 +146,10 @@ absl::Status CheckNodeInfo(const v1::NodeInfo& node) {
   MUSTER_REQUIRE(CheckLine("node.former_start_doubt", node.former_start_doubt(), kMaxShortTextBytes));
   MUSTER_REQUIRE(CheckRange("the number of node.table_ranks", node.table_ranks_size(), 0, kMaxSlotsPerNode));
   for (uint32_t rank : node.table_ranks()) MUSTER_REQUIRE(CheckRange("table_rank", rank, 0, kMaxWorkers - 1));
-  MUSTER_REQUIRE(CheckToldAddress("node.other_address", node.other_address()));
+  MUSTER_REQUIRE(CheckReportedAddress("node.other_address", node.other_address()));
   MUSTER_REQUIRE(CheckRange("the number of node.addresses", node.addresses_size(), 0, kMaxAddressesOfNode));
   for (const std::string& address : node.addresses()) MUSTER_REQUIRE(CheckOptionalAddress("node.addresses", address));
-  MUSTER_REQUIRE(CheckToldAddress("node.wanted_master_address", node.wanted_master_address()));
+  MUSTER_REQUIRE(CheckReportedAddress("node.wanted_master_address", node.wanted_master_address()));
   MUSTER_REQUIRE(CheckPort("node.wanted_master_port", node.wanted_master_port()));
   MUSTER_REQUIRE(CheckPort("node.master_port", node.master_port()));
   MUSTER_REQUIRE(CheckLine("node.super_pod", node.super_pod(), kMaxIdBytes));

@@ -33,7 +33,7 @@ TEST(FaultyJournal, ForgetsWhatWasNotSynced) {
     journal.Sync();
     EXPECT_EQ(journal.Append({RecordOf("3")}), 3u);
   }
-  EXPECT_THAT(watch.told(), ElementsAre(2));
+  EXPECT_THAT(watch.reported(), ElementsAre(2));
   disk.LosePower();
   FaultyJournal journal(disk);
   EXPECT_THAT(ReplayedNames(journal), ElementsAre("1", "2"));

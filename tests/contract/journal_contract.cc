@@ -37,7 +37,7 @@ TEST_P(JournalContract, DurabilityIsToldForEverythingAndNeverFalls) {
   ASSERT_EQ(last, 400u);
   ASSERT_TRUE(watch.WaitFor(last)) << "on_durable never reported " << last;
   uint64_t previous = 0;
-  for (uint64_t sequence : watch.told()) {
+  for (uint64_t sequence : watch.reported()) {
     EXPECT_GE(sequence, previous);
     EXPECT_LE(sequence, last) << "durable before it was appended";
     previous = sequence;

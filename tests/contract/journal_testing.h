@@ -25,13 +25,13 @@ class DurableWatch {
   void Attach(Journal& journal) {
     journal.SetOnDurable([this](uint64_t sequence) {
       std::lock_guard<std::mutex> lock(mutex_);
-      told_.push_back(sequence);
+      reported_.push_back(sequence);
       changed_.notify_all();
     });
   }
   bool WaitFor(uint64_t sequence) {
     std::unique_lock<std::mutex> lock(mutex_);
-    return changed_.wait_for(lock, kPatience, [&] { return !told_.empty() && told_.back() >= sequence; });
+    return changed_.wait_for(lock, kPatience, [&] { return !reported_.empty() && reported_.back() >= sequence; });
   }
   // For what the journal does not report: looks again every 10 ms.
   bool WaitUntil(const std::function<bool()>& condition) {
@@ -43,15 +43,15 @@ class DurableWatch {
     }
     return true;
   }
-  std::vector<uint64_t> told() {
+  std::vector<uint64_t> reported() {
     std::lock_guard<std::mutex> lock(mutex_);
-    return told_;
+    return reported_;
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<uint64_t> told_;
+  std::vector<uint64_t> reported_;
 };
 
 inline v1::Record RecordOf(const std::string& name) {

@@ -53,7 +53,7 @@ int StallAndRecover(const std::string& folder) {
     REQUIRE(watch.WaitUntil([&] { return (*journal)->IsStalled(); }));
     const uint64_t last = (*journal)->Append({RecordOf("while it is full")});
     REQUIRE((*journal)->IsStalled());
-    REQUIRE(watch.told().back() < last);
+    REQUIRE(watch.reported().back() < last);
     std::filesystem::remove(ballast);
     REQUIRE(watch.WaitFor(last));
     REQUIRE(!(*journal)->IsStalled());
@@ -79,7 +79,7 @@ int EndWhileFull(const std::string& folder) {
     (*journal)->Append({RecordOf(std::string(20'000, 'x'))});
     REQUIRE(watch.WaitUntil([&] { return (*journal)->IsStalled(); }));
     (*journal)->Append({RecordOf("never acknowledged")});
-    REQUIRE(watch.told() == std::vector<uint64_t>{1});
+    REQUIRE(watch.reported() == std::vector<uint64_t>{1});
   }
   auto journal = SqliteJournal::Open(path);  // the disk is still full, but all of the journal can be read
   REQUIRE(journal.ok());

@@ -69,16 +69,16 @@ TEST_F(SqliteJournalTest, ClosingCommitsWhatIsQueued) {
 TEST_F(SqliteJournalTest, WhatFollowsABatchIsDurableWithoutAnotherAppend) {
   auto journal = Open();
   Mutex mutex;
-  CondVar told;
+  CondVar reported;
   uint64_t durable = 0;
   journal->SetOnDurable([&](uint64_t sequence) {
     MutexLock lock(mutex);
     durable = sequence;
-    told.NotifyAll();
+    reported.NotifyAll();
   });
   const auto await = [&](uint64_t sequence) {
     MutexLock lock(mutex);
-    while (durable < sequence) told.Wait(mutex);
+    while (durable < sequence) reported.Wait(mutex);
   };
   await(journal->Append({RecordOf("a"), RecordOf("b")}));
   await(journal->Append({RecordOf("c")}));  // after it has gathered records

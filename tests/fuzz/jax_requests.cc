@@ -51,7 +51,7 @@ class Round {
       for (auto& agent : agents_) agent->Tick();
     } else if (what == kCancel) {
       const size_t which = input.Byte();
-      if (which < asked_.size()) asked_[which].held->Tell(absl::CancelledError("its asker has gone"));
+      if (which < asked_.size()) asked_[which].held->Complete(absl::CancelledError("its asker has gone"));
     } else if (what == kEnded) {
       const int32_t task = input.Byte() % 3;
       agents_[task == 2 ? 1 : 0]->Ended(task);

@@ -104,15 +104,15 @@ TEST_F(AdminClientTlsTest, TheSocketIsAskedWhenThePortIsGone) {
   builder.RegisterService(&behind_socket);
   builder.AddListeningPort("unix:" + folder_.path("admin.sock"), grpc::InsecureServerCredentials());
   const std::unique_ptr<grpc::Server> socket = builder.BuildAndStart();
-  std::vector<std::string> told;
-  const auto client = Connect({{folder_.path("admin.sock")}, [&](const std::string& why) { told.push_back(why); }});
+  std::vector<std::string> reports;
+  const auto client = Connect({{folder_.path("admin.sock")}, [&](const std::string& why) { reports.push_back(why); }});
   ASSERT_TRUE(client->GetStatus("", 0).ok());
-  EXPECT_TRUE(told.empty());
+  EXPECT_TRUE(reports.empty());
   Stop();
   auto reply = client->GetStatus("", 0);
   if (!reply.ok()) reply = client->GetStatus("", 0);  // the first call may still have used the old connection
   EXPECT_TRUE(reply.ok()) << reply.status();
-  EXPECT_EQ(told.size(), 1u);
+  EXPECT_EQ(reports.size(), 1u);
   socket->Shutdown();
 }
 

@@ -37,12 +37,12 @@ TEST(Intermediates, TheOneThatIsNotUsedMakesRoom) {
 }
 
 TEST(IssuersOf, GoesUpByNameAndSignature) {
-  Authority root, namesake, stranger("Stranger");
+  Authority root, namesake, foreign("Stranger");
   Authority middle = root.IssueAuthority("Middle"), other = root.IssueAuthority("Middle");
   Authority low = middle.IssueAuthority("Low");
   const Certificate leaf = low.Issue(NodeSpec("n1")).certificate;
   const std::vector<Certificate> candidates = {namesake.certificate(),
-                                               stranger.certificate(),
+                                               foreign.certificate(),
                                                root.certificate(),
                                                other.certificate(),
                                                middle.certificate(),

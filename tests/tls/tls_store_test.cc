@@ -359,12 +359,12 @@ TEST_F(TlsStoreTest, AFileOfTheFutureIsNotReadAtEachLook) {
 
 TEST_F(TlsStoreTest, ItsThreadTellsOfAChange) {
   ASSERT_TRUE(Open().ok());
-  std::atomic<int> told = 0;
-  ASSERT_TRUE(store_->Start([&] { ++told; }).ok());
+  std::atomic<int> reports = 0;
+  ASSERT_TRUE(store_->Start([&] { ++reports; }).ok());
   folder_.Write("server.pem", authority_.Issue(SchedulerSpec()).all_pem());
   store_->Nudge();
-  for (int i = 0; i < 1000 && told == 0; ++i) absl::SleepFor(absl::Milliseconds(5));
-  EXPECT_EQ(told, 1);
+  for (int i = 0; i < 1000 && reports == 0; ++i) absl::SleepFor(absl::Milliseconds(5));
+  EXPECT_EQ(reports, 1);
   store_->Stop();
 }
 
@@ -439,14 +439,14 @@ TEST_F(HangingFilesTest, HoldUpNoStopAlsoWhileTheyAreWaitedFor) {
 
 TEST_F(HangingFilesTest, AreTakenOverWhenTheyAnswerAgain) {
   ASSERT_TRUE(Open().ok());
-  std::atomic<int> told = 0;
-  ASSERT_TRUE(store_->Start([&] { ++told; }).ok());
+  std::atomic<int> reports = 0;
+  ASSERT_TRUE(store_->Start([&] { ++reports; }).ok());
   disk_.SetHanging(true);
   const Issued renewed = authority_.Issue(SchedulerSpec());
   folder_.Write("server.pem", renewed.all_pem());
   AwaitAlarm();
   disk_.SetHanging(false);
-  for (int i = 0; i < 2000 && told == 0; ++i) absl::SleepFor(absl::Milliseconds(5));
+  for (int i = 0; i < 2000 && reports == 0; ++i) absl::SleepFor(absl::Milliseconds(5));
   EXPECT_EQ(Serving(), renewed.certificate.Fingerprint());
   store_->Stop();
 }
@@ -454,12 +454,12 @@ TEST_F(HangingFilesTest, AreTakenOverWhenTheyAnswerAgain) {
 TEST_F(HangingFilesTest, HoldUpNoOthers) {
   ASSERT_TRUE(Open().ok());
   const Issued bad = authority_.Issue(NodeSpec("bad"));
-  std::atomic<int> told = 0;
-  ASSERT_TRUE(store_->Start([&] { ++told; }).ok());
+  std::atomic<int> reports = 0;
+  ASSERT_TRUE(store_->Start([&] { ++reports; }).ok());
   disk_.SetHanging(true, "server.pem");
   AwaitAlarm();
   folder_.Write("crl.pem", authority_.RevocationList({bad.certificate}));
-  for (int i = 0; i < 2000 && told == 0; ++i) absl::SleepFor(absl::Milliseconds(5));
+  for (int i = 0; i < 2000 && reports == 0; ++i) absl::SleepFor(absl::Milliseconds(5));
   EXPECT_FALSE(CheckStillGood(*store_->Current()->trust, {bad.certificate}).ok());
   EXPECT_EQ(Alarms(), 1u) << "the certificate's file alone";
   store_->Stop();

@@ -27,7 +27,7 @@ absl::Status Incomplete(const std::string& what) {
   return absl::FailedPreconditionError("no rank table can be made: " + what);
 }
 
-absl::Status CheckAllTold(const std::vector<RankedDevice>& devices) {
+absl::Status CheckAllKnown(const std::vector<RankedDevice>& devices) {
   if (devices.empty()) return Incomplete("the job has no workers");
   const bool has_pods = std::any_of(devices.begin(), devices.end(), [](const auto& d) { return !d.super_pod.empty(); });
   for (const RankedDevice& device : devices) {
@@ -75,7 +75,7 @@ std::vector<RankedDevice> DevicesOf(const v1::PeerList& peers) {
 }
 
 absl::StatusOr<std::string> RankTableText(std::vector<RankedDevice> devices) {
-  if (absl::Status status = CheckAllTold(devices); !status.ok()) return status;
+  if (absl::Status status = CheckAllKnown(devices); !status.ok()) return status;
   std::sort(devices.begin(), devices.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
   std::map<uint32_t, size_t> place_of;  // machine → its place in server_list, in the order of its first rank
   std::vector<std::pair<std::string, Json>> pods;  // super pod and its servers, in the same order

@@ -46,7 +46,7 @@ AgentCore::Impl::Impl(AgentOptions options)
       held_ends_(reporter_),
       peers_(jitter_, connector_),
       stacks_(connector_, processes_, options_.node.slots_size()) {
-  seat_.node_id = options_.node_id.empty() ? options_.kept_node_id : options_.node_id;
+  membership_.node_id = options_.node_id.empty() ? options_.kept_node_id : options_.node_id;
   MUSTER_CHECK(options_.incarnation != 0, "an incarnation is not 0");
 }
 
@@ -82,8 +82,8 @@ void AgentCore::Impl::OnEvent(const MessageReceived& event) {
       break;
   }
   // Nothing else is for an agent that was not welcomed, and a leader of an older term has no say.
-  if (!connector_.IsOpen() || event.message.term() < seat_.term) return;
-  seat_.term = event.message.term();
+  if (!connector_.IsOpen() || event.message.term() < membership_.term) return;
+  membership_.term = event.message.term();
   if (event.message.has_acknowledgement()) {
     heartbeat_path_.StreamAnswered(event.message.acknowledgement().heartbeat_seq());
     OnAcknowledgement(event.message.acknowledgement());
@@ -115,7 +115,7 @@ void AgentCore::Impl::OnEvent(const StreamBroken& event) {
   if (replacement_.IsDialed()) return connector_.Promote(replacement_.Take(), now_);
   if (EndWithOwnScheduler()) return;
   is_shut_out_ = event.reason == BreakReason::kSecurity;
-  if (is_shut_out_ && !seat_.IsWelcomed()) {
+  if (is_shut_out_ && !membership_.IsWelcomed()) {
     return EndHopeless(kExitSecurity, SaySecurity(options_.scheduler, event.text));
   }
   const bool was_open = connector_.IsOpen();
@@ -185,7 +185,7 @@ void AgentCore::Impl::OnEvent(const ClockHasJumped& event) {
 }
 
 void AgentCore::Impl::OnEvent(const TlsChanged& event) {
-  if (seat_.IsWelcomed()) Emit(MakeLastReport());
+  if (membership_.IsWelcomed()) Emit(MakeLastReport());
   if (event.has_new_certificate) {
     replacement_.Want(kReplacementHeartbeats * heartbeat_interval_, Replacement::Purpose::kNewCertificate, connector_,
                       now_);
@@ -220,7 +220,7 @@ void AgentCore::Impl::OnEvent(const EndSignal& event) {
   end_signal_ = event.signal;
   stopping_.OnEndSignal(event.signal);
   const std::string name = NameOfSignal(event.signal);
-  if (!seat_.IsWelcomed()) {
+  if (!membership_.IsWelcomed()) {
     Emit(Say{Severity::kInfo, absl::StrCat("got ", name, " before the job had begun: ending")});
     return FinishNow();
   }
@@ -288,7 +288,7 @@ void AgentCore::Impl::RunTimers() {
   if (connector_.IsPatienceUsedUp(now_)) {
     const absl::Duration apart = connector_.ApartFor(now_);
     const std::string& reason = connector_.last_reason();
-    if (!seat_.IsWelcomed()) {
+    if (!membership_.IsWelcomed()) {
       return EndHopeless(kExitUnreachable, SayUnreachable(options_.scheduler, reason, apart, options_.retry_num));
     }
     if (is_shut_out_) {
@@ -313,15 +313,15 @@ void AgentCore::Impl::SendJoin(uint64_t connect_seq, bool is_replacement) {
   v1::Join& join = *message.mutable_join();
   join.set_protocol_version(kProtocolVersion);
   join.set_job_id(options_.job_id);
-  join.set_node_id(seat_.node_id);
-  join.set_is_assigned_id(options_.node_id.empty() && !seat_.node_id.empty());
+  join.set_node_id(membership_.node_id);
+  join.set_is_assigned_id(options_.node_id.empty() && !membership_.node_id.empty());
   join.set_incarnation(options_.incarnation);
   join.set_connect_seq(connect_seq);
-  join.set_cluster_id(seat_.cluster_id);
-  join.set_run(seat_.run);
+  join.set_cluster_id(membership_.cluster_id);
+  join.set_run(membership_.run);
   *join.mutable_settings() = options_.settings;
   *join.mutable_node() = options_.node;
-  join.set_term(seat_.term);
+  join.set_term(membership_.term);
   join.set_round(desired_.round());
   join.set_events_through(reporter_.AcknowledgedThrough());
   Emit(Send{connect_seq, std::move(message)});
@@ -342,13 +342,13 @@ void AgentCore::Impl::SendDueReport() {
   const auto armed_fence_ms = is_fenced ? static_cast<uint32_t>(absl::ToInt64Milliseconds(fence_.counted_on())) : 0;
   // Once more when nothing is stuck any longer: a datagram has no room for that.
   const bool has_news =
-      !reporter_.IsAllAcknowledged() || !progress_.empty() || processes_.HasSurvivors() || has_told_stuck_;
+      !reporter_.IsAllAcknowledged() || !progress_.empty() || processes_.HasSurvivors() || has_reported_stuck_;
   // The loss of a datagram shows when the next one is due: the fence must not fall before that one's answer.
   const bool is_asked = std::exchange(wants_word_, false);
   const bool must_arrive =
       is_asked || (fence_.falls_at() && *fence_.falls_at() < now_ + heartbeat_interval_ + kRepairTime);
   const HeartbeatPath::Way way = has_news || must_arrive ? HeartbeatPath::Way::kStream : heartbeat_path_.Choose(now_);
-  if (heartbeat_path_.is_dead() && !std::exchange(was_told_of_dead_path_, true)) {
+  if (heartbeat_path_.is_dead() && !std::exchange(was_dead_path_reported_, true)) {
     Emit(SayNoDatagrams(options_.scheduler));
   }
   if (way != HeartbeatPath::Way::kDatagram) {
@@ -356,7 +356,7 @@ void AgentCore::Impl::SendDueReport() {
     *message.mutable_report() = reporter_.MakeReport(now_);
     progress_.Fill(*message.mutable_report(), now_);
     FillStuck(processes_, now_, *message.mutable_report());
-    has_told_stuck_ = message.report().stuck_size() > 0;
+    has_reported_stuck_ = message.report().stuck_size() > 0;
     message.mutable_report()->set_armed_fence_ms(armed_fence_ms);
     heartbeat_path_.StreamSent(message.report().heartbeat_seq(), now_);
     SendToScheduler(std::move(message));
@@ -389,9 +389,9 @@ void AgentCore::Impl::CheckInvariants() const {
   progress_.CheckInvariants(processes_);
   reporter_.CheckInvariants();
   fence_.CheckInvariants();
-  MUSTER_CHECK(!connector_.IsOpen() || seat_.IsWelcomed(), "an open stream was welcomed");
+  MUSTER_CHECK(!connector_.IsOpen() || membership_.IsWelcomed(), "an open stream was welcomed");
   MUSTER_CHECK(!replacement_.IsDialed() || connector_.IsOpen(), "only an open stream is replaced");
-  MUSTER_CHECK(!seat_.IsWelcomed() || !seat_.cluster_id.empty(), "a run belongs to a cluster");
+  MUSTER_CHECK(!membership_.IsWelcomed() || !membership_.cluster_id.empty(), "a run belongs to a cluster");
   MUSTER_CHECK(!is_keeper_dead_ || !processes_.IsAnyRunning(), "nothing runs without the keeper");
   MUSTER_CHECK(processes_.Running().empty() || processes_.Running().front().round <= desired_.round(),
                "only rounds that the scheduler closed run");

@@ -67,7 +67,7 @@ void AgentCore::Impl::QuitRound() {
 void AgentCore::Impl::StartRound() {
   stopping_.NoteHeldUp(IsAnySlotHeldUp(), now_);
   if (now_ >= stopping_.HeldUpDeadline()) {
-    EndHopeless(kExitStuck, SayStuck(NameAllLeft(processes_), seat_.node_id));
+    EndHopeless(kExitStuck, SayStuck(NameAllLeft(processes_), membership_.node_id));
     return stopping_.StopAll(now_, effects_);
   }
   if (processes_.IsAnyLeftOutside(desired_.round())) return stopping_.StopAll(now_, effects_);
@@ -136,7 +136,7 @@ void AgentCore::Impl::StopPatiently() {
   if (is_hopeless || stopping_.was_killed()) {
     // A keeper that doesn't answer is given up long before (KeeperSilent, then KeeperDied): this one still sees them
     // run.
-    Say stuck = SayStuck(NameAllLeft(processes_), seat_.node_id);
+    Say stuck = SayStuck(NameAllLeft(processes_), membership_.node_id);
     if (ending_) {  // its exit code stays
       Emit(std::move(stuck));
     } else {

@@ -43,8 +43,8 @@ int ExitCodeOf(const v1::Outcome& outcome, std::optional<int> own_failure) {
 void AgentCore::Impl::EndByOutcome() {
   Ending ending;
   ending.kind = Ending::Kind::kOutcome;
-  const bool are_lines_shown = options_.shows_output && desired_.outcome().cause().node_id() == seat_.node_id;
-  ending.last_words = SayOutcome(options_.job_id, seat_.run, desired_.outcome(), are_lines_shown);
+  const bool are_lines_shown = options_.shows_output && desired_.outcome().cause().node_id() == membership_.node_id;
+  ending.last_words = SayOutcome(options_.job_id, membership_.run, desired_.outcome(), are_lines_shown);
   // Hopeless stays hopeless: there is no stream any more.
   if (!ending_ || ending_->kind == Ending::Kind::kLeaving) ending_ = std::move(ending);
 }
@@ -100,7 +100,7 @@ bool AgentCore::Impl::EndWithOwnScheduler() {
     return true;
   }
   if (processes_.IsAnyRunning()) Emit(SayOwnSchedulerEnded(lost.how));
-  EndHopeless(seat_.IsWelcomed() ? failure.value_or(kExitSchedulerLost) : kExitUnreachable,
+  EndHopeless(membership_.IsWelcomed() ? failure.value_or(kExitSchedulerLost) : kExitUnreachable,
               SayOwnSchedulerLost(lost.how));
   return true;
 }

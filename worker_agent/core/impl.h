@@ -28,7 +28,7 @@
 namespace muster::agent {
 
 // The node's place in the cluster: what the last welcome said, and each join shows again.
-struct Seat {
+struct Membership {
   std::string cluster_id;
   uint64_t run = 0;  // 0: never welcomed
   int64_t run_opened_unix_ms = 0;
@@ -123,7 +123,7 @@ class AgentCore::Impl {
   void OnNotAuthorized(const v1::Refusal& refusal);
   void OnClusterChanged(const v1::Refusal& refusal);
   void OnAcknowledgement(const v1::Acknowledgement& acknowledgement);
-  void TellWaiting(const v1::WaitStatus& waiting);
+  void ShowWaiting(const v1::WaitStatus& waiting);
   void OnDesired(const v1::DesiredState& desired);
   void OnProbe(const v1::Probe& probe);
   void OnLogQuery(const v1::LogQuery& query);
@@ -173,7 +173,7 @@ class AgentCore::Impl {
   bool is_finished_ = false;
 
   // The scheduler's last orders and settings.
-  Seat seat_;
+  Membership membership_;
   absl::Duration heartbeat_interval_ = absl::Seconds(2);
   uint64_t answered_seq_ = 0;  // the latest heartbeat that the scheduler has answered
   v1::DesiredState desired_;
@@ -184,9 +184,9 @@ class AgentCore::Impl {
   uint32_t printed_round_ = 0;
   uint32_t quit_round_ = 0;  // the last round that was reported as quit
   bool is_keeper_dead_ = false;
-  bool has_told_stuck_ = false;  // in the last report
-  bool wants_word_ = false;      // the next report can't wait until it is due, and must be answered
-  bool was_told_of_dead_path_ = false;
+  bool has_reported_stuck_ = false;  // in the last report
+  bool wants_word_ = false;          // the next report can't wait until it is due, and must be answered
+  bool was_dead_path_reported_ = false;
   std::optional<OwnSchedulerLost> own_scheduler_lost_;
   std::optional<Ending> ending_;
   int end_signal_ = 0;

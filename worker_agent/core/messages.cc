@@ -42,7 +42,7 @@ std::string NameOf(const NamedProcess& process) {
   return absl::StrCat("rank ", process.rank, "'s process", process.pid == 0 ? "" : absl::StrCat(" ", process.pid));
 }
 
-std::string Knocking(uint32_t retry_num) {
+std::string RetryHint(uint32_t retry_num) {
   return absl::StrCat("MS_CLUSTER_RETRY_NUM (", retry_num, " tries x 3 s) sets how long an agent tries");
 }
 
@@ -163,13 +163,13 @@ Say SayUnreachable(const std::string& scheduler, const std::string& reason, absl
           absl::StrCat("could not reach the scheduler at ", scheduler, " within ", Duration(waited), " (", reason,
                        "). Check that ms-scheduler runs there, that MS_SCHED_HOST and MS_SCHED_PORT name it, and that "
                        "no firewall is in between; ",
-                       Knocking(retry_num))};
+                       RetryHint(retry_num))};
 }
 
 Say SaySchedulerLost(const std::string& scheduler, const std::string& reason, absl::Duration waited,
                      uint32_t retry_num) {
   return {Severity::kError, absl::StrCat("the scheduler at ", scheduler, " has been out of reach for ",
-                                         Duration(waited), " (", reason, "): giving up; ", Knocking(retry_num))};
+                                         Duration(waited), " (", reason, "): giving up; ", RetryHint(retry_num))};
 }
 
 Say SayOwnSchedulerEnded(const std::string& how) {
@@ -218,7 +218,7 @@ Say SaySecurity(const std::string& scheduler, const std::string& reason) {
 
 Say SayShutOut(const std::string& scheduler, const std::string& reason, absl::Duration waited, uint32_t retry_num) {
   return {Severity::kError, absl::StrCat("the scheduler at ", scheduler, " has not accepted this node for ",
-                                         Duration(waited), " (", reason, "): giving up; ", Knocking(retry_num))};
+                                         Duration(waited), " (", reason, "): giving up; ", RetryHint(retry_num))};
 }
 
 Say SayLeft(const NamedProcess& process, absl::Duration stuck) {

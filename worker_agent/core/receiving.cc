@@ -3,9 +3,9 @@
 // A refusal:
 //
 //   reason                                 never welcomed     welcomed before
-//   TRY_LATER, STALE_CONNECT, STALE_TERM   knocks on          knocks on
-//   one that this version doesn't know     knocks on          knocks on
-//   NOT_AUTHORIZED                         ends with 15       knocks on
+//   TRY_LATER, STALE_CONNECT, STALE_TERM   tries again        tries again
+//   one that this version doesn't know     tries again        tries again
+//   NOT_AUTHORIZED                         ends with 15       tries again
 //   CLUSTER_CHANGED                        joins again        joins again; 14 if it has started processes
 //   RUN_UNKNOWN                            ends with 11       11; 0 if its processes have ended well
 //   NODE_LOST                              ends with 13       13; kills at once unless its ranks are free
@@ -44,12 +44,12 @@ absl::Duration HeartbeatInterval(uint32_t ms, absl::Duration otherwise) {
 void AgentCore::Impl::OnWelcome(const v1::SchedulerMessage& message) {
   const v1::Welcome& welcome = message.welcome();
   if (connector_.IsOpen()) return;
-  if (welcome.cluster_id() == seat_.cluster_id && message.term() < seat_.term) {
+  if (welcome.cluster_id() == membership_.cluster_id && message.term() < membership_.term) {
     Emit(HangUp{});
     return Redial("a scheduler of an older term answered");
   }
   const absl::Duration apart = connector_.ApartFor(now_);
-  const bool is_new_run = seat_.IsOtherRun(welcome);
+  const bool is_new_run = membership_.IsOtherRun(welcome);
   if (is_new_run && processes_.WasAnyLaunched()) {  // our processes belong to a run that the scheduler no longer knows
     return EndHopeless(kExitSchedulerLost, SaySchedulerForgot(options_.scheduler));
   }
@@ -68,7 +68,7 @@ void AgentCore::Impl::OnWelcome(const v1::SchedulerMessage& message) {
 
 void AgentCore::Impl::TakeWelcome(const v1::SchedulerMessage& message) {
   const v1::Welcome& welcome = message.welcome();
-  seat_.Take(message);
+  membership_.Take(message);
   unwelcome_text_.clear();
   is_shut_out_ = false;
   heartbeat_interval_ = HeartbeatInterval(welcome.heartbeat_interval_ms(), heartbeat_interval_);
@@ -85,12 +85,12 @@ void AgentCore::Impl::TakeWelcome(const v1::SchedulerMessage& message) {
 
 SetLastReport AgentCore::Impl::MakeLastReport() const {
   v1::LastReportRequest last_report;
-  last_report.set_cluster_id(seat_.cluster_id);
+  last_report.set_cluster_id(membership_.cluster_id);
   last_report.set_job_id(options_.job_id);
-  last_report.set_run(seat_.run);
-  last_report.set_node_id(seat_.node_id);
+  last_report.set_run(membership_.run);
+  last_report.set_node_id(membership_.node_id);
   last_report.set_incarnation(options_.incarnation);
-  return {std::move(last_report), seat_.run_opened_unix_ms};
+  return {std::move(last_report), membership_.run_opened_unix_ms};
 }
 
 void AgentCore::Impl::OnReplacementMessage(const v1::SchedulerMessage& message) {
@@ -100,7 +100,7 @@ void AgentCore::Impl::OnReplacementMessage(const v1::SchedulerMessage& message) 
                                effects_);
   }
   if (!message.has_welcome()) return;
-  if (seat_.IsOtherRun(message.welcome()) || message.term() < seat_.term) {
+  if (membership_.IsOtherRun(message.welcome()) || message.term() < membership_.term) {
     return replacement_.GiveUp("another scheduler answered, or one of an older term", absl::ZeroDuration(), now_,
                                effects_);
   }
@@ -124,9 +124,9 @@ void AgentCore::Impl::OnRefusal(const v1::Refusal& refusal) {
   }
   const Say refused = SayRefused(options_.scheduler, refusal);
   if (refusal.reason() == v1::Refusal::DRAINED) return EndHopeless(kExitSuccess, SayDrained(refusal));
-  if (!seat_.IsWelcomed() && options_.node_id.empty() && !seat_.node_id.empty() &&
+  if (!membership_.IsWelcomed() && options_.node_id.empty() && !membership_.node_id.empty() &&
       refusal.reason() != v1::Refusal::TRY_LATER) {
-    seat_.node_id.clear();  // the id of a former start is of no use any more
+    membership_.node_id.clear();  // the id of a former start is of no use any more
     Emit(HangUp{});
     return Redial(refusal.text());
   }
@@ -163,7 +163,7 @@ void AgentCore::Impl::OnRefusal(const v1::Refusal& refusal) {
 // A scheduler may have been started with a wrong configuration, or list too much as revoked: its user must be able to
 // fix that before it costs a running job its processes.
 void AgentCore::Impl::OnNotAuthorized(const v1::Refusal& refusal) {
-  if (!seat_.IsWelcomed()) return EndHopeless(kExitSecurity, SayRefused(options_.scheduler, refusal));
+  if (!membership_.IsWelcomed()) return EndHopeless(kExitSecurity, SayRefused(options_.scheduler, refusal));
   Emit(HangUp{});
   is_shut_out_ = true;
   if (refusal.text() != unwelcome_text_) {
@@ -176,8 +176,8 @@ void AgentCore::Impl::OnNotAuthorized(const v1::Refusal& refusal) {
 void AgentCore::Impl::OnClusterChanged(const v1::Refusal& refusal) {
   if (processes_.WasAnyLaunched()) return EndHopeless(kExitSchedulerLost, SaySchedulerForgot(options_.scheduler));
   // Nothing has begun here: join the new one as if for the first time.
-  seat_ = Seat{};
-  seat_.node_id = options_.node_id;
+  membership_ = Membership{};
+  membership_.node_id = options_.node_id;
   desired_.Clear();
   quit_round_ = 0;
   reporter_.ForgetEvents();
@@ -195,10 +195,10 @@ void AgentCore::Impl::OnAcknowledgement(const v1::Acknowledgement& acknowledgeme
   reporter_.SetInterval(heartbeat_interval_);
   fence_.OnAnswer(absl::Milliseconds(acknowledgement.fence_timeout_ms()),
                   reporter_.TakeSentAt(acknowledgement.heartbeat_seq()), heartbeat_interval_, now_, effects_);
-  if (!acknowledgement.waiting().text().empty()) TellWaiting(acknowledgement.waiting());
+  if (!acknowledgement.waiting().text().empty()) ShowWaiting(acknowledgement.waiting());
 }
 
-void AgentCore::Impl::TellWaiting(const v1::WaitStatus& waiting) {
+void AgentCore::Impl::ShowWaiting(const v1::WaitStatus& waiting) {
   const bool is_soon = now_ - connector_.dialed_at() < kSoon;
   if (!is_soon && !options_.scheduler_hint.empty() && !std::exchange(has_hinted_, true)) {
     Emit(Say{Severity::kWarning, options_.scheduler_hint});
@@ -208,7 +208,7 @@ void AgentCore::Impl::TellWaiting(const v1::WaitStatus& waiting) {
 
 void AgentCore::Impl::OnDesired(const v1::DesiredState& desired) {
   // An agent takes the outcome of its own run only; orders older than what it knows have come too late.
-  if (desired.run() != seat_.run || desired.round() < desired_.round() || desired_.has_outcome()) return;
+  if (desired.run() != membership_.run || desired.round() < desired_.round() || desired_.has_outcome()) return;
   if (!IsKnown(desired.phase())) return;
   // An order to stop may overtake the one to start: a round that was given up doesn't begin again.
   if (desired.phase() == v1::RUN_PHASE_RUNNING && desired.round() == desired_.round() &&

@@ -33,7 +33,7 @@ constexpr size_t kMaxSocketsText = 4 * 1024 * 1024;                   // of /pro
 constexpr int kBacklog = 4096;     // a connection that asks is never accepted, and stays in the queue
 constexpr int kListenPauses = 20;  // in all: a process that has taken a name may be about to listen
 constexpr absl::Duration kListenPause = absl::Milliseconds(5);
-constexpr size_t kMaxTold = 4;  // devices for which the holder's own words are looked up
+constexpr size_t kMaxNamedDevices = 4;  // devices for which the holder's own words are looked up
 constexpr int kMaxGroups = 1024;
 constexpr int kMaxForged = 64;  // names that are looked at
 constexpr size_t kMaxUserRecord = 16 * 1024;
@@ -190,7 +190,7 @@ absl::StatusOr<DeviceClaims> ClaimDevices(std::vector<uint32_t> numbers, const D
   int pauses = kListenPauses;
   UniqueFd owner = TakeName(absl::StrCat(OwnerPrefix(getpid()), options.now_unix_ms / 1000, "/", options.job_id));
   if (owner.is_open()) claims.held.push_back(std::move(owner));
-  size_t told = 0;
+  size_t named = 0;
   for (const uint32_t number : numbers) {
     const std::string name = ClaimName(number, options);
     UniqueFd fd = TakeName(name);
@@ -206,7 +206,7 @@ absl::StatusOr<DeviceClaims> ClaimDevices(std::vector<uint32_t> numbers, const D
     }
     const std::optional<ucred> holder = HolderOf(name, pauses);
     if (holder && MayUse(*holder, DeviceFile(number, options))) return Refuse(number, *holder);
-    const std::string who = ++told <= kMaxTold ? HolderText(holder) : "another program";
+    const std::string who = ++named <= kMaxNamedDevices ? HolderText(holder) : "another program";
     claims.warnings.push_back(absl::StrCat("the claim on device ", number, " is held by ", who,
                                            holder ? ", which can't use " : ", which possibly can't use ",
                                            DeviceFile(number, options),

@@ -63,11 +63,11 @@ const Platform* Choose(const std::string& from, const Variables& environment, Pl
         "counts");
     return nullptr;
   }
-  std::vector<std::string> told;
+  std::vector<std::string> matches;
   for (const Platform* platform : fit) {
-    told.push_back(absl::StrCat(platform->what, " (", Signs(*platform), ": --from ", platform->name, ")"));
+    matches.push_back(absl::StrCat(platform->what, " (", Signs(*platform), ": --from ", platform->name, ")"));
   }
-  facts.errors.push_back(absl::StrCat("from: this looks like ", absl::StrJoin(told, " and like "), "; choose one"));
+  facts.errors.push_back(absl::StrCat("from: this looks like ", absl::StrJoin(matches, " and like "), "; choose one"));
   return nullptr;
 }
 

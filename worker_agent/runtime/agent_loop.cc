@@ -173,7 +173,7 @@ void AgentLoop::EndRoundIfOver(const v1::SchedulerMessage& message) {
   if (desired.run() != round_run_ || desired.round() < round_ || !IsKnown(desired.phase())) return;
   if (desired.round() == round_ && desired.phase() == v1::RUN_PHASE_RUNNING) return;
   if (desired.round() > round_ || !desired.is_planned_stop()) return EndRound(WhyOver(desired));
-  launcher_.TellStopping(desired.reason(), options_.agent.stop_timeout);
+  launcher_.NotifyStopping(desired.reason(), options_.agent.stop_timeout);
 }
 
 // Begins the logs once for each run.
@@ -192,7 +192,7 @@ bool AgentLoop::BeginLogs() {
 // The gateways get the reason first: otherwise calls that wait in the store for them would end without a reason.
 void AgentLoop::EndRound(const std::string& why) {
   if (round_ == 0) return;
-  launcher_.TellWhyOver(why);
+  launcher_.NotifyOver(why);
   store_.EndRound();
   launcher_.EndRound(round_run_, round_);
   round_ = 0;
@@ -425,7 +425,7 @@ uint32_t AgentLoop::OwnerOf(uint32_t slot) const {
   return found == owners_.end() ? slot : found->second;
 }
 
-void AgentLoop::Do(const Say& effect) { status_printer_.Tell(effect, clock_.Read().monotonic); }
+void AgentLoop::Do(const Say& effect) { status_printer_.Print(effect, clock_.Read().monotonic); }
 
 void AgentLoop::Do(const Finish& effect) {
   status_printer_.ClearProgress();

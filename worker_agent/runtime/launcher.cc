@@ -186,13 +186,13 @@ absl::Status Launcher::BeginGateways(const Round& round, LaunchPlan& plan) {
   return absl::OkStatus();
 }
 
-void Launcher::TellStopping(const std::string& why, absl::Duration limit) {
+void Launcher::NotifyStopping(const std::string& why, absl::Duration limit) {
   for (Opening& opening : gateways_) {
     if (opening.is_begun) opening.gateway->Stopping(why, limit);
   }
 }
 
-void Launcher::TellWhyOver(const std::string& why) {
+void Launcher::NotifyOver(const std::string& why) {
   for (Opening& opening : gateways_) {
     if (opening.is_begun) opening.gateway->WhyOver(why);
   }

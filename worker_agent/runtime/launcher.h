@@ -84,8 +84,8 @@ class Launcher {
 
   // These are for the gateways: the processes of the round that was prepared last are being stopped as planned; the
   // round is over, first why, then that it is.
-  void TellStopping(const std::string& why, absl::Duration limit);
-  void TellWhyOver(const std::string& why);
+  void NotifyStopping(const std::string& why, absl::Duration limit);
+  void NotifyOver(const std::string& why);
   void EndRound(uint64_t run, uint32_t round);
 
   // A process of that round runs, or has ended: see Gateway.

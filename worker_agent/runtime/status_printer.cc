@@ -30,15 +30,15 @@ size_t Columns(std::FILE* terminal) {
 
 }  // namespace
 
-void StatusPrinter::Tell(const Say& say, MonotonicTime now) {
+void StatusPrinter::Print(const Say& say, MonotonicTime now) {
   if (say.is_progress || say.severity == Severity::kInfo) manager_.Status(say.text);
-  if (say.is_progress) return TellProgress(say.text, now);
+  if (say.is_progress) return PrintProgress(say.text, now);
   ClearProgress();
   has_progress_ = false;
   Log(say.severity, say.text);
 }
 
-void StatusPrinter::TellProgress(const std::string& text, MonotonicTime now) {
+void StatusPrinter::PrintProgress(const std::string& text, MonotonicTime now) {
   if (terminal_ != nullptr) {
     if (!TakesMore(terminal_)) return;
     const std::string line = EscapeControl(text).substr(0, Columns(terminal_) - 1);

@@ -22,7 +22,7 @@ class StatusPrinter {
   StatusPrinter(const StatusPrinter&) = delete;
   StatusPrinter& operator=(const StatusPrinter&) = delete;
 
-  void Tell(const Say& say, MonotonicTime now);
+  void Print(const Say& say, MonotonicTime now);
   // Must be called before anything else is written to the terminal.
   void ClearProgress();
 
@@ -30,7 +30,7 @@ class StatusPrinter {
   static std::FILE* FindTerminal();
 
  private:
-  void TellProgress(const std::string& text, MonotonicTime now);
+  void PrintProgress(const std::string& text, MonotonicTime now);
 
   std::FILE* const terminal_;
   const ServiceManager manager_;

@@ -50,7 +50,7 @@ absl::StatusOr<std::shared_ptr<const TlsStore>> OpenTls(CountedLog& counted) {
   absl::StatusOr<std::optional<HandedOverTls>> handed = TakeHandedOverTls(ToAbslTime(Clock::System().Read().wall));
   if (!handed.ok()) return handed.status();
   if (!handed->has_value()) return std::shared_ptr<const TlsStore>();
-  TellGrpcCiphers((*handed)->ciphers);
+  SetGrpcCiphers((*handed)->ciphers);
   return std::shared_ptr<const TlsStore>(
       TlsStore::Fixed((*handed)->settings, (*handed)->ciphers, std::move((*handed)->state), Clock::System(), counted));
 }

@@ -225,7 +225,7 @@ void Session::Impl::ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<L
   if (is_shut_out && shut_out_ >= kShutOuts) return Break(connect_seq, kShutOutText, BreakReason::kSecurity);
   const bool may_want_tls = options_.security.tls == nullptr && !was_answered;
   plain_cuts_ = may_want_tls && IsClosed(status.error_message()) ? plain_cuts_ + 1 : 0;
-  Break(connect_seq, plain_cuts_ >= kTellingCuts ? PlainCutsInWords() : EndInWords(status, may_want_tls));
+  Break(connect_seq, plain_cuts_ >= kCutsBeforeHint ? PlainCutsInWords() : EndInWords(status, may_want_tls));
 }
 
 void Session::Impl::FetchPeers(const std::string& job_id, const agent::FetchPeers& request) {

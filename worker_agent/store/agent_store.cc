@@ -63,7 +63,7 @@ void AgentStore::Do(const Step& step) {
                                ", after its process had got the answer that it may still be changed: ",
                                std::string(refused.why.message())));
   }
-  for (const auto& told : effects.told) told();
+  for (const auto& callback : effects.callbacks) callback();
 }
 
 void AgentStore::Replied(uint64_t call, absl::StatusOr<v1::StoreReply> reply) {

@@ -51,7 +51,7 @@ void StoreCore::End(const std::string& why) {
   is_in_round_ = false;
   for (Pending& pending : pending_) {
     if (pending.caller.done) {
-      effects_.told.push_back([done = std::move(pending.caller.done), why] {
+      effects_.callbacks.push_back([done = std::move(pending.caller.done), why] {
         done(absl::FailedPreconditionError(absl::StrCat("the value was not written: ", why)));
       });
     }
@@ -108,7 +108,7 @@ void StoreCore::LoseCalls() {
 
 void StoreCore::Answer(Reader& reader, absl::StatusOr<std::optional<std::string>> value) {
   --readers_;
-  effects_.told.push_back([done = std::move(reader.done), value = std::move(value)] { done(value); });
+  effects_.callbacks.push_back([done = std::move(reader.done), value = std::move(value)] { done(value); });
 }
 
 StoreCore::Effects StoreCore::Get(const std::string& key, JobStore::ValueDone done, MonotonicTime now) {
@@ -251,7 +251,7 @@ StoreCore::Effects StoreCore::Change(StoreOperation change, std::function<void(a
         absl::StrCat("changes of ", backlog_bytes_, " bytes wait for the scheduler already; the limit is ", most));
   }
   if (!status.ok()) {
-    effects_.told.push_back([done = std::move(done), status] { done(status); });
+    effects_.callbacks.push_back([done = std::move(done), status] { done(status); });
     return TakeEffects();
   }
   backlog_bytes_ += bytes;
@@ -341,7 +341,7 @@ void StoreCore::FinishFirst(absl::StatusOr<v1::StoreReply> reply, MonotonicTime 
     if (!first.caller.done) effects_.refused.push_back({first.key, reply.status()});
   }
   if (first.caller.done) {
-    effects_.told.push_back([done = std::move(first.caller.done), reply = std::move(reply)] { done(reply); });
+    effects_.callbacks.push_back([done = std::move(first.caller.done), reply = std::move(reply)] { done(reply); });
   }
   TakeOut(pending_.begin(), now);
 }
@@ -433,7 +433,7 @@ void StoreCore::ExpireChanges(MonotonicTime now) {
     absl::Status status =
         never_goes ? absl::UnavailableError("the scheduler is away: nothing was changed")
                    : absl::DeadlineExceededError("the scheduler did not answer in time; the change may still be made");
-    effects_.told.push_back([done = std::move(pending->caller.done), status] { done(status); });
+    effects_.callbacks.push_back([done = std::move(pending->caller.done), status] { done(status); });
     pending->caller.done = nullptr;
     if (never_goes) TakeOut(pending, now);
   }

@@ -55,7 +55,7 @@ class StoreCore {
   };
   struct Effects {
     std::vector<Send> sends;
-    std::vector<std::function<void()>> told;  // callers' `done`, bound to their answers
+    std::vector<std::function<void()>> callbacks;  // callers' `done`, bound to their answers
     std::vector<Refused> refused;
   };
 

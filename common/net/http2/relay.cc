@@ -321,7 +321,7 @@ class Relay::Thread {
 
   Mutex mutex_;
   CondVar removed_;
-  // Only the thread erases, and only the thread looks into a connection.
+  // The thread alone erases connections and looks into them.
   std::unordered_map<uint64_t, std::unique_ptr<RelayedConnection>> connections_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::pair<uint64_t, std::string>> unwatched_ ABSL_GUARDED_BY(mutex_);  // added, but not watched; and why
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -35,8 +35,8 @@ RelayedConnection::Step RelayedConnection::Turn(char* scratch, MonotonicTime now
   // Output comes first. A client that doesn't take it is not read meanwhile, or it could make gRPC hold answers without
   // end.
   if (!Carry(out_, inner_, client_, scratch, now)) return Step::kOver;
-  const bool is_deaf = !out_.pending.empty() && !out_.is_closed;
-  if (!is_deaf && !Carry(in_, client_, inner_, scratch, now)) return Step::kOver;
+  const bool is_backed_up = !out_.pending.empty() && !out_.is_closed;
+  if (!is_backed_up && !Carry(in_, client_, inner_, scratch, now)) return Step::kOver;
   // gRPC's end ends everything; a client may end its side first and still receive data.
   if (out_.is_closed) return Step::kOver;
   if (out_.has_ended && cut_at_.is_never()) cut_at_ = now + kLinger;
@@ -44,7 +44,7 @@ RelayedConnection::Step RelayedConnection::Turn(char* scratch, MonotonicTime now
     return !way.is_closed && way.is_writable && (!way.pending.empty() || way.is_readable);
   };
   const bool is_paused = in_.pending.empty() && guard_.paused_until() > now;
-  const bool has_in = !is_deaf && !is_paused && (has_work(in_) || (!held_.empty() && in_.is_writable));
+  const bool has_in = !is_backed_up && !is_paused && (has_work(in_) || (!held_.empty() && in_.is_writable));
   return has_in || has_work(out_) ? Step::kMore : Step::kWait;
 }
 

@@ -22,7 +22,7 @@ absl::StatusOr<std::shared_ptr<TlsStore>> OpenClientTls(const TlsSettings& setti
   absl::StatusOr<std::unique_ptr<TlsStore>> store =
       TlsStore::Open({TlsRole::kClient, settings, password}, Clock::System(), counted);
   if (!store.ok()) return store.status();
-  TellGrpcCiphers((*store)->ciphers());
+  SetGrpcCiphers((*store)->ciphers());
   if (!settings.needs_name()) {
     Log(Severity::kWarning,
         "--tls_identity=ca-only: any certificate of the authority is accepted as the scheduler's, with any name");

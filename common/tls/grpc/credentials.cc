@@ -45,7 +45,7 @@ class Verifier : public grpc::experimental::ExternalCertificateVerifier {
 
 }  // namespace
 
-void TellGrpcCiphers(const std::string& ciphers) {
+void SetGrpcCiphers(const std::string& ciphers) {
   if (ciphers.empty()) {
     unsetenv(kCipherVariable);
   } else {

@@ -19,7 +19,7 @@ namespace muster {
 
 // Sets gRPC's cipher suites; must be called before the first use of gRPC in the process. Empty: gRPC's defaults, even
 // if GRPC_SSL_CIPHER_SUITES is set in the environment.
-void TellGrpcCiphers(const std::string& ciphers);
+void SetGrpcCiphers(const std::string& ciphers);
 
 // Our decision on the peer's certificate in the last handshake of a channel.
 class HandshakeResult {

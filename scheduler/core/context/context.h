@@ -5,7 +5,7 @@
 // invariants.cc stand above all. tests/tidy/tidy.py reads this table and checks it.
 //
 //   liveness            Liveness: reports, leases, and what silence and time bring about
-//   membership          Membership: how nodes get in, and who keeps a node's id
+//   membership          Membership: how nodes join, and which start keeps a node's id
 //   stacks              StackInquiry: where processes hang; LogInquiry: what they wrote
 //   lifecycle           Lifecycle: rounds, recovery, draining, the end
 //   views               what ms-ctl and monitoring are shown

@@ -1,4 +1,4 @@
-// How each kind of record changes the durable state: the parts of Evolve, by what the record is about.
+// The parts of Evolve: they say how each kind of record changes the durable state, by what the record is about.
 #pragma once
 
 #include <cstdint>

@@ -198,7 +198,7 @@ Diagnosis DiagnoseExit(const v1::ProcessEnded& ended, const LastWords& words) {
   const bool says_nothing_better =
       words.reason.empty() || words.reason == reason::kPythonException || words.reason == reason::kKilledFromOutside;
   const int signal = SignalInExitCode(ended.exit_code());
-  if (ended.has_memory() && says_nothing_better && (words.reason.empty() || words.tells_of_a_killed)) {
+  if (ended.has_memory() && says_nothing_better && (words.reason.empty() || words.mentions_killed)) {
     return {std::string(reason::kOutOfMemory), absl::StrCat(words.quote, words.quote.empty() ? "" : "; ",
                                                             MemoryText(ended.memory(), "one of its processes"))};
   }

@@ -161,16 +161,17 @@ std::vector<v1::JobEvent> DescribeReport(const State& state, const v1::NodeRepor
   const Node* found = run->nodes.Find(record.node_id());
   if (found == nullptr) return lines;
   const Node& node = *found;
-  bool is_failure_told = false;
+  bool is_failure_reported = false;
   for (const v1::NodeEvent& event : record.events()) {
     if (event.has_remote_commands()) lines.push_back(DescribeCommands(record, event.remote_commands()));
     const v1::ProcessEnded& ended = event.ended();
-    if (is_failure_told || !event.has_ended() || ended.was_stopped() || (ended.exit_code() == 0 && ended.signal() == 0))
+    if (is_failure_reported || !event.has_ended() || ended.was_stopped() ||
+        (ended.exit_code() == 0 && ended.signal() == 0))
       continue;
     if (ended.round() != run->record().round || ended.slot() >= node.record().slots.size() ||
         node.record().slots[ended.slot()].HasEnded())
       continue;
-    is_failure_told = true;
+    is_failure_reported = true;
     lines.push_back(
         Line(record.job_id(), record.run(), "process_failed",
              CandidateFrom(*run, node, node.record().slots[ended.slot()].rank, ended, MonotonicTime()).cause.text()));

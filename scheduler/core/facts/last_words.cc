@@ -42,7 +42,7 @@ std::string Quote(absl::string_view line) {
   return quote;
 }
 
-bool TellsOfAKilled(absl::string_view text) {
+bool MentionsKilled(absl::string_view text) {
   const std::string lower = absl::AsciiStrToLower(text);
   for (const absl::string_view killed : kKilledChild) {
     if (absl::StrContains(lower, killed)) return true;
@@ -119,8 +119,8 @@ LastWords ReadLastWords(const v1::ProcessEnded& ended) {
       if (words.reason.empty() && is_python) words.reason = reason::kPythonException;
     }
   }
-  words.tells_of_a_killed = TellsOfAKilled(ended.error_message()) || TellsOfAKilled(ended.exception().message());
-  for (const absl::string_view line : lines) words.tells_of_a_killed |= TellsOfAKilled(line);
+  words.mentions_killed = MentionsKilled(ended.error_message()) || MentionsKilled(ended.exception().message());
+  for (const absl::string_view line : lines) words.mentions_killed |= MentionsKilled(line);
   return words;
 }
 

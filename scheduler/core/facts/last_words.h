@@ -17,7 +17,7 @@ struct LastWords {
   absl::string_view reason;  // one of common/base/reason.h's; empty: none known
   std::string
       quote;  // the line that says it, "KeyError: 'lr'"; at most kMaxQuoteBytes, and where it was raised; may be empty
-  bool tells_of_a_killed = false;  // it says that its child was killed: a worker of a data loader, or of a pool
+  bool mentions_killed = false;  // it says that its child was killed: a worker of a data loader, or of a pool
 };
 
 // Accepts as much as a valid ProcessEnded holds (kMaxLastLines, kMaxLastLineBytes, kMaxErrorMessageBytes).

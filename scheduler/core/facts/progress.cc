@@ -83,7 +83,8 @@ std::vector<Watched> StandingStill(const Run& run, MonotonicTime now, absl::Dura
   const absl::Duration timeout = absl::Milliseconds(run.record().settings.progress_timeout_ms());
   std::vector<Watched> watched = WatchedProcesses(run);
   std::erase_if(watched, [&](const Watched& w) {
-    return now - w.progress->told > kReportLag * heartbeat_interval || w.progress->told - w.progress->changed < timeout;
+    return now - w.progress->reported_at > kReportLag * heartbeat_interval ||
+           w.progress->reported_at - w.progress->changed < timeout;
   });
   return watched;
 }

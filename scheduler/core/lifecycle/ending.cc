@@ -119,14 +119,14 @@ void Lifecycle::On(const DrainRequested& event) {
   for (auto& [job_id, job] : context_.state.jobs) {
     for (auto& [number, run] : job.runs) {
       if (run.HasEnded()) continue;
-      CauseCandidate told =
+      CauseCandidate candidate =
           Decision(v1::Cause::SCHEDULER_STOPPED,
                    "the scheduler was stopped, and without a journal it cannot come back to its jobs",
                    "give ms-scheduler a --journal_path (or MS_RECOVERY_PATH), so that running jobs survive its restart",
                    context_.now.monotonic);
       if (run.record().phase == v1::RUN_PHASE_STOPPING && !run.candidates.empty())
-        told = ChooseCause(run.candidates);  // it was failing already
-      End(run, false, told.cause);
+        candidate = ChooseCause(run.candidates);  // it was failing already
+      End(run, false, candidate.cause);
     }
   }
 }

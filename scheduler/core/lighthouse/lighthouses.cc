@@ -94,7 +94,7 @@ void Lighthouses::On(QueryId query, const v1::ReplicasReport& report, const std:
   agent = {.incarnation = caller.incarnation(),
            .caller = caller,
            .number = report.number(),
-           .tells_of_some = report.replicas_size() > 0,
+           .has_replicas = report.replicas_size() > 0,
            .held = {query, context_.now.monotonic + absl::Milliseconds(std::min(report.wait_ms(), kMaxStoreWaitMs))}};
   Go(report.lighthouse(), lighthouse, &agent_key);
 }
@@ -103,11 +103,11 @@ void Lighthouses::Open(const std::string& name, Lighthouse& lighthouse) {
   lighthouse.handle = ++context_.last_handle;
   by_handle_[lighthouse.handle] = name;
   const auto& quorums = context_.state.record().quorums;
-  if (!unheard_) {
-    unheard_.emplace();
-    for (const auto& [of, quorum] : quorums) unheard_->insert(of);
+  if (!unreported_) {
+    unreported_.emplace();
+    for (const auto& [of, quorum] : quorums) unreported_->insert(of);
   }
-  if (unheard_->erase(name) == 0) return;
+  if (unreported_->erase(name) == 0) return;
   const auto last = quorums.find(name);
   lighthouse.presumed = {last->second.replica_ids.begin(), last->second.replica_ids.end()};
   lighthouse.presumed_until =
@@ -297,12 +297,12 @@ void Lighthouses::AnswerHeld(Agent& agent, const std::vector<const Replica*>& re
     if (quorum == answered.end()) quorum = answered.insert(answered.end(), {replica->answer, {}});
     quorum->second.push_back(replica->call);
   }
-  if (answered.empty() && !is_over && agent.tells_of_some) return;
+  if (answered.empty() && !is_over && agent.has_replicas) return;
   v1::StoreReply reply;
   for (const auto& [quorum, calls] : answered) {
-    v1::ReplicasQuorum& told = *reply.add_quorums();
-    told = *quorum;
-    told.mutable_calls()->Assign(calls.begin(), calls.end());
+    v1::ReplicasQuorum& added = *reply.add_quorums();
+    added = *quorum;
+    added.mutable_calls()->Assign(calls.begin(), calls.end());
   }
   context_.effects.push_back(Answer{agent.held.query, absl::OkStatus(), std::move(reply)});
   agent.held = {};

@@ -77,8 +77,8 @@ class Lighthouses {
   struct Agent {
     uint64_t incarnation = 0;
     v1::StoreCaller caller;
-    uint64_t number = 0;         // of its latest report
-    bool tells_of_some = false;  // it has replicas, even if silent or another agent's by now
+    uint64_t number = 0;        // of its latest report
+    bool has_replicas = false;  // it has replicas, even if silent or another agent's by now
     Held held;
   };
   struct Lighthouse {
@@ -114,7 +114,7 @@ class Lighthouses {
   std::map<std::string, Lighthouse> lighthouses_;
   std::map<uint64_t, std::string> by_handle_;
   // Names that had a quorum before the restart and have not been reported since. nullopt: no report has come yet.
-  std::optional<std::set<std::string>> unheard_;
+  std::optional<std::set<std::string>> unreported_;
 };
 
 }  // namespace muster::scheduler

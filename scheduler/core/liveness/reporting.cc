@@ -162,7 +162,7 @@ void Liveness::TakeProgress(Run& run, Node& node, const v1::Report& report) {
                 .attempt = slot.attempt(),
                 .step = {},
                 .changed = context_.now.monotonic - still,
-                .told = context_.now.monotonic};
+                .reported_at = context_.now.monotonic};
     if (slot.has_step()) progress.step = slot.step();
     if (ProgressOf(run, node, slot.slot()) == nullptr) continue;
     if (progress.step) run.highest_step = std::max(run.highest_step.value_or(0), *progress.step);

@@ -11,7 +11,7 @@
 //   newcomer; its id is free                                      Admit: as a member or a spare, or refused
 //   newcomer; its id's owner has hung up                          TakeOver
 //   newcomer; its id's owner is connected                         Challenge: an answer within 2 s keeps the id
-//   newcomer without an id; a lost node's place fits              TakeOver of that place (SeatFor)
+//   newcomer without an id; a lost node's place fits              TakeOver of that place (FindReplaced)
 //   newcomer; an earlier start than its id's owner, by the lock   refused: stale, it must end
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -68,7 +68,7 @@ v1::Refusal RefuseIdentity(const std::string& node_id, const std::string& owner,
 // Refuses a join for an id that belongs to another identity. A scheduler that was started again and looks at no names
 // (--tls_identity=ca-only) can't distinguish owners from others, and must not lose a running job for that. For a join
 // without a name the incarnation is proof enough: 64 random bits that only the owner has.
-std::optional<v1::Refusal> RefuseStranger(const Run& run, const std::string& node_id, const JoinRequested& event) {
+std::optional<v1::Refusal> RefuseOtherIdentity(const Run& run, const std::string& node_id, const JoinRequested& event) {
   const auto judge = [&](const std::string& owner, uint64_t incarnation) -> std::optional<v1::Refusal> {
     if (!IsSomebodyElses(owner, event.identity)) return std::nullopt;
     if (event.identity.empty() && event.join.incarnation() == incarnation) return std::nullopt;
@@ -80,7 +80,7 @@ std::optional<v1::Refusal> RefuseStranger(const Run& run, const std::string& nod
 }
 
 // Says for which node the job waits: a newcomer may be that node, started with another id.
-std::string WhoseReturn(const Run& run) {
+std::string AbsentNodes(const Run& run) {
   for (const auto& [id, node] : run.nodes) {
     if (node.record().is_lost)
       return absl::StrCat(" and waits for ", NodeText(node), " to come back with MS_NODE_ID ", id);
@@ -126,7 +126,7 @@ void Membership::On(const JoinRequested& event) {
 // An agent that was welcomed before gets an answer for its own run only.
 void Membership::JoinKnownRun(const JoinRequested& event, Run& run) {
   const v1::Join& join = event.join;
-  if (auto refusal = RefuseStranger(run, join.node_id(), event)) {
+  if (auto refusal = RefuseOtherIdentity(run, join.node_id(), event)) {
     return Refuse(event, *std::move(refusal));
   }
   if (Node* node = run.nodes.Find(join.node_id())) {
@@ -160,7 +160,7 @@ void Membership::JoinCurrentRun(const JoinRequested& event) {
       const auto known = run.record().by_incarnation.find(join.incarnation());
       if (known == run.record().by_incarnation.end()) continue;
       Node& node = *known->second;
-      if (auto refusal = RefuseStranger(run, node.record().id, event)) return Refuse(event, *std::move(refusal));
+      if (auto refusal = RefuseOtherIdentity(run, node.record().id, event)) return Refuse(event, *std::move(refusal));
       return Resume(event, run, node);
     }
     if (auto refusal = RefuseStaleIncarnation(job->second, join)) return Refuse(event, *std::move(refusal));
@@ -168,11 +168,11 @@ void Membership::JoinCurrentRun(const JoinRequested& event) {
   if (context_.is_draining) return Refuse(event, TryLater("the scheduler is stopping", absl::Seconds(3)));
   Run* run = RunForNewcomer(event);
   if (run == nullptr) return;
-  if (auto refusal = RefuseStranger(*run, join.node_id(), event)) {
+  if (auto refusal = RefuseOtherIdentity(*run, join.node_id(), event)) {
     return Refuse(event, *std::move(refusal));
   }
   if (auto refusal = RefuseOtherUser(*run, join, event.identity)) return Refuse(event, *std::move(refusal));
-  if (Node* seat = SeatFor(*run, event)) return TakeOver(event, *run, *seat);
+  if (Node* replaced = FindReplaced(*run, event)) return TakeOver(event, *run, *replaced);
   if (Node* node = run->nodes.Find(join.node_id())) {
     if (IsFormerStart(*node, join)) {
       return Refuse(event, MakeRefusal(v1::Refusal::STALE_INCARNATION,
@@ -257,7 +257,7 @@ std::optional<v1::Refusal> Membership::CheckAdmission(const Run& run, const v1::
   if (run.record().phase != v1::RUN_PHASE_FORMING) {
     return MakeRefusal(v1::Refusal::EXTRA_NODE,
                        absl::StrCat("job ", run.record().job_id, " is ", RunPhaseName(run.record().phase),
-                                    " with all its ", run.record().settings.worker_num(), " workers", WhoseReturn(run),
+                                    " with all its ", run.record().settings.worker_num(), " workers", AbsentNodes(run),
                                     ": this node is one too many; start it with --spare to stand by, or with another "
                                     "--job_id for another job"));
   }

@@ -47,7 +47,7 @@ class Membership {
   void Challenge(const JoinRequested& event, Run& run, Node& node);
   void TakeOver(const JoinRequested& event, Run& run, Node& node);
   void Rejoin(const JoinRequested& event, Run& run, Node& node);
-  static Node* SeatFor(Run& run, const JoinRequested& event);
+  static Node* FindReplaced(Run& run, const JoinRequested& event);
   static bool IsSoleHeir(const Node& node, const v1::Join& join);
   static std::string WhyNoHeir(const Node& node, const v1::Join& join);
   static bool IsFormerStart(const Node& node, const v1::Join& join);

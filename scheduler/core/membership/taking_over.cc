@@ -90,10 +90,10 @@ void Membership::TakeOver(const JoinRequested& event, Run& run, Node& node) {
 }
 
 // Returns the lost node that a newcomer without an id of its own replaces.
-Node* Membership::SeatFor(Run& run, const JoinRequested& event) {
+Node* Membership::FindReplaced(Run& run, const JoinRequested& event) {
   const v1::Join& join = event.join;
   if (!run.IsUnderWay() || join.node().spare() || !join.node_id().empty()) return nullptr;
-  const std::string id = run.record().lost.SeatFor(join.node(), event.identity);
+  const std::string id = run.record().lost.FindReplaced(join.node(), event.identity);
   return id.empty() ? nullptr : run.nodes.Find(id);
 }
 

@@ -59,7 +59,7 @@ std::string Source(const OwnSettings& own, const Compared& setting) {
   return source == own.sources.end() ? "" : absl::StrCat(" (", source->second, ")");
 }
 
-const Node* WhoSays(const Run& run, const Compared& setting, const std::string& value) {
+const Node* NodeWith(const Run& run, const Compared& setting, const std::string& value) {
   for (const auto& [id, node] : run.nodes) {
     if (setting.is_set(node.record().settings) && setting.value(node.record().settings) == value) return &node;
   }
@@ -94,7 +94,7 @@ std::optional<v1::Refusal> Judge(const Run& run, const OwnSettings& own, const v
         setting, join, ours, absl::StrCat("the scheduler", Source(own, setting)),
         absl::StrCat(kSameEverywhere, "; a scheduler that is started without it lets each job choose its own value"));
   }
-  if (const Node* node = WhoSays(run, setting, ours)) {
+  if (const Node* node = NodeWith(run, setting, ours)) {
     return Differs(setting, join, ours, NodeText(*node), kSameEverywhere);
   }
   const std::string by = setting.is_set(own.defaults) && setting.value(own.defaults) == ours

@@ -142,9 +142,9 @@ void AddRole(const Run& run, v1::Role role, const std::vector<const Node*>& memb
 bool AreRelaysWanted(const v1::PeerList& list, const std::vector<const Node*>& members) {
   if (!list.has_torch_store() || list.nodes_size() < 2) return false;
   return std::all_of(members.begin(), members.end(), [&](const Node* node) {
-    const v1::TorchStoreRelay told = node->record().info.torch_store_relay();
+    const v1::TorchStoreRelay reported = node->record().info.torch_store_relay();
     const bool is_rank0 = node->record().id == list.nodes(0).node_id();
-    return told == v1::TORCH_STORE_RELAY_ON || (told == v1::TORCH_STORE_RELAY_OFF && !is_rank0);
+    return reported == v1::TORCH_STORE_RELAY_ON || (reported == v1::TORCH_STORE_RELAY_OFF && !is_rank0);
   });
 }
 
@@ -183,11 +183,11 @@ Master MasterOf(const Run& run, const v1::PeerList& peers) {
   const Node* node = run.nodes.Find(first.node_id());
   MUSTER_CHECK(node != nullptr, "the peer list names a node that is not in the run");
   const v1::NodeInfo& info = node->record().info;
-  const auto told = IpAddress::FromBytes(first.address());
+  const auto reported = IpAddress::FromBytes(first.address());
   const auto wanted = IpAddress::Parse(info.wanted_master_address());
-  const bool has_wish = !info.wanted_master_address().empty() &&
-                        !(wanted && wanted->is_loopback() && told && !told->is_loopback() && peers.machine_num() > 1);
-  return {has_wish ? info.wanted_master_address() : (told ? told->ToString() : info.address()),
+  const bool has_wish = !info.wanted_master_address().empty() && !(wanted && wanted->is_loopback() && reported &&
+                                                                   !reported->is_loopback() && peers.machine_num() > 1);
+  return {has_wish ? info.wanted_master_address() : (reported ? reported->ToString() : info.address()),
           info.wanted_master_port() != 0 ? info.wanted_master_port() : info.master_port()};
 }
 

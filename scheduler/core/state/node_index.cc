@@ -40,7 +40,7 @@ bool SlotCounts::MayClash(const std::string& id, const v1::NodeInfo& info) const
   return by_name_ > 0 || !number || numbers_.contains(*number);
 }
 
-LostNodes::Seat LostNodes::SeatOf(const std::string& identity, const v1::NodeInfo& info, Place place) {
+LostNodes::PlaceKey LostNodes::KeyOf(const std::string& identity, const v1::NodeInfo& info, Place place) {
   std::string where;
   if (place == Place::kMachine) where = info.machine_id();
   if (place == Place::kHost) where = info.host_name();
@@ -52,20 +52,21 @@ void LostNodes::Count(const Node& node, int by) {
   size_ += static_cast<uint32_t>(by);
   if (!node.record().is_assigned_id || node.record().stale_incarnation != 0) return;
   for (const Place place : {Place::kMachine, Place::kHost, Place::kAnywhere}) {
-    const Seat seat = SeatOf(node.record().identity, node.record().info, place);
-    std::set<std::string>& ids = seats_[seat];
+    const PlaceKey key = KeyOf(node.record().identity, node.record().info, place);
+    std::set<std::string>& ids = ids_by_key_[key];
     by > 0 ? void(ids.insert(node.record().id)) : void(ids.erase(node.record().id));
-    if (ids.empty()) seats_.erase(seat);
+    if (ids.empty()) ids_by_key_.erase(key);
   }
 }
 
-std::string LostNodes::SeatFor(const v1::NodeInfo& newcomer, const std::string& identity) const {
+std::string LostNodes::FindReplaced(const v1::NodeInfo& newcomer, const std::string& identity) const {
   for (const Place place : {Place::kMachine, Place::kHost, Place::kAnywhere}) {
     std::string first;
     // A node that joined without an identity belongs to no one.
     for (const std::string& owner : {std::string(), identity}) {
-      const auto seat = seats_.find(SeatOf(owner, newcomer, place));
-      if (seat != seats_.end() && (first.empty() || *seat->second.begin() < first)) first = *seat->second.begin();
+      const auto found = ids_by_key_.find(KeyOf(owner, newcomer, place));
+      if (found != ids_by_key_.end() && (first.empty() || *found->second.begin() < first))
+        first = *found->second.begin();
     }
     if (!first.empty()) return first;
   }

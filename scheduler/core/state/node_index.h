@@ -59,20 +59,20 @@ class LostNodes {
   // Returns the id of the lost node that a newcomer without an id of its own replaces; empty: there is none. That node
   // had no id of its own either, and its processes have ended. One on the newcomer's machine goes first, then one on a
   // host of its name, then any; of several the first by id.
-  std::string SeatFor(const v1::NodeInfo& newcomer, const std::string& identity) const;
+  std::string FindReplaced(const v1::NodeInfo& newcomer, const std::string& identity) const;
 
   bool operator==(const LostNodes&) const = default;
 
  private:
   enum class Place { kMachine, kHost, kAnywhere };
   // Identity of the owner, role, slots, and where it stood.
-  using Seat = std::tuple<std::string, v1::Role, int, Place, std::string>;
+  using PlaceKey = std::tuple<std::string, v1::Role, int, Place, std::string>;
 
-  static Seat SeatOf(const std::string& identity, const v1::NodeInfo& info, Place place);
+  static PlaceKey KeyOf(const std::string& identity, const v1::NodeInfo& info, Place place);
   void Count(const Node& node, int by);
 
   uint32_t size_ = 0;
-  std::map<Seat, std::set<std::string>> seats_;  // ids
+  std::map<PlaceKey, std::set<std::string>> ids_by_key_;  // ids
 };
 
 }  // namespace muster::scheduler

@@ -45,7 +45,7 @@ struct ProcessProgress {
   uint32_t attempt = 0;
   std::optional<uint64_t> step;  // none: the file is only touched
   MonotonicTime changed;
-  MonotonicTime told;
+  MonotonicTime reported_at;
 };
 
 // A process on a node that was sent SIGKILL and is still there, as its agent last reported.

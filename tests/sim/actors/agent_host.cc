@@ -55,7 +55,7 @@ void AgentHost::Begin() { Apply(agent::Begin{}); }
 
 void AgentHost::Deliver(const agent::Event& event) {
   if (has_ended_) return;
-  if (parts_.sim.timeline.monotonic() < hangs_until_) return unheard_.push_back(event);
+  if (parts_.sim.timeline.monotonic() < hangs_until_) return pending_events_.push_back(event);
   if (std::holds_alternative<agent::FenceHasFallen>(event)) keeper_.FenceFellWasSeen();
   Apply(event);
 }
@@ -184,9 +184,9 @@ void AgentHost::Hang(absl::Duration length) {
   was_touched_ = true;
   hangs_until_ = timeline.monotonic() + length;
   timeline.At(hangs_until_, [this] {
-    while (!unheard_.empty() && !has_ended_) {
-      const agent::Event event = std::move(unheard_.front());
-      unheard_.pop_front();
+    while (!pending_events_.empty() && !has_ended_) {
+      const agent::Event event = std::move(pending_events_.front());
+      pending_events_.pop_front();
       Deliver(event);
     }
     armed_at_ = MonotonicTime::Never();

@@ -117,7 +117,7 @@ class AgentHost : public AgentEnd {
   std::function<void()> on_end_;
   MonotonicTime armed_at_ = MonotonicTime::Never();
   MonotonicTime hangs_until_;
-  std::deque<agent::Event> unheard_;  // events that wait while it hangs
+  std::deque<agent::Event> pending_events_;  // events that wait while it hangs
   v1::LastReportRequest last_report_;
   RunName run_;
   MonotonicTime last_step_;

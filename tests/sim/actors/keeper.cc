@@ -50,10 +50,10 @@ void Keeper::Command(std::function<void()> action) {
   });
 }
 
-void Keeper::TellLater(agent::Event event, absl::Duration delay) {
+void Keeper::ReportLater(agent::Event event, absl::Duration delay) {
   if (is_quiet_) return;
-  last_told_ = std::max(last_told_, sim_.timeline.monotonic() + delay);
-  sim_.timeline.At(last_told_, [this, event = std::move(event)] { tell_(event); });
+  last_report_at_ = std::max(last_report_at_, sim_.timeline.monotonic() + delay);
+  sim_.timeline.At(last_report_at_, [this, event = std::move(event)] { report_(event); });
 }
 
 void Keeper::Start(std::vector<Order> orders) {
@@ -61,7 +61,7 @@ void Keeper::Start(std::vector<Order> orders) {
   if (random_.Chance(failure)) {
     std::vector<uint32_t> slots;
     for (const Order& order : orders) slots.push_back(order.slot);
-    TellLater(agent::LaunchFailed{orders.front().place.round, slots, "the work folder can't be written"});
+    ReportLater(agent::LaunchFailed{orders.front().place.round, slots, "the work folder can't be written"});
     return;
   }
   for (const Order& order : orders) {
@@ -78,7 +78,7 @@ void Keeper::Start(std::vector<Order> orders) {
 void Keeper::Spawn(const Order& order) {
   std::erase(ordered_, order.place);
   if (is_fence_down_) {
-    TellLater(EndedOf(order, {0, kTerm}, true));
+    ReportLater(EndedOf(order, {0, kTerm}, true));
     return;
   }
   if (sim_.timeline.monotonic() < starts_from_ && !IsPeace()) {
@@ -95,7 +95,7 @@ void Keeper::Spawn(const Order& order) {
   process.has_descendant = LeavesDescendant(Random((sim_.parameters.seed ^ (incarnation_ + key)) * 31 + 7),
                                             sim_.parameters.faults.leaves_descendant);
   if (process.has_descendant) processes_.BeginDescendant(order.place, incarnation_);
-  TellLater(agent::ProcessHasStarted{order.key(), 1000 + key});
+  ReportLater(agent::ProcessHasStarted{order.key(), 1000 + key});
   PlanFate(key, order);
 }
 
@@ -103,7 +103,7 @@ void Keeper::FailLaunch(const Order& order, ExitStatus death, const std::string&
   processes_.End(order.place, death, false);
   agent::ProcessHasEnded ended = EndedOf(order, death, false);
   ended.end.launch_error = why;
-  TellLater(std::move(ended));
+  ReportLater(std::move(ended));
 }
 
 void Keeper::PlanFate(Key key, const Order& order) {
@@ -157,7 +157,7 @@ void Keeper::SetFence(std::optional<MonotonicTime> deadline) {
       is_fence_down_ = true;
       StopNow();
       EndRemainsByFence();
-      TellLater(agent::FenceHasFallen{});
+      ReportLater(agent::FenceHasFallen{});
     });
   });
 }
@@ -201,10 +201,10 @@ void Keeper::Sweep(Key key) {
   if (is_any_left == false) {
     const Remains gone = remains;
     remains_.erase(it);
-    if (gone.is_told) return TellLater(agent::NothingLeft{gone.order.key()});
+    if (gone.is_reported) return ReportLater(agent::NothingLeft{gone.order.key()});
     agent::ProcessHasEnded ended = EndedOf(gone.order, gone.death, gone.was_stopped);
     ended.age = absl::Milliseconds(1);
-    TellLater(std::move(ended));
+    ReportLater(std::move(ended));
     return;
   }
   if (is_any_left == true && !std::exchange(remains.is_killed, true)) {
@@ -214,24 +214,24 @@ void Keeper::Sweep(Key key) {
     });
   }
   processes_.NoteHang(remains.order.place);  // it makes no steps, and its end may stay unknown
-  TellOfRemains(key, remains);
+  ReportRemains(key, remains);
   sim_.timeline.After(kLooksAgainAfter, [this, key] { Sweep(key); });
 }
 
 // Usually all is gone after two looks: then one report is enough.
-void Keeper::TellOfRemains(Key key, Remains& remains) {
+void Keeper::ReportRemains(Key key, Remains& remains) {
   const absl::Duration age = sim_.timeline.monotonic() - remains.died;
   if (age < kLooksAgainAfter) return;
   Random random((sim_.parameters.seed ^ (incarnation_ + key)) * 41 + 3);
-  if (!std::exchange(remains.is_told, true)) {
+  if (!std::exchange(remains.is_reported, true)) {
     agent::ProcessHasEnded ended = EndedOf(remains.order, remains.death, remains.was_stopped);
     ended.age = age;
     ended.leaves_some = true;
-    TellLater(std::move(ended), random.UpTo(absl::Milliseconds(20)));
+    ReportLater(std::move(ended), random.UpTo(absl::Milliseconds(20)));
   }
   if (age >= kNamedAfter && remains.is_killed && !std::exchange(remains.is_named, true)) {
-    TellLater(agent::ProcessIsStuck{remains.order.key(), 9000 + key, "python3", "D", age},
-              random.UpTo(absl::Milliseconds(20)));
+    ReportLater(agent::ProcessIsStuck{remains.order.key(), 9000 + key, "python3", "D", age},
+                random.UpTo(absl::Milliseconds(20)));
   }
 }
 
@@ -326,10 +326,10 @@ void Keeper::Die() {
   // The agent takes these processes for killed, since the keeper did not report their end.
   for (const PlaceName& place : ordered_) processes_.End(place, {0, kKill}, false);
   for (const auto& [key, remains] : remains_) {
-    if (!remains.is_told) processes_.End(remains.order.place, {0, kKill}, false);
+    if (!remains.is_reported) processes_.End(remains.order.place, {0, kKill}, false);
   }
   is_quiet_ = was_quiet;
-  TellLater(agent::KeeperDied{});
+  ReportLater(agent::KeeperDied{});
 }
 
 void Keeper::DieWithAgent(bool is_guarded) {

@@ -36,15 +36,15 @@ class Keeper {
     PlaceName place;
     agent::ProcessKey key() const { return {slot, place.round, attempt}; }
   };
-  using Tell = std::function<void(const agent::Event&)>;
+  using EventSink = std::function<void(const agent::Event&)>;
 
-  Keeper(Sim& sim, Processes& processes, const JobSpec& job, uint64_t incarnation, Random random, Tell tell)
+  Keeper(Sim& sim, Processes& processes, const JobSpec& job, uint64_t incarnation, Random random, EventSink report)
       : sim_(sim),
         processes_(processes),
         job_(job),
         incarnation_(incarnation),
         random_(random),
-        tell_(std::move(tell)) {}
+        report_(std::move(report)) {}
 
   // Commands of the agent.
   void Start(std::vector<Order> orders);
@@ -99,7 +99,7 @@ class Keeper {
     bool was_stopped = false;
     bool is_killed = false;  // will die soon
     bool is_gone = false;
-    bool is_told = false;  // the death was reported while some were left
+    bool is_reported = false;  // the death was reported while some were left
     bool is_named = false;
     MonotonicTime died;
   };
@@ -125,16 +125,16 @@ class Keeper {
   void SendLastReport(std::function<void()> send_last_report);
   bool IsPeace() const { return sim_.timeline.elapsed() >= sim_.parameters.faults_end; }
   // Events keep their order: none overtakes an earlier one.
-  void TellLater(agent::Event event) { TellLater(std::move(event), random_.UpTo(absl::Milliseconds(20))); }
-  void TellLater(agent::Event event, absl::Duration delay);
-  void TellOfRemains(Key key, Remains& remains);
+  void ReportLater(agent::Event event) { ReportLater(std::move(event), random_.UpTo(absl::Milliseconds(20))); }
+  void ReportLater(agent::Event event, absl::Duration delay);
+  void ReportRemains(Key key, Remains& remains);
 
   Sim& sim_;
   Processes& processes_;
   const JobSpec& job_;
   const uint64_t incarnation_;
   Random random_;
-  const Tell tell_;
+  const EventSink report_;
   bool is_alive_ = true;
   bool is_ending_ = false;  // its agent has died, so it starts nothing more
   bool is_quiet_ = false;   // there is no agent to report to
@@ -145,7 +145,7 @@ class Keeper {
   std::map<Key, Remains> remains_;
   std::vector<PlaceName> ordered_;  // ordered, but not started yet
   MonotonicTime last_command_;
-  MonotonicTime last_told_;
+  MonotonicTime last_report_at_;
   uint64_t fence_number_ = 0;
   bool is_fence_down_ = false;
   bool is_fenced_ = false;  // the fence has fallen once

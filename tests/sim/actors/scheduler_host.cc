@@ -155,7 +155,7 @@ void SchedulerHost::WakeAt(MonotonicTime time) {
 
 // If the loop runs later than it wanted to, it reports how much of the time since its last turn is lost: see
 // EventQueue::Take.
-void SchedulerHost::TellIfLate() {
+void SchedulerHost::NoteLateness() {
   const MonotonicTime now = sim_.timeline.monotonic();
   MonotonicTime wanted = core_->NextDeadline();
   if (!queue_.empty()) wanted = std::min(wanted, queue_.front().posted);
@@ -167,7 +167,7 @@ void SchedulerHost::TellIfLate() {
 void SchedulerHost::Wake() {
   const MonotonicTime now = sim_.timeline.monotonic();
   if (now < paused_until_) return WakeAt(paused_until_);
-  TellIfLate();
+  NoteLateness();
   for (size_t i = 0; i < kBatchLimit && !queue_.empty(); ++i) {
     const Queued queued = std::move(queue_.front());
     queue_.pop_front();

@@ -60,7 +60,7 @@ class SchedulerHost : public SchedulerEnd {
   void Post(scheduler::Event event);
   void WakeAt(MonotonicTime time);
   void Wake();
-  void TellIfLate();
+  void NoteLateness();
   void Apply(const scheduler::Event& event);
   void Gather(scheduler::Effects effects);
   void Store();

@@ -49,7 +49,7 @@ void StoreUser::CarryOut(agent::StoreCore::Effects effects) {
                          self->CarryOut(self->core_.Replied(call, std::move(reply), self->Now()));
                        });
   }
-  for (const auto& told : effects.told) told();
+  for (const auto& callback : effects.callbacks) callback();
   TickLater();
 }
 

@@ -72,9 +72,10 @@ template <typename Request>
 std::string StoreLedger::Check(const Request& request, const v1::StoreReply& reply) const {
   const v1::StoreCaller& caller = request.caller();
   const std::optional<std::string> held = ValueAt(request.key(), caller.round(), reply.version());
-  const std::optional<std::string> told = reply.has_value() ? std::optional<std::string>(reply.value()) : std::nullopt;
+  const std::optional<std::string> answered =
+      reply.has_value() ? std::optional<std::string>(reply.value()) : std::nullopt;
   if constexpr (std::is_same_v<Request, v1::StoreGet> || std::is_same_v<Request, v1::StoreWait>) {
-    return told == held ? "" : absl::StrCat("a read of ", request.key(), " was answered with what it didn't hold");
+    return answered == held ? "" : absl::StrCat("a read of ", request.key(), " was answered with what it didn't hold");
   } else {
     const Change* made = Find(caller.incarnation(), request.number());
     // Otherwise the caller would take its own value for newer than the value at that version.
@@ -91,8 +92,8 @@ std::string StoreLedger::Check(const Request& request, const v1::StoreReply& rep
       return change != nullptr || !held ? "" : "a Delete was acknowledged that isn't durable";
     } else {
       if (change != nullptr)
-        return told == change->value() ? "" : "a swap that was made was answered as if it were not";
-      return told == held ? "" : "a swap that was not made was answered with what the key didn't hold";
+        return answered == change->value() ? "" : "a swap that was made was answered as if it were not";
+      return answered == held ? "" : "a swap that was not made was answered with what the key didn't hold";
     }
   }
 }

@@ -325,9 +325,9 @@ void WorldInvariants::CheckDesired(const Stream& stream, const v1::DesiredState&
     if (!slot.should_run()) continue;
     const auto holder = std::make_pair(node_id, stream.join.incarnation());
     const PlaceName place{name, desired.round(), assignment.role(), slot.rank()};
-    const auto [told, is_first] = told_.try_emplace(place, holder);
-    sim_.Expect(is_first || told->second == holder,
-                absl::StrCat(place.Text(), " was given to ", node_id, " and to ", told->second.first));
+    const auto [assigned, is_first] = assigned_.try_emplace(place, holder);
+    sim_.Expect(is_first || assigned->second == holder,
+                absl::StrCat(place.Text(), " was given to ", node_id, " and to ", assigned->second.first));
   }
   if (desired.round() < run->round) return;  // became durable together with a later round
   const auto given = run->ranks.find(node_id);
@@ -360,8 +360,8 @@ void WorldInvariants::OnLaunch(uint64_t incarnation, const PlaceName& place) {
   launched_.insert(incarnation);
   sim_.Expect(durable_rounds_.contains({place.run, place.round}),
               absl::StrCat(place.Text(), " was started before its round was durable"));
-  const auto told = told_.find(place);
-  sim_.Expect(told != told_.end() && told->second.second == incarnation,
+  const auto assigned = assigned_.find(place);
+  sim_.Expect(assigned != assigned_.end() && outcome->second.second == incarnation,
               absl::StrCat(place.Text(), " was started by an agent without the order to do so"));
 }
 
@@ -377,8 +377,8 @@ void WorldInvariants::OnFinish(uint64_t incarnation, const RunName& run, int exi
   }
   if (exit_code != 0) return;
   if (drained_.contains(incarnation)) return;
-  v1::Outcome told;
-  sim_.Expect(truth != outcomes_.end() && told.ParseFromString(truth->second) && told.succeeded(),
+  v1::Outcome outcome;
+  sim_.Expect(truth != outcomes_.end() && outcome.ParseFromString(truth->second) && outcome.succeeded(),
               absl::StrCat("an agent (", incarnation, ") ended with 0, but ", run.Text(), " did not succeed"));
 }
 

@@ -111,8 +111,8 @@ class WorldInvariants {
   std::set<uint64_t> launched_;              // incarnations that started something
   std::set<uint64_t> ended_agents_;
   std::set<uint64_t> drained_;
-  std::map<std::string, uint64_t> last_term_;                   // cluster → the last one sent
-  std::map<PlaceName, std::pair<std::string, uint64_t>> told_;  // place → node, incarnation
+  std::map<std::string, uint64_t> last_term_;                       // cluster → the last one sent
+  std::map<PlaceName, std::pair<std::string, uint64_t>> assigned_;  // place → node, incarnation
 };
 
 }  // namespace muster::sim

@@ -67,13 +67,13 @@ TEST_F(IntermediateTest, AnOpenStreamBelowARevokedIntermediateIsCut) {
 
 // Anyone can make certificates with an authority's name and key: they lack only its issuer's signature.
 TEST_F(IntermediateTest, MadeUpCertificatesDoNotHideARevokedIntermediate) {
-  testing_tls::Authority stranger;  // of our root's name
+  testing_tls::Authority foreign;  // of our root's name
   folder_.Write("ca.crt", authority_.pem() + middle_.pem());
   WriteLists({});
   Start();
   Issued below = middle_.Issue(testing_tls::NodeSpec("below"));
   below.chain_pem = below.certificate.ToPem();
-  for (int i = 0; i < 20; ++i) below.chain_pem += stranger.Renew(middle_, "Middle").ToPem();
+  for (int i = 0; i < 20; ++i) below.chain_pem += foreign.Renew(middle_, "Middle").ToPem();
   const auto channel = Channel(below);
   AgentStream cut(channel);
   ASSERT_TRUE(cut.Write(Join("below")));

@@ -17,9 +17,9 @@ using ::testing::Not;
 
 constexpr absl::Duration kStop = absl::Seconds(10);
 constexpr absl::Duration kInterval = absl::Seconds(2);
-constexpr absl::Duration kTold = absl::Seconds(60);   // the fence falls 45 s after the answered heartbeat
-constexpr absl::Duration kOther = absl::Seconds(40);  // 25 s after it
-constexpr absl::Duration kShort = absl::Seconds(16);  // no room for stop_timeout, the margin and a heartbeat
+constexpr absl::Duration kFenceTimeout = absl::Seconds(60);  // the fence falls 45 s after the answered heartbeat
+constexpr absl::Duration kOther = absl::Seconds(40);         // 25 s after it
+constexpr absl::Duration kShort = absl::Seconds(16);         // no room for stop_timeout, the margin and a heartbeat
 
 enum class State { kOff, kArmed, kFallen };
 
@@ -29,14 +29,14 @@ class FenceTable : public ::testing::Test {
   static MonotonicTime At(int seconds) { return MonotonicTime() + absl::Seconds(seconds); }
 
   explicit FenceTable(State state = State::kOff) : fence_(kStop) {
-    Answer(100, 101, state == State::kOff ? absl::ZeroDuration() : kTold);
+    Answer(100, 101, state == State::kOff ? absl::ZeroDuration() : kFenceTimeout);
     if (state == State::kFallen) Fall();
   }
 
-  std::string Welcome(int dialed, int now, absl::Duration timeout = kTold) {
+  std::string Welcome(int dialed, int now, absl::Duration timeout = kFenceTimeout) {
     return Do([&](Effects& out) { fence_.OnWelcome(timeout, At(dialed), kInterval, At(now), out); });
   }
-  std::string Answer(std::optional<int> sent, int now, absl::Duration timeout = kTold) {
+  std::string Answer(std::optional<int> sent, int now, absl::Duration timeout = kFenceTimeout) {
     return Do([&](Effects& out) {
       fence_.OnAnswer(timeout, sent ? std::optional(At(*sent)) : std::nullopt, kInterval, At(now), out);
     });
@@ -159,7 +159,7 @@ TEST_P(FenceFrom, AFallIsToldTheKeeperOnlyWhereItWasOff) {
 TEST_F(FenceTable, OneThatIsCountedOnStaysArmedWhenHeartbeatsGetLonger) {
   Answer(110, 111);
   Effects out;
-  fence_.OnAnswer(kTold, At(112), absl::Seconds(100), At(113), out);
+  fence_.OnAnswer(kFenceTimeout, At(112), absl::Seconds(100), At(113), out);
   EXPECT_EQ(ToText(out), "fence at 157000ms\n");
 }
 

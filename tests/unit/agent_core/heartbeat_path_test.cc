@@ -12,7 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// One heartbeat each second. The stream answers at once, unless it is made deaf.
+// One heartbeat each second. The stream answers at once, unless it is made silent.
 class HeartbeatPathTest : public ::testing::Test {
  protected:
   using Way = HeartbeatPath::Way;
@@ -24,7 +24,7 @@ class HeartbeatPathTest : public ::testing::Test {
     const Way way = path_.Choose(now_);
     if (way != Way::kDatagram) {
       path_.StreamSent(++seq_, now_);
-      if (!is_stream_deaf_) path_.StreamAnswered(seq_);
+      if (!is_stream_silent_) path_.StreamAnswered(seq_);
     }
     if (way != Way::kStream) path_.DatagramSent(++seq_);
     return way;
@@ -39,7 +39,7 @@ class HeartbeatPathTest : public ::testing::Test {
   Jitter jitter_{1};
   MonotonicTime now_;
   uint64_t seq_ = 0;
-  bool is_stream_deaf_ = false;
+  bool is_stream_silent_ = false;
 };
 
 TEST_F(HeartbeatPathTest, WithoutAnOfferAllGoesOverTheStream) {
@@ -107,20 +107,20 @@ TEST_F(HeartbeatPathTest, NowAndThenOneGoesOverTheStream) {
 TEST_F(HeartbeatPathTest, AStreamThatAnswersNothingTakesTheDatagramsAlong) {
   Open();
   BeatAndAnswer();
-  is_stream_deaf_ = true;
+  is_stream_silent_ = true;
   int seconds = 0;
   while (BeatAndAnswer() != Way::kStream) ASSERT_LE(++seconds, 60);
   int more = 0;
   while (BeatAndAnswer() == Way::kDatagram) ASSERT_LE(++more, 3) << "so much patience it has";
   for (int i = 0; i < 100; ++i) EXPECT_EQ(BeatAndAnswer(), Way::kStream);
-  is_stream_deaf_ = false;
+  is_stream_silent_ = false;
   Beat();
   EXPECT_EQ(BeatAndAnswer(), Way::kDatagram);
 }
 
 TEST_F(HeartbeatPathTest, ASchedulerThatAnswersNothingIsNoFirewall) {
   Open();
-  is_stream_deaf_ = true;
+  is_stream_silent_ = true;
   for (int i = 0; i < 10; ++i) {
     Beat();
     EXPECT_FALSE(path_.is_dead());

@@ -49,11 +49,11 @@ TEST(Reporter, RemoteCommandsAreCutAndOnlySoManyWait) {
   commands.set_words(std::string(2000, 'w'));
   commands.set_why(std::string(2000, 'y'));
   for (size_t i = 0; i < 2 * kMaxCommandsWaiting; ++i) reporter.AddCommands(commands, MonotonicTime());
-  size_t told = 0;
+  size_t reported = 0;
   while (!reporter.IsAllAcknowledged()) {
     const v1::Report report = reporter.MakeReport(MonotonicTime());
     for (const v1::NodeEvent& event : report.events()) {
-      ++told;
+      ++reported;
       EXPECT_EQ(event.remote_commands().count(), 1U);
       EXPECT_LE(event.remote_commands().from().size(), kMaxShortTextBytes);
       EXPECT_LE(event.remote_commands().words().size(), kMaxShownCommandBytes);
@@ -61,7 +61,7 @@ TEST(Reporter, RemoteCommandsAreCutAndOnlySoManyWait) {
     }
     reporter.Acknowledge(report.events().rbegin()->number());
   }
-  EXPECT_EQ(told, kMaxCommandsWaiting);
+  EXPECT_EQ(reported, kMaxCommandsWaiting);
   reporter.AddCommands(commands, MonotonicTime());
   EXPECT_FALSE(reporter.IsAllAcknowledged());
 }

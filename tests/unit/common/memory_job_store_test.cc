@@ -44,7 +44,7 @@ TEST_F(MemoryJobStoreTest, AListHasTheKeysThatBeginAlikeInTheirOrderAndInPages) 
     store_.Set(key, key, Lifetime::kRound, [](const absl::Status& status) { EXPECT_TRUE(status.ok()); });
   }
   JobStore::Listing listing;
-  const auto take = [&](const absl::StatusOr<JobStore::Listing>& told) { listing = *told; };
+  const auto take = [&](const absl::StatusOr<JobStore::Listing>& page) { listing = *page; };
   store_.List("d/", "", 1, take);
   ASSERT_EQ(listing.entries.size(), 1u);
   EXPECT_EQ(listing.entries[0].first, "d/1");

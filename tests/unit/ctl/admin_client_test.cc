@@ -168,17 +168,17 @@ class SilentPort {
 
 TEST_F(AdminClientTest, FallsBackOnTheSocketOfASchedulerHere) {
   const SilentPort silent;
-  std::vector<std::string> told;
-  const auto tell = [&](const std::string& why) { told.push_back(why); };
-  const auto client = AdminClient::OverTcp("127.0.0.1", silent.port(), absl::Seconds(2), {}, {{socket_}, tell});
+  std::vector<std::string> reports;
+  const auto report = [&](const std::string& why) { reports.push_back(why); };
+  const auto client = AdminClient::OverTcp("127.0.0.1", silent.port(), absl::Seconds(2), {}, {{socket_}, report});
   ASSERT_TRUE(client.ok()) << client.status().ToString();
   for (int i = 0; i < 2; ++i) {
     const auto reply = (*client)->GetStatus("", 0);
     ASSERT_TRUE(reply.ok()) << reply.status().ToString();
     EXPECT_EQ(reply->version(), "1.2.3");
   }
-  ASSERT_EQ(told.size(), 1u) << "the second call goes there at once";
-  EXPECT_EQ(told[0], "no answer within 1s");
+  ASSERT_EQ(reports.size(), 1u) << "the second call goes there at once";
+  EXPECT_EQ(reports[0], "no answer within 1s");
 }
 
 TEST_F(AdminClientTest, WithoutAnAnswerOnTheSocketThePortIsBlamed) {

@@ -121,14 +121,14 @@ TEST_F(DeviceClaim, OfAProgramThatDoesNotSayWhoItIsRefusesNobody) {
 TEST_F(DeviceClaim, OfWhoCannotUseTheDeviceRefusesNobody) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root";
   ASSERT_EQ(chmod((folder_.path() + "/davinci0").c_str(), 0660), 0);
-  const pid_t stranger = Holder(12345);
-  ASSERT_NE(stranger, 0);
+  const pid_t foreign = Holder(12345);
+  ASSERT_NE(foreign, 0);
   const auto claims = ClaimDevices({0}, Options("words"));
   ASSERT_TRUE(claims.ok()) << claims.status();
   EXPECT_THAT(claims->warnings, ElementsAre(AllOf(HasSubstr("uid 12345"), HasSubstr("can't use"))));
   ASSERT_EQ(chmod((folder_.path() + "/davinci0").c_str(), 0666), 0);
   EXPECT_FALSE(ClaimDevices({0}, Options("words")).ok()) << "everybody can use it now";
-  End(stranger);
+  End(foreign);
 }
 
 TEST_F(DeviceClaim, IsTakenInOneOrderByAll) {

@@ -182,7 +182,7 @@ TEST_F(CoordinationTest, AGetWaitsUntilTheValueIsThereOrTheAskerIsGone) {
   EXPECT_TRUE(got.is_open());
   Pass(absl::Seconds(6));
   EXPECT_TRUE(got.is_open()) << "it asks again";
-  gone.held->Tell(absl::CancelledError("its asker has gone"));
+  gone.held->Complete(absl::CancelledError("its asker has gone"));
   Insert(3, "x", "v");
   ASSERT_FALSE(got.is_open());
   EXPECT_EQ(got.answer->value().values[0], std::make_pair(std::string("x"), std::string("v")));
@@ -218,7 +218,7 @@ TEST_F(CoordinationTest, LargeValuesThatGoLeaveNothing) {
   EXPECT_EQ(Insert(2, "d/y", value).status().code(), Code::kAlreadyExists);
   EXPECT_TRUE(Of(3, Method::kDelete, "d").answer->ok());
   JobStore::Listing listing;
-  store_.List("jax/", "", 0, [&](const auto& told) { listing = *told; });
+  store_.List("jax/", "", 0, [&](const auto& page) { listing = *page; });
   EXPECT_THAT(listing.entries, IsEmpty());
 }
 
@@ -226,7 +226,7 @@ TEST_F(CoordinationTest, WhoFindsATextGoneLooksForTheValueAnew) {
   const std::string value(100'000, 'v');
   ASSERT_TRUE(Insert(0, "x", value).answer->ok());
   JobStore::Listing texts;
-  store_.List("jax/t/", "", 0, [&](const auto& told) { texts = *told; });
+  store_.List("jax/t/", "", 0, [&](const auto& page) { texts = *page; });
   ASSERT_EQ(texts.entries.size(), 2u);
   for (const auto& [key, bytes] : texts.entries) store_.Delete(key, [](const absl::Status&) {});
   Asked& got = Of(3, Method::kGet, "x");
@@ -348,7 +348,7 @@ TEST_F(CoordinationTest, AFailedBarrierTellsItsNumberSoThatTheNextOneFollows) {
 TEST_F(CoordinationTest, BarriersLeaveTheirResultsForAnHour) {
   const auto keys = [&] {
     JobStore::Listing listing;
-    store_.List("jax/b/", "", 0, [&](const auto& told) { listing = *told; });
+    store_.List("jax/b/", "", 0, [&](const auto& page) { listing = *page; });
     return listing.entries.size();
   };
   for (int i = 0; i < 20; ++i) {

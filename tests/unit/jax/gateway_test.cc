@@ -84,9 +84,9 @@ TEST_F(JaxGatewayTest, AllRegisterAndAreToldTheService) {
   for (const auto& call : {zero.get(), one.get()}) {
     const grpc::Status status = call->Await();
     ASSERT_TRUE(status.ok()) << status.error_message();
-    ServiceIncarnation told;
-    ASSERT_TRUE(told.ParseFromString(call->reply()));
-    services.insert(told.incarnation());
+    ServiceIncarnation reply;
+    ASSERT_TRUE(reply.ParseFromString(call->reply()));
+    services.insert(reply.incarnation());
   }
   EXPECT_EQ(services.size(), 1u);
   EXPECT_EQ(services.count(0), 0u) << "0 means none";
@@ -106,9 +106,9 @@ TEST_F(JaxGatewayTest, AValueOfAMegabyteIsReadByWhoWaitedForIt) {
   const auto insert = Insert("/a/", value);
   ASSERT_TRUE(insert->Await().ok()) << insert->Await().error_message();
   ASSERT_TRUE(waits->Await().ok()) << waits->Await().error_message();
-  OneKeyValue told;
-  ASSERT_TRUE(told.ParseFromString(waits->reply()));
-  EXPECT_EQ(told.kv().value(), value);
+  OneKeyValue reply;
+  ASSERT_TRUE(reply.ParseFromString(waits->reply()));
+  EXPECT_EQ(reply.kv().value(), value);
 }
 
 TEST_F(JaxGatewayTest, ADecisionBearsItsPayload) {

@@ -65,11 +65,11 @@ TEST(KillDescendants, ReachesOrphansInSessionsOfTheirOwnAndSparesTheSpared) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   TempFolder folder;
   Fifo fifo(folder.Path("fifo"));
-  const std::string tell = absl::StrCat("echo $$ > ", fifo.path(), "; exec sleep 1000");
-  const pid_t spared = ForkShell("sleep 1000 & " + tell);
+  const std::string write_pid = absl::StrCat("echo $$ > ", fifo.path(), "; exec sleep 1000");
+  const pid_t spared = ForkShell("sleep 1000 & " + write_pid);
   UniqueFd spared_pidfd = fifo.ReadPid();
   // It leaves the group, and its parent ends, so it becomes an orphan of this process.
-  ForkShell(absl::StrCat("setsid sh -c '", tell, "' & exec sleep 0"));
+  ForkShell(absl::StrCat("setsid sh -c '", write_pid, "' & exec sleep 0"));
   UniqueFd orphan = fifo.ReadPid();
 
   EXPECT_TRUE(KillDescendantsUntilNone({spared}, absl::Milliseconds(kBoundMs)).ok());

@@ -14,14 +14,14 @@ using Names = std::vector<std::string>;
 
 IpAddress Address(const std::string& text) { return *IpAddress::Parse(text); }
 
-struct Told {
+struct Choice {
   std::string name;
   std::string warning;
 };
 
 // "eth0 10.0.0.1", …, in the order of getifaddrs.
-Told Choose(const std::vector<std::pair<std::string, std::string>>& interfaces, const std::optional<Names>& own_name,
-            const std::string& node) {
+Choice Choose(const std::vector<std::pair<std::string, std::string>>& interfaces, const std::optional<Names>& own_name,
+              const std::string& node) {
   std::vector<InterfaceAddress> list{{"lo", Address("127.0.0.1")}};
   for (const auto& [name, address] : interfaces) list.push_back({name, Address(address)});
   std::optional<std::vector<IpAddress>> names;
@@ -33,9 +33,9 @@ Told Choose(const std::vector<std::pair<std::string, std::string>>& interfaces, 
   return {chosen.name, chosen.warning};
 }
 
-void ExpectNothing(const Told& told) {
-  EXPECT_EQ(told.name, "");
-  EXPECT_EQ(told.warning, "");
+void ExpectNothing(const Choice& choice) {
+  EXPECT_EQ(choice.name, "");
+  EXPECT_EQ(choice.warning, "");
 }
 
 TEST(ChooseCollectiveInterface, LoopbackIsLeftAlone) {
@@ -56,9 +56,9 @@ TEST(ChooseCollectiveInterface, TheFirstAddressUnderTheName) {
 }
 
 TEST(ChooseCollectiveInterface, TheSecondAddressOfAnInterfaceIsWarnedOf) {
-  const Told told = Choose({{"eth0", "10.0.0.8"}, {"eth0", "10.0.0.1"}}, Names{"127.0.1.1"}, "10.0.0.1");
-  EXPECT_THAT(told.name, IsEmpty());
-  EXPECT_THAT(told.warning,
+  const Choice choice = Choose({{"eth0", "10.0.0.8"}, {"eth0", "10.0.0.1"}}, Names{"127.0.1.1"}, "10.0.0.1");
+  EXPECT_THAT(choice.name, IsEmpty());
+  EXPECT_THAT(choice.warning,
               AllOf(HasSubstr("10.0.0.1 is not the first one of interface eth0"), HasSubstr("--worker_ip 10.0.0.8"),
                     HasSubstr("127.0.1.1, the address of this host's own name")));
 }
@@ -82,10 +82,10 @@ TEST(ChooseCollectiveInterface, TheSameAddressUnderASecondName) {
 }
 
 TEST(ChooseCollectiveInterface, AnAddressOnNoInterfaceIsWarnedOf) {
-  const Told told = Choose({{"eth0", "10.0.0.1"}}, Names{"10.0.0.1"}, "192.0.2.7");
-  EXPECT_THAT(told.name, IsEmpty());
-  EXPECT_THAT(told.warning, AllOf(HasSubstr("192.0.2.7 is on no interface"), HasSubstr("--worker_ip"),
-                                  HasSubstr("GLOO_SOCKET_IFNAME")));
+  const Choice choice = Choose({{"eth0", "10.0.0.1"}}, Names{"10.0.0.1"}, "192.0.2.7");
+  EXPECT_THAT(choice.name, IsEmpty());
+  EXPECT_THAT(choice.warning, AllOf(HasSubstr("192.0.2.7 is on no interface"), HasSubstr("--worker_ip"),
+                                    HasSubstr("GLOO_SOCKET_IFNAME")));
 }
 
 }  // namespace

@@ -187,9 +187,9 @@ TEST_F(FrameworksEnvironmentTest, ARankTableAndAChiefAreNeverToldTogether) {
   input.hccl_chief = HcclChief{"10.0.0.1", 60000, "4"};
   input.offer.set_device_id("6");
   map = Build();
-  const Map told = {{"CM_CHIEF_IP", "10.0.0.1"},  {"CM_CHIEF_PORT", "60000"}, {"CM_CHIEF_DEVICE", "4"},
-                    {"CM_WORKER_IP", "10.0.0.2"}, {"CM_WORKER_SIZE", "6"},    {"ASCEND_DEVICE_ID", "6"}};
-  for (const auto& [name, value] : told) EXPECT_EQ(map.at(name), value) << name;
+  const Map expected = {{"CM_CHIEF_IP", "10.0.0.1"},  {"CM_CHIEF_PORT", "60000"}, {"CM_CHIEF_DEVICE", "4"},
+                        {"CM_WORKER_IP", "10.0.0.2"}, {"CM_WORKER_SIZE", "6"},    {"ASCEND_DEVICE_ID", "6"}};
+  for (const auto& [name, value] : expected) EXPECT_EQ(map.at(name), value) << name;
   for (const char* name : {"RANK_TABLE_FILE", "RANK_ID", "RANK_SIZE", "DEVICE_ID"}) {
     EXPECT_FALSE(map.contains(name)) << name;
   }

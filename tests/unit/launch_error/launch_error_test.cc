@@ -121,8 +121,8 @@ TEST(DiagnoseLaunch, NoErrnoIsWithoutAWordAndOnlyExecSaysToMakeSomethingExecutab
 TEST(LaunchErrorOf, AStatusKeepsItsErrnoAndItsFirstStep) {
   const absl::Status full = FileError("cannot write /tmp/x", ENOSPC);
   EXPECT_EQ(full.message(), "cannot write /tmp/x: No space left on device");
-  const absl::Status told = At(Step::kOwnProgram, At(Step::kWorkFile, Reworded(full, "MPI: no folder")));
-  const LaunchError error = LaunchErrorOf(told);
+  const absl::Status status = At(Step::kOwnProgram, At(Step::kWorkFile, Reworded(full, "MPI: no folder")));
+  const LaunchError error = LaunchErrorOf(status);
   EXPECT_EQ(error.text, "MPI: no folder");
   EXPECT_EQ(error.reason, reason::kDiskFull);
   EXPECT_THAT(error.remedy, HasSubstr("TMPDIR"));

@@ -30,8 +30,8 @@ class ReplicasTest : public ::testing::Test {
   }
   uint64_t Ask(const std::string& id, uint32_t slot = 0) {
     const auto call = replicas_.Ask(
-        slot, Request(id), [this, id](absl::StatusOr<std::string> reply) { told_.emplace_back(id, std::move(reply)); },
-        now_);
+        slot, Request(id),
+        [this, id](absl::StatusOr<std::string> reply) { answers_.emplace_back(id, std::move(reply)); }, now_);
     EXPECT_TRUE(call.ok()) << call.status();
     return call.value_or(0);
   }
@@ -57,7 +57,7 @@ class ReplicasTest : public ::testing::Test {
   MonotonicTime now_ = MonotonicTime::FromNanoseconds(1'000'000'000'000);
   uint64_t last_number_ = 0;
   Replicas replicas_{Settings{.name = "train"}, last_number_};
-  std::vector<std::pair<std::string, absl::StatusOr<std::string>>> told_;
+  std::vector<std::pair<std::string, absl::StatusOr<std::string>>> answers_;
   std::string problem_;
 };
 
@@ -71,9 +71,9 @@ TEST_F(ReplicasTest, ACallGoesOutAtOnceAndIsAnswered) {
   EXPECT_THAT(report.replicas(0).member(), HasSubstr("hi")) << "as it came";
   EXPECT_FALSE(HasReport()) << "nothing is new, and one is open";
   Reply(report, QuorumFor(call));
-  ASSERT_EQ(told_.size(), 1u);
+  ASSERT_EQ(answers_.size(), 1u);
   QuorumReply reply;
-  ASSERT_TRUE(told_[0].second.ok() && reply.ParseFromString(*told_[0].second));
+  ASSERT_TRUE(answers_[0].second.ok() && reply.ParseFromString(*answers_[0].second));
   EXPECT_EQ(reply.quorum().quorum_id(), 7);
   EXPECT_THAT(reply.quorum().participants(), ElementsAre("m"));
   EXPECT_EQ(reply.quorum().created().seconds(), 1);
@@ -127,8 +127,8 @@ TEST_F(ReplicasTest, AnEndedProcessTakesItsReplicasAlong) {
   ASSERT_TRUE(Beat("b", 1).ok());
   Report();
   replicas_.Ended(0);
-  ASSERT_EQ(told_.size(), 1u);
-  EXPECT_TRUE(absl::IsCancelled(told_[0].second.status()));
+  ASSERT_EQ(answers_.size(), 1u);
+  EXPECT_TRUE(absl::IsCancelled(answers_[0].second.status()));
   const v1::ReplicasReport report = Report();
   ASSERT_EQ(report.replicas_size(), 1);
   EXPECT_EQ(report.replicas(0).replica_id(), "b");
@@ -152,23 +152,23 @@ TEST_F(ReplicasTest, ACallThatIsGivenUpIsTakenBack) {
   Report();
   replicas_.GiveUp(call);
   EXPECT_EQ(Report().replicas(0).call(), 0u);
-  ASSERT_EQ(told_.size(), 1u);
+  ASSERT_EQ(answers_.size(), 1u);
   replicas_.GiveUp(call);
-  EXPECT_EQ(told_.size(), 1u);
+  EXPECT_EQ(answers_.size(), 1u);
 }
 
 TEST_F(ReplicasTest, WhoAsksOnceMoreHasOneCall) {
   Ask("a");
   const uint64_t second = Ask("a");
-  ASSERT_EQ(told_.size(), 1u);
-  EXPECT_TRUE(absl::IsAborted(told_[0].second.status()));
+  ASSERT_EQ(answers_.size(), 1u);
+  EXPECT_TRUE(absl::IsAborted(answers_[0].second.status()));
   EXPECT_EQ(Report().replicas(0).call(), second);
 }
 
 TEST_F(ReplicasTest, CallsWaitWhileTheSchedulerIsAway) {
   const uint64_t call = Ask("a");
   Reply(Report(), absl::UnavailableError("gone"));
-  EXPECT_TRUE(told_.empty());
+  EXPECT_TRUE(answers_.empty());
   EXPECT_FALSE(HasReport()) << "not at once";
   now_ = now_ + Replicas::kPause;
   EXPECT_EQ(Report().replicas(0).call(), call);
@@ -177,8 +177,8 @@ TEST_F(ReplicasTest, CallsWaitWhileTheSchedulerIsAway) {
 TEST_F(ReplicasTest, ARefusalIsTold) {
   Ask("a");
   Reply(Report(), absl::InvalidArgumentError("other rules"));
-  ASSERT_EQ(told_.size(), 1u);
-  EXPECT_EQ(told_[0].second.status().message(), "other rules");
+  ASSERT_EQ(answers_.size(), 1u);
+  EXPECT_EQ(answers_[0].second.status().message(), "other rules");
   EXPECT_EQ(problem_, "other rules");
   now_ = now_ + Replicas::kLongPause;
   EXPECT_TRUE(HasReport()) << "it may be fixed";
@@ -188,7 +188,7 @@ TEST_F(ReplicasTest, TheEndIsToldAndReported) {
   Ask("a");
   Report();
   replicas_.End("rank 3 was killed");
-  EXPECT_EQ(told_[0].second.status().message(), "rank 3 was killed");
+  EXPECT_EQ(answers_[0].second.status().message(), "rank 3 was killed");
   EXPECT_EQ(Report().replicas_size(), 0);
   EXPECT_FALSE(replicas_.IsBusy());
   EXPECT_FALSE(Beat("a").ok());

@@ -19,7 +19,7 @@ namespace muster::scheduler {
 inline constexpr auto kPatience = std::chrono::seconds(20);
 
 // A list of words that grows from other threads, and that a test can wait for.
-class Story {
+class Trace {
  public:
   void Add(std::string word) {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -30,7 +30,7 @@ class Story {
     std::lock_guard<std::mutex> lock(mutex_);
     return words_;
   }
-  // Returns the story once it has at least `count` words, or what there is after a long wait.
+  // Returns the words once there are at least `count`, or what there is after a long wait.
   std::vector<std::string> Await(size_t count) const {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait_for(lock, kPatience, [&] { return words_.size() >= count; });
@@ -133,22 +133,22 @@ class HandJournal : public Journal {
 };
 
 // Writes each effect as a word: "send 3", "close 3", "answer 7", …
-class StorySink : public EffectSink {
+class TraceSink : public EffectSink {
  public:
-  explicit StorySink(Story& story) : story_(story) {}
+  explicit TraceSink(Trace& trace) : trace_(trace) {}
   void OnSend(StreamId stream, std::shared_ptr<const v1::SchedulerMessage> message) override {
     const std::string what = message->has_desired() ? "desired" : message->has_welcome() ? "welcome" : "message";
-    story_.Add(what + " " + std::to_string(stream) + " term " + std::to_string(message->term()));
+    trace_.Add(what + " " + std::to_string(stream) + " term " + std::to_string(message->term()));
   }
-  void OnCloseStream(StreamId stream) override { story_.Add("close " + std::to_string(stream)); }
-  void OnAnswer(Answer answer) override { story_.Add("answer " + std::to_string(answer.query)); }
-  void OnPublishPeers(PublishPeers publish) override { story_.Add("publish " + std::to_string(publish.round)); }
-  void OnForgetPeers(ForgetPeers forget) override { story_.Add("forget " + std::to_string(forget.run)); }
-  void OnAnnounce(const Announce& announce) override { story_.Add("announce " + announce.event->kind()); }
-  void OnRunSettled(const RunSettled& settled) override { story_.Add("settled " + std::to_string(settled.run)); }
+  void OnCloseStream(StreamId stream) override { trace_.Add("close " + std::to_string(stream)); }
+  void OnAnswer(Answer answer) override { trace_.Add("answer " + std::to_string(answer.query)); }
+  void OnPublishPeers(PublishPeers publish) override { trace_.Add("publish " + std::to_string(publish.round)); }
+  void OnForgetPeers(ForgetPeers forget) override { trace_.Add("forget " + std::to_string(forget.run)); }
+  void OnAnnounce(const Announce& announce) override { trace_.Add("announce " + announce.event->kind()); }
+  void OnRunSettled(const RunSettled& settled) override { trace_.Add("settled " + std::to_string(settled.run)); }
 
  private:
-  Story& story_;
+  Trace& trace_;
 };
 
 // Asks `react` for the effects of each event. `deadline` is the core's deadline.

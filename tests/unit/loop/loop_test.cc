@@ -33,8 +33,8 @@ class LoopTest : public ::testing::Test {
     };
   }
 
-  Story story_;
-  StorySink sink_{story_};
+  Trace trace_;
+  TraceSink sink_{trace_};
   FakeClock clock_;
   HandJournal journal_;
   Script script_;
@@ -43,19 +43,19 @@ class LoopTest : public ::testing::Test {
 
 // A watcher of the loop takes a long time without a turn for a hang.
 TEST_F(LoopTest, AnIdleLoopMakesATurnEachSecond) {
-  class TurnSink : public StorySink {
+  class TurnSink : public TraceSink {
    public:
-    explicit TurnSink(Story& story) : StorySink(story), story_(story) {}
-    void OnTurnEnd() override { story_.Add("turn"); }
+    explicit TurnSink(Trace& trace) : TraceSink(trace), trace_(trace) {}
+    void OnTurnEnd() override { trace_.Add("turn"); }
 
    private:
-    Story& story_;
+    Trace& trace_;
   };
-  TurnSink sink(story_);
+  TurnSink sink(trace_);
   Loop loop(std::make_unique<ScriptedCore>(script_), journal_, sink, Clock::System(), {});
   const MonotonicTime begin = Clock::System().Read().monotonic;
   ASSERT_TRUE(loop.Start().ok());
-  EXPECT_GE(story_.Await(5).size(), 5u);
+  EXPECT_GE(trace_.Await(5).size(), 5u);
   EXPECT_GT(loop.measures().last_turn, begin);
   loop.Stop();
 }
@@ -63,16 +63,16 @@ TEST_F(LoopTest, AnIdleLoopMakesATurnEachSecond) {
 TEST_F(LoopTest, NoAnswerBeforeItsRecordIsDurable) {
   ReactByStream([](StreamId stream) { return Effects{ARecord(), ASend(stream, 1)}; });
   Loop& loop = Start();
-  Story applied_story;
+  Trace applied_trace;
   for (StreamId stream : {1u, 2u, 3u}) {
-    loop.Post(StreamClosed{stream}, [&] { applied_story.Add("applied"); });
+    loop.Post(StreamClosed{stream}, [&] { applied_trace.Add("applied"); });
   }
-  applied_story.Await(3);
-  EXPECT_THAT(story_.words(), IsEmpty()) << "applied and appended, but nothing is durable";
+  applied_trace.Await(3);
+  EXPECT_THAT(trace_.words(), IsEmpty()) << "applied and appended, but nothing is durable";
   ASSERT_TRUE(journal_.Release(2));
-  EXPECT_THAT(story_.Await(2), ElementsAre("message 1 term 1", "message 2 term 1"));
+  EXPECT_THAT(trace_.Await(2), ElementsAre("message 1 term 1", "message 2 term 1"));
   ASSERT_TRUE(journal_.Release(3));
-  EXPECT_THAT(story_.Await(3), ElementsAre("message 1 term 1", "message 2 term 1", "message 3 term 1"));
+  EXPECT_THAT(trace_.Await(3), ElementsAre("message 1 term 1", "message 2 term 1", "message 3 term 1"));
 }
 
 TEST_F(LoopTest, DurabilityMayComeFromAnotherThread) {
@@ -83,7 +83,7 @@ TEST_F(LoopTest, DurabilityMayComeFromAnotherThread) {
     for (uint64_t sequence = 1; sequence <= kEvents; ++sequence) ASSERT_TRUE(journal_.Release(sequence));
   });
   for (StreamId stream = 1; stream <= kEvents; ++stream) loop.Post(StreamClosed{stream});
-  const std::vector<std::string> words = story_.Await(kEvents);
+  const std::vector<std::string> words = trace_.Await(kEvents);
   journal_thread.join();
   ASSERT_EQ(words.size(), kEvents);
   for (size_t i = 0; i < kEvents; ++i) EXPECT_EQ(words[i], "message " + std::to_string(i + 1) + " term 1");
@@ -97,9 +97,9 @@ TEST_F(LoopTest, UrgentOvertakesAndTheOldDesiredStateDoesNotComeBack) {
   Loop& loop = Start();
   loop.Post(StreamClosed{1});
   loop.Post(StreamClosed{2});
-  EXPECT_THAT(story_.Await(1), ElementsAre("desired 9 term 2"));
+  EXPECT_THAT(trace_.Await(1), ElementsAre("desired 9 term 2"));
   ASSERT_TRUE(journal_.Release(2));
-  EXPECT_THAT(story_.Await(3), ElementsAre("desired 9 term 2", "message 8 term 1", "message 7 term 2"));
+  EXPECT_THAT(trace_.Await(3), ElementsAre("desired 9 term 2", "message 8 term 1", "message 7 term 2"));
 }
 
 TEST_F(LoopTest, EveryKindOfEffectReachesTheSinkInOrder) {
@@ -113,7 +113,7 @@ TEST_F(LoopTest, EveryKindOfEffectReachesTheSinkInOrder) {
                       RunSettled{"j", 5, {}}};
   Start();
   ASSERT_TRUE(journal_.Release(1));
-  EXPECT_THAT(story_.Await(6), ElementsAre("close 1", "answer 2", "publish 3", "forget 4", "announce ", "settled 5"));
+  EXPECT_THAT(trace_.Await(6), ElementsAre("close 1", "answer 2", "publish 3", "forget 4", "announce ", "settled 5"));
 }
 
 TEST_F(LoopTest, ReplaysBeforeItStartsAndCountsSequencesOnFromThere) {
@@ -124,9 +124,9 @@ TEST_F(LoopTest, ReplaysBeforeItStartsAndCountsSequencesOnFromThere) {
   ASSERT_TRUE(journal_.AwaitAppended(3));
   EXPECT_THAT(script_.recovered, ElementsAre("a", "b"));
   ASSERT_TRUE(journal_.Release(2));
-  EXPECT_THAT(story_.words(), IsEmpty());
+  EXPECT_THAT(trace_.words(), IsEmpty());
   ASSERT_TRUE(journal_.Release(3));
-  EXPECT_THAT(story_.Await(1), ElementsAre("message 1 term 1"));
+  EXPECT_THAT(trace_.Await(1), ElementsAre("message 1 term 1"));
 }
 
 TEST_F(LoopTest, AJournalThatCannotBeReadStopsTheStart) {
@@ -136,7 +136,7 @@ TEST_F(LoopTest, AJournalThatCannotBeReadStopsTheStart) {
 }
 
 TEST_F(LoopTest, LatenessIsToldBeforeAnythingElse) {
-  Story applied;
+  Trace applied;
   script_.react = [&](const Event& event, Now) {
     if (const auto* late = std::get_if<LoopWasLate>(&event)) {
       applied.Add(late->by >= absl::Seconds(10) ? "late" : "late by too little");
@@ -149,13 +149,13 @@ TEST_F(LoopTest, LatenessIsToldBeforeAnythingElse) {
   loop.Post(StreamClosed{1});
   EXPECT_THAT(applied.Await(1), ElementsAre("event"));
   bool was_late = false;
-  for (size_t told = 1; told < 1000 && !was_late; ++told) {  // it may not have begun its sleep yet
+  for (size_t seen = 1; seen < 1000 && !was_late; ++seen) {  // it may not have begun its sleep yet
     clock_.Advance(absl::Seconds(11));                       // a sleep of at most a second ends now, ten seconds late
     loop.Post(StreamClosed{2});
-    auto words = applied.Await(told + 1);
-    ASSERT_GT(words.size(), told);
-    was_late = words[told] == "late";
-    if (was_late) words = applied.Await(told + 2);
+    auto words = applied.Await(seen + 1);
+    ASSERT_GT(words.size(), seen);
+    was_late = words[seen] == "late";
+    if (was_late) words = applied.Await(seen + 2);
     EXPECT_EQ(words.back(), "event");
   }
   EXPECT_TRUE(was_late);
@@ -163,7 +163,7 @@ TEST_F(LoopTest, LatenessIsToldBeforeAnythingElse) {
 }
 
 TEST_F(LoopTest, TicksWhenTheDeadlineHasCome) {
-  Story applied;
+  Trace applied;
   std::atomic<int64_t> deadline = (clock_.Read().monotonic + absl::Milliseconds(20)).nanoseconds();
   script_.deadline = [&] { return MonotonicTime::FromNanoseconds(deadline); };
   script_.react = [&](const Event& event, Now now) {
@@ -180,7 +180,7 @@ TEST_F(LoopTest, TicksWhenTheDeadlineHasCome) {
 }
 
 TEST_F(LoopTest, AHeartbeatThatIsHereCountsBeforeTheDeadline) {
-  Story applied;
+  Trace applied;
   std::atomic<bool> is_due = false;
   script_.deadline = [&] { return is_due ? clock_.Read().monotonic : MonotonicTime::Never(); };
   script_.react = [&](const Event& event, Now) {
@@ -206,7 +206,7 @@ TEST_F(LoopTest, StopDrainsWhatIsQueuedAndWaitsForItsEffects) {
   std::thread releaser([&] { ASSERT_TRUE(journal_.Release(3)); });
   loop.Stop();
   releaser.join();
-  EXPECT_EQ(story_.words().size(), 3u);
+  EXPECT_EQ(trace_.words().size(), 3u);
   EXPECT_FALSE(loop.Post(StreamClosed{4})) << "after Stop nothing gets in";
   loop.Stop();  // a second time is harmless
 }
@@ -218,7 +218,7 @@ TEST_F(LoopTest, StopWakesASleepingLoop) {
 }
 
 TEST_F(LoopTest, AFullQueueTurnsNewWorkAwayOnly) {
-  Story gate;
+  Trace gate;
   std::atomic<bool> is_open = false;
   std::mutex mutex;
   std::condition_variable opened;
@@ -259,13 +259,13 @@ TEST_F(LoopTest, ManyThreadsPostAtOnce) {
   for (std::thread& poster : posters) poster.join();
   loop.Stop();
   EXPECT_EQ(applied, 1000);
-  EXPECT_EQ(story_.words().size(), 1000u);
+  EXPECT_EQ(trace_.words().size(), 1000u);
 }
 
 TEST_F(LoopTest, ASnapshotFollowsTheRecordsThatItAmountsTo) {
   ReactByStream([](StreamId) { return Effects{ARecord(), ARecord()}; });
   Loop& loop = Start();
-  Story applied;
+  Trace applied;
   loop.Post(StreamClosed{1}, [&] { applied.Add("applied"); });
   applied.Await(1);
   EXPECT_THAT(journal_.AwaitSnapshots(0), IsEmpty());
@@ -283,7 +283,7 @@ TEST_F(LoopTest, OnAFullDiskStopDoesNotWait) {
   journal_.looks_until_stalled = 3;  // the journal turns out to be full only after the end has begun
   clock_.StepAtEachRead(absl::Milliseconds(100));
   loop.Stop();
-  EXPECT_THAT(story_.words(), IsEmpty()) << "nothing was durable";
+  EXPECT_THAT(trace_.words(), IsEmpty()) << "nothing was durable";
 }
 
 TEST_F(LoopTest, CountsWhatItRecovered) {
@@ -312,7 +312,7 @@ TEST(RecoveryTally, KnowsSnapshotsAndWhatWasForgotten) {
 }
 
 TEST_F(LoopTest, OnAFullDiskNoDeadlineCounts) {
-  Story applied;
+  Trace applied;
   std::atomic<bool> is_due = true;
   script_.deadline = [&] { return is_due ? clock_.Read().monotonic : MonotonicTime::Never(); };
   script_.react = [&](const Event& event, Now) {
@@ -326,7 +326,7 @@ TEST_F(LoopTest, OnAFullDiskNoDeadlineCounts) {
   Loop& loop = Start();
   loop.Post(StreamClosed{1});
   EXPECT_THAT(applied.Await(1), ElementsAre("event"));
-  Story noticed;
+  Trace noticed;
   loop.Post(StreamClosed{2}, [&] { noticed.Add("noticed"); });
   noticed.Await(1);
   clock_.Advance(absl::Milliseconds(240));  // not late; time passes until the deadline

@@ -31,8 +31,8 @@ JoinRequested AJoin(StreamId stream) {
 }
 
 TEST(RealCore, AJobOfOneFormsThroughTheLoop) {
-  Story story;
-  StorySink sink(story);
+  Trace trace;
+  TraceSink sink(trace);
   MemoryJournal journal;
   Core core(CoreOptions{}, "cluster");
   Loop loop(core, journal, sink, Clock::System(), {});
@@ -40,10 +40,10 @@ TEST(RealCore, AJobOfOneFormsThroughTheLoop) {
   ASSERT_TRUE(loop.Post(AJoin(1)));
   ASSERT_TRUE(loop.Post(QueryReceived{5, v1::StatusRequest()}));
   loop.Stop();
-  EXPECT_THAT(story.words(), Contains("welcome 1 term 1"));
-  EXPECT_THAT(story.words(), Contains("publish 1"));
-  EXPECT_THAT(story.words(), Contains("desired 1 term 1"));
-  EXPECT_THAT(story.words(), Contains("answer 5"));
+  EXPECT_THAT(trace.words(), Contains("welcome 1 term 1"));
+  EXPECT_THAT(trace.words(), Contains("publish 1"));
+  EXPECT_THAT(trace.words(), Contains("desired 1 term 1"));
+  EXPECT_THAT(trace.words(), Contains("answer 5"));
   core.CheckInvariants();
 }
 
@@ -73,19 +73,19 @@ TEST(RealCore, RecordsThatCannotBeThePastAreRefusedAtTheStart) {
   peers.add_nodes()->set_machine(1'000'000);
   peers.mutable_nodes(0)->add_ring_ports(1);
   closed.mutable_round_closed()->set_peer_list(peers.SerializeAsString());
-  v1::Record nobody;  // two nodes with the same incarnation
-  nobody.mutable_node_joined()->set_job_id("job");
-  nobody.mutable_node_joined()->set_run(1);
-  v1::Record again = nobody;
+  v1::Record joined;  // two nodes with the same incarnation
+  joined.mutable_node_joined()->set_job_id("job");
+  joined.mutable_node_joined()->set_run(1);
+  v1::Record again = joined;
   again.mutable_node_joined()->set_node_id("b");
   v1::Record aborted;  // a round that was given up, but never closed
   aborted.mutable_round_aborted()->set_job_id("job");
   aborted.mutable_round_aborted()->set_run(1);
   aborted.mutable_round_aborted()->set_round(3);
-  const std::vector<std::vector<v1::Record>> wrong = {{opened, closed}, {opened, nobody, again}, {opened, aborted}};
+  const std::vector<std::vector<v1::Record>> wrong = {{opened, closed}, {opened, joined, again}, {opened, aborted}};
   for (const auto& records : wrong) {
-    Story story;
-    StorySink sink(story);
+    Trace trace;
+    TraceSink sink(trace);
     WrongJournal journal(records);
     Core core(CoreOptions{}, "cluster");
     Loop loop(core, journal, sink, Clock::System(), {});
@@ -117,8 +117,8 @@ TEST(RealCore, RestartsBeyondAllBudgetsTakeNoMemory) {
 }
 
 TEST(RealCore, DeadlinesRunByThemselves) {
-  Story story;
-  StorySink sink(story);
+  Trace trace;
+  TraceSink sink(trace);
   MemoryJournal journal;
   CoreOptions options;
   options.is_once = true;
@@ -126,9 +126,9 @@ TEST(RealCore, DeadlinesRunByThemselves) {
   Core core(options, "cluster");
   Loop loop(core, journal, sink, Clock::System(), {});
   ASSERT_TRUE(loop.Start().ok());
-  story.Await(1);
+  trace.Await(1);
   loop.Stop();
-  EXPECT_THAT(story.words(), Contains("settled 0")) << "no node joined: --once ends without a run";
+  EXPECT_THAT(trace.words(), Contains("settled 0")) << "no node joined: --once ends without a run";
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace muster::scheduler {
 using mindspore::LeaveResult;
 using mindspore::TopologyState;
 
-MATCHER_P2(Tells, level, text, "") { return arg.level == level && testing::Value(arg.text, testing::HasSubstr(text)); }
+MATCHER_P2(IsNote, level, text, "") { return arg.level == level && testing::Value(arg.text, testing::HasSubstr(text)); }
 
 class DirectClusterFixture : public testing::Test {
  protected:

@@ -117,7 +117,7 @@ TEST_F(DirectClusterTest, StrangersHaveNoMetadata) {
   Come(1, 11, "0");
   EXPECT_TRUE(cluster_->ServesMetadata(At(11), MetadataUse::kAsk, "x"));
   EXPECT_FALSE(cluster_->ServesMetadata(At(21, "10.0.0.2"), MetadataUse::kWrite, "x"));
-  EXPECT_THAT(cluster_->TakeNotes(), Contains(Tells(Severity::kWarning, "no MindSpore process of the cluster")));
+  EXPECT_THAT(cluster_->TakeNotes(), Contains(IsNote(Severity::kWarning, "no MindSpore process of the cluster")));
 }
 
 TEST_F(DirectClusterTest, WithTlsMetadataIsForTheCertificatesOfItsNodes) {

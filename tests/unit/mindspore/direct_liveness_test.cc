@@ -20,7 +20,7 @@ TEST_F(DirectLivenessTest, ADeathIsToldAfterTwoSeconds) {
   EXPECT_EQ(AbnormalAt(1, "0"), 0U);
   Pass(absl::Seconds(0.2));
   EXPECT_EQ(AbnormalAt(1, "0"), 1U);
-  EXPECT_THAT(cluster_->TakeNotes(), Contains(Tells(Severity::kError, "rank 1")));
+  EXPECT_THAT(cluster_->TakeNotes(), Contains(IsNote(Severity::kError, "rank 1")));
 }
 
 TEST_F(DirectLivenessTest, WhoEndsAfterwardsIsNotCalledDead) {
@@ -32,7 +32,7 @@ TEST_F(DirectLivenessTest, WhoEndsAfterwardsIsNotCalledDead) {
   cluster_->TakeNotes();
   Die(1, 11);
   Pass(absl::Seconds(3));
-  EXPECT_THAT(cluster_->TakeNotes(), ElementsAre(Tells(Severity::kInfo, "rank 0 (MS_WORKER")));
+  EXPECT_THAT(cluster_->TakeNotes(), ElementsAre(IsNote(Severity::kInfo, "rank 0 (MS_WORKER")));
 }
 
 TEST_F(DirectLivenessTest, WithRecoveryNobodyIsToldAndItMayReturn) {
@@ -109,7 +109,7 @@ TEST_F(DirectLivenessTest, NotFormedInTime) {
     Pass(absl::Seconds(100));
   }
   EXPECT_EQ(StateOf(1, "0"), TopologyState::kFailed);
-  EXPECT_THAT(cluster_->TakeNotes(), Contains(Tells(Severity::kError, "1 of 2 workers")));
+  EXPECT_THAT(cluster_->TakeNotes(), Contains(IsNote(Severity::kError, "1 of 2 workers")));
 }
 
 TEST_F(DirectLivenessTest, AfterAnEndTheNextClusterForms) {
@@ -195,7 +195,7 @@ TEST_F(DirectLivenessTest, WhatAConnectionSaysTellsWhoseItIs) {
   cluster_->TakeNotes();
   Pass(absl::Seconds(3));
   EXPECT_EQ(AbnormalAt(1, "0"), 1U);
-  EXPECT_THAT(cluster_->TakeNotes(), Contains(Tells(Severity::kError, "rank 2")));
+  EXPECT_THAT(cluster_->TakeNotes(), Contains(IsNote(Severity::kError, "rank 2")));
 }
 
 TEST_F(DirectLivenessTest, TwoQuietOnesOfOneHostDieAndTheNextClusterForms) {
@@ -262,7 +262,7 @@ TEST_F(DirectLivenessTest, WithRecoveryNobodyIsWaitedForForEver) {
   Pass(absl::Seconds(101));
   EXPECT_EQ(StateOf(1, "0"), TopologyState::kFailed);
   EXPECT_EQ(AbnormalAt(1, "0"), 1U);
-  EXPECT_THAT(cluster_->TakeNotes(), Contains(Tells(Severity::kError, "--rejoin_timeout")));
+  EXPECT_THAT(cluster_->TakeNotes(), Contains(IsNote(Severity::kError, "--rejoin_timeout")));
   EXPECT_FALSE(Come(3, 13, "1").is_admitted);
   Die(3, 13);
   Die(1, 11);

@@ -47,12 +47,12 @@ class HandlersTest : public testing::Test {
     Metadata metadata;
     metadata.set_name(key);
     metadata.set_value("1");
-    std::optional<uint32_t> told;
+    std::optional<uint32_t> answered;
     const Answer answer = HandleRequest(cluster_, Peer{}, kDialect, number, metadata.SerializeAsString(), counted_,
-                                        [&](const Answer& later) { told = later.number; });
+                                        [&](const Answer& later) { answered = later.number; });
     EXPECT_EQ(answer.kind, Answer::Kind::kPending);
     EXPECT_EQ(answer.number, NotThereNumber(kDialect)) << "what to say when its time is up";
-    return told;
+    return answered;
   }
 
   static constexpr Dialect kDialect = Dialect::kNew;

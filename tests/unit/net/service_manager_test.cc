@@ -48,9 +48,9 @@ TEST_F(ServiceManagerTest, ALoopThatStandsStillIsNotAlive) {
   const ServiceManager manager(name_, absl::Seconds(3));
   EXPECT_EQ(manager.interval(), absl::Seconds(1));
   const MonotonicTime turn = MonotonicTime() + absl::Hours(1);
-  manager.TellIfAlive(turn, turn + absl::Milliseconds(1900));
+  manager.NotifyIfAlive(turn, turn + absl::Milliseconds(1900));
   EXPECT_EQ(Heard(), "WATCHDOG=1");
-  manager.TellIfAlive(turn, turn + absl::Seconds(2));
+  manager.NotifyIfAlive(turn, turn + absl::Seconds(2));
   EXPECT_EQ(Heard(), "nothing");
 }
 

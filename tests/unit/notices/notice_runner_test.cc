@@ -33,10 +33,10 @@ class NoticeRunnerTest : public testing::Test {
     return 0;
   }
   // The content of the file that the test's commands write.
-  std::string Told() const {
-    std::ostringstream told;
-    told << std::ifstream(path_).rdbuf();
-    return told.str();
+  std::string Written() const {
+    std::ostringstream written;
+    written << std::ifstream(path_).rdbuf();
+    return written.str();
   }
   void TearDown() override { std::remove(path_.c_str()); }
 
@@ -61,7 +61,7 @@ TEST_F(NoticeRunnerTest, TheLargestNoticeFitsAlsoWhereNobodyReadsIt) {
   const std::string json = std::string(kMaxNoticeBytes - 1, 'x') + "\n";
   runner->Add({"x", json});
   EXPECT_EQ(AwaitCount("--on_event"), 1u);
-  EXPECT_EQ(Told(), json);
+  EXPECT_EQ(Written(), json);
 }
 
 TEST_F(NoticeRunnerTest, ALossMakesRoomForAFailure) {
@@ -79,9 +79,9 @@ TEST_F(NoticeRunnerTest, ALossMakesRoomForAFailure) {
     std::ofstream(go) << "";
   }
   std::remove(go.c_str());
-  const std::string told = Told();
+  const std::string written = Written();
   for (const char* kind : {"job_failed", "budget_used_up", "certificate_ends"}) {
-    EXPECT_NE(told.find(kind), std::string::npos) << kind;
+    EXPECT_NE(written.find(kind), std::string::npos) << kind;
   }
 }
 
@@ -96,9 +96,9 @@ TEST_F(NoticeRunnerTest, WhatWaitsIsToldBeforeTheEnd) {
     ASSERT_TRUE(runner.ok()) << runner.status();
     for (size_t i = 0; i < NoticeRunner::kMaxAtOnce + 2; ++i) (*runner)->Add({"x", absl::StrCat(i, "\n")});
   }
-  std::string told = Told();
-  std::sort(told.begin(), told.end());
-  EXPECT_EQ(told, "\n\n\n\n\n\n\n0123456");
+  std::string written = Written();
+  std::sort(written.begin(), written.end());
+  EXPECT_EQ(written, "\n\n\n\n\n\n\n0123456");
   EXPECT_TRUE(counted_.Counts().empty());
 }
 

@@ -21,7 +21,7 @@ struct Reach {
   std::vector<const char*> addresses;
   std::optional<uint32_t> worker_num;
   uint32_t slots;
-  bool is_told;
+  bool is_warned;
 };
 
 TEST(LoopbackRemark, Table) {
@@ -45,7 +45,7 @@ TEST(LoopbackRemark, Table) {
     std::vector<IpAddress> addresses;
     for (const char* text : c.addresses) addresses.push_back(*IpAddress::Parse(text));
     const std::string remark = LoopbackRemark(settings, addresses, c.slots, "node1.example.org");
-    EXPECT_EQ(!remark.empty(), c.is_told) << c.host << ": " << remark;
+    EXPECT_EQ(!remark.empty(), c.is_warned) << c.host << ": " << remark;
     settings.standalone = true;
     EXPECT_EQ(LoopbackRemark(settings, addresses, c.slots, "node1"), "");
   }

@@ -149,7 +149,7 @@ TEST_F(RingTest, TlsAgainstPlainIsNamed) {
 TEST_F(RingTest, StrangersAtTheDoorDoNoHarm) {
   Make(3, true);
   std::atomic<bool> is_over{false};
-  std::thread stranger([&] {
+  std::thread foreign([&] {
     const std::string garbage(5000, 'x');
     while (!is_over) {
       int error = 0;
@@ -162,7 +162,7 @@ TEST_F(RingTest, StrangersAtTheDoorDoNoHarm) {
   });
   for (const RingResult& result : Run()) EXPECT_THAT(Texts(result), IsEmpty());
   is_over = true;
-  stranger.join();
+  foreign.join();
 }
 
 bool IsReady(int fd, short events) {

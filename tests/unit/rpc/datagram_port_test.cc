@@ -215,11 +215,11 @@ TEST_P(DatagramPortTest, AFloodKeepsNobodyOut) {
   Open();
   const v1::DatagramOffer offer = port_->Admit(5);
   HeartbeatClient client(offer, number_);
-  HeartbeatClient stranger(offer, number_);
-  const std::string forged = stranger.Sealed(1).substr(0, 39) + "x";
+  HeartbeatClient foreign(offer, number_);
+  const std::string forged = foreign.Sealed(1).substr(0, 39) + "x";
   uint64_t seq = 0;
   for (int i = 0; i < 20'000; ++i) {
-    stranger.SendBytes(forged);
+    foreign.SendBytes(forged);
     if (i % 100 == 0) client.Send(++seq);  // most of them find the queue full
   }
   // A heartbeat gets through, at the latest once the flood is over.

@@ -126,13 +126,13 @@ TEST_F(UnjoinedTest, WhoeverBeginsACallAndNoMoreIsBroken) {
   options.handshake_limit = absl::Seconds(1);
   options.unjoined.calm_limit = absl::Seconds(1);
   Restart(std::move(options));
-  const UniqueFd stranger = ConnectTcp(port_);
-  ASSERT_TRUE(SendBytes(stranger, HalfACall("/muster.v1.Admin/GetStatus")));
+  const UniqueFd foreign = ConnectTcp(port_);
+  ASSERT_TRUE(SendBytes(foreign, HalfACall("/muster.v1.Admin/GetStatus")));
   AgentStream agent(TcpChannel());
   ASSERT_TRUE(agent.Write(AgentStream::GoodJoin()));
   sink().OnSend(loop_.Await<JoinRequested>().stream, WelcomeMessage());
   EXPECT_EQ(agent.Read().welcome().node_id(), "n1");
-  EXPECT_TRUE(AwaitHangUp(stranger));
+  EXPECT_TRUE(AwaitHangUp(foreign));
   EXPECT_EQ(Count("calm connection"), 1u);
   ASSERT_TRUE(agent.Write(AgentStream::Heartbeat(1))) << "a joined agent stays";
   loop_.Await<ReportReceived>();

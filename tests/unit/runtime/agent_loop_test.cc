@@ -109,7 +109,7 @@ class AgentLoopTest : public ::testing::Test, public Gateway {
   ~AgentLoopTest() override { std::filesystem::remove_all(folder_); }
 
   absl::Status Begin(const GatewayRound& round) override {
-    story_.push_back(absl::StrCat("round ", round.round, " of run ", round.run, " for ", round.node_id,
+    trace_.push_back(absl::StrCat("round ", round.round, " of run ", round.run, " for ", round.node_id,
                                   std::filesystem::exists(absl::StrCat(folder_, "/", round.round)) ? ", too late" : "",
                                   round.round > 1 && IsRunning(round.round - 1) ? ", too early" : "", ", ",
                                   StoreState()));
@@ -125,11 +125,11 @@ class AgentLoopTest : public ::testing::Test, public Gateway {
   }
   void AddTo(EnvironmentInput& /*input*/) const override {}
   void Stopping(const std::string& /*why*/, absl::Duration limit) override {
-    story_.push_back(absl::StrCat("stopping within ", absl::FormatDuration(limit), ", ", StoreState()));
+    trace_.push_back(absl::StrCat("stopping within ", absl::FormatDuration(limit), ", ", StoreState()));
   }
-  void WhyOver(const std::string& why) override { story_.push_back(absl::StrCat("because ", why, ", ", StoreState())); }
+  void WhyOver(const std::string& why) override { trace_.push_back(absl::StrCat("because ", why, ", ", StoreState())); }
   void Over(uint64_t run, uint32_t round) override {
-    story_.push_back(absl::StrCat("round ", round, " of run ", run, " is over, ", StoreState()));
+    trace_.push_back(absl::StrCat("round ", round, " of run ", run, " is over, ", StoreState()));
   }
 
   // Returns "no store" if the store refuses at once.
@@ -181,7 +181,7 @@ class AgentLoopTest : public ::testing::Test, public Gateway {
 
   std::string folder_;
   LauncherOptions launching_;
-  std::vector<std::string> story_;
+  std::vector<std::string> trace_;
   std::set<uint32_t> started_;
   AgentLoop* loop_ = nullptr;
   bool is_planned_ = false;
@@ -197,7 +197,7 @@ class AgentLoopTest : public ::testing::Test, public Gateway {
 
 TEST_F(AgentLoopTest, TellsOfEachRoundBeforeItsFirstProcessAndOfItsEnd) {
   Run(false);
-  EXPECT_THAT(story_, ElementsAre("round 1 of run 3 for n1, store", "because the round was given up, store",
+  EXPECT_THAT(trace_, ElementsAre("round 1 of run 3 for n1, store", "because the round was given up, store",
                                   "round 1 of run 3 is over, no store", "round 2 of run 3 for n1, store",
                                   "because the cause, store", "round 2 of run 3 is over, no store"));
   EXPECT_FALSE(IsRunning(2));
@@ -206,7 +206,7 @@ TEST_F(AgentLoopTest, TellsOfEachRoundBeforeItsFirstProcessAndOfItsEnd) {
 TEST_F(AgentLoopTest, APlannedStopLeavesTheStoreOpenUntilTheNextRound) {
   is_planned_ = true;
   Run(false);
-  EXPECT_THAT(story_, ElementsAre("round 1 of run 3 for n1, store", "stopping within 30s, store",
+  EXPECT_THAT(trace_, ElementsAre("round 1 of run 3 for n1, store", "stopping within 30s, store",
                                   "because the round was given up, store", "round 1 of run 3 is over, no store",
                                   "round 2 of run 3 for n1, store", "because the cause, store",
                                   "round 2 of run 3 is over, no store"));

@@ -166,10 +166,10 @@ TEST_F(LauncherTest, DevicesAreThoseOfTheRanksWhereAgentsShareAServerOfTheRankTa
   EXPECT_THAT(plan.specs[0].env, Contains("DEVICE_ID=6"));
   EXPECT_THAT(plan.specs[1].env, Contains("DEVICE_ID=7"));
   std::ifstream file(folder_ + "/cluster-1.json");
-  const auto told = nlohmann::json::parse(file);
-  EXPECT_EQ(told["local_ranks"][1]["device_id"], "7");
-  EXPECT_EQ(told["peers"][1]["device_id"], "5");
-  EXPECT_EQ(told["peers"][1]["device_address"], "192.168.1.1");
+  const auto assignment = nlohmann::json::parse(file);
+  EXPECT_EQ(assignment["local_ranks"][1]["device_id"], "7");
+  EXPECT_EQ(assignment["peers"][1]["device_id"], "5");
+  EXPECT_EQ(assignment["peers"][1]["device_address"], "192.168.1.1");
 
   options_.node.mutable_table_ranks()->RemoveLast();  // rank 3 belonged to another server: this node is its stand-in
   launcher_.reset();
@@ -311,17 +311,17 @@ constexpr char kWithoutFoo[] = "Foo's processes go on alone";
 class FakeGateway final : public Gateway {
  public:
   absl::Status Begin(const GatewayRound& round) override {
-    story.push_back(absl::StrCat("begin ", round.round, " of ", round.node_id, " at ", round.own_address));
+    trace.push_back(absl::StrCat("begin ", round.round, " of ", round.node_id, " at ", round.own_address));
     return begun;
   }
   void AddTo(EnvironmentInput& input) const override {
     input.scheduler_port = 4000 + input.slot;
     input.has_gateway = true;
   }
-  void Over(uint64_t run, uint32_t round) override { story.push_back(absl::StrCat("over ", run, ".", round)); }
+  void Over(uint64_t run, uint32_t round) override { trace.push_back(absl::StrCat("over ", run, ".", round)); }
 
   absl::Status begun;
-  std::vector<std::string> story;
+  std::vector<std::string> trace;
 };
 
 TEST_F(LauncherTest, AGatewayBeginsBeforeTheProcessesWhichAreToldOfIt) {
@@ -335,7 +335,7 @@ TEST_F(LauncherTest, AGatewayBeginsBeforeTheProcessesWhichAreToldOfIt) {
   Prepare();  // an attempt that starts again
   launcher_->EndRound(1, 1);
   launcher_->EndRound(1, 1);
-  EXPECT_THAT(gateway.story, ElementsAre("begin 1 of n1 at 10.0.0.9", "begin 1 of n1 at 10.0.0.9", "over 1.1"));
+  EXPECT_THAT(gateway.trace, ElementsAre("begin 1 of n1 at 10.0.0.9", "begin 1 of n1 at 10.0.0.9", "over 1.1"));
 }
 
 TEST_F(LauncherTest, WithoutAGatewayProcessesStartUnlessItIsRequired) {

@@ -22,7 +22,7 @@ struct World {
     };
     tools.pause = [this](absl::Duration pause) {
       now = now + pause;
-      return now < told_to_end;
+      return now < end_requested;
     };
     tools.now = [this] { return now; };
     tools.say = [this](const std::string& text) { said.push_back(text); };
@@ -31,7 +31,7 @@ struct World {
 
   MonotonicTime now;
   MonotonicTime known_from = MonotonicTime::Never();
-  MonotonicTime told_to_end = MonotonicTime::Never();
+  MonotonicTime end_requested = MonotonicTime::Never();
   absl::StatusOr<Addresses> answer = Addresses{*IpAddress::Parse("10.0.0.1")};
   int looks = 0;
   std::vector<std::string> said;
@@ -66,7 +66,7 @@ TEST(AwaitHost, GivesUpWhenPatienceIsUsedUpAndSaysLittleUntilThen) {
 
 TEST(AwaitHost, ASignalEndsTheWaitAndABadNameBeginsNone) {
   World world;
-  world.told_to_end = world.now + absl::Seconds(2);
+  world.end_requested = world.now + absl::Seconds(2);
   EXPECT_EQ(world.Await(absl::Hours(1)).status().code(), absl::StatusCode::kCancelled);
   World bad;
   bad.known_from = bad.now;

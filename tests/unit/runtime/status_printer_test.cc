@@ -25,7 +25,7 @@ TEST(StatusPrinter, LogsProgressAtGrowingIntervals) {
   testing::internal::CaptureStderr();
   MonotonicTime now;
   for (int second = 0; second < 600; second += 2) {
-    status_printer.Tell(Progress("at " + std::to_string(second) + " s"), now + absl::Seconds(second));
+    status_printer.Print(Progress("at " + std::to_string(second) + " s"), now + absl::Seconds(second));
   }
   const std::string text = testing::internal::GetCapturedStderr();
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 6) << text;
@@ -38,10 +38,10 @@ TEST(StatusPrinter, AJobThatFormsAtOnceLogsNoProgress) {
   StatusPrinter status_printer(nullptr);
   testing::internal::CaptureStderr();
   MonotonicTime now;
-  status_printer.Tell(Progress("1 of 2"), now);
-  status_printer.Tell(Progress("1 of 2"), now + absl::Seconds(4));
-  status_printer.Tell({Severity::kInfo, "round 1"}, now + absl::Seconds(5));
-  status_printer.Tell(Progress("again"), now + absl::Seconds(6));  // starts the interval again
+  status_printer.Print(Progress("1 of 2"), now);
+  status_printer.Print(Progress("1 of 2"), now + absl::Seconds(4));
+  status_printer.Print({Severity::kInfo, "round 1"}, now + absl::Seconds(5));
+  status_printer.Print(Progress("again"), now + absl::Seconds(6));  // starts the interval again
   const std::string text = testing::internal::GetCapturedStderr();
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
   EXPECT_THAT(text, HasSubstr("round 1"));
@@ -53,9 +53,9 @@ TEST(StatusPrinter, RewritesProgressOnATerminalAndClearsItBeforeALine) {
   testing::internal::CaptureStderr();
   {
     StatusPrinter status_printer(file);
-    status_printer.Tell(Progress("1 of 2\x1b[2J"), MonotonicTime());
-    status_printer.Tell(Progress(std::string(300, 'x')), MonotonicTime());
-    status_printer.Tell({Severity::kInfo, "round 1"}, MonotonicTime());
+    status_printer.Print(Progress("1 of 2\x1b[2J"), MonotonicTime());
+    status_printer.Print(Progress(std::string(300, 'x')), MonotonicTime());
+    status_printer.Print({Severity::kInfo, "round 1"}, MonotonicTime());
   }
   testing::internal::GetCapturedStderr();
   // A peer's text can't control the terminal, and a text longer than a line is cut.

@@ -36,8 +36,8 @@ class UnreadableProcess {
     if (mount("unreadable", mount_point.c_str(), "fuse", 0, options.c_str()) != 0) return;
     is_mounted_ = true;
     int is_read[2];
-    int told[2];
-    if (pipe2(is_read, O_CLOEXEC) != 0 || pipe2(told, O_CLOEXEC) != 0) return;
+    int pid_pipe[2];
+    if (pipe2(is_read, O_CLOEXEC) != 0 || pipe2(pid_pipe, O_CLOEXEC) != 0) return;
     server_ = fork();
     if (server_ == 0) Serve(connection.get(), is_read[1]);
     connection.reset();
@@ -49,13 +49,13 @@ class UnreadableProcess {
     close(is_read[0]);
     const pid_t parent = is_page_locked ? fork() : -1;
     if (parent == 0) {
-      if (fork() == 0) Hang(mount_point, told[1]);
+      if (fork() == 0) Hang(mount_point, pid_pipe[1]);
       _exit(0);
     }
     if (parent > 0) waitpid(parent, nullptr, 0);
-    close(told[1]);
-    if (read(told[0], &pid_, sizeof(pid_)) != sizeof(pid_) || !WaitUntilItHangs(pid_)) pid_ = 0;
-    close(told[0]);
+    close(pid_pipe[1]);
+    if (read(pid_pipe[0], &pid_, sizeof(pid_)) != sizeof(pid_) || !WaitUntilItHangs(pid_)) pid_ = 0;
+    close(pid_pipe[0]);
   }
   // Readers that hang there get an error.
   ~UnreadableProcess() {
@@ -153,11 +153,11 @@ class UnreadableProcess {
     _exit(read(OpenPage(mount_point), &byte, 1) == 1 ? 0 : 1);
   }
 
-  [[noreturn]] static void Hang(const std::string& mount_point, int told) {
+  [[noreturn]] static void Hang(const std::string& mount_point, int pid_pipe) {
     const int fd = OpenPage(mount_point);
     const pid_t own = getpid();
-    if (fd < 0 || write(told, &own, sizeof(own)) != sizeof(own)) _exit(1);
-    close(told);
+    if (fd < 0 || write(pid_pipe, &own, sizeof(own)) != sizeof(own)) _exit(1);
+    close(pid_pipe);
     mmap(nullptr, kPage, PROT_READ, MAP_PRIVATE, fd, 0);
     _exit(0);
   }

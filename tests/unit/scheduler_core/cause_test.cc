@@ -105,10 +105,10 @@ TEST_F(CauseTest, OrderOfCauses) {
 TEST_F(CauseTest, LostNodesAndSignalsOfAgentsAreEqualToSignals) {
   const CauseCandidate killed = Process(Ended(0, 9), 2);
   const CauseCandidate lost = NodeGone(v1::Cause::NODE_LOST, "silent", 0, 1);
-  const CauseCandidate told = NodeGone(v1::Cause::NODE_LEFT, "it received SIGTERM", 15, 3);
-  EXPECT_EQ(ChooseCause({killed, lost, told}).cause.kind(), v1::Cause::NODE_LOST);
-  EXPECT_EQ(ChooseCause({told, killed}).cause.kind(), v1::Cause::PROCESS_SIGNALED);
-  EXPECT_EQ(ChooseCause({Process(Ended(1, 0), 0), told}).cause.kind(), v1::Cause::NODE_LEFT);
+  const CauseCandidate left = NodeGone(v1::Cause::NODE_LEFT, "it received SIGTERM", 15, 3);
+  EXPECT_EQ(ChooseCause({killed, lost, left}).cause.kind(), v1::Cause::NODE_LOST);
+  EXPECT_EQ(ChooseCause({left, killed}).cause.kind(), v1::Cause::PROCESS_SIGNALED);
+  EXPECT_EQ(ChooseCause({Process(Ended(1, 0), 0), left}).cause.kind(), v1::Cause::NODE_LEFT);
 }
 
 TEST_F(CauseTest, TiesGoToTheEarliestDeathThenToTheFirstReport) {

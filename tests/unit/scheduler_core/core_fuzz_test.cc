@@ -360,10 +360,10 @@ class Storm {
 
 // A broken invariant aborts, so the handler must print the seed.
 unsigned current_seed = 0;
-void TellSeed(int) { std::fprintf(stderr, "core_fuzz_test: it was seed %u\n", current_seed); }
+void PrintSeed(int) { std::fprintf(stderr, "core_fuzz_test: it was seed %u\n", current_seed); }
 
 TEST(CoreFuzz, NoEventBreaksAnything) {
-  std::signal(SIGABRT, TellSeed);
+  std::signal(SIGABRT, PrintSeed);
   std::map<std::string, int> seen;
   const char* wanted = std::getenv("MUSTER_FUZZ_SEEDS");  // more seeds than usual
   const unsigned seeds = wanted == nullptr ? 3000 : static_cast<unsigned>(std::atoi(wanted));

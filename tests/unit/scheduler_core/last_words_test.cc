@@ -248,8 +248,8 @@ TEST(LastWords, AConsequenceGivesWayToACauseOnly) {
 TEST(LastWords, AKilledChild) {
   EXPECT_TRUE(Read("  File \"dataloader.py\", line 1133, in _try_get_data\nRuntimeError: DataLoader worker (pid(s) "
                    "18750) exited unexpectedly")
-                  .tells_of_a_killed);
-  EXPECT_FALSE(Read("  File \"x.py\", line 1, in f\nKeyError: 'lr'").tells_of_a_killed);
+                  .mentions_killed);
+  EXPECT_FALSE(Read("  File \"x.py\", line 1, in f\nKeyError: 'lr'").mentions_killed);
 }
 
 TEST(LastWords, LongLinesAreCut) {

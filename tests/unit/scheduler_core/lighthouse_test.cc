@@ -158,7 +158,7 @@ class LighthouseTest : public ::testing::Test {
   }
 
   // "2: member a, member b for 7"; "nothing": the report has timed out; "waits"; or the error.
-  std::string Told(QueryId query) {
+  std::string AnswerTo(QueryId query) {
     if (!answers_.contains(query)) return "waits";
     const Answer& answer = answers_.at(query);
     if (!answer.status.ok()) return std::string(answer.status.message());
@@ -188,10 +188,10 @@ TEST_F(LighthouseTest, ReplicasOfTwoJobsMeet) {
   Join("one");
   Join("two");
   const QueryId a = Report("one", {{"a", 7}});
-  EXPECT_EQ(Told(a), "waits");
+  EXPECT_EQ(AnswerTo(a), "waits");
   const QueryId b = Report("two", {{"b", 3}});
-  EXPECT_EQ(Told(a), "1: a b for 7");
-  EXPECT_EQ(Told(b), "1: a b for 3");
+  EXPECT_EQ(AnswerTo(a), "1: a b for 7");
+  EXPECT_EQ(AnswerTo(b), "1: a b for 3");
   EXPECT_EQ(records_.back().quorum_changed().quorum_id(), 1);
   EXPECT_THAT(records_.back().quorum_changed().replica_ids(), ElementsAre("a", "b"));
 }
@@ -204,12 +204,12 @@ TEST_F(LighthouseTest, TheSameMembersKeepTheNumberAndWriteNothing) {
   const size_t written = records_.size();
   const QueryId a = Report("one", {{"a", 2}});
   Report("two", {{"b", 2}});
-  EXPECT_EQ(Told(a), "1: a b for 2");
+  EXPECT_EQ(AnswerTo(a), "1: a b for 2");
   EXPECT_EQ(records_.size(), written);
   has_failures_ = true;
   const QueryId failed = Report("one", {{"a", 3}});
   Report("two", {{"b", 3}});
-  EXPECT_EQ(Told(failed), "2: a b for 3") << "a member that could not commit makes all begin again";
+  EXPECT_EQ(AnswerTo(failed), "2: a b for 3") << "a member that could not commit makes all begin again";
 }
 
 TEST_F(LighthouseTest, AReplicaThatItsAgentHasNoMoreIsGoneAtOnce) {
@@ -218,12 +218,12 @@ TEST_F(LighthouseTest, AReplicaThatItsAgentHasNoMoreIsGoneAtOnce) {
   Report("two", {{"b", 1}});
   Report("three", {{"c", 0}});
   const QueryId a = Report("one", {{"a", 2}}), b = Report("two", {{"b", 2}});
-  EXPECT_EQ(Told(a), "1: a b for 2") << "the last two are back; c was late";
+  EXPECT_EQ(AnswerTo(a), "1: a b for 2") << "the last two are back; c was late";
   const QueryId again = Report("one", {{"a", 3}});
-  EXPECT_EQ(Told(b), "1: a b for 2");
+  EXPECT_EQ(AnswerTo(b), "1: a b for 2");
   Report("two", {});
   Report("three", {{"c", 5}});
-  EXPECT_EQ(Told(again), "2: a c for 3") << "b's process ended";
+  EXPECT_EQ(AnswerTo(again), "2: a c for 3") << "b's process ended";
 }
 
 TEST_F(LighthouseTest, WhoIsSilentIsNoReplicaAnyMore) {
@@ -233,16 +233,16 @@ TEST_F(LighthouseTest, WhoIsSilentIsNoReplicaAnyMore) {
   Report("two", {{"b", 1}});
   min_replicas_ = 1;
   const QueryId refused = Report("one", {{"a", 2}});
-  EXPECT_THAT(Told(refused), HasSubstr("has other rules"));
+  EXPECT_THAT(AnswerTo(refused), HasSubstr("has other rules"));
   min_replicas_ = 2;
   QueryId a = Report("one", {{"a", 2}});
   for (int i = 0; i < 5; ++i) {
     Pass(absl::Seconds(1));
-    EXPECT_EQ(Told(a), "nothing") << "its wait is over; it asks again";
+    EXPECT_EQ(AnswerTo(a), "nothing") << "its wait is over; it asks again";
     a = Report("one", {{"a", 2}});
   }
   min_replicas_ = 1;  // b is gone, so no member uses the other rules
-  EXPECT_EQ(Told(Report("one", {{"a", 2}})), "2: a for 2");
+  EXPECT_EQ(AnswerTo(Report("one", {{"a", 2}})), "2: a for 2");
 }
 
 // Two replicas on different machines. Their agents report them about every second.
@@ -258,10 +258,10 @@ TEST_F(LighthouseTest, ThoseWhoDieTogetherFormNoQuorumBetweenTheirEnds) {
     const QueryId c = Report("three", {{"c", 1}});
     Pass(absl::Seconds(2) - between);
     Pass(between / 2);
-    EXPECT_EQ(Told(Report("one", {{"a", 1}})), "waits") << "d is silent for 5 s, b is not yet";
-    EXPECT_EQ(Told(c), "nothing") << between;
+    EXPECT_EQ(AnswerTo(Report("one", {{"a", 1}})), "waits") << "d is silent for 5 s, b is not yet";
+    EXPECT_EQ(AnswerTo(c), "nothing") << between;
     Pass(between / 2);
-    EXPECT_EQ(Told(Report("three", {{"c", 1}})), "1: a c for 1");
+    EXPECT_EQ(AnswerTo(Report("three", {{"c", 1}})), "1: a c for 1");
   }
 }
 
@@ -275,7 +275,7 @@ TEST_F(LighthouseTest, ALoopThatWasLateKeepsThemInDoubt) {
   Pass(absl::Milliseconds(50));  // d is silent for 5 s
   now_ = now_ + absl::Seconds(2);
   Take(core_->Apply(LoopWasLate{absl::Seconds(2)}, Time()));
-  EXPECT_EQ(Told(Report("one", {{"a", 1}})), "waits") << "b may have died with d";
+  EXPECT_EQ(AnswerTo(Report("one", {{"a", 1}})), "waits") << "b may have died with d";
 }
 
 TEST_F(LighthouseTest, WhoIsToldAsSilentAfterARestartDidNotDieAlone) {
@@ -284,10 +284,10 @@ TEST_F(LighthouseTest, WhoIsToldAsSilentAfterARestartDidNotDieAlone) {
   Report("two", {{"b", 0}}, 5'000);
   Report("three", {{"c", 2}}, 4'900);
   const QueryId a = Report("one", {{"a", 2}});
-  EXPECT_EQ(Told(a), "waits");
+  EXPECT_EQ(AnswerTo(a), "waits");
   Pass(absl::Milliseconds(100));
   min_replicas_ = 1;
-  EXPECT_EQ(Told(Report("one", {{"a", 2}})), "2: a for 2");
+  EXPECT_EQ(AnswerTo(Report("one", {{"a", 2}})), "2: a for 2");
 }
 
 TEST_F(LighthouseTest, WhoIsSilentAndStillToldDelaysNobody) {
@@ -302,11 +302,11 @@ TEST_F(LighthouseTest, WhoIsSilentAndStillToldDelaysNobody) {
     Report("two", {{"b", 1}}, silent_ms);  // its connection is open, so its agent goes on reporting the call
   }
   const QueryId silent = Report("two", {{"b", 1}}, 5'100);
-  EXPECT_EQ(Told(Report("one", {{"a", 1}})), "1: a for 1");
-  EXPECT_EQ(Told(silent), "waits") << "its agent would soon report the same again";
+  EXPECT_EQ(AnswerTo(Report("one", {{"a", 1}})), "1: a for 1");
+  EXPECT_EQ(AnswerTo(silent), "waits") << "its agent would soon report the same again";
   Pass(absl::Seconds(1));
-  EXPECT_EQ(Told(silent), "nothing");
-  EXPECT_EQ(Told(Report("two", {})), "nothing");
+  EXPECT_EQ(AnswerTo(silent), "nothing");
+  EXPECT_EQ(AnswerTo(Report("two", {})), "nothing");
 }
 
 TEST_F(LighthouseTest, ThoseWhoFallSilentAllTheTimeDelayNobody) {
@@ -320,7 +320,7 @@ TEST_F(LighthouseTest, ThoseWhoFallSilentAllTheTimeDelayNobody) {
     Pass(absl::Milliseconds(1));
   }
   Report("one", {{"a", 1}});
-  EXPECT_EQ(Told(Report("two", {{"b", 1}})), "1: a b for 1");
+  EXPECT_EQ(AnswerTo(Report("two", {{"b", 1}})), "1: a b for 1");
 }
 
 // Otherwise, once they have waited long enough, they would train as a second quorum next to the one that has just
@@ -329,16 +329,16 @@ TEST_F(LighthouseTest, ThoseInDoubtWhoAreLeftOutAskAnew) {
   for (const char* job : {"one", "two", "three"}) Join(job);
   join_timeout_ms_ = 1'000;
   min_replicas_ = 1;
-  EXPECT_EQ(Told(Report("one", {{"a", 1}})), "1: a for 1");
+  EXPECT_EQ(AnswerTo(Report("one", {{"a", 1}})), "1: a for 1");
   Report("two", {{"x", 0}, {"y", 0}}, 100);
   Pass(absl::Milliseconds(500));
   Report("three", {{"b", 1}, {"c", 1}, {"d", 1}});
   Pass(absl::Milliseconds(4'400));  // x and y fall silent
-  EXPECT_EQ(Told(Report("one", {{"a", 2}})), "1: a for 2") << "the others may have died with them";
-  EXPECT_EQ(Told(Report("three", {{"b", 1}, {"c", 1}, {"d", 1}})), "waits");
+  EXPECT_EQ(AnswerTo(Report("one", {{"a", 2}})), "1: a for 2") << "the others may have died with them";
+  EXPECT_EQ(AnswerTo(Report("three", {{"b", 1}, {"c", 1}, {"d", 1}})), "waits");
   const QueryId a = Report("one", {{"a", 3}});
   Pass(absl::Milliseconds(100));
-  EXPECT_EQ(Told(a), "2: a b c d for 3");
+  EXPECT_EQ(AnswerTo(a), "2: a b c d for 3");
 }
 
 TEST_F(LighthouseTest, AReplicaThatIsHeardElsewhereIsThere) {
@@ -347,10 +347,10 @@ TEST_F(LighthouseTest, AReplicaThatIsHeardElsewhereIsThere) {
   Report("one", {{"a", 1}});
   Pass(absl::Milliseconds(1));
   const QueryId moved = Report("two", {{"a", 1}});
-  EXPECT_EQ(Told(moved), "waits");
-  EXPECT_EQ(Told(Report("one", {{"a", 1}}, 6'000)), "waits") << "silent here, but alive there";
+  EXPECT_EQ(AnswerTo(moved), "waits");
+  EXPECT_EQ(AnswerTo(Report("one", {{"a", 1}}, 6'000)), "waits") << "silent here, but alive there";
   Report("one", {{"b", 1}});
-  EXPECT_EQ(Told(moved), "1: a b for 1");
+  EXPECT_EQ(AnswerTo(moved), "1: a b for 1");
 }
 
 TEST_F(LighthouseTest, AnAnswerThatWasLostComesAgain) {
@@ -358,8 +358,8 @@ TEST_F(LighthouseTest, AnAnswerThatWasLostComesAgain) {
   Join("two");
   Report("one", {{"a", 1}});
   Report("two", {{"b", 1}});
-  EXPECT_EQ(Told(Report("one", {{"a", 1}})), "1: a b for 1");
-  EXPECT_EQ(Told(Report("two", {{"b", 2}})), "waits") << "a does not ask";
+  EXPECT_EQ(AnswerTo(Report("one", {{"a", 1}})), "1: a b for 1");
+  EXPECT_EQ(AnswerTo(Report("two", {{"b", 2}})), "waits") << "a does not ask";
 }
 
 TEST_F(LighthouseTest, ACallThatWasGivenUpCountsForNothing) {
@@ -368,9 +368,9 @@ TEST_F(LighthouseTest, ACallThatWasGivenUpCountsForNothing) {
   Report("one", {{"a", 1}});
   Report("one", {{"a", 0}});
   const QueryId b = Report("two", {{"b", 1}});
-  EXPECT_EQ(Told(b), "waits");
+  EXPECT_EQ(AnswerTo(b), "waits");
   const QueryId a = Report("one", {{"a", 2}});
-  EXPECT_EQ(Told(a), "1: a b for 2");
+  EXPECT_EQ(AnswerTo(a), "1: a b for 2");
 }
 
 TEST_F(LighthouseTest, AReportThatComesLateSaysNothing) {
@@ -380,8 +380,8 @@ TEST_F(LighthouseTest, AReportThatComesLateSaysNothing) {
   Report("one", {{"a", 0}});
   const QueryId query = ++queries_;
   Take(core_->Apply(StoreRequested{query, late, ""}, Time()));
-  EXPECT_EQ(Told(query), "nothing");
-  EXPECT_EQ(Told(Report("two", {{"b", 1}})), "waits");
+  EXPECT_EQ(AnswerTo(query), "nothing");
+  EXPECT_EQ(AnswerTo(Report("two", {{"b", 1}})), "waits");
 }
 
 TEST_F(LighthouseTest, TheNumberGoesOnAfterARestart) {
@@ -398,26 +398,27 @@ TEST_F(LighthouseTest, TheNumberGoesOnAfterARestart) {
     Join("two");
     const QueryId a = Report("one", {{"a", 9u + by_snapshot}});
     Report("two", {{"b", 9u + by_snapshot}});
-    EXPECT_THAT(Told(a), HasSubstr("1: a b for ")) << "the same members: their process group stays";
+    EXPECT_THAT(AnswerTo(a), HasSubstr("1: a b for ")) << "the same members: their process group stays";
   }
   Report("two", {{"c", 20}});
   const QueryId a = Report("one", {{"a", 20}});
-  EXPECT_EQ(Told(a), "2: a c for 20") << "torchft's own begins with 1 again, and a would keep its old process group";
+  EXPECT_EQ(AnswerTo(a), "2: a c for 20")
+      << "torchft's own begins with 1 again, and a would keep its old process group";
 }
 
 TEST_F(LighthouseTest, WhoComesBackFirstAfterARestartWaitsForTheOthers) {
   ASSERT_NO_FATAL_FAILURE(RestartWithAQuorumOfAAndB());
   QueryId a = Report("one", {{"a", 2}});
-  EXPECT_EQ(Told(a), "waits") << "b may train on";
+  EXPECT_EQ(AnswerTo(a), "waits") << "b may train on";
   Take(core_->Apply(LoopWasLate{absl::Seconds(2)}, Time()));
   for (int i = 0; i < 16; ++i) {  // --disconnect_grace, the heartbeat timeout, and the loop's delay
     Pass(absl::Seconds(1));
-    EXPECT_EQ(Told(a), "nothing");
+    EXPECT_EQ(AnswerTo(a), "nothing");
     a = Report("one", {{"a", 2}});
   }
-  EXPECT_EQ(Told(a), "waits");
+  EXPECT_EQ(AnswerTo(a), "waits");
   Pass(absl::Seconds(1));
-  EXPECT_EQ(Told(a), "2: a for 2") << "b is gone";
+  EXPECT_EQ(AnswerTo(a), "2: a for 2") << "b is gone";
 }
 
 TEST_F(LighthouseTest, WhoeverComesAfterAllHaveGoneWaitsForNobody) {
@@ -428,21 +429,21 @@ TEST_F(LighthouseTest, WhoeverComesAfterAllHaveGoneWaitsForNobody) {
   Report("one", {});
   Report("two", {});
   const QueryId c = Report("one", {{"c", 2}});
-  EXPECT_EQ(Told(c), "waits");
+  EXPECT_EQ(AnswerTo(c), "waits");
   Report("two", {{"d", 2}});
-  EXPECT_EQ(Told(c), "2: c d for 2") << "the last ones are known to have gone: there was no restart";
+  EXPECT_EQ(AnswerTo(c), "2: c d for 2") << "the last ones are known to have gone: there was no restart";
 }
 
 TEST_F(LighthouseTest, WhoGoesFirstAfterARestartDoesNotTakeTheOthersAlong) {
   ASSERT_NO_FATAL_FAILURE(RestartWithAQuorumOfAAndB());
   Report("one", {{"a", 2}});
   Report("one", {});
-  EXPECT_EQ(Told(Report("one", {{"c", 3}})), "waits") << "b may train on";
+  EXPECT_EQ(AnswerTo(Report("one", {{"c", 3}})), "waits") << "b may train on";
 }
 
 TEST_F(LighthouseTest, WhoTakesPartInNoRoundIsTurnedAway) {
   Join("one");
-  EXPECT_THAT(Told(Report("other", {{"a", 1}})), HasSubstr("not known"));
+  EXPECT_THAT(AnswerTo(Report("other", {{"a", 1}})), HasSubstr("not known"));
 }
 
 TEST_F(LighthouseTest, AllNamesThatThereMayBeCanBeUsedAtOnce) {
@@ -450,12 +451,12 @@ TEST_F(LighthouseTest, AllNamesThatThereMayBeCanBeUsedAtOnce) {
   min_replicas_ = 1;
   for (size_t i = 0; i < Lighthouses::kMaxLighthouses; ++i) {
     name_ = absl::StrCat("train-", i);
-    ASSERT_EQ(Told(Report("one", {{"a", i + 1}})), absl::StrCat("1: a for ", i + 1)) << name_;
+    ASSERT_EQ(AnswerTo(Report("one", {{"a", i + 1}})), absl::StrCat("1: a for ", i + 1)) << name_;
   }
   name_ = "one more";
-  EXPECT_THAT(Told(Report("one", {{"a", 1000}})), HasSubstr("256 lighthouses already"));
+  EXPECT_THAT(AnswerTo(Report("one", {{"a", 1000}})), HasSubstr("256 lighthouses already"));
   name_ = "train-0";
-  EXPECT_EQ(Told(Report("one", {{"a", 1001}})), "1: a for 1001");
+  EXPECT_EQ(AnswerTo(Report("one", {{"a", 1001}})), "1: a for 1001");
 }
 
 TEST_F(LighthouseTest, ALoopThatWasLateHoldsNobodysSilenceAgainstThem) {
@@ -467,14 +468,14 @@ TEST_F(LighthouseTest, ALoopThatWasLateHoldsNobodysSilenceAgainstThem) {
   Take(core_->Apply(LoopWasLate{absl::Seconds(6)}, Time()));
   Pass(absl::ZeroDuration());
   min_replicas_ = 1;
-  EXPECT_THAT(Told(Report("one", {{"a", 2}})), HasSubstr("has other rules")) << "b is still there";
+  EXPECT_THAT(AnswerTo(Report("one", {{"a", 2}})), HasSubstr("has other rules")) << "b is still there";
 }
 
 TEST_F(LighthouseTest, IsBounded) {
   Join("one");
   std::map<std::string, uint64_t> many;
   for (size_t i = 0; i <= Lighthouses::kMaxReplicas; ++i) many[absl::StrCat("r", i)] = 0;
-  EXPECT_THAT(Told(Report("one", many)), HasSubstr("at most 4096"));
+  EXPECT_THAT(AnswerTo(Report("one", many)), HasSubstr("at most 4096"));
 }
 
 }  // namespace

@@ -28,22 +28,22 @@ TEST(LostNodes, ASeatIsOnTheSameMachineElseHostElseAnywhere) {
   lost.Add(Lost({.id = "c", .host = "h", .machine = "other"}));
   lost.Add(Lost({.id = "b", .host = "far", .machine = "away"}));
   lost.Add(Lost({.id = "a", .slots = 2, .host = "h", .machine = "m"}));
-  const auto seat = [&](const NodeSpec& spec) { return lost.SeatFor(InfoOf(spec), ""); };
-  EXPECT_EQ(seat({.id = "x", .host = "h", .machine = "m"}), "d");
-  EXPECT_EQ(seat({.id = "x", .host = "h", .machine = "new"}), "c");
-  EXPECT_EQ(seat({.id = "x", .host = "new", .machine = "new"}), "b");
-  EXPECT_EQ(seat({.id = "x", .slots = 2, .host = "new", .machine = "new"}), "a");
-  EXPECT_EQ(seat({.id = "x", .slots = 3, .host = "h", .machine = "m"}), "");
-  EXPECT_EQ(seat({.id = "x", .host = "h", .machine = "m", .role = v1::ROLE_SERVER}), "");
+  const auto replaced = [&](const NodeSpec& spec) { return lost.FindReplaced(InfoOf(spec), ""); };
+  EXPECT_EQ(replaced({.id = "x", .host = "h", .machine = "m"}), "d");
+  EXPECT_EQ(replaced({.id = "x", .host = "h", .machine = "new"}), "c");
+  EXPECT_EQ(replaced({.id = "x", .host = "new", .machine = "new"}), "b");
+  EXPECT_EQ(replaced({.id = "x", .slots = 2, .host = "new", .machine = "new"}), "a");
+  EXPECT_EQ(replaced({.id = "x", .slots = 3, .host = "h", .machine = "m"}), "");
+  EXPECT_EQ(replaced({.id = "x", .host = "h", .machine = "m", .role = v1::ROLE_SERVER}), "");
 }
 
 TEST(LostNodes, ASeatBelongsToItsIdentity) {
   LostNodes lost;
   lost.Add(Lost({.id = "a", .host = "h"}, "spiffe://m/a"));
   lost.Add(Lost({.id = "b", .host = "h"}, ""));
-  EXPECT_EQ(lost.SeatFor(InfoOf({.id = "x", .host = "h"}), "spiffe://m/a"), "a");
-  EXPECT_EQ(lost.SeatFor(InfoOf({.id = "x", .host = "h"}), "spiffe://m/x"), "b");
-  EXPECT_EQ(lost.SeatFor(InfoOf({.id = "x", .host = "h"}), ""), "b");
+  EXPECT_EQ(lost.FindReplaced(InfoOf({.id = "x", .host = "h"}), "spiffe://m/a"), "a");
+  EXPECT_EQ(lost.FindReplaced(InfoOf({.id = "x", .host = "h"}), "spiffe://m/x"), "b");
+  EXPECT_EQ(lost.FindReplaced(InfoOf({.id = "x", .host = "h"}), ""), "b");
 }
 
 TEST(LostNodes, OnlyOfThoseWithoutAnIdOfTheirOwnWhoseProcessesHaveEnded) {
@@ -52,16 +52,16 @@ TEST(LostNodes, OnlyOfThoseWithoutAnIdOfTheirOwnWhoseProcessesHaveEnded) {
   Edit(node).stale_incarnation = 7;
   lost.Add(node);
   EXPECT_EQ(lost.size(), 1u);
-  EXPECT_EQ(lost.SeatFor(InfoOf({.id = "x", .host = "h"}), ""), "");
+  EXPECT_EQ(lost.FindReplaced(InfoOf({.id = "x", .host = "h"}), ""), "");
   lost.Remove(node);
   Edit(node).stale_incarnation = 0;
   lost.Add(node);
-  EXPECT_EQ(lost.SeatFor(InfoOf({.id = "x", .host = "h"}), ""), "a");
+  EXPECT_EQ(lost.FindReplaced(InfoOf({.id = "x", .host = "h"}), ""), "a");
   lost.Remove(node);
   EXPECT_TRUE(lost == empty);
   Edit(node).is_assigned_id = false;
   lost.Add(node);
-  EXPECT_EQ(lost.SeatFor(InfoOf({.id = "x", .host = "h"}), ""), "");
+  EXPECT_EQ(lost.FindReplaced(InfoOf({.id = "x", .host = "h"}), ""), "");
   lost.Remove(node);
   Edit(node).is_lost = false;
   lost.Add(node);

@@ -39,11 +39,11 @@ class RoundAddressesTest : public ::testing::Test {
     chosen_ = ChooseAddresses(Members(), own_address);
     std::vector<std::string> texts;
     for (const Node* node : Members()) {
-      std::string told = AddressOf(*node, chosen_.others);
+      std::string address = AddressOf(*node, chosen_.others);
       for (const Unreachable& one : chosen_.unreachable) {
-        if (one.node == node) told = "none";
+        if (one.node == node) address = "none";
       }
-      texts.push_back(absl::StrCat(node->record().id, "=", told));
+      texts.push_back(absl::StrCat(node->record().id, "=", address));
     }
     return absl::StrJoin(texts, " ");
   }

@@ -127,9 +127,9 @@ TEST_F(ScriptStoreGatewayTest, TheEndOfTheRoundIsTheAnswerToAll) {
   SocketClient asks(port());
   Ask(asks, R"({"op":"get","key":"a"})");
   gateway_->WhyOver("rank 1 on host-2 was killed by SIGKILL");
-  const std::string told = ErrorLine(absl::FailedPreconditionError("rank 1 on host-2 was killed by SIGKILL"));
-  EXPECT_EQ(LineOf(waits), told);
-  EXPECT_EQ(Ask(asks, R"({"op":"get","key":"a"})"), told);
+  const std::string reply = ErrorLine(absl::FailedPreconditionError("rank 1 on host-2 was killed by SIGKILL"));
+  EXPECT_EQ(LineOf(waits), reply);
+  EXPECT_EQ(Ask(asks, R"({"op":"get","key":"a"})"), reply);
 }
 
 TEST_F(ScriptStoreGatewayTest, WhoAsksForMuchAndReadsNothingIsCut) {
@@ -139,16 +139,16 @@ TEST_F(ScriptStoreGatewayTest, WhoAsksForMuchAndReadsNothingIsCut) {
     Ask(asks, absl::StrCat(R"({"op":"set","key":")", i, R"(","value":")", large, "\"}"));
   }
   const size_t all = EntriesLine(*Listed()).size() * 6;
-  std::vector<std::unique_ptr<SocketClient>> deaf;
+  std::vector<std::unique_ptr<SocketClient>> non_readers;
   for (int i = 0; i < 80; ++i) {
-    deaf.push_back(std::make_unique<SocketClient>(port()));
-    for (int of_each = 0; of_each < 6; ++of_each) deaf.back()->Send("{\"op\":\"list\",\"prefix\":\"\"}\n");
+    non_readers.push_back(std::make_unique<SocketClient>(port()));
+    for (int of_each = 0; of_each < 6; ++of_each) non_readers.back()->Send("{\"op\":\"list\",\"prefix\":\"\"}\n");
   }
   EXPECT_EQ(Ask(asks, R"({"op":"add","key":"n","delta":1})"), NumberLine(1));
   size_t cut = 0;
-  for (auto& client : deaf) cut += client->Receive(all).size() < all ? 1 : 0;
+  for (auto& client : non_readers) cut += client->Receive(all).size() < all ? 1 : 0;
   EXPECT_GT(cut, 0u);
-  EXPECT_LT(cut, deaf.size());
+  EXPECT_LT(cut, non_readers.size());
 }
 
 TEST_F(ScriptStoreGatewayTest, ThoseWhoSayNothingMakeRoom) {

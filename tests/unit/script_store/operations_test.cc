@@ -38,7 +38,7 @@ class ScriptOperationsTest : public testing::Test {
     std::string& answer = answers_.emplace_back();
     const absl::StatusOr<Request> request = ReadRequest(line);
     EXPECT_TRUE(request.ok()) << request.status();
-    agents_[agent]->Handle(*request, [&answer](std::string told) { answer = std::move(told); });
+    agents_[agent]->Handle(*request, [&answer](std::string reply) { answer = std::move(reply); });
     Run();
     return answer;
   }
@@ -137,7 +137,7 @@ TEST_F(ScriptOperationsTest, WithoutALayoutThereAreNoBarriers) {
   Operations operations(store_, clock_, Post(), unknown);
   std::string answer;
   operations.Handle(*ReadRequest(R"({"op":"barrier","name":"b","rank":0})"),
-                    [&answer](std::string told) { answer = std::move(told); });
+                    [&answer](std::string reply) { answer = std::move(reply); });
   EXPECT_EQ(answer,
             ErrorLine(absl::UnimplementedError("barriers are not served here: the round's peer list is not known")));
   EXPECT_FALSE(operations.IsBusy());

@@ -68,11 +68,11 @@ TEST_F(AgentStoreTest, EveryCallDoesWhatItSays) {
 
 TEST_F(AgentStoreTest, AWaitEndsWhenAnotherNodeSetsTheKey) {
   Blocking one(one_), two(two_);
-  std::promise<Value> told;
-  one_.Wait("late", std::chrono::seconds(5), [&](Value value) { told.set_value(std::move(value)); });
+  std::promise<Value> result;
+  one_.Wait("late", std::chrono::seconds(5), [&](Value value) { result.set_value(std::move(value)); });
   EXPECT_EQ(one.Wait("never", std::chrono::milliseconds(50)).status().code(), Code::kDeadlineExceeded);
   EXPECT_TRUE(two.Set("late", "here").ok());
-  auto future = told.get_future();
+  auto future = result.get_future();
   ASSERT_EQ(future.wait_for(kPatience), std::future_status::ready);
   EXPECT_EQ(*future.get(), "here");
 }
@@ -93,12 +93,12 @@ TEST_F(AgentStoreTest, AwayItAnswersFromTheCopyAndKeepsChanges) {
   one_.SetChannel(nullptr);
   EXPECT_EQ(*one.Get("x"), "1");
   EXPECT_EQ(one.Get("y").status().code(), Code::kUnavailable);
-  std::promise<absl::Status> told;
-  one_.Set("z", "2", Lifetime::kRound, [&](absl::Status status) { told.set_value(status); });
+  std::promise<absl::Status> result;
+  one_.Set("z", "2", Lifetime::kRound, [&](absl::Status status) { result.set_value(status); });
   EXPECT_EQ(*one.Get("z"), "2");
   EXPECT_EQ(*two.Get("z"), std::nullopt);
   one_.SetChannel(scheduler_.Channel());
-  auto future = told.get_future();
+  auto future = result.get_future();
   ASSERT_EQ(future.wait_for(kPatience), std::future_status::ready);
   EXPECT_TRUE(future.get().ok());
   EXPECT_EQ(*two.Wait("z", std::chrono::seconds(5)), "2");

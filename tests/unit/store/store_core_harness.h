@@ -40,8 +40,8 @@ class StoreCoreTest : public ::testing::Test {
   }
 
   // The list has the answer to each call, in the order of the answers.
-  void Get(const std::string& key) { Take(core_.Get(key, Tell(), now_)); }
-  void Wait(const std::string& key, absl::Duration limit) { Take(core_.Wait(key, limit, Tell(), now_)); }
+  void Get(const std::string& key) { Take(core_.Get(key, Record(), now_)); }
+  void Wait(const std::string& key, absl::Duration limit) { Take(core_.Wait(key, limit, Record(), now_)); }
   void Set(const std::string& key, const std::string& value) {
     v1::StoreSet set;
     set.set_key(key);
@@ -104,12 +104,12 @@ class StoreCoreTest : public ::testing::Test {
   uint64_t last_call_ = 0;
 
  private:
-  JobStore::ValueDone Tell() {
+  JobStore::ValueDone Record() {
     return [this](const Value& value) { read_.push_back(value); };
   }
   void Take(StoreCore::Effects effects) {
     for (StoreCore::Send& send : effects.sends) sends_.push_back(std::move(send));
-    for (const auto& told : effects.told) told();
+    for (const auto& callback : effects.callbacks) callback();
     for (const auto& refused : effects.refused) refused_.push_back(refused.key);
   }
 };

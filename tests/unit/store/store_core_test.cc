@@ -16,19 +16,19 @@ TEST_F(StoreCoreTest, APatientCallerIsToldWhatItComesToAndNothingBefore) {
   v1::StoreAdd add;
   add.set_key("n");
   add.set_delta(1);
-  std::vector<Code> told;
-  const auto done = [&](const absl::StatusOr<v1::StoreReply>& reply) { told.push_back(reply.status().code()); };
+  std::vector<Code> codes;
+  const auto done = [&](const absl::StatusOr<v1::StoreReply>& reply) { codes.push_back(reply.status().code()); };
   for (int i = 0; i < 2; ++i) core_.Change(add, done, now_, absl::InfiniteDuration());
   Pass(absl::Seconds(60));
-  EXPECT_TRUE(told.empty()) << "the scheduler is away";
+  EXPECT_TRUE(codes.empty()) << "the scheduler is away";
   Connect();
   Asked<v1::StoreAdd>();
   Pass(absl::Seconds(60));
-  EXPECT_TRUE(told.empty()) << "it has gone out";
+  EXPECT_TRUE(codes.empty()) << "it has gone out";
   Reply(1, std::nullopt, 1);
-  EXPECT_EQ(told, std::vector<Code>({Code::kOk}));
+  EXPECT_EQ(codes, std::vector<Code>({Code::kOk}));
   core_.EndRound();
-  EXPECT_EQ(told.size(), 1u) << "by the caller that takes the effects";
+  EXPECT_EQ(codes.size(), 1u) << "by the caller that takes the effects";
 }
 
 TEST_F(StoreCoreTest, WhereManyWaitEachHasItsTurnWithinASecondOrSo) {
@@ -122,7 +122,7 @@ TEST_F(StoreCoreTest, ThePatientHaveMoreRoomSinceTheyBoundThemselves) {
   const auto done = [&](const absl::StatusOr<v1::StoreReply>& reply) { is_refused = !reply.ok(); };
   while (!is_refused && taken < 1000) {
     const auto effects = core_.Change(set, done, now_, absl::InfiniteDuration());
-    for (const auto& told : effects.told) told();
+    for (const auto& callback : effects.callbacks) callback();
     ++taken;
   }
   EXPECT_EQ(taken * kMaxStoreValueBytes / StoreCore::kMaxPatientBacklogBytes, 1u);

@@ -23,7 +23,7 @@ class StoreTextTest : public testing::Test {
 
   void Read(size_t bytes) {
     ReadText(store_, clock_, {"t", size_t{1} << 20, clock_.Read().monotonic + absl::Seconds(4), bytes},
-             [this](absl::StatusOr<std::string> text) { told_.push_back(std::move(text)); });
+             [this](absl::StatusOr<std::string> text) { results_.push_back(std::move(text)); });
   }
   void Put(size_t piece, const std::string& value) {
     store_.Set(absl::StrCat("t/", piece), value, Lifetime::kRound, [](const absl::Status&) {});
@@ -31,29 +31,29 @@ class StoreTextTest : public testing::Test {
   // The codes of all answers.
   std::vector<absl::StatusCode> Codes() const {
     std::vector<absl::StatusCode> codes;
-    for (const auto& text : told_) codes.push_back(text.status().code());
+    for (const auto& text : results_) codes.push_back(text.status().code());
     return codes;
   }
 
   ManualClock clock_;
   MemoryJobStore store_{clock_};
-  std::vector<absl::StatusOr<std::string>> told_;
+  std::vector<absl::StatusOr<std::string>> results_;
 };
 
 TEST_F(StoreTextTest, ComesWithItsPiecesInAnyOrder) {
   for (const size_t known : {kBytes, size_t{0}}) {
-    told_.clear();
+    results_.clear();
     store_.BeginRound();
     Read(known);
     const std::string text = absl::StrCat(std::string(kMaxStoreValueBytes, 'a'), std::string(kMaxStoreValueBytes, 'b'),
                                           std::string(kMaxStoreValueBytes, 'c'));
     const std::string all = LengthText(text.size()) + text;
     for (const size_t piece : {3, 0, 2, 1}) {
-      EXPECT_TRUE(told_.empty());
+      EXPECT_TRUE(results_.empty());
       Put(piece, all.substr(piece * kMaxStoreValueBytes, kMaxStoreValueBytes));
     }
     ASSERT_EQ(Codes(), std::vector{absl::StatusCode::kOk});
-    EXPECT_TRUE(*told_[0] == text);
+    EXPECT_TRUE(*results_[0] == text);
   }
 }
 
@@ -69,7 +69,7 @@ TEST_F(StoreTextTest, IsRefusedWhereItsLengthIsNotWhatItSays) {
       {LengthText(kBytes) + first, full, full, full},
   };
   for (size_t i = 0; i < wrong.size(); ++i) {
-    told_.clear();
+    results_.clear();
     store_.BeginRound();
     for (size_t piece = 0; piece < wrong[i].size(); ++piece) Put(piece, wrong[i][piece]);
     Read(0);
@@ -98,9 +98,9 @@ TEST_F(StoreTextTest, OfManyPiecesEightAreAskedForAtOnce) {
   const std::string all = LengthText(text.size()) + text;
   for (const size_t known : {text.size(), size_t{0}}) {
     WaitsByHand store;
-    told_.clear();
+    results_.clear();
     ReadText(store, clock_, {"t", text.size(), MonotonicTime::Never(), known},
-             [this](absl::StatusOr<std::string> read) { told_.push_back(std::move(read)); });
+             [this](absl::StatusOr<std::string> read) { results_.push_back(std::move(read)); });
     EXPECT_EQ(store.waiting.size(), known == 0 ? 1u : 8u);
     for (size_t piece = 0; piece < kPieces; ++piece) {
       ASSERT_EQ(store.waiting.front().first, absl::StrCat("t/", piece));
@@ -110,7 +110,7 @@ TEST_F(StoreTextTest, OfManyPiecesEightAreAskedForAtOnce) {
       EXPECT_EQ(store.waiting.size(), std::min<size_t>(8, kPieces - piece - 1));
     }
     ASSERT_EQ(Codes(), std::vector{absl::StatusCode::kOk});
-    EXPECT_TRUE(*told_[0] == text);
+    EXPECT_TRUE(*results_[0] == text);
   }
 }
 

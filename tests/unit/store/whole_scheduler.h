@@ -143,9 +143,9 @@ class Blocking {
  private:
   template <typename Result, typename Begin>
   static Result Await(const Begin& begin) {
-    const auto told = std::make_shared<std::promise<Result>>();
-    begin([told](Result result) { told->set_value(std::move(result)); });
-    auto future = told->get_future();
+    const auto promise = std::make_shared<std::promise<Result>>();
+    begin([promise](Result result) { result->set_value(std::move(result)); });
+    auto future = promise->get_future();
     if (future.wait_for(kPatience) != std::future_status::ready) return Result(absl::InternalError("never told"));
     return future.get();
   }

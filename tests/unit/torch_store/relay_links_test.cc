@@ -140,16 +140,16 @@ TEST_F(RelayLinkTest, WhoIsRefusedIsToldWhyAndWhatToDo) {
   LinkHello hello;
   hello.session = std::string(kSessionBytes, 's');
   hello.node = "b";
-  SocketClient stranger(port_);
-  stranger.Send(HelloBytes(hello));
-  const std::string told = stranger.Receive(1000);  // reads all until it is closed
-  std::string_view rest = told;
+  SocketClient foreign(port_);
+  foreign.Send(HelloBytes(hello));
+  const std::string received = foreign.Receive(1000);  // reads all until it is closed
+  std::string_view rest = received;
   const auto answer = TakeAnswer(rest);
   ASSERT_TRUE(answer.ok() && answer->has_value()) << answer.status();
   EXPECT_EQ((*answer)->refusal, "start it otherwise");
   EXPECT_EQ(rest, "");
-  for (size_t size = 0; size < told.size(); ++size) {
-    std::string_view part = std::string_view(told).substr(0, size);
+  for (size_t size = 0; size < received.size(); ++size) {
+    std::string_view part = std::string_view(received).substr(0, size);
     const auto half = TakeAnswer(part);
     EXPECT_TRUE(half.ok() && !half->has_value()) << size;
   }

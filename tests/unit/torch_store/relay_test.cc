@@ -104,10 +104,10 @@ TEST_F(RelayTest, AStrangersLinkIsRefusedAndItsClientsWait) {
   StartStore({.why_not = [](const LinkHello& hello, const TcpClient&) {
     return hello.node == "a" ? std::string() : std::string("a stranger");
   }});
-  SocketClient stranger(AddRelay(port_, "b"));
-  stranger.Send(Hello() + Ask(Query::kPing, Bytes<uint32_t>(1)));
+  SocketClient foreign(AddRelay(port_, "b"));
+  foreign.Send(Hello() + Ask(Query::kPing, Bytes<uint32_t>(1)));
   EXPECT_TRUE(Greeted(AddRelay(port_, "a")).Ping());
-  EXPECT_TRUE(stranger.HasNothing());
+  EXPECT_TRUE(foreign.HasNothing());
 }
 
 TEST_F(RelayTest, ClientsOfLinksHaveALimit) {

@@ -38,7 +38,7 @@ constexpr absl::Duration kFenceMargin = absl::Seconds(5);
 void Fence::OnWelcome(absl::Duration timeout, MonotonicTime dialed_at, absl::Duration heartbeat_interval,
                       MonotonicTime now, Effects& out) {
   is_scheduler_leaving_ = false;
-  told_timeout_ = timeout;
+  scheduler_timeout_ = timeout;
   heard_at_ = std::max(heard_at_, dialed_at);
   // A dial may have waited for minutes for its turn: then the answer to the first heartbeat arms the fence. The same
   // holds where the scheduler was started again with another timeout: it counts on none until the next report.
@@ -49,8 +49,8 @@ void Fence::OnWelcome(absl::Duration timeout, MonotonicTime dialed_at, absl::Dur
 
 void Fence::OnAnswer(absl::Duration timeout, std::optional<MonotonicTime> sent_at, absl::Duration heartbeat_interval,
                      MonotonicTime now, Effects& out) {
-  told_timeout_ = is_scheduler_leaving_ ? absl::ZeroDuration() : timeout;
-  if (told_timeout_ == absl::ZeroDuration()) {
+  scheduler_timeout_ = is_scheduler_leaving_ ? absl::ZeroDuration() : timeout;
+  if (scheduler_timeout_ == absl::ZeroDuration()) {
     Disarm(out);
   } else if (sent_at && FallsAt(*sent_at) > now) {
     // An answer that is read too late (the machine slept) arms nothing: what is armed falls.
@@ -62,12 +62,12 @@ void Fence::OnAnswer(absl::Duration timeout, std::optional<MonotonicTime> sent_a
 // The scheduler's last message, as a rule: a datagram that comes later was sent before.
 void Fence::OnSchedulerLeaving(Effects& out) {
   is_scheduler_leaving_ = true;
-  told_timeout_ = absl::ZeroDuration();
+  scheduler_timeout_ = absl::ZeroDuration();
   Disarm(out);
 }
 
 void Fence::OnClusterChanged(Effects& out) {
-  told_timeout_ = absl::ZeroDuration();
+  scheduler_timeout_ = absl::ZeroDuration();
   Disarm(out);
 }
 
@@ -86,22 +86,24 @@ void Fence::CheckInvariants() const {
 }
 
 MonotonicTime Fence::FallsAt(MonotonicTime since) const {
-  return since + (told_timeout_ - stop_timeout_ - kFenceMargin);
+  return since + (scheduler_timeout_ - stop_timeout_ - kFenceMargin);
 }
 
 // False after the scheduler was started again with another timeout.
-bool Fence::IsTimeoutCountedOn() const { return counted_on_ > absl::ZeroDuration() && told_timeout_ == counted_on_; }
+bool Fence::IsTimeoutCountedOn() const {
+  return counted_on_ > absl::ZeroDuration() && scheduler_timeout_ == counted_on_;
+}
 
 void Fence::Arm(MonotonicTime since, absl::Duration heartbeat_interval, MonotonicTime now, Effects& out) {
   // An armed fence would end a healthy job where the processes' own stop_timeout leaves no room for it: then it stays
   // off, and the scheduler learns that. An armed one stays so when only the heartbeat changes: the scheduler counts on
   // it.
-  if (!IsTimeoutCountedOn() && told_timeout_ < stop_timeout_ + kFenceMargin + heartbeat_interval) {
-    if (!std::exchange(was_too_short_, true)) out.push_back(SayFenceTooShort(told_timeout_, stop_timeout_));
+  if (!IsTimeoutCountedOn() && scheduler_timeout_ < stop_timeout_ + kFenceMargin + heartbeat_interval) {
+    if (!std::exchange(was_too_short_, true)) out.push_back(SayFenceTooShort(scheduler_timeout_, stop_timeout_));
     return Disarm(out);
   }
   if (!IsTimeoutCountedOn() && FallsAt(since) <= now) return Disarm(out);
-  counted_on_ = told_timeout_;
+  counted_on_ = scheduler_timeout_;
   falls_at_ = FallsAt(since);
   out.push_back(SetFence{true, *falls_at_, since});
 }

@@ -50,7 +50,7 @@ class Fence {
   void Disarm(Effects& out);
 
   const absl::Duration stop_timeout_;
-  absl::Duration told_timeout_;            // by the scheduler, last
+  absl::Duration scheduler_timeout_;       // by the scheduler, last
   absl::Duration counted_on_;              // 0: off
   std::optional<MonotonicTime> falls_at_;  // what the keeper is armed with
   MonotonicTime heard_at_;                 // when the last message was sent that the scheduler has answered

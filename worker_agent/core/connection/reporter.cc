@@ -78,12 +78,12 @@ void Reporter::AddCommands(const v1::RemoteCommands& commands, MonotonicTime hap
                                      [](const Pending& pending) { return pending.event.has_remote_commands(); });
   if (static_cast<size_t>(waiting) >= kMaxCommandsWaiting) return;
   v1::NodeEvent event;
-  v1::RemoteCommands& told = *event.mutable_remote_commands();
-  told = commands;
-  told.set_count(std::clamp(told.count(), 1U, kMaxCommandsCounted));
-  told.set_from(Cut(EscapeControl(told.from()), kMaxShortTextBytes));
-  told.set_words(Cut(EscapeControl(told.words()), kMaxShownCommandBytes));
-  told.set_why(Cut(EscapeControl(told.why()), kMaxShortTextBytes));
+  v1::RemoteCommands& reported = *event.mutable_remote_commands();
+  reported = commands;
+  reported.set_count(std::clamp(reported.count(), 1U, kMaxCommandsCounted));
+  reported.set_from(Cut(EscapeControl(reported.from()), kMaxShortTextBytes));
+  reported.set_words(Cut(EscapeControl(reported.words()), kMaxShownCommandBytes));
+  reported.set_why(Cut(EscapeControl(reported.why()), kMaxShortTextBytes));
   Add(std::move(event), happened);
 }
 

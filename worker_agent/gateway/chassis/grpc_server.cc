@@ -46,10 +46,10 @@ std::string BytesOf(const grpc::ByteBuffer& buffer) {
 }
 
 // A port of loopback at which this machine's processes of this user reach the server. One thread owns it.
-class Door {
+class LoopbackListener {
  public:
   // `whose`, for people: "JAX's". `poller` and `counted` must outlive this; `key` is the listener's key in `poller`.
-  Door(std::string whose, Poller& poller, uint64_t key, CountedLog& counted)
+  LoopbackListener(std::string whose, Poller& poller, uint64_t key, CountedLog& counted)
       : whose_(std::move(whose)), poller_(poller), key_(key), counted_(counted) {}
 
   // Listens at a free port. The error names what was not available.
@@ -74,7 +74,7 @@ class Door {
   bool is_resting_ = false;
 };
 
-absl::Status Door::Open() {
+absl::Status LoopbackListener::Open() {
   absl::StatusOr<UniqueFd> listener =
       ListenOn(*IpAddress::Parse("127.0.0.1"), 0, kBacklog, absl::StrCat(whose_, " processes"));
   if (!listener.ok()) return listener.status();
@@ -85,7 +85,7 @@ absl::Status Door::Open() {
   return poller_.Add(listener_.get(), EPOLLIN, key_);
 }
 
-void Door::Admit(const std::function<void(UniqueFd client)>& take) {
+void LoopbackListener::Admit(const std::function<void(UniqueFd client)>& take) {
   while (true) {
     SocketAddress client;
     UniqueFd socket = AcceptFrom(listener_.get(), client);
@@ -102,7 +102,7 @@ void Door::Admit(const std::function<void(UniqueFd client)>& take) {
 
 // Without a descriptor for a client, the listener would be ready all the time. So it is polled from time to time
 // instead.
-void Door::RestOrListen(int error) {
+void LoopbackListener::RestOrListen(int error) {
   const bool is_out = error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
   if (is_out == is_resting_) return;
   if (is_out) {
@@ -135,7 +135,7 @@ class Reactor final : public grpc::ServerGenericBidiReactor {
     // This object outlives every answer: gRPC calls OnDone only after a Finish, and only the first answer counts.
     const auto call = std::make_shared<HeldCall>(
         [this](absl::StatusOr<std::string> reply, const std::string& details) { Answer(std::move(reply), details); });
-    if (!is_ok) return call->Tell(absl::CancelledError("there was no request"));
+    if (!is_ok) return call->Complete(absl::CancelledError("there was no request"));
     {
       const MutexLock lock(mutex_);
       call_ = call;
@@ -178,7 +178,7 @@ class Reactor final : public grpc::ServerGenericBidiReactor {
 
 }  // namespace
 
-void HeldCall::Tell(absl::StatusOr<std::string> reply, const std::string& details) {
+void HeldCall::Complete(absl::StatusOr<std::string> reply, const std::string& details) {
   Done done;
   std::function<void()> given_up;  // may hold this call, and ends with this step
   {
@@ -202,7 +202,7 @@ void HeldCall::GiveUp() {
     given_up = std::exchange(given_up_, nullptr);
   }
   if (given_up) given_up();
-  Tell(absl::CancelledError("the caller has disconnected"));
+  Complete(absl::CancelledError("the caller has disconnected"));
 }
 
 class GrpcServer::Impl final : public grpc::CallbackGenericService {
@@ -212,7 +212,7 @@ class GrpcServer::Impl final : public grpc::CallbackGenericService {
 
   absl::Status Start();
   void Stop(std::function<void()> last);
-  uint16_t PortAt(uint32_t index) const { return doors_.at(index).port(); }
+  uint16_t PortAt(uint32_t index) const { return listeners_.at(index).port(); }
   Post post() const {
     return [steps = steps_](std::function<void()> step) { steps->mailbox.Push(std::move(step)); };
   }
@@ -241,8 +241,8 @@ class GrpcServer::Impl final : public grpc::CallbackGenericService {
   const std::string client_name_;  // for people
   CountedLog counted_;
   const std::shared_ptr<Steps> steps_ = std::make_shared<Steps>();
-  std::deque<Door> doors_;  // of the thread, once it runs
-  bool is_ending_ = false;  // of the thread
+  std::deque<LoopbackListener> listeners_;  // of the thread, once it runs
+  bool is_ending_ = false;                  // of the thread
   mutable Mutex mutex_;
   std::unordered_map<uint64_t, uint32_t> index_of_ ABSL_GUARDED_BY(mutex_);  // by connection
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
@@ -267,8 +267,8 @@ GrpcServer::Impl::Impl(Options options, GrpcService& service, const Clock& clock
 absl::Status GrpcServer::Impl::Start() {
   if (!steps_->poller.status().ok()) return steps_->poller.status();
   for (uint32_t index = 0; index < options_.ports; ++index) {
-    Door& door = doors_.emplace_back(options_.whose + "'s", steps_->poller, index, counted_);
-    if (absl::Status opened = door.Open(); !opened.ok()) return opened;
+    LoopbackListener& listener = listeners_.emplace_back(options_.whose + "'s", steps_->poller, index, counted_);
+    if (absl::Status opened = listener.Open(); !opened.ok()) return opened;
   }
   BuildGrpc();
   if (grpc_ == nullptr) {
@@ -317,11 +317,11 @@ void GrpcServer::Impl::Run() {
   MonotonicTime last_flush = clock_.Read().monotonic;
   while (!is_ending_) {
     bool is_resting = false;
-    for (const Door& door : doors_) is_resting |= door.IsResting();
+    for (const LoopbackListener& listener : listeners_) is_resting |= listener.IsResting();
     const auto events = steps_->poller.Wait(service_.IsBusy() || is_resting ? options_.tick : absl::InfiniteDuration());
     if (!events.empty() || is_resting) {
-      for (uint32_t index = 0; index < doors_.size(); ++index) {
-        doors_[index].Admit([&](UniqueFd client) { Take(std::move(client), index); });
+      for (uint32_t index = 0; index < listeners_.size(); ++index) {
+        listeners_[index].Admit([&](UniqueFd client) { Take(std::move(client), index); });
       }
     }
     service_.Turn([this] {

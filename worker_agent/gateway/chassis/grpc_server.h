@@ -17,7 +17,7 @@
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
-#include "worker_agent/gateway/chassis/strand.h"
+#include "worker_agent/gateway/chassis/post.h"
 
 namespace muster::agent {
 
@@ -28,7 +28,7 @@ class HeldCall {
   using Done = std::function<void(absl::StatusOr<std::string> reply, const std::string& details)>;
   explicit HeldCall(Done done) : done_(std::move(done)) {}
 
-  void Tell(absl::StatusOr<std::string> reply, const std::string& details = "");
+  void Complete(absl::StatusOr<std::string> reply, const std::string& details = "");
   // If the caller goes before the answer, calls `then` once, before it ends the call as cancelled.
   void WhenGivenUp(std::function<void()> then);
   void GiveUp();

@@ -82,14 +82,14 @@ class Reading : public std::enable_shared_from_this<Reading> {
     if (!value.ok()) return End(value.status());
     std::string_view bytes = value->has_value() ? std::string_view(**value) : std::string_view();
     if (piece == 0) {
-      const std::optional<size_t> told = TakeLength(bytes);
-      if (!told || *told > wanted_.most) return Refuse("no length, or one that is too large");
+      const std::optional<size_t> announced = TakeLength(bytes);
+      if (!announced || *announced > wanted_.most) return Refuse("no length, or one that is too large");
       bool is_less = false;
       {
         const MutexLock lock(mutex_);
-        length_ = *told;
-        is_less = PiecesOf(*told) < pieces_.size();
-        if (!is_less) pieces_.resize(PiecesOf(*told));
+        length_ = *announced;
+        is_less = PiecesOf(*announced) < pieces_.size();
+        if (!is_less) pieces_.resize(PiecesOf(*announced));
       }
       if (is_less) return Refuse("less data than announced");
     } else if (bytes.empty()) {

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
 #include "common/tcp_server/server.h"
-#include "worker_agent/gateway/chassis/strand.h"
+#include "worker_agent/gateway/chassis/post.h"
 
 namespace muster::agent {
 

@@ -1,9 +1,9 @@
 // Reports in a round, for each kind of refusal, and for the commands that ran:
 //
-//   the first kReportedEach     reported at once
-//   the next one            waits for a pause, and stands for those that follow meanwhile; the pause is twice as long
-//                           each time, up to kMaxPause
-//   the round ends          what waits is reported
+//   the first kReportedEach  reported at once
+//   the next one             waits for a pause, and stands for those that follow meanwhile; the pause is twice as long
+//                            each time, up to kMaxPause
+//   the round ends           what waits is reported
 #include "worker_agent/gateway/exec/command_reports.h"
 
 #include <algorithm>

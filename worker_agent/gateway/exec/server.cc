@@ -16,7 +16,7 @@ absl::StatusOr<std::unique_ptr<ExecServer>> ExecServer::Start(std::shared_ptr<co
   TcpServerOptions options;
   options.max_connections = max_connections;
   options.tls = std::move(tls);
-  options.plain_from = options.tls != nullptr ? PlainFrom::kThisMachine : PlainFrom::kEverybody;
+  options.plain_from = options.tls != nullptr ? PlainFrom::kThisMachine : PlainFrom::kAll;
   options.why_not = [protocol = protocol.get()](const SocketAddress& client, const SocketAddress& /*own*/) {
     return protocol->WhyNotAddress(client.address);
   };

@@ -62,9 +62,9 @@ absl::StatusOr<Reply> Decided(absl::Status status, Reply reply) {
 absl::Status OtherService(uint64_t asked, uint64_t own) {
   absl::Status status = absl::InternalError(absl::StrCat("wrong service incarnation ", asked, "; this round's is ", own,
                                                          ": the process is of another round"));
-  ServiceIncarnation told;
-  told.set_incarnation(own);
-  status.SetPayload(kMismatch, absl::Cord(told.SerializeAsString()));
+  ServiceIncarnation mismatch;
+  mismatch.set_incarnation(own);
+  status.SetPayload(kMismatch, absl::Cord(mismatch.SerializeAsString()));
   return Decided(std::move(status));
 }
 
@@ -96,11 +96,11 @@ absl::Status Coordination::Check(const Request& request) const {
 }
 
 void Coordination::Handle(Request request, SharedHeld held) {
-  if (end_) return held->Tell(*end_);
-  if (absl::Status status = Check(request); !status.ok()) return held->Tell(std::move(status));
+  if (end_) return held->Complete(*end_);
+  if (absl::Status status = Check(request); !status.ok()) return held->Complete(std::move(status));
   if (held_.size() >= drop_at_) DropOver();
   if (held_.size() >= kMaxHeld) {
-    return held->Tell(absl::ResourceExhaustedError(absl::StrCat(kMaxHeld, " requests wait here already")));
+    return held->Complete(absl::ResourceExhaustedError(absl::StrCat(kMaxHeld, " requests wait here already")));
   }
   held_.push_back(held);
   switch (request.method) {
@@ -142,21 +142,21 @@ void Coordination::HandleTask(const Request& request, const SharedHeld& held) {
       return Shutdown(task, LimitOf(request), held);
     case Method::kReset:
       Leave(task, absl::CancelledError("The task was reset."));
-      return held->Tell(Reply());
+      return held->Complete(Reply());
     case Method::kGetStates:
     case Method::kWatchStates:
       return GetStates(request, held);
     default:
       Log(Severity::kWarning,
           absl::StrCat("JAX's task ", task, " reports: ", EscapeControl(request.name.substr(0, 500))));
-      return held->Tell(Reply());
+      return held->Complete(Reply());
   }
 }
 
 void Coordination::Register(const Request& request, const SharedHeld& held) {
   Task& task = tasks_[*request.task];
   if (task.incarnation != 0 && task.incarnation != request.incarnation && !task.has_left) {
-    return held->Tell(Decided(absl::AbortedError(absl::StrCat(
+    return held->Complete(Decided(absl::AbortedError(absl::StrCat(
         "task ", *request.task, " has registered already, from another process: each rank has one, with process_id=",
         "int(os.environ[\"RANK\"])"))));
   }
@@ -169,21 +169,21 @@ void Coordination::Register(const Request& request, const SharedHeld& held) {
   Arrive(std::move(arrival), [this, held](const absl::Status& status) {
     Reply reply;
     reply.incarnation = incarnation_;
-    held->Tell(Decided(status, std::move(reply)));
+    held->Complete(Decided(status, std::move(reply)));
   });
 }
 
 void Coordination::Heartbeat(const Request& request, const SharedHeld& held) {
   const auto found = tasks_.find(request.task.value_or(-1));
   if (found == tasks_.end() || found->second.has_left) {
-    return held->Tell(Decided(absl::InvalidArgumentError("Unexpected heartbeat: the task has not registered.")));
+    return held->Complete(Decided(absl::InvalidArgumentError("Unexpected heartbeat: the task has not registered.")));
   }
   if (request.incarnation != 0 && found->second.incarnation != request.incarnation) {
-    return held->Tell(Decided(absl::AbortedError("Unexpected heartbeat: another process has this task's place.")));
+    return held->Complete(Decided(absl::AbortedError("Unexpected heartbeat: another process has this task's place.")));
   }
   Reply reply;
   reply.incarnation = incarnation_;
-  held->Tell(std::move(reply));
+  held->Complete(std::move(reply));
 }
 
 void Coordination::GetStates(const Request& request, const SharedHeld& held) {
@@ -192,20 +192,20 @@ void Coordination::GetStates(const Request& request, const SharedHeld& held) {
   const auto size = static_cast<size_t>(layout_.size());
   const std::vector<int32_t> tasks = is_watch ? layout_.Everyone() : request.tasks;
   barriers_.Incarnation(kInit, 0, [size, held, tasks](const absl::StatusOr<agent::Barriers::Incarnations>& known) {
-    if (!known.ok()) return held->Tell(Decided(known.status()));
-    if (known->size() < size) return held->Tell(absl::UnavailableError("not all tasks have registered yet"));
+    if (!known.ok()) return held->Complete(Decided(known.status()));
+    if (known->size() < size) return held->Complete(absl::UnavailableError("not all tasks have registered yet"));
     Reply reply;
     reply.version = kVersion;
     reply.tasks = tasks;
     for (const int32_t task : tasks) {
       const auto registered = known->find(task);
       if (registered == known->end()) {
-        return held->Tell(
+        return held->Complete(
             Decided(absl::InvalidArgumentError(absl::StrCat("there is no task ", task, ": the round has ", size))));
       }
       reply.incarnations.push_back(registered->second);
     }
-    held->Tell(std::move(reply));
+    held->Complete(std::move(reply));
   });
 }
 
@@ -216,7 +216,7 @@ void Coordination::Shutdown(int32_t task, absl::Duration limit, const SharedHeld
   arrival.limit = limit;
   Arrive(std::move(arrival), [this, task, held](const absl::Status& status) {
     if (status.ok()) Leave(task, absl::CancelledError("The task has shut down."));
-    held->Tell(Decided(status, Reply()));
+    held->Complete(Decided(status, Reply()));
   });
 }
 
@@ -229,7 +229,7 @@ void Coordination::Ended(int32_t task) {
 void Coordination::Leave(int32_t task, const absl::Status& why) {
   tasks_[task].has_left = true;
   const auto [from, to] = polls_.equal_range(task);
-  for (auto poll = from; poll != to; ++poll) poll->second->Tell(Decided(why));
+  for (auto poll = from; poll != to; ++poll) poll->second->Complete(Decided(why));
   polls_.erase(from, to);
 }
 
@@ -252,11 +252,11 @@ void Coordination::End(const std::string& why) {
   if (why.empty()) {
     end_ = Decided(absl::CancelledError("the round is over"));
   } else {
-    std::string told = EscapeControl(why);
-    CutText(told, kMaxErrorBytes);
-    end_ = Decided(absl::UnavailableError(told));
+    std::string text = EscapeControl(why);
+    CutText(text, kMaxErrorBytes);
+    end_ = Decided(absl::UnavailableError(text));
   }
-  for (const SharedHeld& held : held_) held->Tell(*end_);
+  for (const SharedHeld& held : held_) held->Complete(*end_);
   held_.clear();
   polls_.clear();
 }
@@ -271,33 +271,33 @@ void Coordination::Tick() {
 
 void Coordination::HandleValue(const Request& request, const SharedHeld& held) {
   const std::string key = NormalKey(request.name);
-  const auto told = [held](const absl::Status& status) { held->Tell(Decided(status, Reply())); };
-  const auto told_value = [held, name = request.name](absl::StatusOr<std::string> value) {
-    if (!value.ok()) return held->Tell(Decided(value.status()));
+  const auto complete = [held](const absl::Status& status) { held->Complete(Decided(status, Reply())); };
+  const auto complete_value = [held, name = request.name](absl::StatusOr<std::string> value) {
+    if (!value.ok()) return held->Complete(Decided(value.status()));
     Reply reply;
     reply.values.emplace_back(name, *std::move(value));
-    held->Tell(std::move(reply));
+    held->Complete(std::move(reply));
   };
   switch (request.method) {
     case Method::kInsert:
       if (absl::StartsWith(key, kStepKey)) NoteStep(request.value);
-      return values_.Insert(key, request.value, request.may_overwrite, told);
+      return values_.Insert(key, request.value, request.may_overwrite, complete);
     case Method::kGet:
       return values_.Get(
-          key, [held] { return !held->is_over(); }, told_value);
+          key, [held] { return !held->is_over(); }, complete_value);
     case Method::kTryGet:
-      return values_.TryGet(key, told_value);
+      return values_.TryGet(key, complete_value);
     case Method::kIncrement:
-      return values_.Increment(key, request.increment, told_value);
+      return values_.Increment(key, request.increment, complete_value);
     case Method::kDelete:
-      return values_.Delete(key, told);
+      return values_.Delete(key, complete);
     default:
       return values_.List(key, [held, name = request.name](absl::StatusOr<KeyValues::Pairs> pairs) {
-        if (!pairs.ok()) return held->Tell(Decided(pairs.status()));
+        if (!pairs.ok()) return held->Complete(Decided(pairs.status()));
         Reply reply;
         reply.directory = name;
         reply.values = *std::move(pairs);
-        held->Tell(std::move(reply));
+        held->Complete(std::move(reply));
       });
   }
 }
@@ -322,7 +322,7 @@ void Coordination::HandleBarrier(const Request& request, const SharedHeld& held)
   if (request.method == Method::kGetAlive) return GetAlive(request, held);
   if (request.method == Method::kCancelBarrier) {
     barriers_.Cancel(request.name, request.counter);
-    return held->Tell(Reply());
+    return held->Complete(Reply());
   }
   agent::Arrival arrival;
   arrival.name = request.name;
@@ -333,7 +333,7 @@ void Coordination::HandleBarrier(const Request& request, const SharedHeld& held)
   Arrive(std::move(arrival), [held, counter = request.counter](const absl::Status& status) {
     Reply reply;
     reply.counter = counter;
-    held->Tell(Decided(status, std::move(reply)));
+    held->Complete(Decided(status, std::move(reply)));
   });
 }
 
@@ -346,13 +346,13 @@ void Coordination::GetAlive(const Request& request, const SharedHeld& held) {
   arrival.tasks = asked;
   arrival.task = *request.task;
   Arrive(std::move(arrival), [this, held, asked](const absl::Status& status) {
-    if (!status.ok()) return held->Tell(Decided(status));
+    if (!status.ok()) return held->Complete(Decided(status));
     barriers_.Incarnation(kInit, 0, [held, asked](absl::StatusOr<agent::Barriers::Incarnations> known) {
-      if (!known.ok()) return held->Tell(Decided(known.status()));
+      if (!known.ok()) return held->Complete(Decided(known.status()));
       Reply reply;
       reply.tasks = asked;
       for (const int32_t task : asked) reply.incarnations.push_back((*known)[task]);
-      held->Tell(std::move(reply));
+      held->Complete(std::move(reply));
     });
   });
 }

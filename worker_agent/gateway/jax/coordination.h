@@ -16,7 +16,7 @@
 #include "common/base/clock.h"
 #include "common/store/job_store.h"
 #include "worker_agent/gateway/chassis/barriers/barriers.h"
-#include "worker_agent/gateway/chassis/strand.h"
+#include "worker_agent/gateway/chassis/post.h"
 #include "worker_agent/gateway/jax/key_values.h"
 #include "worker_agent/gateway/jax/request.h"
 
@@ -29,7 +29,7 @@ class HeldRequest {
   explicit HeldRequest(Answer answer) : answer_(std::move(answer)) {}
 
   // Any thread. The first answer counts. An error's payloads are sent too.
-  void Tell(absl::StatusOr<Reply> reply) {
+  void Complete(absl::StatusOr<Reply> reply) {
     if (!is_over_.exchange(true)) answer_(std::move(reply));
   }
   bool is_over() const { return is_over_; }
@@ -40,7 +40,7 @@ class HeldRequest {
 };
 using SharedHeld = std::shared_ptr<HeldRequest>;
 
-// Belongs to the strand's thread.
+// Belongs to the gateway's thread.
 class Coordination {
  public:
   // `incarnation` is the service's, the same on all agents of the round and in no other round. `store` and `clock` must

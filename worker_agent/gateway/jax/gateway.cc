@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kMaxRequestBytes = 32 << 20;     // one request may have a value of KeyValues::kMaxValueBytes
 constexpr size_t kMaxBytesInAll = 256u << 20;  // of gRPC's buffers
-constexpr size_t kMaxQueuedBytes = 64u << 20;  // of requests that wait for the strand's thread
+constexpr size_t kMaxQueuedBytes = 64u << 20;  // of requests that wait for the gateway's thread
 constexpr absl::Duration kToAnswer = absl::Seconds(2);
 // A JAX process has one; the rest is for a user's tools.
 constexpr size_t kConnectionsOfTask = 8;
@@ -87,15 +87,15 @@ class Service final : public agent::GrpcService {
   void Handle(agent::GrpcRequest asked, const agent::SharedCall& call) override {
     const Call kind = *CallOf(asked.method);
     absl::StatusOr<Request> request = ReadRequest(kind, asked.bytes);
-    if (!request.ok()) return call->Tell(request.status());
+    if (!request.ok()) return call->Complete(request.status());
     if (kind.method == Method::kRegister || kind.method == Method::kShutdown) {
       request->timeout_ms = LeftToAnswer(asked.time_left);
     }
     const auto held = std::make_shared<HeldRequest>([kind, call](const absl::StatusOr<Reply>& reply) {
-      if (reply.ok()) return call->Tell(WriteReply(kind, *reply));
-      call->Tell(reply.status(), PayloadsOf(reply.status()));
+      if (reply.ok()) return call->Complete(WriteReply(kind, *reply));
+      call->Complete(reply.status(), PayloadsOf(reply.status()));
     });
-    call->WhenGivenUp([held] { held->Tell(absl::CancelledError("the caller has disconnected")); });
+    call->WhenGivenUp([held] { held->Complete(absl::CancelledError("the caller has disconnected")); });
     Queue(*std::move(request), held);
   }
   bool IsBusy() const override { return coordination_.IsBusy(); }
@@ -113,7 +113,7 @@ class Service final : public agent::GrpcService {
     const size_t bytes = request.value.size() + request.name.size() + request.tasks.size() * sizeof(request.tasks[0]);
     if (queued_bytes_.fetch_add(bytes) + bytes > kMaxQueuedBytes) {
       queued_bytes_ -= bytes;
-      return held->Tell(absl::ResourceExhaustedError(
+      return held->Complete(absl::ResourceExhaustedError(
           absl::StrCat("requests of ", kMaxQueuedBytes, " bytes wait here already: try again later")));
     }
     post_([this, bytes, request = std::move(request), held = std::move(held)]() mutable {

@@ -21,7 +21,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
 #include "common/store/job_store.h"
-#include "worker_agent/gateway/chassis/strand.h"
+#include "worker_agent/gateway/chassis/post.h"
 #include "worker_agent/gateway/jax/messages.pb.h"
 
 namespace muster::jax {
@@ -29,8 +29,8 @@ namespace muster::jax {
 // "/a//b/" is "a/b".
 std::string NormalKey(const std::string& key);
 
-// Belongs to the strand's thread. `done` is called there, once, unless the round ends first. Errors besides the store's
-// have the codes and texts of XLA's own service: ALREADY_EXISTS, NOT_FOUND, FAILED_PRECONDITION.
+// Belongs to the gateway's thread. `done` is called there, once, unless the round ends first. Errors besides the
+// store's have the codes and texts of XLA's own service: ALREADY_EXISTS, NOT_FOUND, FAILED_PRECONDITION.
 class KeyValues {
  public:
   using Done = std::function<void(absl::Status status)>;

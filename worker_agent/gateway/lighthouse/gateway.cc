@@ -75,16 +75,16 @@ class Service final : public agent::GrpcService {
     const MonotonicTime now = clock_.Read().monotonic;
     if (asked.method == kHeartbeatMethod) {
       const absl::Status taken = replicas_.Beat(asked.port, asked.bytes, now);
-      return call->Tell(taken.ok() ? absl::StatusOr<std::string>("") : taken);
+      return call->Complete(taken.ok() ? absl::StatusOr<std::string>("") : taken);
     }
     const absl::StatusOr<uint64_t> number = replicas_.Ask(
         asked.port, asked.bytes,
         [this, call](absl::StatusOr<std::string> reply) {
           calls_.erase(call.get());
-          call->Tell(std::move(reply));
+          call->Complete(std::move(reply));
         },
         now);
-    if (!number.ok()) return call->Tell(number.status());
+    if (!number.ok()) return call->Complete(number.status());
     calls_[call.get()] = *number;
   }
 

@@ -21,13 +21,13 @@ absl::Status CheckReplicaId(const std::string& id) {
       absl::StrCat("a replica_id has 1 to ", kMaxReplicaIdBytes, " bytes and no control characters"));
 }
 
-std::string ReplyOf(const v1::ReplicasQuorum& told) {
+std::string ReplyOf(const v1::ReplicasQuorum& formed) {
   QuorumReply reply;
   Quorum& quorum = *reply.mutable_quorum();
-  quorum.set_quorum_id(told.quorum_id());
-  *quorum.mutable_participants() = told.members();
-  quorum.mutable_created()->set_seconds(told.created_unix_ms() / 1000);
-  quorum.mutable_created()->set_nanos(static_cast<int32_t>(told.created_unix_ms() % 1000) * 1'000'000);
+  quorum.set_quorum_id(formed.quorum_id());
+  *quorum.mutable_participants() = formed.members();
+  quorum.mutable_created()->set_seconds(formed.created_unix_ms() / 1000);
+  quorum.mutable_created()->set_nanos(static_cast<int32_t>(formed.created_unix_ms() % 1000) * 1'000'000);
   return reply.SerializeAsString();
 }
 
@@ -92,16 +92,16 @@ void Replicas::GiveUp(uint64_t call) {
 }
 
 void Replicas::Ended(uint32_t slot) {
-  std::vector<Done> told;
+  std::vector<Done> cancelled;
   std::erase_if(replicas_, [&](auto& one) {
     if (one.second.slot != slot) return false;
-    if (one.second.done) told.push_back(std::move(one.second.done));
+    if (one.second.done) cancelled.push_back(std::move(one.second.done));
     return is_changed_ = true;
   });
-  for (const Done& done : told) done(absl::CancelledError("its process has ended"));
+  for (const Done& done : cancelled) done(absl::CancelledError("its process has ended"));
 }
 
-void Replicas::TellAll(const absl::Status& status) {
+void Replicas::AnswerAll(const absl::Status& status) {
   for (auto& [id, replica] : replicas_) {
     if (!replica.done) continue;
     replica.call = 0;
@@ -112,7 +112,7 @@ void Replicas::TellAll(const absl::Status& status) {
 
 void Replicas::End(const std::string& why) {
   has_ended_ = true;
-  TellAll(absl::UnavailableError(why.empty() ? "the round is over" : why));
+  AnswerAll(absl::UnavailableError(why.empty() ? "the round is over" : why));
   is_changed_ = !replicas_.empty();  // the other agents then learn at once that these have gone
   replicas_.clear();
 }
@@ -160,7 +160,7 @@ std::string Replicas::Replied(uint64_t report, absl::StatusOr<v1::StoreReply> re
     const bool goes_on = WasNotHeard(reply.status()) || absl::IsFailedPrecondition(reply.status());
     not_before_ = now + (WasNotHeard(reply.status()) ? kPause : kLongPause);
     if (goes_on) return "";
-    TellAll(reply.status());
+    AnswerAll(reply.status());
     return std::string(reply.status().message());
   }
   for (const v1::ReplicasQuorum& quorum : reply->quorums()) {

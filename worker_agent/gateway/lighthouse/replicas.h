@@ -80,7 +80,7 @@ class Replicas {
   };
 
   absl::StatusOr<Replica*> Hear(std::optional<uint32_t> slot, const std::string& id, MonotonicTime now);
-  void TellAll(const absl::Status& status);
+  void AnswerAll(const absl::Status& status);
   absl::Duration Wait() const;
   void ForgetTheSilent(MonotonicTime now);
 

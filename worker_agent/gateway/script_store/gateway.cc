@@ -53,7 +53,7 @@ class Connection final : public TcpConnection {
   size_t input_bytes() const override { return input_.size() + output_.size(); }
 
   // The round is over: answers the waiting request with that.
-  void TellEnd();
+  void AnswerEnd();
 
  private:
   void Read();
@@ -135,7 +135,7 @@ void Connection::TakeLine() {
       });
 }
 
-void Connection::TellEnd() {
+void Connection::AnswerEnd() {
   if (!is_waiting_) return;
   Say(*round_.end);
   context_.touch(client_.connection);
@@ -186,7 +186,7 @@ class Protocol final : public TcpProtocol {
   void EndRound(const std::string& why) {
     if (round_.end) return;
     round_.end = ErrorLine(absl::FailedPreconditionError(why.empty() ? "the round is over" : why));
-    for (Connection* connection : round_.connections) connection->TellEnd();
+    for (Connection* connection : round_.connections) connection->AnswerEnd();
   }
 
   const Words& words() const override {

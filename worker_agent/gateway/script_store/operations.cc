@@ -23,24 +23,25 @@ constexpr char kBarriers[] = "app/b/";
 std::string Stored(const std::string& key) { return absl::StrCat(kKeys, key); }
 
 template <typename Answer, typename ToLine>
-auto Told(Operations::Done done, ToLine to_line) {
+auto Answering(Operations::Done done, ToLine to_line) {
   return [done = std::move(done), to_line](const Answer& answer) {
     const absl::Status& status = agent::StatusOf(answer);
     done(status.ok() ? to_line(answer) : ErrorLine(status));
   };
 }
 
-auto ToldValue(Operations::Done done) {
-  return Told<agent::StoreValue>(std::move(done), [](const agent::StoreValue& value) { return ValueLine(*value); });
+auto AnsweringValue(Operations::Done done) {
+  return Answering<agent::StoreValue>(std::move(done),
+                                      [](const agent::StoreValue& value) { return ValueLine(*value); });
 }
 
-auto ToldStatus(Operations::Done done) {
-  return Told<absl::Status>(std::move(done), [](const absl::Status&) { return Nothing(); });
+auto AnsweringStatus(Operations::Done done) {
+  return Answering<absl::Status>(std::move(done), [](const absl::Status&) { return Nothing(); });
 }
 
-JobStore::ListDone ToldEntries(Operations::Done done) {
+JobStore::ListDone AnsweringEntries(Operations::Done done) {
   using Page = absl::StatusOr<JobStore::Listing>;
-  return Told<Page>(std::move(done), [](const Page& page) {
+  return Answering<Page>(std::move(done), [](const Page& page) {
     JobStore::Listing listing = *page;
     for (auto& [key, value] : listing.entries) key.erase(0, sizeof(kKeys) - 1);
     return EntriesLine(listing);
@@ -67,24 +68,25 @@ void Operations::Handle(const Request& request, Done done) {
   const std::string key = Stored(request.key);
   switch (request.operation) {
     case Operation::kGet:
-      return store_.List(key, "", 1,
-                         [key, told = ToldValue(std::move(done))](auto page) { told(agent::HeldIn(page, key)); });
+      return store_.List(
+          key, "", 1, [key, answer = AnsweringValue(std::move(done))](auto page) { answer(agent::HeldIn(page, key)); });
     case Operation::kPeek:
-      return store_.Get(key, ToldValue(std::move(done)));
+      return store_.Get(key, AnsweringValue(std::move(done)));
     case Operation::kWait:
-      return store_.Wait(key, std::chrono::milliseconds(request.limit_ms), ToldValue(std::move(done)));
+      return store_.Wait(key, std::chrono::milliseconds(request.limit_ms), AnsweringValue(std::move(done)));
     case Operation::kSet:
-      return store_.Set(key, request.value, request.lifetime, ToldStatus(std::move(done)));
+      return store_.Set(key, request.value, request.lifetime, AnsweringStatus(std::move(done)));
     case Operation::kDelete:
-      return store_.Delete(key, ToldStatus(std::move(done)));
+      return store_.Delete(key, AnsweringStatus(std::move(done)));
     case Operation::kAdd:
       return store_.Add(
           key, request.delta, request.lifetime,
-          Told<absl::StatusOr<int64_t>>(std::move(done), [](const auto& number) { return NumberLine(*number); }));
+          Answering<absl::StatusOr<int64_t>>(std::move(done), [](const auto& number) { return NumberLine(*number); }));
     case Operation::kCompareAndSet:
-      return store_.CompareAndSet(key, request.expected, request.value, request.lifetime, ToldValue(std::move(done)));
+      return store_.CompareAndSet(key, request.expected, request.value, request.lifetime,
+                                  AnsweringValue(std::move(done)));
     case Operation::kList:
-      return store_.List(key, request.after.empty() ? "" : Stored(request.after), 0, ToldEntries(std::move(done)));
+      return store_.List(key, request.after.empty() ? "" : Stored(request.after), 0, AnsweringEntries(std::move(done)));
     case Operation::kBarrier:
       return Arrive(request, std::move(done));
   }
@@ -106,8 +108,8 @@ void Operations::Arrive(const Request& request, Done done) {
   arrival.tasks = request.ranks;
   arrival.limit = absl::Milliseconds(request.limit_ms);
   arrival.task = request.rank;
-  barriers_->Arrive(std::move(arrival), [told = ToldStatus(std::move(done))](const absl::Status& status,
-                                                                             std::optional<int64_t>) { told(status); });
+  barriers_->Arrive(std::move(arrival), [answer = AnsweringStatus(std::move(done))](
+                                            const absl::Status& status, std::optional<int64_t>) { answer(status); });
 }
 
 }  // namespace muster::script_store

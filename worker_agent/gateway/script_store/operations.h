@@ -9,12 +9,12 @@
 #include "common/base/clock.h"
 #include "common/store/job_store.h"
 #include "worker_agent/gateway/chassis/barriers/barriers.h"
-#include "worker_agent/gateway/chassis/strand.h"
+#include "worker_agent/gateway/chassis/post.h"
 #include "worker_agent/gateway/script_store/request.h"
 
 namespace muster::script_store {
 
-// Serves one round; belongs to the strand's thread.
+// Serves one round; belongs to the gateway's thread.
 class Operations {
  public:
   using Done = std::function<void(std::string line)>;

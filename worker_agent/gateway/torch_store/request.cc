@@ -55,7 +55,7 @@ std::optional<Number> RequestDecoder::Take() {
 }
 
 // Returns false if more bytes are needed.
-bool RequestDecoder::TellDialect() {
+bool RequestDecoder::DetectDialect() {
   const std::string_view first = rest();
   if (first.empty()) return false;
   if (first[0] != static_cast<char>(Query::kValidate)) {
@@ -136,7 +136,7 @@ absl::StatusOr<bool> RequestDecoder::TakeField(char kind) {
 }
 
 absl::StatusOr<std::optional<Request>> RequestDecoder::Next() {
-  if (dialect_ == Dialect::kUnknown && !TellDialect()) return std::nullopt;
+  if (dialect_ == Dialect::kUnknown && !DetectDialect()) return std::nullopt;
   if (!is_begun_) {
     const absl::StatusOr<bool> is_begun = BeginRequest();
     if (!is_begun.ok()) return is_begun.status();

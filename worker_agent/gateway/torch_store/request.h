@@ -70,7 +70,7 @@ class RequestDecoder {
   std::string_view rest() const { return std::string_view(buffer_).substr(at_); }
   template <typename Number>
   std::optional<Number> Take();
-  bool TellDialect();
+  bool DetectDialect();
   absl::StatusOr<bool> BeginRequest();
   // Returns false if more bytes are needed.
   absl::StatusOr<bool> TakeField(char kind);

@@ -390,10 +390,10 @@ absl::StatusOr<std::unique_ptr<Keeper>> Keeper::Spawn(const KeeperOptions& optio
   if (!helpers.ok()) return helpers.status();
   if (family.guardian < 0) return failed("fork");
   guardians.reset();
-  GuardianReport told;
-  if (ReadAll(to_guardian->get(), &told, sizeof told) && told.keeper != 0) {
-    family.keeper = told.keeper;
-    family.is_guarded = told.is_guarded;
+  GuardianReport report;
+  if (ReadAll(to_guardian->get(), &report, sizeof report) && report.keeper != 0) {
+    family.keeper = report.keeper;
+    family.is_guarded = report.is_guarded;
     family.is_isolated = options.isolates_pids;
     family.helpers = helpers->pids();
     family.page = *page;
@@ -402,14 +402,14 @@ absl::StatusOr<std::unique_ptr<Keeper>> Keeper::Spawn(const KeeperOptions& optio
         new Keeper(std::make_unique<Impl>(std::move(ours), std::move(family), options.stop_timeout)));
   }
   ::waitpid(family.guardian, nullptr, 0);
-  if (told.why[0] != '\0') {
+  if (report.why[0] != '\0') {
     return absl::FailedPreconditionError(
-        absl::StrCat("--isolate pid is not possible here: ", told.why,
+        absl::StrCat("--isolate pid is not possible here: ", report.why,
                      "; leave it out, or provide what it needs: root with CAP_SYS_ADMIN, or user namespaces (sysctl "
                      "user.max_user_namespaces, kernel.unprivileged_userns_clone, "
                      "kernel.apparmor_restrict_unprivileged_userns), and in a container a /proc that is not masked"));
   }
-  errno = told.error;
+  errno = report.error;
   return failed("fork");
 }
 

@@ -24,8 +24,8 @@ KeeperPulse::Finding KeeperPulse::Look(MonotonicTime now) {
   silent_ += step;
   const MonotonicTime due = std::min(fence_at_, order_at_);
   if (silent_ >= kGiveUp && !due.is_never() && now >= due + kGrace) return Finding::kGiveUp;
-  if (silent_ < kSilent || has_told_) return Finding::kNone;
-  has_told_ = true;
+  if (silent_ < kSilent || has_reported_) return Finding::kNone;
+  has_reported_ = true;
   return Finding::kSilent;
 }
 
@@ -33,7 +33,7 @@ bool KeeperPulse::Heard() {
   is_waiting_ = false;
   silent_ = absl::ZeroDuration();
   if (has_ping_since_order_) order_at_ = MonotonicTime::Never();  // it came to the ping through the order
-  return std::exchange(has_told_, false);
+  return std::exchange(has_reported_, false);
 }
 
 }  // namespace muster::agent

@@ -39,7 +39,7 @@ class KeeperPulse {
   MonotonicTime pinged_at_;
   absl::Duration silent_;
   bool is_waiting_ = false;  // for the answer to a ping
-  bool has_told_ = false;
+  bool has_reported_ = false;
   bool has_ping_since_order_ = false;
 };
 

@@ -96,7 +96,7 @@ void FileHelper::Take(const std::string& text) {
   unanswered_.pop_front();
   const MonotonicTime now = BootTime();
   const absl::Duration waited = now - std::exchange(asked_at_, now);
-  if (std::exchange(has_told_hang_, false)) {
+  if (std::exchange(has_reported_hang_, false)) {
     say_(absl::StrCat("the file system of ", request.path, " answers again, after ", absl::ToInt64Seconds(waited),
                       " s"));
   }
@@ -138,8 +138,8 @@ void FileHelper::UpdateWatch() {
 }
 
 void FileHelper::RunDeadlines(MonotonicTime now) {
-  if (has_told_hang_ || !IsHung(now)) return;
-  has_told_hang_ = true;
+  if (has_reported_hang_ || !IsHung(now)) return;
+  has_reported_hang_ = true;
   say_(absl::StrCat("the file system of ", unanswered_.front().path, " has not answered for ",
                     absl::ToInt64Seconds(kStallPatience),
                     " s; the processes go on, and their output waits for it, or is dropped beyond ",
@@ -147,7 +147,7 @@ void FileHelper::RunDeadlines(MonotonicTime now) {
 }
 
 MonotonicTime FileHelper::NextDeadline() const {
-  return has_told_hang_ || unanswered_.empty() ? MonotonicTime::Never() : asked_at_ + kStallPatience;
+  return has_reported_hang_ || unanswered_.empty() ? MonotonicTime::Never() : asked_at_ + kStallPatience;
 }
 
 void FileHelper::SayWhatIsMissing(MonotonicTime now) {

@@ -94,7 +94,7 @@ class FileHelper {
   uint32_t last_log_ = 0;
   size_t unwritten_bytes_ = 0;
   MonotonicTime asked_at_;  // since when the oldest unanswered request is the next to be answered
-  bool has_told_hang_ = false;
+  bool has_reported_hang_ = false;
   bool is_dead_ = false;
   uint32_t watched_events_ = 0;
 };

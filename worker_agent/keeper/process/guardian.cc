@@ -110,8 +110,8 @@ AgentWatch BecomeGuardian(const GuardianOptions& options, UniqueFd socket) {
   PidIsolation isolation;
   if (options.isolates_pids) isolation.Begin();
   const pid_t keeper = isolation.why().empty() ? ::fork() : -1;
-  GuardianReport told;
-  told.error = keeper < 0 ? errno : 0;
+  GuardianReport report;
+  report.error = keeper < 0 ? errno : 0;
   if (keeper == 0) {
     ::prctl(PR_SET_PDEATHSIG, kParentDied);
     if (options.isolates_pids) isolation.EndInFirstProcess();
@@ -119,8 +119,8 @@ AgentWatch BecomeGuardian(const GuardianOptions& options, UniqueFd socket) {
     return itself;
   }
   if (options.isolates_pids && keeper > 0) isolation.AwaitFirstProcess();
-  isolation.why().copy(told.why, sizeof told.why - 1);
-  if (isolation.why().empty()) told.keeper = std::max(keeper, 0);
+  isolation.why().copy(report.why, sizeof report.why - 1);
+  if (isolation.why().empty()) report.keeper = std::max(keeper, 0);
   BecomeOwnProcess("ms-guardian", {socket.get(), options.watch.fd()});
   LeaveStandardStreams();
   Children children = Children::OfThisProcess();
@@ -128,12 +128,12 @@ AgentWatch BecomeGuardian(const GuardianOptions& options, UniqueFd socket) {
   ::sigemptyset(&child_signal);
   ::sigaddset(&child_signal, SIGCHLD);
   const int signals = ::signalfd(-1, &child_signal, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (signals < 0 && told.error == 0) {
-    told = {.error = errno};
+  if (signals < 0 && report.error == 0) {
+    report = {.error = errno};
   }
-  told.is_guarded = children.CanLook();
-  [[maybe_unused]] const ssize_t written = ::write(socket.get(), &told, sizeof told);
-  if (told.keeper == 0) ::_exit(1);  // a keeper that was forked dies with it
+  report.is_guarded = children.CanLook();
+  [[maybe_unused]] const ssize_t written = ::write(socket.get(), &report, sizeof report);
+  if (report.keeper == 0) ::_exit(1);  // a keeper that was forked dies with it
   Watch(options, keeper, children, signals, std::move(socket));
 }
 

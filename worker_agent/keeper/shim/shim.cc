@@ -396,8 +396,8 @@ void ShimProcess::LookAtGroup() {
   }
   if (!living.has_value()) return;
   kills_ = living->empty();
-  const auto is_deaf = [](const ProcessInfo& process) { return Ignores(process.pid, SIGINT); };
-  if (!kills_ && is_interrupted_ && std::all_of(living->begin(), living->end(), is_deaf)) Stop();
+  const auto ignores_interrupt = [](const ProcessInfo& process) { return Ignores(process.pid, SIGINT); };
+  if (!kills_ && is_interrupted_ && std::all_of(living->begin(), living->end(), ignores_interrupt)) Stop();
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ Supervisor::Burial& Supervisor::Bury(const Process& process) {
   Burial& burial = burials_[key];
   burial.ended = process.ended;
   burial.has_passed_output = process.spec.passes_output;
-  burial.tell_at = now + kFilesPatience;
+  burial.report_at = now + kFilesPatience;
   burial.answers_left = 1;
   ProcessEnd& end = burial.ended.end;
   if (process.output->has_log()) end.log_file = process.spec.log_path;
@@ -53,7 +53,7 @@ void Supervisor::TakeLastAnswer(const ProcessKey& key, const std::string& error_
   const auto found = burials_.find(key);
   if (found == burials_.end()) return;  // reported without it
   if (!error_message.empty()) found->second.ended.end.error_message = error_message;
-  if (--found->second.answers_left == 0) tell_(burials_.extract(found).mapped().ended);
+  if (--found->second.answers_left == 0) report_(burials_.extract(found).mapped().ended);
 }
 
 void Supervisor::RunFileDeadlines(MonotonicTime now) {
@@ -64,7 +64,7 @@ void Supervisor::RunFileDeadlines(MonotonicTime now) {
   for (const ProcessKey& key : due) BeginWaiting(key);
   for (auto it = burials_.begin(); it != burials_.end();) {
     const auto burial = it++;
-    if (now >= burial->second.tell_at) tell_(burials_.extract(burial).mapped().ended);
+    if (now >= burial->second.report_at) report_(burials_.extract(burial).mapped().ended);
   }
 }
 

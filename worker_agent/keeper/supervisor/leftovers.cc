@@ -72,12 +72,12 @@ void Supervisor::NoteKilled(Process& process) {
     process.killed_at = now;
     process.look_at = now + options_.leftovers_patience;
   }
-  if (process.has_ended && !process.is_told && process.tell_at.is_never()) process.tell_at = now + kTogether;
+  if (process.has_ended && !process.is_reported && process.report_at.is_never()) process.report_at = now + kTogether;
 }
 
-void Supervisor::TellEarly(Process& process) {
-  process.tell_at = MonotonicTime::Never();
-  process.is_told = true;
+void Supervisor::ReportEarly(Process& process) {
+  process.report_at = MonotonicTime::Never();
+  process.is_reported = true;
   Burial& burial = Bury(process);
   burial.ended.is_anything_left = true;
   burial.ended.end.last_lines = process.output->LastLinesSoFar();
@@ -99,7 +99,7 @@ void Supervisor::LookForUnkillable(Process& process, MonotonicTime now) {
   Unkillable& last = process.unkillable;
   if (last.pid == found.pid && last.state == state) return;
   last = {process.spec.key, found.pid, ShownName(found), state, process.killed_at};
-  tell_(last);
+  report_(last);
 }
 
 // ------------------------------------------------------------------------------------------------------ stopped shims
@@ -153,7 +153,7 @@ void Supervisor::EndStoppedShim(Process& process) {
 // ---------------------------------------------------------------------------------------------------------- deadlines
 
 void Supervisor::RunLeftoverDeadlines(Process& process, MonotonicTime now) {
-  if (now >= process.tell_at) TellEarly(process);
+  if (now >= process.report_at) ReportEarly(process);
   if (now >= process.look_at) LookForUnkillable(process, now);
   const MonotonicTime end_at = process.stopped_at + options_.leftovers_patience;
   if (now >= end_at + kLate) {
@@ -165,7 +165,7 @@ void Supervisor::RunLeftoverDeadlines(Process& process, MonotonicTime now) {
 }
 
 MonotonicTime Supervisor::NextLeftoverDeadline(const Process& process) const {
-  return std::min({process.tell_at, process.look_at, process.stopped_at + options_.leftovers_patience});
+  return std::min({process.report_at, process.look_at, process.stopped_at + options_.leftovers_patience});
 }
 
 }  // namespace muster::agent

@@ -42,12 +42,12 @@ LaunchError Fault(std::string text) { return MakeLaunchError(LaunchStep::kIntern
 }  // namespace
 
 Supervisor::Supervisor(CallbackPoller& poller, Sinks sinks, const KeeperOptions& options,
-                       const ShimOptions& shim_options, Tell tell)
+                       const ShimOptions& shim_options, EventSink report)
     : poller_(poller),
       sinks_(sinks),
       options_(options),
       shim_options_(shim_options),
-      tell_(std::move(tell)),
+      report_(std::move(report)),
       children_(Children::OfThisProcess()),
       memory_(MemoryWatch::OfThisProcess()) {}
 
@@ -145,7 +145,7 @@ void Supervisor::FailLaunch(const ProcessKey& key, const LaunchError& error) {
   ended.end.launch_reason = error.reason;
   ended.end.launch_remedy = error.remedy;
   ended.ended_at = BootTime();
-  tell_(ended);
+  report_(ended);
 }
 
 void Supervisor::Refuse(const ProcessKey& key) {
@@ -154,7 +154,7 @@ void Supervisor::Refuse(const ProcessKey& key) {
   ended.end.exit.signal = options_.stop_signal;
   ended.end.was_stopped = true;
   ended.ended_at = BootTime();
-  tell_(ended);
+  report_(ended);
 }
 
 // ---------------------------------------------------------------------------------------------------------- reports
@@ -169,7 +169,7 @@ void Supervisor::TakeReport(Process& process, const ShimReport& report) {
   switch (report.kind) {
     case ShimReport::kStarted:
       process.pid = report.value;
-      return tell_(Started{process.spec.key, report.value});
+      return report_(Started{process.spec.key, report.value});
     case ShimReport::kNotStarted:
       process.ended.end.launch_error = CleanText(report.text, kMaxShortTextBytes);
       process.ended.end.launch_reason = report.reason;
@@ -211,8 +211,8 @@ void Supervisor::TakeWaitStatus(Process& process, int status, MonotonicTime at) 
 
 void Supervisor::BeginStop(Process& process, MonotonicTime since) {
   if (!process.stop_at.is_never()) process.stop_at = std::min(process.stop_at, since);
-  if (process.has_ended || process.is_told_to_stop) return;
-  process.is_told_to_stop = true;
+  if (process.has_ended || process.is_stop_requested) return;
+  process.is_stop_requested = true;
   process.kill_at = since + options_.stop_timeout;
   // If that is over RunDeadlines kills it: nothing that is suspended gets to run again.
   if (process.kill_at > BootTime()) process.shim->Stop();
@@ -232,8 +232,8 @@ void Supervisor::InterruptAll(absl::Duration interrupt_time) {
   RefuseWaiting();
   const MonotonicTime now = BootTime();
   for (auto& [key, process] : processes_) {
-    if (process.has_ended || process.is_told_to_stop) continue;
-    process.is_told_to_stop = true;
+    if (process.has_ended || process.is_stop_requested) continue;
+    process.is_stop_requested = true;
     process.stop_at = now + interrupt_time;
     process.kill_at = now + options_.stop_timeout;
     if (process.kill_at > now) process.shim->Interrupt();
@@ -293,7 +293,7 @@ void Supervisor::KillThrough(uint64_t last_number) {
 }
 
 void Supervisor::Kill(Process& process) {
-  process.is_told_to_stop = true;
+  process.is_stop_requested = true;
   process.stop_at = process.kill_at = MonotonicTime::Never();
   if (process.is_killing || process.is_shim_lost) return;
   process.shim->Kill();
@@ -333,7 +333,7 @@ void Supervisor::ReapStray(pid_t pid, int status) {
   for (auto& [key, process] : processes_) {
     TakeReports(process);
     if (process.pid == pid && !process.has_ended) {
-      process.ended.end.was_stopped = process.is_told_to_stop;
+      process.ended.end.was_stopped = process.is_stop_requested;
       TakeWaitStatus(process, status, BootTime());
     }
   }
@@ -344,7 +344,7 @@ void Supervisor::LoseShim(Process& process, const ExitStatus& exit) {
   process.stop_at = process.kill_shim_at = process.stopped_at = MonotonicTime::Never();
   LookForStrays();
   NoteKilled(process);
-  if (process.is_told_to_stop || process.stop_signal != 0) return;
+  if (process.is_stop_requested || process.stop_signal != 0) return;
   const std::string how =
       exit.signal != 0 ? absl::StrCat("killed by signal ", exit.signal) : absl::StrCat("ended with ", exit.code);
   sinks_.live.error().Write(absl::StrCat("ms-worker: the shim of slot ", process.spec.key.slot, " was ", how,
@@ -385,14 +385,14 @@ void Supervisor::Finish(Process& process) {
   poller_.Forget(process.shim->fd());
   if (!process.has_ended &&
       process.ended.end.launch_error.empty()) {  // killed with its shim before its pid was reported
-    process.ended.end.was_stopped = process.is_told_to_stop;
+    process.ended.end.was_stopped = process.is_stop_requested;
     TakeWaitStatus(process, SIGKILL, BootTime());
   }
   const ProcessKey key = process.spec.key;
   const bool has_log = process.output->has_log();
   // A helper that is late already has hardly got better.
-  const bool waits_for_log = !process.is_told && has_log && !sinks_.logs.IsLate(BootTime());
-  Burial* const burial = process.is_told ? nullptr : &Bury(process);
+  const bool waits_for_log = !process.is_reported && has_log && !sinks_.logs.IsLate(BootTime());
+  Burial* const burial = process.is_reported ? nullptr : &Bury(process);
   if (waits_for_log) ++burial->answers_left;
   std::vector<std::string> last_lines = process.output->Finish([this, key, waits_for_log] {
     if (waits_for_log) TakeLastAnswer(key, "");
@@ -404,10 +404,10 @@ void Supervisor::Finish(Process& process) {
   if (burial != nullptr) {
     burial->ended.end.last_lines = std::move(last_lines);
     TakeLastAnswer(key, "");
-  } else if (const auto told_soon = burials_.find(key); told_soon != burials_.end()) {
-    told_soon->second.ended.is_anything_left = false;
+  } else if (const auto report_due = burials_.find(key); report_due != burials_.end()) {
+    report_due->second.ended.is_anything_left = false;
   } else {
-    tell_(Cleared{key});
+    report_(Cleared{key});
   }
 }
 
@@ -439,7 +439,7 @@ void Supervisor::RunDeadlines() {
 MonotonicTime Supervisor::NextDeadline() const {
   MonotonicTime next = std::min(fence_kill_at_, has_strays_ ? strays_at_ : MonotonicTime::Never());
   for (const auto& [key, waiting] : waiting_) next = std::min(next, waiting.begin_at);
-  for (const auto& [key, burial] : burials_) next = std::min(next, burial.tell_at);
+  for (const auto& [key, burial] : burials_) next = std::min(next, burial.report_at);
   for (const auto& [key, process] : processes_) {
     if (process.output != nullptr) next = std::min(next, process.output->NextDeadline());
     next = std::min({next, process.stop_at, process.kill_at, process.kill_shim_at, NextLeftoverDeadline(process)});

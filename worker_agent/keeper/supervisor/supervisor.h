@@ -34,7 +34,7 @@ namespace muster::agent {
 
 class Supervisor {
  public:
-  using Tell = std::function<void(const KeeperEvent&)>;
+  using EventSink = std::function<void(const KeeperEvent&)>;
 
   // All outlive this.
   struct Sinks {
@@ -45,7 +45,7 @@ class Supervisor {
 
   // `poller` outlives this.
   Supervisor(CallbackPoller& poller, Sinks sinks, const KeeperOptions& options, const ShimOptions& shim_options,
-             Tell tell);
+             EventSink report);
 
   // See Keeper::HoldLock.
   void HoldLock(std::shared_ptr<const UniqueFd> lock) { shim_options_.lock = std::move(lock); }
@@ -96,7 +96,7 @@ class Supervisor {
     Ended ended;
     bool has_passed_output = false;  // the user has seen the last lines, but not those of the device's log
     int answers_left = 0;
-    MonotonicTime tell_at = MonotonicTime::Never();  // without them
+    MonotonicTime report_at = MonotonicTime::Never();  // without them
   };
 
   // The remains of a slot's process when it has ended, until the next one begins.
@@ -116,16 +116,16 @@ class Supervisor {
     std::unique_ptr<ProcessOutput> output;
     MemoryWatch::Mark memory_at_start;
     Ended ended;
-    bool has_ended = false;  // the process, not all that it left
-    bool is_told = false;    // its end, while something of it is left
-    bool is_told_to_stop = false;
+    bool has_ended = false;    // the process, not all that it left
+    bool is_reported = false;  // its end, while something of it is left
+    bool is_stop_requested = false;
     bool is_killing = false;                              // its shim has taken the order
     bool is_shim_lost = false;                            // it was killed
     MonotonicTime stop_at = MonotonicTime::Never();       // the order to stop, after an interrupt
     MonotonicTime kill_at = MonotonicTime::Never();       // the order to kill
     MonotonicTime kill_shim_at = MonotonicTime::Never();  // it takes no orders, or can't carry them out
     MonotonicTime killed_at = MonotonicTime::Never();     // SIGKILL has gone to all that is left
-    MonotonicTime tell_at = MonotonicTime::Never();       // its end, although something is left
+    MonotonicTime report_at = MonotonicTime::Never();     // its end, although something is left
     MonotonicTime look_at = MonotonicTime::Never();       // for what can't be killed
     Unkillable unkillable;                                // as reported last; pid 0: nothing
     int stop_signal = 0;                                  // its shim was stopped by it …
@@ -160,7 +160,7 @@ class Supervisor {
   void SayCantLook(const std::string& what, const char* why);
   void SayWhatIsLeft(const Process& process, const ShimReport& report);
   void NoteKilled(Process& process);
-  void TellEarly(Process& process);
+  void ReportEarly(Process& process);
   void LookForUnkillable(Process& process, MonotonicTime now);
   void TakeStops();
   void EndStoppedShim(Process& process);
@@ -171,7 +171,7 @@ class Supervisor {
   const Sinks sinks_;
   const KeeperOptions options_;
   ShimOptions shim_options_;
-  const Tell tell_;
+  const EventSink report_;
   std::map<ProcessKey, Waiting> waiting_;    // no process yet
   std::map<ProcessKey, Process> processes_;  // started and not cleared
   std::map<ProcessKey, Burial> burials_;     // has died; processes_ has it, too, while something is left

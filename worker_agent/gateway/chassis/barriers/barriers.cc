@@ -267,7 +267,7 @@ void Barriers::Tick() {
     if (now >= barrier->deadline && !barrier->is_late) late.push_back(barrier);
     if (now >= barrier->noted_at + kNoteAfter) Note(barrier);
   }
-  for (const Shared& barrier : late) TellWhoIsMissing(barrier);
+  for (const Shared& barrier : late) PublishMissing(barrier);
 }
 
 // Publishes the tasks that have come, for the agent that has to name the missing ones.
@@ -279,12 +279,12 @@ void Barriers::Note(const Shared& barrier) {
              [](const absl::Status&) {});
 }
 
-void Barriers::TellWhoIsMissing(const Shared& barrier) {
+void Barriers::PublishMissing(const Shared& barrier) {
   barrier->is_late = true;
   using Page = absl::StatusOr<JobStore::Listing>;
   store_.List(KeyOf(*barrier), "", 0,
               Posted(post_, std::function([this, barrier](Page page) {
-                       if (ComesAgain(page.status())) return TellWhoIsMissing(barrier);
+                       if (ComesAgain(page.status())) return PublishMissing(barrier);
                        std::set<int32_t> missing(barrier->tasks.begin(), barrier->tasks.end());
                        for (const auto& [task, came] : barrier->came) missing.erase(task);
                        for (const auto& [key, value] : page.ok() ? page->entries : JobStore::Listing().entries) {

@@ -25,7 +25,7 @@
 #include "common/store/job_store.h"
 #include "worker_agent/gateway/chassis/barriers/messages.pb.h"
 #include "worker_agent/gateway/chassis/barriers/task_layout.h"
-#include "worker_agent/gateway/chassis/strand.h"
+#include "worker_agent/gateway/chassis/post.h"
 
 namespace muster::agent {
 
@@ -38,7 +38,7 @@ struct Arrival {
   uint64_t incarnation = 0;
 };
 
-// Belongs to the strand's thread. `done` is called there, once, unless the round ends first.
+// Belongs to the gateway's thread. `done` is called there, once, unless the round ends first.
 class Barriers {
  public:
   // `counter`: the number of the barrier that the status is about; none: it is about no barrier.
@@ -110,7 +110,7 @@ class Barriers {
   void AwaitResult(const Shared& barrier);
   void TakeResult(const Shared& barrier, const std::string& stored);
   void Publish(const Shared& barrier, const absl::Status& status);
-  void TellWhoIsMissing(const Shared& barrier);
+  void PublishMissing(const Shared& barrier);
   void Finish(const Shared& barrier, const absl::Status& result);
   void Sweep(const Barrier& ended);
 

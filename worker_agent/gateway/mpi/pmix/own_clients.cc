@@ -163,8 +163,9 @@ bool PutAnEndedOneInPlaceOf(int connection) {
 extern "C" __attribute__((visibility("default"))) int accept(int listener, sockaddr* address, socklen_t* size) {
   const int connection = static_cast<int>(syscall(SYS_accept4, listener, address, size, 0));
   if (connection < 0 || muster::pmix::IsOtherEndOwn(connection)) return connection;
-  static bool was_told = false;
-  if (!std::exchange(was_told, true)) std::fprintf(stderr, "ms-pmix: a connection that is not of a rank was refused\n");
+  static bool was_logged = false;
+  if (!std::exchange(was_logged, true))
+    std::fprintf(stderr, "ms-pmix: a connection that is not of a rank was refused\n");
   if (muster::pmix::PutAnEndedOneInPlaceOf(connection)) return connection;
   close(connection);
   errno = ECONNABORTED;

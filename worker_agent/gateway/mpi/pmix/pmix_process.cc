@@ -102,7 +102,7 @@ absl::Status PmixProcess::Begin(const RoundLayout& layout) {
   MakeMemoryFolder();
   if (absl::Status spawned = Spawn(); !spawned.ok()) return spawned;
   const std::string setup = SetupFor(layout, options_.folder, memory_folder_);
-  if (absl::Status told = Tell(pmix::Encode(Kind::kSetup, setup)); !told.ok()) return told;
+  if (absl::Status sent = Send(pmix::Encode(Kind::kSetup, setup)); !sent.ok()) return sent;
   return WaitUntilReady(layout.own_agent().ranks.size());
 }
 
@@ -145,7 +145,7 @@ absl::Status PmixProcess::Spawn() {
   return At(LaunchStep::kOwnProgram, FileError(absl::StrCat("MPI: can't start ", options_.program), error));
 }
 
-absl::Status PmixProcess::Tell(std::string frame) {
+absl::Status PmixProcess::Send(std::string frame) {
   while (!frame.empty()) {
     if (WaitFor(socket_.get(), POLLOUT, kReadyPatience) == 0)
       return absl::UnavailableError("MPI: ms-pmix does not read its input");

@@ -44,7 +44,7 @@ class PmixProcess {
   absl::Status Begin(const RoundLayout& layout);
   void MakeMemoryFolder();
   absl::Status Spawn();
-  absl::Status Tell(std::string frame);
+  absl::Status Send(std::string frame);
   absl::Status WaitUntilReady(size_t slots);
   absl::Status TakeVariables(const std::string& bytes, size_t slots);
   std::string End();

@@ -1,4 +1,4 @@
-// The one thread on which a round's gateway runs: its server's thread. Other threads post steps to it.
+// Posts steps to the one thread on which a round's gateway runs: its server's thread.
 #pragma once
 
 #include <functional>

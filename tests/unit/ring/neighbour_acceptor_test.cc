@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kCrowd = 200;
 
-class DoorkeeperTest : public RingFixture {
+class NeighbourAcceptorTest : public RingFixture {
  protected:
   // Opens rank 0's listener, which accepts rank 1.
   void Open(bool is_secure, const char* neighbour = "127.0.0.1") {
@@ -29,9 +29,9 @@ class DoorkeeperTest : public RingFixture {
       if (is_secure) tls_.push_back(*RingTls::Create(states_[plan.rank], plan, now_));
       meetings_.push_back({&plan, is_secure ? tls_.back().get() : nullptr, 4, absl::Seconds(5), 5});
     }
-    auto doorkeeper = Doorkeeper::Listen(meetings_[0]);
-    ASSERT_TRUE(doorkeeper.ok()) << doorkeeper.status();
-    doorkeeper_ = *std::move(doorkeeper);
+    auto acceptor = NeighbourAcceptor::Listen(meetings_[0]);
+    ASSERT_TRUE(acceptor.ok()) << acceptor.status();
+    acceptor_ = *std::move(acceptor);
   }
 
   UniqueFd ConnectFrom(const char* source) {
@@ -46,13 +46,13 @@ class DoorkeeperTest : public RingFixture {
     return fd;
   }
 
-  void Step() { doorkeeper_->Step(Clock::System().Read().monotonic); }
+  void Step() { acceptor_->Step(Clock::System().Read().monotonic); }
 
   // kCrowd unknown clients connect and send `words`.
   void Crowd(const std::string& words, const char* source = "127.0.0.1") {
     for (int i = 0; i < kCrowd; ++i) {
-      strangers_.push_back(ConnectFrom(source));
-      if (!words.empty()) (void)send(strangers_.back().get(), words.data(), words.size(), MSG_NOSIGNAL);
+      others_.push_back(ConnectFrom(source));
+      if (!words.empty()) (void)send(others_.back().get(), words.data(), words.size(), MSG_NOSIGNAL);
       Step();
     }
   }
@@ -62,10 +62,10 @@ class DoorkeeperTest : public RingFixture {
     for (int i = 0; i < 2000; ++i) {
       dialer.Step(Clock::System().Read().monotonic);
       Step();
-      if (doorkeeper_->TakeLink() != nullptr) return true;
+      if (acceptor_->TakeLink() != nullptr) return true;
       std::vector<pollfd> fds;
       dialer.AddTo(fds);
-      doorkeeper_->AddTo(fds);
+      acceptor_->AddTo(fds);
       poll(fds.data(), fds.size(), 1);
     }
     return false;
@@ -73,8 +73,8 @@ class DoorkeeperTest : public RingFixture {
 
   std::vector<std::unique_ptr<RingTls>> tls_;
   std::vector<Meeting> meetings_;
-  std::unique_ptr<Doorkeeper> doorkeeper_;
-  std::vector<UniqueFd> strangers_;
+  std::unique_ptr<NeighbourAcceptor> acceptor_;
+  std::vector<UniqueFd> others_;
 };
 
 // The first bytes of a TLS client.
@@ -90,7 +90,7 @@ std::string ClientHello() {
   return bytes;
 }
 
-TEST_F(DoorkeeperTest, SilentStrangersDoNotPushOutTheNeighbourInItsHandshake) {
+TEST_F(NeighbourAcceptorTest, SilentStrangersDoNotPushOutTheNeighbourInItsHandshake) {
   Open(true);
   Dialer dialer(meetings_[1], Clock::System().Read().monotonic);
   for (int i = 0; i < 50; ++i) {  // until it has sent its first bytes
@@ -101,12 +101,12 @@ TEST_F(DoorkeeperTest, SilentStrangersDoNotPushOutTheNeighbourInItsHandshake) {
   }
   Step();  // the listener answers them
   Crowd("");
-  EXPECT_GT(doorkeeper_->strangers(), 0) << "the crowd is bounded";
+  EXPECT_GT(acceptor_->refused(), 0) << "the crowd is bounded";
   EXPECT_TRUE(GetsIn(dialer));
   EXPECT_FALSE(dialer.failure()) << "at the first attempt: " << dialer.failure()->detail;
 }
 
-TEST_F(DoorkeeperTest, StrangersFromElsewhereDoNotPushOutWhoMayBeTheNeighbour) {
+TEST_F(NeighbourAcceptorTest, StrangersFromElsewhereDoNotPushOutWhoMayBeTheNeighbour) {
   for (const bool is_secure : {false, true}) {
     SCOPED_TRACE(is_secure);
     tls_.clear();
@@ -120,11 +120,11 @@ TEST_F(DoorkeeperTest, StrangersFromElsewhereDoNotPushOutWhoMayBeTheNeighbour) {
     char byte = 0;
     const bool is_there = recv(neighbour.get(), &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
     EXPECT_TRUE(is_there) << "it was sent away";
-    strangers_.clear();
+    others_.clear();
   }
 }
 
-TEST_F(DoorkeeperTest, ANewcomerIsHeardWhoeverStandsThere) {
+TEST_F(NeighbourAcceptorTest, ANewcomerIsHeardWhoeverStandsThere) {
   Open(true);
   Crowd(ClientHello());
   Dialer dialer(meetings_[1], Clock::System().Read().monotonic);
