@@ -120,9 +120,9 @@ class Cell:
                   "growth_mb": memory.peak - before, "left_mb": None if after is None else after - before,
                   "is_alive": self.scheduler.is_running(), "end": self._end(),
                   "cores": (cpu_after - cpu) / self.options.seconds if cpu_after else None}
-        result.update(self._told_by_attacker(attacker))
-        result.update(self._told_by_honest(honest))
-        result.update(self._told_by_agents(agents))
+        result.update(self._result_of_attacker(attacker))
+        result.update(self._result_of_honest(honest))
+        result.update(self._result_of_agents(agents))
         counters = self._counters()
         result["is_answering"] = counters is not None
         result["counted"] = {name: count - counted.get(name, 0) for name, count in (counters or {}).items()
@@ -162,13 +162,13 @@ class Cell:
         code = self.scheduler.popen.returncode
         return "killed at %d MB" % report.MEMORY_LIMIT_MB if code == -signal.SIGKILL else "exit code %d" % code
 
-    def _told_by_attacker(self, attacker):
+    def _result_of_attacker(self, attacker):
         told = json.loads(attacker.lines()[-1]) if attacker.lines() else {}
         cuts = told.get("cuts", 0) + told.get("refused", 0)
         return {"attacker": told, "cuts_a_second": cuts / self.options.seconds,
                 "sent_mb_a_second": told.get("sent_bytes", 0) / MB / self.options.seconds}
 
-    def _told_by_honest(self, honest):
+    def _result_of_honest(self, honest):
         honest.wait(20)
         joins = [json.loads(line) for line in honest.lines() if line.startswith("{")]
         took = [join["ms"] for join in joins if "ms" in join]
@@ -176,7 +176,7 @@ class Cell:
         return {"joins": len(took), "join_ms": max(took, default=None), "joins_failed": len(errors),
                 "join_errors": sorted(set(errors))}
 
-    def _told_by_agents(self, agents):
+    def _result_of_agents(self, agents):
         if agents is None:
             return {"p99_ms": None, "leases_lost": None}
         agents.wait(60)

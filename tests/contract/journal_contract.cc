@@ -26,7 +26,7 @@ TEST_P(JournalContract, SequencesStartAtOneAndRiseByOneForEachRecord) {
   EXPECT_TRUE(watch.WaitFor(5));
 }
 
-TEST_P(JournalContract, DurabilityIsToldForEverythingAndNeverFalls) {
+TEST_P(JournalContract, DurabilityIsReportedForEverythingAndNeverFalls) {
   auto home = GetParam().make();
   auto journal = home->Open();
   DurableWatch watch;
@@ -139,7 +139,7 @@ TEST_P(JournalContract, TheNextLifeGoesOnAfterASnapshotAlone) {
   EXPECT_EQ(journal->Append({RecordOf("3")}), 3u);
 }
 
-TEST_P(JournalContract, NobodyIsToldAfterTheListenerWasTakenAway) {
+TEST_P(JournalContract, NothingIsReportedAfterTheListenerIsRemoved) {
   auto home = GetParam().make();
   auto journal = home->Open();
   ReplayedNames(*journal);

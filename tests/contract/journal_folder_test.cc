@@ -121,7 +121,7 @@ TEST_F(JournalFolder, FilesInItThatOthersWroteAreNotBelieved) {
 }
 
 // A pod's volume belongs to root and is open to all. A user other than root may share the folder with others.
-TEST_F(JournalFolder, WhoIsNotRootDecidesForHimself) {
+TEST_F(JournalFolder, ANonRootUserDecidesForThemselves) {
   SetMode(state_, 0777);
   EXPECT_EQ(Refusal(path_, kOther), "taken");
   GiveAway(state_);

@@ -167,7 +167,7 @@ TEST_F(JournalRemoved, AnotherFileInItsPlaceEndsTheProcessUnanswered) {
 }
 
 // A path that can't be resolved says nothing about the file.
-TEST_F(JournalRemoved, WhereNobodyCanLookItGoesOn) {
+TEST_F(JournalRemoved, GoesOnWhileItsPathCannotBeResolved) {
   const std::string real = folder_ / "real";
   fs::create_directory(real);
   fs::create_directory_symlink(real, state_);

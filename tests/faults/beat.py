@@ -1,10 +1,12 @@
 """Acts as a training process: lives until FOLDER/go.<job> exists, and writes a beat every 50 ms.
 
-    beat.py FOLDER [--deaf] [--bare]
+    beat.py FOLDER [--ignore_sigterm] [--bare]
 
 It has a child, and a child in a session of its own, which do the same. Each writes its own file: a line that says what
-it is, then one line for each beat (beats.py reads them). --deaf: the odd ranks live until SIGKILL. --bare: the
-children execute themselves again with an empty environment, as `env -i` and sudo leave it.
+it is, then one line for each beat (beats.py reads them).
+
+--ignore_sigterm: the odd ranks live until SIGKILL. --bare: the children execute themselves again with an empty
+environment, as `env -i` and sudo leave it.
 """
 
 import json
@@ -28,8 +30,8 @@ def identity():
     return {"job": cluster["job_id"], "run": cluster["run"], "round": int(os.environ["MS_ROUND"]),
             "attempt": int(os.environ["MS_RESTART_COUNT"]), "rank": int(os.environ["RANK"]),
             "node": os.environ["MUSTER_NODE_ID"], "family": "%d.%d" % (os.getpid(), start_ticks()),
-            "seats": {str(peer["rank"]): peer["node_id"] for peer in cluster["peers"]}
-                     if cluster["round"] == int(os.environ["MS_ROUND"]) else {}}
+            "assignments": {str(peer["rank"]): peer["node_id"] for peer in cluster["peers"]}
+                           if cluster["round"] == int(os.environ["MS_ROUND"]) else {}}
 
 
 def beat(folder, who, member):
@@ -49,7 +51,7 @@ def main():
         _, folder, _, member, who = sys.argv
         return beat(folder, json.loads(who), member)
     folder, who = sys.argv[1], identity()
-    if "--deaf" in sys.argv and who["rank"] % 2 == 1:
+    if "--ignore_sigterm" in sys.argv and who["rank"] % 2 == 1:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     children = []
     for member in ("child", "session"):

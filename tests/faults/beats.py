@@ -18,21 +18,21 @@ def read_file(path):
 
 
 def read(folder):
-    """Returns (holders, seats): all processes that beat, and each assignment that any of them got: {(job, run, round):
-    [{rank: node}]}."""
-    families, seats = collections.defaultdict(dict), collections.defaultdict(list)
+    """Returns (holders, assignments): all processes that beat, and each assignment that any of them got:
+    {(job, run, round): [{rank: node}]}."""
+    families, assignments = collections.defaultdict(dict), collections.defaultdict(list)
     for path in sorted(folder.glob("*.beats")):
         found = read_file(path)
         if found is None:
             continue
         who, first, last = found
-        told = {int(rank): node for rank, node in who.pop("seats").items()}
+        assigned = {int(rank): node for rank, node in who.pop("assignments").items()}
         key = who["job"], who["run"], who["round"]
-        if told and told not in seats[key]:
-            seats[key].append(told)
+        if assigned and assigned not in assignments[key]:
+            assignments[key].append(assigned)
         member, pid = who.pop("member"), who.pop("pid")
         families[tuple(who.items())][member] = (pid, first, last)
     holders = [Holder(first=min(first for _, first, _ in members.values()),
                       last=max(last for _, _, last in members.values()), members=members, **dict(who))
                for who, members in families.items()]
-    return sorted(holders, key=lambda holder: holder.first), dict(seats)
+    return sorted(holders, key=lambda holder: holder.first), dict(assignments)

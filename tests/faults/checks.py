@@ -41,9 +41,9 @@ def no_rank_twice(holders, zero=0.0):
         describe(second, zero)) for first, second in overlaps(holders)]
 
 
-def _ranks_by_node(seats):
+def _ranks_by_node(assignment):
     ranks = collections.defaultdict(set)
-    for rank, node in seats.items():
+    for rank, node in assignment.items():
         ranks[node].add(rank)
     return ranks
 
@@ -65,19 +65,19 @@ def _moves(where, before, after):
     return found
 
 
-def whole_moves(holders, seats):
+def whole_moves(holders, assignments):
     found = []
-    for (job, run, number), told in sorted(seats.items()):
+    for (job, run, number), assigned in sorted(assignments.items()):
         where = "job %s run %d round %d" % (job, run, number)
-        found += ["%s: two assignments: %s and %s" % (where, told[0], other) for other in told[1:]]
-        before = seats.get((job, run, number - 1))
+        found += ["%s: two assignments: %s and %s" % (where, assigned[0], other) for other in assigned[1:]]
+        before = assignments.get((job, run, number - 1))
         if before:
-            found += _moves(where, before[0], told[0])
+            found += _moves(where, before[0], assigned[0])
     for holder in holders:
-        told = seats.get((holder.job, holder.run, holder.round))
-        if told and told[0].get(holder.rank) != holder.node:
+        assigned = assignments.get((holder.job, holder.run, holder.round))
+        if assigned and assigned[0].get(holder.rank) != holder.node:
             found.append("job %s run %d round %d: rank %d is %s's, but ran on %s" % (
-                holder.job, holder.run, holder.round, holder.rank, told[0].get(holder.rank), holder.node))
+                holder.job, holder.run, holder.round, holder.rank, assigned[0].get(holder.rank), holder.node))
     return found
 
 

@@ -19,7 +19,7 @@ import network  # noqa: E402
 import roles  # noqa: E402
 from lanes import LANES  # noqa: E402
 
-SEATS = {0: "n0", 1: "n0", 2: "n1", 3: "n1"}
+ASSIGNED = {0: "n0", 1: "n0", 2: "n1", 3: "n1"}
 
 
 def holder(rank, number, attempt, node, first, last, run=1, job="default"):
@@ -39,17 +39,17 @@ def write(folder, who, member, pid, times, end="\n"):
 
 def who(rank=3, number=1, node="n1", family="7.70"):
     return {"job": "default", "run": 1, "round": number, "attempt": 0, "rank": rank, "node": node, "family": family,
-            "seats": {str(rank): name for rank, name in SEATS.items()}}
+            "assignments": {str(rank): name for rank, name in ASSIGNED.items()}}
 
 
 def test_a_start_lives_from_the_first_beat_of_any_of_its_processes_to_the_last(tmp_path):
     write(tmp_path, who(), "main", 7, [1.0, 1.05])
     write(tmp_path, who(), "child", 8, [0.95, 1.1])
     write(tmp_path, who(), "session", 9, [1.2, 9.5])
-    holders, seats = beats.read(tmp_path)
+    holders, assignments = beats.read(tmp_path)
     assert [(one.first, one.last) for one in holders] == [(0.95, 9.5)]
     assert sorted(holders[0].members) == ["child", "main", "session"]
-    assert seats == {("default", 1, 1): [SEATS]}
+    assert assignments == {("default", 1, 1): [ASSIGNED]}
 
 
 def test_a_line_that_is_half_written_does_not_count(tmp_path):
@@ -60,7 +60,7 @@ def test_a_line_that_is_half_written_does_not_count(tmp_path):
 
 def test_beat_py_says_what_the_checks_read(tmp_path):
     cluster = {"job_id": "default", "run": 2, "round": 5,
-               "peers": [{"rank": rank, "node_id": node} for rank, node in SEATS.items()]}
+               "peers": [{"rank": rank, "node_id": node} for rank, node in ASSIGNED.items()]}
     (tmp_path / "cluster.json").write_text(json.dumps(cluster))
     env = dict(os.environ, MS_CLUSTER_FILE=str(tmp_path / "cluster.json"), MS_ROUND="5", MS_RESTART_COUNT="4", RANK="3",
                MUSTER_NODE_ID="n1")
@@ -70,10 +70,10 @@ def test_beat_py_says_what_the_checks_read(tmp_path):
         time.sleep(0.01)
     (tmp_path / "go.default").touch()
     assert process.wait(20) == 0
-    holders, seats = beats.read(tmp_path)
+    holders, assignments = beats.read(tmp_path)
     assert [(one.job, one.run, one.round, one.attempt, one.rank, one.node) for one in holders] == [
         ("default", 2, 5, 4, 3, "n1")]
-    assert sorted(holders[0].members) == ["child", "main", "session"] and seats == {("default", 2, 5): [SEATS]}
+    assert sorted(holders[0].members) == ["child", "main", "session"] and assignments == {("default", 2, 5): [ASSIGNED]}
     assert len({pid for pid, _, _ in holders[0].members.values()}) == 3
 
 
@@ -113,33 +113,33 @@ def moves(before, after):
 
 
 def test_ranks_stay_or_go_to_a_spare_together():
-    assert not moves(SEATS, SEATS)
-    assert not moves(SEATS, {0: "n0", 1: "n0", 2: "spare0", 3: "spare0"})
+    assert not moves(ASSIGNED, ASSIGNED)
+    assert not moves(ASSIGNED, {0: "n0", 1: "n0", 2: "spare0", 3: "spare0"})
 
 
 def test_ranks_that_do_not_move_whole_are_found():
-    assert "did not move whole" in moves(SEATS, {0: "n0", 1: "n0", 2: "spare0", 3: "n1"})[0]
-    assert "did not move whole" in moves(SEATS, {0: "n0", 1: "n0", 2: "spare0", 3: "spare1"})[0]
-    assert "did not move whole" in moves(SEATS, {0: "n0", 1: "n0", 2: "spare0"})[0]
-    assert "did not move whole" in moves(SEATS, {rank: "n0" for rank in SEATS})[0]
+    assert "did not move whole" in moves(ASSIGNED, {0: "n0", 1: "n0", 2: "spare0", 3: "n1"})[0]
+    assert "did not move whole" in moves(ASSIGNED, {0: "n0", 1: "n0", 2: "spare0", 3: "spare1"})[0]
+    assert "did not move whole" in moves(ASSIGNED, {0: "n0", 1: "n0", 2: "spare0"})[0]
+    assert "did not move whole" in moves(ASSIGNED, {rank: "n0" for rank in ASSIGNED})[0]
 
 
 def test_ranks_that_go_to_a_node_with_ranks_are_found():
-    found = moves(SEATS, {0: "n1", 1: "n1", 2: "n0", 3: "n0"})
+    found = moves(ASSIGNED, {0: "n1", 1: "n1", 2: "n0", 3: "n0"})
     assert len(found) == 2 and "was no spare" in found[0], found
 
 
-def test_rounds_that_nobody_saw_are_not_judged():
+def test_rounds_that_no_process_reported_are_not_judged():
     swapped = {0: "n1", 1: "n1", 2: "n0", 3: "n0"}
-    assert not checks.whole_moves([], {("default", 1, 1): [SEATS], ("default", 1, 3): [swapped]})
+    assert not checks.whole_moves([], {("default", 1, 1): [ASSIGNED], ("default", 1, 3): [swapped]})
 
 
 def test_two_assignments_of_one_round_are_found():
-    assert "two assignments" in checks.whole_moves([], {("default", 1, 1): [SEATS, {0: "n0"}]})[0]
+    assert "two assignments" in checks.whole_moves([], {("default", 1, 1): [ASSIGNED, {0: "n0"}]})[0]
 
 
 def test_a_process_on_a_node_that_has_not_its_rank_is_found():
-    found = checks.whole_moves([holder(3, 1, 0, "n0", 1.0, 2.0)], {("default", 1, 1): [SEATS]})
+    found = checks.whole_moves([holder(3, 1, 0, "n0", 1.0, 2.0)], {("default", 1, 1): [ASSIGNED]})
     assert found == ["job default run 1 round 1: rank 3 is n1's, but ran on n0"]
 
 

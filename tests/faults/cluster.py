@@ -63,7 +63,7 @@ class Cluster:
 
     def __init__(self, folder, mark, lane, chance):
         self.folder, self.lane, self.mark, self.zero = folder, lane, mark, time.monotonic()
-        self.is_wrapped, self.is_deaf = chance.random() < 0.6, chance.random() < 0.6
+        self.is_wrapped, self.ignores_sigterm = chance.random() < 0.6, chance.random() < 0.6
         self.is_bare = any(kind.endswith("-row") for kind in lane.kinds)  # descendants clear their environment
         self.beats, self.disk = folder / "beats", folder / "disk"
         self.programs = muster.Cluster(folder)
@@ -144,7 +144,8 @@ class Cluster:
             words.append("--spare")
         if self.lane.isolates:
             words += ["--isolate", "pid"]
-        training = [sys.executable, "-S", HERE / "beat.py", self.beats, *(["--deaf"] if self.is_deaf else []),
+        training = [sys.executable, "-S", HERE / "beat.py", self.beats,
+                    *(["--ignore_sigterm"] if self.ignores_sigterm else []),
                     *(["--bare"] if self.is_bare else [])]
         if self.is_wrapped:  # so that the training is the shell's child
             training = ["sh", "-c", '"$@"; exit $?', "sh", *training]

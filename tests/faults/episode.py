@@ -257,16 +257,16 @@ class Episode:
                 process for process in processes.descendants(os.getpid()) if process.pid not in cluster.own])
             if not left or time.monotonic() >= until:
                 break
-        holders, seats = beats.read(cluster.beats)
+        holders, assignments = beats.read(cluster.beats)
         twice = checks.no_rank_twice(holders, cluster.zero)
-        found = [*twice, *checks.whole_moves(holders, seats), *left, *checks.flat(cluster.usage.samples)]
+        found = [*twice, *checks.whole_moves(holders, assignments), *left, *checks.flat(cluster.usage.samples)]
         if self.cause is not None:
             told = {node.name: node.program.tail(25) for node in cluster.nodes
                     if node.program.popen.returncode not in (None, -signal.SIGKILL)}
             found += checks.one_cause(self.cause, told)
         violations = found + self.violations
         summary = "%.0f s, %d faults, %d rounds, %d holders of %d ranks" % (
-            time.monotonic() - cluster.zero, self.count, len(seats), len(holders), NODES * SLOTS)
+            time.monotonic() - cluster.zero, self.count, len(assignments), len(holders), NODES * SLOTS)
         if self.lane.way in ("many", "rounds"):
             summary += "; " + cluster.usage.summary()
         if not holders and self.lane.way != "starved":

@@ -78,7 +78,8 @@ def session_messages():
     recovering = "settings { worker_num: 2 enable_recovery: true max_restarts: 5 }"
     formed = join(0, "0", two) + join(1, "1", two) + report(0, started(1)) + report(1, started(1))
     healing = join(0, "0", recovering) + join(1, "1", recovering) + report(0, started(1)) + report(1, started(1))
-    last_report = step(9, 0, counted(encode("LastReportRequest", 'job_id: "j" run: 1 node_id: "0" incarnation: 7 signal: 9')))
+    last_report = step(9, 0, counted(encode("LastReportRequest",
+                                            'job_id: "j" run: 1 node_id: "0" incarnation: 7 signal: 9')))
     inputs = {
         "succeeds": formed + report(0, started(1) + ended(2), "is_settled: true") +
         report(1, started(1) + ended(2), "is_settled: true") + CRASH,

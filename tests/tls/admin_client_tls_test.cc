@@ -116,7 +116,7 @@ TEST_F(AdminClientTlsTest, TheSocketIsAskedWhenThePortIsGone) {
   socket->Shutdown();
 }
 
-TEST_F(AdminClientTlsTest, ACertificateThatIsNotTakenIsToldSo) {
+TEST_F(AdminClientTlsTest, ARefusedCertificateIsReported) {
   Serve(scheduler_, Authority("Another CA"));
   const auto client = Connect();
   for (int i = 0; i < 2; ++i) {

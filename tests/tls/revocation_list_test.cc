@@ -27,7 +27,7 @@ std::string ToDer(const std::string& pem) {
   return BioText(out.get());
 }
 
-TEST(RevocationList, TellsWhoIsRevoked) {
+TEST(RevocationList, ReportsWhichCertificateIsRevoked) {
   Authority authority;
   const Issued good = authority.Issue(NodeSpec("good")), bad = authority.Issue(NodeSpec("bad"));
   const std::string pem = authority.RevocationList({bad.certificate});
@@ -50,7 +50,7 @@ TEST(RevocationList, MayBeEmptyAndNeverEnd) {
   EXPECT_EQ(lists->front().NextUpdate(), absl::InfiniteFuture());
 }
 
-TEST(RevocationList, ShowsWhatTellsItFromALaterOne) {
+TEST(RevocationList, ShowsItsNumberAndAge) {
   Authority authority;
   const absl::Time made = absl::Now() - absl::Hours(1);
   for (const uint32_t number : {0u, 7u}) {  // 0: none

@@ -357,7 +357,7 @@ TEST_F(TlsStoreTest, AFileOfTheFutureIsNotReadAtEachLook) {
   close(inotify);
 }
 
-TEST_F(TlsStoreTest, ItsThreadTellsOfAChange) {
+TEST_F(TlsStoreTest, ItsThreadReportsAChange) {
   ASSERT_TRUE(Open().ok());
   std::atomic<int> reports = 0;
   ASSERT_TRUE(store_->Start([&] { ++reports; }).ok());

@@ -305,7 +305,7 @@ def test_with_tls_an_admin_acts_and_a_node_does_not(secured, cluster):
     assert stop("scheduler")[0] == 200
 
 
-def test_who_may_only_look_sees_all_and_has_no_buttons(cluster, browser, tmp_path):
+def test_a_viewer_sees_all_and_has_no_buttons(cluster, browser, tmp_path):
     look = tmp_path / "look"
     look.write_text("v" * 40)
     look.chmod(0o600)

@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.measures, pytest.mark.skipif(WITH_TLS, reason="these t
 
 
 @pytest.mark.parametrize("name,is_tls", WORST, ids=["%s-%s" % (name, "tls" if is_tls else "plain") for name, is_tls in WORST])
-def test_nobody_else_notices(tmp_path, record_property, name, is_tls):
+def test_other_agents_are_not_affected(tmp_path, record_property, name, is_tls):
     assert (BIN / "muster_load").exists(), "muster_load is not built"
     certificates = Certificates(BIN / "ms-ctl", pathlib.Path(tmp_path) / "certificates") if is_tls else None
     folder = tmp_path / "cell"
@@ -39,7 +39,7 @@ def test_nobody_else_notices(tmp_path, record_property, name, is_tls):
 
 # Queries that take the core milliseconds each wait outside of the loop's queue. (Inside it, a join took 0.7 to 1.0 s.
 # For a client that reads slowly on a busy machine, more memory is used; tests/attacks/run.py bounds it.)
-def test_questions_for_all_nodes_delay_nobody(tmp_path):
+def test_questions_for_all_nodes_delay_no_node(tmp_path):
     folder = tmp_path / "cell"
     folder.mkdir()
     options = argparse.Namespace(seconds=3, agents=1000, datagrams=False, calm=1)
@@ -53,7 +53,7 @@ def test_questions_for_all_nodes_delay_nobody(tmp_path):
 
 # These would take more memory than gRPC may use here, if nothing stopped them. They must not cost others their streams.
 @pytest.mark.parametrize("name", ["unfinished-messages", "unfinished-requests"])
-def test_many_connections_cost_nobody_a_stream(tmp_path, name):
+def test_many_connections_break_no_other_stream(tmp_path, name):
     folder = tmp_path / "cell"
     folder.mkdir()
     options = argparse.Namespace(seconds=10, agents=100, datagrams=False, calm=1)

@@ -158,7 +158,7 @@ def test_no_process_notices_that_the_schedulers_link_was_cut(cluster, network):
 
 
 @needs_jax
-def test_a_stuck_process_is_told_and_all_start_again(cluster):
+def test_a_stuck_process_is_reported_and_all_start_again(cluster):
     """The others wait for it, all at the same step. The cause names it, since the kernel reports that it is stopped."""
     job = Job(cluster, "--enable_recovery", "--max_restarts", 10, "--progress_timeout", 5,
               "--stop_timeout", 3).start("80", "0.05")
@@ -172,7 +172,7 @@ def test_a_stuck_process_is_told_and_all_start_again(cluster):
 
 
 @needs_jax
-def test_a_stop_does_not_wait_for_processes_that_are_deaf_to_sigterm(cluster):
+def test_a_stop_does_not_wait_for_processes_that_ignore_sigterm(cluster):
     """JAX's processes ignore SIGTERM after initialize()."""
     job = Job(cluster).start("1000", "0.05")
     job.wait_for_step(3)
@@ -232,7 +232,7 @@ def test_a_drain_makes_one_checkpoint_of_one_step(cluster, python):
 
 
 @needs_jax
-def test_a_node_that_is_told_to_leave_makes_all_save_the_same_step(cluster):
+def test_a_node_that_must_leave_makes_all_save_the_same_step(cluster):
     job = SavingJob(cluster, 2)
     job.agents["n1"].send(signal.SIGTERM)
     assert job.agents["n1"].wait(60) == 128 + signal.SIGTERM
@@ -251,7 +251,7 @@ def test_a_stop_makes_all_save_the_same_step(cluster):
 
 
 @needs_jax
-def test_who_does_not_get_to_the_sync_point_in_time_is_told_why_it_ends(cluster):
+def test_a_process_that_misses_the_sync_point_is_sent_the_reason_of_its_end(cluster):
     job = SavingJob(cluster, 2, steps=10000, long_step=[10], agent_words=["--stop_timeout", 3])
     eventually(lambda: "step 10\n" in job.said(), 60, "a step that does not end")
     begin = time.monotonic()

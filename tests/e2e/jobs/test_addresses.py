@@ -60,7 +60,7 @@ def test_a_name_that_does_not_resolve_is_said_and_retried(cluster):
 
 
 @pytest.mark.xdist_group("port 8118")
-def test_a_second_scheduler_says_who_holds_the_port(cluster, network):
+def test_a_second_scheduler_names_the_holder_of_the_port(cluster, network):
     machine = network.machine()
     first = cluster.start_scheduler(port=8118, netns=machine.name)
     second = cluster.start("second", ["ms-scheduler", "--sched_port", "8118"], netns=machine.name)

@@ -40,49 +40,49 @@ def failure(cluster):
     return json.loads((cluster.folder / "logs" / "failure.json").read_text())
 
 
-def expect_told(cluster, agent, code, reason, text, remedy, names_recovery=False):
+def expect_cause(cluster, agent, code, reason, text, remedy, names_recovery=False):
     """Checks that all places say the same; returns the content of failure.json."""
     agent.expect(code, timeout=60)
     return expect_reason(cluster, agent, reason, text, remedy, names_recovery)
 
 
 def expect_reason(cluster, agent, reason, text, remedy, names_recovery=False):
-    told = failure(cluster)
-    assert told["reason"] == reason, told
-    assert re.search(text, told["cause"]), told
-    assert re.search(remedy, told["remedy"]), told
-    assert (RECOVERY in told["remedy"]) == names_recovery, told
+    cause = failure(cluster)
+    assert cause["reason"] == reason, cause
+    assert re.search(text, cause["cause"]), cause
+    assert re.search(remedy, cause["remedy"]), cause
+    assert (RECOVERY in cause["remedy"]) == names_recovery, cause
     last = agent.our_lines()[-1]
-    assert told["cause"] in last and told["remedy"] in last, agent.output()
-    return told
+    assert cause["cause"] in last and cause["remedy"] in last, agent.output()
+    return cause
 
 
 def test_a_missing_script(cluster):
     agent = start(cluster, sys.executable, "no_such_train.py")
-    expect_told(cluster, agent, 2, "missing_file", r"exit code 2: .*can't open file '.*no_such_train.py'",
+    expect_cause(cluster, agent, 2, "missing_file", r"exit code 2: .*can't open file '.*no_such_train.py'",
                 "spelling, the working directory")
 
 
 def test_an_exception_without_record(cluster):
     agent = python(cluster, "args = {}\nargs['lr']\n")
-    told = expect_told(cluster, agent, 1, "python_exception", r"exit code 1: KeyError: 'lr'$", "traceback")
-    assert told["last_lines"][0] == "Traceback (most recent call last):"
+    cause = expect_cause(cluster, agent, 1, "python_exception", r"exit code 1: KeyError: 'lr'$", "traceback")
+    assert cause["last_lines"][0] == "Traceback (most recent call last):"
 
 
 def test_a_missing_module(cluster):
     agent = python(cluster, "import no_such_module\n")
-    expect_told(cluster, agent, 1, "missing_module", r"ModuleNotFoundError: No module named 'no_such_module'$",
+    expect_cause(cluster, agent, 1, "missing_module", r"ModuleNotFoundError: No module named 'no_such_module'$",
                 "PYTHONPATH")
 
 
 def test_a_port_in_use(cluster):
-    expect_told(cluster, python(cluster, PORT), 1, "port_in_use", r"OSError: \[Errno 98\] Address already in use$",
+    expect_cause(cluster, python(cluster, PORT), 1, "port_in_use", r"OSError: \[Errno 98\] Address already in use$",
                 "ss -ltnp")
 
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the instruction is one of x86")
 def test_an_illegal_instruction(cluster):
-    expect_told(cluster, python(cluster, SILL), 128 + signal.SIGILL, "illegal_instruction", r"killed by SIGILL",
+    expect_cause(cluster, python(cluster, SILL), 128 + signal.SIGILL, "illegal_instruction", r"killed by SIGILL",
                 "needs instructions")
 
 
@@ -93,15 +93,15 @@ def test_a_full_disk(cluster):
     script.write_text("open('disk/checkpoint', 'wb').write(bytes(1 << 20))\n")
     agent = start(cluster, "unshare", "--mount", "sh", "-c",
                   'mount -t tmpfs -o size=64k muster disk && exec "$@"', "sh", sys.executable, script)
-    expect_told(cluster, agent, 1, "disk_full", r"OSError: \[Errno 28\] No space left on device$", "df -h")
+    expect_cause(cluster, agent, 1, "disk_full", r"OSError: \[Errno 28\] No space left on device$", "df -h")
 
 
-def test_who_is_killed_from_outside(cluster):
+def test_a_process_is_killed_from_outside(cluster):
     agent = start(cluster, "sh", "-c", "echo $$ > pid.new; mv pid.new pid; sleep 600")
     pid = eventually(lambda: (cluster.folder / "pid").exists() and int((cluster.folder / "pid").read_text()), 20,
                      "it runs")
     kill_now(pid)
-    expect_told(cluster, agent, 128 + signal.SIGKILL, "killed_from_outside", r"killed by SIGKILL$",
+    expect_cause(cluster, agent, 128 + signal.SIGKILL, "killed_from_outside", r"killed by SIGKILL$",
                 "an administrator, a batch system", names_recovery=True)
 
 
@@ -114,16 +114,16 @@ def memory():
 
 def test_out_of_memory(cluster, memory):
     agent = python(cluster, GREEDY + TOUCH, limits=memory.enter)
-    told = expect_told(cluster, agent, 128 + signal.SIGKILL, "out_of_memory",
+    cause = expect_cause(cluster, agent, 128 + signal.SIGKILL, "out_of_memory",
                        r"killed by SIGKILL: out of memory: .*limit is 256 MiB", "more memory")
-    assert re.search(r"its peak was 25\d(\.\d+)? MiB", told["cause"]) or memory.is_v2, told
+    assert re.search(r"its peak was 25\d(\.\d+)? MiB", cause["cause"]) or memory.is_v2, cause
     # A later kill by hand is not taken for the cause.
     cluster.expect_nothing_left()
     again = cluster.start("again", [BIN / "ms-worker", "--standalone", "--log_dir", cluster.folder / "logs", "--", "sh",
                                     "-c", "echo $$ > pid.new; mv pid.new pid; sleep 600"], limits=memory.enter)
     kill_now(eventually(lambda: (cluster.folder / "pid").exists() and int((cluster.folder / "pid").read_text()), 20,
                         "it runs"))
-    expect_told(cluster, again, 128 + signal.SIGKILL, "killed_from_outside", "SIGKILL$", "administrator", True)
+    expect_cause(cluster, again, 128 + signal.SIGKILL, "killed_from_outside", "SIGKILL$", "administrator", True)
     cluster.expect_nothing_left()
 
 
@@ -131,12 +131,12 @@ def test_a_process_that_it_had_started_is_out_of_memory(cluster, memory):
     script = ("import subprocess, sys\n"
               "subprocess.run([sys.executable, '-c', %r], check=True)\n" % (GREEDY + TOUCH))
     agent = python(cluster, script, limits=memory.enter)
-    expect_told(cluster, agent, 1, "out_of_memory",
+    expect_cause(cluster, agent, 1, "out_of_memory",
                 r"CalledProcessError: .*; out of memory: the kernel killed one of its processes, .*256 MiB", "more memory")
     cluster.expect_nothing_left()
 
 
-def test_who_ended_first_is_told_not_its_peers(cluster, any_torch):
+def test_the_process_that_ended_first_is_reported_not_its_peers(cluster, any_torch):
     script = cluster.folder / "train.py"
     script.write_text("import os, torch, torch.distributed as dist\n"
                       "dist.init_process_group('gloo')\n"
@@ -149,7 +149,7 @@ def test_who_ended_first_is_told_not_its_peers(cluster, any_torch):
     expect_reason(cluster, agent, "python_exception", r"^rank 1 .*KeyError: 'lr'$", "traceback")
 
 
-def test_who_is_waited_for_in_a_collective_is_pointed_to(cluster, any_torch):
+def test_the_rank_that_a_collective_waits_for_is_named(cluster, any_torch):
     script = cluster.folder / "train.py"
     script.write_text("import datetime, os, time, torch, torch.distributed as dist\n"
                       "dist.init_process_group('gloo', timeout=datetime.timedelta(seconds=6))\n"
@@ -158,11 +158,11 @@ def test_who_is_waited_for_in_a_collective_is_pointed_to(cluster, any_torch):
                       "    dist.all_reduce(torch.ones(1))\n"
                       "    if dist.get_rank() == 1: time.sleep(600)\n")
     agent = start(cluster, any_torch, script, words=["--local_worker_num", 2])
-    expect_told(cluster, agent, 1, "collective_timeout", r"^rank 0 .*Timed out waiting 6000ms for recv operation",
+    expect_cause(cluster, agent, 1, "collective_timeout", r"^rank 0 .*Timed out waiting 6000ms for recv operation",
                 "look first at rank 1 on .*, which was at step 0 when others were at step 1; ", names_recovery=True)
 
 
-def test_why_tells_the_reason(cluster):
+def test_why_shows_the_reason(cluster):
     cluster.start_scheduler()
     agent = cluster.start_agent("alone", ["--worker_num", 1], [sys.executable, "-c", "{}['lr']"])
     agent.expect(1)

@@ -25,7 +25,7 @@ def start_watch(cluster, name, *words, **options):
     return cluster.start(name, [BIN / "ms-ctl", "watch", *cluster.agent_words(), *words], **options)
 
 
-def test_tables_and_json_tell_the_same(cluster):
+def test_tables_and_json_agree(cluster):
     cluster.start_scheduler()
     assert "no job yet" in cluster.ctl("status")
     assert cluster.ctl_json("nodes") == {"jobs": []}
@@ -218,7 +218,7 @@ def test_plain_watch_redraws_on_a_terminal(cluster):
 
 
 @pytest.mark.xdist_group("port 8118")
-def test_nobody_there_is_said_with_what_to_check(cluster, network):
+def test_no_answer_is_reported_with_what_to_check(cluster, network):
     machine = network.machine()
     done = subprocess.run(["ip", "netns", "exec", machine.name, BIN / "ms-ctl", "status"], env=cluster.env, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=30)

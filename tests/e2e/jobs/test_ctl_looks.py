@@ -77,7 +77,7 @@ def test_a_failure_is_followed_to_its_last_line(cluster):
         "begun", "last words"], follower.output()
 
 
-def test_who_is_missing_and_who_was_refused(cluster):
+def test_missing_and_refused_nodes_are_named(cluster):
     cluster.start_scheduler()
     assert "no job yet" in cluster.ctl("nodes", "--missing")
     here = cluster.start_agent("here", ["--worker_num", 4, "--node_id", 1], ["true"])

@@ -75,7 +75,7 @@ def test_processes_are_bound_to_the_cpus_at_their_device(cluster, host):
     assert "cpus [0]" in agent.output() and "cpus [1]" in agent.output(), agent.output()
 
 
-def test_a_cause_of_death_tells_what_the_device_logged(cluster, host):
+def test_a_cause_of_death_names_what_the_device_logged(cluster, host):
     script = ("d=$ASCEND_PROCESS_LOG_PATH/debug/plog; mkdir -p $d; "
               "echo '[ERROR] HCCL(1): link down' > $d/plog-$$_1.log; exit 3")
     logs = cluster.folder / "plogs"

@@ -42,7 +42,7 @@ def test_what_pytorch_needs(cluster):
             assert name in env, name
 
 
-def test_machines_are_told_apart_by_name_when_asked_to(cluster):
+def test_machines_are_distinguished_by_name_when_asked_to(cluster):
     cluster.start_scheduler("--once", "--worker_num", 4)
     agents = [cluster.start_agent("agent%d" % i, ["--worker_num", 4, "--local_worker_num", 2, "--node_id", "n%d" % i,
                                                   "--machine", "m%d" % i], PRINT_ENV) for i in range(2)]
@@ -98,7 +98,7 @@ def test_logs_and_lines_with_their_rank(cluster):
     assert "out of 0" not in agents[0].output()
 
 
-def test_several_slots_without_a_log_folder_are_told_apart(cluster):
+def test_several_slots_without_a_log_folder_are_distinguished(cluster):
     agents = run_job(cluster, [], ["sh", "-c", "echo hello"], slots=2)
     hellos = [line for line in agents[0].lines() if line.endswith("hello")]
     assert len(hellos) == 2 and len(set(hellos)) == 2, agents[0].output()

@@ -89,7 +89,7 @@ def test_readmes_tour_from_an_empty_folder(cluster):
     assert [line for line in shown if line not in said] == [], agent.output()
 
 
-def test_readmes_failure_is_told_as_it_shows(cluster):
+def test_readmes_failure_is_reported_as_shown(cluster):
     agent, folder, shown = tour(cluster, 1, blocks("python")[0].replace("range(1, 21)", "range(1, 1 / 0)"))
     agent.expect(1, timeout=120)
     assert [line for line in shown if line not in shape(agent.lines())] == [], agent.output()

@@ -34,7 +34,7 @@ def test_all_that_the_module_offers(cluster):
     assert sorted(said(agents, r"rank (\d) has seen everything")) == ["0", "1", "2", "3"]
 
 
-def test_a_barrier_names_who_has_not_come(cluster):
+def test_a_barrier_names_the_missing_ranks(cluster):
     agents = start(cluster, "one_stays_away")
     for agent in agents:
         agent.expect(0, timeout=60)
@@ -42,7 +42,7 @@ def test_a_barrier_names_who_has_not_come(cluster):
     assert sorted(told) == ["0", "1", "2"]
 
 
-def test_who_waits_hears_why_the_round_is_over(cluster):
+def test_a_waiter_receives_the_reason_of_the_rounds_end(cluster):
     agents = start(cluster, "dies", "--enable_recovery")
     for agent in agents:
         agent.expect(0, timeout=60)

@@ -67,8 +67,8 @@ def test_one_folder_for_agents_that_share_it_and_ctl_names_the_log(cluster):
         assert (logs / ("worker_%d.log" % rank)).read_text() == "rank %d\n" % rank
     log = str(folders[0] / "worker_3.log")
     assert re.search(r"^  log +%s on \S+$" % re.escape(log), cluster.ctl("why", "pair"), re.MULTILINE)
-    runs_told = cluster.ctl_json("why", "pair")["runs"]
-    assert runs_told[0]["outcome"]["cause"]["log_file"] == log, runs_told
+    listed = cluster.ctl_json("why", "pair")["runs"]
+    assert listed[0]["outcome"]["cause"]["log_file"] == log, listed
 
 
 def test_old_runs_go_and_nothing_else(cluster):

@@ -57,7 +57,7 @@ def test_a_scheduler_of_this_machine_only_is_warned_of(cluster):
     ([{"CM_CHIEF_PORT": 6000}, {"CM_CHIEF_PORT": 6001}], r"WARNING .*CM_CHIEF_PORT is 6001 here, but 6000"),
     ([{"JAX_COORDINATOR_ADDRESS": "a:1"}, {"JAX_COORDINATOR_ADDRESS": "b:1"}],
      r"WARNING .*JAX_COORDINATOR_ADDRESS is b:1 here, but a:1")])
-def test_endpoints_that_differ_are_told_before_the_processes_start(cluster, variables, expected):
+def test_endpoints_that_differ_are_reported_before_the_processes_start(cluster, variables, expected):
     scheduler = cluster.start_scheduler("--worker_num", 2)
     agents = [cluster.start_agent("agent%d" % i, ["--node_id", "n%d" % i, "--machine", "m%d" % i], ["echo", "begun"],
                                   env=variables[i]) for i in range(2)]
@@ -69,7 +69,7 @@ def test_endpoints_that_differ_are_told_before_the_processes_start(cluster, vari
     scheduler.expect_said(expected.replace("WARNING .*", "WARNING .*node n1 .*"))
 
 
-def test_a_loopback_master_in_a_job_of_two_machines_is_told(cluster, network):
+def test_a_loopback_master_in_a_job_of_two_machines_is_reported(cluster, network):
     first, second = network.pair()
     cluster.start_scheduler("--worker_num", 2, host=first.address, netns=first.name)
     agents = [cluster.start_agent("agent%d" % i, ["--node_rank", i], ["true"], netns=machine.name,

@@ -36,7 +36,7 @@ def test_all_is_well(cluster):
     assert cluster.ctl_json("counters")["counters"] == {}, "a ping is no attack"
 
 
-def test_nobody_listens(cluster, network):
+def test_no_server_listens(cluster, network):
     code, checks = ping(cluster, netns=network.machine().name)
     assert code == 10 and levels(checks) == {"name": ["ok"], "tcp": ["error"]}, checks
     assert "--sched_port" in checks["tcp"][0]["remedy"]

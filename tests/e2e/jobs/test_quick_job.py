@@ -30,7 +30,7 @@ def test_trains_and_ends_well(cluster, each_torch):
     cluster.expect_nothing_left()
 
 
-def test_the_scheduler_tells_start_and_end_in_one_line_each(cluster):
+def test_the_scheduler_logs_start_and_end_in_one_line_each(cluster):
     scheduler = cluster.start_scheduler("--once", "--worker_num", 2)
     for agent in cluster.start_agents(2, ["--worker_num", 2], ["true"]):
         agent.expect(0)

@@ -101,7 +101,7 @@ def test_the_command_starts_behind_a_good_ring_only(ring):
         assert "started" not in program.output(), program.output()
 
 
-def test_a_missing_command_is_told(ring):
+def test_a_missing_command_is_reported(ring):
     for program in ring(2).start(CALM, command=["/nowhere/to/be/found"]):
         program.expect(127)
         assert "/nowhere/to/be/found" in program.output()
@@ -218,7 +218,7 @@ def test_garbage_and_idlers_at_the_ports_do_no_harm(ring, words):
         thread.join()
 
 
-def test_certificates_that_do_not_fit_are_told_before_anybody_connects(ring, cluster):
+def test_certificates_that_do_not_fit_are_reported_before_any_connection(ring, cluster):
     made = ring(2)
 
     def run(*words):
@@ -317,7 +317,7 @@ def test_over_tls_the_agents_announce_and_the_ring_pins(cluster):
     assert all("rank %d trains" % rank in said for rank in range(4)) and said.count("] 0\n") == 4, said
 
 
-def test_a_node_without_the_preflight_of_the_others_is_told_so(cluster):
+def test_a_node_without_the_preflight_of_the_others_is_reported(cluster):
     cluster.start_scheduler("--worker_num", 2)
     first = cluster.start_agent("a", ["--node_id", "a", "--preflight", "ring"], ["true"])
     first.expect_said("1 of 2 workers")
@@ -328,14 +328,14 @@ def test_a_node_without_the_preflight_of_the_others_is_told_so(cluster):
         agent.expect(0, 60)
 
 
-def test_ranks_with_different_slow_factors_are_told_so(ring):
+def test_ranks_with_different_slow_factors_are_reported(ring):
     made = ring(2)
     programs = made.start(["--json", "--connect_timeout", 3], env_of={0: {"MS_RING_SLOW_FACTOR": 7}})
     for document in documents(programs, 1):
         assert any("MS_RING_SLOW_FACTOR" in fault["text"] for fault in document["faults"]), document["faults"]
 
 
-def test_settings_that_contradict_the_preflight_are_told(cluster):
+def test_settings_that_contradict_the_preflight_are_reported(cluster):
     for words, command, told in ((["--per_node"], ["true"], "per_node"), ([], [], "no command")):
         agent = cluster.start("agent", [BIN / "ms-worker", "--preflight", "ring", *words, *(["--"] if command else []),
                                         *command])

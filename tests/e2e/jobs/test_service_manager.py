@@ -38,7 +38,7 @@ def manager(tmp_path):
     manager.close()
 
 
-def test_a_scheduler_tells_how_it_is(secured, manager):
+def test_a_scheduler_reports_its_state(secured, manager):
     scheduler = secured.start_scheduler(env={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": 600_000})
     assert "STATUS=listening on 127.0.0.1:" in manager.hear("READY=1")
     for _ in range(3):
@@ -67,7 +67,7 @@ def test_an_idle_scheduler_is_healthy(cluster, manager):
         assert http_client.ask(http_client.port_of(scheduler), path)[::2] == (200, "ok\n")
 
 
-def test_an_agent_tells_what_it_waits_for(cluster, manager):
+def test_an_agent_reports_what_it_waits_for(cluster, manager):
     cluster.start_scheduler("--once")
     words = ["--worker_num", 2, "--local_worker_num", 1]
     shows = ["/bin/sh", "-c", 'echo "told: $NOTIFY_SOCKET."']

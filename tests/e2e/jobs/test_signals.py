@@ -16,8 +16,8 @@ from muster import BIN, EXIT_FAILED_ELSEWHERE, EXIT_SCHEDULER_LOST, eventually, 
 
 UNTIL_GO = ["sh", "-c", "while [ ! -e go ]; do sleep 0.1; done"]
 CHILD = ["sh", "-c", "sleep 1000 & sleep 1000; wait"]
-DEAF = ["python3", "-c", "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
-        "signal.signal(signal.SIGINT, signal.SIG_IGN); print('deaf', flush=True); time.sleep(1000)"]
+IGNORES_SIGNALS = ["python3", "-c", "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+                   "signal.signal(signal.SIGINT, signal.SIG_IGN); print('ready', flush=True); time.sleep(1000)"]
 
 
 def start(cluster, command, *words):
@@ -80,9 +80,9 @@ def test_ctrl_c_in_a_terminal(cluster):
 
 
 def test_a_child_that_ignores_sigterm_is_killed_after_the_stop_timeout(cluster, measured):
-    scheduler, agents = start(cluster, DEAF, "--stop_timeout", 2)
+    scheduler, agents = start(cluster, IGNORES_SIGNALS, "--stop_timeout", 2)
     for agent in agents:
-        agent.expect_said("deaf")
+        agent.expect_said("ready")
     begin = time.monotonic()
     agents[0].send(signal.SIGTERM)
     agents[0].expect(128 + signal.SIGTERM, timeout=10)
@@ -90,16 +90,16 @@ def test_a_child_that_ignores_sigterm_is_killed_after_the_stop_timeout(cluster, 
     took = time.monotonic() - begin
     assert took >= 2
     # An agent reports its departure when its processes are gone; only then the others begin to stop theirs.
-    measured("two agents in turn with deaf children and a stop_timeout of 2 s", took, at_most=2 * 2 + 1)
+    measured("two agents in turn whose children ignore SIGTERM and a stop_timeout of 2 s", took, at_most=2 * 2 + 1)
     scheduler.send(signal.SIGTERM)
     scheduler.expect(0)
     cluster.expect_nothing_left()
 
 
 def test_a_second_signal_kills_at_once(cluster):
-    _, agents = start(cluster, DEAF)
+    _, agents = start(cluster, IGNORES_SIGNALS)
     for agent in agents:
-        agent.expect_said("deaf")
+        agent.expect_said("ready")
     agents[0].send(signal.SIGINT)
     time.sleep(1)
     assert agents[0].is_running(), "the children have 30 s"
@@ -108,7 +108,7 @@ def test_a_second_signal_kills_at_once(cluster):
     eventually(lambda: not processes.descendants(agents[0].pid), 2, "its children are gone")
 
 
-def test_a_batch_systems_notice_to_all_processes_ends_nobody(cluster):
+def test_a_batch_systems_notice_to_all_processes_ends_no_process(cluster):
     """Slurm's --signal may reach each process of a step: agent, keeper, shims, and the scheduler of --standalone."""
     agent = cluster.start("agent", [BIN / "ms-worker", "--standalone", "--local_worker_num", 2, "--", "python3", "-c",
                                     "import os, signal, time\n"

@@ -38,7 +38,7 @@ def test_output_that_is_lost_is_no_success(cluster, words):
     assert "could be written" in program.output(), program.output()
 
 
-def test_a_file_that_may_not_grow_ends_nobody(cluster):
+def test_a_file_that_may_not_grow_ends_no_process(cluster):
     """RLIMIT_FSIZE applies to stderr, a file that is full."""
     stderr = cluster.folder / "stderr"
     stderr.write_bytes(b"x" * 65536)

@@ -18,14 +18,14 @@ class Machine:
         processes.reap_adopted(set())  # left over from an earlier test
         self.cluster, self.netns = cluster, netns
         self.folder = cluster.folder / name
-        self.told = self.folder / "told"
-        self.told.mkdir(parents=True)
+        self.dumps = self.folder / "dumps"
+        self.dumps.mkdir(parents=True)
         shutil.copy(TRAIN, self.folder / "train.py")
         binaries = self.folder / "bin"
         binaries.mkdir()
         (binaries / "python").write_text('#!/bin/sh\nexec "%s" "$@"\n' % python)
         (binaries / "python").chmod(0o755)
-        self.env = {"PATH": "%s:%s" % (binaries, cluster.env["PATH"]), "DUMP_ENV_DIR": self.told}
+        self.env = {"PATH": "%s:%s" % (binaries, cluster.env["PATH"]), "DUMP_ENV_DIR": self.dumps}
 
     def run(self, script, **env):
         shell = self.cluster.start("%s-%s" % (self.folder.name, script), ["bash", SCRIPTS / script],
@@ -58,19 +58,19 @@ def check_worker_log(log, rank):
 def test_eight_workers_on_one_machine_twice_in_a_row(cluster, network, any_torch):
     machine = Machine(cluster, network.machine(), any_torch, "machine")
     for _ in range(2):
-        shutil.rmtree(machine.told)
-        machine.told.mkdir()
+        shutil.rmtree(machine.dumps)
+        machine.dumps.mkdir()
         machine.run("run_dynamic_cluster.sh")
         codes = wait_for_background(timeout=180)
         assert list(codes.values()).count(0) == 9 and len(set(codes.values())) == 1, (codes,
                                                                                      machine.log("scheduler.log"))
         for rank in range(8):
             check_worker_log(machine.log("worker_%d.log" % rank), rank)
-            told = json.loads((machine.told / ("rank_%d.json" % rank)).read_text())
+            dumped = json.loads((machine.dumps / ("rank_%d.json" % rank)).read_text())
             expected = {"RANK": rank, "LOCAL_RANK": rank, "DEVICE_ID": rank, "WORLD_SIZE": 8, "LOCAL_WORLD_SIZE": 8,
                         "NNODES": 1, "NODE_RANK": 0, "MS_NODE_ID": rank, "RANK_ID": rank, "RANK_SIZE": 8,
                         "MS_WORKER_NUM": 8, "MS_ROLE": "MS_WORKER"}
-            assert {name: told.get(name) for name in expected} == {name: str(v) for name, v in expected.items()}
+            assert {name: dumped.get(name) for name in expected} == {name: str(v) for name, v in expected.items()}
 
 
 @pytest.mark.xdist_group("port 8118")
@@ -87,7 +87,7 @@ def test_four_and_four_on_two_machines_of_one_name(cluster, network, any_torch):
     for rank in range(8):
         node, local_rank = divmod(rank, 4)
         check_worker_log(machines[node].log("worker_%d.log" % rank), rank)
-        told = json.loads((machines[node].told / ("rank_%d.json" % rank)).read_text())
+        dumped = json.loads((machines[node].dumps / ("rank_%d.json" % rank)).read_text())
         expected = {"RANK": rank, "LOCAL_RANK": local_rank, "DEVICE_ID": local_rank, "WORLD_SIZE": 8,
                     "LOCAL_WORLD_SIZE": 4, "NNODES": 2, "NODE_RANK": node, "MASTER_ADDR": first.address}
-        assert {name: told.get(name) for name in expected} == {name: str(v) for name, v in expected.items()}
+        assert {name: dumped.get(name) for name in expected} == {name: str(v) for name, v in expected.items()}

@@ -44,7 +44,7 @@ def test_the_last_one_ends_the_waiting(cluster):
 
 
 @pytest.mark.xdist_group("port 8118")
-def test_an_agent_without_scheduler_knocks_quietly_and_then_gives_up_with_10(cluster, network):
+def test_an_agent_without_scheduler_retries_quietly_and_then_gives_up_with_10(cluster, network):
     machine = network.machine()
     agent = cluster.start("agent", ["ms-worker", "--sched_host", "127.0.0.1", "--sched_port", "8118",
                                     "--cluster_retry_num", "3", "--worker_num", "1", "--", *SLEEP], netns=machine.name)

@@ -79,7 +79,7 @@ def test_a_python_file_that_names_its_interpreter_runs_as_it_stands(cluster):
     assert "as a shell script" in out and "runs under" not in out, out
 
 
-def test_a_command_with_a_slip_is_told_exactly(cluster, script):
+def test_a_mistake_in_a_command_is_reported_exactly(cluster, script):
     plain = cluster.folder / "plain.sh"
     plain.write_text("echo\n")
     wrong = cluster.folder / "wrong.sh"

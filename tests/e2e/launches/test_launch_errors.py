@@ -55,7 +55,7 @@ def test_a_program_for_another_processor(cluster):
     assert "still a script" in run(cluster, "--standalone", "--", plain, code=0)
 
 
-def test_a_command_in_quotes_is_told_how_to_type_it(cluster):
+def test_a_command_in_quotes_is_refused_with_the_right_form(cluster):
     (cluster.folder / "train.py").write_text("pass\n")
     for words in (["python3 train.py --lr 1"], ["/usr/bin/python3 train.py --lr 1"], ["python3 train.py", "--lr", "1"]):
         out = run(cluster, "--standalone", "--", *words, code=127)

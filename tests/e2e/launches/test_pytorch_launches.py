@@ -109,7 +109,7 @@ def test_the_old_launcher_once_for_each_node(machines):
 
 # torch_npu_run takes torchrun's arguments but needs an NPU's PyTorch, so no test can run it.
 @pytest.mark.parametrize("name", ["torchrun", "torch_npu_run"])
-def test_a_launcher_is_told_the_place_of_its_own_store(machines, name):
+def test_a_launcher_gets_the_address_of_its_own_store(machines, name):
     tell = machines.cluster.folder / name
     tell.write_text("#!/bin/sh\necho store=${TORCHELASTIC_USE_AGENT_STORE-unset} at $1\n")
     tell.chmod(0o755)

@@ -151,7 +151,7 @@ def test_two_ids_of_one_number(cluster):
     asyncio.run(run())
 
 
-def test_a_crash_is_told_within_seconds(cluster, measured):
+def test_a_crash_is_reported_within_seconds(cluster, measured):
     """MindSpore's own scheduler notices it only after MS_NODE_TIMEOUT, here 600 s."""
     port = start_direct(cluster, 2).port
 

@@ -54,7 +54,7 @@ def attempts_of(crashes):
     return test, folders
 
 
-def test_it_begins_anew_and_says_so(cluster):
+def test_it_begins_again_and_says_so(cluster):
     test, folders = attempts_of(crashes=2)
     with pytest.warns(pytest.PytestWarning, match="MindSpore's own crash") as told:
         test(cluster=cluster, more="kept")
@@ -62,7 +62,7 @@ def test_it_begins_anew_and_says_so(cluster):
     assert sum("MindSpore's own crash" in str(each.message) for each in told) == 2 and len(set(folders)) == 3
 
 
-def test_it_does_not_begin_anew_for_ever(cluster):
+def test_it_does_not_begin_again_for_ever(cluster):
     test, folders = attempts_of(crashes=10)
     with pytest.warns(pytest.PytestWarning), pytest.raises(CrashedAtItsEnd):
         test(cluster=cluster, more="kept")

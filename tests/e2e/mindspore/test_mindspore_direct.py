@@ -41,7 +41,7 @@ def test_once_ends_with_a_failure(cluster):
     end.program.expect(1, timeout=20)
 
 
-def test_once_where_nobody_comes(cluster):
+def test_once_without_any_node(cluster):
     start_direct(cluster, 2, "--once", "--topo_timeout", 1).program.expect(12, timeout=20)
 
 
@@ -74,7 +74,7 @@ def test_one_client_does_not_fill_the_log(cluster):
     assert end.program.output().count("MindSpore") < 20, end.program.tail()
 
 
-def test_a_taken_port_is_told_with_its_holder(cluster):
+def test_a_taken_port_is_reported_with_its_holder(cluster):
     first = start_direct(cluster, 1)
     second = cluster.start("second", [BIN / "ms-scheduler", "--sched_host", "127.0.0.1", "--sched_port", "0",
                                       "--worker_num", "1", "--mindspore_port", str(first.port)])

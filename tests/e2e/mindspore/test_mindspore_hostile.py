@@ -140,13 +140,13 @@ def expect_quick_beats(end, attack, count, measured):
 
 @pytest.mark.parametrize("attack,count", [(stalled, 50), (huge, 50), (odd_names, 50), (odd_bodies, 50), (unread, 20),
                                           (half_handshake, 50)], ids=lambda value: getattr(value, "__name__", value))
-def test_nobody_else_waits(plain_end, measured, attack, count):
+def test_no_other_client_waits(plain_end, measured, attack, count):
     expect_quick_beats(plain_end, attack, count, measured)
 
 
 @pytest.mark.parametrize("attack", [half_handshake, garbage_in_tls, hello_and_no_more,
                                     reset_in_the_handshake])
-def test_nobody_else_waits_where_tls_is_spoken(secure_end, measured, attack):
+def test_no_other_client_waits_with_tls(secure_end, measured, attack):
     expect_quick_beats(secure_end, attack, 50, measured)
 
 
@@ -185,7 +185,7 @@ def test_half_messages_are_cut(plain_end):
     plain_end.program.expect_said("was not complete within 10s")
 
 
-def test_who_does_not_read_is_cut(plain_end):
+def test_a_client_that_does_not_read_is_cut(plain_end):
     sock = unread(plain_end)
     plain_end.program.expect_said("does not read its answers", timeout=30)
     sock.close()

@@ -156,7 +156,7 @@ def events_of(text):
     return [(int(number), json.loads(data)["event"]) for number, data in re.findall(r"^id: (\d+)\ndata: (.*)$", text, re.M)]
 
 
-def test_changes_are_told_as_they_happen(cluster):
+def test_changes_are_shown_as_they_happen(cluster):
     scheduler = cluster.start_scheduler("--http_address", "127.0.0.1:0")
     port = port_of(scheduler)
     client = open_changes(port)

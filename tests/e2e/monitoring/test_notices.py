@@ -8,7 +8,7 @@ import pytest
 from muster import eventually
 
 
-def test_a_failed_job_is_told_and_a_command_that_fails_touches_nothing(cluster):
+def test_a_failed_job_is_reported_and_a_command_that_fails_touches_nothing(cluster):
     told = cluster.folder / "told"
     command = "env > %s.env; cat >> %s; echo no chat here >&2; exit 3" % (told, told)
     scheduler = cluster.start_scheduler("--on_event", command, env={"SECRET": "do not tell"})
@@ -37,7 +37,7 @@ def test_a_command_that_hangs_is_killed_with_the_scheduler(cluster, signal):
     eventually(lambda: not processes.is_alive(pid), 5, "it is gone")
 
 
-def test_the_last_notice_of_once_is_told(cluster):
+def test_the_last_notice_of_once_is_sent(cluster):
     told = cluster.folder / "told"
     scheduler = cluster.start_scheduler("--once", "--on_event", "sleep 0.3; cat >> %s" % told)
     cluster.start_agent("node", ["--worker_num", 1], ["false"]).wait(20)

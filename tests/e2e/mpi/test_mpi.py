@@ -96,7 +96,7 @@ def test_an_abort_is_the_cause(cluster, sums, left_behind):
     assert "rank 1 on" in agent.lines()[-1] and "MPI_Abort" in agent.lines()[-1], agent.output()
 
 
-def test_who_does_not_finalize_fails(cluster, sums, left_behind):
+def test_a_rank_that_does_not_finalize_fails(cluster, sums, left_behind):
     agent = standalone(cluster, 2, [], [sums, "no_finalize"])
     agent.expect(1, timeout=30)
     assert "without MPI_Finalize" in agent.output(), agent.output()
@@ -187,7 +187,7 @@ def test_nothing_is_left_of_a_killed_agent(cluster, sums, left_behind):
 
 
 @pytest.mark.parametrize("sums", ["openmpi"], indirect=True)
-def test_the_next_start_removes_what_nobody_could(cluster, sums, left_behind):
+def test_the_next_start_removes_what_was_left(cluster, sums, left_behind):
     def folders():
         return {"/dev/shm/" + name for name in os.listdir("/dev/shm") if name.startswith("muster-mpi-")}
     before = folders()
@@ -228,7 +228,7 @@ def test_another_user_can_not_speak_with_the_server(cluster, sums, left_behind):
 
 
 @pytest.mark.parametrize("sums", ["mpich"], indirect=True)
-def test_who_is_not_seen_to_need_mpi_is_warned(cluster, sums):
+def test_a_command_that_hides_its_use_of_mpi_is_warned(cluster, sums):
     agent = standalone(cluster, 2, [], ["sh", "-c", "program=$(echo %s); $program hang" % sums])
     eventually(lambda: "--mpi pmi1 on every node" in agent.output(), 20, "the warning")
     os.kill(agent.pid, signal.SIGTERM)
@@ -289,7 +289,7 @@ def test_ranks_that_ask_for_each_other(cluster, sums, left_behind, async_modex):
     assert said.count("of 4: all right") == 4, said
 
 
-def test_ranks_with_much_to_tell(cluster):
+def test_ranks_with_much_data(cluster):
     """The store carries their data: 4 MB in all."""
     cluster.start_scheduler("--worker_num", 4)
     agents = [cluster.start_agent("agent%d" % i, ["--machine", "m%d" % i, "--mpi", "pmi1"],

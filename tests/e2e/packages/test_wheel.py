@@ -48,7 +48,7 @@ def test_names_are_looked_up_without_the_hosts_modules(python, cluster):
     named.expect(0)
 
 
-def test_other_words_and_a_missing_program_are_told(python):
+def test_other_words_and_a_missing_program_are_reported(python):
     done = subprocess.run([python, "-m", "muster", "fly"], stderr=subprocess.PIPE, text=True)
     assert done.returncode == 2 and "Usage: python -m muster" in done.stderr
     alone = "import sys, runpy; sys.argv = ['muster', 'ctl']; runpy.run_module('muster', run_name='__main__')"
@@ -108,7 +108,7 @@ def test_the_module_comes_with_the_agent_and_reads_its_file(cluster):
     assert "I am 1 of 2 before 0 [0, 1]" in job.output()
 
 
-def test_outside_of_a_job_there_is_no_cluster_and_a_wrong_file_is_told(tmp_path):
+def test_outside_of_a_job_there_is_no_cluster_and_a_wrong_file_is_reported(tmp_path):
     wrong = tmp_path / "wrong.json"
     wrong.write_text(json.dumps({"schema": "muster.cluster/2"}))
     script = ("import muster\nassert muster.cluster() is None\n"

@@ -126,7 +126,7 @@ def test_a_bad_network(split, measured, bad):
     job.expect_good_end()
 
 
-def test_the_notes_tell_when_a_rank_lives_twice(split):
+def test_the_notes_show_when_a_rank_lives_twice(split):
     """Checks the basis of the other tests: a person confirms, wrongly, that the processes of a node have ended."""
     job = split(Cut(seconds=None, lease=3, grace=3, fence=None)).start(has_spare=True)
     job.cable.cut()
@@ -155,8 +155,8 @@ def test_what_runs_beside_its_successor_is_killed_at_once(split):
     job.let_go()
     job.expect_success()
     found = [life for life in lives.read(job.notes) if life.node == "n1"]
-    obedient, deaf = (life.last for life in sorted(found, key=lambda life: life.rank))
-    assert abs(deaf - obedient) < 1, "the deaf one outlived the other by %.1f s" % (deaf - obedient)
+    obedient, killed = (life.last for life in sorted(found, key=lambda life: life.rank))
+    assert abs(killed - obedient) < 1, "the one that ignores SIGTERM outlived the other by %.1f s" % (killed - obedient)
 
 
 def test_a_network_that_refuses_instead_of_being_silent(split):

@@ -72,7 +72,7 @@ def test_400_idle_connects_at_a_descriptor_limit_of_200(cluster):
 
 # New clients waited for minutes after 3,000 addresses, which one machine can have for free.
 @pytest.mark.parametrize("prefix", ["2001:db8:bad:1::", "::ffff:10.66.6."], ids=["a /64", "a /24"])
-def test_half_hellos_from_all_addresses_of_one_party_shut_out_nobody(cluster, network, prefix):
+def test_half_hellos_from_all_addresses_of_one_client_shut_out_no_agent(cluster, network, prefix):
     machine = network.machine()
     for route in ("2001:db8:bad:1::/64", "10.66.6.0/24"):
         machine.ip("route", "add", "local", route, "dev", "lo")

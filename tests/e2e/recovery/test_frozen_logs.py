@@ -73,7 +73,7 @@ def test_after_the_thaw_every_line_is_there(cluster, disk):
     assert found == list(range(len(found))) and len(found) > 100, "in order, without a gap"
 
 
-def test_a_keeper_that_is_stopped_is_told(cluster, disk):
+def test_a_keeper_that_is_stopped_is_reported(cluster, disk):
     _, agents, _, _ = start(cluster, disk)
     keeper = processes.named("ms-keeper", agents[0].pid)[0].pid
     os.kill(keeper, signal.SIGSTOP)

@@ -25,7 +25,7 @@ def let_go(job):
     (job.cluster.folder / "go").touch()
 
 
-def test_a_job_that_stands_still_fails_and_shows_who_stands_where(cluster, measured):
+def test_a_job_that_stands_still_fails_and_shows_where_each_rank_stands(cluster, measured):
     job = steps(cluster, "--rank", 3, recovers=False).start()
     eventually(lambda: job.status()["progress"], 10, "progress is shown")
     begun = time.monotonic()
@@ -88,7 +88,7 @@ def test_status_ranks_and_stacks_show_where_processes_stand(cluster):
     assert "seen enough" in cluster.ctl("why")
 
 
-def test_who_has_not_agreed_gets_no_signal(cluster):
+def test_a_process_that_has_not_agreed_gets_no_signal(cluster):
     job = steps(cluster, "--rank", 1, "--no_stacks", timeout=None, recovers=False, nodes=1).start()
     eventually(lambda: (job.status()["progress"] or {}).get("slowest_ranks") == [1], 15, "rank 1 is the slowest")
     stack = cluster.ctl_json("stacks")["ranks"][0]
@@ -98,7 +98,7 @@ def test_who_has_not_agreed_gets_no_signal(cluster):
         node.expect(EXIT_FAILED_ELSEWHERE, 30)
 
 
-def test_a_paused_scheduler_makes_nobody_stand_still(cluster):
+def test_a_paused_scheduler_makes_no_rank_stand_still(cluster):
     job = steps(cluster).start()
     eventually(lambda: job.status()["progress"], 10, "progress is shown")
     job.scheduler.send(signal.SIGSTOP)
@@ -115,7 +115,7 @@ def test_a_drained_node_leaves_and_its_place_is_taken(cluster, has_spare):
     job = steps(cluster, nodes=3)
     job.scheduler_words += journal_words(cluster)
     job.start()
-    seats = {seat[0]: seat[1] for seat in job.seats()}
+    placement = {rank[0]: rank[1] for rank in job.placement()}
     if has_spare:
         job.start_node("stand-in", "--spare")
         eventually(lambda: job.status()["spares"] == 1, 10, "the spare stands by")
@@ -132,6 +132,6 @@ def test_a_drained_node_leaves_and_its_place_is_taken(cluster, has_spare):
         job.start_node("n1")
     job.wait_for_round(2)
     taken = "stand-in" if has_spare else "n1"
-    assert {seat[0]: seat[1] for seat in job.seats()} == {**seats, 2: taken, 3: taken}
+    assert {rank[0]: rank[1] for rank in job.placement()} == {**placement, 2: taken, 3: taken}
     let_go(job)
     job.expect_success()

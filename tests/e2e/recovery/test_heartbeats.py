@@ -92,7 +92,7 @@ def test_a_scheduler_that_comes_back_takes_them_again(cluster, network):
     job.expect_still_running()
 
 
-def test_a_flood_of_strange_datagrams_harms_nobody(cluster, measured):
+def test_a_flood_of_unknown_datagrams_harms_no_agent(cluster, measured):
     scheduler = cluster.start_scheduler("--worker_num", 2, *WORDS)
     agents = cluster.start_agents(2, ["--worker_num", 2], ["sleep", "1000"])
     cluster.wait_until_running(2)

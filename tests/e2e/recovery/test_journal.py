@@ -82,7 +82,7 @@ def test_sigterm_leaves_a_job_running_that_the_next_scheduler_knows(cluster):
     finish(cluster, agents)
 
 
-def test_a_process_that_ends_while_the_scheduler_is_down_is_told_later(cluster):
+def test_a_process_that_ends_while_the_scheduler_is_down_is_reported_later(cluster):
     restartable = Restartable(cluster)
     scheduler, agents, _ = start_job(cluster, restartable)
     kill_now(scheduler.pid)

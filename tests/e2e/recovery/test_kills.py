@@ -64,9 +64,10 @@ def test_a_killed_process_ends_the_job_and_is_named_everywhere(cluster, measured
 
 
 def test_survivors_that_ignore_sigterm_are_killed_after_the_stop_timeout(cluster, measured):
-    deaf = ["python3", "-c", "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(1000)"]
-    _, agents, ranks = start(cluster, deaf, 2, 2, "--stop_timeout", 2)
-    eventually(lambda: all(ignores(rank["pid"], signal.SIGTERM) for rank in ranks), 30, "every process is deaf")
+    ignores_sigterm = ["python3", "-c",
+                       "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(1000)"]
+    _, agents, ranks = start(cluster, ignores_sigterm, 2, 2, "--stop_timeout", 2)
+    eventually(lambda: all(ignores(rank["pid"], signal.SIGTERM) for rank in ranks), 30, "every process ignores SIGTERM")
     killed = kill_now(ranks[0]["pid"])
     codes = [agent.wait(15) for agent in agents]
     took = time.monotonic() - killed
@@ -137,7 +138,7 @@ def test_a_killed_agent_or_keeper_leaves_no_process_and_fails_the_job(cluster, m
 
 
 @pytest.mark.parametrize("spared", ["ms-guardian", "ms-keeper", "ms-shim"])
-def test_whoever_of_agent_guardian_keeper_and_shim_is_left_ends_the_processes(cluster, spared):
+def test_each_of_agent_guardian_keeper_and_shim_ends_the_processes_alone(cluster, spared):
     """Also ends the shell's own children, which know no agent: a spare may have the ranks by now."""
     _, agents, _ = start(cluster, CHILD, nodes=1, slots=2)
     eventually(lambda: len(processes.named("sleep", agents[0].pid)) == 4, 10, "the shells have started their own")

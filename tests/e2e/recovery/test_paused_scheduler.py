@@ -13,14 +13,14 @@ AGENTS = 100
 LEASE, STOPPED = (10, 60) if IS_LONG else (6, 16)  # seconds
 
 
-def test_after_sigcont_nobody_is_dead(cluster, measured):
+def test_after_sigcont_no_node_is_dead(cluster, measured):
     job = Lines(cluster, ["sleep", "1000"], nodes=AGENTS, slots=1,
                 scheduler_words=["--node_timeout", LEASE, "--fence_timeout", 120])
     job.start_scheduler()
     for i in range(AGENTS):
         job.start_node("n%d" % i)
     cluster.wait_until_running(AGENTS, timeout=90)
-    before, seats = job.pids(), job.seats()
+    before, placement = job.pids(), job.placement()
 
     job.scheduler.send(signal.SIGSTOP)
     time.sleep(STOPPED)
@@ -41,6 +41,6 @@ def test_after_sigcont_nobody_is_dead(cluster, measured):
     losses = [event["text"] for event in job.events("node_lost") + job.events("round_aborted")]
     assert not losses, "%d losses, the first: %s" % (len(losses), losses[0])
     assert (job.status()["round"], job.status()["phase"]) == (1, "running")
-    assert (job.pids(), job.seats()) == (before, seats)
+    assert (job.pids(), job.placement()) == (before, placement)
     assert all(processes.is_alive(pid) for pid in before.values())
     assert all(node.is_running() for node in job.nodes.values())

@@ -31,12 +31,12 @@ def expect_the_same_loss(job, undisturbed):
     assert abs(job.loss() - undisturbed.loss) <= 1e-6
 
 
-def expect_one_restart(job, seats, undisturbed):
+def expect_one_restart(job, placement, undisturbed):
     """Ends the job: round 2 has the same ranks, all programs report the same, and the loss is the expected one."""
     job.wait_for_round(2)
-    assert job.seats() == seats
+    assert job.placement() == placement
     job.expect_success()
-    assert job.seats() == seats
+    assert job.placement() == placement
     starts = job.process_starts()
     assert sorted({(start.round, start.restart) for start in starts}) == [(1, 0), (2, 1)], starts
     assert sorted(start.rank for start in starts if start.round == 2) == [0, 1, 2, 3], starts
@@ -48,11 +48,11 @@ def expect_one_restart(job, seats, undisturbed):
 def test_a_killed_process(cluster, any_torch, undisturbed, repeat):
     chance = seeded()
     job = Training(cluster, any_torch).start()
-    seats, pids = job.seats(), job.pids()
+    placement, pids = job.placement(), job.pids()
     victim = chance.randrange(4)
     job.wait_for_a_moment(chance)
     kill_now(pids[victim])
-    expect_one_restart(job, seats, undisturbed)
+    expect_one_restart(job, placement, undisturbed)
     assert "rank %d" % victim in job.events("round_aborted")[0]["text"]
 
 
@@ -60,11 +60,11 @@ def test_a_killed_process(cluster, any_torch, undisturbed, repeat):
 def test_a_killed_agent_whose_line_is_started_again(cluster, any_torch, undisturbed, repeat):
     chance = seeded()
     job = Training(cluster, any_torch, named=False).start()
-    seats, survivor = job.seats(), job.nodes["n1"]
+    placement, survivor = job.placement(), job.nodes["n1"]
     job.wait_for_a_moment(chance)
     job.kill(job.nodes["n0"])
     job.start_node("n0")
-    expect_one_restart(job, seats, undisturbed)
+    expect_one_restart(job, placement, undisturbed)
     assert job.nodes["n1"] is survivor and "round 2" in survivor.output()
 
 
@@ -81,12 +81,12 @@ def kill_and_restart_scheduler(job, *others):
 def test_a_killed_scheduler_that_comes_back(cluster, any_torch, undisturbed, measured, repeat):
     chance = seeded()
     job = Training(cluster, any_torch, scheduler_words=journal_words(cluster)).start()
-    seats, pids = job.seats(), job.pids()
+    placement, pids = job.placement(), job.pids()
     job.wait_for_a_moment(chance, starting=0)
     kill_and_restart_scheduler(job)
     status = job.status()
     assert (status["phase"], status["round"], status["restart_count"]) == ("running", 1, 0), status
-    assert (job.seats(), job.pids()) == (seats, pids)
+    assert (job.placement(), job.pids()) == (placement, pids)
     job.expect_success()
     assert {start.rank: start.pid for start in job.process_starts()} == pids
     assert len(job.process_starts()) == 4, "nothing was started again"
@@ -99,11 +99,11 @@ def test_a_killed_scheduler_that_comes_back(cluster, any_torch, undisturbed, mea
 def test_a_scheduler_and_an_agent_killed_together(cluster, any_torch, undisturbed, repeat):
     chance = seeded()
     job = Training(cluster, any_torch, scheduler_words=journal_words(cluster)).start()
-    seats, survivor = job.seats(), job.nodes["n1"]
+    placement, survivor = job.placement(), job.nodes["n1"]
     job.wait_for_a_moment(chance)
     kill_and_restart_scheduler(job, job.nodes["n0"])
     job.start_node("n0")
-    expect_one_restart(job, seats, undisturbed)
+    expect_one_restart(job, placement, undisturbed)
     assert job.nodes["n1"] is survivor
 
 
@@ -114,9 +114,9 @@ def test_a_process_that_is_stopped_has_time_for_a_checkpoint(cluster, any_torch,
     job.wait_for_step(16)
     kill_now(job.pids()[3])
     job.wait_for_round(2)
-    assert "told to stop by SIGUSR1" in job.told(0) and "SIGTERM" not in job.told(0)
-    round_one = [int(step) for number, step in SAVED.findall(job.told(0)) if number == "1"]
-    assert round_one[0] == 14 and 16 <= round_one[1] < 28, job.told(0)
+    assert "told to stop by SIGUSR1" in job.printed(0) and "SIGTERM" not in job.printed(0)
+    round_one = [int(step) for number, step in SAVED.findall(job.printed(0)) if number == "1"]
+    assert round_one[0] == 14 and 16 <= round_one[1] < 28, job.printed(0)
     job.expect_success()
     assert job.resumed_after(2) == round_one[1]
     aborted, closed = job.events("round_aborted")[0], job.events("round_closed")[1]

@@ -28,19 +28,19 @@ def test_a_spare_takes_exactly_the_lost_ranks_within_a_second(cluster, measured)
     job = Lines(cluster, WAIT, nodes=3).start()
     spare = job.start_node("stand-in", "--spare")
     eventually(lambda: job.status()["spares"] == 1, 10, "the spare stands by")
-    seats, pids = {seat[0]: seat[1] for seat in job.seats()}, job.pids()
-    assert seats == {0: "n0", 1: "n0", 2: "n1", 3: "n1", 4: "n2", 5: "n2"}
+    placement, pids = {rank[0]: rank[1] for rank in job.placement()}, job.pids()
+    assert placement == {0: "n0", 1: "n0", 2: "n1", 3: "n1", 4: "n2", 5: "n2"}
     clock = wall_clock_at(job.kill(job.nodes["n1"]))
     job.wait_for_round(2)
     closed = job.events("round_closed")[1]
     measured("from the agent's death to the next round", closed["unix_ms"] / 1000 - clock, at_most=1)
     assert "spare stand-in took the place of node n1" in closed["text"]
-    assert {seat[0]: seat[1] for seat in job.seats()} == {**seats, 2: "stand-in", 3: "stand-in"}
+    assert {rank[0]: rank[1] for rank in job.placement()} == {**placement, 2: "stand-in", 3: "stand-in"}
     assert not set(pids.values()) & set(job.pids().values()), "every process is a new one"
     # The replaced node becomes a spare in turn, and its old command is enough for that.
     returned = job.start_node("n1")
     eventually(lambda: job.status()["spares"] == 1, 10, "the returned node is a spare")
-    assert {seat[0]: seat[1] for seat in job.seats()} == {**seats, 2: "stand-in", 3: "stand-in"}
+    assert {rank[0]: rank[1] for rank in job.placement()} == {**placement, 2: "stand-in", 3: "stand-in"}
     let_go(job)
     job.expect_success()
     assert job.status()["round"] == 2 and spare is job.nodes["stand-in"] and returned is job.nodes["n1"]
@@ -50,18 +50,18 @@ def test_a_spare_takes_exactly_the_lost_ranks_within_a_second(cluster, measured)
 @pytest.mark.parametrize("named", [True, False])
 def test_a_node_comes_back_before_anybody_knows_that_it_is_gone(cluster, named):
     job = Lines(cluster, WAIT, named=named).start()
-    seats = job.seats()
+    placement = job.placement()
     processes.kill_together(job.nodes["n0"].pid, "ms-keeper")  # no last report
     job.start_node("n0")
     job.wait_for_round(2)
-    assert job.seats() == seats
+    assert job.placement() == placement
     let_go(job)
     job.expect_success()
 
 
 def test_a_second_node_is_lost_while_the_job_waits_for_the_first(cluster):
     job = Lines(cluster, WAIT).start()
-    seats = job.seats()
+    placement = job.placement()
     for lost, node in enumerate(("n0", "n1"), 1):
         job.kill(job.nodes[node])
         eventually(lambda: len(job.events("node_lost")) == lost, 5, "the loss of %s is noticed" % node)
@@ -69,7 +69,7 @@ def test_a_second_node_is_lost_while_the_job_waits_for_the_first(cluster):
     for node in ("n1", "n0"):
         job.start_node(node)
     job.wait_for_round(2)
-    assert job.seats() == seats and job.status()["restart_count"] == 1
+    assert job.placement() == placement and job.status()["restart_count"] == 1
     let_go(job)
     job.expect_success()
 
@@ -94,12 +94,12 @@ def test_why_says_what_to_do_while_a_lost_node_is_waited_for(cluster):
 
 def test_a_process_dies_while_the_scheduler_is_down(cluster):
     job = Lines(cluster, WAIT, scheduler_words=journal_words(cluster)).start()
-    seats, pids = job.seats(), job.pids()
+    placement, pids = job.placement(), job.pids()
     job.kill(job.scheduler)
     kill_now(pids[3])
     job.start_scheduler()
     job.wait_for_round(2)
-    assert job.seats() == seats
+    assert job.placement() == placement
     assert "rank 3" in job.events("round_aborted")[0]["text"]
     let_go(job)
     job.expect_success()
@@ -155,7 +155,7 @@ def test_restart_scope_worker_restarts_only_the_process(cluster):
     job.expect_success()
 
 
-def test_without_recovery_a_dead_agent_fails_the_job_and_the_script_starts_anew(cluster):
+def test_without_recovery_a_dead_agent_fails_the_job_and_the_script_starts_again(cluster):
     job = Lines(cluster, WAIT, recovers=False).start()
     job.kill(job.nodes["n0"])
     job.nodes["n1"].expect(EXIT_FAILED_ELSEWHERE)

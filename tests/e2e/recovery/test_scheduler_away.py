@@ -19,12 +19,12 @@ LONGEST_BACK_OFF = 3 * 1.3
 
 
 class FencedJob(Lines):
-    """Two nodes with two ranks each, one of them deaf to SIGTERM, and a spare."""
+    """Two nodes with two ranks each, one of them ignoring SIGTERM, and a spare."""
 
     def __init__(self, cluster, fence):
         self.notes = cluster.folder / "lives"
         self.notes.mkdir()
-        super().__init__(cluster, [sys.executable, "-S", SCRIPTS / "holder.py", self.notes, "--deaf"],
+        super().__init__(cluster, [sys.executable, "-S", SCRIPTS / "holder.py", self.notes, "--ignore_sigterm"],
                          scheduler_words=[*journal_words(cluster), "--heartbeat_interval", HEARTBEAT, "--stop_timeout",
                                           STOP_TIMEOUT, "--fence_timeout", fence, "--disconnect_grace", 3],
                          node_words=["--stop_timeout", STOP_TIMEOUT])
@@ -107,7 +107,7 @@ def test_one_that_says_that_it_goes_away_may_stay_away(cluster):
 
 
 @pytest.mark.skipif(not SLEPT_CLOCK.exists(), reason="slept_clock is not built")
-def test_an_answer_that_is_read_after_a_sleep_sets_no_fence_anew(cluster):
+def test_an_answer_that_is_read_after_a_sleep_does_not_set_the_fence_again(cluster):
     """The machine of n1 is suspended between a heartbeat and its answer. When it wakes, others may have its ranks."""
     fence = 30
     slept = cluster.folder / "slept"

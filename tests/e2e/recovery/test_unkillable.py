@@ -61,7 +61,7 @@ def test_the_next_round_waits_and_says_for_which_process(cluster):
         assert agent.wait(20) == 128 + signal.SIGTERM
 
 
-def test_a_stopped_shim_is_told_and_ended(cluster, measured):
+def test_a_stopped_shim_is_reported_and_ended(cluster, measured):
     script = "import os, sys; os.kill(os.getppid(), 19); sys.exit(3)"
     begun = time.monotonic()
     agent = cluster.start("alone", [BIN / "ms-worker", "--standalone", "--local_worker_num", 1, "--", sys.executable, "-c",

@@ -67,8 +67,8 @@ def test_the_spare_takes_over_at_the_fence(cluster, network, measured):
     assert "--fence_timeout" in stale.tail(5), stale.output()
     found = job.expect_good_end()
     assert lives.closest(found) >= 4, "the old processes have to end 5 s before"
-    obedient, deaf = (life.last for life in sorted(found, key=lambda life: life.rank) if life.node == "n1")
-    assert deaf - obedient >= STOP_TIMEOUT - 0.5, "the fence, too, leaves time after the stop signal"
+    obedient, killed = (life.last for life in sorted(found, key=lambda life: life.rank) if life.node == "n1")
+    assert killed - obedient >= STOP_TIMEOUT - 0.5, "the fence, too, leaves time after the stop signal"
 
 
 def test_a_persons_word_shortens_the_wait(cluster, network, measured):

@@ -1,9 +1,11 @@
 """Acts as a training process: holds its rank until FOLDER/go exists, and notes in FOLDER when it lived.
 
-    holder.py FOLDER [--deaf]
+    holder.py FOLDER [--ignore_sigterm]
 
 Its file has the run, round, rank and node, the time when the kernel started it, and every 20 ms the present time. All
-times are of CLOCK_BOOTTIME, the same for all processes of a host. --deaf: every second rank lives until SIGKILL.
+times are of CLOCK_BOOTTIME, the same for all processes of a host.
+
+--ignore_sigterm: every second rank lives until SIGKILL.
 """
 
 import json
@@ -27,7 +29,7 @@ def started_at():
 
 def main():
     folder, rank = pathlib.Path(sys.argv[1]), int(os.environ["RANK"])
-    if "--deaf" in sys.argv and rank % 2 == 1:
+    if "--ignore_sigterm" in sys.argv and rank % 2 == 1:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     with open(os.environ["MS_CLUSTER_FILE"]) as file:
         run = json.load(file)["run"]

@@ -131,7 +131,7 @@ class Connection:
             self.slowest = max(self.slowest, time.monotonic() - begin)
             return answer
 
-    async def tell(self, number, body):
+    async def send(self, number, body):
         """Sends a request that never gets an answer."""
         async with self.lock:
             self.writer.write(frame(str(number), body, f"@{self.host}:{self.port}"))
@@ -197,7 +197,7 @@ class Process:
             await asyncio.sleep(self.version.beat_interval(self.workers))
 
     async def write(self, key, value):
-        await self.data.tell(6, field(1, key) + field(2, value))
+        await self.data.send(6, field(1, key) + field(2, value))
 
     async def read(self, key):
         """Returns None if the key does not exist."""

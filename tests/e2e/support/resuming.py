@@ -87,7 +87,7 @@ class Lines:
     def ranks(self):
         return [rank for job in self.cluster.ctl_json("ranks")["jobs"] for rank in job["ranks"]]
 
-    def seats(self):
+    def placement(self):
         """Returns which node has which rank."""
         return [(rank["rank"], rank["node_id"], rank["host_name"], rank["local_rank"], rank["node_rank"])
                 for rank in self.ranks()]
@@ -125,13 +125,13 @@ class Training(Lines):
         self.checkpoints = pathlib.Path(cluster.folder) / "checkpoints"
         super().__init__(cluster, [python, RESUME, "--checkpoints", self.checkpoints, *words], **options)
 
-    def told(self, rank):
+    def printed(self, rank):
         path = self.logs / ("worker_%d.log" % rank)
         return path.read_text(errors="replace") if path.exists() else ""
 
     def step(self):
         """The last step that rank 0 has completed."""
-        return max([int(step) for _, step in STEP.findall(self.told(0))] or [0])
+        return max([int(step) for _, step in STEP.findall(self.printed(0))] or [0])
 
     def wait_for_step(self, step, timeout=60):
         eventually(lambda: self.step() >= step, timeout, "step %d has ended" % step)
@@ -148,20 +148,20 @@ class Training(Lines):
 
     def process_starts(self):
         return [Start(*map(int, start)) for rank in range(self.world_size)
-                for start in STARTED.findall(self.told(rank))]
+                for start in STARTED.findall(self.printed(rank))]
 
     def resumed_after(self, number):
         """The step from which rank 0 went on in that round."""
-        return {int(found): int(step) for found, step in RESUMED.findall(self.told(0))}[number]
+        return {int(found): int(step) for found, step in RESUMED.findall(self.printed(0))}[number]
 
     def longest_gap(self):
         """The longest time between two steps of any rank, in seconds."""
-        return max(float(gap) for rank in range(self.world_size) for gap in GAP.findall(self.told(rank))) / 1000
+        return max(float(gap) for rank in range(self.world_size) for gap in GAP.findall(self.printed(rank))) / 1000
 
     def loss(self):
         """The final loss, which every rank has reported once."""
-        told = [LOSS.findall(self.told(rank)) for rank in range(self.world_size)]
-        assert [len(losses) for losses in told] == [1] * self.world_size, told
-        losses = [float(losses[0]) for losses in told]
+        losses_of_each = [LOSS.findall(self.printed(rank)) for rank in range(self.world_size)]
+        assert [len(losses) for losses in losses_of_each] == [1] * self.world_size, losses_of_each
+        losses = [float(losses[0]) for losses in losses_of_each]
         assert max(losses) - min(losses) <= 1e-12, losses
         return losses[0]

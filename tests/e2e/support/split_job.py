@@ -14,13 +14,13 @@ STOP_TIMEOUT = 1
 
 class SplitJob(Lines):
     """The scheduler, all nodes except n1, and the spare on the machine `near`; n1 on `far`. Two ranks each, one of them
-    deaf to SIGTERM."""
+    ignoring SIGTERM."""
 
     def __init__(self, cluster, near, far, *scheduler_words, nodes=2):
         self.near, self.far, self.notes = near, far, cluster.folder / "lives"
         self.notes.mkdir()
         cluster.ctl = functools.partial(cluster.ctl, netns=near.name)
-        super().__init__(cluster, [sys.executable, "-S", HOLDER, self.notes, "--deaf"], nodes=nodes,
+        super().__init__(cluster, [sys.executable, "-S", HOLDER, self.notes, "--ignore_sigterm"], nodes=nodes,
                          scheduler_words=["--heartbeat_interval", 0.5, "--stop_timeout", STOP_TIMEOUT,
                                           *scheduler_words],
                          node_words=["--stop_timeout", STOP_TIMEOUT])

@@ -170,7 +170,7 @@ def test_pkcs12_is_what_openssl_reads(certs):
         assert "spiffe://muster/muster/*/node/1" in certs.run("show", path, env={"MS_TLS_CLIENT_PASSWORD": "open sesame"})
 
 
-def test_an_old_pkcs12_is_told_how_to_convert(certs):
+def test_an_old_pkcs12_is_refused_with_the_conversion(certs):
     certs.run("init")
     certs.run("admin")
     done = subprocess.run(["openssl", "pkcs12", "-export", "-legacy", "-in", "admin/cert.pem", "-passout", "pass:x",
@@ -181,7 +181,7 @@ def test_an_old_pkcs12_is_told_how_to_convert(certs):
     assert "-legacy" in said and "RC2-40" in said, said
 
 
-def test_show_tells_what_openssl_tells(certs):
+def test_show_agrees_with_openssl(certs):
     all_kinds(certs)
     facts = certs.json("show", certs.dir / "scheduler" / "cert.pem")["certificates"][0]
     text = certs.openssl("x509", "-in", "scheduler/cert.pem", "-noout", "-serial", "-fingerprint", "-sha256")

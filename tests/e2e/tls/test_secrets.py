@@ -151,7 +151,7 @@ def memory_holds(pid, wanted):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to read the memory of processes that have no debugger")
 @pytest.mark.parametrize("source", ["variable", "file"])
-def test_only_who_needs_them_has_secrets_in_memory(cluster, source):
+def test_only_processes_that_need_them_have_secrets_in_memory(cluster, source):
     """Processes that the agent forks have no copy of password and key, nor of the data for the last report."""
     job = Job(cluster, source)
     key = job.issued["a"].key
@@ -198,7 +198,7 @@ def jump_to_nowhere(pid):
 
 @needs_dumps
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="knows the registers of x86_64 only")
-def test_who_has_keys_leaves_no_core_dump(cluster):
+def test_a_process_with_keys_leaves_no_core_dump(cluster):
     def crash(name, pid):
         jump_to_nowhere(pid)
         eventually(lambda: not processes.is_alive(pid), 30, "%s ends" % name)

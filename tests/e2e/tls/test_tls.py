@@ -407,7 +407,7 @@ def test_the_documents_own_configuration_works(secured, cluster):
     assert scheduler.output().count("cipher_list") == 1 and "WARNING" in scheduler.output(), scheduler.output()
 
 
-def test_a_password_that_is_wrong_is_told_but_not_shown(secured, cluster):
+def test_a_wrong_password_is_reported_but_not_shown(secured, cluster):
     folder = secured.folder("a", more={"client_cert_path": "client.p12"})
     pki.write(folder.path / "client.p12", secured.authority.node("a").p12(PASSWORD))
     agent = cluster.start_agent("a", ["--sched_port", 9999, "--tls_config", folder.config], ["true"],

@@ -41,7 +41,7 @@ class HangingFile:
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("name", ["crl.pem", "server.pem", "ca.pem"])
-def test_a_start_that_hangs_ends_when_it_is_told_to(cluster, name, call):
+def test_a_start_that_hangs_ends_on_a_signal(cluster, name, call):
     file = HangingFile(cluster, name, call)
     file.hang()
     scheduler = cluster.start("scheduler", [BIN / "ms-scheduler", "--sched_port", 0, "--tls_config", file.folder.config],

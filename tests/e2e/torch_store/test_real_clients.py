@@ -94,7 +94,7 @@ ASK = ("import socket,sys; s = socket.create_connection((sys.argv[1], int(sys.ar
        "s.sendall(bytes.fromhex(sys.argv[3])); print('got', s.recv(8).hex())")
 
 
-def test_a_stranger_is_not_served(cluster, network):
+def test_an_unknown_client_is_not_served(cluster, network):
     first, second = network.pair()
     asks = HELLO + bytes([NEW.index("add")]) + text(b"/x") + number(5)
 

@@ -50,7 +50,7 @@ class Job:
         return next(one["pid"] for one in self.cluster.wait_until_running(4) if one["rank"] == rank)
 
 
-def test_a_death_is_told_and_the_others_go_on(cluster):
+def test_a_death_is_reported_and_the_others_go_on(cluster):
     job = Job(cluster)
     first = job.await_world(4, [0, 1, 2, 3])
     before = max(one[2] for one in first)

@@ -221,7 +221,7 @@ TEST_F(HandshakeTest, RevokedBeforeItConnects) {
 }
 
 // Otherwise a revoked peer could resume its session.
-TEST_F(HandshakeTest, NobodyIsGivenASessionToResume) {
+TEST_F(HandshakeTest, NoSessionCanBeResumed) {
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     const Issued node = Node("n1");
     RawOptions options;

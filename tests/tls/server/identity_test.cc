@@ -49,7 +49,7 @@ TEST_F(IdentityTest, HostsAndWildcardsMayBeAnyNode) {
   }
 }
 
-TEST_F(IdentityTest, NobodyJoinsAsSomebodyElse) {
+TEST_F(IdentityTest, ANodeCannotJoinAsAnother) {
   ExpectNoJoin(Node("a"), Join("b"), TlsFault::kOtherNode);
   ExpectNoJoin(Node("a"), Join(""), TlsFault::kOtherNode);
   ExpectNoJoin(Node("a"), Join("a", "another"), TlsFault::kOtherJob);
@@ -60,7 +60,7 @@ TEST_F(IdentityTest, NobodyJoinsAsSomebodyElse) {
 }
 
 // Such an id is the rank that the node asks for.
-TEST_F(IdentityTest, NobodyClaimsARankThatTheCertificateDoesNotName) {
+TEST_F(IdentityTest, ARankMustBeNamedByTheCertificate) {
   ExpectNoJoin(Node("7"), Join("3"), TlsFault::kOtherNode);
   ExpectNoJoin(Node("7"), Join("07"), TlsFault::kOtherNode);
   ExpectNoJoin(Node("7"), Join("70"), TlsFault::kOtherNode);
@@ -70,7 +70,7 @@ TEST_F(IdentityTest, NobodyClaimsARankThatTheCertificateDoesNotName) {
   EXPECT_EQ(loop_.Await<JoinRequested>().identity, NodeUri("7"));
 }
 
-TEST_F(IdentityTest, WhoHasJoinedDoesNotJoinAgainAsSomebodyElse) {
+TEST_F(IdentityTest, AJoinedStreamCannotJoinAsAnotherNode) {
   AgentStream stream(Channel(Node("a")));
   ASSERT_TRUE(stream.Write(Join("a")));
   loop_.Await<JoinRequested>();
@@ -82,7 +82,7 @@ TEST_F(IdentityTest, WhoHasJoinedDoesNotJoinAgainAsSomebodyElse) {
 }
 
 // A heartbeat over a stream carries no name. A datagram names its stream, and its key proves the sender.
-TEST_F(IdentityTest, NobodysHeartbeatCountsForSomebodyElse) {
+TEST_F(IdentityTest, AHeartbeatCountsForItsOwnNodeOnly) {
   has_datagrams_ = true;
   Start();
   std::vector<std::unique_ptr<AgentStream>> streams;
@@ -109,7 +109,7 @@ TEST_F(IdentityTest, NobodysHeartbeatCountsForSomebodyElse) {
   EXPECT_FALSE(impostor.HasAnswer());
 }
 
-TEST_F(IdentityTest, NobodySaysFarewellForSomebodyElse) {
+TEST_F(IdentityTest, ALastReportIsForTheOwnNodeOnly) {
   EXPECT_EQ(SendLastReport(Node("a"), "b").error_code(), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_EQ(Count(TlsFault::kOtherNode), 1u);
   EXPECT_EQ(SendLastReport(Node("a"), "a", "another").error_code(), grpc::StatusCode::PERMISSION_DENIED);
@@ -126,7 +126,7 @@ TEST_F(IdentityTest, PeersAreForTheirOwnJob) {
   EXPECT_EQ(Count(TlsFault::kOtherJob), 1u);
 }
 
-TEST_F(IdentityTest, PeersOfAFormerRoundAreForNobody) {
+TEST_F(IdentityTest, PeersOfAFormerRoundAreNotGiven) {
   for (const std::string job : {"default", "another"}) {
     for (const uint32_t round : {1u, 2u, 3u}) {
       server_->sink().OnPublishPeers(PublishPeers{job, 1, round, std::make_shared<const std::string>("peers")});
@@ -206,7 +206,7 @@ TEST_F(IdentityTest, AJobIsForThoseWhoseNameCoversIt) {
   EXPECT_EQ(loop_.CountOf<QueryReceived>(), seen);
 }
 
-TEST_F(IdentityTest, EverybodyWhoIsLetInMayLookAtTheScheduler) {
+TEST_F(IdentityTest, EveryAcceptedClientMayReadTheStatus) {
   v1::CountersReply reply;
   ASSERT_TRUE(Counters(Channel(Node("a")), &reply).ok());
   EXPECT_EQ(reply.certificate_fingerprint(), store_->Current()->identity->leaf().Fingerprint());

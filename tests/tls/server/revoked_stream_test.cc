@@ -107,7 +107,7 @@ TEST_F(IntermediateTest, ManySiblingsDoNotHideARevokedIntermediate) {
 // Its former certificate is revoked as superseded, which does not concern the key: nodes show the new one.
 class RenewedIntermediateTest : public IntermediateTest, public testing::WithParamInterface<const char*> {};
 
-TEST_P(RenewedIntermediateTest, WhoIsBelowItStays) {
+TEST_P(RenewedIntermediateTest, CertificatesBelowItStayValid) {
   const Certificate renewed = authority_.Renew(middle_, "Middle");
   const std::string trusted = GetParam();
   folder_.Write("ca.crt", authority_.pem() + (trusted == "both, the former first" ? middle_.pem() : "") +

@@ -230,7 +230,7 @@ TEST(Connecting, SecurityAtTheStartIsFatalLaterItIsRetried) {
   EXPECT_THAT(running.Do(StreamBroken{1, "certificate has expired", BreakReason::kSecurity}), Not(HasSubstr("finish")));
 }
 
-TEST(Connecting, ARefusalOfTheIdentityEndsOnlyWhoWasNotWelcomed) {
+TEST(Connecting, ARefusalOfTheIdentityEndsOnlyAnAgentThatWasNotWelcomed) {
   AgentHarness fresh;
   fresh.Begin();
   EXPECT_THAT(fresh.Refuse(v1::Refusal::NOT_AUTHORIZED, "the certificate is of another job"),
@@ -262,7 +262,7 @@ TEST(Connecting, AnOpenStreamThatIsRefusedIsNotTheEndEither) {
                     Not(HasSubstr("finish"))));
 }
 
-TEST(Connecting, WhoIsRefusedForAllItsPatienceEndsFor15) {
+TEST(Connecting, EndsWith15IfItIsRefusedUntilItGivesUp) {
   AgentHarness agent;
   agent.RunRound();
   agent.Break("Socket closed");
@@ -276,7 +276,7 @@ TEST(Connecting, WhoIsRefusedForAllItsPatienceEndsFor15) {
               AllOf(HasSubstr("has not accepted this node for 1m (revoked)"), HasSubstr("finish 15\n")));
 }
 
-TEST(Connecting, AnotherClusterIsJoinedAnewWhileNothingHasBegun) {
+TEST(Connecting, AnotherClusterIsJoinedAgainWhileNothingHasBegun) {
   AgentHarness agent;
   agent.Begin();
   agent.Welcome();
@@ -312,7 +312,7 @@ TEST(Connecting, ALowerTermIsNotListenedTo) {
   EXPECT_THAT(agent.Welcome(true), HasSubstr("hang up\n"));  // in term 1
 }
 
-TEST(Connecting, TellsHowTheRunBeforeEnded) {
+TEST(Connecting, ShowsHowTheRunBeforeEnded) {
   AgentHarness agent;
   agent.Begin();
   v1::SchedulerMessage message;

@@ -234,7 +234,7 @@ TEST(Converging, KillsWhatTheKeeperShouldHaveKilledAndNamesWhatCannotBe) {
   EXPECT_TRUE(agent.core().IsFinished());
 }
 
-TEST(Converging, WhoWasToldToEndNamesWhatCannotBeKilledToo) {
+TEST(Converging, AnAgentThatMustEndNamesWhatCannotBeKilledToo) {
   AgentHarness agent;
   agent.RunRound();
   agent.Signal(15);

@@ -44,7 +44,7 @@ TEST(Ending, ABrokenStreamEndsTheWaitForAcknowledgements) {
   EXPECT_THAT(agent.Break("Socket closed"), HasSubstr("finish 0\n"));
 }
 
-TEST(Ending, AFailureElsewhereStopsAndTellsTheCauseLast) {
+TEST(Ending, AFailureElsewhereStopsAndNamesTheCauseLast) {
   AgentHarness agent;
   agent.RunRound();
   EXPECT_EQ(agent.Desire(InPhase(v1::RUN_PHASE_STOPPING, 1)), "stop\n");
@@ -263,7 +263,7 @@ TEST(Ending, WhatCantBeKilledForANewOwnerIsNamed) {
 // A newer scheduler may send reasons that this agent doesn't know: that must not harm its processes.
 class UnknownRefusals : public ::testing::TestWithParam<int> {};
 
-TEST_P(UnknownRefusals, LeaveProcessesAloneAndTheAgentKnocking) {
+TEST_P(UnknownRefusals, LeaveProcessesAloneAndTheAgentRetrying) {
   AgentHarness agent;
   agent.RunRound();
   const auto reason = static_cast<v1::Refusal::Reason>(GetParam());
@@ -274,7 +274,7 @@ TEST_P(UnknownRefusals, LeaveProcessesAloneAndTheAgentKnocking) {
   EXPECT_THAT(agent.Welcome(true, 1), HasSubstr("reconnected"));
 }
 
-TEST_P(UnknownRefusals, LeaveAFreshAgentKnockingUnderItsKeptId) {
+TEST_P(UnknownRefusals, LeaveAFreshAgentRetryingUnderItsKeptId) {
   AgentOptions options = SmallOptions();
   options.kept_node_id = "h-1";
   AgentHarness agent(options);
@@ -313,7 +313,7 @@ TEST(Ending, ADrainedNodeWhoseProcessesStillRunStopsThemFirst) {
   EXPECT_EQ(agent.Ended(0, 0, 15, true), "say: drained\nfinish 0\n");
 }
 
-TEST(Ending, AJoinMayBeToldThatItsNodeIsDrained) {
+TEST(Ending, AJoinMayBeAnsweredThatItsNodeIsDrained) {
   AgentOptions options = SmallOptions();
   options.kept_node_id = "h-1";  // a new id would let it in again
   AgentHarness agent(options);
@@ -408,7 +408,7 @@ TEST(Ending, AWaitingAgentLeavesOnASignal) {
   EXPECT_THAT(agent.Acknowledge(1), HasSubstr("finish 129\n"));
 }
 
-TEST(Ending, TheVerdictWhileLeavingKeepsTheSignalsCode) {
+TEST(Ending, TheOutcomeWhileLeavingKeepsTheSignalsCode) {
   AgentHarness agent;
   agent.RunRound();
   agent.Signal(15);
@@ -442,7 +442,7 @@ TEST(Ending, PatienceUsedUpWhileLeavingDoesNotSpin) {
 
 // --------------------------------------------------------------------------------------------- death of the keeper
 
-TEST(Ending, WithoutTheKeeperAllProcessesAreReportedAndTheVerdictIsAwaited) {
+TEST(Ending, WithoutTheKeeperAllProcessesAreReportedAndTheOutcomeIsAwaited) {
   AgentHarness agent(SmallOptions(2));
   agent.RunRound(2);
   EXPECT_THAT(agent.Do(KeeperDied{}),

@@ -150,7 +150,7 @@ TEST_P(FenceFrom, AnotherClusterTurnsItOff) {
   EXPECT_EQ(Now(), State::kOff);
 }
 
-TEST_P(FenceFrom, AFallIsToldTheKeeperOnlyWhereItWasOff) {
+TEST_P(FenceFrom, AFallIsSentToTheKeeperOnlyWhereItWasOff) {
   EXPECT_EQ(Fall(), IsOff() ? "no fence\n" : "");
   EXPECT_EQ(Now(), IsOff() ? State::kOff : State::kFallen);
 }
@@ -353,7 +353,7 @@ TEST(Fence, OneThatFellWhileItWasDisarmedIsDisarmedOnceMore) {
   EXPECT_THAT(agent.Do(FenceHasFallen{}), HasSubstr("no fence"));
 }
 
-TEST(Fence, WhenItFallsTheAgentKeepsKnocking) {
+TEST(Fence, WhenItFallsTheAgentKeepsRetrying) {
   AgentHarness agent;
   agent.RunRound();
   agent.Break("Socket closed");

@@ -127,7 +127,7 @@ TEST_F(HeartbeatPathTest, ASchedulerThatAnswersNothingIsNoFirewall) {
   }
 }
 
-TEST_F(HeartbeatPathTest, ANewStreamHasToProveItselfAnew) {
+TEST_F(HeartbeatPathTest, ANewStreamHasToProveItselfAgain) {
   Open();
   BeatAndAnswer();
   Open();

@@ -89,7 +89,7 @@ TEST_F(Replacement, ComesAtATimeOfItsOwn) {
   EXPECT_GT(last, kSpan * 0.8);
 }
 
-TEST_F(Replacement, WhatChangedTrustOnlyIsForTheFarewell) {
+TEST_F(Replacement, AChangeOfTrustOnlyIsForTheLastReport) {
   agent_.RunRound();
   EXPECT_EQ(agent_.Do(TlsChanged{false}), "last report for n1 run 3\n");
   EXPECT_THAT(agent_.Pass(2 * kSpan), Not(HasSubstr("dial")));

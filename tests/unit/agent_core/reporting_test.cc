@@ -95,7 +95,7 @@ TEST(Reporting, ALateEventCarriesItsAge) {
   EXPECT_THAT(agent.Do(event), HasSubstr("#2 ended 0/1/0 code=0 signal=0 age=700ms"));
 }
 
-TEST(Reporting, RepetitionsAndStrangersAreNotReported) {
+TEST(Reporting, RepetitionsAndUnknownProcessesAreNotReported) {
   AgentHarness agent;
   agent.RunRound();
   EXPECT_THAT(agent.Ended(0, 1), HasSubstr("#2 ended"));
@@ -186,7 +186,7 @@ TEST(Reporting, TextsBeyondTheirLimitsAreCutBetweenCharacters) {
   EXPECT_EQ(report.events(0).ended().last_lines(0), "10");  // the last ones stay
 }
 
-TEST(Reporting, AnEndIsToldInFull) {
+TEST(Reporting, AnEndIsReportedInFull) {
   Reporter reporter;
   reporter.StreamOpened({}, absl::Seconds(2), absl::Seconds(2));
   reporter.AddEnd({1, 2, 3}, {{0, 11, true}, true, "boom", {"x", "y"}, ""}, {});

@@ -57,7 +57,7 @@ TEST(Chief, MayHaveAnIpv6AddressAndAnySlot) {
   EXPECT_EQ(chief->device_id, "5");
 }
 
-TEST(Chief, WhoHasNotToldItIsNamed) {
+TEST(Chief, ANodeThatHasNotReportedItIsNamed) {
   v1::PeerList peers = Peers();
   peers.mutable_nodes(1)->set_chief_port(0);
   EXPECT_THAT(std::string(ChiefOf(peers).status().message()), AllOf(HasSubstr("node n1"), HasSubstr("--hccl_mode")));

@@ -139,7 +139,7 @@ TEST_F(AddDevicesTest, NothingFoundIsSaidWithEveryReason) {
                                HasSubstr("hccn_tool is not installed"), HasSubstr("--device_ips")));
 }
 
-TEST_F(AddDevicesTest, ChiefModeAsksNobodyForAddresses) {
+TEST_F(AddDevicesTest, ChiefModeDoesNotAskTheToolForAddresses) {
   WriteTool("touch " + folder_.path() + "/asked");
   settings_.hccl_mode = "chief";
   EXPECT_EQ(Add(), "0= 1=");

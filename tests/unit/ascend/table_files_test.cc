@@ -69,7 +69,7 @@ TEST_F(TableFilesTest, WhatIsLeftOfAnEarlierAgentIsReplaced) {
   EXPECT_THAT(Names(), ElementsAre("rank_table-1.json", "rank_table.json"));
 }
 
-TEST_F(TableFilesTest, WhatCannotBeWrittenIsToldByName) {
+TEST_F(TableFilesTest, AFileThatCannotBeWrittenIsNamed) {
   std::filesystem::create_directories(files_.LinkPath() + "/full");
   const auto written = files_.Write(1, "one");
   ASSERT_FALSE(written.ok());

@@ -30,7 +30,7 @@ TEST_F(BundleTest, HoldsKeyAndCertificateOnly) {
   EXPECT_EQ(opened->chain.size(), 1u) << "MindSpore takes no bundle with more";
 }
 
-TEST_F(BundleTest, AWrongPasswordIsToldFromDamage) {
+TEST_F(BundleTest, AWrongPasswordIsDistinguishedFromDamage) {
   EXPECT_TRUE(absl::IsPermissionDenied(ParsePkcs12(bytes_, Secret("geheim2")).status()));
   EXPECT_TRUE(absl::IsPermissionDenied(ParsePkcs12(bytes_, Secret("")).status()));
   EXPECT_TRUE(absl::IsInvalidArgument(ParsePkcs12(bytes_.substr(0, bytes_.size() / 2), Secret("geheim")).status()));

@@ -176,7 +176,7 @@ TEST_F(FolderTest, TheListOutlivesEveryCertificate) {
   EXPECT_EQ(folder.list_next_update(), kNow + 400 * kDay);
 }
 
-TEST_F(FolderTest, ADamagedListIsSignedAnew) {
+TEST_F(FolderTest, ADamagedListIsSignedAgain) {
   ASSERT_TRUE(WriteFileAtomically(dir_ + "/crl.pem", "garbage", 0644).ok());
   IssueNode("3");
   EXPECT_THAT(RevokedIn(dir_ + "/node-3/crl.pem"), IsEmpty());
@@ -208,7 +208,7 @@ TEST_F(FolderTest, WhatIsNoAuthorityIsToldSo) {
   EXPECT_THAT(ErrorOf(CertFolder::OpenToSign(dir_, kNow).status()), HasSubstr("damaged"));
 }
 
-TEST_F(FolderTest, AMissingKeyAndAnExpiredAuthorityAreToldWithTheRemedy) {
+TEST_F(FolderTest, AMissingKeyAndAnExpiredAuthorityAreReportedWithTheRemedy) {
   EXPECT_THAT(ErrorOf(CertFolder::OpenToSign(dir_, kNow + 3651 * kDay).status()), HasSubstr("expired at"));
   std::filesystem::rename(dir_ + "/ca.key", root_ + "/elsewhere");
   EXPECT_THAT(ErrorOf(CertFolder::OpenToSign(dir_, kNow).status()), HasSubstr("put it back"));
@@ -241,7 +241,7 @@ class InterruptedIssue : public FolderTest {
   }
 };
 
-TEST_F(InterruptedIssue, TheCertificateThatNobodyHasIsRevoked) {
+TEST_F(InterruptedIssue, TheCertificateThatWasNeverHandedOutIsRevoked) {
   const IndexEntry lost = CertFolder::OpenToRead(dir_)->index().entries.back();
   EXPECT_TRUE(lost.is_unfinished);
   EXPECT_THAT(Settle("node-3", {}), testing::ElementsAre(lost.serial));

@@ -58,7 +58,7 @@ TEST(Index, TheLatestOfANameIsTheOneIssuedLast) {
   EXPECT_FALSE(index.HasLive("a", kNow + absl::Hours(48)));
 }
 
-TEST(Index, EachDamageIsToldWithItsPlace) {
+TEST(Index, EachDamageIsReportedWithItsPlace) {
   const std::string good = IndexText({"muster", 1, {Entry("4f", "a")}, {{"60", kNow, "x"}}});
   const auto error = [&](const std::string& from, const std::string& to) {
     return std::string(ParseIndex(absl::StrReplaceAll(good, {{from, to}})).status().message());

@@ -45,7 +45,7 @@ class ProgramTest : public testing::Test {
   std::string dir_;
 };
 
-TEST_F(ProgramTest, WrongWordsAreUsageErrorsThatTellTheRight) {
+TEST_F(ProgramTest, WrongWordsAreUsageErrorsThatNameTheRightOnes) {
   EXPECT_THAT(Run({}), HasSubstr("2: ms-ctl certs: a command is missing: init, scheduler"));
   EXPECT_THAT(Run({"inti"}), HasSubstr("did you mean 'init'"));
   EXPECT_THAT(Run({"init"}), HasSubstr("--dir FOLDER"));
@@ -96,7 +96,7 @@ TEST_F(ProgramTest, ARevokedNameMayBeIssuedAgain) {
   EXPECT_THAT(RunIn({"node", "--id", "1"}), HasSubstr("0: "));
 }
 
-TEST_F(ProgramTest, AnIndexFromABackupIsToldOnceAndRevokesOnTopOfTheList) {
+TEST_F(ProgramTest, AnIndexFromABackupIsReportedOnceAndRevokesOnTopOfTheList) {
   RunIn({"init"});
   RunIn({"node", "--id", "1"});
   RunIn({"node", "--id", "2"});
@@ -149,7 +149,7 @@ TEST_F(ProgramTest, PasswordsComeFromFilesAndVariables) {
   EXPECT_FALSE(ReadPasswords("", {})->server.has_value());
 }
 
-TEST_F(ProgramTest, APasswordFileThatOthersMayReadIsRefusedWithoutTellingIt) {
+TEST_F(ProgramTest, APasswordFileThatOthersMayReadIsRefusedWithoutShowingIt) {
   const std::string file = root_ + "/word";
   ASSERT_TRUE(WriteFileAtomically(file, "geheimnis\n", 0644).ok());
   const std::string said(ReadPasswords(file, {}).status().message());

@@ -111,7 +111,7 @@ TEST_F(WritingOrderTest, WhereTheLastWritingOfTheIndexFailsTheSameCommandIsToBeG
   EXPECT_FALSE(CertFolder::OpenToRead(dir_)->index().Latest("node-3")->is_unfinished);
 }
 
-TEST_F(WritingOrderTest, AListThatCouldNotBeWrittenIsBehindAndIsSignedAnew) {
+TEST_F(WritingOrderTest, AListThatCouldNotBeWrittenIsBehindAndIsSignedAgain) {
   FailAt("crl.pem", 1);
   EXPECT_FALSE(Open().Revoke({SerialOf("node-1")}, "", kNow, {}).ok());
   g_fails = nullptr;

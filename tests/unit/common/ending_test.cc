@@ -37,7 +37,7 @@ TEST(Ending, WritesOutAndRunsNothingElse) {
       ExitedWithCode(7), "^the last line$");
 }
 
-TEST(Beginning, ChildrenThatEndAreNotLostToWhoeverIgnoredThem) {
+TEST(Beginning, EndedChildrenAreNotLostWhereTheParentIgnoredThem) {
   EXPECT_EXIT(
       {
         signal(SIGCHLD, SIG_IGN);
@@ -110,7 +110,7 @@ TEST(Ending, ASignalsClockIsNotTakenBack) {
       ExitedWithCode(9), "the shutdown takes too long");
 }
 
-TEST(Ending, AStderrThatNobodyReadsHoldsNothingUp) {
+TEST(Ending, AStderrWithoutReaderBlocksNothing) {
   EXPECT_EXIT(
       {
         int ends[2];

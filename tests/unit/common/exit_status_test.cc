@@ -21,7 +21,7 @@ ExitStatus StatusOf(void (*end)()) {
   return ExitStatus::FromWaitStatus(status);
 }
 
-TEST(ExitStatus, TellsCodeOrSignal) {
+TEST(ExitStatus, ShowsCodeOrSignal) {
   const ExitStatus good = StatusOf([] { _exit(0); });
   EXPECT_TRUE(good.IsSuccess());
   EXPECT_EQ(good.AsExitCode(), 0);

@@ -55,7 +55,7 @@ TEST_F(MemoryJobStoreTest, AListHasTheKeysThatBeginAlikeInTheirOrderAndInPages) 
   EXPECT_FALSE(listing.has_more);
 }
 
-TEST_F(MemoryJobStoreTest, NobodyWaitsLongerThanTheLongestWait) {
+TEST_F(MemoryJobStoreTest, NoWaitIsLongerThanTheLongest) {
   store_.Wait("a", std::chrono::hours(1), Keep());
   Pass(absl::Milliseconds(kMaxStoreWaitMs) - absl::Milliseconds(1));
   EXPECT_TRUE(values_.empty());

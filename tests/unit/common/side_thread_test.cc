@@ -37,7 +37,7 @@ TEST(SideThread, RunsWorkAndWaitsForItsEnd) {
   EXPECT_EQ(*sum, 5050);
 }
 
-TEST(SideThread, NobodyWaitsForWorkThatHangs) {
+TEST(SideThread, HangingWorkIsNotWaitedFor) {
   auto latch = std::make_shared<Latch>();
   auto done = std::make_shared<Latch>();
   {

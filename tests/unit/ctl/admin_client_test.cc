@@ -233,7 +233,7 @@ TEST_F(AdminClientTest, IgnoresTheWebProxy) {
   EXPECT_TRUE(reply.ok()) << reply.status().ToString();
 }
 
-TEST_F(AdminClientTest, SaysWhatToCheckWhenNobodyAnswers) {
+TEST_F(AdminClientTest, SaysWhatToCheckWhenThereIsNoAnswer) {
   const auto client = Connect();
   server_->Shutdown();
   server_.reset();

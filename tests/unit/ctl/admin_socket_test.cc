@@ -65,7 +65,7 @@ TEST_F(AdminSocketTest, AnotherUsersIsTrustedOnlyWhenItIsNamed) {
   EXPECT_EQ(CheckNamed(other_), absl::OkStatus());
 }
 
-TEST_F(AdminSocketTest, AFolderOthersCanWriteToSaysNothingOfWhoseItIs) {
+TEST_F(AdminSocketTest, AFolderOthersCanWriteToDoesNotProveItsOwner) {
   for (const mode_t mode : {0770, 0702}) {
     SetMode(mode);
     for (const absl::Status& status : {CheckDefault(owner_), CheckNamed(owner_), CheckNamed(other_)}) {

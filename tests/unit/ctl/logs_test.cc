@@ -208,7 +208,7 @@ TEST_F(LogsTest, WithoutFollowALineWithoutEndIsShown) {
   EXPECT_THAT(err_, Not(HasSubstr("left out"))) << "it was asked for its last lines only";
 }
 
-TEST_F(LogsTest, AGapIsToldWhereTextFollowsItAlsoInANewAttempt) {
+TEST_F(LogsTest, AGapIsReportedWhereTextFollowsItAlsoInANewAttempt) {
   scheduler_.Say(Log("one\n"));
   v1::SlotLog bar = Log("");
   bar.set_has_gap(true);

@@ -105,7 +105,7 @@ TEST_F(DeviceClaim, ManyThatAskDoNotHideTheHolder) {
   }
 }
 
-TEST_F(DeviceClaim, OfAProgramThatDoesNotSayWhoItIsRefusesNobody) {
+TEST_F(DeviceClaim, OfAnUnidentifiedProgramRefusesNoNode) {
   std::string name;
   {
     const auto claims = ClaimDevices({0}, Options("digits"));
@@ -118,7 +118,7 @@ TEST_F(DeviceClaim, OfAProgramThatDoesNotSayWhoItIsRefusesNobody) {
   EXPECT_THAT(claims->warnings, ElementsAre(HasSubstr("an unidentified program")));
 }
 
-TEST_F(DeviceClaim, OfWhoCannotUseTheDeviceRefusesNobody) {
+TEST_F(DeviceClaim, OfAProgramThatCannotUseTheDeviceRefusesNoNode) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root";
   ASSERT_EQ(chmod((folder_.path() + "/davinci0").c_str(), 0660), 0);
   const pid_t foreign = Holder(12345);

@@ -28,7 +28,7 @@ class CommandReportsTest : public testing::Test {
   MonotonicTime now_ = MonotonicTime() + absl::Hours(1);
 };
 
-TEST_F(CommandReportsTest, TheFirstOnesAreToldOneByOneThenOneStandsForMany) {
+TEST_F(CommandReportsTest, TheFirstOnesAreReportedOneByOneThenOneStandsForMany) {
   UseUp();
   for (int i = 0; i < 100; ++i) EXPECT_THAT(Add(absl::StrCat("command ", i)), IsEmpty());
   EXPECT_THAT(reports_.TakeDue(now_), IsEmpty());
@@ -40,7 +40,7 @@ TEST_F(CommandReportsTest, TheFirstOnesAreToldOneByOneThenOneStandsForMany) {
   EXPECT_THAT(reports_.TakeDue(now_), IsEmpty());
 }
 
-TEST_F(CommandReportsTest, AFloodOfADayIsToldInFewLines) {
+TEST_F(CommandReportsTest, AFloodOfADayIsReportedInFewLines) {
   size_t lines = 0;
   uint64_t count = 0;
   for (int second = 0; second < 86'400; ++second) {
@@ -57,13 +57,13 @@ TEST_F(CommandReportsTest, AFloodOfADayIsToldInFewLines) {
   EXPECT_LE(lines, CommandReports::kReportedEach + 160);
 }
 
-TEST_F(CommandReportsTest, EachWayToBeRefusedIsToldByItself) {
+TEST_F(CommandReportsTest, EachReasonForARefusalIsReportedByItself) {
   UseUp();
   EXPECT_THAT(Add("orted"), IsEmpty());
   EXPECT_THAT(Add("", v1::RemoteCommands::OTHER_JOB), SizeIs(1));
 }
 
-TEST_F(CommandReportsTest, TheEndOfARoundTellsTheRestAndBeginsAnew) {
+TEST_F(CommandReportsTest, TheEndOfARoundReportsTheRestAndBeginsAgain) {
   UseUp();
   EXPECT_THAT(Add("the last"), IsEmpty());
   const auto rest = reports_.EndRound();

@@ -69,21 +69,21 @@ class CommandTest : public testing::Test {
   uint32_t credit_ = 0;
 };
 
-TEST_F(CommandTest, AShellRunsTheWordsAndItsEndIsTold) {
+TEST_F(CommandTest, AShellRunsTheWordsAndItsEndIsReported) {
   Run("echo \"a;b\" '$x'; echo c >&2; exit 7");
   EXPECT_EQ(Listen(), 7U);
   EXPECT_EQ(out_, "a;b $x\n");
   EXPECT_EQ(err_, "c\n");
 }
 
-TEST_F(CommandTest, ItsEndIsToldAlsoWhereSigchldWasIgnored) {
+TEST_F(CommandTest, ItsEndIsReportedAlsoWhereSigchldWasIgnored) {
   const auto before = ::signal(SIGCHLD, SIG_IGN);
   Run("exit 7");
   ::signal(SIGCHLD, before);
   EXPECT_EQ(Listen(), 7U);
 }
 
-TEST_F(CommandTest, ASignalIsPassedAndTold) {
+TEST_F(CommandTest, ASignalIsPassedAndReported) {
   Run("trap 'echo got; exit 3' USR1; echo ready; while :; do sleep 0.01; done");
   ListenUntil("ready\n");
   Send(FrameBytes(FrameKind::kSignal, static_cast<uint32_t>(SIGUSR1)));
@@ -106,7 +106,7 @@ TEST_F(CommandTest, StdinIsTakenInPieces) {
   EXPECT_EQ(credit_, 4 * kPieceBytes);
 }
 
-TEST_F(CommandTest, ASignalDoesNotWaitBehindStdinThatNobodyReads) {
+TEST_F(CommandTest, ASignalDoesNotWaitForUnreadStdin) {
   Run("echo ready; exec sleep 60");
   ListenUntil("ready\n");
   const std::string piece(kPieceBytes, 'x');
@@ -115,7 +115,7 @@ TEST_F(CommandTest, ASignalDoesNotWaitBehindStdinThatNobodyReads) {
   EXPECT_EQ(Listen(), 143U);
 }
 
-TEST_F(CommandTest, OutputIsWholeThoughNobodyReadsForAWhile) {
+TEST_F(CommandTest, OutputIsCompleteAfterAPauseOfItsReader) {
   Run("head -c 75000 /dev/zero");
   Pause();
   ListenUntil(std::string(1, '\0'));  // one piece; the command has ended, and a pipe has the rest
@@ -124,7 +124,7 @@ TEST_F(CommandTest, OutputIsWholeThoughNobodyReadsForAWhile) {
   EXPECT_EQ(out_.size(), 75000U);
 }
 
-TEST_F(CommandTest, ItStopsThoughNobodyReads) {
+TEST_F(CommandTest, StopsAlthoughItsOutputIsNotRead) {
   Run("yes");
   Pause();  // until nothing more can be written
   ASSERT_EQ(::kill(child_, SIGTERM), 0);
@@ -133,14 +133,14 @@ TEST_F(CommandTest, ItStopsThoughNobodyReads) {
   if (child_ == 0) ::_exit(0);
 }
 
-TEST_F(CommandTest, OutputThatNobodyReadsAnyMoreEndsTheCommand) {
+TEST_F(CommandTest, OutputWithoutReaderEndsTheCommand) {
   Run("yes");
   ListenUntil("y\n");
   Send(FrameBytes(FrameKind::kUnread, 1));
   EXPECT_EQ(Listen(), 128U + SIGPIPE);
 }
 
-TEST_F(CommandTest, WhenWhoeverAskedHasGoneNothingIsLeft) {
+TEST_F(CommandTest, NothingIsLeftWhenTheCallerHasGone) {
   Run("trap '' TERM; setsid sh -c 'trap \"\" TERM; echo $$; exec sleep 60' & wait");
   ListenUntil("\n");
   const pid_t left = std::stoi(out_);

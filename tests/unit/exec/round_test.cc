@@ -36,7 +36,7 @@ TEST_F(RoundTest, AnAgentOfTheRoundIsLetIn) {
   EXPECT_EQ(Judge(&round_, request_, {*IpAddress::Parse("127.0.0.1"), true, {}}).code, AnswerCode::kGo);
 }
 
-TEST_F(RoundTest, NobodyElseIs) {
+TEST_F(RoundTest, NoOtherAgentIsLetIn) {
   const auto refused = [&](auto change, const Asker& asker, const std::string& why) {
     Request request = request_;
     change(request);
@@ -68,7 +68,7 @@ TEST_F(RoundTest, NobodyElseIs) {
       From("10.0.0.2"), "which takes no remote commands");
 }
 
-TEST_F(RoundTest, WhoIsEarlyComesAgain) {
+TEST_F(RoundTest, AnEarlyRequestIsRetried) {
   EXPECT_EQ(Judge(nullptr, request_, From("10.0.0.1")).code, AnswerCode::kLater);
   request_.round = 3;
   EXPECT_EQ(Judge(&round_, request_, From("10.0.0.1")).code, AnswerCode::kLater);
@@ -94,7 +94,7 @@ TEST_F(RoundTest, HostsAreFoundAsLaunchersCallThem) {
   EXPECT_FALSE(IsHere(round_, *FindHost(round_, "a")));
 }
 
-TEST_F(RoundTest, WhoTakesNoneIsNamed) {
+TEST_F(RoundTest, ANodeThatTakesNoneIsNamed) {
   v1::PeerList peers = SamplePeers();
   peers.mutable_nodes(1)->clear_exec_port();
   const absl::Status named = RoundOf(peers, "a", "token").status();

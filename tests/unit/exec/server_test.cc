@@ -157,7 +157,7 @@ TEST_F(ExecServerTest, CommandsOfOtherAgentsGoToTheHolder) {
   EXPECT_EQ(status, 0) << "it ends well on request";
 }
 
-TEST_F(ExecServerTest, StrangersDoNotFillWhatIsForOwnProcesses) {
+TEST_F(ExecServerTest, OtherClientsDoNotFillThePlacesOfOwnProcesses) {
   server_ = *ExecServer::Start(nullptr, Clock::System(), /*max_connections=*/2);
   port_ = *server_->Listen(0);
   ASSERT_TRUE(server_->ListenForOwn(path()).ok());
@@ -168,7 +168,7 @@ TEST_F(ExecServerTest, StrangersDoNotFillWhatIsForOwnProcesses) {
   EXPECT_EQ(AskLocally("token", "c").code, AnswerCode::kHere);
 }
 
-TEST_F(ExecServerTest, WhoeverSpeaksSomethingElseIsClosed) {
+TEST_F(ExecServerTest, AnotherProtocolIsClosed) {
   Begin("b");
   for (const bool is_local : {false, true}) {
     const UniqueFd fd = is_local ? *ConnectLocally(path()) : Connect();

@@ -28,7 +28,7 @@ TEST_F(HeldCallTest, IsToldOnce) {
   EXPECT_EQ(trace_, std::vector<std::string>{"one|"});
 }
 
-TEST_F(HeldCallTest, WhoeverHoldsItHearsFirstThatItIsGivenUp) {
+TEST_F(HeldCallTest, ItsHolderIsNotifiedFirstThatItIsGivenUp) {
   const SharedCall call = NewCall();
   call->WhenGivenUp([this] { trace_.emplace_back("given up"); });
   call->GiveUp();

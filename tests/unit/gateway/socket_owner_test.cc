@@ -76,7 +76,7 @@ TEST_P(SocketOwnerTest, IsAnotherUser) {
 }
 
 // For a socket that no process holds any more, the kernel reports root.
-TEST_P(SocketOwnerTest, WhoHasClosedIsNobody) {
+TEST_P(SocketOwnerTest, AClosedSocketHasNoOwner) {
   UniqueFd client = Connect();
   SocketAddress from;
   const UniqueFd accepted = AcceptFrom(listener_.get(), from);

@@ -52,7 +52,7 @@ TEST_F(HorovodGatewayTest, KeepsWhatItIsGiven) {
   EXPECT_EQ(Say(1, kGet), kFound) << "which has not finished";
 }
 
-TEST_F(HorovodGatewayTest, WhoAsksEarlyGetsItWhenItIsThere) {
+TEST_F(HorovodGatewayTest, AnEarlyRequestIsAnsweredWhenTheValueIsThere) {
   SocketClient early(ports_[1]);
   early.Send(kGet);
   Say(0, Put("/global/0", "hello"));
@@ -81,7 +81,7 @@ TEST_F(HorovodGatewayTest, NoneStartsAgainAlone) {
   EXPECT_TRUE(gateway_->Begin(agent::SampleRound(2, /*number=*/2)).ok());
 }
 
-TEST_F(HorovodGatewayTest, ThoseWhoSayNothingMakeRoom) {
+TEST_F(HorovodGatewayTest, SilentClientsMakeRoom) {
   std::vector<std::unique_ptr<SocketClient>> silent;
   for (int i = 0; i < 200; ++i) silent.push_back(std::make_unique<SocketClient>(ports_[0]));
   std::string answer;

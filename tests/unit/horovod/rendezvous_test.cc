@@ -56,7 +56,7 @@ TEST_F(RendezvousTest, RanksOfTwoAgentsFindEachOther) {
   EXPECT_TRUE(IsMissing(there_, 0, "local_x", "0")) << "scopes are apart";
 }
 
-TEST_F(RendezvousTest, WhoWaitsIsAnsweredWhenItComes) {
+TEST_F(RendezvousTest, AWaitIsAnsweredWhenTheValueComes) {
   EXPECT_EQ(Ask(there_, 0, Method::kGet, "global", "0"), std::nullopt);
   const auto waits = last_;
   EXPECT_EQ(Status(here_, 0, Method::kPut, "global", "0", ""), 200);
@@ -72,7 +72,7 @@ TEST_F(RendezvousTest, LargeValuesGoInPieces) {
   EXPECT_EQ(Value(there_, 0, "global", "0"), large);
 }
 
-TEST_F(RendezvousTest, WhoHasFinishedBeginsWithAnEmptyScope) {
+TEST_F(RendezvousTest, AFinishedWorkerBeginsWithAnEmptyScope) {
   for (int start = 0; start < 4; ++start) {
     EXPECT_TRUE(IsMissing(here_, 0, "global", "1")) << start;
     const std::string value = absl::StrCat("of start ", start);

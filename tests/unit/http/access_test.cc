@@ -68,7 +68,7 @@ TEST_F(TokenFile, IsTheOwnersAlone) {
   EXPECT_FALSE(Token::Read("http_token_file", folder_).ok()) << "a folder";
 }
 
-TEST(Tokens, TellWhoActsFromWhoLooks) {
+TEST(Tokens, SeparateAdminsFromViewers) {
   const std::string act(40, 'a'), look(40, 'l');
   const Tokens both = *Tokens::Of(*Token::Of(act), *Token::Of(look));
   EXPECT_EQ(both.MatchWord(act), Role::kAct);

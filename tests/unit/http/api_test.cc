@@ -51,7 +51,7 @@ TEST(ParseApi, MakesNothingOfNamesThatAreNoUtf8) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "protobuf would log each of them";
 }
 
-TEST(ParseApi, ShowsWhoMaySeeOneJobThatOne) {
+TEST(ParseApi, ShowsAViewerOfOneJobThatJob) {
   const ApiViewer viewer{"mine", true};
   EXPECT_EQ(std::get<v1::StatusRequest>(Parse("/api/v1/jobs", viewer)->request).job_id(), "mine");
   EXPECT_EQ(std::get<v1::EventsRequest>(Parse("/api/v1/events", viewer)->request).job_id(), "mine");

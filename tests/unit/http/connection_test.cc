@@ -101,7 +101,7 @@ TEST_F(ConnectionTest, TheTimeOfARequestBeginsWithItsOwnFirstByte) {
 }
 
 // Clients that ask all the time with a token must not fill the places of their address, so that health checks get in.
-TEST(Connections, OnlySomeOfAPartyStayForTheirToken) {
+TEST(Connections, OnlySomeOfAClientsConnectionsStayForTheirToken) {
   const std::string token(32, 't');
   TestSite test(*Tokens::Of(*Token::Of(token), std::nullopt));
   TcpServerContext context;

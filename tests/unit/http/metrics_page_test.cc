@@ -86,7 +86,7 @@ TEST(MetricsPage, ListsJobsThatWereListedBeforeAndThenLargeOnes) {
   EXPECT_THAT(Page(overview), Not(HasSubstr("muster_job_round{job_id=\"y-known\"}")));
 }
 
-TEST(MetricsPage, TellsWhoMaySeeOneJobOfThatJob) {
+TEST(MetricsPage, ShowsAViewerOfOneJobThatJobOnly) {
   auto overview = std::make_shared<scheduler::Overview>();
   overview->runs = {RunOf("mine", 1, v1::RUN_PHASE_RUNNING), RunOf("other", 1, v1::RUN_PHASE_RUNNING)};
   const std::string page = Page(overview, "mine");

@@ -98,7 +98,7 @@ TEST(Sessions, AreBounded) {
   EXPECT_EQ(sessions.Find(first, kNow + absl::Minutes(2)), std::nullopt) << "the oldest";
 }
 
-TEST(LoginLimit, IsForEachPartyAndForAll) {
+TEST(LoginLimit, IsForEachClientAndForAll) {
   LoginLimit limit;
   for (int i = 0; i < LoginLimit::kOfOne; ++i) {
     EXPECT_TRUE(limit.MayTry("10.0.0.1", kNow)) << i;
@@ -150,7 +150,7 @@ TEST(CheckOwnPage, TakesNothingThatAnotherSiteCanSend) {
   }
 }
 
-TEST(ParseAction, SaysWhoAndWhy) {
+TEST(ParseAction, TakesTheUserAndTheReason) {
   const auto stop = ParseAction(Meant("/api/v1/jobs/train/stop", R"({"reason": "bad loss", "run": 3})"), "10.0.0.1");
   ASSERT_TRUE(stop.ok()) << stop.status();
   EXPECT_EQ(std::get<v1::StopRequest>(stop->request).job_id(), "train");
@@ -242,7 +242,7 @@ TEST(ParseAction, AnswersInTheWordsOfTheCore) {
   EXPECT_EQ(AnswerOf(*action, {1, absl::NotFoundError("none"), {}})->status, 404);
 }
 
-TEST(Login, KnowsWhoMayOnlyLook) {
+TEST(Login, KnowsViewers) {
   const Tokens tokens = *Tokens::Of(*Token::Of(std::string(40, 't')), *Token::Of(std::string(40, 'v')));
   CountedLog counted(Clock::System());
   Login login;

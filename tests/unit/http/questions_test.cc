@@ -43,7 +43,7 @@ class QuestionsTest : public ::testing::Test {
                        clock_};
 };
 
-TEST_F(QuestionsTest, OneAnswerServesAllWhoAskWithinAMoment) {
+TEST_F(QuestionsTest, OneAnswerServesAllQuestionsOfOneMoment) {
   for (int i = 0; i < 200; ++i) Ask("a");
   EXPECT_EQ(asked_.size(), 1);
   AnswerOne();
@@ -91,7 +91,7 @@ TEST_F(QuestionsTest, AddressesTakeTurnsAndMetricsComeFirst) {
   EXPECT_EQ(rendered_keys_, "amxb") << "a was on its way already";
 }
 
-TEST_F(QuestionsTest, WhatNobodyWaitsForIsNotAsked) {
+TEST_F(QuestionsTest, AQuestionWithoutWaiterIsNotAsked) {
   for (size_t i = 0; i < Questions::kMaxKept; ++i)
     Ask(absl::StrCat("key ", i), {.connection = i + 1, .client_key = "1"});
   Ask("other", {.connection = 1000, .client_key = "2"});

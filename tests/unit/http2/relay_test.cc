@@ -174,7 +174,7 @@ TEST_F(RelayTest, WhatGrpcSaidBeforeItClosedGoesOut) {
   EXPECT_EQ(relay_.size(), 0u);
 }
 
-TEST_F(RelayTest, WhoBreaksALimitIsCutAndCounted) {
+TEST_F(RelayTest, AConnectionBeyondALimitIsCutAndCounted) {
   auto [client, grpc] = Connect(7);
   WriteAll(client.get(), kPreface + Frame(5, 0, 1, std::string(4, 'p')), 1);
   while (!IsAtEnd(client.get())) continue;
@@ -185,7 +185,7 @@ TEST_F(RelayTest, WhoBreaksALimitIsCutAndCounted) {
 }
 
 // Otherwise clients that are cut and come again would leave gRPC with more and more unfinished connections.
-TEST_F(RelayTest, WhoIsCutKeepsItsPlaceUntilGrpcIsThroughWithIt) {
+TEST_F(RelayTest, ACutConnectionKeepsItsPlaceUntilGrpcHasClosedIt) {
   auto [client, grpc] = Connect(10);
   WriteAll(client.get(), kPreface + Headers(1) + Frame(5, 0, 1, std::string(4, 'p')), 1);
   while (!IsAtEnd(client.get())) continue;
@@ -198,7 +198,7 @@ TEST_F(RelayTest, WhoIsCutKeepsItsPlaceUntilGrpcIsThroughWithIt) {
 }
 
 // 600 at once are 100 more than allowed: they take a fifth of a second, and none is lost.
-TEST_F(RelayTest, WhoIsTooFastIsListenedToMoreSlowly) {
+TEST_F(RelayTest, AConnectionThatSendsTooFastIsReadMoreSlowly) {
   auto [client, grpc] = Connect(8);
   std::string said = kPreface;
   for (int i = 0; i < 600; ++i) said += Frame(6, 0, 0, std::string(8, static_cast<char>('a' + i % 26)));
@@ -212,7 +212,7 @@ TEST_F(RelayTest, WhoIsTooFastIsListenedToMoreSlowly) {
 }
 
 // Otherwise it could make gRPC hold more and more answers.
-TEST_F(RelayTest, WhoDoesNotReadIsNotListenedTo) {
+TEST_F(RelayTest, AConnectionThatDoesNotReadIsNotReadFrom) {
   auto [client, grpc] = Connect(9);
   std::thread answers([fd = grpc.get()] { WriteAll(fd, std::string(4'000'000, 'a'), 1); });
   std::string heard;

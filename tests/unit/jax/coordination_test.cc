@@ -126,7 +126,7 @@ TEST_F(CoordinationTest, RegistrationIsHeldUntilAllTasksAreThere) {
   EXPECT_EQ(Ask(1, other).status().code(), Code::kAborted);
 }
 
-TEST_F(CoordinationTest, WhoRegistersHearsWhomItWaitedFor) {
+TEST_F(CoordinationTest, ARegistrationNamesTheTasksItWaitedFor) {
   Request request;
   request.method = Method::kRegister;
   request.timeout_ms = 3000;
@@ -139,7 +139,7 @@ TEST_F(CoordinationTest, WhoRegistersHearsWhomItWaitedFor) {
   EXPECT_THAT(std::string(asked.status().message()), HasSubstr("2 of 4 tasks have come; missing: 1 on one, 2 on two."));
 }
 
-TEST_F(CoordinationTest, WhoIsNoTaskOfTheAgentIsToldWhatToDo) {
+TEST_F(CoordinationTest, AnUnknownTaskIsRefusedWithARemedy) {
   Request request;
   request.method = Method::kRegister;
   request.task = 7;
@@ -222,7 +222,7 @@ TEST_F(CoordinationTest, LargeValuesThatGoLeaveNothing) {
   EXPECT_THAT(listing.entries, IsEmpty());
 }
 
-TEST_F(CoordinationTest, WhoFindsATextGoneLooksForTheValueAnew) {
+TEST_F(CoordinationTest, AReaderOfAMissingTextReadsTheValueAgain) {
   const std::string value(100'000, 'v');
   ASSERT_TRUE(Insert(0, "x", value).answer->ok());
   JobStore::Listing texts;
@@ -281,7 +281,7 @@ TEST_F(CoordinationTest, ABarrierIsOfAllOrOfSomeAndCounted) {
   EXPECT_EQ(Barrier(1, "far", 0, {1, 9}).status().code(), Code::kInvalidArgument);
 }
 
-TEST_F(CoordinationTest, WhoDisagreesFailsTheBarrierForAll) {
+TEST_F(CoordinationTest, ADisagreementFailsTheBarrierForAll) {
   Asked& one = Barrier(0, "b", 0, {0, 2});
   Asked& two = Barrier(2, "b", 0, {0, 2, 3});
   Asked& three = Barrier(3, "b", 0, {0, 2, 3});
@@ -314,7 +314,7 @@ TEST_F(CoordinationTest, ACallThatComesAgainTakesThePlaceOfTheOneBefore) {
   EXPECT_TRUE(again.answer->ok());
 }
 
-TEST_F(CoordinationTest, ABarrierThatLastsTooLongNamesWhoIsMissing) {
+TEST_F(CoordinationTest, ABarrierThatLastsTooLongNamesTheMissingTasks) {
   Asked& one = Barrier(0, "b", 0, {}, 5000);
   Asked& two = Barrier(2, "b", 0, {}, 60'000);
   Pass(absl::Seconds(1.1));
@@ -327,7 +327,7 @@ TEST_F(CoordinationTest, ABarrierThatLastsTooLongNamesWhoIsMissing) {
   EXPECT_EQ(two.status().code(), Code::kDeadlineExceeded) << "the first one's time counts";
 }
 
-TEST_F(CoordinationTest, AFailedBarrierTellsItsNumberSoThatTheNextOneFollows) {
+TEST_F(CoordinationTest, AFailedBarrierSendsItsNumberSoThatTheNextOneFollows) {
   Asked& failed = Barrier(0, "b", 0, {}, 1000);
   Pass(absl::Seconds(1.1));
   ASSERT_EQ(failed.status().code(), Code::kDeadlineExceeded);
@@ -380,7 +380,7 @@ TEST_F(CoordinationTest, AShutdownWaitsForAllAndEndsThePolls) {
   EXPECT_EQ(poll.status().code(), Code::kCancelled) << "an orderly end";
 }
 
-TEST_F(CoordinationTest, WhoPollsIsToldWhyTheRoundIsOver) {
+TEST_F(CoordinationTest, APollIsAnsweredWithTheReasonOfTheRoundsEnd) {
   RegisterAll();
   Asked& poll = Ask(0, Method::kPollForError);
   Asked& waits = Of(1, Method::kGet, "x");
@@ -391,7 +391,7 @@ TEST_F(CoordinationTest, WhoPollsIsToldWhyTheRoundIsOver) {
   EXPECT_EQ(Ask(1, Method::kPollForError).status().message(), "rank 3 on two was killed by SIGKILL");
 }
 
-TEST_F(CoordinationTest, WhoAsksForSyncPointsIsLeftInPeaceWhileItStops) {
+TEST_F(CoordinationTest, AProcessThatAsksForSyncPointsMaySaveWhileItStops) {
   RegisterAll();
   Asked& poll = Ask(0, Method::kPollForError);
   agents_[0]->Stop("stopped by ann", absl::Seconds(30));
@@ -405,7 +405,7 @@ TEST_F(CoordinationTest, WhoAsksForSyncPointsIsLeftInPeaceWhileItStops) {
   EXPECT_TRUE(shutdown.answer->ok()) << "all still meet";
 }
 
-TEST_F(CoordinationTest, WhoHasNotSavedShortlyBeforeItIsKilledIsToldWhy) {
+TEST_F(CoordinationTest, AProcessThatHasNotSavedIsSentTheReasonShortlyBeforeItIsKilled) {
   RegisterAll();
   Asked& poll = Ask(0, Method::kPollForError);
   agents_[0]->Stop("stopped by ann", absl::Seconds(30));
@@ -417,7 +417,7 @@ TEST_F(CoordinationTest, WhoHasNotSavedShortlyBeforeItIsKilledIsToldWhy) {
   EXPECT_FALSE(agents_[0]->IsBusy());
 }
 
-TEST_F(CoordinationTest, WhoNeverAsksForASyncPointIsNotWaitedFor) {
+TEST_F(CoordinationTest, AProcessThatNeverAsksForASyncPointIsNotWaitedFor) {
   RegisterAll();
   Asked& poll = Ask(0, Method::kPollForError);
   agents_[0]->Stop("stopped by ann", absl::Seconds(30));
@@ -438,7 +438,7 @@ TEST_F(CoordinationTest, TheCauseFitsIntoATrailer) {
   EXPECT_LE(poll.status().message().size(), 4000u);
 }
 
-TEST_F(CoordinationTest, WhoIsAliveIsAskedByAllOfThemTogether) {
+TEST_F(CoordinationTest, LivenessIsAnsweredWhenAllOfThemHaveAsked) {
   RegisterAll();
   Request request;
   request.method = Method::kGetAlive;

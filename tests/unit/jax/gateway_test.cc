@@ -78,7 +78,7 @@ class JaxGatewayTest : public ::testing::Test {
   std::unique_ptr<agent::Gateway> gateway_ = MakeGateway(store_, Clock::System());
 };
 
-TEST_F(JaxGatewayTest, AllRegisterAndAreToldTheService) {
+TEST_F(JaxGatewayTest, AllRegisterAndGetTheService) {
   const auto zero = Register(0), one = Register(1);
   std::set<uint64_t> services;
   for (const auto& call : {zero.get(), one.get()}) {
@@ -92,7 +92,7 @@ TEST_F(JaxGatewayTest, AllRegisterAndAreToldTheService) {
   EXPECT_EQ(services.count(0), 0u) << "0 means none";
 }
 
-TEST_F(JaxGatewayTest, WhoWaitsForOthersHearsOfThemBeforeItGivesUp) {
+TEST_F(JaxGatewayTest, AWaitingTaskLearnsTheMissingOnesBeforeItGivesUp) {
   GrpcCall call(port(), absl::StrCat(kOld, "RegisterTask"), Registering(0), absl::Seconds(3));
   const grpc::Status status = call.Await();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
@@ -100,7 +100,7 @@ TEST_F(JaxGatewayTest, WhoWaitsForOthersHearsOfThemBeforeItGivesUp) {
   EXPECT_FALSE(PayloadsOf(call).payloads().empty()) << "the service's decision, not a trouble of the network";
 }
 
-TEST_F(JaxGatewayTest, AValueOfAMegabyteIsReadByWhoWaitedForIt) {
+TEST_F(JaxGatewayTest, AValueOfAMegabyteIsReadByItsWaiter) {
   const std::string value(size_t{1} << 20, '\x01');
   const auto waits = Get("a");
   const auto insert = Insert("/a/", value);
@@ -125,7 +125,7 @@ TEST_F(JaxGatewayTest, ACallThatIsCancelledEnds) {
   EXPECT_TRUE(Insert("a", "1")->Await().ok()) << "it goes on";
 }
 
-TEST_F(JaxGatewayTest, ItsEndTellsTheCause) {
+TEST_F(JaxGatewayTest, ItsEndNamesTheCause) {
   const auto zero = Register(0), one = Register(1);
   ASSERT_TRUE(zero->Await().ok());
   const auto poll = Poll(0), waits = Get("never");
@@ -138,7 +138,7 @@ TEST_F(JaxGatewayTest, ItsEndTellsTheCause) {
   EXPECT_THAT(late->Await().error_message(), HasSubstr("rank 3 on node2 was killed"));
 }
 
-TEST_F(JaxGatewayTest, WhoWaitsWhenItGoesIsAnswered) {
+TEST_F(JaxGatewayTest, WaitingCallsAreAnsweredAtItsEnd) {
   const auto poll = Poll(0);
   ASSERT_TRUE(Insert("a", "1")->Await().ok());
   gateway_.reset();

@@ -36,7 +36,7 @@ TEST(DeviceLog, TheNewestFileOfTheProcessAndItsLastErrors) {
       lines, ElementsAre(absl::StrCat("device log ", newest, ":"), "[ERROR] 3", "[ERROR] 4", "[ERROR] 5", "[ERROR] 6"));
 }
 
-TEST(DeviceLog, NothingToTell) {
+TEST(DeviceLog, NothingToReport) {
   const TemporaryFolder folder;
   folder.Write("debug/plog/plog-47_1.log", "[INFO] well\n");
   folder.Write("secret", "[ERROR] secret\n");

@@ -66,7 +66,7 @@ class KeeperDeath : public ::testing::Test {
   Fifo last_report_{folder_.Path("last_report")};
 };
 
-TEST_F(KeeperDeath, OfTheAgentEndsEverythingWithinASecondAndSaysFarewell) {
+TEST_F(KeeperDeath, OfTheAgentEndsEverythingWithinASecondAndSendsTheLastReport) {
   const pid_t agent = ForkAgent([&](TestKeeper& keeper) {
     keeper->SetLastReport(EchoLastReport(last_report_));
     keeper.StartShell(0, Family(fifo_));
@@ -80,7 +80,7 @@ TEST_F(KeeperDeath, OfTheAgentEndsEverythingWithinASecondAndSaysFarewell) {
 }
 
 // The secret is larger than a pipe's buffer.
-TEST_F(KeeperDeath, TheFarewellIsHandedASecret) {
+TEST_F(KeeperDeath, TheLastReportIsHandedASecret) {
   const std::string secret(200'000, 's');
   const pid_t agent = ForkAgent([&](TestKeeper& keeper) {
     LastReportCommand command = EchoLastReport(last_report_);
@@ -118,7 +118,7 @@ TEST_F(KeeperDeath, TheAgentsExitCodeIsPassedOn) {
   ::waitpid(agent, nullptr, 0);
 }
 
-TEST_F(KeeperDeath, AnAgentThatEndsInOrderSaysNoFarewell) {
+TEST_F(KeeperDeath, AnAgentThatEndsInOrderSendsNoLastReport) {
   const pid_t agent = ForkAgent([&](TestKeeper& keeper) {
     keeper->SetLastReport(EchoLastReport(last_report_));
     keeper.Destroy();
@@ -152,7 +152,7 @@ TEST_F(KeeperDeath, AnAgentThatWasStoppedByAFullTerminalDiesLikeAnyOther) {
   ::waitpid(agent, nullptr, 0);
 }
 
-TEST_F(KeeperDeath, OfTheKeeperIsToldAndTheAgentCleansUp) {
+TEST_F(KeeperDeath, OfTheKeeperIsReportedAndTheAgentCleansUp) {
   const pid_t agent = ForkAgent([&](TestKeeper& keeper) {
     const pid_t scheduler = ::fork();  // a child of the agent itself
     if (scheduler == 0) {
@@ -405,7 +405,7 @@ void TakeAllDescriptors(pid_t root) {
 }
 
 // A keeper that could not open /proc once took a living group for gone, and the next round ran at the same time.
-TEST_F(KeeperDeath, AKeeperWithoutDescriptorsTakesNobodyForGone) {
+TEST_F(KeeperDeath, AKeeperWithoutDescriptorsTakesNoProcessForGone) {
   TestKeeper keeper;
   keeper.StartShell(0, absl::StrCat("sh -c 'trap \"\" TERM; echo $$ > ", fifo_.path(),
                                     "; while :; do sleep 1000; done' & exec sleep 1000"));
@@ -450,7 +450,7 @@ TEST_F(KeeperDeath, TheKeeperIsKnownByItsName) {
   EXPECT_EQ(shown.find("keeper_death_test"), std::string::npos);
 }
 
-TEST(AgentWatch, TellsWhatAProcessDiedOf) {
+TEST(AgentWatch, ReportsWhatAProcessDiedOf) {
   struct Case {
     std::function<void()> die;
     int signal, exit_code;

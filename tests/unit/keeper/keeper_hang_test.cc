@@ -46,7 +46,7 @@ class KeeperHang : public ::testing::Test {
   PipedKeeper piped_;
 };
 
-TEST_F(KeeperHang, ADeathIsToldWhileTheLogHangsAndItsLinesComeLater) {
+TEST_F(KeeperHang, ADeathIsReportedWhileTheLogHangsAndItsLinesComeLater) {
   TestKeeper& keeper = *piped_.keeper;
   StartLogged(0, absl::StrCat("echo before; echo ready > ", fifo_.path(), "; read x < ", commands_.path(),
                               "; seq 1 5000; kill -9 $$"));
@@ -168,7 +168,7 @@ TEST_F(KeeperHang, TheEndWaitsABoundedTimeAndSaysWhatIsMissing) {
   EXPECT_TRUE(HelpersNamed("ms-keeper-files").empty());
 }
 
-TEST_F(KeeperHang, FilesBesideTheLogsAreWrittenInOrderAndHoldUpNobody) {
+TEST_F(KeeperHang, FilesBesideTheLogsAreWrittenInOrderAndBlockNothing) {
   TestKeeper& keeper = *piped_.keeper;
   const std::string path = folder_.Path("logs/failure.json");
   keeper->WriteFile(path, "old");
@@ -199,7 +199,7 @@ TEST_F(KeeperHang, AStandardOutputThatIsAFileMayHangToo) {
   EXPECT_TRUE(ReadWholeFile(folder_.Path("out")) == wanted);
 }
 
-TEST_F(KeeperHang, AHelperThatDiesIsToldAndTheProcessesGoOn) {
+TEST_F(KeeperHang, AHelperThatDiesIsReportedAndTheProcessesGoOn) {
   TestKeeper& keeper = *piped_.keeper;
   StartLogged(0, absl::StrCat("echo ready > ", fifo_.path(), "; read x < ", commands_.path(), "; echo last; exit 4"));
   EXPECT_EQ(fifo_.ReadLine(), "ready");
@@ -211,7 +211,7 @@ TEST_F(KeeperHang, AHelperThatDiesIsToldAndTheProcessesGoOn) {
   EXPECT_THAT(piped_.EndAndRead(), HasSubstr("the process that writes the logs has ended"));
 }
 
-TEST_F(KeeperHang, AKeeperThatIsStoppedIsTold) {
+TEST_F(KeeperHang, AKeeperThatIsStoppedIsReported) {
   TestKeeper& keeper = *piped_.keeper;
   StartLogged(0, "sleep 1000");
   keeper.WaitStarted(0);

@@ -158,7 +158,7 @@ TEST(KeeperOutput, ALogAndALiveViewTogether) {
   EXPECT_EQ(piped.EndAndRead(), "[0] a\n[0] b\n");
 }
 
-TEST(KeeperOutput, AFullDiskIsToldOnStderrAndTheProcessGoesOn) {
+TEST(KeeperOutput, AFullDiskIsReportedOnStderrAndTheProcessGoesOn) {
   PipedKeeper piped;
   piped.keeper->StartShell(0, "for i in 1 2 3 4 5; do echo $i; sleep 0.01; done; exit 2",
                            [&](ProcessSpec& spec) { spec.log_path = "/dev/full"; });
@@ -186,7 +186,7 @@ TEST(KeeperOutput, ASlowReaderGetsEveryByte) {
   EXPECT_EQ(got + piped.EndAndRead().size(), kBytes);
 }
 
-TEST(KeeperOutput, ABlockedStdoutHoldsUpNobody) {
+TEST(KeeperOutput, ABlockedStdoutBlocksNothing) {
   TempFolder folder;
   Fifo fifo(folder.Path("fifo"));
   PipedKeeper piped;
@@ -234,7 +234,7 @@ TEST(KeeperOutput, ABlockedStdoutHoldsUpNobody) {
   EXPECT_LT(shown.size(), 10'000'000u);
 }
 
-TEST(KeeperOutput, AReaderThatGoesHarmsNobody) {
+TEST(KeeperOutput, AReaderThatGoesHarmsNoProcess) {
   PipedKeeper piped;
   piped.pipe.read.reset();
   piped.keeper->StartShell(0, "for i in 1 2 3; do echo $i; done; exit 5", PassThrough);

@@ -32,7 +32,7 @@ TEST(KeeperPulse, OnePingUntilItIsAnswered) {
   EXPECT_TRUE(pulse.WantsPing(At(101'000)));
 }
 
-TEST(KeeperPulse, SilenceIsToldOnceAndItsEndToo) {
+TEST(KeeperPulse, SilenceIsReportedOnceAndItsEndToo) {
   KeeperPulse pulse;
   EXPECT_EQ(Silence(pulse, 100'000, 60), std::vector<Finding>{Finding::kSilent}) << "never given up for nothing";
   EXPECT_TRUE(pulse.Heard());

@@ -43,7 +43,7 @@ TEST(Keeper, ExitCodesAndSignals) {
   EXPECT_FALSE(killed.end.was_stopped);
 }
 
-TEST(Keeper, TellsStartedThenEndedOnceEach) {
+TEST(Keeper, ReportsStartedThenEndedOnceEach) {
   TestKeeper keeper;
   keeper.StartShell(0, "exit 0");
   keeper.WaitEnded(0);

@@ -25,7 +25,7 @@ class MemoryWatchTest : public testing::Test {
   TemporaryFolder root_;
 };
 
-TEST_F(MemoryWatchTest, WhoIsKilledWhileItIsCountedWasShortOfMemory) {
+TEST_F(MemoryWatchTest, AProcessKilledWhileItIsCountedWasShortOfMemory) {
   Count(5);
   root_.Write("job/step/memory.max", "max\n");
   root_.Write("job/memory.max", "536870912\n");
@@ -39,7 +39,7 @@ TEST_F(MemoryWatchTest, WhoIsKilledWhileItIsCountedWasShortOfMemory) {
   EXPECT_EQ(end.peak_bytes, 536866816u);
 }
 
-TEST_F(MemoryWatchTest, TheLowestLimitIsTold) {
+TEST_F(MemoryWatchTest, TheLowestLimitIsReported) {
   Count(0);
   root_.Write("job/step/memory.max", "1000\n");
   root_.Write("job/step/memory.peak", "999\n");
@@ -79,7 +79,7 @@ TEST_F(MemoryWatchTest, AGoodEndIsJustThat) {
   EXPECT_FALSE(watch.Judge(start, {}, kPid).was_short);
 }
 
-TEST_F(MemoryWatchTest, WithoutCountersNothingIsTold) {
+TEST_F(MemoryWatchTest, WithoutCountersNothingIsReported) {
   for (const char* groups : {"0::/job/step\n", "", "rubbish", "0::\n", "4:memory:/job\n"}) {
     MemoryWatch watch(groups, root_.path());
     const MemoryWatch::Mark start = watch.Now();
@@ -88,7 +88,7 @@ TEST_F(MemoryWatchTest, WithoutCountersNothingIsTold) {
   }
 }
 
-TEST_F(MemoryWatchTest, CountersThatVanishOrGoBackTellNothing) {
+TEST_F(MemoryWatchTest, CountersThatVanishOrGoBackShowNothing) {
   Count(5);
   MemoryWatch watch = InStep();
   const MemoryWatch::Mark start = watch.Now();

@@ -254,7 +254,7 @@ TEST_F(RunLogsTest, SeveralNodesBeginAndPruneAtOnce) {
   EXPECT_THAT(left, IsEmpty());
 }
 
-TEST_F(RunLogsTest, AFolderThatIsBeingPrunedIsMadeAnew) {
+TEST_F(RunLogsTest, AFolderThatIsBeingPrunedIsMadeAgain) {
   Play(Run(0));
   const UniqueFd pruner(::open((Run(0).path() + "/.muster-run").c_str(), O_RDWR | O_CLOEXEC));
   ASSERT_EQ(::flock(pruner.get(), LOCK_EX), 0);

@@ -168,7 +168,7 @@ TEST_F(SharedLineTest, AnotherProcessWaitsForTheEndOfALine) {
   EXPECT_EQ(ReadSome(pipe_.read), "whole\nat once\n");
 }
 
-TEST_F(SharedLineTest, WhoWaitsComesNextAlsoWhereLinesFollowWithoutAPause) {
+TEST_F(SharedLineTest, AWaiterComesNextAlsoWhereLinesFollowWithoutAPause) {
   keeper_.Write("a", At(0));
   agent_.WriteLines("ours\n", At(0));
   keeper_.Write("z\nabc\nx", At(1));
@@ -180,7 +180,7 @@ TEST_F(SharedLineTest, WhoWaitsComesNextAlsoWhereLinesFollowWithoutAPause) {
   EXPECT_EQ(ReadSome(pipe_.read), "abc\nx");
 }
 
-TEST_F(SharedLineTest, WhoWaitsAndDiesHoldsNobodyUp) {
+TEST_F(SharedLineTest, AWaiterThatDiesBlocksNoProcess) {
   keeper_.Write("a", At(0));
   EXPECT_EQ(line_.Take(4711, absl::ZeroDuration()), SharedLine::Taken::kNo);
   keeper_.Write("z\nabc\n", At(1));
@@ -204,7 +204,7 @@ TEST_F(SharedLineTest, OneThatDoesNotGoOnIsNotWaitedForForLong) {
   EXPECT_EQ(ReadSome(pipe_.read), "answer\n");
 }
 
-TEST_F(SharedLineTest, WhoDiedInTheMiddleOfALineHoldsNobodyUp) {
+TEST_F(SharedLineTest, AWriterThatDiedInTheMiddleOfALineBlocksNoProcess) {
   ASSERT_EQ(line_.Take(4711, absl::ZeroDuration()), SharedLine::Taken::kYes);
   line_.Release(4711, /*ends_line=*/false);
   keeper_.Write("a line\n", At(0));
@@ -216,7 +216,7 @@ TEST_F(SharedLineTest, WhoDiedInTheMiddleOfALineHoldsNobodyUp) {
 }
 
 // A write takes long on a busy machine.
-TEST_F(SharedLineTest, WhoWritesJustNowIsWaitedForForLonger) {
+TEST_F(SharedLineTest, AnActiveWriterIsWaitedForForLonger) {
   ASSERT_EQ(line_.Take(4711, absl::ZeroDuration()), SharedLine::Taken::kYes);
   keeper_.Write("a line\n", At(0));
   keeper_.Flush(At(kStuckMs - 1));
@@ -365,7 +365,7 @@ TEST(LogFile, WritesToNoFileThatAnotherUserHasPutInItsPlace) {
   EXPECT_NE(::access(folder.Path("made-elsewhere").c_str(), F_OK), 0);
 }
 
-TEST(LogFile, AFullDiskIsToldOnceAndSurvived) {
+TEST(LogFile, AFullDiskIsReportedOnceAndSurvived) {
   auto log = LogFile::Open("/dev/full");
   ASSERT_TRUE(log.ok()) << log.status();
   const std::string complaint = log->Append("lost\n");

@@ -34,7 +34,7 @@ class ClusterFileTest : public ::testing::Test {
   ClusterFileInput input;
 };
 
-TEST_F(ClusterFileTest, TellsTheWholeCluster) {
+TEST_F(ClusterFileTest, DescribesTheWholeCluster) {
   input.peers = &peers;
   const Json file = Json::parse(ClusterFileText(input));
   EXPECT_EQ(file["schema"], "muster.cluster/1");
@@ -96,7 +96,7 @@ TEST_F(ClusterFileTest, ALoneRankIsItsOwnNeighbour) {
   EXPECT_EQ(ring["next"]["port"], 41004);
 }
 
-TEST_F(ClusterFileTest, ANeighbourThatWasNotToldIsNull) {
+TEST_F(ClusterFileTest, AnUnknownNeighbourIsNull) {
   desired.mutable_assignment()->mutable_slots(0)->clear_previous();
   desired.mutable_assignment()->mutable_slots(1)->clear_next();
   const Json file = Json::parse(ClusterFileText(input));

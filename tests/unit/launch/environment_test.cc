@@ -33,7 +33,7 @@ TEST_F(EnvironmentTest, AnAgentInsideKnowsWhatIsNotTheUsersWord) {
   }
 }
 
-TEST_F(EnvironmentTest, TellsEverythingToAPlainProcess) {
+TEST_F(EnvironmentTest, GivesEverythingToAPlainProcess) {
   const Map expected = {
       {"DEVICE_ID", "1"},
       {"GROUP_RANK", "1"},
@@ -84,7 +84,7 @@ TEST_F(EnvironmentTest, TellsEverythingToAPlainProcess) {
   EXPECT_TRUE(std::is_sorted(environment.variables.begin(), environment.variables.end()));
 }
 
-TEST_F(EnvironmentTest, IdentityIsOursAndTheDifferenceIsTold) {
+TEST_F(EnvironmentTest, IdentityIsOursAndTheDifferenceIsReported) {
   input.inherited = {{"RANK", "0"}, {"WORLD_SIZE", "6"}, {"MS_SCHED_HOST", "old"}, {"TORCHELASTIC_RESTART_COUNT", "7"}};
   const Map map = Build();
   EXPECT_EQ(map.at("RANK"), "5");
@@ -207,7 +207,7 @@ TEST_F(EnvironmentTest, ServersHaveRanksOfTheirOwn) {
   EXPECT_THAT(environment.replaced, IsEmpty());
 }
 
-TEST_F(EnvironmentTest, RecoveryIsToldWhenItIsSettled) {
+TEST_F(EnvironmentTest, RecoveryIsReportedWhenItIsSettled) {
   EXPECT_FALSE(Build().contains("MS_ENABLE_RECOVERY"));
   input.enable_recovery = true;
   EXPECT_EQ(Build().at("MS_ENABLE_RECOVERY"), "1");
@@ -251,7 +251,7 @@ TEST_F(EnvironmentTest, OnlyTheMasterIsLocalWithARelay) {
   EXPECT_EQ(values.at("master_port"), "40000");
 }
 
-TEST_F(EnvironmentTest, WhoNamesPartOfTheMasterGetsTheRestOfRank0s) {
+TEST_F(EnvironmentTest, ANodeThatNamesPartOfTheMasterGetsTheRestOfRank0s) {
   input.has_torch_store = true;
   input.local_store_port = 12345;
   input.overrides = {{"MASTER_ADDR", "head"}};

@@ -33,7 +33,7 @@ v1::Outcome Killed() {
   return outcome;
 }
 
-TEST(FailureFile, TellsTheCause) {
+TEST(FailureFile, NamesTheCause) {
   const TemporaryFolder folder;
   const std::string log_dir = folder.path() + "/logs/today";
   const absl::Status status = WriteFailureFile(log_dir, "digits", 3, Killed());

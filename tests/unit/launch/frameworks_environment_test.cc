@@ -18,7 +18,7 @@ using Map = std::map<std::string, std::string>;
 class FrameworksEnvironmentTest : public EnvironmentTest {};
 
 // The variable would make a launcher's own processes look for a store that does not exist.
-TEST_F(FrameworksEnvironmentTest, ALauncherWithAStoreOfItsOwnIsToldNothingOfOurs) {
+TEST_F(FrameworksEnvironmentTest, ALauncherWithAStoreOfItsOwnGetsNothingOfOurs) {
   input.brings_own_store = true;
   input.inherited = {{"TORCHELASTIC_USE_AGENT_STORE", "True"}};
   const Map map = Build();
@@ -83,7 +83,7 @@ TEST_F(FrameworksEnvironmentTest, DevicesAreADefaultUnlessTheyAreNamed) {
   EXPECT_EQ(Build()["ASCEND_RT_VISIBLE_DEVICES"], "7");
 }
 
-TEST_F(FrameworksEnvironmentTest, OpenMpisPlacementIsForThoseWhoWantIt) {
+TEST_F(FrameworksEnvironmentTest, OpenMpisPlacementIsOptIn) {
   EXPECT_FALSE(Build().contains("OMPI_COMM_WORLD_RANK"));
   input.has_ompi = true;
   const Map map = Build();
@@ -169,7 +169,7 @@ TEST_F(FrameworksEnvironmentTest, HcclOnlyWhereDevicesHaveAddresses) {
   EXPECT_EQ(map.at("HCCL_WHITELIST_DISABLE"), "0");
 }
 
-TEST_F(FrameworksEnvironmentTest, ARankTableAndAChiefAreNeverToldTogether) {
+TEST_F(FrameworksEnvironmentTest, ARankTableAndAChiefAreNeverSetTogether) {
   input.inherited = {{"RANK_TABLE_FILE", "/old.json"}, {"CM_CHIEF_IP", "9.9.9.9"},  {"CM_CHIEF_PORT", "1"},
                      {"CM_CHIEF_DEVICE", "9"},         {"CM_WORKER_IP", "9.9.9.9"}, {"CM_WORKER_SIZE", "99"}};
   Map map = Build();  // neither: the user sets CM_*
@@ -218,7 +218,7 @@ TEST_F(FrameworksEnvironmentTest, WhatHorovodrunWouldPassOnIsNotSaid) {
   for (const auto& [name, value] : map) EXPECT_FALSE(name.starts_with("HOROVOD_")) << name << "=" << value;
 }
 
-TEST_F(FrameworksEnvironmentTest, HorovodIsToldItsRendezvousWhereItIsServed) {
+TEST_F(FrameworksEnvironmentTest, HorovodGetsItsRendezvousWhereItIsServed) {
   input.inherited["HOROVOD_GLOO_RENDEZVOUS_PORT"] = "1";
   EXPECT_FALSE(Build().contains("HOROVOD_CONTROLLER"));
   input.horovod_port = 4711;

@@ -48,7 +48,7 @@ TEST(LauncherReach, OtherwiseItIsWarnedOf) {
   EXPECT_THAT(Check({"mpirun", "-H", "a,b", "./a.out"}, 2, {}).errors, IsEmpty()) << "it can't look for ssh";
 }
 
-TEST(LauncherReach, WhoHasAnotherWayIsLeftAlone) {
+TEST(LauncherReach, ALauncherWithAnotherWayIsLeftAlone) {
   const Words command = {"mpirun", "-H", "a:4,b:4", "./a.out"};
   for (const char* name : {"SLURM_JOB_ID", "OMPI_MCA_plm_rsh_agent", "HYDRA_LAUNCHER_EXEC"}) {
     std::map<std::string, std::string> environment = kNoSsh;

@@ -241,7 +241,7 @@ TEST(PortReservation, AnotherProcessListensOnItWithReuseAddress) {
   });
 }
 
-TEST(PortReservation, NobodyBindsItWithoutReuseAddress) {
+TEST(PortReservation, CannotBeBoundWithoutReuseAddress) {
   const auto reserved = ReservedPort::Reserve({});
   ASSERT_TRUE(reserved.ok()) << reserved.status();
   EXPECT_EQ(BindV4(INADDR_ANY, reserved->port(), false), -1);
@@ -296,7 +296,7 @@ TEST(PortReservation, RangeIsUsableAgainWhileOldConnectionsLinger) {
 }
 
 // Any user may take an abstract name first: nothing of ours may depend on one.
-TEST(PortReservation, AnotherUserWhoTakesAllNamesKeepsUsFromNoPort) {
+TEST(PortReservation, AnotherUsersNamesKeepUsFromNoPort) {
   if (!CanUseNamespaces() || geteuid() != 0)
     GTEST_SKIP() << "only root can act as another user in a network of its own";
   EXPECT_TRUE(InChild([] {

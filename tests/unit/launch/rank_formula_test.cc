@@ -31,7 +31,7 @@ TEST(RankFormula, HoldsForEqualNodes) {
   EXPECT_EQ(RankFormulaWarning(v1::Assignment(), nullptr, true), "");
 }
 
-TEST(RankFormula, UnequalNodesAreToldWithTheNumbersAndTheRemedy) {
+TEST(RankFormula, UnequalNodesAreReportedWithTheNumbersAndTheRemedy) {
   const std::string plain = RankFormulaWarning(SecondNode({4, 5}), nullptr, false);
   EXPECT_THAT(plain, HasSubstr("rank 4 would count itself as 1 × 2 + 0 = 2"));
   EXPECT_THAT(plain, HasSubstr("{rank} and {world_size} instead of {node_rank}"));
@@ -43,7 +43,7 @@ TEST(RankFormula, RanksThatDoNotStandSideBySideAreTold) {
 }
 
 // In the sample node 0 has 4 processes and node 1 has 2.
-TEST(RankFormula, RankZerosNodeTellsOfTheOthers) {
+TEST(RankFormula, RankZerosNodeReportsTheOthers) {
   const v1::PeerList peers = SamplePeers();
   EXPECT_THAT(RankFormulaWarning(SampleState(0).assignment(), &peers, false), HasSubstr("1 × 2 + 0 = 2"));
   EXPECT_EQ(RankFormulaWarning(SampleState(0).assignment(), nullptr, false), "");

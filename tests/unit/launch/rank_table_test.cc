@@ -37,7 +37,7 @@ std::vector<IpAddress> Addresses(std::initializer_list<const char*> texts) {
   return addresses;
 }
 
-TEST(RankTable, TellsRanksAndDevicesInDeviceOrder) {
+TEST(RankTable, ShowsRanksAndDevicesInDeviceOrder) {
   const auto table = ParseRankTable(Sample().dump(), "t.json");
   ASSERT_TRUE(table.ok()) << table.status();
   EXPECT_EQ(table->version, "1.0");
@@ -54,7 +54,7 @@ TEST(RankTable, TellsRanksAndDevicesInDeviceOrder) {
   EXPECT_EQ(offers[0].ring_port(), 0u);
 }
 
-TEST(RankTable, TellsTheDeviceOfEachRank) {
+TEST(RankTable, ShowsTheDeviceOfEachRank) {
   const auto table = ParseRankTable(Sample().dump(), "t.json");
   ASSERT_TRUE(table.ok()) << table.status();
   const TableDevices devices = DevicesByRank(*table);
@@ -205,7 +205,7 @@ std::string FoundIn(const std::string& text) {
   return report.problems.empty() ? "" : report.problems.front().found;
 }
 
-TEST(RankTable, ASlipIsToldWithItsLineAndColumn) {
+TEST(RankTable, AMistakeIsReportedWithItsLineAndColumn) {
   struct {
     const char* text;
     const char* found;

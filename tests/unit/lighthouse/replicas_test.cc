@@ -103,7 +103,7 @@ TEST_F(ReplicasTest, OneReportIsAlwaysOpenWhileAReplicaLives) {
 }
 
 // A stopped process may have its call open all the time.
-TEST_F(ReplicasTest, WhoAsksIsToldHoweverSilentItIs) {
+TEST_F(ReplicasTest, AWaitingReplicaIsReportedHoweverSilentItIs) {
   const uint64_t call = Ask("a");
   Reply(Report());
   now_ = now_ + absl::Seconds(20);
@@ -134,7 +134,7 @@ TEST_F(ReplicasTest, AnEndedProcessTakesItsReplicasAlong) {
   EXPECT_EQ(report.replicas(0).replica_id(), "b");
 }
 
-TEST_F(ReplicasTest, ThatNobodyIsLeftIsSaidUntilItIsHeard) {
+TEST_F(ReplicasTest, AnEmptyReportIsRepeatedUntilItIsReceived) {
   Ask("a");
   Report();
   replicas_.Ended(0);
@@ -157,7 +157,7 @@ TEST_F(ReplicasTest, ACallThatIsGivenUpIsTakenBack) {
   EXPECT_EQ(answers_.size(), 1u);
 }
 
-TEST_F(ReplicasTest, WhoAsksOnceMoreHasOneCall) {
+TEST_F(ReplicasTest, ARepeatedRequestHasOneCall) {
   Ask("a");
   const uint64_t second = Ask("a");
   ASSERT_EQ(answers_.size(), 1u);
@@ -174,7 +174,7 @@ TEST_F(ReplicasTest, CallsWaitWhileTheSchedulerIsAway) {
   EXPECT_EQ(Report().replicas(0).call(), call);
 }
 
-TEST_F(ReplicasTest, ARefusalIsTold) {
+TEST_F(ReplicasTest, ARefusalIsReported) {
   Ask("a");
   Reply(Report(), absl::InvalidArgumentError("other rules"));
   ASSERT_EQ(answers_.size(), 1u);

@@ -74,7 +74,7 @@ TEST(EventQueue, AnEventThatWaitedLongMeansLate) {
   EXPECT_EQ(queue.Take(MonotonicTime::Never(), 10).late_by, absl::Seconds(3));
 }
 
-TEST(EventQueue, TheTimeThatWasLostIsToldOnce) {
+TEST(EventQueue, TheTimeThatWasLostIsReportedOnce) {
   FakeClock clock;
   EventQueue queue(clock, 10, kLateAfter);
   for (int i = 0; i < 3; ++i) queue.Post(Tick{}, nullptr);

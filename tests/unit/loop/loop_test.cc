@@ -135,7 +135,7 @@ TEST_F(LoopTest, AJournalThatCannotBeReadStopsTheStart) {
   EXPECT_EQ(loop.Start().code(), absl::StatusCode::kDataLoss);
 }
 
-TEST_F(LoopTest, LatenessIsToldBeforeAnythingElse) {
+TEST_F(LoopTest, LatenessIsReportedBeforeAnythingElse) {
   Trace applied;
   script_.react = [&](const Event& event, Now) {
     if (const auto* late = std::get_if<LoopWasLate>(&event)) {

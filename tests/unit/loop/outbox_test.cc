@@ -53,7 +53,7 @@ TEST(Outbox, AnUrgentDesiredStateReplacesOlderOnesOfItsStreamOnly) {
 
 // A round was closed and given up before its closing was durable. An agent that learnt of that end would ignore the
 // next round with that number, if a crash made the scheduler forget this one.
-TEST(Outbox, TheEndOfARoundIsNotToldBeforeItsClosingIsDurable) {
+TEST(Outbox, TheEndOfARoundIsNotSentBeforeItsClosingIsDurable) {
   const auto closing = [](const std::string& job_id) {
     Persist persist;
     persist.record.mutable_round_closed()->set_job_id(job_id);

@@ -14,7 +14,7 @@ TEST(DialectTest, NumbersOfBoth) {
   EXPECT_EQ(NotThereNumber(Dialect::kNew), 12U);
 }
 
-TEST(DialectTest, WhoRegistersAtOnceIsNew) {
+TEST(DialectTest, AProcessThatRegistersAtOnceIsNew) {
   DialectGuess guess;
   EXPECT_EQ(guess.current(), Dialect::kOld);
   guess.Registered(absl::Milliseconds(5));
@@ -23,7 +23,7 @@ TEST(DialectTest, WhoRegistersAtOnceIsNew) {
   EXPECT_EQ(guess.current(), Dialect::kOld);
 }
 
-TEST(DialectTest, AWrongGuessIsMendedOnce) {
+TEST(DialectTest, AWrongGuessIsCorrectedOnce) {
   DialectGuess guess;
   guess.Registered(absl::Milliseconds(500));
   guess.Misunderstood();
@@ -41,7 +41,7 @@ TEST(DialectTest, WhatWasUnderstoodStays) {
   EXPECT_EQ(guess.current(), Dialect::kOld);
 }
 
-TEST(DialectTest, NobodyOldAsksForTen) {
+TEST(DialectTest, NoOldVersionAsksForTen) {
   DialectGuess guess;
   guess.Asked(12);
   EXPECT_EQ(guess.current(), Dialect::kOld);

@@ -51,7 +51,7 @@ TEST_F(DirectClusterTest, RefusesWithAReason) {
   EXPECT_THAT(Register(At(3), "5").reason, HasSubstr("one too many"));
 }
 
-TEST_F(DirectClusterTest, EachKindOfRefusalIsToldAndCountedByItself) {
+TEST_F(DirectClusterTest, EachKindOfRefusalIsReportedAndCountedByItself) {
   Make(2);
   Register(At(1), "0");
   Register(At(2), "0");
@@ -111,7 +111,7 @@ TEST_F(DirectClusterTest, OnlyItsOwnConnectionBeatsAndLeaves) {
   EXPECT_EQ(cluster_->Unregister(At(5), "0"), LeaveResult::kDone);
 }
 
-TEST_F(DirectClusterTest, StrangersHaveNoMetadata) {
+TEST_F(DirectClusterTest, UnknownProcessesHaveNoMetadata) {
   Make(2);
   EXPECT_FALSE(cluster_->ServesMetadata(At(11), MetadataUse::kAsk, "x"));
   Come(1, 11, "0");

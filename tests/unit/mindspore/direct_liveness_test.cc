@@ -10,7 +10,7 @@ using testing::UnorderedElementsAre;
 
 using DirectLivenessTest = DirectClusterFixture;
 
-TEST_F(DirectLivenessTest, ADeathIsToldAfterTwoSeconds) {
+TEST_F(DirectLivenessTest, ADeathIsReportedAfterTwoSeconds) {
   Make(2);
   Register(At(1), "0");
   Register(At(2), "1");
@@ -23,7 +23,7 @@ TEST_F(DirectLivenessTest, ADeathIsToldAfterTwoSeconds) {
   EXPECT_THAT(cluster_->TakeNotes(), Contains(IsNote(Severity::kError, "rank 1")));
 }
 
-TEST_F(DirectLivenessTest, WhoEndsAfterwardsIsNotCalledDead) {
+TEST_F(DirectLivenessTest, AProcessThatEndsAfterwardsIsNotCalledDead) {
   Make(2);
   Register(At(1), "0");
   Register(At(2), "1");
@@ -35,7 +35,7 @@ TEST_F(DirectLivenessTest, WhoEndsAfterwardsIsNotCalledDead) {
   EXPECT_THAT(cluster_->TakeNotes(), ElementsAre(IsNote(Severity::kInfo, "rank 0 (MS_WORKER")));
 }
 
-TEST_F(DirectLivenessTest, WithRecoveryNobodyIsToldAndItMayReturn) {
+TEST_F(DirectLivenessTest, WithRecoveryNoProcessIsNotifiedAndItMayReturn) {
   Make(2, true);
   Register(At(1), "0");
   Register(At(2), "1");
@@ -91,7 +91,7 @@ TEST_F(DirectLivenessTest, SilenceIsADeath) {
   EXPECT_EQ(AbnormalAt(1, "0"), 1U);
 }
 
-TEST_F(DirectLivenessTest, WhoGoesBeforeItIsCompleteMakesRoom) {
+TEST_F(DirectLivenessTest, AProcessThatLeavesBeforeItIsCompleteMakesRoom) {
   Make(2);
   Register(At(1), "0");
   cluster_->ConnectionClosed(At(1), now_);
@@ -123,7 +123,7 @@ TEST_F(DirectLivenessTest, AfterAnEndTheNextClusterForms) {
 }
 
 // It never had a metadata connection; the other process on its host has one.
-TEST_F(DirectLivenessTest, WhoDiesBeforeItsSecondConnectionIsDead) {
+TEST_F(DirectLivenessTest, AProcessThatDiesBeforeItsSecondConnectionIsDead) {
   Make(2);
   cluster_->ConnectionOpened(At(1));
   cluster_->ConnectionOpened(At(2));
@@ -153,7 +153,7 @@ TEST_F(DirectLivenessTest, SomebodyElsesConnectionOfThatHostMayClose) {
 
 // A process that sends heartbeats is not a silent one, and an idle connection that is not its own does not keep it
 // alive.
-TEST_F(DirectLivenessTest, WhoHasBeatenIsDeadWhenBothWentTogether) {
+TEST_F(DirectLivenessTest, AProcessWithHeartbeatsIsDeadWhenBothConnectionsCloseTogether) {
   Make(2);
   Come(1, 11, "0");
   Come(2, 12, "1");
@@ -164,7 +164,7 @@ TEST_F(DirectLivenessTest, WhoHasBeatenIsDeadWhenBothWentTogether) {
   EXPECT_EQ(AbnormalAt(1, "0"), 1U);
 }
 
-TEST_F(DirectLivenessTest, WhoHasBeatenAndStopsIsDeadAfterTheNodeTimeout) {
+TEST_F(DirectLivenessTest, AProcessWhoseHeartbeatsStopIsDeadAfterTheNodeTimeout) {
   Make(2);
   Come(1, 11, "0");
   Come(2, 12, "1");
@@ -176,7 +176,7 @@ TEST_F(DirectLivenessTest, WhoHasBeatenAndStopsIsDeadAfterTheNodeTimeout) {
   EXPECT_EQ(AbnormalAt(1, "0"), 1U);
 }
 
-TEST_F(DirectLivenessTest, WhatAConnectionSaysTellsWhoseItIs) {
+TEST_F(DirectLivenessTest, AConnectionsMessagesIdentifyItsProcess) {
   Make(3);
   Come(1, 11, "0");
   Come(2, 12, "1");
@@ -252,7 +252,7 @@ TEST_F(DirectLivenessTest, WithRecoveryAllMayReturn) {
   EXPECT_EQ(cluster_->generation(), 1U);
 }
 
-TEST_F(DirectLivenessTest, WithRecoveryNobodyIsWaitedForForEver) {
+TEST_F(DirectLivenessTest, WithRecoveryNoProcessIsWaitedForForEver) {
   Make(2, true);
   Come(1, 11, "0");
   Come(2, 12, "1");
@@ -271,7 +271,7 @@ TEST_F(DirectLivenessTest, WithRecoveryNobodyIsWaitedForForEver) {
   EXPECT_EQ(cluster_->generation(), 2U);
 }
 
-TEST_F(DirectLivenessTest, WhoHasLeftMayAskAgainUntilTheEndOfTheNextCluster) {
+TEST_F(DirectLivenessTest, AProcessThatHasLeftMayAskAgainUntilTheEndOfTheNextCluster) {
   Make(2);
   Come(1, 11, "0");
   Come(2, 12, "1");

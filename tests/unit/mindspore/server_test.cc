@@ -197,7 +197,7 @@ TEST_F(ServerTest, TheNewNumbering) {
   EXPECT_EQ(client.Receive()->name, "12");
 }
 
-TEST_F(ServerTest, WhoComesAfterAllHaveGoneMayBeOfAnotherVersion) {
+TEST_F(ServerTest, AClientAfterAllHaveGoneMayBeOfAnotherVersion) {
   Start();
   {
     Client old(port_);
@@ -250,7 +250,7 @@ TEST_F(ServerTest, GarbageClosesTheConnection) {
   }
 }
 
-TEST_F(ServerTest, AHalfMessageStopsNobody) {
+TEST_F(ServerTest, AHalfMessageBlocksNoOtherClient) {
   Start();
   Client stalled(port_);
   stalled.Send(EncodeFrame({"6", "@x", "@", std::string(1000, 'x')}).substr(0, 500));
@@ -260,7 +260,7 @@ TEST_F(ServerTest, AHalfMessageStopsNobody) {
 }
 
 // Otherwise clients that fill the memory with half messages could starve an honest write.
-TEST_F(ServerTest, WhoHoldsMostIsCut) {
+TEST_F(ServerTest, TheConnectionThatHoldsMostIsCut) {
   Start();
   const std::string whole = EncodeFrame({"6", "@x", "@", std::string(kMaxMindSporeBodyBytes, 'x')});
   std::vector<std::unique_ptr<Client>> hoarders;
@@ -302,7 +302,7 @@ TEST_F(ServerTest, ForeignAddressesAreClosed) {
   EXPECT_TRUE(client.WasClosed());
 }
 
-TEST_F(ServerTest, BeyondItsLimitNobodyMoreIsServed) {
+TEST_F(ServerTest, BeyondItsLimitNoClientIsServed) {
   TcpServerOptions options;
   options.max_connections = 2;
   Start(std::move(options));
@@ -345,7 +345,7 @@ TEST_F(ServerTest, AWriteAndGone) {
   }
 }
 
-TEST_F(ServerTest, WhoHasSpokenAndIsNotNeededMakesRoom) {
+TEST_F(ServerTest, AnIdleConnectionMakesRoom) {
   TcpServerOptions options;
   options.max_connections = 3;
   Start(std::move(options));

@@ -81,7 +81,7 @@ TEST_F(AllgatherTest, NothingPilesUp) {
   }
 }
 
-TEST_F(AllgatherTest, WhoDoesNotComeIsNamed) {
+TEST_F(AllgatherTest, AMissingRankIsNamed) {
   Begin(3);
   Start(0, "a", absl::Seconds(60));
   Start(1, "b", absl::Seconds(90));

@@ -32,7 +32,7 @@ TEST_F(DirectModexTest, ARankFindsWhatAnotherHasPut) {
   EXPECT_EQ(*Only(first_), "two");
 }
 
-TEST_F(DirectModexTest, NobodyWaitsForEver) {
+TEST_F(DirectModexTest, NoWaitLastsForEver) {
   first_.Ask(2);
   for (int i = 0; i < 12; ++i) {
     clock_.Advance(absl::Seconds(5));

@@ -13,7 +13,7 @@ ProcessEnd Judged(const MpiProgress& progress, ProcessEnd end = {}) {
   return end;
 }
 
-TEST(MpiEndTest, WhoFinalizedEndsWell) {
+TEST(MpiEndTest, AFinalizedRankEndsWell) {
   MpiProgress progress;
   progress.has_connected = progress.has_finalized = true;
   EXPECT_TRUE(Judged(progress).IsSuccess());
@@ -26,7 +26,7 @@ TEST(MpiEndTest, ASingletonFails) {
   EXPECT_THAT(end.error_message, HasSubstr("--mpi none"));
 }
 
-TEST(MpiEndTest, WhoDoesNotFinalizeFails) {
+TEST(MpiEndTest, ARankThatDoesNotFinalizeFails) {
   MpiProgress progress;
   progress.has_connected = true;
   EXPECT_EQ(Judged(progress).exit.code, 1);
@@ -46,7 +46,7 @@ TEST(MpiEndTest, AFailureStaysAsItIs) {
   EXPECT_EQ(Judged({}, end).exit.code, 0);
 }
 
-TEST(MpiEndTest, AnAbortIsTold) {
+TEST(MpiEndTest, AnAbortIsReported) {
   MpiProgress progress;
   progress.has_connected = progress.has_aborted = true;
   progress.abort_code = 5;
@@ -62,7 +62,7 @@ TEST(MpiEndTest, AnAbortIsTold) {
   EXPECT_EQ(Judged(progress, end).error_message, "its own");
 }
 
-TEST(MpiEndTest, WhatCouldNotBeServedIsTold) {
+TEST(MpiEndTest, AnUnservedRequestIsReported) {
   MpiProgress progress;
   progress.error = "why";
   EXPECT_EQ(Judged(progress).exit.code, 1);

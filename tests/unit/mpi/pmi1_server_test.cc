@@ -70,7 +70,7 @@ TEST_F(Pmi1ServerTest, LastWordsOfAProcessThatEndedCount) {
   EXPECT_EQ(ended_, 0);
 }
 
-TEST_F(Pmi1ServerTest, WhoTalksNonsenseIsNotServed) {
+TEST_F(Pmi1ServerTest, AnInvalidCommandIsNotServed) {
   Begin(1, 3);
   Say(0, "GET / HTTP/1.0\n");
   EXPECT_EQ(Hear(0), "(gone)");
@@ -81,7 +81,7 @@ TEST_F(Pmi1ServerTest, WhoTalksNonsenseIsNotServed) {
   EXPECT_NE(servers_[0]->ProgressOf(0).error, "");
 }
 
-TEST_F(Pmi1ServerTest, WhoDoesNotReadIsNotServed) {
+TEST_F(Pmi1ServerTest, ARankThatDoesNotReadIsNotServed) {
   Begin(1, 1);
   const std::string question = "cmd=get_appnum\n";
   while (::send(ranks_[0]->get(), question.data(), question.size(), MSG_NOSIGNAL) > 0) {

@@ -64,7 +64,7 @@ TEST_F(Pmi1Test, ABarrierCarriesWhatWasPut) {
   EXPECT_EQ(bundle_, "");
 }
 
-TEST_F(Pmi1Test, NobodyGetsOutOfABarrierThatFails) {
+TEST_F(Pmi1Test, NoRankLeavesAFailedBarrier) {
   for (const absl::StatusOr<std::vector<std::string>>& gathered :
        {absl::StatusOr<std::vector<std::string>>(absl::DeadlineExceededError("node 1 has not come")),
         absl::StatusOr<std::vector<std::string>>(std::vector<std::string>{"", "damaged"})}) {

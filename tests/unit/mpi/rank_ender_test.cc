@@ -21,7 +21,7 @@ bool WasKilled(pid_t pid) {
   return waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
-TEST(RankEnderTest, EndsWhoRuns) {
+TEST(RankEnderTest, EndsARunningRank) {
   RankEnder ender;
   const pid_t pid = Sleeper();
   ender.Started(0, pid);
@@ -31,7 +31,7 @@ TEST(RankEnderTest, EndsWhoRuns) {
   ender.End(0);  // belongs to no rank
 }
 
-TEST(RankEnderTest, EndsWhoIsCondemnedBeforeItIsKnown) {
+TEST(RankEnderTest, EndsARankThatMustEndBeforeItIsKnown) {
   RankEnder ender;
   const pid_t pid = Sleeper();
   ender.End(1);

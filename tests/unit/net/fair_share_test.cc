@@ -25,7 +25,7 @@ TEST(FairShare, IsAnIpv4AddressOrAnIpv6Slash64) {
   }
 }
 
-TEST(FairShare, IsTheSameForAllOfAParty) {
+TEST(FairShare, IsTheSameForAllAddressesOfAClient) {
   const auto share = [](const char* address) { return FairShare(*IpAddress::Parse(address)); };
   EXPECT_EQ(share("2001:db8::1"), share("2001:db8::ffff:0:0:2"));
   EXPECT_NE(share("2001:db8::1"), share("2001:db8:0:1::1"));

@@ -68,7 +68,7 @@ TEST(Poller, ModifiesAndRemoves) {
   EXPECT_THAT(Keys(poller.Wait(absl::ZeroDuration())), IsEmpty());
 }
 
-TEST(Poller, AnEdgeIsToldOnce) {
+TEST(Poller, AnEdgeIsReportedOnce) {
   Poller poller;
   const TestPipe pipe;
   ASSERT_TRUE(poller.Add(pipe.out.get(), EPOLLIN | EPOLLET, 7).ok());

@@ -68,7 +68,7 @@ TEST_F(ServiceManagerTest, TheVariablesAreTakenAndNotInherited) {
   EXPECT_EQ(ServiceManager::Take().interval(), absl::InfiniteDuration()) << "it is another process's";
 }
 
-TEST_F(ServiceManagerTest, WhereNobodyListensNothingHappens) {
+TEST_F(ServiceManagerTest, WithoutListenerNothingHappens) {
   for (const std::string& socket : {std::string(), std::string("vsock:2:1"), std::string("/nowhere/notify"),
                                     std::string(200, '/'), std::string("@")}) {
     ServiceManager(socket, absl::InfiniteDuration()).Ready("listening");

@@ -56,7 +56,7 @@ TEST_F(NoticeRunnerTest, MoreThanMayWaitAreDropped) {
   EXPECT_GE(AwaitCount("--on_event dropped"), 1u);
 }
 
-TEST_F(NoticeRunnerTest, TheLargestNoticeFitsAlsoWhereNobodyReadsIt) {
+TEST_F(NoticeRunnerTest, TheLargestNoticeFitsAlsoWithoutReader) {
   const auto runner = Start(absl::StrCat("test -e ", path_, " || { cat > ", path_, "; }; exit 1"));
   const std::string json = std::string(kMaxNoticeBytes - 1, 'x') + "\n";
   runner->Add({"x", json});
@@ -102,7 +102,7 @@ TEST_F(NoticeRunnerTest, WhatWaitsIsToldBeforeTheEnd) {
   EXPECT_TRUE(counted_.Counts().empty());
 }
 
-TEST_F(NoticeRunnerTest, TheFarewellIsBounded) {
+TEST_F(NoticeRunnerTest, TheDrainIsBounded) {
   Start("sleep 600", absl::Seconds(600), absl::Milliseconds(100)).get()->Add({"x", "{}\n"});
   EXPECT_EQ(counted_.Counts()["--on_event"], 1u) << "it was killed, and that is logged";
 }

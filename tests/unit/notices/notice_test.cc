@@ -51,7 +51,7 @@ TEST(NoticeRules, ThatTheBudgetIsUsedUpIsTheCoresWordAndNoQuotedOne) {
             "job_failed");
 }
 
-TEST(NoticeRules, LossesOfOneMinuteAreToldTogether) {
+TEST(NoticeRules, LossesOfOneMinuteAreReportedTogether) {
   NoticeRules rules;
   EXPECT_EQ(KindOf(rules, Line("node_lost", "node 0 is lost", 1000)), "node_lost") << "the first one at once";
   for (int i = 1; i <= 100; ++i) {
@@ -121,7 +121,7 @@ TEST(NoticeRules, TheJsonIsOneLineAndFitsIntoAPipe) {
   EXPECT_LE(rules.Judge(event).at(0).json.size(), kMaxNoticeBytes);
 }
 
-TEST(NoticeRules, ACertificateIsToldOnceForEachEnd) {
+TEST(NoticeRules, ACertificateIsReportedOnceForEachEnd) {
   NoticeRules rules;
   const int64_t day = 24 * 3'600'000;
   EXPECT_FALSE(rules.JudgeCertificate(0, day)) << "no TLS";

@@ -136,7 +136,7 @@ std::string WarningWith(const char* file, const std::string& name, const std::st
   return absl::StrJoin(facts.warnings, "\n");
 }
 
-TEST(Platform, WhatContradictsIsTold) {
+TEST(Platform, ContradictionsAreReported) {
   EXPECT_EQ(WarningWith("volcano", "VK_TASK_INDEX", "2"),
             "VC_TASK_INDEX is \"1\", but VK_TASK_INDEX is \"2\"; using VC_TASK_INDEX");
   EXPECT_EQ(WarningWith("slurm", "SLURM_NTASKS", "8"),

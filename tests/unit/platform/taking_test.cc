@@ -59,7 +59,7 @@ TEST(Taking, LeavesTheSchedulersAddressToItsUserWithoutASchedulerOfItsOwn) {
   EXPECT_EQ(port.settings.sched_port, 9000);
 }
 
-TEST(Taking, WhatIsSetStaysAndIsToldWhereItDiffers) {
+TEST(Taking, ASetVariableStaysAndIsReportedWhereItDiffers) {
   Variables environment = RecordedEnvironment("lws");
   environment["MS_JOB_ID"] = "mine";
   const Outcome outcome = Take(environment, {"--worker_num", "6", "--node_rank", "2"});

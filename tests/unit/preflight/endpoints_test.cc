@@ -44,7 +44,7 @@ TEST(EndpointRemarks, WhatIsTheSameOrNotSetIsFine) {
   EXPECT_THAT(Remarks({{"JAX_COORDINATOR_ADDRESS", "head:1"}}, {}), IsEmpty()) << "rank 0's may be in its script";
 }
 
-TEST(EndpointRemarks, DifferencesAreToldWithBothValuesAndTheRemedy) {
+TEST(EndpointRemarks, DifferencesAreReportedWithBothValuesAndTheRemedy) {
   EXPECT_THAT(Remarks({{"MASTER_PORT", "29512"}}, {{"MASTER_PORT", "29511"}}),
               ElementsAre("MASTER_PORT is 29512 here, but 29511 for rank 0's node a (host-a): the processes here would "
                           "wait for a server that is not there; leave it out on every node, or give all nodes the same "

@@ -30,9 +30,9 @@ std::vector<std::string> RootFaults(const std::vector<Fault>& faults) {
   return words;
 }
 
-TEST(FaultList, NoFaultsNoVerdict) { EXPECT_THAT(RootFaults({}), IsEmpty()); }
+TEST(FaultList, NoFaultsNoRootFaults) { EXPECT_THAT(RootFaults({}), IsEmpty()); }
 
-TEST(FaultList, WhoDialedKnowsMoreThanWhoWaited) {
+TEST(FaultList, TheDialersFaultOutranksTheAcceptors) {
   EXPECT_THAT(RootFaults({Of(3, FaultKind::kMissing, 4), Of(3, FaultKind::kRefused, 3)}),
               ElementsAre("3 refused by 3"));
 }
@@ -116,7 +116,7 @@ TEST(FaultList, NothingIsKeptTwiceOrWithoutBound) {
   EXPECT_LE(other.all()[0].detail.size(), kMaxFaultDetailBytes);
 }
 
-TEST(FaultList, TheVerdictDoesNotDependOnTheOrder) {
+TEST(FaultList, TheResultDoesNotDependOnTheOrder) {
   std::vector<Fault> faults = {Of(3, FaultKind::kMissing, 4), Of(3, FaultKind::kTimedOut, 3),
                                Of(5, FaultKind::kSlow, 6), Of(0, FaultKind::kBroken, 1)};
   const auto expected = RootFaults(faults);

@@ -42,7 +42,7 @@ TEST(Frames, PayloadsComeBack) {
   EXPECT_EQ(DecodeSettled("abc"), std::nullopt);
 }
 
-TEST(Frames, HowHellosDifferIsToldWithWhatMendsIt) {
+TEST(Frames, HelloDifferencesAreReportedWithARemedy) {
   const Hello ours{kRingVersion, "job", 1, 2, 3, 0, 1, 4096, 5};
   Hello theirs = ours;
   theirs.slow_factor = 7;

@@ -90,7 +90,7 @@ std::string ClientHello() {
   return bytes;
 }
 
-TEST_F(NeighbourAcceptorTest, SilentStrangersDoNotPushOutTheNeighbourInItsHandshake) {
+TEST_F(NeighbourAcceptorTest, SilentClientsDoNotPushOutTheNeighbourInItsHandshake) {
   Open(true);
   Dialer dialer(meetings_[1], Clock::System().Read().monotonic);
   for (int i = 0; i < 50; ++i) {  // until it has sent its first bytes
@@ -106,7 +106,7 @@ TEST_F(NeighbourAcceptorTest, SilentStrangersDoNotPushOutTheNeighbourInItsHandsh
   EXPECT_FALSE(dialer.failure()) << "at the first attempt: " << dialer.failure()->detail;
 }
 
-TEST_F(NeighbourAcceptorTest, StrangersFromElsewhereDoNotPushOutWhoMayBeTheNeighbour) {
+TEST_F(NeighbourAcceptorTest, ClientsFromElsewhereDoNotPushOutThePossibleNeighbour) {
   for (const bool is_secure : {false, true}) {
     SCOPED_TRACE(is_secure);
     tls_.clear();
@@ -124,7 +124,7 @@ TEST_F(NeighbourAcceptorTest, StrangersFromElsewhereDoNotPushOutWhoMayBeTheNeigh
   }
 }
 
-TEST_F(NeighbourAcceptorTest, ANewcomerIsHeardWhoeverStandsThere) {
+TEST_F(NeighbourAcceptorTest, ANewClientIsReadHoweverManyWait) {
   Open(true);
   Crowd(ClientHello());
   Dialer dialer(meetings_[1], Clock::System().Read().monotonic);

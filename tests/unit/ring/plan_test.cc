@@ -102,7 +102,7 @@ TEST(Plan, EachMistakeNamesItsMember) {
   EXPECT_THAT(with("role", "server"), HasSubstr("rank 1 is not in the list"));
 }
 
-TEST(Plan, AnIncompleteListIsToldSo) {
+TEST(Plan, AnIncompleteListIsReported) {
   Json file = File(2);
   file["peers_complete"] = false;
   EXPECT_THAT(ErrorOf(file), HasSubstr("up to 1024 ranks"));

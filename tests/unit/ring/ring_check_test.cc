@@ -146,7 +146,7 @@ TEST_F(RingTest, TlsAgainstPlainIsNamed) {
   }
 }
 
-TEST_F(RingTest, StrangersAtTheDoorDoNoHarm) {
+TEST_F(RingTest, OtherClientsDoNoHarm) {
   Make(3, true);
   std::atomic<bool> is_over{false};
   std::thread foreign([&] {

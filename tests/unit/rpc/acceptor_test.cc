@@ -181,7 +181,7 @@ TEST_F(AcceptorTest, TheRestWaitsForItsTurnUntilACallComes) {
   EXPECT_TRUE(handed_over_.Await(2));
 }
 
-TEST_F(AcceptorTest, WhoHangsUpWhileItWaitsIsPassedOver) {
+TEST_F(AcceptorTest, AWaitingConnectionThatHangsUpIsPassedOver) {
   UniqueFd first;
   ASSERT_NO_FATAL_FAILURE(TakeTheOnlyPlace(first));
   {
@@ -268,7 +268,7 @@ TEST_F(AcceptorTest, ThoseThatDoNotJoinMakeRoomForOthers) {
   for (const size_t stays : {0u, 2u, 3u}) EXPECT_TRUE(SendBytes(clients[stays], "x")) << stays;
 }
 
-TEST_F(AcceptorTest, AFloodOfIdleConnectsDoesNotDeafenIt) {
+TEST_F(AcceptorTest, AFloodOfIdleConnectionsDoesNotBlockIt) {
   Start(Limits(16, absl::Milliseconds(100)));
   std::vector<UniqueFd> flood;
   for (int i = 0; i < 200; ++i) flood.push_back(ConnectTcp(port_));

@@ -32,7 +32,7 @@ class ConnectionTableTest : public ::testing::Test {
                           .call_limit = absl::Seconds(11)}};
 };
 
-TEST_F(ConnectionTableTest, WhoWasHandedOverCountsUntilTheFirstCall) {
+TEST_F(ConnectionTableTest, AHandedOverConnectionCountsUntilTheFirstCall) {
   for (const uint64_t id : {5, 6, 7}) table_.AddHandedOver({id, absl::StrCat("b:", id)}, At(0));
   EXPECT_EQ(table_.AddWaiting(8, "c:1"), std::nullopt);
   EXPECT_FALSE(table_.HasNext());
@@ -46,7 +46,7 @@ TEST_F(ConnectionTableTest, WhoWasHandedOverCountsUntilTheFirstCall) {
   EXPECT_EQ(next->peer, "c:1");
 }
 
-TEST_F(ConnectionTableTest, WhoHoldsManyPlacesIsNotNext) {
+TEST_F(ConnectionTableTest, AClientWithManyPlacesIsNotNext) {
   table_.AddHandedOver({5, "flood:1"}, At(0));
   table_.AddHandedOver({6, "flood:2"}, At(0));
   EXPECT_EQ(table_.AddWaiting(7, "flood:3"), std::nullopt);
@@ -57,7 +57,7 @@ TEST_F(ConnectionTableTest, WhoHoldsManyPlacesIsNotNext) {
   EXPECT_EQ(table_.TakeNext()->peer, "flood:3") << "it came first, and holds no more places";
 }
 
-TEST_F(ConnectionTableTest, TheLastPlaceIsForWhoHasNone) {
+TEST_F(ConnectionTableTest, TheLastPlaceIsForAClientThatHasNone) {
   ConnectionTable table({.limit = 8});
   for (uint64_t id = 10; id < 17; ++id) table.AddHandedOver({id, absl::StrCat("flood:", id)}, At(0));
   EXPECT_EQ(table.AddWaiting(20, "flood:1"), std::nullopt);
@@ -129,7 +129,7 @@ std::string OfOneSlash48(int i) { return absl::StrFormat("[2001:db8:bad:%x::1]",
 std::string Rack(int i) { return absl::StrCat("10.7.", i / 250, ".", i % 250); }
 std::string RackOfIpv6(int i) { return absl::StrFormat("[2001:db8:7:7::%x]", i + 1); }
 
-TEST(ConnectionFlood, ShutsOutNobodyElse) {
+TEST(ConnectionFlood, ShutsOutNoOtherClient) {
   const struct {
     const char* name;
     std::vector<std::string> flood;
@@ -161,7 +161,7 @@ TEST(ConnectionFlood, FromOneAddressShutsOutNoNeighbour) {
 }
 
 // This holds however many come: the waiting room has 16,384 places.
-TEST(ConnectionFlood, OfAsManyPartiesAsItLikesFillsNoRoom) {
+TEST(ConnectionFlood, OfManyClientAddressesFillsNoRoom) {
   EXPECT_LE(Flood::WaitBehind(Peers(17'000, OfOneSlash48), Peers(10, Rack)), 1);
   EXPECT_LE(Flood::WaitBehind(Peers(17'000, OfOneSlash64), Peers(10, Rack)), 1);
 }
@@ -204,7 +204,7 @@ TEST_F(ConnectionTableTest, WhileDescriptorsAreScarceTheLimitIsShorter) {
   EXPECT_THAT(table_.TakeOverdue(At(6), false), IsEmpty()) << "with room the long limit holds again";
 }
 
-TEST_F(ConnectionTableTest, WhatClosesBeforeItsFirstCallIsTold) {
+TEST_F(ConnectionTableTest, AConnectionThatClosesBeforeItsFirstCallIsReported) {
   table_.AddHandedOver({5, "stays:1"}, At(0));
   table_.AddHandedOver({6, "closes:1"}, At(0));
   table_.NoteCall(5);

@@ -74,7 +74,7 @@ TEST(CoreOptions, ForEverIsNegative) {
 
 TEST(CoreOptions, ClusterIdsDiffer) { EXPECT_NE(NewClusterId(), NewClusterId()); }
 
-TEST(ExitCode, TellsTheThreeEndsApart) {
+TEST(ExitCode, DistinguishesTheThreeEnds) {
   v1::Outcome outcome;
   outcome.mutable_cause()->set_kind(v1::Cause::PROCESS_EXITED);
   EXPECT_EQ(ExitCodeOf(outcome), kExitJobFailed);

@@ -142,7 +142,7 @@ TEST_P(DatagramPortTest, ARepeatedOrLateOneIsNoSignOfLife) {
   EXPECT_EQ(CountPosted(), 2u);
 }
 
-TEST_P(DatagramPortTest, WhatNobodySealedIsIgnoredCountedAndNotAnswered) {
+TEST_P(DatagramPortTest, AnUnsealedDatagramIsIgnoredCountedAndNotAnswered) {
   Open();
   const v1::DatagramOffer offer = port_->Admit(5);
   const v1::DatagramOffer other = port_->Admit(6);
@@ -211,7 +211,7 @@ TEST_P(DatagramPortTest, BothFamiliesAreServed) {
   ExpectServedAt("::1");
 }
 
-TEST_P(DatagramPortTest, AFloodKeepsNobodyOut) {
+TEST_P(DatagramPortTest, AFloodKeepsNoAgentOut) {
   Open();
   const v1::DatagramOffer offer = port_->Admit(5);
   HeartbeatClient client(offer, number_);

@@ -35,7 +35,7 @@ TEST_F(FairQueueTest, OfOneAddressTheFirstComesFirst) {
   EXPECT_TRUE(queue_.empty());
 }
 
-TEST_F(FairQueueTest, WhoHasFewestUnderWayComesNext) {
+TEST_F(FairQueueTest, TheClientWithFewestUnderWayComesNext) {
   for (const char* peer : {"a:1", "a:2", "a:3", "b:1"}) EXPECT_EQ(Add(peer), "");
   EXPECT_EQ(Begin(), "a:1");
   EXPECT_EQ(Begin(), "b:1");
@@ -72,7 +72,7 @@ TEST_F(FairQueueTest, AFloodCrowdsOutItselfOnly) {
   EXPECT_TRUE(queue_.empty());
 }
 
-TEST_F(FairQueueTest, AnEndThatNobodyBeganIsNone) {
+TEST_F(FairQueueTest, AnEndWithoutBeginningIsIgnored) {
   queue_.NoteOver("a:1");
   EXPECT_EQ(Add("a:1"), "");
   queue_.NoteOver("a:1");

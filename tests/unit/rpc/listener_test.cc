@@ -65,7 +65,7 @@ TEST(TcpListener, AllAddressesMeansBothFamilies) {
   }
 }
 
-TEST(TcpListener, APortInUseSaysWhoHoldsIt) {
+TEST(TcpListener, APortInUseNamesItsHolder) {
   const auto first = OpenTcpListeners(Loopback(), 0);
   ASSERT_TRUE(first.ok());
   const auto second = OpenTcpListeners(Loopback(), first->front().port);
@@ -76,7 +76,7 @@ TEST(TcpListener, APortInUseSaysWhoHoldsIt) {
   EXPECT_THAT(text, HasSubstr("--sched_port"));
 }
 
-TEST(TcpListener, NobodyHoldsAFreePort) {
+TEST(TcpListener, AFreePortHasNoHolder) {
   uint16_t port = 0;
   {
     const auto listeners = OpenTcpListeners(Loopback(), 0);

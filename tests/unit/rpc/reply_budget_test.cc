@@ -34,7 +34,7 @@ TEST(ReplyBudget, OneAloneMayBeLarger) {
   EXPECT_FALSE(budget.Take(2'000, At(1), kLimit, nullptr).has_value());
 }
 
-TEST(ReplyBudget, WhoReadsNothingMakesRoomForOthers) {
+TEST(ReplyBudget, AClientThatReadsNothingMakesRoomForOthers) {
   ReplyBudget budget(kRoom);
   int cancelled = 0;
   const auto hog = budget.Take(60'000, At(1), kLimit, [&] { ++cancelled; });

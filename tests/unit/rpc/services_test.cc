@@ -121,7 +121,7 @@ std::string HalfACall(const std::string& path) {
 
 class UnjoinedTest : public ServerTest {};
 
-TEST_F(UnjoinedTest, WhoeverBeginsACallAndNoMoreIsBroken) {
+TEST_F(UnjoinedTest, AConnectionThatOnlyBeginsACallIsCut) {
   RpcServer::Options options;
   options.handshake_limit = absl::Seconds(1);
   options.unjoined.calm_limit = absl::Seconds(1);

@@ -204,7 +204,7 @@ TEST_F(SessionTest, TheCoreClosesAfterItsLastWords) {
   sink().OnSend(stream, WelcomeMessage());  // the stream is gone: nothing happens
 }
 
-TEST_F(SessionTest, ABrokenStreamIsToldOnce) {
+TEST_F(SessionTest, ABrokenStreamIsReportedOnce) {
   AgentStream agent(TcpChannel());
   const StreamId stream = Join(agent);
   agent.Cancel();

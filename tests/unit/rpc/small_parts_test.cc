@@ -72,7 +72,7 @@ TEST(PeerFacts, NeverTakesWhatItDoesNotKnowForLocal) {
   }
 }
 
-TEST(ConnectionPeers, TellsWhoseCallItIs) {
+TEST(ConnectionPeers, FindsTheConnectionOfACall) {
   ConnectionPeers peers;
   peers.Add(4711, Plain("10.0.0.1:9"));
   const std::string name = "unix-abstract:" + SocketNameOf(4711);
@@ -110,7 +110,7 @@ TEST(PlaintextAuthorizer, NodesJoinOverTcp) {
   EXPECT_FALSE(authorizer.AuthorizeJoin(Plain("?"), {}).ok());
 }
 
-TEST(FirstBytes, TellsProtocolsApart) {
+TEST(FirstBytes, DistinguishesProtocols) {
   EXPECT_EQ(Classify("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), FirstBytes::kHttp2);
   EXPECT_EQ(Classify("P"), FirstBytes::kHttp2) << "a beginning may still become one";
   EXPECT_EQ(Classify("POST / HTTP/1.1\r\n"), FirstBytes::kGarbage);
@@ -268,7 +268,7 @@ TEST_F(PendingTurnsTest, FewAreInTheQueueOfTheLoop) {
   EXPECT_EQ(posted_.size(), PendingQueries::kMaxPosted + 1);
 }
 
-TEST_F(PendingTurnsTest, PartiesHaveTurns) {
+TEST_F(PendingTurnsTest, PrincipalsTakeTurns) {
   for (int i = 0; i < 500; ++i) Ask("flood", "f");
   posted_.clear();
   for (const char* name : {"a1", "a2"}) Ask("a", name);
@@ -277,7 +277,7 @@ TEST_F(PendingTurnsTest, PartiesHaveTurns) {
   EXPECT_THAT(posted_, testing::ElementsAre("f", "a1", "b1", "f", "a2", "f"));
 }
 
-TEST_F(PendingTurnsTest, OnePartyLeavesPlacesForOthers) {
+TEST_F(PendingTurnsTest, OnePrincipalLeavesPlacesForOthers) {
   for (int i = 0; i < 512; ++i) Ask("flood", "f");
   EXPECT_EQ(queries_.Add(MonotonicTime(), nullptr, "flood").status().code(), absl::StatusCode::kResourceExhausted);
   Ask("a", "a1");

@@ -51,7 +51,7 @@ TEST(StreamRegistry, NothingIsKeptOfStreamsThatAreGone) {
 }
 
 // An honest agent's join takes a moment, in which a hostile client can open thousands.
-TEST(StreamRegistry, WhoHasOpenedMostMakesRoom) {
+TEST(StreamRegistry, ThePrincipalWithMostStreamsMakesRoom) {
   StreamRegistry streams(10);
   const StreamId honest = streams.NextId();
   EXPECT_EQ(streams.Add(honest, "10.0.0.1", std::make_shared<FakeStream>()), nullptr);

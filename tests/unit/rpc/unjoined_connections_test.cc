@@ -44,7 +44,7 @@ TEST_F(UnjoinedConnectionsTest, WhereMemoryIsScarceASecondOfCalmIsEnough) {
   EXPECT_EQ(taken[0].peer, "calm");
 }
 
-TEST_F(UnjoinedConnectionsTest, WhoeverHasMadeNoCallForLongestMakesRoom) {
+TEST_F(UnjoinedConnectionsTest, TheConnectionLongestWithoutCallMakesRoom) {
   EXPECT_EQ(Add("a", 0), "");
   EXPECT_EQ(Add("b", 1), "");
   EXPECT_EQ(Add("c", 2), "");
@@ -54,7 +54,7 @@ TEST_F(UnjoinedConnectionsTest, WhoeverHasMadeNoCallForLongestMakesRoom) {
   EXPECT_EQ(Add("f", 6), "a");
 }
 
-TEST_F(UnjoinedConnectionsTest, WhoeverHasJoinedIsNotUnjoined) {
+TEST_F(UnjoinedConnectionsTest, AJoinedConnectionIsNotUnjoined) {
   for (int i = 0; i < 100; ++i) {
     const std::string agent = "agent " + std::to_string(i);
     EXPECT_EQ(Add(agent, i), "");
@@ -92,7 +92,7 @@ TEST_F(UnjoinedConnectionsTest, CalmOnesHaveALimitAndGoneOnesAreForgotten) {
   EXPECT_TRUE(table_.empty());
 }
 
-TEST_F(UnjoinedConnectionsTest, StrangersToTheTableDoNotMatter) {
+TEST_F(UnjoinedConnectionsTest, UnknownConnectionsDoNotMatter) {
   table_.NoteCall(IdOf("a"), At(0));
   table_.NoteJoined(IdOf("a"));
   table_.NoteLeft(IdOf("a"), At(0));

@@ -300,7 +300,7 @@ TEST(Validation, SteeringNamesANode) {
   }
 }
 
-TEST(Validation, FarewellsNameANode) {
+TEST(Validation, LastReportsNameANode) {
   v1::LastReportRequest last_report;
   last_report.set_job_id("default");
   last_report.set_node_id("n1");

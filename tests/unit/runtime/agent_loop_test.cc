@@ -195,7 +195,7 @@ class AgentLoopTest : public ::testing::Test, public Gateway {
   std::thread waker_;
 };
 
-TEST_F(AgentLoopTest, TellsOfEachRoundBeforeItsFirstProcessAndOfItsEnd) {
+TEST_F(AgentLoopTest, ReportsEachRoundBeforeItsFirstProcessAndItsEnd) {
   Run(false);
   EXPECT_THAT(trace_, ElementsAre("round 1 of run 3 for n1, store", "because the round was given up, store",
                                   "round 1 of run 3 is over, no store", "round 2 of run 3 for n1, store",

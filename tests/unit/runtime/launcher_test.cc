@@ -124,7 +124,7 @@ TEST_F(LauncherTest, WhatFormerRoundsLeftDoesNotPileUp) {
   EXPECT_TRUE(std::filesystem::exists(folder_ + "/cluster-2.json"));
 }
 
-TEST_F(LauncherTest, TheInterfaceOfCollectivesIsToldBetweenMachinesOnly) {
+TEST_F(LauncherTest, TheInterfaceOfCollectivesIsSetBetweenMachinesOnly) {
   SetSlots(1);
   options_.own_name = {{*IpAddress::Parse("127.0.1.1")}};
   options_.interfaces = [] { return std::vector<InterfaceAddress>{{"eth0", *IpAddress::Parse("10.0.0.9")}}; };
@@ -289,7 +289,7 @@ TEST_F(LauncherTest, WhereTheCommandOfTheJobDoesNotRunRemoteCommandsDo) {
   EXPECT_NE(plan.specs[0].argv[0], "/usr/bin/ms-exec");
 }
 
-TEST_F(LauncherTest, WhatWasInheritedAndReplacedIsToldOnce) {
+TEST_F(LauncherTest, AnInheritedVariableThatIsReplacedIsReportedOnce) {
   SetSlots(2);
   EXPECT_THAT(Prepare().notices, ElementsAre(HasSubstr("RANK=99")));
   EXPECT_THAT(Prepare().notices, IsEmpty());
@@ -324,7 +324,7 @@ class FakeGateway final : public Gateway {
   std::vector<std::string> trace;
 };
 
-TEST_F(LauncherTest, AGatewayBeginsBeforeTheProcessesWhichAreToldOfIt) {
+TEST_F(LauncherTest, AGatewayBeginsBeforeTheProcessesThatGetItsAddress) {
   SetSlots(2);
   FakeGateway gateway;
   launcher_ = std::make_unique<Launcher>(options_);

@@ -45,7 +45,7 @@ TEST(AwaitHost, ANameThatIsKnownIsTakenWithoutAWord) {
   EXPECT_THAT(world.said, IsEmpty());
 }
 
-TEST(AwaitHost, ANameThatComesLaterIsWaitedForAndToldOfAtOnce) {
+TEST(AwaitHost, ANameThatComesLaterIsWaitedForAndReportedAtOnce) {
   World world;
   world.known_from = world.now + absl::Seconds(20);
   const auto found = world.Await(absl::Minutes(30));

@@ -181,7 +181,7 @@ TEST_F(NodeLockTest, WhatAFormerStartLeftRunningIsEnded) {
 }
 
 // Another user puts a lock file where this one would look for it. The file names a process that is not the node's.
-TEST_F(NodeLockTest, AFileThatAnotherUserHasPutThereKillsNobody) {
+TEST_F(NodeLockTest, AnotherUsersFileKillsNoProcess) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can act as another user";
   ASSERT_EQ(chmod(folder_.c_str(), 0755), 0);
   const pid_t bystander = StartSleep("MS_PROGRESS_FILE=/srv/muster/victim/progress-0", std::nullopt);
@@ -233,7 +233,7 @@ TEST_F(NodeLockTest, AFileOfAnotherUserAmongOursIsRefused) {
 }
 
 // Root's agent with a command that goes on as another user (setpriv, runuser, gosu), which clears PR_SET_PDEATHSIG.
-TEST_F(NodeLockTest, NobodyVouchesForWhatRunsOnAsAnotherUser) {
+TEST_F(NodeLockTest, AProcessOfAnotherUserIsNotKnownToHaveEnded) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can start something as another user";
   auto lock = Take();
   ASSERT_TRUE(lock.ok());
@@ -255,7 +255,7 @@ TEST_F(NodeLockTest, NobodyVouchesForWhatRunsOnAsAnotherUser) {
 }
 
 // A process with memory that can't be read for now, like one that hangs in a driver with its memory map locked.
-TEST_F(NodeLockTest, AProcessThatHangsWhenItIsLookedAtHoldsUpNobody) {
+TEST_F(NodeLockTest, AProcessThatHangsWhenItIsReadBlocksNothing) {
   auto lock = Take();
   ASSERT_TRUE(lock.ok());
   const std::string token = lock->token();
@@ -287,7 +287,7 @@ TEST_F(NodeLockTest, AProcessThatMayHaveLoweredItsLimitIsUnclear) {
 }
 
 // An HPC system where users don't see each other's processes: a process that the command ran by sudo could be hidden.
-TEST_F(NodeLockTest, WhoMayNotSeeAllProcessesVouchesForNobody) {
+TEST_F(NodeLockTest, WithoutSightOfAllProcessesNoneIsKnownToHaveEnded) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can mount /proc";
   const pid_t child = fork();
   if (child == 0) {
@@ -325,7 +325,7 @@ TEST(ProcView, HidepidHidesUnlessThisProcessIsLetOff) {
   EXPECT_NE(WhatProcHides(line + "hidepid=4," + group + "\n", false), "");
 }
 
-TEST_F(NodeLockTest, WhoCannotLookVouchesForNobody) {
+TEST_F(NodeLockTest, WithoutProcNoProcessIsKnownToHaveEnded) {
   const pid_t child = fork();
   if (child == 0) {
     // UBSan's first look at an object's type needs descriptors.

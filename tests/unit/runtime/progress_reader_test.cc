@@ -188,7 +188,7 @@ TEST_F(ProgressReaderTest, EachProcessHasItsFile) {
   EXPECT_EQ(made[1].step, 9u);
 }
 
-TEST_F(ProgressReaderTest, WhoHasEndedIsNotReadAndItsSuccessorBeginsAnew) {
+TEST_F(ProgressReaderTest, AnEndedProcessIsNotReadAndItsSuccessorBeginsAgain) {
   Write("7");
   EXPECT_EQ(Poll(), "7");
   reader_.Forget({0, 1, 0});

@@ -149,7 +149,7 @@ class StackGathererTest : public ::testing::Test {
 
 // ------------------------------------------------------------------------------------------------------ faulthandler
 
-TEST_F(StackGathererTest, AProcessThatHasAgreedTellsItsStacks) {
+TEST_F(StackGathererTest, AProcessThatHasAgreedShowsItsStacks) {
   const pid_t pid = Start({"python3", "-c", kAgreed, File("ready")});
   ASSERT_TRUE(WaitForFile("ready"));
   const v1::SlotStack stack = Gather(pid);
@@ -179,7 +179,7 @@ TEST_F(StackGathererTest, AProcessThatHasNotAgreedIsNotTouched) {
   EXPECT_EQ(waitpid(pid, nullptr, WNOHANG), 0) << "it was killed";
 }
 
-TEST_F(StackGathererTest, AStoppedProcessIsToldAsStopped) {
+TEST_F(StackGathererTest, AStoppedProcessIsReportedAsStopped) {
   const pid_t pid = Start({"sleep", "1000"});
   EXPECT_FALSE(Gather(pid).is_stopped());
   kill(pid, SIGSTOP);
@@ -238,7 +238,7 @@ TEST_F(StackGathererTest, PySpyIsPointedAtThePythonBelowAShell) {
   EXPECT_THAT(Gather(pid).text(), HasSubstr("/python"));
 }
 
-TEST_F(StackGathererTest, WherePySpyFailsTheNextMethodIsTriedAndItsReasonTold) {
+TEST_F(StackGathererTest, WherePySpyFailsTheNextMethodIsTriedAndTheReasonShown) {
   InstallPySpy("echo 'Error: Permission denied' >&2; exit 1");
   const pid_t pid = Start({"python3", "-c", kAgreed, File("ready")});
   ASSERT_TRUE(WaitForFile("ready"));
@@ -272,7 +272,7 @@ TEST_F(StackGathererTest, PySpyThatTalksWithoutEndIsCutOff) {
 
 // ------------------------------------------------------------------------------------------ owner of the process
 
-TEST_F(StackGathererTest, AProcessThatHasEndedIsToldAsSuch) {
+TEST_F(StackGathererTest, AProcessThatHasEndedIsReportedAsEnded) {
   InstallPySpy("echo never");
   const pid_t pid = Start({"true"});
   siginfo_t info{};
@@ -286,7 +286,7 @@ TEST_F(StackGathererTest, AProcessThatHasEndedIsToldAsSuch) {
   started_.clear();
 }
 
-TEST_F(StackGathererTest, AProcessThatEndsWhileItIsLookedAtIsToldAsSuch) {
+TEST_F(StackGathererTest, AProcessThatEndsWhileItIsReadIsReportedAsEnded) {
   InstallPySpy("kill -9 $4; while ! grep -q 'State:.Z' /proc/$4/status; do :; done; exit 1");
   const v1::SlotStack stack = Gather(Start({"sleep", "1000"}));
   EXPECT_EQ(stack.note(), "the process ended meanwhile");

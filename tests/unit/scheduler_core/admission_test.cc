@@ -116,7 +116,7 @@ TEST(CheckRoom, CountsRegularSlotsOfTheRole) {
   EXPECT_THAT(refusal->text(), HasSubstr("--spare"));
 }
 
-TEST(CheckRoom, WhoIsAwayStillHoldsItsPlace) {
+TEST(CheckRoom, AnAbsentNodeStillHoldsItsPlace) {
   scheduler::Run run = RunOf(1);
   AddNode(run, {.id = "a"}).stream = 0;
   EXPECT_TRUE(CheckRoom(run, run.record().settings, InfoOf({.id = "b"})).has_value());

@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(CheckSettings, WhatDiffersIsNamedWithBothValuesAndWhoSetIt) {
+TEST(CheckSettings, ADifferenceIsNamedWithBothValuesAndTheNodeThatSetIt) {
   struct Case {
     const char* name;
     void (*set)(v1::JobSettings&, bool);

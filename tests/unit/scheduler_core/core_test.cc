@@ -134,7 +134,7 @@ TEST_F(CoreTest, ThePublishedPeersAreThoseOfTheDigestAndAreDurableFirst) {
 }
 
 // Urgent only once it is certain that the message does not overtake the welcome.
-TEST_F(CoreTest, WhatStopsProcessesIsUrgentForWhomeverHasReported) {
+TEST_F(CoreTest, AStopIsUrgentForEveryNodeThatHasReported) {
   Begin();
   Join("red", "a", 2);
   Join("red", "b", 2);
@@ -145,7 +145,7 @@ TEST_F(CoreTest, WhatStopsProcessesIsUrgentForWhomeverHasReported) {
   EXPECT_EQ(urgent, 1);
 }
 
-TEST_F(CoreTest, WaitingIsToldAnewOnceASecondOrWhenSomebodyComes) {
+TEST_F(CoreTest, WaitingIsReportedOnceASecondOrWhenANodeComes) {
   Begin();
   Join("red", "a", 3);
   const auto text = [&] { return All<Send>(Report(1)).at(0).message->acknowledgement().waiting().text(); };

@@ -69,7 +69,7 @@ TEST_F(DeparturesTest, ASnapshotKeepsTheirOrder) {
   ExpectRemembered(10, kMost + 10);
 }
 
-TEST_F(DeparturesTest, ASnapshotTellsWhoWasReplaced) {
+TEST_F(DeparturesTest, ASnapshotNamesTheReplacedNode) {
   ComeAndGo(1);
   ComeAndGo(2);
   Edit(*state_.FindRun("j", 1)).gone.at(Name(1)).was_replaced = true;

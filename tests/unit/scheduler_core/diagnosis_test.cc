@@ -198,7 +198,7 @@ TEST(RemedyOf, AnAgentThatWasKilledIsNotAMachineThatIsDown) {
   EXPECT_THAT(RemedyOf(CauseOf(reason::kNodeLost, v1::Cause::NODE_LOST), {}), HasSubstr("check that gpu7 is up"));
 }
 
-TEST(RemedyOf, NamesTheHostAndWhoWasWaitedFor) {
+TEST(RemedyOf, NamesTheHostAndTheNodesWaitedFor) {
   EXPECT_EQ(RemedyOf(CauseOf(reason::kDiskFull), {}),
             "make room on gpu7 where it writes (`df -h` and `df -i` show what is full), or have it write elsewhere");
   EXPECT_EQ(RemedyOf(CauseOf(reason::kCollectiveTimeout), {.recovers = true, .waited_for = "rank 3 on gpu8"}),

@@ -64,7 +64,7 @@ TEST_F(HostsTest, AWarningIsSaid) {
   EXPECT_THAT(Judge().warnings, ElementsAre(HasSubstr("same_mtu: the MTU is 9000 on b")));
 }
 
-TEST_F(HostsTest, AWarningTurnsAwayWhoWantsItSo) {
+TEST_F(HostsTest, AWarningTurnsAwayANodeThatWantsItSo) {
   Add("a", "1500", "off", "error");
   Add("b", "9000", "off", "warning");
   ASSERT_EQ(Judge().unfit.size(), 1u);

@@ -226,7 +226,7 @@ TEST_F(LighthouseTest, AReplicaThatItsAgentHasNoMoreIsGoneAtOnce) {
   EXPECT_EQ(AnswerTo(again), "2: a c for 3") << "b's process ended";
 }
 
-TEST_F(LighthouseTest, WhoIsSilentIsNoReplicaAnyMore) {
+TEST_F(LighthouseTest, ASilentReplicaIsRemoved) {
   Join("one");
   Join("two");
   Report("one", {{"a", 1}});
@@ -246,7 +246,7 @@ TEST_F(LighthouseTest, WhoIsSilentIsNoReplicaAnyMore) {
 }
 
 // Two replicas on different machines. Their agents report them about every second.
-TEST_F(LighthouseTest, ThoseWhoDieTogetherFormNoQuorumBetweenTheirEnds) {
+TEST_F(LighthouseTest, ReplicasThatDieTogetherFormNoQuorumBetweenTheirEnds) {
   for (const char* job : {"one", "two", "three", "four"}) Join(job);
   for (const absl::Duration between : {absl::Milliseconds(60), absl::Milliseconds(1200)}) {
     name_ = absl::StrCat("train-", absl::ToInt64Milliseconds(between));
@@ -278,7 +278,7 @@ TEST_F(LighthouseTest, ALoopThatWasLateKeepsThemInDoubt) {
   EXPECT_EQ(AnswerTo(Report("one", {{"a", 1}})), "waits") << "b may have died with d";
 }
 
-TEST_F(LighthouseTest, WhoIsToldAsSilentAfterARestartDidNotDieAlone) {
+TEST_F(LighthouseTest, AReplicaReportedSilentAfterARestartDidNotDieAlone) {
   ASSERT_NO_FATAL_FAILURE(RestartWithAQuorumOfAAndB());
   Join("three");
   Report("two", {{"b", 0}}, 5'000);
@@ -290,7 +290,7 @@ TEST_F(LighthouseTest, WhoIsToldAsSilentAfterARestartDidNotDieAlone) {
   EXPECT_EQ(AnswerTo(Report("one", {{"a", 2}})), "2: a for 2");
 }
 
-TEST_F(LighthouseTest, WhoIsSilentAndStillToldDelaysNobody) {
+TEST_F(LighthouseTest, ASilentReplicaThatIsStillReportedDelaysNoOther) {
   min_replicas_ = 1;
   Join("one");
   Join("two");
@@ -309,7 +309,7 @@ TEST_F(LighthouseTest, WhoIsSilentAndStillToldDelaysNobody) {
   EXPECT_EQ(AnswerTo(Report("two", {})), "nothing");
 }
 
-TEST_F(LighthouseTest, ThoseWhoFallSilentAllTheTimeDelayNobody) {
+TEST_F(LighthouseTest, ReplicasThatAlwaysFallSilentDelayNoOther) {
   Join("one");
   Join("two");
   Join("three");
@@ -325,7 +325,7 @@ TEST_F(LighthouseTest, ThoseWhoFallSilentAllTheTimeDelayNobody) {
 
 // Otherwise, once they have waited long enough, they would train as a second quorum next to the one that has just
 // begun.
-TEST_F(LighthouseTest, ThoseInDoubtWhoAreLeftOutAskAnew) {
+TEST_F(LighthouseTest, DoubtfulReplicasThatAreLeftOutAskAgain) {
   for (const char* job : {"one", "two", "three"}) Join(job);
   join_timeout_ms_ = 1'000;
   min_replicas_ = 1;
@@ -406,7 +406,7 @@ TEST_F(LighthouseTest, TheNumberGoesOnAfterARestart) {
       << "torchft's own begins with 1 again, and a would keep its old process group";
 }
 
-TEST_F(LighthouseTest, WhoComesBackFirstAfterARestartWaitsForTheOthers) {
+TEST_F(LighthouseTest, TheFirstReplicaAfterARestartWaitsForTheOthers) {
   ASSERT_NO_FATAL_FAILURE(RestartWithAQuorumOfAAndB());
   QueryId a = Report("one", {{"a", 2}});
   EXPECT_EQ(AnswerTo(a), "waits") << "b may train on";
@@ -421,7 +421,7 @@ TEST_F(LighthouseTest, WhoComesBackFirstAfterARestartWaitsForTheOthers) {
   EXPECT_EQ(AnswerTo(a), "2: a for 2") << "b is gone";
 }
 
-TEST_F(LighthouseTest, WhoeverComesAfterAllHaveGoneWaitsForNobody) {
+TEST_F(LighthouseTest, AReplicaAfterAllHaveGoneWaitsForNoOther) {
   Join("one");
   Join("two");
   Report("one", {{"a", 1}});
@@ -434,14 +434,14 @@ TEST_F(LighthouseTest, WhoeverComesAfterAllHaveGoneWaitsForNobody) {
   EXPECT_EQ(AnswerTo(c), "2: c d for 2") << "the last ones are known to have gone: there was no restart";
 }
 
-TEST_F(LighthouseTest, WhoGoesFirstAfterARestartDoesNotTakeTheOthersAlong) {
+TEST_F(LighthouseTest, TheFirstReplicaThatLeavesAfterARestartDoesNotTakeTheOthersAlong) {
   ASSERT_NO_FATAL_FAILURE(RestartWithAQuorumOfAAndB());
   Report("one", {{"a", 2}});
   Report("one", {});
   EXPECT_EQ(AnswerTo(Report("one", {{"c", 3}})), "waits") << "b may train on";
 }
 
-TEST_F(LighthouseTest, WhoTakesPartInNoRoundIsTurnedAway) {
+TEST_F(LighthouseTest, AnUnknownNodeIsTurnedAway) {
   Join("one");
   EXPECT_THAT(AnswerTo(Report("other", {{"a", 1}})), HasSubstr("not known"));
 }
@@ -459,7 +459,7 @@ TEST_F(LighthouseTest, AllNamesThatThereMayBeCanBeUsedAtOnce) {
   EXPECT_EQ(AnswerTo(Report("one", {{"a", 1001}})), "1: a for 1001");
 }
 
-TEST_F(LighthouseTest, ALoopThatWasLateHoldsNobodysSilenceAgainstThem) {
+TEST_F(LighthouseTest, ALateLoopDoesNotCountAsSilence) {
   Join("one");
   Join("two");
   Report("one", {{"a", 1}});

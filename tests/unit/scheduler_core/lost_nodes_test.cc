@@ -22,7 +22,7 @@ Node Lost(const NodeSpec& spec, const std::string& identity = "") {
   return node;
 }
 
-TEST(LostNodes, ASeatIsOnTheSameMachineElseHostElseAnywhere) {
+TEST(LostNodes, TheReplacedNodeIsOnTheSameMachineElseHostElseAnywhere) {
   LostNodes lost;
   lost.Add(Lost({.id = "d", .host = "h", .machine = "m"}));
   lost.Add(Lost({.id = "c", .host = "h", .machine = "other"}));
@@ -37,7 +37,7 @@ TEST(LostNodes, ASeatIsOnTheSameMachineElseHostElseAnywhere) {
   EXPECT_EQ(replaced({.id = "x", .host = "h", .machine = "m", .role = v1::ROLE_SERVER}), "");
 }
 
-TEST(LostNodes, ASeatBelongsToItsIdentity) {
+TEST(LostNodes, TheReplacedNodeHasTheSameIdentity) {
   LostNodes lost;
   lost.Add(Lost({.id = "a", .host = "h"}, "spiffe://m/a"));
   lost.Add(Lost({.id = "b", .host = "h"}, ""));
@@ -46,7 +46,7 @@ TEST(LostNodes, ASeatBelongsToItsIdentity) {
   EXPECT_EQ(lost.FindReplaced(InfoOf({.id = "x", .host = "h"}), ""), "b");
 }
 
-TEST(LostNodes, OnlyOfThoseWithoutAnIdOfTheirOwnWhoseProcessesHaveEnded) {
+TEST(LostNodes, OnlyNodesWithAnAssignedIdWhoseProcessesHaveEnded) {
   LostNodes lost, empty;
   Node node = Lost({.id = "a", .host = "h"});
   Edit(node).stale_incarnation = 7;
@@ -164,7 +164,7 @@ TEST_F(LargeRunTest, TheLastOneThatQuitsDoesSo) {
   EXPECT_THAT(core_.DebugState(), HasSubstr(" running round 3 "));
 }
 
-TEST_F(LargeRunTest, WhoIsMissingForTooLongEndsTheRunOnTimeAndWhoIsBackDoesNot) {
+TEST_F(LargeRunTest, AMissingNodeEndsTheRunOnTimeAndAReturnedOneDoesNot) {
   PassTo(130);
   for (uint32_t i = 0; i + 1 < kLost; ++i) Join(i);
   Lose(0);

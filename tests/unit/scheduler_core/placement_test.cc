@@ -65,7 +65,7 @@ TEST(BuildPeerList, WorkersFirstMachinesOverBothRoles) {
   EXPECT_EQ(list.machine_num(), 3u);
 }
 
-TEST(BuildPeerList, RelaysAreForAllOrNobodyAndRank0Says) {
+TEST(BuildPeerList, RelaysAreForAllOrNoneAndRank0Decides) {
   constexpr auto kOld = v1::TORCH_STORE_RELAY_UNSPECIFIED;
   constexpr auto kOff = v1::TORCH_STORE_RELAY_OFF;
   constexpr auto kOn = v1::TORCH_STORE_RELAY_ON;
@@ -249,7 +249,7 @@ TEST_F(AssignmentTest, WhatHasEndedShallNotRunAgain) {
   EXPECT_EQ(a.slots(2).attempt(), 4u);
 }
 
-TEST_F(AssignmentTest, NothingForWhoHoldsNoRanks) {
+TEST_F(AssignmentTest, NothingForANodeWithoutRanks) {
   AddNode(run_, {.id = "a", .slots = 3});
   AddNode(run_, {.id = "s", .role = v1::ROLE_SERVER});
   Close();

@@ -21,14 +21,14 @@ size_t TakeAll(Quota& quota, const std::string& principal) {
   return taken;
 }
 
-TEST(Quota, OnePartyAloneHasSevenEighths) {
+TEST(Quota, OnePrincipalAloneHasSevenEighths) {
   for (const size_t most : {8, 1'000, 65'472}) {
     Quota quota(most);
     EXPECT_EQ(TakeAll(quota, "a"), most / 8 * 7) << most;
   }
 }
 
-TEST(Quota, WhoeverComesNewFindsAPlaceHoweverGreedyTheOthersAre) {
+TEST(Quota, ANewPrincipalFindsAPlaceHoweverManyTheOthersTake) {
   Quota quota(1'000);
   std::vector<size_t> taken;
   for (int i = 0; i < 9; ++i) taken.push_back(TakeAll(quota, absl::StrCat("greedy", i)));
@@ -144,13 +144,13 @@ TEST_F(HoldingTest, WithoutCertificatesTheAddressCounts) {
 }
 
 // Joining an existing job does not count, either.
-TEST_F(HoldingTest, WhoeverTakesPartInJobsThatAreThereNeedsNoPlaceOfThem) {
+TEST_F(HoldingTest, JoiningAnotherPrincipalsJobTakesNoJobPlace) {
   EXPECT_EQ(Join("theirs", "a", {.address = "10.0.0.2"}, 2).text(), "");
   EXPECT_EQ(OpenJobs({}, "junk"), kMaxJobs / 8 * 7 - 1);
   EXPECT_EQ(Join("theirs", "b", {}, 2).text(), "");
 }
 
-TEST_F(HoldingTest, JobsThatHaveEndedOrThatNobodyIsInGiveTheirPlacesBack) {
+TEST_F(HoldingTest, EndedAndEmptyJobsGiveTheirPlacesBack) {
   ASSERT_EQ(OpenJobs({}, "a"), 875u);
   Finish(1);
   EXPECT_EQ(Join("next", "n", {}).text(), "");
@@ -177,7 +177,7 @@ TEST_F(HoldingTest, AJobThatFormsWithoutAnybodyHoldsNone) {
   core_->CheckInvariants();
 }
 
-TEST_F(HoldingTest, AfterARestartPlacesAreTakenByWhoeverComesBack) {
+TEST_F(HoldingTest, AfterARestartReturningNodesTakeThePlaces) {
   ASSERT_EQ(OpenJobs({.identity = "i"}, "a"), 875u);
   RestartScheduler();
   // After a restart their owners are unknown, but the places are taken.
@@ -204,7 +204,7 @@ class FewNodesTest : public HoldingTest {
   FewNodesTest() : HoldingTest(80) {}
 };
 
-TEST_F(FewNodesTest, OnePartyLeavesRoomForTheNodesOfOthers) {
+TEST_F(FewNodesTest, OnePrincipalLeavesRoomForTheNodesOfOthers) {
   ASSERT_EQ(Join("red", "a", {.address = "10.0.0.2"}, 2).text(), "");
   size_t spares = 0;
   v1::Refusal refusal;
@@ -229,7 +229,7 @@ TEST_F(FewNodesTest, NodesThatLeaveAndThoseOfEndedRunsGiveTheirPlacesBack) {
 }
 
 // A node that comes back to its run needs no second place.
-TEST_F(FewNodesTest, WhoIsThereStays) {
+TEST_F(FewNodesTest, PresentNodesStay) {
   for (int i = 0; i < 70; ++i) ASSERT_EQ(Join("red", absl::StrCat("n", i), {}, 100).text(), "");
   ASSERT_EQ(Join("red", "n70", {}, 100).limit(), "nodes of one party");
   EXPECT_EQ(Join("red", "n3", {}, 100).text(), "") << "a challenge";

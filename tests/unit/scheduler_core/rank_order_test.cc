@@ -104,14 +104,14 @@ TEST(AssignRanks, MasterAddressNamesTheFirstMachine) {
   EXPECT_EQ(nodes.Assign(), (Ranks{{2}, {0}, {1}}));
 }
 
-TEST(AssignRanks, MasterAddressOfNobodyChangesNothing) {
+TEST(AssignRanks, AnUnknownMasterAddressChangesNothing) {
   Nodes nodes;
   nodes.Add({.id = "a"}).set_wanted_master_address("192.168.0.1");
   nodes.Add({.id = "b"});
   EXPECT_EQ(nodes.Assign(), (Ranks{{0}, {1}}));
 }
 
-TEST(AssignRanks, ATableThatFitsNobodyIsPassedOver) {
+TEST(AssignRanks, ATableThatFitsNoNodeIsPassedOver) {
   const std::vector<std::vector<std::vector<uint32_t>>> tables = {
       {{0}, {0}},        // the same rank twice
       {{5}, {6}},        // out of range
@@ -147,7 +147,7 @@ TEST(AssignRanks, SparesAloneAreRegular) {
   EXPECT_EQ(nodes.Assign(), (Ranks{{1}, {0}}));
 }
 
-TEST(AssignRanks, NobodyAtAll) { EXPECT_TRUE(Nodes().Assign().empty()); }
+TEST(AssignRanks, NoNodeAtAll) { EXPECT_TRUE(Nodes().Assign().empty()); }
 
 // Nodes of all sorts, including some that admission would refuse.
 Nodes RandomNodes(std::mt19937& random) {

@@ -52,7 +52,7 @@ TEST(DescribeWaiting, ManyMissingIdsStayOneLine) {
   EXPECT_LT(DescribeWaiting(run, At(0)).text().size(), 400u);
 }
 
-TEST(DescribeWaiting, HostsOfOneNameAreToldApart) {
+TEST(DescribeWaiting, HostsOfOneNameAreDistinguished) {
   scheduler::Run run = RunOf(8);
   AddNode(run, {.id = "a", .slots = 2, .host = "gpu", .machine = "m1", .address = "10.0.0.1"});
   AddNode(run, {.id = "b", .slots = 1, .host = "gpu", .machine = "m1", .address = "10.0.0.1"});
@@ -70,7 +70,7 @@ TEST(DescribeWaiting, ManyHostsAreCutShort) {
             "12 of 100 workers are here (h0: 1, h1: 1, h2: 1, h3: 1, h4: 1, h5: 1, h6: 1, h7: 1 and 4 more)");
 }
 
-TEST(DescribeWaiting, WhoWasHere) {
+TEST(DescribeWaiting, NamesTheNodesThatWereHere) {
   scheduler::Run run = RunOf(8);
   Node& away = AddNode(run, {.id = "a"});
   away.stream = 0;
@@ -115,7 +115,7 @@ TEST(DescribeWaiting, HowLongOldProcessesMayStillRun) {
             " (its fence is not guaranteed to have ended them: `ms-ctl fence a` once they have certainly ended)");
 }
 
-TEST(DescribeRemedy, WhoWaitsForALostNodeIsToldWhatToDo) {
+TEST(DescribeRemedy, AWaitForALostNodeHasARemedy) {
   scheduler::Run run = RunOf(3);
   AddNode(run, {.id = "a"});
   for (const char* id : {"b", "c"}) Edit(AddNode(run, {.id = id})).is_lost = true;
@@ -134,7 +134,7 @@ TEST(DescribeRemedy, WhoWaitsForALostNodeIsToldWhatToDo) {
   EXPECT_EQ(DescribeRemedy(run, At(0)), "");
 }
 
-TEST(DescribeRemedy, SparesThatTakeOverNeedNobody) {
+TEST(DescribeRemedy, SparesThatTakeOverNeedNoRemedy) {
   scheduler::Run run = RunOf(3);
   Edit(run).phase = v1::RUN_PHASE_RECOVERING;
   AddNode(run, {.id = "a"});
@@ -301,7 +301,9 @@ TEST(DescribeWaiting, TimeLeft) {
   EXPECT_EQ(DescribeWaiting(run, At(11)).text(), "0 of 2 workers are here");
 }
 
-TEST(DescribeWaiting, NobodyHasSaidHowMany) { EXPECT_EQ(DescribeWaiting(RunOf(0), At(0)).text(), "no node is here"); }
+TEST(DescribeWaiting, TheNumberOfNodesIsUnknown) {
+  EXPECT_EQ(DescribeWaiting(RunOf(0), At(0)).text(), "no node is here");
+}
 
 }  // namespace
 }  // namespace muster::scheduler

@@ -23,7 +23,7 @@ TEST(FormatRanks, Table) {
   for (const auto& [ranks, text] : table) EXPECT_EQ(FormatRanks(ranks), text);
 }
 
-TEST(Describe, AFailedProcessIsToldInTheWordsOfTheCause) {
+TEST(Describe, AFailedProcessIsReportedInTheWordsOfTheCause) {
   State state;
   Job& job = state.jobs["default"];
   scheduler::Run& run = job.runs.emplace(1, RunOf(1)).first->second;
@@ -46,7 +46,7 @@ TEST(Describe, AFailedProcessIsToldInTheWordsOfTheCause) {
   EXPECT_TRUE(Describe(state, record).empty()) << "we stopped it";
 }
 
-TEST(Describe, RemoteCommandsAreToldBesideAFailure) {
+TEST(Describe, RemoteCommandsAreReportedBesideAFailure) {
   State state;
   Job& job = state.jobs["default"];
   scheduler::Run& run = job.runs.emplace(1, RunOf(1)).first->second;

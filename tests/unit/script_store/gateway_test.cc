@@ -85,7 +85,7 @@ TEST_F(ScriptStoreGatewayTest, TheLargestValuesComeBackWhole) {
   EXPECT_EQ(Ask(client, R"({"op":"get","key":"a"})"), ValueLine(large));
 }
 
-TEST_F(ScriptStoreGatewayTest, WhoHasAskedAllIsStillAnswered) {
+TEST_F(ScriptStoreGatewayTest, AClientThatHasSentAllIsStillAnswered) {
   SocketClient client(port());
   client.Send("{\"op\":\"add\",\"key\":\"n\",\"delta\":1}\n{\"op\":\"get\",\"key\":\"n\"}\n");
   client.EndWriting();
@@ -93,13 +93,13 @@ TEST_F(ScriptStoreGatewayTest, WhoHasAskedAllIsStillAnswered) {
   EXPECT_EQ(client.Receive(answers.size() + 1), answers) << "and then it is closed";
 }
 
-TEST_F(ScriptStoreGatewayTest, WhoNeverEndsItsLineIsCut) {
+TEST_F(ScriptStoreGatewayTest, AClientThatNeverEndsItsLineIsCut) {
   SocketClient client(port());
   client.Send(std::string(2 * kMaxLineBytes, 'x'));
   EXPECT_EQ(client.ReceiveSome(), "");
 }
 
-TEST_F(ScriptStoreGatewayTest, OneThatWaitsKeepsNobodyBack) {
+TEST_F(ScriptStoreGatewayTest, AWaitingClientBlocksNoOther) {
   SocketClient waits(port());
   SocketClient asks(port());
   waits.Send("{\"op\":\"wait\",\"key\":\"a\",\"limit_ms\":5000}\n");
@@ -115,7 +115,7 @@ TEST_F(ScriptStoreGatewayTest, ABarrierMeetsOverTwoConnections) {
   EXPECT_EQ(LineOf(one), Nothing());
 }
 
-TEST_F(ScriptStoreGatewayTest, ABarrierOfOneWhoDoesNotComeEndsInTime) {
+TEST_F(ScriptStoreGatewayTest, ABarrierWithAMissingRankEndsInTime) {
   SocketClient one(port());
   EXPECT_THAT(Ask(one, R"({"op":"barrier","name":"b","rank":0,"limit_ms":100})"),
               HasSubstr("1 of 2 ranks have come; missing: 1 on one-0."));
@@ -132,7 +132,7 @@ TEST_F(ScriptStoreGatewayTest, TheEndOfTheRoundIsTheAnswerToAll) {
   EXPECT_EQ(Ask(asks, R"({"op":"get","key":"a"})"), reply);
 }
 
-TEST_F(ScriptStoreGatewayTest, WhoAsksForMuchAndReadsNothingIsCut) {
+TEST_F(ScriptStoreGatewayTest, AClientThatAsksForMuchAndReadsNothingIsCut) {
   SocketClient asks(port());
   const std::string large = absl::Base64Escape(std::string(64 * 1024, 'x'));
   for (int i = 0; i < 15; ++i) {  // a list has at most one MiB
@@ -151,7 +151,7 @@ TEST_F(ScriptStoreGatewayTest, WhoAsksForMuchAndReadsNothingIsCut) {
   EXPECT_LT(cut, non_readers.size());
 }
 
-TEST_F(ScriptStoreGatewayTest, ThoseWhoSayNothingMakeRoom) {
+TEST_F(ScriptStoreGatewayTest, SilentClientsMakeRoom) {
   std::vector<std::unique_ptr<SocketClient>> silent;
   for (int i = 0; i < 300; ++i) silent.push_back(std::make_unique<SocketClient>(port()));
   std::string answer;

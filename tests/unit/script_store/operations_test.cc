@@ -115,7 +115,7 @@ TEST_F(ScriptOperationsTest, ABarrierOfSomeWaitsForThemOnly) {
   EXPECT_EQ(Barrier(2, R"(,"ranks":[0,2])"), Nothing());
 }
 
-TEST_F(ScriptOperationsTest, ABarrierNamesWhoHasNotCome) {
+TEST_F(ScriptOperationsTest, ABarrierNamesTheMissingRanks) {
   const std::string& one = Barrier(0, R"(,"limit_ms":5000)");
   const std::string& two = Barrier(2, R"(,"limit_ms":5000)");
   Pass(absl::Seconds(1.1));
@@ -125,7 +125,7 @@ TEST_F(ScriptOperationsTest, ABarrierNamesWhoHasNotCome) {
   EXPECT_EQ(two, one);
 }
 
-TEST_F(ScriptOperationsTest, WhoIsNoRankOfThisAgentIsRefused) {
+TEST_F(ScriptOperationsTest, ARankOfAnotherAgentIsRefused) {
   EXPECT_THAT(Ask(1, R"({"op":"barrier","name":"b","rank":0})"),
               HasSubstr("rank 0 is not of this node: its ranks are 2, 3"));
   EXPECT_THAT(Ask(0, R"({"op":"barrier","name":"b"})"), HasSubstr("INVALID_ARGUMENT"));

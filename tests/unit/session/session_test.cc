@@ -417,7 +417,7 @@ TEST(Session, TargetsAreGroupedByFamily) {
   EXPECT_THAT(Targets(addresses, 8118), ElementsAre("ipv6:[::1]:8118", "ipv4:10.0.0.1:8118,10.0.0.2:8118"));
 }
 
-TEST(Session, AnotherKindOfServerIsToldFromAScheduler) {
+TEST(Session, AnotherKindOfServerIsDistinguishedFromAScheduler) {
   // The greeting of an ssh daemon, and a web server's answer to HTTP/2.
   for (const std::string greeting :
        {"SSH-2.0-OpenSSH_9.2p1\r\n", "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"}) {

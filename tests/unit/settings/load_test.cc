@@ -130,7 +130,7 @@ TEST(LoadSettings, SwitchesTakeAValueOnlyWhenItIsOne) {
   }
 }
 
-TEST(LoadSettings, TellsCommandFromPositionalWords) {
+TEST(LoadSettings, SeparatesCommandFromPositionalWords) {
   Demo demo;
   EXPECT_THAT(demo.Load({"status", "--once", "job"}).positional, ElementsAre("status", "job"));
   EXPECT_THAT(demo.Load({"--once", "--", "python", "--x", "--"}).command, ElementsAre("python", "--x", "--"));
@@ -171,7 +171,7 @@ TEST(LoadSettings, ErrorsNameSettingValueSourceRuleAndRemedy) {
                   "format: \"xml\" (from --format) must be one of: text, json; correct the flag or leave it out"));
 }
 
-TEST(LoadSettings, AFlagMendsABadVariable) {
+TEST(LoadSettings, AFlagReplacesABadVariable) {
   Demo demo;
   EXPECT_THAT(demo.Load({"--worker_num=8"}, {{"MS_WORKER_NUM", "x"}}).findings.errors, IsEmpty());
 }
@@ -271,7 +271,7 @@ TEST(LoadSettings, APathMayBeginWithAHomeFolderWhereverItIsWritten) {
               ElementsAre(::testing::HasSubstr("no user")));
 }
 
-TEST(LoadSettings, HelpAndVersionAreToldApart) {
+TEST(LoadSettings, HelpAndVersionAreDistinguished) {
   Demo demo;
   EXPECT_TRUE(demo.Load({"--help"}).wants_help);
   EXPECT_TRUE(demo.Load({"-h"}).wants_help);

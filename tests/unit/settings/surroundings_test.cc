@@ -7,7 +7,7 @@ namespace {
 
 using Variables = std::map<std::string, std::string>;
 
-TEST(Surroundings, AreToldWithTheNumberToWrite) {
+TEST(Surroundings, AreReportedWithTheNumberToWrite) {
   const std::string tail = ", and no number of workers is set: ";
   const struct {
     Variables environment;

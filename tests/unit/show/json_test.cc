@@ -34,7 +34,7 @@ TEST(StatusJson, HasStableNamesAndPlainNumbers) {
   EXPECT_TRUE(r["outcome"].is_null());
 }
 
-TEST(StatusJson, TellsTheCause) {
+TEST(StatusJson, NamesTheCause) {
   v1::StatusReply reply;
   v1::RunStatus& run = *reply.add_runs();
   v1::Cause& cause = *run.mutable_outcome()->mutable_cause();
@@ -103,7 +103,7 @@ TEST(RanksJson, ListsRanksWithTheRound) {
   EXPECT_TRUE(out["ranks"][0]["pid"].is_null());
 }
 
-TEST(EventsJson, TellsTheEventLog) {
+TEST(EventsJson, ShowsTheEventLog) {
   v1::EventsReply reply;
   EXPECT_EQ(json::parse(EventsJson(reply)), json({{"events", json::array()}}));
   v1::JobEvent& event = *reply.add_events();
@@ -115,7 +115,7 @@ TEST(EventsJson, TellsTheEventLog) {
   EXPECT_EQ(out["last_lines"], json::array());
 }
 
-TEST(StatusJson, TellsProgress) {
+TEST(StatusJson, ShowsProgress) {
   v1::StatusReply reply;
   v1::ProgressStatus& progress = *reply.add_runs()->mutable_progress();
   progress.set_watched(2);
@@ -127,7 +127,7 @@ TEST(StatusJson, TellsProgress) {
   EXPECT_EQ(out["slowest_ranks"], json({1}));
 }
 
-TEST(StacksJson, TellsEachRanksStack) {
+TEST(StacksJson, ShowsEachRanksStack) {
   v1::StacksReply reply;
   reply.set_run(2);
   reply.set_round(3);
@@ -143,7 +143,7 @@ TEST(StacksJson, TellsEachRanksStack) {
   EXPECT_EQ(out["ranks"][0]["is_stopped"], true);
 }
 
-TEST(StopJson, TellsThePhaseBefore) {
+TEST(StopJson, ShowsThePhaseBefore) {
   v1::StopReply reply;
   reply.set_run(3);
   reply.set_phase(v1::RUN_PHASE_RUNNING);

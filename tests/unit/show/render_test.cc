@@ -31,7 +31,7 @@ v1::StatusReply FormingJob() {
   return reply;
 }
 
-TEST(RenderStatus, FormingSaysWhoIsMissingAndHowLongIsLeft) {
+TEST(RenderStatus, FormingNamesTheMissingNodesAndTheTimeLeft) {
   EXPECT_EQ(RenderStatus(FormingJob(), "127.0.0.1:8118", absl::UTCTimeZone()),
             "scheduler 127.0.0.1:8118, version 0.1.0, up 1 min, term 2, cluster c0ffee\n"
             "\n"
@@ -63,7 +63,7 @@ TEST(RenderStatus, RunningShowsRoundAndProcesses) {
   EXPECT_THAT(text, Not(HasSubstr("waiting")));
 }
 
-TEST(RenderStatus, FailedTellsTheCauseWithItsLastLinesAndTheRemedy) {
+TEST(RenderStatus, FailedNamesTheCauseWithItsLastLinesAndTheRemedy) {
   v1::StatusReply reply = FormingJob();
   v1::RunStatus& run = *reply.mutable_runs(0);
   run.set_phase(v1::RUN_PHASE_FAILED);
@@ -135,7 +135,7 @@ TEST(RenderNodes, SeveralJobsSparesAndNodesNeverSeen) {
 
 TEST(RenderNodes, None) { EXPECT_EQ(RenderNodes({}), "no nodes\n"); }
 
-TEST(RenderRanks, ShowsWhoHasWhich) {
+TEST(RenderRanks, ShowsTheNodeOfEachRank) {
   RanksOfJob job{"a", {}};
   for (uint32_t i = 0; i < 2; ++i) {
     v1::RankStatus& rank = *job.reply.add_ranks();
@@ -187,7 +187,7 @@ TEST(RenderRun, SaysThingsOnce) {
   EXPECT_THAT(RenderWhy(run, absl::UTCTimeZone()), HasSubstr("\n  restarted   rank 1 failed\n"));
 }
 
-TEST(RenderRun, NamesWhoIsBehind) {
+TEST(RenderRun, NamesTheRanksThatAreBehind) {
   EXPECT_EQ(ProgressLine([](auto& p) {
               p.set_watched(4);
               p.set_slowest_step(16);
@@ -243,7 +243,7 @@ TEST(RenderRun, NamesWhoIsBehind) {
       << "a file that is only touched";
 }
 
-TEST(RenderStacks, EachUnderWhoseItIs) {
+TEST(RenderStacks, EachUnderItsRank) {
   v1::StacksReply reply;
   v1::RankStack& first = *reply.add_ranks();
   first.set_rank(1);
@@ -266,7 +266,7 @@ TEST(RenderStacks, EachUnderWhoseItIs) {
             "  (its agent is not connected)\n");
 }
 
-TEST(RenderWhy, TellsOfTheLastRestartAndTheEnd) {
+TEST(RenderWhy, ShowsTheLastRestartAndTheEnd) {
   v1::RunStatus run;
   run.set_job_id("train");
   run.set_run(2);
@@ -281,7 +281,7 @@ TEST(RenderWhy, TellsOfTheLastRestartAndTheEnd) {
             "  what to do  mend it\n");
 }
 
-TEST(RenderWhy, TellsWhatToDoWhileItWaits) {
+TEST(RenderWhy, SaysWhatToDoWhileItWaits) {
   v1::RunStatus run;
   run.set_job_id("train");
   run.set_run(2);
@@ -325,7 +325,7 @@ TEST(RenderWhy, WhatRunsAgainNeedsNothing) {
   EXPECT_THAT(RenderWhy(run, absl::UTCTimeZone()), HasSubstr("  what to do  start it again\n"));
 }
 
-TEST(RenderNodes, SaysWhoLeaves) {
+TEST(RenderNodes, NamesTheNodesThatLeave) {
   NodesOfJob job = OneNode("a");
   job.reply.mutable_nodes(0)->set_draining("drained by ann");
   EXPECT_THAT(RenderNodes({job}), HasSubstr("leaves at the next round: drained by ann\n"));

@@ -110,7 +110,7 @@ TEST_F(StoreBatchTest, HasALimit) {
   EXPECT_LT(next.ByteSizeLong(), 256 * 1024);
 }
 
-TEST_F(StoreBatchTest, ARoundsEndIsToldToAllOfIt) {
+TEST_F(StoreBatchTest, ARoundsEndIsSentToAllOfIt) {
   AskFor("a", {"b", "c"});
   Reply(1);
   Asked<v1::StoreBatch>();

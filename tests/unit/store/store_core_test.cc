@@ -256,7 +256,7 @@ TEST_F(StoreCoreTest, NothingIsLeftOfWaitsThatEndedWhileTheSchedulerWasAway) {
   Asked<v1::StoreWait>();
 }
 
-TEST_F(StoreCoreTest, AChangeThatIsRefusedAfterItsCallerHasGoneIsTold) {
+TEST_F(StoreCoreTest, AChangeThatIsRefusedAfterItsCallerHasGoneIsReported) {
   Set("x", "1");
   Set("y", "2");
   Pass(absl::Milliseconds(kMaxStoreWaitMs));
@@ -323,7 +323,7 @@ TEST_F(StoreCoreTest, AReadBehindAnAddWaitsForIt) {
   EXPECT_EQ(LastRead(), "12");
 }
 
-TEST_F(StoreCoreTest, NobodyWaitsLongerThanFiveSeconds) {
+TEST_F(StoreCoreTest, NoWaitIsLongerThanFiveSeconds) {
   Set("x", "1");
   Add("count", 1);
   Pass(absl::Milliseconds(kMaxStoreWaitMs));
@@ -427,7 +427,7 @@ TEST_F(StoreCoreTest, AWaitThatIsNearlyOverIsNotAskedForAgain) {
   EXPECT_EQ(LastRead(), "here") << "a call without any time is asked for once";
 }
 
-TEST_F(StoreCoreTest, AWaitBehindTheOwnDeletionIsNotToldTheOldValue) {
+TEST_F(StoreCoreTest, AWaitAfterTheOwnDeletionIsNotAnsweredWithTheOldValue) {
   Connect();
   Delete("x");
   Wait("x", absl::Seconds(3));
@@ -474,7 +474,7 @@ TEST_F(StoreCoreTest, FewRequestsAreUnderWayAtOnce) {
   EXPECT_TRUE(core_.IsIdle());
 }
 
-TEST_F(StoreCoreTest, LimitsAreToldAtOnce) {
+TEST_F(StoreCoreTest, LimitsAreReportedAtOnce) {
   Get("");
   EXPECT_EQ(LastRead(), "INVALID_ARGUMENT");
   Get(std::string(kMaxStoreKeyBytes + 1, 'k'));

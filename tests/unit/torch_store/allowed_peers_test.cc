@@ -32,7 +32,7 @@ TEST(AllowedPeers, AndWhatTheUserAllows) {
   EXPECT_FALSE(allowed.Contains(Ip("172.32.0.1")));
 }
 
-TEST(AllowedPeers, ARefusalTellsTheRemedy) {
+TEST(AllowedPeers, ARefusalNamesTheRemedy) {
   EXPECT_THAT(WhyNotInRound(Ip("10.9.9.9")), testing::HasSubstr("--torch_store_peers=10.9.9.9"));
 }
 

@@ -101,7 +101,7 @@ TEST(Mux, BytesArriveBothWaysAndTheEndBehindThem) {
   EXPECT_EQ(pair.relay.stream().kept() + pair.store.stream().kept(), 0U);
 }
 
-TEST(Mux, WhoDoesNotReadHoldsUpNobodyElse) {
+TEST(Mux, AClientThatDoesNotReadBlocksNoOther) {
   Pair pair;
   const uint32_t slow = pair.relay.Open();
   const uint32_t other = pair.relay.Open();

@@ -84,7 +84,7 @@ TEST_F(OutputTest, AValueIsHeldNotCopied) {
   EXPECT_LT(others[0].own_bytes(), 200U);  // a reader is charged only for its own part
 }
 
-TEST_F(OutputTest, TellsOfAPeerThatIsGone) {
+TEST_F(OutputTest, ReportsAPeerThatIsGone) {
   other_ = UniqueFd();
   output_.AppendText("x");
   EXPECT_NE(output_.WriteTo(*stream_, scratch_), Stream::Io::kDone);

@@ -131,7 +131,7 @@ TEST_F(RelayLinkTest, HalvesOfRequestsOfAgentsThatAreAwayAreGivenUpFirst) {
   EXPECT_TRUE(client.Ping());
 }
 
-TEST_F(RelayLinkTest, WhoIsRefusedIsToldWhyAndWhatToDo) {
+TEST_F(RelayLinkTest, ARefusalHasAReasonAndARemedy) {
   LinksOptions links;
   links.why_not = [](const LinkHello& hello, const TcpClient&) {
     return hello.node == "b" ? "start it otherwise" : "";

@@ -49,7 +49,7 @@ TEST_F(RelayTest, AWriteCountsThoughItsSenderClosesAtOnce) {
   EXPECT_EQ(reader.Receive(1), kStop);
 }
 
-TEST_F(RelayTest, LargeValuesPassAndASlowReaderHoldsUpNobody) {
+TEST_F(RelayTest, LargeValuesPassAndASlowReaderBlocksNoOther) {
   StartStore();
   const uint16_t port = AddRelay(port_, "a");
   SocketClient client = Greeted(port);
@@ -100,7 +100,7 @@ TEST_F(RelayTest, AfterTooLongItsClientsAreDisconnectedAndNewOnesAreServed) {
   }
 }
 
-TEST_F(RelayTest, AStrangersLinkIsRefusedAndItsClientsWait) {
+TEST_F(RelayTest, AnUnknownNodesLinkIsRefusedAndItsClientsWait) {
   StartStore({.why_not = [](const LinkHello& hello, const TcpClient&) {
     return hello.node == "a" ? std::string() : std::string("a stranger");
   }});

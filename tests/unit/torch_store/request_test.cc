@@ -89,7 +89,7 @@ TEST(RequestTest, PingCarriesItsNonce) {
   EXPECT_EQ(All(decoder).at(0).nonce, 4711U);
 }
 
-TEST(RequestTest, OldClientsAreToldByTheirFirstBytes) {
+TEST(RequestTest, OldClientsAreRecognisedByTheirFirstBytes) {
   RequestDecoder decoder;
   const auto old = [](uint8_t number, const std::string& fields) { return Bytes(number) + fields; };
   decoder.Append(old(0, Texts({"/a", "1"})) + old(3, Text("init/") + Bytes<int64_t>(1)) + old(5, Counted({"/a"})) +

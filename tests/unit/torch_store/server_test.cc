@@ -38,7 +38,7 @@ class ServerTest : public testing::Test {
   uint16_t port_ = 0;
 };
 
-TEST_F(ServerTest, AWaiterIsToldAndReads) {
+TEST_F(ServerTest, AWaiterIsNotifiedAndReads) {
   Start();
   SocketClient reader = Greeted();
   SocketClient writer = Greeted();
@@ -93,7 +93,7 @@ TEST_F(ServerTest, AWriteCountsThoughItsSenderClosesAtOnce) {
   EXPECT_EQ(reader.Receive(1), kStop);
 }
 
-TEST_F(ServerTest, WhoDoesNotReadIsNotReadFromAndHarmsNobody) {
+TEST_F(ServerTest, AClientThatDoesNotReadIsNotReadFromAndHarmsNoOther) {
   Start();
   SocketClient client = Greeted();
   client.Send(Set("/big", std::string(1 << 20, 'b')));
@@ -122,7 +122,7 @@ TEST_F(ServerTest, ConnectionsHaveALimit) {
   for (SocketClient& client : clients) EXPECT_TRUE(client.Ping());
 }
 
-TEST_F(ServerTest, StrangersAreTurnedAway) {
+TEST_F(ServerTest, RefusedClientsAreClosed) {
   TcpServerOptions tcp;
   tcp.why_not = [](const SocketAddress&, const SocketAddress&) { return std::string("a stranger"); };
   Start(tcp);

@@ -126,7 +126,7 @@ TEST_F(StoreTest, AppendMultiSetAndACompareSetThatStoresWakeToo) {
   EXPECT_THAT(Woken(), ElementsAre(4));
 }
 
-TEST_F(StoreTest, AWaitThatIsCancelledOrWhoseClientIsGoneIsOver) {
+TEST_F(StoreTest, AWaitIsOverWhenItIsCancelledOrItsClientIsGone) {
   Wait(1, {"/a"});
   Wait(2, {"/a", "/b"});
   EXPECT_EQ(Do(Make(Query::kCancelWait, {}), 1), std::string(1, 1));
@@ -137,7 +137,7 @@ TEST_F(StoreTest, AWaitThatIsCancelledOrWhoseClientIsGoneIsOver) {
   EXPECT_EQ(Do(Make(Query::kCancelWait, {}), 1), std::string(1, 1));
 }
 
-TEST_F(StoreTest, WhoWouldWaitForTooMuchIsClosed) {
+TEST_F(StoreTest, AClientBeyondTheLimitOfAwaitedKeysIsClosed) {
   Wait(1, {"/a", "/b", "/c"});
   EXPECT_EQ(Wait(2, {"/a", "/b", "/c"}), "");
   EXPECT_THAT(std::string(last_.message()), HasSubstr("the keys that clients wait for take more than"));
@@ -203,7 +203,7 @@ TEST_F(StoreTest, Barrier) {
   EXPECT_EQ(Barrier(4, 3), kStop);
 }
 
-TEST_F(StoreTest, WhoGaveUpAtABarrierStaysCounted) {
+TEST_F(StoreTest, AClientThatGaveUpAtABarrierStaysCounted) {
   Barrier(1, 2);
   Do(Make(Query::kCancelWait, {}), 1);
   EXPECT_EQ(Barrier(2, 2), kStop);

@@ -23,11 +23,11 @@ export class JobView {
     this.progress = part('section', {class: 'sheet', 'aria-label': 'Progress'});
     this.lateness = part('section', {class: 'sheet', 'aria-label': 'Heartbeats'});
     this.people = part('section', {class: 'sheet', 'aria-label': 'Nodes to look at'});
-    this.story = part('section', {class: 'sheet', 'aria-label': 'Timeline'});
+    this.eventList = part('section', {class: 'sheet', 'aria-label': 'Timeline'});
     this.runs = part('section', {class: 'sheet', 'aria-label': 'Other runs'});
     this.map.element.hidden = true;
     this.elements = [this.head.element, this.waiting.element, this.cause.element, this.map.element,
-      h('div', {class: 'wide-and-narrow'}, this.story.element,
+      h('div', {class: 'wide-and-narrow'}, this.eventList.element,
         h('div', {class: 'stack'}, this.people.element, this.progress.element, this.lateness.element, this.runs.element))];
     this.onAnswer = () => this.#refresh();
     live.addEventListener('answer', this.onAnswer);
@@ -104,7 +104,7 @@ export class JobView {
     if (!run) {
       const missing = this.number ? 'This scheduler has no such run (any more): it keeps ended runs for --keep_runs_for.' : 'This scheduler has no such job.';
       this.head.show([run === null], () => [h('h1', {}, this.job), h('p', {class: 'sentence'}, run === null ? missing : 'Loading …')]);
-      for (const part of [this.waiting, this.cause, this.people, this.progress, this.lateness, this.story, this.runs]) part.show(0, () => null);
+      for (const part of [this.waiting, this.cause, this.people, this.progress, this.lateness, this.eventList, this.runs]) part.show(0, () => null);
       this.map.hide();
       return;
     }
@@ -117,7 +117,7 @@ export class JobView {
     this.#showPeople(run);
     this.#showProgress(run);
     this.#showLateness(run);
-    this.#showStory(run);
+    this.#showEvents(run);
     this.#showRuns(run);
   }
 
@@ -233,10 +233,10 @@ export class JobView {
     });
   }
 
-  #showStory(run) {
+  #showEvents(run) {
     const events = [...this.before, ...live.events].filter((event) => event.job_id === this.job && event.run === run.run);
     const shown = (this.showsAll ? events : events.filter((event) => !isQuiet(event))).slice(-SHOWN_EVENTS * (this.showsAll ? 20 : 1)).reverse();
-    this.story.show([shown.map((event) => event.number), this.showsAll, events.length], () => [
+    this.eventList.show([shown.map((event) => event.number), this.showsAll, events.length], () => [
       h('h2', {}, 'Timeline', h('span', {class: 'count'}, `${shown.length} of ${plural(events.length, 'event')}`)),
       shown.length ? timeline(shown) : h('p', {class: 'soft'}, 'Nothing yet.'),
       events.length > shown.length || this.showsAll ? h('button', {type: 'button', class: 'more', onclick: () => {

@@ -30,13 +30,13 @@ class Live extends EventTarget {
   }
 
   #wake() {
-    if (this.state === 'locked') return this.#knock();
+    if (this.state === 'locked') return this.#checkSession();
     this.#open();
     this.refresh();
   }
 
   // Somebody may have logged in beside this page, or the scheduler may ask for nothing any more.
-  async #knock() {
+  async #checkSession() {
     try {
       if ((await get('/api/v1/session')).may_view) this.unlock();
     } catch {

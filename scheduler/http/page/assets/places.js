@@ -16,8 +16,8 @@ class PlaceView {
     Object.assign(this, {job, session, found: undefined});
     this.head = new Part(h('div', {class: 'head'}));
     this.facts = new Part(h('section', {class: 'sheet', 'aria-label': 'Facts'}));
-    this.story = new Part(h('section', {class: 'sheet', 'aria-label': 'Its events'}));
-    this.elements = [this.head.element, h('div', {class: 'two'}, this.facts.element, this.story.element)];
+    this.eventList = new Part(h('section', {class: 'sheet', 'aria-label': 'Its events'}));
+    this.elements = [this.head.element, h('div', {class: 'two'}, this.facts.element, this.eventList.element)];
     this.onAnswer = () => this.refresh();
     live.addEventListener('answer', this.onAnswer);
   }
@@ -44,13 +44,13 @@ class PlaceView {
     this.head.show([what, this.found], () => [h('h1', {}, what),
       h('p', {class: 'sentence'}, this.found === undefined ? 'Loading …' : 'It is not part of the latest run of this job.')]);
     this.facts.show(0, () => null);
-    this.story.show(0, () => null);
+    this.eventList.show(0, () => null);
   }
 
-  showStory(pattern) {
+  showEvents(pattern) {
     const run = live.runOf(this.job);
     const events = live.events.filter((event) => event.job_id === this.job && event.run === run?.run && pattern.test(event.text)).slice(-100).reverse();
-    this.story.show(events.map((event) => event.number), () => [h('h2', {}, 'Its events'),
+    this.eventList.show(events.map((event) => event.number), () => [h('h2', {}, 'Its events'),
       events.length ? timeline(events) : h('p', {class: 'soft'}, 'None yet.')]);
   }
 }
@@ -97,7 +97,7 @@ export class NodeView extends PlaceView {
       ['Places', node.slots], ['Last heard', seenMs === null ? 'not since this scheduler started' : h('span', {'data-text': 'age'})],
       ['Agent', `pid ${node.pid}, version ${node.version}`], ['Start', h('code', {}, node.incarnation)], ['Machine', h('code', {}, node.machine_id)]])]);
     this.facts.text('age', `${age(seenMs)} ago`);
-    this.showStory(new RegExp(`node ${escaped(this.node)}(?![\\w.-])`));
+    this.showEvents(new RegExp(`node ${escaped(this.node)}(?![\\w.-])`));
   }
 }
 
@@ -136,6 +136,6 @@ export class RankView extends PlaceView {
       ['Last change', stillMs === null ? null : h('span', {'data-text': 'age'})]])]);
     this.facts.text('step', step?.toLocaleString('en') ?? '');
     this.facts.text('age', `${age(stillMs)} ago`);
-    this.showStory(new RegExp(`rank ${this.rank}\\b|node ${escaped(rank.node_id)}(?![\\w.-])`));
+    this.showEvents(new RegExp(`rank ${this.rank}\\b|node ${escaped(rank.node_id)}(?![\\w.-])`));
   }
 }
