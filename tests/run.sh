@@ -195,8 +195,17 @@ stage_style() {
   check "clang-format" clang-format-14 --dry-run -Werror "${files[@]}" || code=1
   check "the simulation's planted defects fit the code" quietly defects_fit || code=1
   check "includes, sizes, purity, documents" quietly /usr/bin/python3 tests/tidy/tidy.py || code=1
+  check "plain words in comments, messages and documents" quietly /usr/bin/python3 tests/tidy/prose.py --check || code=1
+  check "the documents' site" site_builds || code=1
   check "the checks find planted violations" quietly /usr/bin/python3 tests/tidy/tidy_test.py || code=1
   check "clang-tidy" quietly tidied || code=1
+  return $code
+}
+
+site_builds() {
+  quietly bash deploy/docs.sh
+  local code=$?
+  if ((code == 77)); then echo "The documents' site is NOT built: MkDocs could not be installed."; return 0; fi
   return $code
 }
 

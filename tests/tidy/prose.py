@@ -3,6 +3,7 @@
 
     python3 tests/tidy/prose.py          prints the figures
     python3 tests/tidy/prose.py --lines  and each place behind them
+    python3 tests/tidy/prose.py --check  only what is above its limit (MOST); ends with 1 if anything is
 
 What is counted:
   who-lines        lines with who, whom or whose, in comments, in texts of the programs, and in documents
@@ -16,10 +17,18 @@ import argparse
 import os
 import re
 import subprocess
+import sys
 
 import tidy
 
 MOST_WORDS = 30  # longest allowed sentence
+# How many places there may be. What is left is about people, or quotes other programs; tests/compat never changes.
+MOST = {
+    ("who-lines", "comments"): 35, ("who-lines", "messages"): 4, ("who-lines", "documents"): 6, ("who-lines", "tests"): 3,
+    ("openings", "comments"): 5, ("openings", "tests"): 8,
+    ("words", "comments"): 1, ("words", "messages"): 1, ("words", "documents"): 0, ("words", "tests"): 3,
+    ("long sentences", "documents"): 20,
+}
 
 WHO = re.compile(r"\b(?:who|whom|whose|whoever)\b", re.I)
 # A first sentence that begins with one of these has no subject …
@@ -136,11 +145,25 @@ def places():
                     yield "long sentences", "documents", path, begin, sentence
 
 
+def above_limits(found):
+    """A line for each kind of which there is more than MOST allows, and its places."""
+    for (name, kind), most in MOST.items():
+        those = sorted(place for place in found if place[:2] == (name, kind))
+        if len(those) > most:
+            yield f"{name} in {kind}: {len(those)}, and {most} are allowed (tests/tidy/prose.py says what counts):"
+            yield from (f"  {path}:{number}: {text.strip()}" for _, _, path, number, text in those)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lines", action="store_true", help="each place behind the figures")
+    parser.add_argument("--check", action="store_true", help="only what is above its limit")
     options = parser.parse_args()
     found = list(places())
+    if options.check:
+        above = list(above_limits(found))
+        print("\n".join(above))
+        return 1 if above else 0
     where = ("comments", "messages", "documents", "tests")
     print("%-16s%12s%12s%12s%12s" % ("", *where))
     for name in ("who-lines", "openings", "words", "long sentences"):
@@ -151,7 +174,8 @@ def main():
     if options.lines:
         for name, kind, path, number, text in sorted(found):
             print(f"{name}, {kind}: {path}:{number}: {text.strip()}")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

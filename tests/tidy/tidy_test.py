@@ -5,6 +5,7 @@
 """
 import unittest
 
+import prose
 import tidy
 
 
@@ -77,6 +78,28 @@ class Includes(Planted):
         for header in ('"common/base/sha256.h"', "<deque>", '"absl/cleanup/cleanup.h"'):
             self.texts[path] = f"#include {header}\n" + self.texts[path]
             self.assertIn(f"{path}: includes {header[1:-1]} and mentions nothing of it", self.found())
+
+
+class Prose(unittest.TestCase):
+    def test_a_comment_without_a_subject(self):
+        self.assertTrue(prose.begins_without_subject(["Of the parts that a node has."]))
+        self.assertTrue(prose.begins_without_subject(["Not who came last: an honest write would be lost."]))
+        self.assertFalse(prose.begins_without_subject(["Without TLS, anyone can read it."]))
+        self.assertFalse(prose.begins_without_subject(["Whose is it?"]))
+
+    def test_comments_messages_and_words(self):
+        text = 'int a;  // whose it is\n// It is mended.\nLog("look at who is told");\n'
+        self.assertEqual([line for _, lines, _ in prose.comments(text) for line in lines], ["whose it is", "It is mended."])
+        self.assertEqual(list(prose.texts_of(text)), [(3, "look at who is told")])
+        self.assertTrue(prose.WORD.search("It is mended."))
+        self.assertFalse(prose.WORD.search("It is fixed."))
+
+    def test_more_places_than_allowed(self):
+        place = ("words", "documents", "docs/a.md", 1, "It is mended.")
+        self.assertEqual(list(prose.above_limits([place] * prose.MOST[place[:2]])), [])
+        found = "\n".join(prose.above_limits([place] * (prose.MOST[place[:2]] + 1)))
+        self.assertIn("words in documents: 1, and 0 are allowed", found)
+        self.assertIn("docs/a.md:1: It is mended.", found)
 
 
 if __name__ == "__main__":
