@@ -325,6 +325,7 @@ void RingCheck::OnRecord(const std::string& payload) {
   }
   if (stage_ == 0 || record->stage != stage_ || records_[record->rank]) return BadFrame("a record out of order");
   records_[record->rank] = *record;
+  // The next rank's own record has gone round the whole ring by now.
   if (record->rank != plan_.next_rank()) SendNext(FrameType::kRecord, payload);
 }
 

@@ -82,6 +82,7 @@ void AddLoggingAndSecurity(SettingsTable& table, SchedulerSettings& s) {
       .Value("FILE")
       .Absolute()
       .Env({"MS_LOG_FILE"});
+  // Has no effect here: a command line of msrun has it also where ms-worker becomes the scheduler (MS_ROLE=MS_SCHED).
   table.AddString("log_dir", &s.log_dir, "").Value("FOLDER").Env({"MS_LOG_DIR"}).Hide();
 
   AddTls(table, &s.tls);

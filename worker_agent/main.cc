@@ -360,7 +360,7 @@ absl::StatusOr<std::vector<MadeGateway>> Agent::MakeGateways(AgentLoop& loop) {
 
 void Agent::Leave(const AgentLoop& loop, int code) {
   EndAtTheLatest(kEndPatience, code);
-  if (tls_ != nullptr) tls_->Stop();
+  if (tls_ != nullptr) tls_->Stop();  // its thread calls the loop, so it must end first
   if (loop.HasOutcome() && !loop.LeavesSome() && has_lock()) lock().Remove();
   LetOwnSchedulerEnd(loop, code);
   manager_.Stopping();  // from now on systemd does not wait for long
@@ -370,7 +370,7 @@ void Agent::Leave(const AgentLoop& loop, int code) {
 // without this node, which was drained.
 void Agent::LetOwnSchedulerEnd(const AgentLoop& loop, int code) {
   if (scheduler_ == nullptr || (!loop.HasOutcome() && !loop.WasDrained())) return;
-  EndAtTheLatest(absl::InfiniteDuration(), code);
+  EndAtTheLatest(absl::InfiniteDuration(), code);  // the wait below may last as long as the job
   if (!loop.HasOutcome()) Log(Severity::kInfo, "the scheduler of the job runs here, until the job has ended");
   scheduler_->WaitForEnd(loop.HasOutcome() ? settings_.stop_timeout + absl::Seconds(5) : absl::InfiniteDuration(),
                          /*restarts=*/!loop.HasOutcome(), [this] { return signals_->TakeEnd(); });
@@ -385,6 +385,7 @@ int Main(const std::vector<std::string>& args) {
   LoadResult loaded = LoadSettings(table, args, environment, true);
   if (const auto code = AnswerAtOnce(table, loaded)) return *code;
   settings.command = loaded.command;
+  // Before Take, which removes the service manager's variables: the scheduler takes over this process and needs them.
   if (settings.role == "MS_SCHED") return BecomeScheduler(FlagsOf(args, loaded.command));
   const ServiceManager manager = ServiceManager::Take();
   for (const char* name : ServiceManager::kVariables) environment.erase(name);

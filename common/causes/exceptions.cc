@@ -302,6 +302,7 @@ bool IsOfReport(absl::string_view line) {
                                                         "#",
                                                         "For debugging consider"};
   return std::any_of(kWords.begin(), kWords.end(), [&](absl::string_view word) {
+    // A frame of C++ begins with # ("#4 c10::Error"); elsewhere in a line the sign says nothing.
     return word == "#" ? text[0] == '#' : absl::StrContains(text, word);
   });
 }
@@ -343,6 +344,7 @@ size_t Finder::OthersBetween(size_t first, size_t last) const {
 RaisedException Finder::Choose() const {
   const auto weight = [](const RaisedException& exception) {
     const int evidence = IsOfLauncher(exception) ? -1 : static_cast<int>(EvidenceOf(ReasonOf(exception)));
+    // If the evidence is equal, Python's exception says most, then C++'s, then a line without a type.
     return std::make_tuple(evidence, !exception.type.empty() && !exception.is_native, !exception.type.empty());
   };
   const Found* best = &found_.back();

@@ -153,13 +153,14 @@ class Scanner {
       cursor_.Skip(1);
       return;
     }
+    // As in a shell, digits are a descriptor only directly before the sign: 2>x, not 2 >x.
     const bool is_fd = (cursor_.Here() == '<' || cursor_.Here() == '>') && !value.empty() &&
                        value.find_first_not_of("0123456789") == std::string::npos;
     if (is_fd) redirection_at_ = begin;
     if (is_fd || (value.empty() && cursor_.Since(begin) == "\\\n")) return;
     const bool is_plain = Typed(begin) == value;
     if (is_plain && IsEmpty() && IsOneOf(kBeforeCommand, value) && (!WantsPattern() || value == "esac")) {
-      closed_.reset();
+      closed_.reset();  // before TakeKeyword, which sets it at the end of a block
       return TakeKeyword(value);
     }
     const bool is_body = is_plain && value == "{" && !command_.words.empty() && command_.words[0] == "function";
@@ -411,6 +412,7 @@ std::string ShellWord(const std::string& word) {
   const bool may_be_several = word.find('{') != std::string::npos &&
                               (word.find(',') != std::string::npos || word.find("..") != std::string::npos);  // to bash
   if (!word.empty() && !may_be_several && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  // Nothing can be escaped in '…', so a quote ends it, stands there as \', and begins it again.
   return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
 }
 

@@ -132,6 +132,7 @@ absl::Status TlsStore::LoadAll() {
     ciphers_ = ciphers->usable;
     if (!ciphers->warning.empty()) Log(Severity::kWarning, absl::StrCat("cipher_list: ", ciphers->warning));
   }
+  // IsDue takes a file's stamp. That must come before the read, so that the next poll sees a write in between.
   IsDue(authorities_, {config_.ca_cert_path}, true);
   auto authorities = LoadAuthorities(authorities_.digest);
   if (!authorities.ok()) return authorities.status();
@@ -159,6 +160,7 @@ absl::StatusOr<KeyMaterial> TlsStore::LoadIdentity(std::string& digest) {
   }
   const bool allows = options_.settings.allow_readable_keys;
   const auto secrecy = allows ? FileSecrecy::kPrivateReadable : FileSecrecy::kPrivate;
+  // Without a file of its own, the key is in the certificate's file, which must be secret then.
   absl::StatusOr<TlsFile> chain = identity_.files.Read(CertPath(), KeyPath().empty() ? secrecy : FileSecrecy::kPublic);
   if (!chain.ok()) return Prefixed(absl::StrCat(CertField(), ": "), chain.status());
   const absl::StatusOr<Secret> password =
@@ -251,7 +253,7 @@ bool TlsStore::IsDue(Watched& watched, const std::vector<std::string>& paths, bo
 }
 
 void TlsStore::TakeOrComplain(Watched& watched, const absl::Status& status, const std::string& what) {
-  if (absl::IsCancelled(status)) return;
+  if (absl::IsCancelled(status)) return;  // Stop gave the read up: the file is not at fault
   const std::string problem = status.ok() ? "" : std::string(status.message());
   if (problem == watched.problem) return;
   if (absl::IsDeadlineExceeded(status)) {

@@ -153,6 +153,7 @@ void Acceptor::Run() {
         AcceptSome(listener);
       }
       if (is_listener) continue;
+      // Empty if an earlier event of this batch has dropped the connection.
       std::optional<std::string> peer;
       {
         MutexLock lock(mutex_);
@@ -192,6 +193,7 @@ void Acceptor::SetListening(bool wanted) {
   if (wanted == is_listening_) return;
   is_listening_ = wanted;
   for (const Listener& listener : listeners_) {
+    // The poller is level-triggered: a listener with waiting connections would end each Wait at once.
     poller_.Modify(listener.fd.get(), wanted ? uint32_t{EPOLLIN} : 0, KeyOf(listener.fd.get())).IgnoreError();
   }
 }
@@ -272,6 +274,7 @@ void Acceptor::HandOverSome() {
       fd = UniqueFd(waiting->fd);
       next.peer = std::move(waiting->peer);
       has_hung_up = HasHungUp(fd.get());
+      // Comes before the hand-over, since a thread of gRPC may note the first call at once.
       if (!has_hung_up) table_.AddHandedOver(next, clock_.Read().monotonic);
     }
     if (!has_hung_up) {

@@ -171,6 +171,7 @@ absl::Status SqliteFile::CheckSchema() {
   if (!sound.ok()) return sound.status();
   if (*sound != "ok") return DamagedJournal(path_, *sound);
   const absl::StatusOr<std::string> format = ReadText("SELECT value FROM meta WHERE key='format'");
+  // A missing table is kInternal, too: the comparison of the tables below reports it.
   if (!format.ok() && format.status().code() != absl::StatusCode::kInternal) return format.status();
   int number = 0;
   const bool is_number = format.ok() && absl::SimpleAtoi(*format, &number) && number > 0;
@@ -228,6 +229,7 @@ absl::Status SqliteFile::Settle() {
   if (result != SQLITE_OK) {
     const absl::Status status = SqliteError(db_.get(), path_, "written");
     if (!absl::IsResourceExhausted(status)) return status;
+    // The disk is full, so the log may still be unsynced: the note claims no more than before.
     const auto words = ReadOwnerNote(path_);
     acknowledged = words.ok() && *words && (*words)->journal_id == id_ ? (*words)->acknowledged : 0;
   }
@@ -270,6 +272,7 @@ absl::Status SqliteFile::Append(const std::deque<JournalEntry>& entries) {
   if (status.ok()) status = Write(entries);
   if (status.ok()) status = Execute("COMMIT");
   if (!status.ok()) {
+    // After some errors, such as a full disk, SQLite has rolled back by itself.
     if (sqlite3_get_autocommit(db_.get()) == 0) sqlite3_exec(db_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
     return status;
   }

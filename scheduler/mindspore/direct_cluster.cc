@@ -238,6 +238,7 @@ std::optional<Health> DirectCluster::Heartbeat(const Peer& peer, const std::stri
   // (Answer also another connection of the same machine, perhaps opened before the old one was found broken. It is no
   // sign of life of this node.)
   Health health{state_, options_.worker_num + options_.server_num, 0};
+  // With recovery a dead process may return, so the others are not informed until the cluster has failed.
   if (!options_.enable_recovery || state_ == State::kFailed) health.abnormal = DeadCount();
   return health;
 }
@@ -250,6 +251,7 @@ std::optional<std::vector<std::string>> DirectCluster::HostNames(const std::stri
   for (const auto& [id, node] : nodes_) {
     const auto known = first.emplace(node.host_name, node.address).first;
     if (node.role != role || node.rank >= names.size()) continue;
+    // MindSpore takes equal names for one machine, so a second machine of that name gets its address as well.
     names[node.rank] =
         known->second == node.address ? node.host_name : absl::StrCat(node.host_name, "~", node.address.ToString());
   }

@@ -28,7 +28,7 @@ namespace {
 constexpr uint32_t kMaxNodesPage = 1'000;
 constexpr uint32_t kMaxRanksPage = 10'000;
 constexpr uint32_t kMaxEventsPage = 1'000;
-constexpr int kMaxSignal = 64;
+constexpr int kMaxSignal = 64;  // Linux's SIGRTMAX
 constexpr size_t kMaxDeviceAddressBytes = 256;
 constexpr int64_t kMaxTimeoutMs = int64_t{1000} * 3600 * 24 * 3650;
 constexpr size_t kMaxStackMethodBytes = 32;
@@ -148,6 +148,7 @@ absl::Status CheckNodeInfo(const v1::NodeInfo& node) {
   for (uint32_t rank : node.table_ranks()) MUSTER_REQUIRE(CheckRange("table_rank", rank, 0, kMaxWorkers - 1));
   MUSTER_REQUIRE(CheckReportedAddress("node.other_address", node.other_address()));
   MUSTER_REQUIRE(CheckRange("the number of node.addresses", node.addresses_size(), 0, kMaxAddressesOfNode));
+  // All of the machine's addresses, link-local ones too: each may be the origin of one of its connections.
   for (const std::string& address : node.addresses()) MUSTER_REQUIRE(CheckOptionalAddress("node.addresses", address));
   MUSTER_REQUIRE(CheckReportedAddress("node.wanted_master_address", node.wanted_master_address()));
   MUSTER_REQUIRE(CheckPort("node.wanted_master_port", node.wanted_master_port()));
@@ -332,6 +333,7 @@ absl::Status CheckRequest(const v1::SteerRequest& request) {
     return absl::InvalidArgumentError(absl::StrCat("action ", static_cast<int>(request.action()),
                                                    " is not known to this scheduler: use a newer one"));
   }
+  // A restart is of the whole job, so it names no node.
   if (request.action() != v1::SteerRequest::RESTART) MUSTER_REQUIRE(CheckId("node_id", request.node_id()));
   MUSTER_REQUIRE(CheckLine("reason", request.reason(), kMaxShortTextBytes));
   return CheckLine("user", request.user(), kMaxShortTextBytes);

@@ -172,7 +172,7 @@ void Lifecycle::LoseNode(Run& run, Node& node, const std::string& why, bool is_c
   if (GoesOnWithout(run, node)) {
     return MissNode(run, node, v1::NodeRemoved::LOST, why, is_confirmed, std::move(candidate));
   }
-  const StreamId stream = node.stream;
+  const StreamId stream = node.stream;  // a copy: RemoveNode destroys the node
   if (stream != 0) {
     Message message = context_.NewMessage();
     *message->mutable_refusal() =
@@ -308,7 +308,7 @@ void Lifecycle::PruneRuns(Job& job) {
   for (const auto& [number, run] : job.runs) ended += run.HasEnded() ? 1 : 0;
   for (auto it = job.runs.begin(); it != job.runs.end() && ended > kMaxEndedRunsPerJob;) {
     Run& run = it->second;
-    ++it;
+    ++it;  // ForgetRun erases the run
     if (!run.HasEnded()) continue;
     --ended;
     ForgetRun(run);

@@ -87,6 +87,7 @@ void Lighthouses::On(QueryId query, const v1::ReplicasReport& report, const std:
     return;
   }
   if (agent.held.query != 0) AnswerHeld(agent, ReplicasOf(lighthouse, agent_key), /*is_over=*/true);
+  // A new start of the agent numbers its calls from the beginning: an old call must not be taken for a new one.
   if (agent.incarnation != caller.incarnation()) {
     std::erase_if(lighthouse.replicas, [&](const auto& one) { return one.second.agent_key == agent_key; });
   }
@@ -247,6 +248,7 @@ bool Lighthouses::FormQuorum(const std::string& name, Lighthouse& lighthouse) {
     quorum->add_members(replica.member);
   }
   int64_t number = last == nullptr ? 0 : last->quorum_id;
+  // torchft's managers configure their process groups again only when the number changes.
   if (last == nullptr || last->replica_ids != decision.members || has_failures) {
     ++number;
     v1::Record record = context_.NewRecord();
@@ -333,6 +335,7 @@ void Lighthouses::Describe(const std::string& job_id, v1::StatusReply& reply) co
 }
 
 void Lighthouses::OnDue(uint64_t handle) {
+  // A copy, since Go may erase the entry.
   const std::string name = by_handle_.at(handle);
   Go(name, lighthouses_.at(name), nullptr);
 }

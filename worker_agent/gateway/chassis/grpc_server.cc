@@ -142,6 +142,7 @@ class Reactor final : public grpc::ServerGenericBidiReactor {
     }
     service_.Handle(
         {context_.method(), BytesOf(buffer_), index_of_(context_.peer()), GrpcTimeLeft(context_.raw_deadline())}, call);
+    // OnCancel may have come before call_ was set, and comes only once.
     if (context_.IsCancelled()) call->GiveUp();
   }
 
@@ -160,6 +161,7 @@ class Reactor final : public grpc::ServerGenericBidiReactor {
   void Answer(absl::StatusOr<std::string> reply, const std::string& details) {
     if (reply.ok()) {
       const grpc::Slice slice(*reply);
+      // gRPC may read the buffer after this call has returned, so it must live as long as the reactor.
       buffer_ = grpc::ByteBuffer(&slice, 1);
       return StartWriteAndFinish(&buffer_, grpc::WriteOptions(), grpc::Status::OK);
     }

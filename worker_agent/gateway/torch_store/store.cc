@@ -88,6 +88,7 @@ void Waits::Advance(WaitId id) {
 void Waits::Came(const std::string& key) {
   const auto found = waiters_.find(key);
   if (found == waiters_.end()) return;
+  // Takes the set out first: with the last of its waits, Advance erases the entry that `found` refers to.
   for (const WaitId id : std::exchange(found->second.for_key, {})) Advance(id);
 }
 
@@ -260,6 +261,7 @@ absl::Status Store::CompareSet(Request request, Output& output) {
   const bool is_missing = found == values_.end();
   if (is_missing ? !expected.empty() : found->second->text() != expected) {
     if (is_missing) {
+      // PyTorch's server answers with the expected value, too, although the key is missing.
       output.AppendText(expected);
     } else {
       output.AppendValue(found->second);
@@ -311,6 +313,7 @@ absl::Status Store::Wait(uint64_t client, const Request& request, Output& output
   for (const std::string& key : request.keys) {
     if (!IsThere(key)) missing.push_back(key);
   }
+  // A key that is named twice comes only once: counted twice, the wait would never end.
   std::sort(missing.begin(), missing.end());
   missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
   if (missing.empty()) {

@@ -176,11 +176,13 @@ void Keeper::Impl::KillAll() {
 
 void Keeper::Impl::SetFence(MonotonicTime at, MonotonicTime counted_from) {
   pulse_.SetFence(at);
+  // Guardian and shims read the page, so that the fence falls even if the keeper hangs.
   family_.page->SetFence(at);
   Send(SetFenceCommand{at, fence_falls_seen_, counted_from});
 }
 
 absl::Status Keeper::Impl::HoldLock(int fd) {
+  // The byte that goes to the guardian says nothing, but a stream socket carries no descriptor without data.
   auto copy = std::make_shared<const UniqueFd>(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
   if (!copy->is_open() || SendWithDescriptor(family_.guardian_socket->get(), "", 1, fd) != 1) {
     return absl::UnavailableError(absl::StrCat("the keeper can't hold the lock: ", std::strerror(errno)));
@@ -389,7 +391,7 @@ absl::StatusOr<std::unique_ptr<Keeper>> Keeper::Spawn(const KeeperOptions& optio
   errno = fork_error;
   if (!helpers.ok()) return helpers.status();
   if (family.guardian < 0) return failed("fork");
-  guardians.reset();
+  guardians.reset();  // so that ReadAll ends if the guardian dies before it reports
   GuardianReport report;
   if (ReadAll(to_guardian->get(), &report, sizeof report) && report.keeper != 0) {
     family.keeper = report.keeper;

@@ -181,6 +181,7 @@ void ShimProcess::Run() {
 }
 
 void ShimProcess::Wait() {
+  // A descriptor that is closed is -1, and poll ignores it.
   pollfd ready[] = {{signals_.get(), POLLIN, 0}, {socket_.get(), POLLIN, 0}, {launch_report_.get(), POLLIN, 0}};
   const int count = ::poll(ready, 3, Timeout());
   if (kills_ || (!IsRunning() && phase_ != Phase::kWaits)) pause_ms_ = std::min(2 * pause_ms_, kMaxPauseMs);
@@ -191,6 +192,7 @@ void ShimProcess::Wait() {
     TakeOrders();
   }
   signalfd_siginfo info[16];
+  // One SIGCHLD may stand for several deaths, so this only empties the queue: Reap asks the kernel for each.
   while (ready[0].revents != 0 && ::read(signals_.get(), info, sizeof info) > 0) {
   }
 }
@@ -404,6 +406,7 @@ void ShimProcess::LookAtGroup() {
 
 absl::StatusOr<Shim> Shim::Start(const ProcessSpec& spec, int stdout_fd, int stderr_fd, const ShimOptions& options) {
   int sockets[2];
+  // A packet is a whole order or report: a stream could split or join them.
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) {
     return At(LaunchStep::kStreams, OsError(absl::StatusCode::kResourceExhausted, "socketpair", errno));
   }

@@ -26,7 +26,7 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kMaxNameInKey = 700;
+constexpr size_t kMaxNameInKey = 700;  // of kMaxStoreKeyBytes: prefix, counter and agent need room, too
 constexpr size_t kMaxNameBytes = 16 * 1024;
 constexpr size_t kShownNameBytes = 100;
 constexpr size_t kShownTasks = 8;
@@ -80,6 +80,7 @@ std::vector<size_t> Barriers::AgentsOf(const Barrier& barrier) const {
       lowest.back().first = std::min(lowest.back().first, task);
     }
   }
+  // Every agent gets the same order: the first agent collects the arrivals and writes the result.
   std::sort(lowest.begin(), lowest.end());
   std::vector<size_t> agents;
   for (const auto& [task, agent] : lowest) agents.push_back(agent);

@@ -208,6 +208,7 @@ const char* RegisterJob(const Setup& setup) {
   for (size_t agent = 0; agent < setup.ranks_of.size(); ++agent) {
     for (size_t slot = 0; slot < setup.ranks_of[agent].size(); ++slot) AddRank(setup, agent, slot, job);
   }
+  // Without a callback the call blocks, and may report success as PMIX_OPERATION_SUCCEEDED.
   const pmix_status_t status = PMIx_server_register_nspace(setup.nspace.c_str(), static_cast<int>(own_size), job.data(),
                                                            job.size(), nullptr, nullptr);
   return status == PMIX_SUCCESS || status == PMIX_OPERATION_SUCCEEDED ? nullptr : PMIx_Error_string(status);
@@ -332,6 +333,7 @@ class Server {
 }  // namespace muster::pmix
 
 int main() {
+  // The agent passes a socket. A terminal, a pipe or a file means that a person or a script started this program.
   struct ucred ignored {};
   socklen_t size = sizeof ignored;
   if (getsockopt(STDIN_FILENO, SOL_SOCKET, SO_PEERCRED, &ignored, &size) != 0) {

@@ -51,6 +51,7 @@ struct Session::Virtual final : Channel {
       return Stream::Io::kAgain;
     }
     session.mux_.Write(id, bytes);
+    // While the session serves its clients, no touch is needed: LinkEnd::Serve flushes the link afterwards.
     if (!session.is_serving_ && session.link != 0) session.context_.touch(session.link);
     *done = bytes.size();
     return Stream::Io::kDone;
@@ -268,6 +269,7 @@ LinkEnd::~LinkEnd() {
 
 std::shared_ptr<Session> LinkEnd::session() const {
   std::shared_ptr<Session> own = session_.lock();
+  // A newer connection may have taken the session over.
   return own != nullptr && own->link == client_.connection ? own : nullptr;
 }
 
@@ -312,7 +314,7 @@ absl::Status LinkEnd::Take(std::string_view bytes) {
     std::string_view rest = hello_;
     if (absl::Status status = Greet(rest); !status.ok()) return status;
     if (!has_session_) return absl::OkStatus();
-    said = rest;
+    said = rest;  // a copy: `rest` is part of hello_, which is freed here
     bytes = said;
     std::string().swap(hello_);
   }
