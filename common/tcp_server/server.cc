@@ -88,6 +88,7 @@ absl::StatusOr<uint16_t> TcpServer::Listen(const IpAddress& address, uint16_t po
     const uint64_t id = ++last_id_;
     if (poller_.Add(made->fd.get(), EPOLLIN, id).ok()) listeners_.emplace(id, std::move(*made));
   });
+  // Clients may use the port at once: the kernel queues their connections until the thread watches the socket.
   return bound->port;
 }
 
@@ -401,7 +402,7 @@ void TcpServer::WatchListeners(uint32_t events) {
 void TcpServer::Tick() {
   next_tick_ = context_.now + kTick;
   const std::shared_ptr<const TlsState> trusted = NewTrust();
-  std::vector<uint64_t> finished;
+  std::vector<uint64_t> finished;  // for after the loop, because Look erases from connections_
   for (const auto& [id, connection] : connections_) {
     connection->CheckTimes();
     if (trusted != nullptr) connection->CheckTrust(*trusted->trust);

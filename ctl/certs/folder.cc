@@ -253,6 +253,7 @@ absl::Status CertFolder::WriteIndex() const {
 absl::Status CertFolder::RenewList(absl::Time now, const Lifetimes& lifetimes) {
   MUSTER_CHECK(!authority_.empty(), "opened to sign");
   const absl::Time next = std::min(now + lifetimes.list, authority_not_after_);
+  // Write the number before it is signed: a crash may then skip a number, but never gives one to two lists.
   ++index_.list_number;
   if (absl::Status status = WriteIndex(); !status.ok()) return status;
   const absl::StatusOr<std::string> list =
@@ -370,8 +371,9 @@ absl::StatusOr<IndexEntry> CertFolder::Issue(const Subject& subject, Form form, 
   entry.not_before = ToAbslTime(X509_get0_notBefore(certificate));
   entry.not_after = ToAbslTime(X509_get0_notAfter(certificate));
   entry.fingerprint = FingerprintOf(certificate);
-  entry.is_unfinished = true;
+  entry.is_unfinished = true;  // if a crash comes before its files are complete, SettleUnfinished revokes it
   index_.entries.push_back(entry);
+  // By default, peers refuse all certificates of an authority once its list has expired (--crl_expired).
   const bool list_ends_first = list_next_update_ < entry.not_after && list_next_update_ < authority_not_after_;
   const absl::Status noted = list_ends_first ? RenewList(now, lifetimes) : WriteIndex();
   if (!noted.ok()) return noted;

@@ -44,7 +44,7 @@ const Option* FindOption(const std::vector<Option>& options, const std::string& 
       const absl::string_view family = absl::StripSuffix(known, "*");
       if (name == known || (family != known && absl::StartsWith(name, family))) return &option;
       if (!abbreviates || !absl::StartsWith(known, name)) continue;
-      if (found != nullptr && found != &option) abbreviates = false;
+      if (found != nullptr && found != &option) abbreviates = false;  // but a later name may match exactly
       found = &option;
     }
   }
@@ -129,7 +129,7 @@ class Reader {
     }
     for (; values.size() < wanted && at < line.size(); ++at) values.push_back({line.words[at], line.One(at)});
     if (values.size() < wanted) return Fail(absl::StrCat(shown, " needs a value"));
-    values.resize(2);
+    values.resize(2);  // Take and TakeVariable read two, also of an option with fewer
     Take(option, shown, values);
   }
 
@@ -345,7 +345,7 @@ class Reader {
 Asked ReadOptions(const LauncherLine& line) { return Reader(line).Run(); }
 
 std::string WhyRefused(const std::string& flag, const std::string& value) {
-  if (value.find_first_of("$`") != std::string::npos) return "";
+  if (value.find_first_of("$`") != std::string::npos) return "";  // only the shell knows what it becomes
   agent::AgentSettings settings;
   const SettingsTable table = agent::AgentSettingsTable(settings);
   for (const Setting& setting : table.settings()) {

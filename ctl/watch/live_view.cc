@@ -344,6 +344,7 @@ std::string LiveView::Draw(size_t columns, size_t rows) {
   const size_t room = rows - std::min(rows, below.size());
   for (size_t i = 0; i < rows; ++i) {
     const std::string text = i < room ? (i < lines.size() ? lines[i] : "") : below[i - room];
+    // No line break follows the last row: the terminal would scroll.
     // (The chosen line is cut already, and its escape sequences would count in Cut.)
     absl::StrAppend(&out, "\x1b[2K", absl::StartsWith(text, "\x1b[7m") ? text : Cut(text, columns),
                     i + 1 < rows ? "\r\n" : "");

@@ -140,7 +140,7 @@ class RpcServer::Impl {
     call_watch_->Attach([this](const std::string& peer) { acceptor_->NoteCall(ConnectionOf(peer)); });
     services_.note_joined = [this](uint64_t connection) { acceptor_->NoteJoined(connection); };
     services_.note_left = [this](uint64_t connection) { acceptor_->NoteLeft(connection); };
-    return acceptor_->Start();
+    return acceptor_->Start();  // comes last: connections use all of the above
   }
 
   const ServiceContext& services() const { return services_; }
@@ -234,7 +234,7 @@ class RpcServer::Impl {
   void TakeOver(const NamedConnection& connection, UniqueFd fd) {
     PeerFacts facts = FactsOf(connection.peer, nullptr, false);
     facts.reached_at = LocalEndOf(fd.get());
-    peers_.Add(connection.id, std::move(facts));
+    peers_.Add(connection.id, std::move(facts));  // before the relay's thread can ask for them
     relay_->Add(connection.id, std::move(fd), options_.tls == nullptr ? nullptr : options_.tls->Context());
   }
 

@@ -41,7 +41,7 @@ Session::Session(const ServiceContext& services, grpc::CallbackServerContext* co
       id_(services.streams.NextId()) {}
 
 void Session::Begin() {
-  self_ = shared_from_this();
+  self_ = shared_from_this();  // gRPC has only a plain pointer, and uses it until OnDone
   if (const auto oldest = services_.streams.Add(id_, PrincipalOf(peer_.identity, peer_.address), self_))
     oldest->MakeRoom();
   services_.streams.Watch(id_, services_.clock.Read().monotonic + services_.join_limit);
@@ -292,6 +292,7 @@ Session::Step Session::NextStep() {
 }
 
 void Session::Pump() {
+  // Another thread may run OnDone, which drops self_, before StartSteps returns.
   const std::shared_ptr<Session> alive = shared_from_this();
   StartSteps();
 }

@@ -177,6 +177,7 @@ void Reader::ReadDevices(const nlohmann::json& json, TableServer& server) {
     auto device = ReadDevice((*devices)[i], server, absl::StrCat(server.entry, ".device[", i, "]"), free_ids);
     if (device) server.devices.push_back(*std::move(device));
   }
+  // A device's place in this order is the number of its slot (see TableRanks and TableOffers).
   std::stable_sort(server.devices.begin(), server.devices.end(),
                    [](const TableDevice& a, const TableDevice& b) { return a.device_id < b.device_id; });
 }
@@ -323,6 +324,7 @@ void Reader::Read(const std::string& text) {
   if (!ReadHead(json)) return;
   const nlohmann::json& servers = json["server_list"];
   const size_t in_head = report_.problems.size();
+  // Collect the ranks of all entries first, so that a remedy never proposes a rank that a later entry has.
   for (const nlohmann::json& server : servers) {
     if (server.is_object() && server.contains("device")) UseNumbers(server["device"], "rank_id", free_ranks_);
   }

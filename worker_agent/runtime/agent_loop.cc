@@ -75,7 +75,7 @@ int AgentLoop::Run() {
   store_.SetChannel(nullptr);  // it would keep the connection open
   session_.Close(kLastWordsTimeout);
   keeper_.reset();
-  EndAtTheLatest(absl::InfiniteDuration(), exit_code_);
+  EndAtTheLatest(absl::InfiniteDuration(), exit_code_);  // cancels the limit above
   return exit_code_;
 }
 

@@ -385,7 +385,7 @@ SettingsTable AgentSettingsTable(AgentSettings& settings) {
   AddCheckConfig(table, &settings.check_config);
   AddSchedulersOwn(table, settings);
   AddJoin(table, settings);
-  ForbidForeignWords(table);
+  ForbidForeignWords(table);  // comes last, because it spares the words that have a setting by now
   return table;
 }
 

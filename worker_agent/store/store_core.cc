@@ -136,8 +136,7 @@ void StoreCore::Read(const std::string& key, Reader reader, MonotonicTime now) {
   if (const auto own = pending_of_.find(key); own != pending_of_.end()) {
     Pending& last = *own->second.back();
     const auto foreseen = Foreseen(last.change);
-    // A reader that waits for the key after its deletion asks only when that is done: otherwise it would get the old
-    // value.
+    // A wait that follows a deletion of its key goes out after it: otherwise it would get the old value.
     if (!foreseen || (!foreseen->has_value() && reader.waits)) {
       last.readers.push_back(std::move(reader));
       return;
@@ -176,6 +175,7 @@ void StoreCore::SendFetches(Lane& lane, MonotonicTime now) {
     }
     MonotonicTime last = now;
     for (const Reader& reader : fetch->second.readers) last = std::max(last, reader.deadline);
+    // (A call without any time is asked for once, too: the key may be there.)
     if (std::exchange(fetch->second.was_asked, true) && last - now < kLeastLimit) {  // Tick ends its readers
       ending.push_back(key);
       continue;
@@ -319,7 +319,7 @@ void StoreCore::FinishChange(absl::StatusOr<v1::StoreReply> reply, MonotonicTime
   for (size_t i = 0; i < sent; ++i) {
     absl::StatusOr<v1::StoreReply> own = reply;
     const auto* swap = std::get_if<v1::StoreCompareAndSet>(&pending_.front().change);
-    if (sent > 1 && swap != nullptr) own->set_value(swap->desired());
+    if (sent > 1 && swap != nullptr) own->set_value(swap->desired());  // a batch's reply has none
     FinishFirst(std::move(own), now);
   }
 }

@@ -57,6 +57,7 @@ absl::StatusOr<Pair> MakePair(uint64_t id) {
   if (!BindAbstract(ends[0], SocketNameOf(id))) {
     return absl::UnavailableError(absl::StrCat("a connection can't be named: ", std::strerror(errno)));
   }
+  // A Unix socket's bytes count against its sender's buffer only: SO_RCVBUF has no effect (unix(7)).
   for (const int end : ends) setsockopt(end, SOL_SOCKET, SO_SNDBUF, &kPairBytes, sizeof(kPairBytes));
   return pair;
 }
@@ -115,6 +116,7 @@ class Relay::Thread {
   void Cut(uint64_t id) {
     MutexLock lock(mutex_);
     const auto found = connections_.find(id);
+    // Don't close it: the relay's thread may use the descriptor, and sees the end by this.
     if (found != connections_.end()) shutdown(found->second->client_fd(), SHUT_RDWR);
   }
 
@@ -242,7 +244,7 @@ class Relay::Thread {
 
   void CutTheOverdue() {
     if (timed_.empty()) return;
-    const std::vector<RelayedConnection*> looked(timed_.begin(), timed_.end());
+    const std::vector<RelayedConnection*> looked(timed_.begin(), timed_.end());  // SetTimed changes timed_
     for (RelayedConnection* connection : looked) {
       if (connection->is_over) continue;
       if (!connection->is_open() && now_ - connection->begun_at() >= handshake_limit_) {

@@ -307,6 +307,7 @@ v1::Record Membership::NewNodeJoined(const Run& run, const std::string& id, cons
   *joined.mutable_info() = event.join.node();
   joined.mutable_info()->set_is_address_given(!joined.info().address().empty());
   if (joined.info().address().empty()) joined.mutable_info()->set_address(event.peer_address);
+  // Turn the agent's time into its distance from this clock: joins come at different times, so only that is comparable.
   for (v1::HostFact& fact : *joined.mutable_info()->mutable_host_facts()) {
     int64_t sent_ms = 0;  // by the agent's clock
     if (fact.name() != kFactClock || !absl::SimpleAtoi(fact.value(), &sent_ms)) continue;

@@ -167,6 +167,7 @@ void StoreService::Serve(Run& run, Node& /*node*/, QueryId query, const v1::Stor
   size_t bytes = 0;
   for (; value != values.end() && absl::StartsWith(value->first, request.key()); ++value) {
     bytes += BytesOf(*value->second);
+    // The first entry always goes out, however large it is: otherwise its caller could never get past it.
     const auto listed = static_cast<size_t>(reply.entries_size());
     if (listed >= most || (listed > 0 && bytes > kMaxStoreListBytes)) {
       reply.set_has_more(true);
@@ -215,6 +216,7 @@ void StoreService::Serve(Run& run, Node& node, QueryId query, const Request& req
     Count(run, node.record().id, decided->changed->key(), decided->changed->value(), wanted);
     status = CheckRoom(run, wanted);
   }
+  // Note a refused request, too: if it comes again, it gets the same answer.
   if (number != 0) node.last_request = {node.record().incarnation, number, run.record().store.version(), status};
   if (!status.ok()) {
     context_.effects.push_back(Answer{query, std::move(status), v1::StoreReply()});

@@ -123,6 +123,7 @@ void Coordination::Handle(Request request, SharedHeld held) {
 void Coordination::DropOver() {
   held_.remove_if([](const SharedHeld& held) { return held->is_over(); });
   std::erase_if(polls_, [](const auto& poll) { return poll.second->is_over(); });
+  // Twice the rest: the cost of these looks for each request stays small, however many are held.
   drop_at_ = std::clamp(2 * held_.size(), kFirstDrop, kMaxHeld);
 }
 

@@ -226,6 +226,7 @@ void KeeperProcess::CheckFence() {
   if (BootTime() >= fence_) return DropFence(doubts_since_ == kNever ? fence_ : BootTime() - stop_timeout_);
   // No answer says that the ranks are still this node's: they get no time beside others that may have them.
   if (doubts_since_ == kNever || BootTime() < doubts_since_ + kClockDoubt) return;
+  // The guardian and the shims know only the fence that was set: they need not act on it any more.
   page_->NoteObeyed(fence_);
   DropFence(BootTime() - stop_timeout_);
 }
@@ -280,6 +281,7 @@ void KeeperProcess::HangUp() {
 // ------------------------------------------------------------------------------------------------- signals and time
 
 void KeeperProcess::ReadSignals() {
+  // The signals' details are of no use: Linux merges equal ones, so one SIGCHLD may stand for several children.
   signalfd_siginfo info[16];
   while (::read(signals_.get(), info, sizeof info) > 0) {
   }
@@ -355,7 +357,7 @@ void KeeperProcess::SendLastReport() {
 void RunKeeper(KeeperSockets sockets, KeeperFamily family, const KeeperOptions& options) {
   BecomeOwnProcess("ms-keeper", {sockets.agent.get(), sockets.logs.get(), sockets.files.get(), family.agent.fd(),
                                  family.agent.stat_fd(), family.guardian.fd(), family.guardian.stat_fd()});
-  AdoptOrphans();
+  AdoptOrphans();  // what a killed shim leaves becomes a child of this process: a stray
   // Two pipes and a socket for each process; the processes themselves have the limit of before.
   const ShimOptions shim{options.stop_signal, RaiseDescriptorLimit(), options.mark, family.page, nullptr};
   KeeperProcess(std::move(sockets), std::move(family), options, shim).Run();

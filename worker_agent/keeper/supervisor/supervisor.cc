@@ -120,14 +120,14 @@ void Supervisor::Launch(Process& process) {
   const int err = ends.err.is_open() ? ends.err.get() : ends.out.get();
   absl::StatusOr<Shim> shim = Shim::Start(spec, ends.out.get(), err, shim_options_);
   if (!shim.ok()) return FailLaunch(process, LaunchErrorOf(shim.status()));
-  process.spec.hand_over = {};
+  process.spec.hand_over = {};  // the shim has the descriptor: don't keep it open here
   process.output = *std::move(output);
   process.shim = *std::move(shim);
   process.number = ++last_number_;
   has_children_ = true;
   const ProcessKey key = spec.key;
   shims_[process.shim->pid()] = key;
-  Process& kept = processes_.emplace(key, std::move(process)).first->second;
+  Process& kept = processes_.emplace(key, std::move(process)).first->second;  // a std::map never moves it
   poller_.Watch(kept.shim->fd(), EPOLLIN, [this, &kept] { TakeReports(kept); });
   if (is_suspended_) kept.shim->Suspend();
 }
@@ -321,7 +321,7 @@ void Supervisor::Reap() {
 
 void Supervisor::ReapShim(pid_t pid, int status) {
   Process& process = processes_.at(shims_.extract(pid).mapped());
-  TakeReports(process);
+  TakeReports(process);  // its last ones may be unread: SIGCHLD can come before the socket's event
   const ExitStatus exit = ExitStatus::FromWaitStatus(status);
   if (exit.IsSuccess()) return Finish(process);
   LoseShim(process, exit);

@@ -259,7 +259,7 @@ LocalClient::~LocalClient() {
 }
 
 void LocalClient::Lose(const std::string& reason) {
-  id_ = 0;
+  id_ = 0;  // otherwise the destructor would remove the next session's client of the same number
   Finish(reason);
   Touch();
 }
@@ -425,9 +425,9 @@ class RelayProtocol final : public TcpProtocol {
 
 absl::StatusOr<std::unique_ptr<Service>> StartRelay(RelayOptions options, const Clock& clock) {
   TcpServerOptions tcp;
-  tcp.max_connections = options.max_connections + 1;
+  tcp.max_connections = options.max_connections + 1;  // the link counts, too
   tcp.tls = options.tls;
-  tcp.takes_tls = false;
+  tcp.takes_tls = false;  // PyTorch's clients speak none; the link still uses options.tls
   tcp.plain_from = PlainFrom::kThisMachine;
   tcp.detects_dead_peers = false;
   return Service::Start(std::move(tcp), std::make_unique<RelayProtocol>(std::move(options)), clock);
