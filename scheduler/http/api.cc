@@ -109,7 +109,8 @@ ResponsePtr Rendered(const Answer& answer, const TextOf& text_of) {
 
 // `must_be_there`: no run is an error.
 absl::StatusOr<ApiQuestion> AskStatus(v1::StatusRequest request, bool must_be_there, bool sees_output) {
-  return ApiQuestion{"", std::move(request), [=](const Answer& answer) -> ResponsePtr {
+  return ApiQuestion{must_be_there ? "status of one" : "status", std::move(request),
+                     [=](const Answer& answer) -> ResponsePtr {
                        const auto* found = std::get_if<v1::StatusReply>(&answer.reply);
                        if (must_be_there && answer.status.ok() && found != nullptr && found->runs().empty()) {
                          return ApiError(NoSuchRunHere());

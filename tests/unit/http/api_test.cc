@@ -61,6 +61,12 @@ TEST(ParseApi, ShowsAViewerOfOneJobThatJob) {
   }
 }
 
+// A job that is not there is an error for its own page, and an empty list for the list of jobs: no shared answer.
+TEST(ParseApi, TheListOfOneJobIsNotThatJobsPage) {
+  const ApiViewer viewer{"a", true};
+  EXPECT_NE(Parse("/api/v1/jobs", viewer)->key, Parse("/api/v1/jobs/a", viewer)->key);
+}
+
 TEST(ParseApi, OutputIsForThoseWithAnIdentity) {
   v1::StatusReply reply;
   v1::RunStatus& run = *reply.add_runs();
