@@ -361,7 +361,7 @@ void WorldInvariants::OnLaunch(uint64_t incarnation, const PlaceName& place) {
   sim_.Expect(durable_rounds_.contains({place.run, place.round}),
               absl::StrCat(place.Text(), " was started before its round was durable"));
   const auto assigned = assigned_.find(place);
-  sim_.Expect(assigned != assigned_.end() && outcome->second.second == incarnation,
+  sim_.Expect(assigned != assigned_.end() && assigned->second.second == incarnation,
               absl::StrCat(place.Text(), " was started by an agent without the order to do so"));
 }
 
@@ -377,8 +377,8 @@ void WorldInvariants::OnFinish(uint64_t incarnation, const RunName& run, int exi
   }
   if (exit_code != 0) return;
   if (drained_.contains(incarnation)) return;
-  v1::Outcome outcome;
-  sim_.Expect(truth != outcomes_.end() && outcome.ParseFromString(truth->second) && outcome.succeeded(),
+  v1::Outcome recorded;
+  sim_.Expect(truth != outcomes_.end() && recorded.ParseFromString(truth->second) && recorded.succeeded(),
               absl::StrCat("an agent (", incarnation, ") ended with 0, but ", run.Text(), " did not succeed"));
 }
 
