@@ -1,24 +1,44 @@
 // The exit codes that Muster itself gives. Part of the interface: scripts and job managers branch on them. ms-worker
-// also ends with its first failed process's own code, 128 + signal, or 126 and 127 for a command that can't be run: see
-// docs/errors.md.
+// otherwise ends with the code of its first process that failed.
+//
+// tests/tidy/errors_page.py makes a table of these comments for docs/errors.md. The first sentence says what the code
+// means, the next ones what to do.
 #pragma once
 
 namespace muster {
 
 enum ExitCode : int {
+  // The job succeeded, the node was drained, or the command is done.
   kExitSuccess = 0,
-  kExitJobFailed = 1,         // ms-scheduler --once: its job failed
-  kExitStuck = 1,             // ms-worker: one of its processes can't be killed
-  kExitUsage = 2,             // wrong settings or usage
-  kExitUnreachable = 10,      // the scheduler could not be reached at the start
-  kExitRefused = 11,          // extra node, node id in use, settings differ, id out of range
-  kExitNeverFormed = 12,      // not all nodes joined within MS_TOPO_TIMEOUT
-  kExitFailedElsewhere = 13,  // the job failed on another node
-  kExitSchedulerLost = 14,    // the scheduler was lost for good, or stopped
-  kExitSecurity = 15,         // TLS or identity
-  kExitGaveUp = 16,           // the restart budget is used up
+  // ms-scheduler --once, ms-ctl watch: the job failed; other commands of ms-ctl: refused, or not found. `ms-ctl why`
+  // has the cause of a failure.
+  kExitJobFailed = 1,
+  // ms-worker: one of its processes can't be killed. Its last line names the process and what to do.
+  kExitStuck = 1,
+  // Wrong settings or usage. Correct what the message names.
+  kExitUsage = 2,
+  // The scheduler could not be reached at the start. Check MS_SCHED_HOST and MS_SCHED_PORT; `ms-ctl ping` finds the
+  // cause.
+  kExitUnreachable = 10,
+  // The scheduler refused the node, or a check before the start failed. Do what the message says.
+  kExitRefused = 11,
+  // Some nodes did not join within MS_TOPO_TIMEOUT. `ms-ctl nodes --missing` names those that are missing.
+  kExitNeverFormed = 12,
+  // The job failed on another node, or was stopped. `ms-ctl why` has the cause.
+  kExitFailedElsewhere = 13,
+  // The scheduler was lost for good, or has stopped. Start it again, with a journal on a disk.
+  kExitSchedulerLost = 14,
+  // TLS or identity: a file or a certificate is not accepted. Correct the one that the message names.
+  kExitSecurity = 15,
+  // The restarts of this hour (--max_restarts) are used up. Fix what fails: `ms-ctl events` shows it.
+  kExitGaveUp = 16,
+  // ms-worker: the command can't be executed, or not be started for another reason. Do what the message says.
+  kExitCannotStart = 126,
+  // ms-worker: the command, or the interpreter of its first line, is not there. Check its spelling and PATH.
+  kExitNotFound = 127,
 };
 
-constexpr int kExitSignalBase = 128;  // + the signal's number
+// A signal with this number ended the process. `ms-ctl why` says which process, and what may have sent the signal.
+constexpr int kExitSignalBase = 128;
 
 }  // namespace muster

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 
+import errors_page
 from includes import unneeded
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -321,7 +322,7 @@ def check_settings(texts):
     """README or docs must explain each setting, in addition to the list of all settings."""
     documents = ""
     for path in subprocess.check_output(["git", "ls-files", "README.md", "docs/*.md"], cwd=ROOT, text=True).split():
-        if path == "docs/settings.md":  # made from --help
+        if path == "docs/settings.md":  # made from --help-all
             continue
         with open(os.path.join(ROOT, path), encoding="utf-8") as file:
             documents += file.read().replace("-", "_")
@@ -404,27 +405,18 @@ def check_includes(texts):
 
 
 def check_errors(texts):
-    """docs/errors.md and troubleshooting.md must quote messages as the programs print them, and errors.md must list each
-    reason to refuse a node."""
-    with open(os.path.join(ROOT, "docs", "errors.md"), encoding="utf-8") as file:
-        page = file.read()
+    """docs/errors.md must have the tables that its sources give. It and troubleshooting.md must quote messages as the
+    programs print them."""
+    yield from errors_page.problems(texts)
     code = re.sub(r"^\s*//.*$", "", "\n".join(texts.values()), flags=re.M)
     said = re.sub(r'"\s*\n\s*"', "", code).replace('\\"', '"')
-    for number, line in enumerate(page.split("\n"), 1):
-        quoted = re.match(r"\| `([^`]+)` \|", line)
-        if quoted and quoted.group(1) not in said:
-            yield f"docs/errors.md:{number}: no program says `{quoted.group(1)}` any more"
-    with open(os.path.join(ROOT, "docs", "troubleshooting.md"), encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            quoted = re.match(r"\| `([^`]+)` \|", line)
-            # "…" stands for what differs.
-            if quoted and not all(piece.strip(" ():") in said for piece in quoted.group(1).split("…")):
-                yield f"docs/troubleshooting.md:{number}: no program says `{quoted.group(1)}` any more"
-    with open(os.path.join(ROOT, "proto", "muster", "v1", "rendezvous.proto"), encoding="utf-8") as file:
-        reasons = re.search(r"message Refusal \{\s*enum Reason \{(.*?)\}", file.read(), re.DOTALL).group(1)
-    for reason in re.findall(r"^\s*([A-Z_]+) = [1-9]", reasons, re.MULTILINE):
-        if f"| {reason} |" not in page:
-            yield f"docs/errors.md has no row for {reason}, for which a node may be refused"
+    for page in ("docs/errors.md", "docs/troubleshooting.md"):
+        with open(os.path.join(ROOT, page), encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                quoted = re.match(r"\| `([^`]+)` \|", line)
+                # "…" stands for what differs.
+                if quoted and not all(piece.strip(" ():") in said for piece in quoted.group(1).split("…")):
+                    yield f"{page}:{number}: no program says `{quoted.group(1)}` any more"
 
 
 def main():

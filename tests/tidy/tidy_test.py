@@ -3,8 +3,10 @@
 
     python3 tests/tidy/tidy_test.py
 """
+import re
 import unittest
 
+import errors_page
 import prose
 import tidy
 
@@ -100,6 +102,51 @@ class Prose(unittest.TestCase):
         found = "\n".join(prose.above_limits([place] * (prose.MOST[place[:2]] + 1)))
         self.assertIn("words in documents: 1, and 0 are allowed", found)
         self.assertIn("docs/a.md:1: It is mended.", found)
+
+
+class Errors(Planted):
+    check = tidy.check_errors
+    STALE = r"^docs/errors\.md is not what its sources say: `python3 tests/tidy/errors_page\.py` writes it$"
+
+    def setUp(self):
+        self.texts = {**tidy.sources(), **{path: errors_page.read(path) for path in errors_page.SOURCES}}
+
+    def replace(self, path, old, new):
+        self.assertIn(old, self.texts[path])
+        self.texts[path] = self.texts[path].replace(old, new, 1)
+
+    def test_the_tree_itself_has_no_violation(self):
+        self.assertEqual(self.found(), "")
+
+    def test_a_new_exit_code(self):
+        self.replace(errors_page.EXIT_CODES, "  kExitGaveUp = 16,", "  kExitGaveUp = 16,\n  // New. Do this.\n  kExitNew = 17,")
+        self.assertRegex(self.found(), self.STALE)
+
+    def test_another_comment_of_a_refusal(self):
+        self.replace(errors_page.REFUSALS, "// The node was drained.", "// The node has left.")
+        self.assertRegex(self.found(), self.STALE)
+
+    def test_a_new_refusal_of_remote_commands(self):
+        self.replace(errors_page.REMOTE, "    TOO_MANY = 7;", "    TOO_MANY = 7;\n    // New. Do this.\n    NEW = 8;")
+        self.assertRegex(self.found(), self.STALE)
+
+    def test_other_advice(self):
+        self.replace(errors_page.ADVICE, "{reason::kMissingLibrary, \"", "{reason::kMissingLibrary, \"please ")
+        self.assertRegex(self.found(), self.STALE)
+
+    def test_a_reason_that_nothing_explains(self):
+        self.replace(errors_page.REASONS, "inline constexpr absl::string_view kBusError",
+                     "inline constexpr absl::string_view kNew = \"new\";\ninline constexpr absl::string_view kBusError")
+        self.replace(errors_page.REASONS, "// SIGBUS ended the process.\n", "")
+        self.assertRegex(self.found(), r"^common/base/reason\.h: `.* kNew = .*` has no comment above it")
+
+    def test_a_message_that_no_program_says(self):
+        quoted = re.findall(r"^\| `([^`\"]+ [^`\"]+)` \|", errors_page.read(errors_page.PAGE), re.M)[-1]
+        for path, text in self.texts.items():
+            joined = re.sub(r'"\s*\n\s*"', "", text)
+            if quoted in joined:
+                self.texts[path] = joined.replace(quoted, "")
+        self.assertRegex(self.found(), r"^docs/errors\.md:\d+: no program says `%s` any more" % re.escape(quoted))
 
 
 if __name__ == "__main__":

@@ -12,14 +12,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "common/base/exit_codes.h"
 #include "common/base/os_error.h"
 #include "common/base/reason.h"
 
 namespace muster::agent {
 namespace {
 
-constexpr int kNotFound = 127;
-constexpr int kFailed = 126;
+constexpr int kNotFound = kExitNotFound;
+constexpr int kFailed = kExitCannotStart;
 constexpr absl::string_view kStepPayload = "muster/launch-step";
 constexpr char kSeparator[] = "\x1f";
 

@@ -40,7 +40,7 @@ namespace {
 
 struct Advice {
   absl::string_view reason;
-  absl::string_view text;  // "{host}": where it failed
+  absl::string_view text;  // "{host}": where it failed; "{killer}": what may have sent the signal
 };
 
 constexpr std::array kAdvice = std::to_array<Advice>({
@@ -53,6 +53,9 @@ constexpr std::array kAdvice = std::to_array<Advice>({
      "/dev/shm` on {host}"},
     {reason::kCannotStart,
      "check on {host} why the file that the error names can't be executed: its mode, its format and its interpreter"},
+    {reason::kCollectiveTimeout,
+     "one rank did not reach the collective: `ms-ctl stacks` shows where each rank stands while they run, and "
+     "MS_PROGRESS_FILE shows which rank is behind"},
     {reason::kCommandNotFound, "check the spelling of the command, and that it is installed and in PATH on {host}"},
     {reason::kCommandTooLong, "shorten the arguments or the environment of the command"},
     {reason::kDamagedFile,
@@ -89,6 +92,9 @@ constexpr std::array kAdvice = std::to_array<Advice>({
     {reason::kIoError,
      "a disk or a file server of {host} fails: check that the folder is mounted and its server is up (`mount`, "
      "`dmesg`)"},
+    {reason::kKilledFromOutside,
+     "something outside the job ended it (an administrator, a batch system, {killer}): look at the logs on {host}, "
+     "which may name it"},
     {reason::kLibraryMismatch,
      "libraries on {host} don't match each other, the driver or the device: install versions that match, the same ones "
      "on every node"},
@@ -100,6 +106,12 @@ constexpr std::array kAdvice = std::to_array<Advice>({
      "{host} has no route to that address: check its interface, routes and firewall (`ip route get ADDRESS`); "
      "`--preflight ring` tests the links between the nodes"},
     {reason::kNodeLost, "check that {host} is up and reaches the scheduler"},
+    {reason::kOutOfMemory,
+     "give the job more memory on {host} (the limit of the batch system, of the container or of systemd), or have it "
+     "need less: smaller batches, fewer data loader workers, fewer processes on a machine"},
+    {reason::kPeerConnectionLost,
+     "a peer has ended or can't be reached: look at the output of the other ranks, and at the network between the "
+     "nodes (`--preflight ring` tests it)"},
     {reason::kPermissionDenied, "give the job's user access to what the error names, on {host}"},
     {reason::kPortInUse,
      "end the process that uses the port on {host} (`ss -ltnp` names it), or have the script use another port"},
@@ -218,35 +230,15 @@ bool IsAbortOfLeaving(const v1::ProcessEnded& ended) {
          absl::StrContains(*ended.last_lines().rbegin(), "terminate called without an active exception");
 }
 
-std::string MemoryAdvice(const v1::Cause& cause) {
-  return absl::StrCat("give the job more memory on ", cause.host_name(),
-                      " (the limit of the batch system, of the container or of systemd), or have it need less: smaller "
-                      "batches, fewer data loader workers, fewer processes on a machine");
-}
-
-std::string KillAdvice(const v1::Cause& cause) {
-  return absl::StrCat("something outside the job ended it (an administrator, a batch system, ",
-                      cause.signal() == SIGKILL ? "earlyoom or systemd-oomd" : "a script", "): look at the logs on ",
-                      cause.host_name(), ", which may name it");
-}
-
-std::string PeerAdvice(const v1::Cause& cause, const RemedyFacts& facts) {
-  if (!facts.waited_for.empty()) return absl::StrCat("look first at ", facts.waited_for);
-  if (cause.reason() == reason::kCollectiveTimeout) {
-    return "one rank did not reach the collective: `ms-ctl stacks` shows where each rank stands while they run, and "
-           "MS_PROGRESS_FILE shows which rank is behind";
-  }
-  return "a peer has ended or can't be reached: look at the output of the other ranks, and at the network between the "
-         "nodes (`--preflight ring` tests it)";
-}
-
 std::string AdviceFor(const v1::Cause& cause, const RemedyFacts& facts) {
-  if (cause.reason() == reason::kOutOfMemory) return MemoryAdvice(cause);
+  if (IsOfAPeer(cause.reason()) && !facts.waited_for.empty()) return absl::StrCat("look first at ", facts.waited_for);
   const bool is_killed_agent = cause.reason() == reason::kAgentEnded && cause.signal() != 0;
-  if (cause.reason() == reason::kKilledFromOutside || is_killed_agent) return KillAdvice(cause);
-  if (IsOfAPeer(cause.reason())) return PeerAdvice(cause, facts);
+  const absl::string_view word = is_killed_agent ? reason::kKilledFromOutside : absl::string_view(cause.reason());
   for (const Advice& advice : kAdvice) {
-    if (cause.reason() == advice.reason) return absl::StrReplaceAll(advice.text, {{"{host}", cause.host_name()}});
+    if (word != advice.reason) continue;
+    return absl::StrReplaceAll(advice.text,
+                               {{"{host}", cause.host_name()},
+                                {"{killer}", cause.signal() == SIGKILL ? "earlyoom or systemd-oomd" : "a script"}});
   }
   return "";
 }
