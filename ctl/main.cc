@@ -29,6 +29,11 @@ std::optional<std::vector<std::string>> CertsArguments(std::vector<std::string> 
   return args;
 }
 
+// True for `ms-ctl convert --help`: further words, and other flags, are those of the line.
+bool AsksForHelp(const std::vector<std::string>& args) {
+  return args.size() == 2 && (args[1] == "--help" || args[1] == "-h");
+}
+
 // Runs `ms-ctl convert LINE`: the words after it are another program's, and none of them is a setting.
 int RunConvert(std::vector<std::string> words) {
   if (!words.empty() && words[0] == "--") words.erase(words.begin());
@@ -44,7 +49,7 @@ int RunConvert(std::vector<std::string> words) {
 
 int Main(std::vector<std::string> args) {
   BeginProgram("ms-ctl");
-  if (!args.empty() && args[0] == "convert") return RunConvert({args.begin() + 1, args.end()});
+  if (!args.empty() && args[0] == "convert" && !AsksForHelp(args)) return RunConvert({args.begin() + 1, args.end()});
   if (const auto certs = CertsArguments(args)) {
     ForbidCoreDumps();  // it makes and reads keys
     return certs::RunCerts(*certs, ProcessEnvironment());
@@ -56,11 +61,13 @@ int Main(std::vector<std::string> args) {
   ctl::CtlSettings settings;
   SettingsTable table = ctl::CtlSettingsTable(settings);
   const LoadResult loaded = LoadSettings(table, args, ProcessEnvironment());
+  const bool wants_one_help = loaded.wants_help && !loaded.wants_all_help && !loaded.positional.empty();
+  if (wants_one_help) return ctl::RunCommand({"help", loaded.positional[0]}, settings, table);
   if (const auto code = AnswerAtOnce(table, loaded)) return *code;
   for (const std::string& error : loaded.findings.errors) std::fprintf(stderr, "ms-ctl: %s\n", error.c_str());
   if (!loaded.findings.errors.empty()) return kExitUsage;
   if (loaded.positional.empty()) {
-    std::fprintf(stderr, "ms-ctl: a command is missing: ms-ctl status shows the jobs, ms-ctl --help lists all\n");
+    std::fprintf(stderr, "ms-ctl: a command is missing: ms-ctl status shows the jobs, ms-ctl help lists all\n");
     return kExitUsage;
   }
   const auto job_source = loaded.sources.find("job");

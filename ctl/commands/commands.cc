@@ -5,6 +5,7 @@
 #include "ctl/commands/commands.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -17,6 +18,8 @@
 
 namespace muster::ctl {
 namespace {
+
+constexpr char kForAdmins[] = "It works on the scheduler's machine, or with an admin's certificate.";
 
 int InspectJournal(Call& call) { return RunJournal(call.words, call.settings.json); }
 
@@ -47,13 +50,6 @@ int AskForAll(Call& call) {
 template <int (*answer)(Call&)>
 int AskOfScheduler(Call& call) {
   return AskTrustedWith("", call, answer);
-}
-
-const Command* FindCommand(const std::string& name) {
-  for (const Command& command : Commands()) {
-    if (command.name == name) return &command;
-  }
-  return nullptr;
 }
 
 // Returns the error in the words after a command; empty if there is none.
@@ -97,59 +93,173 @@ std::string TakeJob(const Command& command, std::vector<std::string>& words, Ctl
   return "";
 }
 
-std::string UnknownCommand(const std::string& word) {
-  std::vector<std::string> names;
-  for (const Command& command : Commands()) names.push_back(command.name);
-  const std::string meant = NearMiss(word, names);
-  return absl::StrCat("unknown command '", word, "'",
-                      meant.empty() ? ";" : absl::StrCat("; did you mean '", meant, "'?"),
-                      " `ms-ctl --help` lists all");
+std::vector<Command> LookingCommands() {
+  return {
+      {"why",
+       "[JOB]",
+       "Shows what a job waits for or why it failed, and what to do.",
+       Ask<ShowWhy>,
+       "Also shows the last lines of the process that failed.",
+       {"ms-ctl why", "ms-ctl why train --run 2"}},
+      {"status", "[JOB]", "Shows each job's phase and round, the missing nodes, and why it ended.",
+       AskForAll<ShowStatus>},
+      {"nodes",
+       "[JOB]",
+       "Shows the agents of a job, their last reports and their ranks.",
+       AskForAll<ShowNodes>,
+       "",
+       {"ms-ctl nodes --missing"}},
+      {"ranks", "[JOB]", "Shows the node, address, device and process of each rank.", AskForAll<ShowRanks>},
+      {"events",
+       "[JOB]",
+       "Shows the events so far, with times.",
+       AskForAll<ShowEvents>,
+       "The scheduler keeps the last 20,000 events.",
+       {"ms-ctl events --since 2h"}},
+      {"top", "[JOB]", "Shows the slowest ranks, and the nodes silent for longest.", AskForAll<ShowTop>,
+       "It compares ranks by the steps that they write to MS_PROGRESS_FILE."},
+      {"logs",
+       "[JOB] RANK",
+       "Shows the last output of a rank's process; -f follows it.",
+       Ask<ShowLogs>,
+       kForAdmins,
+       {"ms-ctl logs 3", "ms-ctl logs train 3 -f"}},
+      {"stacks",
+       "[JOB] [RANKS]",
+       "Shows where the slowest processes, or those of some ranks, stand.",
+       Ask<ShowStacks>,
+       kForAdmins,
+       {"ms-ctl stacks", "ms-ctl stacks 0,3-5"}},
+      {"watch", "[JOB]", "Shows jobs, nodes and events live.", AskForAll<FollowJobs>,
+       "On a terminal it is a screen: arrows and Enter open a job, Esc goes back, / filters, s sorts, q ends. "
+       "Otherwise, or with --plain, it prints lines until the job ends. Exit code 1 means that the job failed."},
+      {"preflight", "[JOB]", "Shows the results of --preflight host.", AskForAll<ShowPreflight>,
+       "Exit code 1 means that there is an error."},
+      {"report",
+       "[JOB]",
+       "Writes one HTML file with all about a run, to attach to a ticket.",
+       Ask<WriteReport>,
+       "The file contains output of the processes: check it before you share it.",
+       {"ms-ctl report train --run 2 -o train.html"}},
+  };
+}
+
+std::vector<Command> ChangingCommands() {
+  return {
+      {"stop",
+       "[JOB]",
+       "Ends a job: stops its processes and ends its agents.",
+       Ask<StopJob>,
+       absl::StrCat("It asks first if you do not name the job, or if the job is another user's. ", kForAdmins),
+       {"ms-ctl stop train --reason \"wrong data\""}},
+      {"restart", "[JOB]", "Starts all processes of a job again, with the same ranks.", Ask<RestartJob>, kForAdmins},
+      {"drain",
+       "[JOB] NODE",
+       "Takes a node out of a job when its round ends, or --now.",
+       Ask<DrainNode>,
+       absl::StrCat("A spare or a later start of the node takes its ranks. ", kForAdmins),
+       {"ms-ctl drain train node-3 --now"}},
+      {"undrain", "[JOB] NODE", "Keeps a drained node in the job after all.", Ask<UndrainNode>, kForAdmins},
+      {"fence",
+       "[JOB] NODE",
+       "Confirms that a lost node's processes have ended.",
+       Ask<FenceNode>,
+       absl::StrCat("Its ranks may then start elsewhere. Use it only if you are certain, for example because the "
+                    "machine is off. ",
+                    kForAdmins),
+       {"ms-ctl fence node-3"}},
+  };
+}
+
+std::vector<Command> ServerCommands() {
+  return {
+      {"ping",
+       "",
+       "Checks whether this machine reaches the scheduler, and what is in the way.",
+       PingScheduler,
+       "It checks name, connection, TLS, version, clock and UDP.",
+       {"ms-ctl ping --sched_host node1"}},
+      {"counters", "", "Counts refusals by reason, and shows when certificates expire.", AskOfScheduler<ShowCounters>},
+  };
+}
+
+std::vector<Command> FileCommands() {
+  return {
+      {"ranktable",
+       "[JOB]",
+       "Prints the rank table of a job (Ascend), checks one, or makes one.",
+       ShowRankTable,
+       "",
+       {"ms-ctl ranktable", "ms-ctl ranktable --check table.json",
+        "ms-ctl ranktable --for 2 --hosts 10.0.0.1,10.0.0.2 --device_ips 192.168.0.1 --device_ips 192.168.0.2"}},
+      {"hostfile",
+       "[JOB]",
+       "Prints a job's machines as other launchers read them.",
+       AskForAll<ShowHostFile>,
+       "",
+       {"ms-ctl hostfile --form mpich"}},
+  };
+}
+
+std::vector<Command> LocalCommands() {
+  return {
+      {"certs", "COMMAND", "Makes, renews and revokes the certificates of a cluster.", CertsTooLate},
+      {"journal",
+       "show|verify FILE",
+       "Shows a scheduler's journal, or checks it.",
+       InspectJournal,
+       "",
+       {"ms-ctl journal verify journal-8118.db"}},
+      {"convert",
+       "LINE",
+       "Converts a line of another launcher into one of ms-worker's.",
+       ConvertTooLate,
+       "It knows torchrun, accelerate, deepspeed, mpirun, horovodrun and msrun, and looks into shell scripts.",
+       {"ms-ctl convert torchrun --nproc_per_node=4 train.py", "ms-ctl convert bash launch.sh"}},
+      {"completion",
+       "bash|fish|zsh",
+       "Prints a completion script for ms-ctl, ms-worker and ms-scheduler.",
+       PrintCompletion,
+       "",
+       {"source <(ms-ctl completion bash)"}},
+      {"help", "[COMMAND]", "Explains a command and its settings.", ShowHelp, "", {"ms-ctl help logs"}},
+  };
 }
 
 }  // namespace
 
 const std::vector<Command>& Commands() {
-  static const auto* const commands = new std::vector<Command>{
-      {"why", "[JOB]", "what a job waits for or failed of, with the last lines and what to do", Ask<ShowWhy>},
-      {"status", "[JOB]", "each job's phase, round, who is missing, and why it ended", AskForAll<ShowStatus>},
-      {"nodes", "[JOB]", "the agents of a job, when each was last seen, and its ranks; --missing: whom it waits for",
-       AskForAll<ShowNodes>},
-      {"ranks", "[JOB]", "who has which rank, with address, device and process", AskForAll<ShowRanks>},
-      {"preflight", "[JOB]", "what the checks of the nodes' hosts came to (--preflight host); exit code 1: an error",
-       AskForAll<ShowPreflight>},
-      {"ranktable", "[JOB]", "a job's rank table (Ascend); --check FILE explains one, --for N makes one without a job",
-       ShowRankTable},
-      {"hostfile", "[JOB]", "a job's machines as --form openmpi, mpich, horovod or deepspeed reads them",
-       AskForAll<ShowHostFile>},
-      {"events", "[JOB]", "the event log so far, with wall times; --since 2h: only the latest", AskForAll<ShowEvents>},
-      {"top", "[JOB]", "who is slow in progress, and who is late with heartbeats; --lines N of each",
-       AskForAll<ShowTop>},
-      {"logs", "[JOB] RANK", "what a rank's process wrote last; -f: and what it writes from now on", Ask<ShowLogs>},
-      {"report", "[JOB]", "all about a run in one HTML file, to attach to a ticket; -o FILE", Ask<WriteReport>},
-      {"stacks", "[JOB] [RANKS]", "where processes stand: the slowest ones, or those of ranks such as 0,3-5",
-       Ask<ShowStacks>},
-      {"watch", "[JOB]",
-       "jobs, nodes and events live: on a terminal a screen with keys (q ends it), else lines until the job ends",
-       AskForAll<FollowJobs>},
-      {"ping", "", "whether the scheduler can be reached from here, and if not, what is in the way", PingScheduler},
-      {"counters", "", "how often what was refused and why, and how long certificates last",
-       AskOfScheduler<ShowCounters>},
-      {"stop", "[JOB]", "ends a job: its processes are stopped, its agents end", Ask<StopJob>},
-      {"restart", "[JOB]", "starts all processes of a job again, in a new round with the same ranks", Ask<RestartJob>},
-      {"fence", "[JOB] NODE",
-       "says that a lost node's processes have surely ended, so that its ranks may start elsewhere", Ask<FenceNode>},
-      {"drain", "[JOB] NODE",
-       "has a node leave the job where the round ends, or --now; a spare or a later start takes its place",
-       Ask<DrainNode>},
-      {"undrain", "[JOB] NODE", "lets a node stay after all", Ask<UndrainNode>},
-      {"certs", "COMMAND", "the certificates of a cluster: init, scheduler, node, …; `ms-ctl certs --help` explains",
-       CertsTooLate},
-      {"journal", "show|verify FILE",
-       "what a scheduler's journal holds, and whether it is sound; no scheduler is asked", InspectJournal},
-      {"convert", "LINE", "another launcher's line (torchrun, mpirun, …) as one of ms-worker's", ConvertTooLate},
-      {"completion", "bash|fish|zsh", "prints a completion script: source <(ms-ctl completion bash)", PrintCompletion},
-  };
+  static const auto* const commands = [] {
+    auto* all = new std::vector<Command>;
+    const auto add = [all](const char* group, std::vector<Command> some) {
+      for (Command& command : some) {
+        command.group = group;
+        all->push_back(std::move(command));
+      }
+    };
+    add("Look at jobs", LookingCommands());
+    add("Change a job", ChangingCommands());
+    add("The scheduler", ServerCommands());
+    add("Files for other programs", FileCommands());
+    add(kWithoutScheduler, LocalCommands());
+    return all;
+  }();
   return *commands;
+}
+
+const Command* FindCommand(const std::string& name) {
+  for (const Command& command : Commands()) {
+    if (command.name == name) return &command;
+  }
+  return nullptr;
+}
+
+std::string UnknownCommand(const std::string& word) {
+  std::vector<std::string> names;
+  for (const Command& command : Commands()) names.push_back(command.name);
+  const std::string meant = NearMiss(word, names);
+  return absl::StrCat("unknown command '", word, "'",
+                      meant.empty() ? ";" : absl::StrCat("; did you mean '", meant, "'?"), " `ms-ctl help` lists all");
 }
 
 int RunCommand(std::vector<std::string> words, CtlSettings settings, const SettingsTable& table) {

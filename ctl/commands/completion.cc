@@ -40,7 +40,7 @@ _ms_ctl_certs() {
   fi
   for (( i = $1 + 1; i < COMP_CWORD; i++ )); do
     case ${COMP_WORDS[i]} in
-      --json|--help|--version) ;;
+      --json|--help|--help-all|--version) ;;
       -*) (( i++ )) ;;
       *) word=${COMP_WORDS[i]}; break ;;
     esac
@@ -88,6 +88,7 @@ _ms_ctl() {
     @JOB_COMMANDS@) COMPREPLY=( $(compgen -W "$(ms-ctl completion jobs 2>/dev/null)" -- "$current") ) ;;
     fence|drain|undrain) COMPREPLY=( $(compgen -W "$(ms-ctl completion nodes 2>/dev/null)" -- "$current") ) ;;
     completion) COMPREPLY=( $(compgen -W "bash fish zsh" -- "$current") ) ;;
+    help) COMPREPLY=( $(compgen -W "@COMMANDS@" -- "$current") ) ;;
   esac
 }
 # ms-worker and ms-scheduler. $1: the settings, as --switch, --flag= (any value), --flag=file, --flag=host or
@@ -145,7 +146,7 @@ complete -F _ms_scheduler ms-scheduler
 )sh";
 
 std::vector<std::string> FlagsOf(const SettingsTable& table) {
-  std::vector<std::string> flags = {"--help", "--version", "--config"};
+  std::vector<std::string> flags = {"--help", "--help-all", "--version", "--config"};
   for (const Setting& setting : table.settings()) {
     if (!setting.is_hidden) flags.push_back("--" + setting.flag);
   }
@@ -154,7 +155,7 @@ std::vector<std::string> FlagsOf(const SettingsTable& table) {
 
 // Returns a daemon's settings in the form that the script needs.
 std::vector<std::string> SpecsOf(const SettingsTable& table) {
-  std::vector<std::string> specs = {"--help", "--version", "--config=file"};
+  std::vector<std::string> specs = {"--help", "--help-all", "--version", "--config=file"};
   for (const Setting& setting : table.settings()) {
     if (setting.is_hidden) continue;
     const CompletedValue value = CompletedValueOf(setting);

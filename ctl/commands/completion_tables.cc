@@ -91,14 +91,19 @@ struct CommonFlag {
   CompletedValue::Kind kind;
   const char* help;
 };
-constexpr CommonFlag kCommon[] = {{"help", CompletedValue::kSwitch, "Prints what there is."},
-                                  {"version", CompletedValue::kSwitch, "Prints the version."},
-                                  {"config", CompletedValue::kFile, "A file with settings."}};
+constexpr CommonFlag kCommon[] = {{"help", CompletedValue::kSwitch, "Shows the settings that most people need."},
+                                  {"help-all", CompletedValue::kSwitch, "Shows all settings."},
+                                  {"version", CompletedValue::kSwitch, "Shows the version."},
+                                  {"config", CompletedValue::kFile, "Reads settings from a file."}};
 
 std::string ZshOffers(const std::vector<Offer>& offers) {
   std::string out;
   for (const Offer& offer : offers) absl::StrAppend(&out, " ", Quote(absl::StrCat(Spec(offer.name), ":", offer.help)));
   return out;
+}
+
+std::string AllNames(const std::vector<Offer>& offers, const char* separator) {
+  return absl::StrJoin(offers, separator, [](std::string* text, const Offer& offer) { *text += offer.name; });
 }
 
 std::string NamesThat(const std::vector<Offer>& offers, bool Offer::*takes, const char* separator) {
@@ -145,6 +150,8 @@ std::string FishCompletion(const CompletionTables& tables) {
   absl::StrAppend(&out, "complete -c ms-ctl -n '__fish_seen_subcommand_from ",
                   NamesThat(tables.commands, &Offer::takes_node, " "), "' -a '", kNodes, "'\n");
   absl::StrAppend(&out, "complete -c ms-ctl -n '__fish_seen_subcommand_from completion' -a 'bash fish zsh'\n");
+  absl::StrAppend(&out, "complete -c ms-ctl -n '__fish_seen_subcommand_from help' -a '", AllNames(tables.commands, " "),
+                  "'\n");
   return out;
 }
 
@@ -169,12 +176,11 @@ std::string ZshCompletion(const CompletionTables& tables) {
                   "  *) _arguments $flags '1:command:_ms_ctl_commands' '*:argument:_ms_ctl_argument' ;;\n  esac\n}\n"
                   "_ms_ctl_commands() {\n  local -a offers\n  offers=(",
                   ZshOffers(tables.commands), ")\n  _describe command offers\n}\n");
-  absl::StrAppend(&out, "_ms_ctl_argument() {\n  local -a offers\n  case ${words[(r)(",
-                  absl::StrJoin(tables.commands, "|", [](std::string* text, const Offer& o) { *text += o.name; }),
+  absl::StrAppend(&out, "_ms_ctl_argument() {\n  local -a offers\n  case ${words[(r)(", AllNames(tables.commands, "|"),
                   ")]} in\n  certs) offers=(", ZshOffers(tables.certs_commands), "); _describe command offers ;;\n  ",
                   NamesThat(tables.commands, &Offer::takes_job, "|"), ") compadd -- $", kJobs, " ;;\n  ",
                   NamesThat(tables.commands, &Offer::takes_node, "|"), ") compadd -- $", kNodes, " ;;\n",
-                  "  completion) compadd bash fish zsh ;;\n  *) _files ;;\n  esac\n}\n",
+                  "  completion) compadd bash fish zsh ;;\n  help) _ms_ctl_commands ;;\n  *) _files ;;\n  esac\n}\n",
                   "if [[ $funcstack[1] == _ms-ctl ]]; then _muster \"$@\"; else compdef _muster ms-ctl ms-worker "
                   "ms-scheduler; fi\n");
   return out;

@@ -1,6 +1,5 @@
 #include "ctl/commands/ctl_settings.h"
 
-#include <algorithm>
 #include <iterator>
 
 #include "absl/strings/match.h"
@@ -15,18 +14,6 @@
 
 namespace muster::ctl {
 namespace {
-
-std::string UsageText() {
-  size_t width = 0;
-  for (const Command& c : Commands()) width = std::max(width, c.name.size() + c.argument.size() + 1);
-  std::string out = "ms-ctl COMMAND [settings]\n\nCommands:";
-  for (const Command& c : Commands()) {
-    std::string name = c.argument.empty() ? c.name : absl::StrCat(c.name, " ", c.argument);
-    name.resize(width, ' ');
-    absl::StrAppend(&out, "\n  ", name, "  ", c.help);
-  }
-  return out;
-}
 
 // A config file shared with ms-worker and ms-scheduler has their settings as well. On the command line they are unknown
 // words.
@@ -50,92 +37,86 @@ void AddOthersOwn(SettingsTable& table) {
 }
 
 void AddRankTable(SettingsTable& table, CtlSettings& settings) {
-  const std::string group = "ms-ctl ranktable";
-  Setting& check = table.AddString("check", &settings.check_file, "Explains what is wrong with a rank table.");
-  check.group = group;
-  check.value_name = "FILE";
-  Setting& nodes = table.AddUint("for", &settings.for_nodes, 1, kMaxWorkers, "Makes the table of that many nodes.");
-  nodes.group = group;
-  nodes.value_name = "N";
-  nodes.default_text = "of a job";
-  Setting& hosts = table.AddString("hosts", &settings.hosts, "With --for: the nodes' addresses, rank 0's node first.");
-  hosts.group = group;
-  hosts.value_name = "ADDRESSES";
-  Setting& device_ips = table.AddStrings("device_ips", &settings.device_ips,
-                                         "With --for: the addresses of one node's devices, in the order of --hosts; "
-                                         "also as 4=ADDRESS,5=ADDRESS. Once for each node.");
-  device_ips.group = group;
-  device_ips.value_name = "ADDRESSES";
-}
-
-void AddLooks(SettingsTable& table, CtlSettings& settings) {
-  table.BeginGroup("ms-ctl nodes, events, top, logs, report and watch");
-  table.AddBool("missing", &settings.missing, "nodes: whom the job waits for, and who was refused lately.");
-  table.AddString("since", &settings.since, "events: only those since then: 2h, 30m, 2026-11-25, 2026-11-25T14:30.")
-      .Value("TIME")
-      .Default("the first");
-  table.AddBool("follow", &settings.follow, "logs: go on with what the process writes, until the run ends. Also: -f.");
-  table.AddUint("lines", &settings.lines, 1, kMaxLogLines, "logs, top: how many lines at most.")
-      .Value("N")
-      .Default("100; top: 10");
-  table.AddString("output", &settings.output_file, "report: the file to write; - for standard output. Also: -o.")
+  const std::vector<std::string> ranktable = {"ranktable"};
+  table.AddString("check", &settings.check_file, "Rank table to check. Explains what is wrong with it.")
       .Value("FILE")
-      .Default("muster-JOB-RUN.html");
-  table.AddBool("plain", &settings.plain, "watch: lines as they come, also on a terminal.");
+      .For(ranktable);
+  table.AddUint("for", &settings.for_nodes, 1, kMaxWorkers, "Number of nodes, to make a table without a job.")
+      .Value("N")
+      .Default("the table of a job")
+      .For(ranktable);
+  table.AddString("hosts", &settings.hosts, "With --for: addresses of the nodes, with commas, rank 0's node first.")
+      .Value("ADDRESSES")
+      .For(ranktable);
+  table
+      .AddStrings("device_ips", &settings.device_ips,
+                  "With --for: addresses of a node's devices, also as 4=ADDRESS,5=ADDRESS. Repeat it for each node, in "
+                  "the order of --hosts.")
+      .Value("ADDRESSES")
+      .For(ranktable);
 }
 
-void AddHostFile(SettingsTable& table, CtlSettings& settings) {
-  Setting& form = table.AddChoice("form", &settings.form, {kHostFileForms, std::end(kHostFileForms)},
-                                  "Whose list of machines it is.");
-  form.group = "ms-ctl hostfile";
+// The settings that only some commands use.
+void AddSettingsOfCommands(SettingsTable& table, CtlSettings& settings) {
+  table.BeginGroup("Settings of some commands");
+  table.AddBool("missing", &settings.missing, "Shows the nodes that the job waits for, and those refused lately.")
+      .For({"nodes"});
+  table.AddString("since", &settings.since, "Shows only later events: 2h, 30m, 2026-11-25, 2026-11-25T14:30.")
+      .Value("TIME")
+      .Default("the first")
+      .For({"events"});
+  table.AddBool("follow", &settings.follow, "Goes on with what the process writes, until the run ends. Also: -f.")
+      .For({"logs"});
+  table.AddUint("lines", &settings.lines, 1, kMaxLogLines, "Number of lines at most.")
+      .Value("N")
+      .Default("100; top: 10")
+      .For({"logs", "top"});
+  table.AddBool("plain", &settings.plain, "Prints lines as they come, even on a terminal.").For({"watch"});
+  table.AddString("output", &settings.output_file, "File to write. -: standard output. Also: -o.")
+      .Value("FILE")
+      .Default("muster-JOB-RUN.html")
+      .For({"report"});
+  table.AddString("reason", &settings.reason, "Reason, which all agents get and the events keep.")
+      .Value("TEXT")
+      .For({"stop", "restart", "drain", "undrain", "fence"});
+  table.AddBool("yes", &settings.yes, "Stops the job without asking whether it is the right one.").For({"stop"});
+  table.AddBool("now", &settings.now, "Takes effect now, by a restart of all processes of the job.").For({"drain"});
+  table
+      .AddChoice("form", &settings.form, {kHostFileForms, std::end(kHostFileForms)},
+                 "Program that reads the list of machines.")
+      .For({"hostfile"});
+  AddRankTable(table, settings);
 }
 
 }  // namespace
 
 SettingsTable CtlSettingsTable(CtlSettings& settings) {
-  SettingsTable table("ms-ctl", UsageText(), "Shows and steers what a scheduler's jobs do.");
-  const std::string where = "The scheduler";
-  table.BeginGroup(where);
+  SettingsTable table("ms-ctl", "ms-ctl COMMAND [settings]",
+                      "Shows and steers the jobs of a scheduler. `ms-ctl help COMMAND` explains one command and its "
+                      "settings.");
+  for (const Command& command : Commands()) table.AddCommand({command.group, command.Words(), command.help});
+  table.BeginGroup("The scheduler");
   AddSchedAddress(table, &settings.sched_host, &settings.sched_port, /*may_be_zero=*/true,
-                  {"The scheduler's address or host name, with or without its port.", "The scheduler's port."});
-  Setting& socket =
-      table.AddString("admin_socket", &settings.admin_socket, "The scheduler's Unix socket, for changing calls.");
-  socket.env = {"MS_ADMIN_SOCKET"};
-  socket.group = where;
-  socket.value_name = "PATH";
-  socket.default_text = "by the port";
-  Setting& timeout = table.AddSeconds("timeout", &settings.timeout, absl::Milliseconds(100), absl::Hours(1),
-                                      "How long to wait for an answer.");
-  timeout.group = where;
-  timeout.value_name = "SECONDS";
-
-  Setting& reason = table.AddString("reason", &settings.reason,
-                                    "Why, for a changing call: everybody is told, and it stays in the events.");
-  reason.group = where;
-  reason.value_name = "TEXT";
-
-  Setting& yes = table.AddBool("yes", &settings.yes, "Stops a job without asking whether it is the right one.");
-  yes.group = where;
-
-  Setting& now = table.AddBool("now", &settings.now, "drain: now, by a restart of all processes of the job.");
-  now.group = where;
-
-  const std::string what = "What to show";
-  Setting& job = table.AddString("job", &settings.job_id, "Only this job.");
-  job.aliases = {"job_id"};
-  job.env = {"MS_JOB_ID"};
-  job.group = what;
-  job.value_name = "ID";
-  job.default_text = "all";
-  Setting& run = table.AddUint("run", &settings.run, 0, UINT32_MAX, "That run of the job.");
-  run.group = what;
-  run.value_name = "N";
-  run.default_text = "the latest";
-  Setting& json = table.AddBool("json", &settings.json, "Print one JSON document, for scripts.");
-  json.group = what;
-  AddRankTable(table, settings);
-  AddHostFile(table, settings);
-  AddLooks(table, settings);
+                  {"Host name or address of the scheduler, with or without its port.", "Port of the scheduler."})
+      .Range("1024 to 65535");
+  table
+      .AddString("admin_socket", &settings.admin_socket,
+                 "Unix socket of the scheduler, for those commands that change jobs, and for logs and stacks.")
+      .Value("PATH")
+      .Default("by the port")
+      .Env({"MS_ADMIN_SOCKET"});
+  table.AddSeconds("timeout", &settings.timeout, absl::Milliseconds(100), absl::Hours(1),
+                   "Time to wait for an answer.");
+  table.BeginGroup("What to show");
+  table.AddString("job", &settings.job_id, "Job that the command is about.")
+      .Value("ID")
+      .Default("all jobs, or the only one")
+      .Env({"MS_JOB_ID"})
+      .Alias({"job_id"})
+      .Common();
+  table.AddUint("run", &settings.run, 0, UINT32_MAX, "Run of the job.").Range("1 or more").Default("the latest");
+  table.AddBool("json", &settings.json, "Prints one JSON document, for scripts.").Common();
+  AddSettingsOfCommands(table, settings);
   AddTls(table, &settings.tls);
   AddOthersOwn(table);
   return table;

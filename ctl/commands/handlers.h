@@ -52,4 +52,7 @@ int FollowJobs(Call& call);
 // completion.cc
 int PrintCompletion(Call& call);
 
+// help_command.cc
+int ShowHelp(Call& call);
+
 }  // namespace muster::ctl

@@ -1,24 +1,28 @@
 #!/usr/bin/env python3
-"""make_man.py PROGRAM…: writes PROGRAM.1 for each into the folder of --into, out of what it says to --help and --version.
+"""make_man.py PROGRAM…: writes PROGRAM.1 for each into the folder of --into, out of its --help-all and --version.
 
-So a man page knows each setting that the program knows, and nothing has to be kept in step by hand."""
+So a man page has each setting of the program, and nothing has to be kept in step by hand."""
 
 import argparse
+import collections
 import datetime
 import os
 import pathlib
 import re
 import subprocess
 
-SECTIONS = {  # that --help does not have
+SECTIONS = {  # that --help-all does not have
     "ms-scheduler": [("EXIT STATUS", "0 after a signal, or with --once when the job succeeded; 1 when it failed; 2 for "
                                      "wrong settings or what can't be had at the start.")],
     "ms-worker": [("EXIT STATUS", "0 when the job succeeded; the code of this node's process that failed, or 128 and its "
-                                  "signal; 10 to 15 where Muster itself has a reason, which it says.")],
+                                  "signal; 10 to 16 where Muster itself has a reason, which it reports.")],
     "ms-ctl": [("EXIT STATUS", "0 done; 1 refused, or a watched job failed; 2 wrong usage; 10 the scheduler can't be "
                                "reached; 14 it was lost while watching; 15 it is not trusted, or does not trust us.")],
 }
 SEE_ALSO = ("ms-scheduler", "ms-worker", "ms-ctl")
+
+# The text of --help-all. Commands and settings are [(heading, [(name, text)])], examples [(line, text)].
+Help = collections.namedtuple("Help", "usage summary commands examples explanation settings")
 
 
 def escape(text):
@@ -36,41 +40,52 @@ def entries(lines):
         begin = re.match(r"  (\S.*)$", line)
         if begin is not None:
             name, _, text = begin.group(1).partition("  ")
-            out.append([name, text.strip()])
+            out.append((name, text.strip()))
         elif line.strip() and out:
-            out[-1][1] = (out[-1][1] + " " + line.strip()).strip()
+            out[-1] = (out[-1][0], (out[-1][1] + " " + line.strip()).strip())
     return out
 
 
-def listed(lines):
+def parse(text):
+    usage, summary, *blocks = text.rstrip("\n").split("\n\n")
+    assert usage.startswith("Usage: "), usage
+    before, after, explanation = [], [], ""
+    for block in blocks:
+        heading, *lines = block.splitlines()
+        if heading.endswith(":") and lines and lines[0].startswith("  "):
+            (after if explanation else before).append((heading.rstrip(":"), entries(lines)))
+        else:
+            explanation = " ".join(block.split())
+    examples = [entry for heading, found in before if heading == "Examples" for entry in found]
+    commands = [section for section in before if section[0] != "Examples"]
+    return Help(usage[len("Usage: "):], " ".join(summary.split()), commands, examples, explanation, after)
+
+
+def ask(program, *flags):
+    return subprocess.run([program.resolve(), *flags], check=True, text=True, stdout=subprocess.PIPE).stdout
+
+
+def listed(found):
     out = []
-    for name, text in entries(lines):
+    for name, text in found:
         out += [".TP", ".B " + escape(name), escape(text)]
     return out
 
 
-def page(program, help_text, version, date):
-    blocks = help_text.rstrip("\n").split("\n\n")
-    usage = blocks.pop(0)
-    assert usage.startswith("Usage: "), usage
-    commands = []
-    if blocks and blocks[0].startswith("Commands:"):
-        commands = blocks.pop(0).splitlines()[1:]
-    summary, explanation = " ".join(blocks.pop(0).split()), " ".join(blocks.pop(0).split())
-    name_line = summary.split(". ")[0].rstrip(".")
+def page(program, said, version, date):
+    name_line = said.summary.split(". ")[0].rstrip(".")
     out = ['.TH %s 1 "%s" "Muster %s" "Muster"' % (program.upper(), date, version),
            ".SH NAME", "%s \\- %s" % (escape(program), escape(name_line[:1].lower() + name_line[1:])),
-           ".SH SYNOPSIS"]
-    for number, line in enumerate(usage[len("Usage: "):].splitlines()):
-        out += [".br"] if number else []
-        out.append(escape(line.strip()))
-    out += [".SH DESCRIPTION", escape(summary), ".PP", escape(explanation)]
-    if commands:
-        out += [".SH COMMANDS", *listed(commands)]
+           ".SH SYNOPSIS", escape(said.usage), ".SH DESCRIPTION", escape(said.summary), ".PP", escape(said.explanation)]
+    if said.commands:
+        out.append(".SH COMMANDS")
+        for heading, found in said.commands:
+            out += [".SS " + escape(heading), *listed(found)]
     out.append(".SH OPTIONS")
-    for block in blocks:
-        lines = block.splitlines()
-        out += [".SS " + escape(lines[0].rstrip(":")), *listed(lines[1:])]
+    for heading, found in said.settings:
+        out += [".SS " + escape(heading), *listed(found)]
+    if said.examples:
+        out += [".SH EXAMPLES", *listed(said.examples)]
     for title, text in SECTIONS.get(program, []):
         out += [".SH " + title, escape(text)]
     others = [other for other in SEE_ALSO if other != program]
@@ -88,10 +103,8 @@ def main():
     day = datetime.datetime.fromtimestamp(int(epoch), datetime.timezone.utc) if epoch else datetime.date.today()
     words.into.mkdir(parents=True, exist_ok=True)
     for path in words.programs:
-        def ask(flag):
-            return subprocess.run([path.resolve(), flag], check=True, text=True, stdout=subprocess.PIPE).stdout
-        version = ask("--version").split()[1]
-        text = page(path.name, ask("--help"), version, day.strftime("%Y-%m-%d"))
+        version = ask(path, "--version").split()[1]
+        text = page(path.name, parse(ask(path, "--help-all")), version, day.strftime("%Y-%m-%d"))
         (words.into / (path.name + ".1")).write_text(text)
 
 

@@ -1,23 +1,29 @@
 #!/usr/bin/env python3
-"""make_settings.py PROGRAM…: prints docs/settings.md, out of what the programs say to --help.
+"""make_settings.py PROGRAM…: prints docs/settings.md, out of what the programs say to --help-all.
 
     python3 deploy/man/make_settings.py build/bin/ms-scheduler build/bin/ms-worker build/bin/ms-ctl > docs/settings.md
 
-tests/e2e/jobs/test_man_pages.py fails where the page is not what it prints."""
+What all programs have, and what the first two have, is in sections of their own. tests/e2e/jobs/test_man_pages.py fails
+if the page is not what it prints."""
 
 import pathlib
 import re
-import subprocess
 import sys
 
-from make_man import entries
+from make_man import ask, parse
 
 HEAD = """# Settings
 
-All settings of the programs. `deploy/man/make_settings.py` makes this page of what they say to `--help`: change the
-tables in the code, not the page. Each is a flag (dashes and underscores mean the same), an environment variable and a
-line `key = value` of the file that `--config` names; the first of these that sets it wins. Times are in seconds, or
-with a unit: 500ms, 10s, 5m, 2h. What they are for: [operator's guide](operators-guide.md).
+    ms-worker --help       # the settings that most people need; the same for ms-scheduler
+    ms-worker --help-all   # all
+    ms-ctl help logs       # one command and its settings
+
+Each setting is a flag, an environment variable and a line `key = value` of the file that `--config` names. A flag wins
+over a variable, and a variable over the file. In flags and keys, dashes and underscores mean the same. Times are in
+seconds, or with a unit: 500ms, 10s, 5m, 2h. A switch needs no value; `--name=0` turns it off. The
+[operator's guide](operators-guide.md) explains what the settings are for.
+
+`deploy/man/make_settings.py` makes this page from `--help-all`: change the tables in the code, not the page.
 """
 
 
@@ -37,27 +43,37 @@ def row(name, text):
     default, text = taken(r" Default: (.*?)\.(?= |$)", " " + text)
     flags = ["`%s`" % name] + ["`%s`" % flag for flag in also.split(", ") if flag]
     variables = ["`%s`" % variable for variable in variables.split(", ") if variable]
-    return "| %s | %s | %s | %s |" % (cell(", ".join(flags)), "`%s`" % cell(default) if default else "",
-                                      ", ".join(variables), cell(text))
+    return "| %s | %s | %s | %s |" % (cell(", ".join(flags)), cell(default), ", ".join(variables), cell(text))
 
 
-def section(program, help_text):
-    lines = ["", "## " + program]
-    for block in help_text.rstrip("\n").split("\n\n"):
-        title, *rest = block.splitlines()
-        if title.startswith(("Usage:", "Commands:")) or not title.endswith(":") or not rest:
-            continue
-        lines += ["", "### " + title.rstrip(":"), "", "| setting | default | variable | |", "|---|---|---|---|"]
-        lines += [row(name, text) for name, text in entries(rest)]
-    return lines
+def users_of(setting, programs):
+    """The programs in whose section it stands: all, the first two, or the one itself (None)."""
+    users = [name for name, said in programs if any(setting in found for _, found in said.settings)]
+    names = [name for name, _ in programs]
+    return tuple(users) if len(users) > 1 and users in (names, names[:2]) else None
+
+
+def sections(programs):
+    """Heading of a section → heading of a group in it → rows."""
+    names = [name for name, _ in programs]
+    out = {"All programs": {}, " and ".join(names[:2]): {}, **{name: {} for name in names}}
+    for name, said in programs:
+        for group, found in said.settings:
+            for setting in found:
+                users = users_of(setting, programs)
+                heading = name if users is None else "All programs" if len(users) == len(names) else " and ".join(users)
+                if users is None or name == users[0]:
+                    out[heading].setdefault(group, []).append(row(*setting))
+    return out
 
 
 def main():
+    programs = [(path.name, parse(ask(path, "--help-all"))) for path in map(pathlib.Path, sys.argv[1:])]
     lines = [HEAD.rstrip("\n")]
-    for program in sys.argv[1:]:
-        path = pathlib.Path(program)
-        said = subprocess.run([path.resolve(), "--help"], check=True, text=True, stdout=subprocess.PIPE).stdout
-        lines += section(path.name, said)
+    for heading, groups in sections(programs).items():
+        lines += ["", "## " + heading]
+        for group, rows in groups.items():
+            lines += ["", "### " + group, "", "| setting | default | variable | |", "|---|---|---|---|", *rows]
     print("\n".join(lines))
 
 

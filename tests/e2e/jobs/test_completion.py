@@ -28,6 +28,7 @@ def test_fish(cluster):
     assert fish(cluster, "ms-ctl st") == ["stacks", "status", "stop"]
     assert fish(cluster, "ms-ctl certs re") == ["renew", "revoke"]
     assert fish(cluster, "ms-ctl completion ") == ["bash", "fish", "zsh"]
+    assert fish(cluster, "ms-ctl help stat") == ["status"]
     assert "--json" in fish(cluster, "ms-ctl --js")
     assert fish(cluster, "ms-worker --log_format ") == ["json", "text"]
     assert fish(cluster, "ms-scheduler --onc") == ["--once"]
@@ -50,5 +51,5 @@ def test_zsh(cluster):
         """)
     lines = said.splitlines()
     assert lines[:3] == ["_muster"] * 3
-    assert any(line.startswith("status:each job's phase") for line in lines), said
+    assert any(line.startswith("status:Shows each job's phase") for line in lines), said
     assert len([line for line in lines if line.startswith("specs: ")]) == 3 and "odd: " not in said, said

@@ -85,8 +85,7 @@ def test_every_other_word_leaves_the_only_job_alone(cluster):
     # A setting comes first: ms-ctl takes `certs` for a program of its own only as the first word.
     said = cluster.ctl("certs", code=2)
     assert "this word must come first" in said, said
-    listed = cluster.ctl("--help").split("Commands:\n", 1)[1].split("\n\n", 1)[0]
-    words = [line.split()[0] for line in listed.splitlines()]
+    words = re.findall(r"^  ([a-z]+)\b", cluster.ctl("--help"), re.MULTILINE)
     assert set(CHANGE_SOMETHING) < set(words) and len(words) >= 15, words
     for word in words:
         if word in CHANGE_SOMETHING:
@@ -243,6 +242,13 @@ def test_usage(cluster):
     assert code == 0
     for word in ("status", "nodes", "ranks", "events", "watch", "stop", "--json", "MS_SCHED_HOST"):
         assert word in said, said
+    code, said = run("help", "logs")
+    assert code == 0 and said.startswith("Usage: ms-ctl logs ") and "--follow" in said and "--missing" not in said, said
+    assert run("logs", "3", "--help") == (0, said)
+    code, said = run("lgos", "--help")
+    assert code == 2 and "'logs'" in said, said
+    code, said = run("convert", "--help")
+    assert code == 0 and said.startswith("Usage: ms-ctl convert LINE\n"), said
     code, said = run("completion", "bash")
     assert code == 0
     subprocess.run(["bash", "-n"], input=said, text=True, check=True, timeout=10)

@@ -1,4 +1,4 @@
-"""The man pages and the page of settings that are made from --help."""
+"""The man pages and the page of settings that are made from --help-all."""
 
 import pathlib
 import re
@@ -18,10 +18,11 @@ MAKE_MAN = ROOT / "deploy" / "man" / "make_man.py"
 def test_a_page_has_each_setting_and_no_fault(program, tmp_path):
     subprocess.run([sys.executable, MAKE_MAN, "--into", tmp_path, BIN / program], check=True)
     page = tmp_path / (program + ".1")
-    help_text = subprocess.run([BIN / program, "--help"], check=True, text=True, stdout=subprocess.PIPE).stdout
+    help_text = subprocess.run([BIN / program, "--help-all"], check=True, text=True, stdout=subprocess.PIPE).stdout
     flags = re.findall(r"^  (--\w+)", help_text, re.MULTILINE)
     source = page.read_text().replace("\\-", "-")
     assert len(flags) > 10 and all(".B " + flag in source for flag in flags)
+    assert (".SH COMMANDS" if program == "ms-ctl" else ".SH EXAMPLES") in source
     if shutil.which("groff"):
         done = subprocess.run(["groff", "-ww", "-man", "-Tutf8", page], text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE)
@@ -37,6 +38,6 @@ def test_the_page_of_settings_is_what_the_programs_say():
     page = (ROOT / "docs" / "settings.md").read_text()
     assert page.splitlines() == made.splitlines()
     for program in programs:
-        help_text = subprocess.run([program, "--help"], check=True, text=True, stdout=subprocess.PIPE).stdout
+        help_text = subprocess.run([program, "--help-all"], check=True, text=True, stdout=subprocess.PIPE).stdout
         for flag in re.findall(r"^  (--\w+)", help_text, re.MULTILINE):
             assert "| `%s" % flag in page, flag

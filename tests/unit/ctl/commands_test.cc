@@ -19,9 +19,11 @@
 namespace muster::ctl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 // The commands that change something, with the request that the scheduler gets. No other command may do so.
 const std::map<std::string, std::string>& Changing() {
@@ -185,9 +187,9 @@ TEST_F(CommandsTest, CompletionKnowsTheDaemons) {
   EXPECT_THAT(
       script,
       HasSubstr(
-          "why|status|nodes|ranks|preflight|ranktable|hostfile|events|top|logs|report|stacks|watch|stop|restart)"));
+          "why|status|nodes|ranks|events|top|logs|stacks|watch|preflight|report|stop|restart|ranktable|hostfile)"));
   EXPECT_THAT(script, HasSubstr("complete -F _ms_worker ms-worker"));
-  EXPECT_THAT(script, testing::Not(HasSubstr("@")));
+  EXPECT_THAT(script, Not(HasSubstr("@")));
 }
 
 TEST_F(CommandsTest, WhatChangesANodeIsNotForAllOfThem) {
@@ -204,6 +206,54 @@ TEST_F(CommandsTest, AWordThatIsInNoRowIsRefused) {
   EXPECT_EQ(Run({""}), kExitUsage);
   EXPECT_THAT(scheduler_.changes, IsEmpty());
   EXPECT_EQ(scheduler_.questions, 0);
+}
+
+TEST_F(CommandsTest, HelpListsTheCommandsInGroupsWithALineEach) {
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(Run({"help"}), kExitSuccess);
+  const std::string help = testing::internal::GetCapturedStdout();
+  EXPECT_THAT(help, HasSubstr("\nLook at jobs:\n  why [JOB] "));
+  EXPECT_THAT(help, HasSubstr("\nChange a job:\n  stop [JOB] "));
+  EXPECT_THAT(help, HasSubstr("\n  --sched_host "));
+  for (const Command& command : Commands()) {
+    EXPECT_LE(command.help.size(), 80u) << command.name;
+    EXPECT_THAT(help, HasSubstr("\n  " + command.Words() + " "));
+    EXPECT_THAT(help, HasSubstr(" " + command.help + "\n"));
+  }
+}
+
+TEST_F(CommandsTest, HelpExplainsOneCommand) {
+  const auto help_of = [this](const std::string& name) {
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(Run({"help", name}), kExitSuccess);
+    return testing::internal::GetCapturedStdout();
+  };
+  for (const Command& command : Commands()) {
+    EXPECT_THAT(help_of(command.name), testing::StartsWith("Usage: ms-ctl " + command.Words()));
+  }
+  const std::string logs = help_of("logs");
+  for (const char* word : {"logs [JOB] RANK [settings]\n", "\nExamples:\n  ms-ctl logs 3\n", "\n  --follow ",
+                           "\n  --lines N                   Number", "\n  --job ID ", "\n  --sched_host "}) {
+    EXPECT_THAT(logs, HasSubstr(word));
+  }
+  for (const char* word : {"--missing", "--form", "--admin_socket"}) EXPECT_THAT(logs, Not(HasSubstr(word)));
+  EXPECT_THAT(help_of("journal"), AllOf(HasSubstr("\n  --json "), Not(HasSubstr("--sched_host"))));
+  EXPECT_THAT(help_of("counters"), AllOf(HasSubstr("\n  --json "), Not(HasSubstr("--job"))));
+  EXPECT_THAT(help_of("report"), AllOf(HasSubstr("\n  --output FILE "), Not(HasSubstr("--json"))));
+  EXPECT_THAT(help_of("certs"), HasSubstr("--trust_domain"));
+  EXPECT_EQ(scheduler_.questions, 0);
+}
+
+TEST_F(CommandsTest, HelpSuggestsTheNearestCommand) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Run({"help", "lgos"}), kExitUsage);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("'logs'"));
+}
+
+TEST_F(CommandsTest, EachSettingOfSomeCommandsNamesCommands) {
+  for (const Setting& setting : table_.settings()) {
+    for (const std::string& name : setting.commands) EXPECT_NE(FindCommand(name), nullptr) << setting.flag;
+  }
 }
 
 TEST_F(CommandsTest, WhatTheSchedulerSaysCanSteerNoTerminal) {

@@ -76,6 +76,7 @@ TEST(Completion, AFlagsValueIsNoCommand) {
 TEST(Completion, OffersNothingAfterACommandWithoutArgument) {
   EXPECT_THAT(Offers({"counters", ""}), IsEmpty());
   EXPECT_THAT(Offers({"completion", ""}), ElementsAre("bash", "fish", "zsh"));
+  EXPECT_THAT(Offers({"help", "sta"}), ElementsAre("status", "stacks"));
 }
 
 TEST(Completion, KnowsTheWorkersSettingsAndItsCommand) {
