@@ -14,104 +14,116 @@ namespace {
 void AddCluster(SettingsTable& table, SchedulerSettings& s) {
   table.BeginGroup("Cluster");
   AddSchedAddress(table, &s.sched_host, &s.sched_port, /*may_be_zero=*/true,
-                  {"Host name or address under which the agents find this scheduler, with or without the port.",
-                   "Port to listen on, 1024 to 65535; 0: the kernel chooses."});
+                  {"Host name or address at which the agents reach this scheduler, with or without its port.",
+                   "Port to listen on."})
+      .Common();
   table
-      .AddString("listen_address", &s.listen_address,
-                 "Address to listen on (default: sched_host where that is this machine's, else all addresses).")
+      .AddString("listen_address", &s.listen_address, "Address to listen on, if it is not the one that the agents use.")
       .Value("ADDRESS")
-      .Env({"MS_LISTEN_ADDRESS"});
+      .Default("sched_host if this machine has that address, else all addresses")
+      .Env({"MS_LISTEN_ADDRESS"})
+      .Common();
   table
       .AddPort("mindspore_port", &s.mindspore_port,
-               "Port at which MindSpore processes may register without an agent, as with MindSpore's own scheduler "
-               "(their MS_SCHED_PORT); 0: none. Needs MS_WORKER_NUM.")
+               "Port at which MindSpore processes can register without an agent (their MS_SCHED_PORT). Needs "
+               "MS_WORKER_NUM.")
+      .Range("1024 to 65535, or 0 for none")
       .Env({"MS_MINDSPORE_PORT"});
-  AddJobId(table, &s.job_id).help = "Name of the job that --once waits for.";
-  AddWorkerNum(table, &s.worker_num).help +=
-      " A flag or a config line must be every job's number; a variable is for nodes that say none, but with --once.";
+  AddJobId(table, &s.job_id).help =
+      "No effect: this scheduler serves jobs of any name. Accepted for files that ms-worker reads, too.";
+  AddWorkerNum(table, &s.worker_num).Common().help =
+      "Number of workers of each job, over all nodes. Nodes with another number are refused. The variable, without "
+      "--once, is only a default for nodes that have none.";
   AddServerNum(table, &s.server_num);
   AddHcclCmInit(table, &s.hccl_cm_init);
-  table.AddBool("once", &s.once, "Ends with its job: 0 if that succeeded, 1 if it failed, 12 if it never formed.")
-      .Env({"MS_ONCE"});
+  table
+      .AddBool("once", &s.once,
+               "Serves one job and ends with it. Exit code: 0 if it succeeded, 1 if it failed, 12 if it never formed.")
+      .Env({"MS_ONCE"})
+      .Common();
 }
 
 void AddTimeouts(SettingsTable& table, SchedulerSettings& s) {
   table.BeginGroup("Timeouts");
-  AddTopoTimeout(table, &s.topo_timeout);
+  AddTopoTimeout(table, &s.topo_timeout).Common();
   table
       .AddSeconds("node_timeout", &s.node_timeout, absl::Milliseconds(100), kMaxTimeout,
-                  "The lease: a node that is connected but silent for this long is lost. At least 3 heartbeats.")
-      .Env({"MS_NODE_TIMEOUT"});
+                  "Time of silence after which a connected node is lost. At least three heartbeats.")
+      .Env({"MS_NODE_TIMEOUT"})
+      .Common();
   table
       .AddOptionalSeconds("heartbeat_interval", &s.heartbeat_interval, absl::Milliseconds(20), kMaxTimeout, false,
-                          "How often agents report.")
+                          "Time between two heartbeats of an agent.")
       .Env({"MS_HEARTBEAT_INTERVAL"})
       .Default(absl::StrCat(ShowDuration(kDefaultHeartbeat), ", 5 s above 1,000 agents"));
   table
-      .AddBool("heartbeat_datagrams", &s.heartbeat_datagrams,
-               "Takes heartbeats as UDP datagrams, too, at the agents' port: a fraction of the cost. Where they don't "
-               "get through, agents go on over their connections.")
+      .AddBool(
+          "heartbeat_datagrams", &s.heartbeat_datagrams,
+          "Accepts heartbeats as UDP datagrams at sched_port, which costs less. If UDP is blocked, agents use their "
+          "connections.")
       .Env({"MS_HEARTBEAT_DATAGRAMS"});
   table
       .AddSeconds("disconnect_grace", &s.disconnect_grace, absl::ZeroDuration(), kMaxTimeout,
-                  "How long a node whose connection broke may take to come back.")
+                  "Time that a node has to come back after its connection broke. Then it is lost.")
       .Env({"MS_DISCONNECT_GRACE"});
   AddStopTimeout(table, &s.stop_timeout);
   table
-      .AddOptionalSeconds("fence_timeout", &s.fence_timeout, absl::Milliseconds(100), absl::Milliseconds(kMaxFenceMs),
-                          false,
-                          "A lost node's ranks may start elsewhere this long after its last heartbeat; its agent has "
-                          "ended its processes by then.")
+      .AddOptionalSeconds(
+          "fence_timeout", &s.fence_timeout, absl::Milliseconds(100), absl::Milliseconds(kMaxFenceMs), false,
+          "Time after a lost node's last heartbeat, after which its ranks may start elsewhere. Its own processes have "
+          "ended by then.")
       .Env({"MS_FENCE_TIMEOUT"})
-      .Default(absl::StrCat(ShowDuration(kDefaultSpareFence), " once a spare stands by, else off"));
+      .Default(absl::StrCat("off, but ", ShowDuration(kDefaultSpareFence), " or more once a spare stands by"));
   table
       .AddChoice(
           "fence_needs", &s.fence_needs, {std::string(kAnyThree), std::string(kAllFour)},
-          "What a node must survive for its ranks to start elsewhere by the fence's time alone: the death of any "
-          "three of its four helper processes, or of all four at one instant (--isolate pid, or an agent that "
-          "is the first process of a container). Else they wait for the node or ms-ctl fence.")
+          "Nodes that fence_timeout applies to. any-three: nodes that end their processes even if any three of the "
+          "four helper processes die. all-four: nodes that end them even if all four die at once (--isolate pid, or an "
+          "agent that is the first process of a container). Ranks of other nodes wait for the node or ms-ctl fence.")
       .Env({"MS_FENCE_NEEDS"});
-  AddReceiveMsgTimeout(table, &s.receive_msg_timeout);
+  AddReceiveMsgTimeout(table, &s.receive_msg_timeout).help = "No effect on ms-scheduler.";
 }
 
 void AddLoggingAndSecurity(SettingsTable& table, SchedulerSettings& s) {
   table.BeginGroup("Logging");
   AddLogFormat(table, &s.log_format);
   AddLogLevel(table, &s.log_level);
-  table.AddString("log_file", &s.log_file, "File to log to, in a folder that is there (default: standard error).")
+  table.AddString("log_file", &s.log_file, "File to log to. Its folder must exist.")
       .Value("FILE")
       .Absolute()
-      .Env({"MS_LOG_FILE"});
+      .Default("standard error")
+      .Env({"MS_LOG_FILE"})
+      .Common();
   // Has no effect here: a command line of msrun has it also where ms-worker becomes the scheduler (MS_ROLE=MS_SCHED).
   table.AddString("log_dir", &s.log_dir, "").Value("FOLDER").Env({"MS_LOG_DIR"}).Hide();
 
   AddTls(table, &s.tls);
-  table
-      .AddString("admin_socket", &s.admin_socket,
-                 "Unix socket for ms-ctl's changing calls (default: in the runtime folder of this user).")
+  table.AddString("admin_socket", &s.admin_socket, "Unix socket over which ms-ctl on this machine may change jobs.")
       .Value("PATH")
+      .Default("in the runtime folder of this user")
       .Env({"MS_ADMIN_SOCKET"});
 
   table.BeginGroup("Monitoring");
   table
       .AddString(
           "http_address", &s.http_address,
-          "Where health checks and metrics are served (HTTP; HTTPS with tls_config); off: nowhere. Beyond loopback "
-          "it needs tls_config or http_token_file.")
+          "Address of the page for browsers, health checks and metrics: HTTP, or HTTPS with tls_config. An address "
+          "beyond loopback needs tls_config or http_token_file. off: none.")
       .Value("HOST[:PORT]")
       .Env({"MS_HTTP_ADDRESS"})
-      .Default("127.0.0.1 at MS_SCHED_PORT + 2; off with --once");
+      .Default("127.0.0.1 at sched_port + 2; off with --once")
+      .Common();
   table
       .AddString("http_token_file", &s.http_token_file,
-                 "File with the token that clients without a certificate must say there.")
+                 "File with a token that lets HTTP clients without a certificate see and change everything.")
       .Value("FILE")
       .Env({"MS_HTTP_TOKEN_FILE"});
   table
       .AddString("http_view_token_file", &s.http_view_token_file,
-                 "File with another token, whose holders see everything there and change nothing.")
+                 "File with another token, which lets them see everything and change nothing.")
       .Value("FILE")
       .Env({"MS_HTTP_VIEW_TOKEN_FILE"});
-  table.AddString("http_names", &s.http_names, "More host names under which it is asked there.")
+  table.AddString("http_names", &s.http_names, "More host names that HTTP requests may be addressed to.")
       .Value("NAME[,NAME]")
       .Env({"MS_HTTP_NAMES"});
 }
@@ -147,7 +159,7 @@ void AddWorkersOwn(SettingsTable& table) {
   table.AddIgnored("preflight", "CHECK", {"MS_PREFLIGHT"});
   table.AddIgnored("preflight_fatal", "LEVEL", {"MS_PREFLIGHT_FATAL"});
   table.AddIgnored("mindspore_gateway", "WHEN", {"MS_MINDSPORE_GATEWAY"});
-  table.AddIgnored("torch_store", "WHOSE", {"MS_TORCH_STORE"});
+  table.AddIgnored("torch_store", "PROGRAM", {"MS_TORCH_STORE"});
   table.AddIgnored("torch_store_peers", "NETWORKS", {"MS_TORCH_STORE_PEERS"});
   table.AddIgnored("torch_store_relay", "", {"MS_TORCH_STORE_RELAY"});
   table.AddIgnored("mpi", "KIND", {"MS_MPI"});
@@ -211,38 +223,43 @@ void CheckRecovery(const SchedulerSettings& s, SettingsFindings& findings) {
 }  // namespace
 
 SettingsTable SchedulerSettingsTable(SchedulerSettings& settings) {
-  SettingsTable table(
-      "ms-scheduler", "ms-scheduler [settings]",
-      "Gathers the nodes of training jobs, gives each process its rank and its peers, watches over them, "
-      "and runs until it is told to stop.");
+  SettingsTable table("ms-scheduler", "ms-scheduler [settings]",
+                      "Gathers the nodes of training jobs, gives each process its rank and its peers, and watches over "
+                      "them. Runs until it is stopped.");
+  table.AddExample("ms-scheduler --sched_host node1", "Serves any number of jobs, at port 8118 of node1.");
+  table.AddExample("ms-scheduler --sched_host node1 --once --worker_num 16",
+                   "Serves one job with 16 workers, and ends with it.");
   AddCluster(table, settings);
   table.BeginGroup("Recovery");
   AddRecovery(table, &settings.enable_recovery, &settings.recovery_path, &settings.max_restarts,
               &settings.restart_scope, &settings.progress_timeout);
   table
       .AddString("journal_path", &settings.journal_path,
-                 "File for what the scheduler must remember, on a local disk; \"memory\": it forgets.")
+                 "File on a local disk from which a restarted scheduler continues its jobs. memory: no file.")
       .Value("FILE")
       .Env({"MS_JOURNAL_PATH"})
       .Default(
-          "scheduler/journal-PORT.db in recovery_path, else muster/journal-PORT.db in the state folder of the "
-          "service or user; memory with --once unless enable_recovery is set");
+          "recovery_path/scheduler/journal-PORT.db, or journal-PORT.db in the state folder of the user or service; "
+          "memory with --once without enable_recovery")
+      .Common();
   table
       .AddOptionalSeconds("rejoin_timeout", &settings.rejoin_timeout, absl::Milliseconds(100), kMaxTimeout, true,
-                          "How long the job waits for a lost node to come back; -1: for ever.")
+                          "Time that the job waits for a lost node or a spare. Then it fails.")
       .Env({"MS_REJOIN_TIMEOUT"})
-      .Default("topo_timeout");
+      .Default("topo_timeout")
+      .Common();
   table
       .AddSeconds("keep_runs_for", &settings.keep_runs_for, absl::Seconds(1), kMaxTimeout,
-                  "How long a run that has ended is remembered (and at most 16 of a job).")
+                  "Time for which a run that has ended is remembered, with at most 16 of a job.")
       .Env({"MS_KEEP_RUNS_FOR"});
   table
       .AddString(
           "on_event", &settings.on_event,
-          "A command that is run by /bin/sh, with JSON on its standard input, when a job fails, restarts or forms "
-          "late, a node is lost, the restart budget is used up, or the certificate is about to end.")
+          "Shell command that gets JSON on its standard input when a job fails, restarts or forms late. Also when a "
+          "node is lost, restarts are used up, or the certificate is about to expire.")
       .Value("COMMAND")
-      .Env({"MS_ON_EVENT"});
+      .Env({"MS_ON_EVENT"})
+      .Common();
   AddTimeouts(table, settings);
   AddLoggingAndSecurity(table, settings);
   table.BeginGroup("Other");

@@ -75,8 +75,8 @@ void CheckThereIsACommand(const AgentSettings& settings, SettingsFindings& findi
   if (settings.prints_assignment || !settings.command.empty() || settings.check_config) return;
   findings.errors.push_back(
       "there is no command to start; usage: ms-worker [settings] -- COMMAND [ARGUMENTS], as in `ms-worker --worker_num "
-      "2 -- python3 train.py`. --print_assignment joins without a command and prints this node's ranks as JSON; --help "
-      "shows all settings");
+      "2 -- python3 train.py`. --print_assignment joins without a command and prints this node's ranks as JSON; "
+      "--help-all shows all settings");
 }
 
 // Refuses a job id if its log folder would be where the newest logs are linked.

@@ -35,27 +35,29 @@ absl::Status CheckHost(const std::string& text) {
 }
 
 Setting& AddJobId(SettingsTable& table, std::string* value) {
-  return AddCheckedText(table, "job_id", value, CheckId, "Name of the job; one scheduler serves many.")
+  return AddCheckedText(table, "job_id", value, CheckId, "Name of the job. One scheduler serves many jobs.")
       .Value("ID")
       .Env({"MS_JOB_ID"})
       .Alias({"rdzv_id"});
 }
 
 Setting& AddWorkerNum(SettingsTable& table, std::optional<uint32_t>* value) {
-  return table.AddOptionalUint("worker_num", value, 1, kMaxWorkers, "How many workers the job has, over all nodes.")
+  return table
+      .AddOptionalUint("worker_num", value, 1, kMaxWorkers, "Number of workers of the whole job, over all nodes.")
       .Env({"MS_WORKER_NUM"});
 }
 
 Setting& AddServerNum(SettingsTable& table, std::optional<uint32_t>* value) {
   return table
-      .AddOptionalUint("server_num", value, 0, kMaxWorkers, "How many parameter servers the job has, over all nodes.")
+      .AddOptionalUint("server_num", value, 0, kMaxWorkers, "Number of parameter servers of the job, over all nodes.")
       .Env({"MS_SERVER_NUM"})
       .Default("0");
 }
 
 Setting& AddHcclCmInit(SettingsTable& table, std::optional<bool>* value) {
   Setting& setting = table.AddOptionalBool(
-      "hccl_cm_init", value, "Gives ranks in the order of the nodes' addresses: 1 is yes, any other value is no.");
+      "hccl_cm_init", value,
+      "Gives ranks in the order of the nodes' addresses. 1 turns it on, and any other value off.");
   setting.parse = [value](const std::string& text) {
     const std::string word = absl::AsciiStrToLower(absl::StripAsciiWhitespace(text));
     *value = word == "1" || word == "true";
@@ -67,7 +69,7 @@ Setting& AddHcclCmInit(SettingsTable& table, std::optional<bool>* value) {
 Setting& AddTopoTimeout(SettingsTable& table, std::optional<absl::Duration>* value) {
   return table
       .AddOptionalSeconds("topo_timeout", value, absl::Milliseconds(100), kMaxTimeout, true,
-                          "All nodes must have joined within this time; -1: wait for ever.")
+                          "Time in which all nodes have to join. After that the job fails.")
       .Env({"MS_TOPO_TIMEOUT"})
       .Alias({"cluster_time_out"})
       .Default(ShowDuration(kDefaultTopoTimeout));
@@ -76,14 +78,14 @@ Setting& AddTopoTimeout(SettingsTable& table, std::optional<absl::Duration>* val
 Setting& AddReceiveMsgTimeout(SettingsTable& table, absl::Duration* value) {
   return table
       .AddSeconds("receive_msg_timeout", value, absl::Milliseconds(100), kMaxTimeout,
-                  "How long a request waits for its answer.")
+                  "Time to wait for the answer to a request, at most 30 s.")
       .Env({"MS_RECEIVE_MSG_TIMEOUT"});
 }
 
 Setting& AddStopTimeout(SettingsTable& table, absl::Duration* value) {
   return table
       .AddSeconds("stop_timeout", value, absl::ZeroDuration(), kMaxTimeout,
-                  "How long a process that is told to stop may take before it is killed.")
+                  "Time that a process has to end after the stop signal. Then it is killed.")
       .Env({"MS_STOP_TIMEOUT"});
 }
 
@@ -91,22 +93,26 @@ void AddRecovery(SettingsTable& table, std::optional<bool>* enable, std::string*
                  std::optional<uint32_t>* max_restarts, std::optional<std::string>* scope,
                  std::optional<absl::Duration>* progress_timeout) {
   table
-      .AddOptionalBool("enable_recovery", enable, "Brings the job back when a process or a node dies (off by default).")
-      .Env({"MS_ENABLE_RECOVERY"});
-  table.AddString("recovery_path", path, "Folder for what must outlive a restart of the scheduler or an agent.")
+      .AddOptionalBool("enable_recovery", enable,
+                       "Restarts the job when a process or a node fails, instead of ending it.")
+      .Env({"MS_ENABLE_RECOVERY"})
+      .Common();
+  table.AddString("recovery_path", path, "Folder for the state that a scheduler or an agent needs after its restart.")
       .Value("FOLDER")
+      .Default("the state folder of the user or service")
       .Absolute()
       .Env({"MS_RECOVERY_PATH"});
   table
       .AddOptionalUint("max_restarts", max_restarts, 0, kMaxRestarts,
-                       "How often the job may be restarted within an hour, over all nodes.")
+                       "Number of restarts that the job may have within an hour, over all nodes. Then it fails.")
       .Env({"MS_MAX_RESTARTS"})
-      .Default("3 with recovery, else 0");
+      .Default("3 with recovery, else 0")
+      .Common();
 
   Setting restart_scope;
   restart_scope.flag = "restart_scope";
   restart_scope.value_name = "job|worker";
-  restart_scope.help = "What restarts when one process fails: the whole job, or only that process.";
+  restart_scope.help = "What restarts after a process has failed: the whole job, or only that process.";
   restart_scope.default_text = "job";
   restart_scope.env = {"MS_RESTART_SCOPE"};
   restart_scope.parse = [scope](const std::string& text) -> absl::Status {
@@ -117,27 +123,31 @@ void AddRecovery(SettingsTable& table, std::optional<bool>* enable, std::string*
   restart_scope.show = [scope] { return scope->value_or(""); };
   table.Add(std::move(restart_scope));
   table
-      .AddOptionalSeconds("progress_timeout", progress_timeout, absl::Seconds(1), kMaxTimeout, false,
-                          "How long a process that writes its step to MS_PROGRESS_FILE may stand still before the job "
-                          "counts as failed.")
+      .AddOptionalSeconds(
+          "progress_timeout", progress_timeout, absl::Seconds(1), kMaxTimeout, false,
+          "Time without progress after which the job has failed, for processes that write their step to "
+          "MS_PROGRESS_FILE.")
       .Env({"MS_PROGRESS_TIMEOUT"})
       .Default("off");
 }
 
 Setting& AddLogFormat(SettingsTable& table, std::string* value) {
-  return table.AddChoice("log_format", value, {"text", "json"}, "Lines for people, or one JSON object a line.")
+  return table
+      .AddChoice("log_format", value, {"text", "json"}, "Format of log lines: text, or one JSON object per line.")
       .Env({"MS_LOG_FORMAT"});
 }
 
 Setting& AddLogLevel(SettingsTable& table, std::string* value) {
-  return table.AddChoice("log_level", value, {"debug", "info", "warning", "error"}, "The least that is logged.")
+  return table
+      .AddChoice("log_level", value, {"debug", "info", "warning", "error"},
+                 "Lowest severity that is logged: debug, info, warning or error.")
       .Value("LEVEL")
       .Env({"MS_LOG_LEVEL"});
 }
 
 Setting& AddCheckConfig(SettingsTable& table, bool* value) {
   return table.AddBool("check_config", value,
-                       "Prints the settled values, where each came from, and the timeouts, and exits.");
+                       "Prints the value and the source of each setting, and the timeouts, and exits.");
 }
 
 }  // namespace muster

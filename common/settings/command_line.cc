@@ -93,10 +93,10 @@ class Reader {
     const Setting* setting = absl::StartsWith(typed, "--") ? names_.FindFlag(name) : nullptr;
     if (setting == nullptr) {
       const auto meant = names_.ResemblingFlag(name);
-      out_.errors.push_back(absl::StrCat("unknown flag ", Shown(typed), ": ",
-                                         meant
-                                             ? absl::StrCat("did you mean --", *meant, "?")
-                                             : absl::StrCat("`", program_, " --help` lists all flags", CommandHint())));
+      out_.errors.push_back(
+          absl::StrCat("unknown flag ", Shown(typed), ": ",
+                       meant ? absl::StrCat("did you mean --", *meant, "?")
+                             : absl::StrCat("`", program_, " --help-all` lists all flags", CommandHint())));
       SkipValue(value);
       return;
     }
@@ -110,8 +110,9 @@ class Reader {
 
   bool ReadBuiltIn(const std::string& name, const std::string& typed, std::optional<std::string> value) {
     if (!absl::StartsWith(typed, "--")) return false;
-    if (name == "help" || name == "version") {
-      (name == "help" ? out_.wants_help : out_.wants_version) = true;
+    if (name == "help" || name == "help_all" || name == "version") {
+      (name == "version" ? out_.wants_version : out_.wants_help) = true;
+      if (name == "help_all") out_.wants_all_help = true;
       return true;
     }
     if (name != "config") return false;

@@ -1,17 +1,32 @@
+#include "common/settings/help.h"
+
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/base/text.h"
-#include "common/settings/settings.h"
 
 namespace muster {
 namespace {
 
 constexpr size_t kNameColumn = 30;
 constexpr size_t kWidth = 110;
+constexpr char kOther[] = "Other";  // the last group, with the flags of every program
+
+constexpr char kHowSettingsAreGiven[] =
+    "Each setting is a flag (dashes and underscores mean the same), an environment variable (in brackets) and a line "
+    "of the file that --config names. A flag wins over a variable, and a variable over the file. Times are in seconds, "
+    "or with a unit: 500ms, 10s, 5m, 2h. A switch needs no value; --name=0 turns it off.";
+
+// Returns the number of columns of a UTF-8 text without wide characters.
+size_t Columns(const std::string& text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
 
 // Returns `text` broken into lines of at most `width` characters.
 std::vector<std::string> Wrap(const std::string& text, size_t width) {
@@ -24,24 +39,31 @@ std::vector<std::string> Wrap(const std::string& text, size_t width) {
   return lines;
 }
 
+std::string Paragraph(const std::string& text) { return absl::StrCat(absl::StrJoin(Wrap(text, kWidth), "\n"), "\n"); }
+
 std::string Entry(const std::string& name, const std::string& text) {
+  if (text.empty()) return absl::StrCat("  ", name, "\n");
   const std::vector<std::string> lines = Wrap(text, kWidth - kNameColumn);
   std::string out = absl::StrCat("  ", name);
-  const bool fits = out.size() + 2 <= kNameColumn;
+  const size_t columns = Columns(out);
+  const bool fits = columns + 2 <= kNameColumn;
   if (!fits) out += "\n";
   for (size_t i = 0; i < lines.size(); ++i) {
-    const size_t indent = i == 0 && fits ? kNameColumn - out.size() : kNameColumn;
+    const size_t indent = i == 0 && fits ? kNameColumn - columns : kNameColumn;
     absl::StrAppend(&out, std::string(indent, ' '), lines[i], "\n");
   }
   return out;
 }
 
-std::string Entry(const Setting& setting) {
-  std::string text = setting.help;
-  if (!setting.default_text.empty() && !setting.is_switch())
+std::string Entry(const Setting& setting, bool names_commands) {
+  const bool is_of_some = names_commands && !setting.commands.empty();
+  std::string text =
+      is_of_some ? absl::StrCat(absl::StrJoin(setting.commands, ", "), ": ", setting.help) : setting.help;
+  if (!setting.range_text.empty()) absl::StrAppend(&text, " Range: ", setting.range_text, ".");
+  if (setting.is_switch()) {
+    if (setting.default_text == "1") absl::StrAppend(&text, " Default: on.");
+  } else if (!setting.default_text.empty()) {
     absl::StrAppend(&text, " Default: ", setting.default_text, ".");
-  if (setting.is_switch() && setting.default_text == "true") {
-    absl::StrAppend(&text, " On unless --", setting.flag, "=false.");
   }
   if (!setting.env.empty()) absl::StrAppend(&text, " [", absl::StrJoin(setting.env, ", "), "]");
   if (!setting.aliases.empty()) absl::StrAppend(&text, " Also: --", absl::StrJoin(setting.aliases, ", --"), ".");
@@ -49,40 +71,95 @@ std::string Entry(const Setting& setting) {
   return Entry(absl::StrCat("--", setting.flag, value), text);
 }
 
-std::string BuiltInEntries() {
-  return absl::StrCat(
-      Entry("--config FILE", "A file with lines `key = value`; # starts a comment. Or a pipe, as of <(command)."),
-      Entry("--help, -h", "Shows this."), Entry("--version", "Shows the version."));
+bool IsAnyCommon(const SettingsTable& table) {
+  return std::any_of(table.settings().begin(), table.settings().end(), [](const Setting& s) { return s.is_common; });
+}
+
+std::string BuiltInEntries(bool is_any_common) {
+  std::string out =
+      Entry("--config FILE",
+            "Reads settings from a file with lines `key = value`; # starts a comment. Also from a pipe, as "
+            "of <(command).");
+  absl::StrAppend(
+      &out, Entry("--help, -h", is_any_common ? "Shows the settings that most people need." : "Shows this."),
+      is_any_common ? Entry("--help-all", "Shows all settings.") : "", Entry("--version", "Shows the version."));
+  return out;
+}
+
+// Sections of the text, each under the heading of its group, in the order in which the groups first appear.
+class Sections {
+ public:
+  void Add(const std::string& group, const std::string& entry) {
+    const auto found =
+        std::find_if(sections_.begin(), sections_.end(), [&](const auto& section) { return section.first == group; });
+    if (found == sections_.end()) {
+      sections_.emplace_back(group, entry);
+    } else {
+      found->second += entry;
+    }
+  }
+  std::string Text() const {
+    return absl::StrJoin(sections_, "", [](std::string* out, const auto& section) {
+      absl::StrAppend(out, "\n", section.first, ":\n", section.second);
+    });
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::string>> sections_;
+};
+
+Sections SectionsOf(const SettingsTable& table, const std::function<bool(const Setting&)>& is_shown,
+                    bool names_commands) {
+  Sections sections;
+  for (const bool is_last : {false, true}) {
+    for (const Setting& setting : table.settings()) {
+      if (setting.is_hidden || !is_shown(setting) || (setting.group == kOther) != is_last) continue;
+      sections.Add(setting.group, Entry(setting, names_commands));
+    }
+  }
+  return sections;
+}
+
+std::string TextBeforeSettings(const SettingsTable& table) {
+  return absl::StrCat(HelpHead(table.usage(), table.summary()), HelpLines(table.commands()),
+                      HelpLines(table.examples()), "\n", Paragraph(kHowSettingsAreGiven));
 }
 
 }  // namespace
 
-std::string HelpText(const SettingsTable& table) {
-  std::vector<std::string> groups;
-  for (const Setting& setting : table.settings()) {
-    const bool is_new = std::find(groups.begin(), groups.end(), setting.group) == groups.end();
-    if (is_new && !setting.is_hidden && setting.group != "Other") groups.push_back(setting.group);
-  }
-  groups.push_back("Other");
+std::string HelpHead(const std::string& usage, const std::string& text) {
+  return absl::StrCat("Usage: ", usage, "\n\n", Paragraph(text));
+}
 
-  std::string out =
-      absl::StrCat("Usage: ", table.usage(), "\n\n", absl::StrJoin(Wrap(table.summary(), kWidth), "\n"), "\n\n");
-  absl::StrAppend(&out,
-                  absl::StrJoin(Wrap("Each setting is a flag (dashes and underscores mean the same), an environment "
-                                     "variable (in brackets) and a line of the file that --config names; the first "
-                                     "of these that sets it wins. Times are in seconds, or with a unit: 500ms, 10s, "
-                                     "5m, 2h.",
-                                     kWidth),
-                                "\n"),
-                  "\n");
-  for (const std::string& group : groups) {
-    absl::StrAppend(&out, "\n", group, ":\n");
-    for (const Setting& setting : table.settings()) {
-      if (setting.group == group && !setting.is_hidden) out += Entry(setting);
-    }
-    if (group == "Other") out += BuiltInEntries();
+std::string HelpLines(const std::vector<HelpLine>& lines) {
+  Sections sections;
+  for (const HelpLine& line : lines) {
+    sections.Add(line.group.empty() ? "Examples" : line.group, Entry(line.words, line.help));
   }
-  return out;
+  return sections.Text();
+}
+
+std::string HelpSettings(const SettingsTable& table, const std::function<bool(const Setting&)>& is_shown) {
+  return SectionsOf(table, is_shown, /*names_commands=*/false).Text();
+}
+
+std::string HelpEnd(const SettingsTable& table) {
+  const auto count = std::count_if(table.settings().begin(), table.settings().end(),
+                                   [](const Setting& setting) { return !setting.is_hidden; });
+  return absl::StrCat("\n--help-all shows all ", count, " settings.\n");
+}
+
+std::string HelpText(const SettingsTable& table) {
+  if (!IsAnyCommon(table)) return FullHelpText(table);
+  return absl::StrCat(TextBeforeSettings(table), HelpSettings(table, [](const Setting& s) { return s.is_common; }),
+                      HelpEnd(table));
+}
+
+std::string FullHelpText(const SettingsTable& table) {
+  Sections sections = SectionsOf(
+      table, [](const Setting&) { return true; }, /*names_commands=*/true);
+  sections.Add(kOther, BuiltInEntries(IsAnyCommon(table)));
+  return absl::StrCat(TextBeforeSettings(table), sections.Text());
 }
 
 std::string ShowSettings(const SettingsTable& table, const LoadResult& result) {

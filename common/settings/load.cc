@@ -108,6 +108,7 @@ LoadResult LoadSettings(SettingsTable& table, const std::vector<std::string>& ar
   WarnOfNearMisses(names, environment, result.findings);
 
   result.wants_help = command_line.wants_help;
+  result.wants_all_help = command_line.wants_all_help;
   result.wants_version = command_line.wants_version;
   result.positional = std::move(command_line.positional);
   result.command = std::move(command_line.command);

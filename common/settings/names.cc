@@ -7,7 +7,7 @@
 namespace muster {
 namespace {
 
-constexpr const char* kBuiltInFlags[] = {"config", "help", "version"};
+constexpr const char* kBuiltInFlags[] = {"config", "help", "help_all", "version"};
 
 // Variables of MindSpore that mean nothing here and must not be taken for typing errors.
 constexpr const char* kMindSporePrefixes[] = {

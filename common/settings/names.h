@@ -12,7 +12,7 @@ namespace muster {
 // Turns "worker-num" into "worker_num": dashes and underscores mean the same.
 std::string NormalFlag(std::string flag);
 
-// True for --config, --help and --version: flags of every program that no other source can set.
+// True for --config, --help, --help-all and --version: flags of every program that no other source can set.
 bool IsBuiltInFlag(const std::string& flag);
 
 class NameIndex {

@@ -12,7 +12,7 @@ namespace muster {
 std::optional<int> AnswerAtOnce(const SettingsTable& table, const LoadResult& loaded) {
   if (!loaded.wants_help && !loaded.wants_version) return std::nullopt;
   if (loaded.wants_help) {
-    std::fputs(HelpText(table).c_str(), stdout);
+    std::fputs((loaded.wants_all_help ? FullHelpText(table) : HelpText(table)).c_str(), stdout);
   } else {
     std::printf("%s %s\n", table.program().c_str(), kVersion);
   }

@@ -1,5 +1,5 @@
-// The first steps of each main after it has read its settings: --help and --version, errors in the settings,
-// --check_config.
+// The first steps of each main after it has read its settings: --help, --help-all and --version, errors in the
+// settings, --check_config.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@
 
 namespace muster {
 
-// Handles --help and --version: prints to stdout, and returns the exit code. (EndProgram reports failed writes.)
-// nullopt if neither was asked for.
+// Handles --help, --help-all and --version: prints to stdout, and returns the exit code. (EndProgram reports failed
+// writes.) nullopt if none was asked for.
 std::optional<int> AnswerAtOnce(const SettingsTable& table, const LoadResult& loaded);
 
 // The result of checking a daemon's settings.

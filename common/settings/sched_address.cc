@@ -80,19 +80,22 @@ absl::Status ParseHostAndPort(const std::string& text, std::string* host, uint16
   return checked;
 }
 
-void AddSchedAddress(SettingsTable& table, std::string* host, uint16_t* port, bool may_be_zero, SchedAddressHelp help) {
+Setting& AddSchedAddress(SettingsTable& table, std::string* host, uint16_t* port, bool may_be_zero,
+                         SchedAddressHelp help) {
   const auto of_host = std::make_shared<uint16_t>(0);
   Setting& host_setting = table.AddString("sched_host", host, std::move(help.host));
-  host_setting.Value("HOST[:PORT]").Env({"MS_SCHED_HOST"});
+  host_setting.Value("HOST[:PORT]").Env({"MS_SCHED_HOST"}).Common();
   host_setting.parse = [host, of_host](const std::string& text) { return ParseHostAndPort(text, host, of_host.get()); };
   Setting& port_setting = table.AddPort("sched_port", port, std::move(help.port)).Env({"MS_SCHED_PORT"});
   if (!may_be_zero) {
+    port_setting.range_text = "1024 to 65535";
     port_setting.parse = [store = port_setting.parse](const std::string& text) -> absl::Status {
       if (ParseWholeNumber(text, 1024, 65535).ok()) return store(text);
       return absl::InvalidArgumentError(kPortRule);
     };
   }
   table.AtEnd([of_host, port](LoadResult& result) { SettlePort(*of_host, port, result); });
+  return port_setting;
 }
 
 }  // namespace muster

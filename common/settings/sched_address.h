@@ -16,7 +16,8 @@ struct SchedAddressHelp {
   std::string host;
   std::string port;
 };
-void AddSchedAddress(SettingsTable& table, std::string* host, uint16_t* port, bool may_be_zero, SchedAddressHelp help);
+Setting& AddSchedAddress(SettingsTable& table, std::string* host, uint16_t* port, bool may_be_zero,
+                         SchedAddressHelp help);
 
 // Parses a host name or numeric address; `port` is 0 if none was given. The error says the rule only.
 absl::Status ParseHostAndPort(const std::string& text, std::string* host, uint16_t* port);

@@ -26,15 +26,18 @@ struct SettingsFindings {
 struct LoadResult;
 
 struct Setting {
-  std::string flag;                  // "worker_num": --worker_num, --worker-num, --worker_num=8; config key
-  std::vector<std::string> aliases;  // other flags that mean the same (torchrun's and msrun's words)
-  std::vector<std::string> env;      // environment variables, the first that is set wins
-  std::string group;                 // heading in --help
-  std::string help;                  // one sentence
-  std::string value_name;            // "N", "SECONDS", "HOST", …; empty for a switch (bool)
-  std::string default_text;          // for --help; taken from the variable when empty
+  std::string flag;                        // "worker_num": --worker_num, --worker-num, --worker_num=8; config key
+  std::vector<std::string> aliases;        // other flags that mean the same (torchrun's and msrun's words)
+  std::vector<std::string> env;            // environment variables, the first that is set wins
+  std::string group;                       // heading in --help
+  std::string help;                        // what it does, in sentences; range and default have members of their own
+  std::string value_name;                  // "N", "SECONDS", "HOST", …; empty for a switch (bool)
+  std::string range_text;                  // for --help: "1 to 64"; empty if `value_name` or `help` says it
+  std::string default_text;                // for --help; taken from the variable when empty
+  std::vector<std::string> commands = {};  // the program's commands that use it; empty: all
+  bool is_common = false;                  // most people need it: --help explains it, not only --help-all
   bool is_repeated = false;
-  bool is_hidden = false;   // not in --help
+  bool is_hidden = false;   // not in --help-all
   bool is_ignored = false;  // belongs to another program of ours: accepted, never judged, no effect
   // A relative path is relative to the current folder; it is shown and handed to other processes as an absolute path.
   bool is_absolute = false;
@@ -52,15 +55,29 @@ struct Setting {
   Setting& Env(std::vector<std::string> names) { return env = std::move(names), *this; }
   Setting& Alias(std::vector<std::string> names) { return aliases = std::move(names), *this; }
   Setting& Value(std::string name) { return value_name = std::move(name), *this; }
+  Setting& Range(std::string text) { return range_text = std::move(text), *this; }
   Setting& Default(std::string text) { return default_text = std::move(text), *this; }
+  Setting& For(std::vector<std::string> names) { return commands = std::move(names), *this; }
+  Setting& Common() { return is_common = true, *this; }
   Setting& Hide() { return is_hidden = true, *this; }
   Setting& Absolute() { return is_absolute = true, *this; }
+};
+
+// For --help: a command of the program, or an example.
+struct HelpLine {
+  std::string group;  // heading
+  std::string words;  // "logs [JOB] RANK"
+  std::string help;
 };
 
 class SettingsTable {
  public:
   SettingsTable(std::string program, std::string usage, std::string summary)
       : program_(std::move(program)), usage_(std::move(usage)), summary_(std::move(summary)) {}
+
+  // For --help only: a command with its arguments, and a line to type.
+  void AddCommand(HelpLine line) { commands_.push_back(std::move(line)); }
+  void AddExample(std::string line, std::string what) { examples_.push_back({"", std::move(line), std::move(what)}); }
 
   // Begins the group of the settings that are added next.
   void BeginGroup(std::string group) { group_ = std::move(group); }
@@ -97,12 +114,15 @@ class SettingsTable {
   const std::string& program() const { return program_; }
   const std::string& usage() const { return usage_; }
   const std::string& summary() const { return summary_; }
+  const std::vector<HelpLine>& commands() const { return commands_; }
+  const std::vector<HelpLine>& examples() const { return examples_; }
   const std::vector<Setting>& settings() const { return settings_; }
   const std::map<std::string, std::string>& forbidden() const { return forbidden_; }
   const std::vector<std::function<void(LoadResult&)>>& rules_at_end() const { return at_end_; }
 
  private:
   std::string program_, usage_, summary_;
+  std::vector<HelpLine> commands_, examples_;
   std::string group_ = "Other";
   std::vector<Setting> settings_;
   std::map<std::string, std::string> forbidden_;
@@ -111,7 +131,8 @@ class SettingsTable {
 
 struct LoadResult {
   SettingsFindings findings;
-  bool wants_help = false;                     // --help, -h
+  bool wants_help = false;                     // --help, -h, --help-all
+  bool wants_all_help = false;                 // --help-all
   bool wants_version = false;                  // --version
   std::vector<std::string> positional;         // words that are neither flags nor after "--"
   std::vector<std::string> command;            // the words after "--"
@@ -131,8 +152,11 @@ LoadResult LoadSettings(SettingsTable& table, const std::vector<std::string>& ar
 // Returns this process's environment.
 std::map<std::string, std::string> ProcessEnvironment();
 
-// Returns the settings in groups, explained, with defaults and variables.
+// Returns --help's text: commands, examples, and the settings that are marked as common, in groups, with range, default
+// and variables. If no setting is marked, it is the text of --help-all.
 std::string HelpText(const SettingsTable& table);
+// Returns --help-all's text: the same with all settings.
+std::string FullHelpText(const SettingsTable& table);
 
 // Returns a table of name, settled value, source.
 std::string ShowSettings(const SettingsTable& table, const LoadResult& result);

@@ -19,6 +19,7 @@ struct CommandLine {
   std::vector<GivenValue> values;  // in order
   std::string config_file;         // empty: none was named
   bool wants_help = false;
+  bool wants_all_help = false;
   bool wants_version = false;
   std::vector<std::string> positional;
   std::vector<std::string> command;

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/settings/cluster_settings.h"
 #include "common/settings/settings.h"
 #include "common/settings/values.h"
 
@@ -9,6 +10,7 @@ namespace muster {
 namespace {
 
 constexpr size_t kMaxTextBytes = 4096;
+constexpr uint32_t kUnlimited = 1'000'000;  // a number from here on is no limit that users have to know
 
 Setting Named(std::string flag, std::string value_name, std::string help) {
   Setting setting;
@@ -28,6 +30,15 @@ absl::Status CheckText(const std::string& text) {
     }
   }
   return absl::OkStatus();
+}
+
+std::string RangeOf(uint32_t low, uint32_t high) {
+  return high < kUnlimited ? absl::StrCat(low, " to ", high) : absl::StrCat(low, " or more");
+}
+
+std::string RangeOf(absl::Duration low, absl::Duration high) {
+  return high < kMaxTimeout ? absl::StrCat(ShowDuration(low), " to ", ShowDuration(high))
+                            : absl::StrCat(ShowDuration(low), " or more");
 }
 
 std::string ShowBool(bool value) { return value ? "1" : "0"; }
@@ -97,6 +108,7 @@ Setting& SettingsTable::AddOptionalBool(std::string flag, std::optional<bool>* v
 
 Setting& SettingsTable::AddUint(std::string flag, uint32_t* value, uint32_t low, uint32_t high, std::string help) {
   Setting setting = Named(std::move(flag), "N", std::move(help));
+  setting.range_text = RangeOf(low, high);
   setting.parse = StoreInto(value, UintParser(low, high));
   setting.show = [value] { return absl::StrCat(*value); };
   return Add(std::move(setting));
@@ -105,6 +117,7 @@ Setting& SettingsTable::AddUint(std::string flag, uint32_t* value, uint32_t low,
 Setting& SettingsTable::AddOptionalUint(std::string flag, std::optional<uint32_t>* value, uint32_t low, uint32_t high,
                                         std::string help) {
   Setting setting = Named(std::move(flag), "N", std::move(help));
+  setting.range_text = RangeOf(low, high);
   setting.parse = StoreInto(value, UintParser(low, high));
   setting.show = [value] { return value->has_value() ? absl::StrCat(**value) : ""; };
   return Add(std::move(setting));
@@ -112,6 +125,7 @@ Setting& SettingsTable::AddOptionalUint(std::string flag, std::optional<uint32_t
 
 Setting& SettingsTable::AddPort(std::string flag, uint16_t* value, std::string help) {
   Setting setting = Named(std::move(flag), "PORT", std::move(help));
+  setting.range_text = "1024 to 65535, or 0 for one that the kernel chooses";
   setting.parse = [value](const std::string& text) -> absl::Status {
     const auto number = ParseWholeNumber(text, 0, 65535);
     if (!number.ok() || (*number != 0 && *number < 1024)) {
@@ -127,6 +141,7 @@ Setting& SettingsTable::AddPort(std::string flag, uint16_t* value, std::string h
 Setting& SettingsTable::AddSeconds(std::string flag, absl::Duration* value, absl::Duration low, absl::Duration high,
                                    std::string help) {
   Setting setting = Named(std::move(flag), "SECONDS", std::move(help));
+  setting.range_text = RangeOf(low, high);
   setting.parse =
       StoreInto(value, [low, high](const std::string& text) { return ParseDuration(text, low, high, false); });
   setting.show = [value] { return ShowDuration(*value); };
@@ -136,6 +151,7 @@ Setting& SettingsTable::AddSeconds(std::string flag, absl::Duration* value, absl
 Setting& SettingsTable::AddOptionalSeconds(std::string flag, std::optional<absl::Duration>* value, absl::Duration low,
                                            absl::Duration high, bool allows_forever, std::string help) {
   Setting setting = Named(std::move(flag), "SECONDS", std::move(help));
+  setting.range_text = absl::StrCat(RangeOf(low, high), allows_forever ? ", or -1 for ever" : "");
   setting.parse = StoreInto(value, [low, high, allows_forever](const std::string& text) {
     return ParseDuration(text, low, high, allows_forever);
   });

@@ -35,24 +35,26 @@ void AddTls(SettingsTable& table, TlsSettings* settings) {
   table.BeginGroup("Security");
   table
       .AddString("tls_config", &settings->config,
-                 "TLS configuration, a JSON file as MindSpore has it (docs/security.md); passwords come from "
-                 "MS_TLS_SERVER_PASSWORD and MS_TLS_CLIENT_PASSWORD, or files that these with _FILE name.")
+                 "Turns on mutual TLS. The file is JSON in MindSpore's format (docs/security.md). Passwords come from "
+                 "MS_TLS_SERVER_PASSWORD and MS_TLS_CLIENT_PASSWORD, or from the files in these variables with _FILE.")
       .Value("FILE")
       .Absolute()
-      .Env({"MS_TLS_CONFIG"});
+      .Default("no TLS")
+      .Env({"MS_TLS_CONFIG"})
+      .Common();
   table
       .AddChoice("tls_identity", &settings->identity, {"name", "ca-only"},
-                 "What a certificate is good for: what its URI name says, or (MindSpore's way) anything.")
+                 "What a certificate allows: what its URI name says, or everything, as in MindSpore.")
       .Env({"MS_TLS_IDENTITY"});
   table
       .AddChoice("crl_expired", &settings->crl_expired, {"refuse", "serve"},
-                 "Whether peers are let in while the revocation list is past its next update.")
+                 "Whether to refuse or to serve peers after the revocation list has expired.")
       .Env({"MS_CRL_EXPIRED"});
   table
       .AddBool("tls_allow_readable_keys", &settings->allow_readable_keys,
-               "Takes keys and passwords from files that others may read.")
+               "Accepts keys and passwords from files that other users can read.")
       .Env({"MS_TLS_ALLOW_READABLE_KEYS"});
-  table.AddBool("require_tls", &settings->require_tls, "Refuses to talk to other machines without TLS.")
+  table.AddBool("require_tls", &settings->require_tls, "Refuses connections without TLS to other machines.")
       .Env({"MS_REQUIRE_TLS"});
 }
 

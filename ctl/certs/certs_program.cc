@@ -270,17 +270,18 @@ std::string CheckWords(const CertsCommand* found, const std::vector<std::string>
 
 const std::vector<CertsCommand>& CertsCommands() {
   static const auto* const commands = new std::vector<CertsCommand>{
-      {"init", "", false, "makes a certificate authority and an empty revocation list in a new folder", Init},
-      {"scheduler", "", false, "a certificate and a tls.json for the scheduler, for each --host that agents name",
+      {"init", "", false, "Makes a certificate authority and an empty revocation list in a new folder.", Init},
+      {"scheduler", "", false, "Makes a certificate and a tls.json for the scheduler, for each --host.",
        Issue<Kind::kScheduler>},
-      {"node", "", false, "the same for a node (--id N), or for all agents of a machine (--host NAME)",
+      {"node", "", false, "Makes the same for a node (--id N), or for all agents of a machine (--host NAME).",
        Issue<Kind::kNode>},
-      {"admin", "", false, "the same for a person who steers with ms-ctl", Issue<Kind::kAdmin>},
-      {"renew", "NAME…", true, "a new key and certificate for the same name", Renew},
-      {"revoke", "NAME|SERIAL…", true, "takes certificates back, and says where the new list must be brought", Revoke},
-      {"crl", "", false, "signs the revocation list anew before it ends", NewList},
-      {"list", "", false, "what was issued, until when it is good, and what was revoked", List},
-      {"show", "FILE", true, "what a certificate, PKCS#12 file, revocation list or such a folder holds", Show},
+      {"admin", "", false, "Makes the same for an administrator, for ms-ctl.", Issue<Kind::kAdmin>},
+      {"renew", "NAME…", true, "Makes a new key and certificate for the same name.", Renew},
+      {"revoke", "NAME|SERIAL…", true, "Revokes certificates, and says where to copy the new list.", Revoke},
+      {"crl", "", false, "Signs the revocation list again, before it expires.", NewList},
+      {"list", "", false, "Shows what was issued, until when it is valid, and what was revoked.", List},
+      {"show", "FILE", true, "Shows what a certificate, PKCS#12 file, revocation list or such a folder contains.",
+       Show},
   };
   return *commands;
 }

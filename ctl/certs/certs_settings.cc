@@ -1,9 +1,6 @@
 #include "ctl/certs/certs_settings.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
-#include "common/show/table.h"
 #include "ctl/certs/authority.h"
 #include "ctl/certs/certs_program.h"
 #include "ctl/certs/subject.h"
@@ -12,20 +9,6 @@ namespace muster::certs {
 namespace {
 
 constexpr uint32_t kMaxDays = 36'500;
-
-std::string UsageText() {
-  size_t width = 0;
-  for (const CertsCommand& c : CertsCommands()) {
-    width = std::max(width, c.name.size() + DisplayWidth(c.argument) + 1);
-  }
-  std::string out = "ms-ctl certs COMMAND --dir FOLDER [settings]\n\nCommands:";
-  for (const CertsCommand& c : CertsCommands()) {
-    std::string name = c.argument.empty() ? c.name : absl::StrCat(c.name, " ", c.argument);
-    name.append(width - DisplayWidth(name), ' ');
-    absl::StrAppend(&out, "\n  ", name, "  ", c.help);
-  }
-  return out;
-}
 
 // Makes the setting accept only texts that `check` accepts.
 template <typename Check>
@@ -40,40 +23,49 @@ void Judge(Setting& setting, Check check) {
 
 SettingsTable CertsSettingsTable(CertsSettings& s) {
   SettingsTable table(
-      "ms-ctl certs", UsageText(),
-      "Makes the certificates of a cluster: a certificate authority of your own, and for each machine a "
-      "folder to copy there, whose tls.json is what --tls_config names.");
+      "ms-ctl certs", "ms-ctl certs COMMAND --dir FOLDER [settings]",
+      "Makes the certificates of a cluster: a certificate authority of your own, and a folder to copy to each machine. "
+      "--tls_config names the tls.json in it.");
+  for (const CertsCommand& command : CertsCommands()) {
+    table.AddCommand(
+        {"Commands", absl::StrCat(command.name, command.argument.empty() ? "" : " ", command.argument), command.help});
+  }
   table.BeginGroup("The authority");
-  table.AddString("dir", &s.dir, "The authority's folder. Keep it off the training machines.").Value("FOLDER");
-  Judge(table.AddString("trust_domain", &s.trust_domain, "init: the first part of every name in the certificates.")
-            .Value("NAME"),
+  table.AddString("dir", &s.dir, "Folder of the authority. Keep it off the training machines.").Value("FOLDER");
+  Judge(table.AddString("trust_domain", &s.trust_domain, "First part of every name in the certificates.")
+            .Value("NAME")
+            .For({"init"}),
         CheckTrustDomain);
-  table.BeginGroup("Whom a certificate is for");
+  table.BeginGroup("Holder of the certificate");
   Setting& host =
       table.AddStrings("host", &s.hosts,
-                       "scheduler: a name or address by which agents reach it, as often as needed (localhost "
-                       "is always in). node: the machine's name.");
-  host.Value("HOST");
+                       "Name or address at which agents reach the scheduler, besides localhost, or the machine's name "
+                       "of a node. May be repeated.");
+  host.Value("HOST").For({"scheduler", "node"});
   Judge(host, CheckHost);
-  table.AddString("id", &s.id, "node: the node id (MS_NODE_ID), or * for any.").Value("ID");
-  table.AddString("job", &s.job, "node: the only job that it may join. admin: the only job that it may steer.")
+  table.AddString("id", &s.id, "Node id (MS_NODE_ID), or * for any.").Value("ID").For({"node"});
+  table.AddString("job", &s.job, "The only job that the node may join, or the admin may steer.")
       .Value("ID")
-      .Default("any");
-  Setting& name = table.AddString("name", &s.name, "How its folder and its line in the list are called.");
+      .Default("any")
+      .For({"node", "admin"});
+  Setting& name = table.AddString("name", &s.name, "Name of its folder and of its line in the list.");
   name.Value("NAME").Default("such as node-3");
   Judge(name, CheckName);
-  table.BeginGroup("How");
-  table.AddOptionalUint("days", &s.days, 1, kMaxDays, "How long it is good.")
+  table.BeginGroup("Other");
+  table.AddOptionalUint("days", &s.days, 1, kMaxDays, "Number of days for which it is valid.")
       .Value("N")
       .Default("365, the authority 3650");
-  table.AddUint("list_days", &s.list_days, 1, kMaxDays, "How long a revocation list is good.").Value("N");
-  table.AddChoice("reason", &s.reason, RevocationReasons(), "revoke: the reason in the list.").Default("none");
+  table.AddUint("list_days", &s.list_days, 1, kMaxDays, "Number of days for which a revocation list is valid.")
+      .Value("N");
+  table.AddChoice("reason", &s.reason, RevocationReasons(), "Reason in the revocation list.")
+      .Default("none")
+      .For({"revoke"});
   table
       .AddString("password_file", &s.password_file,
-                 "A file with a password: PKCS#12 files are written (or shown) in place of PEM without a password. "
+                 "File with a password, with which PKCS#12 files are written or read instead of PEM. "
                  "MS_TLS_SERVER_PASSWORD, MS_TLS_CLIENT_PASSWORD, and each with _FILE, do the same.")
       .Value("FILE");
-  table.AddBool("json", &s.json, "Print one JSON document, for scripts.");
+  table.AddBool("json", &s.json, "Prints one JSON document, for scripts.");
   return table;
 }
 

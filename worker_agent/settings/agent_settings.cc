@@ -73,8 +73,9 @@ absl::Status CheckDevices(const std::string& text) {
 
 void AddRole(SettingsTable& table, std::string* role) {
   Setting& setting = table.AddString("role", role,
-                                     "What this node's processes are; with MS_SCHED ms-worker becomes ms-scheduler "
-                                     "--once and ignores the command.");
+                                     "What the processes of this node are: MS_WORKER or MS_PSERVER (parameter "
+                                     "servers). With MS_SCHED, ms-worker becomes ms-scheduler --once and ignores the "
+                                     "command.");
   setting.parse = [role](const std::string& text) -> absl::Status {
     if (text != "MS_WORKER" && text != "MS_PSERVER" && text != "MS_SERVER" && text != "MS_SCHED") {
       return absl::InvalidArgumentError(
@@ -90,51 +91,57 @@ void AddCluster(SettingsTable& table, AgentSettings& s) {
   table.BeginGroup("Cluster");
   AddSchedAddress(table, &s.sched_host, &s.sched_port, /*may_be_zero=*/false,
                   {"Host name or address of the scheduler, with or without its port.", "Port of the scheduler."});
-  AddJobId(table, &s.job_id);
+  AddJobId(table, &s.job_id).Common();
   table
       .AddChoice("from", &s.from, PlatformNames(),
-                 "Takes the job's name, size and this node's place from what started this process, where they are not "
-                 "set; with --with_scheduler also where the scheduler is. auto: whichever is recognised.")
-      .Env({"MS_FROM"});
+                 "Platform that gives the job's name and size and this node's place, if they are not set. With "
+                 "--with_scheduler it also gives the scheduler's host. auto: the one that is recognized.")
+      .Env({"MS_FROM"})
+      .Common();
   AddRole(table, &s.role);
-  AddWorkerNum(table, &s.worker_num);
+  AddWorkerNum(table, &s.worker_num).Common();
   AddServerNum(table, &s.server_num);
   AddHcclCmInit(table, &s.hccl_cm_init);
   table
       .AddBool("with_scheduler", &s.with_scheduler,
-               "Starts a scheduler for this job if none listens and sched_host is this machine.")
-      .Env({"MS_WITH_SCHEDULER"});
+               "Starts a scheduler for this job if sched_host is this machine and no scheduler listens there.")
+      .Env({"MS_WITH_SCHEDULER"})
+      .Common();
   table
-      .AddBool(
-          "standalone", &s.standalone,
-          "The whole job runs on this machine, with a scheduler of its own on 127.0.0.1, at the --sched_port of the "
-          "command line or a free port.")
-      .Env({"MS_STANDALONE"});
+      .AddBool("standalone", &s.standalone,
+               "Runs the whole job on this machine, with its own scheduler on 127.0.0.1. The scheduler's port is "
+               "--sched_port of the command line, or else a free one.")
+      .Env({"MS_STANDALONE"})
+      .Common();
 }
 
 void AddThisNode(SettingsTable& table, AgentSettings& s) {
   table.BeginGroup("This node");
   AddCheckedText(table, "local_worker_num", &s.local_worker_num, CheckLocalWorkerNum,
-                 "How many processes this node runs; auto: one for each device found.")
+                 "Number of processes on this node. auto: one for each device.")
       .Value("N|auto")
+      .Range(absl::StrCat("1 to ", kMaxSlotsPerNode))
       .Env({"MS_LOCAL_WORKER", "MS_LOCAL_WORKER_NUM"})
-      .Alias({"nproc_per_node"});
-  AddCheckedText(
-      table, "devices", &s.devices, CheckDevices,
-      "Which devices (NPUs, GPUs) the processes get, one each: DEVICE_ID and the variable of visible devices. "
-      "No other agent on this machine gets them meanwhile. auto: the first ones.")
+      .Alias({"nproc_per_node"})
+      .Common();
+  AddCheckedText(table, "devices", &s.devices, CheckDevices,
+                 "Devices (NPUs, GPUs) of the processes, one for each, such as 0-3 or 0,2. Other agents on this "
+                 "machine do not get them meanwhile. auto: the first ones.")
       .Value("auto|none|N-M")
-      .Env({"MS_DEVICES"});
-  AddCheckedText(
-      table, "node_id", &s.node_id, CheckId,
-      "Name of this node, unique in the job; a number asks for that rank (default: the scheduler gives one).")
+      .Default("the script chooses")
+      .Env({"MS_DEVICES"})
+      .Common();
+  AddCheckedText(table, "node_id", &s.node_id, CheckId,
+                 "Name of this node, unique in the job. A number is the node's rank or place.")
       .Value("ID")
+      .Default("given by the scheduler")
       .Env({"MS_NODE_ID"});
 
   Setting node_rank;
   node_rank.flag = "node_rank";
   node_rank.value_name = "N";
-  node_rank.help = "Place of this node among the nodes, from 0; -1: by rule.";
+  node_rank.help = "Place of this node among the nodes, from 0. -1: not set.";
+  node_rank.default_text = "by label, address and node id";
   node_rank.env = {"MS_NODE_RANK", "NODE_RANK"};
   node_rank.parse = [&s](const std::string& text) -> absl::Status {
     const auto number = ParseWholeNumber(text, INT64_MIN, int64_t{kMaxWorkers} - 1);
@@ -148,18 +155,19 @@ void AddThisNode(SettingsTable& table, AgentSettings& s) {
   node_rank.show = [&s] { return s.node_rank ? absl::StrCat(*s.node_rank) : ""; };
   table.Add(std::move(node_rank));
 
-  AddCheckedText(
-      table, "worker_ip", &s.worker_ip, CheckAddress,
-      "Numeric address that the other nodes reach this one at (default: the one that reaches the scheduler).")
+  AddCheckedText(table, "worker_ip", &s.worker_ip, CheckAddress,
+                 "Numeric address at which the other nodes reach this one.")
       .Value("ADDRESS")
+      .Default("the address that reaches the scheduler")
       .Env({"MS_WORKER_IP"});
   AddCheckedText(table, "machine", &s.machine, CheckId,
-                 "Agents with one machine name count as one machine (default: found from the kernel).")
+                 "Name of this machine. Agents with the same name count as one machine.")
       .Value("NAME")
+      .Default("boot id and network namespace")
       .Env({"MS_MACHINE"});
   Setting& label = table.AddStrings("label", &s.labels,
-                                    "Where this node stands, e.g. rack=r12; nodes with like labels get ranks side by "
-                                    "side. May be repeated, or have several: rack=r12,switch=s3.");
+                                    "Location of this node, such as rack=r12,switch=s3. Nodes with the same labels get "
+                                    "neighbouring ranks. May be repeated.");
   label.parse = [&s](const std::string& text) -> absl::Status {
     const auto labels = ParseLabels(text);
     if (!labels.ok()) return labels.status();
@@ -167,12 +175,14 @@ void AddThisNode(SettingsTable& table, AgentSettings& s) {
     return absl::OkStatus();
   };
   label.Value("KEY=VALUE").Env({"MS_LABEL"});
-  table.AddBool("spare", &s.spare, "Stands ready to take over a lost node's ranks.").Env({"MS_SPARE"});
+  table.AddBool("spare", &s.spare, "Joins without ranks, and takes over those of a lost node.")
+      .Env({"MS_SPARE"})
+      .Common();
   table
       .AddBool("shared_job", &s.shared_job,
-               "Joins the job also where another user opened it, and lets nodes of other users join.")
+               "Joins the job even if another user opened it, and lets nodes of other users join.")
       .Env({"MS_SHARED_JOB"});
-  table.AddString("rank_table_file", &s.rank_table_file, "Rank table that says which server has which ranks.")
+  table.AddString("rank_table_file", &s.rank_table_file, "Rank table, which gives each server its ranks and devices.")
       .Value("FILE")
       .Absolute()
       .Env({"RANK_TABLE_FILE"});
@@ -180,26 +190,25 @@ void AddThisNode(SettingsTable& table, AgentSettings& s) {
 }
 
 void AddTorchMaster(SettingsTable& table, AgentSettings& s) {
-  AddCheckedText(table, "torch_master_addr", &s.master_addr, CheckHost,
-                 "PyTorch's MASTER_ADDR for the processes (default: the address of rank 0's node).")
+  AddCheckedText(table, "torch_master_addr", &s.master_addr, CheckHost, "MASTER_ADDR of PyTorch for the processes.")
       .Value("HOST")
+      .Default("the address of rank 0's node")
       .Env({"MASTER_ADDR"});
-  Setting& port = table.AddString("torch_master_port", &s.master_port,
-                                  "PyTorch's MASTER_PORT for the processes (default: a free port on rank 0's node).");
+  Setting& port = table.AddString("torch_master_port", &s.master_port, "MASTER_PORT of PyTorch for the processes.");
   port.parse = [&s](const std::string& text) -> absl::Status {
     const auto number = ParseWholeNumber(text, 1, 65535);
     if (!number.ok()) return absl::InvalidArgumentError("must be a port from 1 to 65535");
     s.master_port = absl::StrCat(*number);
     return absl::OkStatus();
   };
-  port.Value("PORT").Env({"MASTER_PORT"});
+  port.Value("PORT").Range("1 to 65535").Default("a free port on rank 0's node").Env({"MASTER_PORT"});
 }
 
 void AddExec(SettingsTable& table, AgentSettings& s) {
   Setting& exec =
       table.AddBool("allow_exec", &s.allows_exec,
-                    "With --per_job: the command may start programs on the other nodes of its round, which "
-                    "is what mpirun and horovodrun use ssh for. On every node, with TLS; insecure: without.");
+                    "With --per_job: lets the command start programs on the other nodes of its round, as mpirun "
+                    "and horovodrun do with ssh. Set it on every node. Needs TLS; --allow_exec=insecure does not.");
   exec.parse = [&s](const std::string& text) -> absl::Status {
     s.allows_plain_exec = text == "insecure";
     const absl::StatusOr<bool> parsed = s.allows_plain_exec ? true : ParseBool(text);
@@ -212,19 +221,19 @@ void AddExec(SettingsTable& table, AgentSettings& s) {
 }
 
 void AddWhatIsStarted(SettingsTable& table, AgentSettings& s) {
-  table.AddBool("per_node", &s.per_node, "Starts the command once for this agent, not once for each process slot.")
+  table.AddBool("per_node", &s.per_node, "Starts the command once for this agent, not once for each process.")
       .Env({"MS_PER_NODE"});
-  table.AddBool("per_job", &s.per_job, "Starts the command once, on the first node.").Env({"MS_PER_JOB"});
+  table.AddBool("per_job", &s.per_job, "Starts the command once for the job, on the first node.").Env({"MS_PER_JOB"});
   table
       .AddChoice("leftover", &s.leftover, {std::string(kLeftoverWait), std::string(kLeftoverEnd)},
-                 "What becomes of the background processes that the command of --per_node or --per_job leaves when it "
-                 "ends with 0. wait: it counts as ended when they have ended, or as failed when one fails; end: they "
-                 "are ended. Those in a session of their own (setsid, daemons) are always ended.")
+                 "What happens to background processes after the command of --per_node or --per_job has ended with 0. "
+                 "wait: the agent waits for them, and the command fails if one of them fails. end: the agent ends "
+                 "them. It always ends those in a session of their own (setsid, daemons).")
       .Env({"MS_LEFTOVER"})
       .Default(std::string(kLeftoverWait));
   table
       .AddBool("print_assignment", &s.prints_assignment,
-               "Starts nothing: joins, prints this node's assignment as JSON, and ends.")
+               "Joins, prints this node's assignment as JSON, and ends, without starting processes.")
       .Env({"MS_PRINT_ASSIGNMENT"});
 }
 
@@ -235,64 +244,66 @@ void AddProcesses(SettingsTable& table, AgentSettings& s) {
   table
       .AddChoice(
           "preflight", &s.preflight, {"none", "host", "ring", "host,ring"},
-          "What is checked before the start. host: this machine and its devices, before the node joins, and the nodes "
-          "against each other; ring: all ranks check their links together (ms-ring), on every node or on none.")
+          "Checks before the start. host: checks this machine and its devices, and compares the nodes. ring: all ranks "
+          "check their links (ms-ring); set it on every node or on none.")
       .Env({"MS_PREFLIGHT"})
       .Default("none");
   table
       .AddChoice("preflight_fatal", &s.preflight_fatal, {"warning", "error"},
-                 "From which finding of --preflight host on the node does not start.")
+                 "Lowest severity of a finding of --preflight host that keeps the node from starting.")
       .Env({"MS_PREFLIGHT_FATAL"});
   table
       .AddChoice("mindspore_gateway", &s.mindspore_gateway, {"auto", "on", "off"},
-                 "The scheduler that this agent is to its MindSpore processes (MS_SCHED_HOST and MS_SCHED_PORT of "
-                 "theirs): one port for each slot. auto: unless no ports can be had; off: they are told "
-                 "ms-scheduler's address. on: also beyond 1,024 ranks the host names of all are known.")
+                 "Whether this agent is the scheduler of its MindSpore processes, at one port for each. auto: if there "
+                 "are ports. on: also with the host names of more than 1,024 ranks. off: the processes get the address "
+                 "of ms-scheduler.")
       .Env({"MS_MINDSPORE_GATEWAY"});
   table
       .AddChoice(
           "torch_store", &s.torch_store, {"auto", "agent", "rank0"},
-          "Who serves PyTorch's store at MASTER_ADDR and MASTER_PORT. agent: the agent of rank 0's node, with an "
-          "empty one for each round; rank0: the process itself, as without a launcher. auto: agent, and rank0 with "
-          "--per_node and --per_job, whose processes are started by the command.")
+          "Which program serves PyTorch's store at MASTER_ADDR and MASTER_PORT. agent: the agent of rank 0's node, "
+          "with an empty store for each round. rank0: the process of rank 0. auto: agent, but rank0 with --per_node "
+          "and --per_job.")
       .Env({"MS_TORCH_STORE"});
   AddCheckedText(
       table, "torch_store_peers", &s.torch_store_peers,
       [](const std::string& text) { return ParseNetworks(text).status(); },
-      "Networks and addresses, with commas, whose processes the agent's store serves besides those of the round's "
-      "machines, such as 10.0.0.0/8.")
+      "More networks and addresses that the agent's store serves, separated by commas, such as 10.0.0.0/8.")
       .Value("NETWORKS")
+      .Default("only the machines of the round")
       .Env({"MS_TORCH_STORE_PEERS"});
   table
       .AddOptionalBool("torch_store_relay", &s.torch_store_relay,
-                       "Processes reach the agent's store through the agent of their own machine, at a port of its "
-                       "loopback, and the agents have one link each to rank 0's, with TLS where it is configured. By "
-                       "default only with --require_tls; rank 0's agent decides.")
+                       "Lets processes reach the agent's store through their own agent, at a loopback port. Each agent "
+                       "has one link to rank 0's agent, with TLS if it is configured. Rank 0's agent decides. On by "
+                       "default with --require_tls.")
       .Env({"MS_TORCH_STORE_RELAY"});
   AddFrameworks(table, s);
   AddPythonWords(table, s);
   AddEnv(table, &s.env);
   AddParsed(table, "stop_signal", Into(&s.stop_signal, ParseSignal),
-            "The signal that asks a process to stop. If not set, Ctrl-C (SIGINT) at ms-worker goes on to its processes "
-            "first, and this follows after a third of --stop_timeout.",
+            "Signal that asks a process to stop. If it is not set, Ctrl-C (SIGINT) at ms-worker also reaches its "
+            "processes as SIGINT, and TERM follows after a third of --stop_timeout.",
             "TERM")
       .Value("SIGNAL")
       .Env({"MS_STOP_SIGNAL"});
   table
       .AddChoice(
           "isolate", &s.isolate, {std::string(kIsolateOff), std::string(kIsolatePids)},
-          "pid: the processes run in a pid namespace of their own, which the kernel ends with the keeper: nothing "
-          "outlives the agent and its three helper processes even if all four are killed in one instant. Needs "
-          "root or user namespaces.")
+          "pid: runs the processes in a pid namespace, which the kernel ends with the keeper. So no process survives "
+          "even if the agent and its three helper processes are killed at once. Needs root or user namespaces.")
       .Env({"MS_ISOLATE"});
-  AddParsed(table, "bind_core", Into(&s.bind_core, ParseCoreBinding),
-            "CPUs of the processes: auto shares them out; device: those of the NUMA node that its device is at; "
-            "\"0:0-3;1:4-7\" names them for each local rank.")
+  AddParsed(
+      table, "bind_core", Into(&s.bind_core, ParseCoreBinding),
+      "CPUs of each process. auto: an even share. device: those of its device's NUMA node. \"0:0-3;1:4-7\": those "
+      "named for its local rank.")
       .Value("CORES")
+      .Default("not bound")
       .Env({"MS_BIND_CORE"});
-  AddParsed(table, "port_range", Into(&s.port_range, ParsePortRange),
-            "Ports that this node may listen on (default: any that are free).")
+  AddParsed(table, "port_range", Into(&s.port_range, ParsePortRange), "Ports that this node may listen on.")
       .Value("A-B")
+      .Range("1024 to 65535")
+      .Default("any free port")
       .Env({"MS_PORT_RANGE"});
   AddTorchMaster(table, s);
 }
@@ -301,21 +312,23 @@ void AddLogging(SettingsTable& table, AgentSettings& s) {
   table.BeginGroup("Logging");
   table
       .AddString("log_dir", &s.log_dir,
-                 "Folder for logs: JOB/RUN-TIME/worker_<rank>.log and failure.json, with links to "
-                 "the newest.")
+                 "Folder for each run's logs, JOB/RUN-TIME/worker_RANK.log and failure.json, with links to the "
+                 "newest.")
       .Value("FOLDER")
       .Absolute()
-      .Env({"MS_LOG_DIR"});
+      .Default("no log files")
+      .Env({"MS_LOG_DIR"})
+      .Common();
   table
       .AddUint("keep_logs", &s.keep_logs, 0, 1'000'000,
-               "How many runs of a job keep their logs in --log_dir; older ones are removed. 0: all.")
+               "Number of a job's runs that keep their logs in --log_dir. Older logs are removed. 0: keeps all.")
       .Env({"MS_KEEP_LOGS"});
-  AddParsed(table, "tail", Into(&s.tail, ParseTail),
-            "Ranks whose output is shown live: all, none, or a list like 0,3-5 (default: all without --log_dir, else "
-            "none).")
+  AddParsed(table, "tail", Into(&s.tail, ParseTail), "Ranks to show live: all, none, or a list such as 0,3-5.")
       .Value("RANKS")
+      .Default("all without --log_dir, else none")
       .Env({"MS_TAIL"})
-      .Alias({"tail_worker_log"});
+      .Alias({"tail_worker_log"})
+      .Common();
   AddTorchrunsOutput(table, s);
   AddLogFormat(table, &s.log_format);
   AddLogLevel(table, &s.log_level);
@@ -363,8 +376,12 @@ void AddJoin(SettingsTable& table, AgentSettings& s) {
 
 SettingsTable AgentSettingsTable(AgentSettings& settings) {
   SettingsTable table("ms-worker", "ms-worker [settings] [--] command [args]",
-                      "Joins a training job, starts the command once for each process of this node when all nodes are "
-                      "there, and stays with it. Without a command it prints this node's assignment as JSON.");
+                      "Joins a training job. When all nodes have joined, starts the command once for each process of "
+                      "this node, and stays until the job ends.");
+  table.AddExample("ms-worker --standalone --local_worker_num 4 -- python3 train.py",
+                   "Runs a job of four processes on this machine.");
+  table.AddExample("ms-worker --sched_host node1 --worker_num 16 --local_worker_num 8 -- python3 train.py",
+                   "The same line on both nodes: runs a job of 16 processes with the scheduler at node1.");
   AddCluster(table, settings);
   AddThisNode(table, settings);
   AddProcesses(table, settings);
@@ -372,10 +389,10 @@ SettingsTable AgentSettingsTable(AgentSettings& settings) {
   AddRecovery(table, &settings.enable_recovery, &settings.recovery_path, &settings.max_restarts,
               &settings.restart_scope, &settings.progress_timeout);
   table.BeginGroup("Timeouts");
-  AddTopoTimeout(table, &settings.topo_timeout);
+  AddTopoTimeout(table, &settings.topo_timeout).Common();
   table
       .AddUint("cluster_retry_num", &settings.cluster_retry_num, 1, 1'000'000'000,
-               "How often the scheduler is tried, every 3 s, before this agent gives up.")
+               "Number of attempts to reach the scheduler, one every 3 s, before this agent gives up.")
       .Env({"MS_CLUSTER_RETRY_NUM"});
   AddReceiveMsgTimeout(table, &settings.receive_msg_timeout);
   AddStopTimeout(table, &settings.stop_timeout);

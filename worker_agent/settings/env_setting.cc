@@ -53,7 +53,7 @@ void AddEnv(SettingsTable& table, std::map<std::string, std::string>* env) {
   setting.flag = "env";
   setting.value_name = "NAME=VALUE";
   setting.help =
-      "Sets a variable for the processes, above all else; {rank} and the like are filled in. May be repeated.";
+      "Sets a variable of the processes, above all else, with {rank} and similar words filled in. May be repeated.";
   setting.is_repeated = true;
   setting.parse = [env](const std::string& text) -> absl::Status {
     const auto variable = ParseVariable(text);

@@ -13,33 +13,35 @@ namespace muster::agent {
 
 void AddHccl(SettingsTable& table, AgentSettings& s) {
   table
-      .AddChoice("hccl_mode", &s.hccl_mode, {"table", "chief"},
-                 "How HCCL on Ascend devices learns who takes part. table: by a rank table that is made anew for each "
-                 "round (RANK_TABLE_FILE); chief: rank 0 collects the others (CM_*), for TensorFlow. The same on every "
-                 "node.")
+      .AddChoice(
+          "hccl_mode", &s.hccl_mode, {"table", "chief"},
+          "How HCCL on Ascend devices finds the ranks. table: by a rank table that the agent writes for each "
+          "round (RANK_TABLE_FILE). chief: rank 0 collects the others (CM_*), for TensorFlow. Set the same value "
+          "on every node.")
       .Env({"MS_HCCL_MODE"})
       .Default("none");
   AddCheckedText(
       table, "device_ips", &s.device_ips, [](const std::string& text) { return ParseDeviceAddresses(text).status(); },
-      "Addresses of the devices' own network ports, one for each process here, also as 4=ADDRESS,5=ADDRESS (default: "
-      "of /etc/hccn.conf, else of hccn_tool).")
+      "Addresses of the devices' own network ports, one for each process of this node. Also as 4=ADDRESS,5=ADDRESS.")
       .Value("ADDRESSES")
+      .Default("from /etc/hccn.conf, else from hccn_tool")
       .Env({"MS_DEVICE_IPS"});
   AddCheckedText(table, "super_pod", &s.super_pod, CheckId,
-                 "The super pod that this machine stands in, for a rank table of version 1.2.")
+                 "Super pod of this machine, for a rank table of version 1.2.")
       .Value("ID")
       .Env({"MS_SUPER_POD"});
   AddCheckedText(
       table, "super_device_ids", &s.super_device_ids,
       [](const std::string& text) { return ParseSuperDeviceIds(text).status(); },
-      "The devices' numbers in their super pod, one for each process here.")
+      "Numbers of the devices in their super pod, one for each process of this node.")
       .Value("NUMBERS")
       .Env({"MS_SUPER_DEVICE_IDS"});
   Setting port;
   port.flag = "chief_port";
   port.value_name = "PORT";
   port.env = {"CM_CHIEF_PORT"};
-  port.help = "Where HCCL's chief listens on rank 0's node, with --hccl_mode chief.";
+  port.help = "With --hccl_mode chief: port of HCCL's chief on rank 0's node.";
+  port.range_text = "1 to 65520";
   port.parse = [&s](const std::string& text) -> absl::Status {
     const auto number = ParseWholeNumber(text, 1, 65520);
     if (!number.ok()) return absl::InvalidArgumentError("must be a port from 1 to 65520");

@@ -24,22 +24,19 @@ absl::Status CheckStreams(const std::string& text) {
 }  // namespace
 
 void AddPythonWords(SettingsTable& table, AgentSettings& settings) {
-  table
-      .AddString(
-          "python", &settings.python,
-          "The Python that runs a .py file, or -m MODULE; `python -m muster run` gives the one that runs it. Else "
-          "the first in PATH.")
+  table.AddString("python", &settings.python, "Python that runs a .py file or -m MODULE.")
       .Value("PATH")
+      .Default("that of python -m muster run, else the first in PATH")
       .Env({"MS_PYTHON"});
-  table.AddBool("no_python", &settings.no_python, "Starts a .py file as it stands, not under python; torchrun's word.");
+  table.AddBool("no_python", &settings.no_python, "Starts a .py file directly, not with python, as in torchrun.");
 }
 
 void AddTorchrunsOutput(SettingsTable& table, AgentSettings& settings) {
   AddCheckedText(table, "redirects", &settings.redirects, CheckStreams,
-                 "torchrun's word: 3 asks for files with the output, which --log_dir alone makes as well.")
+                 "For lines of torchrun: 3 asks for log files, which --log_dir writes without it, too.")
       .Value("3|0");
   AddCheckedText(table, "tee", &settings.tee, CheckStreams,
-                 "torchrun's word: 3 shows the output of all ranks live as well, as --tail all does.")
+                 "For lines of torchrun: 3 shows the output of all ranks live, as --tail all does.")
       .Value("3|0");
 }
 

@@ -32,7 +32,7 @@ Start = collections.namedtuple("Start", "rank round restart pid")
 
 def journal_words(cluster):
     """The scheduler's arguments for a journal in the test's folder."""
-    known = subprocess.run([BIN / "ms-scheduler", "--help"], env=cluster.env, stdout=subprocess.PIPE, text=True).stdout
+    known = subprocess.run([BIN / "ms-scheduler", "--help-all"], env=cluster.env, stdout=subprocess.PIPE, text=True).stdout
     if "--journal_path" not in known:
         pytest.skip("this ms-scheduler has no --journal_path yet")
     return ["--journal_path", cluster.folder / "journal.db"]

@@ -188,10 +188,11 @@ TEST(LoadSettings, BadFlagsAreAllFoundAndSwallowNothing) {
       {"--workr_num", "8", "--nnodes", "2", "-x", "--epochs=3", "--port", "--once", "python", "--lr"}, {}, true);
   EXPECT_THAT(
       result.findings.errors,
-      ElementsAre("unknown flag --workr_num: did you mean --worker_num?", "--nnodes: write --worker_num",
-                  "unknown flag -x: `demo --help` lists all flags; the command and its own flags come after --",
-                  "unknown flag --epochs: `demo --help` lists all flags; the command and its own flags come after --",
-                  "--port needs a value: write --port=PORT"));
+      ElementsAre(
+          "unknown flag --workr_num: did you mean --worker_num?", "--nnodes: write --worker_num",
+          "unknown flag -x: `demo --help-all` lists all flags; the command and its own flags come after --",
+          "unknown flag --epochs: `demo --help-all` lists all flags; the command and its own flags come after --",
+          "--port needs a value: write --port=PORT"));
   EXPECT_TRUE(demo.once);
   EXPECT_THAT(result.command, ElementsAre("python", "--lr"));
 }
@@ -275,6 +276,11 @@ TEST(LoadSettings, HelpAndVersionAreDistinguished) {
   Demo demo;
   EXPECT_TRUE(demo.Load({"--help"}).wants_help);
   EXPECT_TRUE(demo.Load({"-h"}).wants_help);
+  EXPECT_FALSE(demo.Load({"--help"}).wants_all_help);
+  for (const char* word : {"--help-all", "--help_all"}) {
+    EXPECT_TRUE(demo.Load({word}).wants_help);
+    EXPECT_TRUE(demo.Load({word}).wants_all_help);
+  }
   EXPECT_TRUE(demo.Load({"--version"}).wants_version);
   EXPECT_FALSE(demo.Load({"--", "--help"}).wants_help);
   EXPECT_THAT(demo.Load({"--config"}).findings.errors, ElementsAre("--config needs a value: write --config=FILE"));
