@@ -39,7 +39,7 @@ TEST(TlsConfig, PathsAreBesideTheFileElseInTheWorkingFolder) {
 }
 
 TEST(TlsConfig, NamesTheFieldThatIsWrong) {
-  EXPECT_THAT(ErrorOf("{"), HasSubstr("no JSON"));
+  EXPECT_THAT(ErrorOf("{"), HasSubstr("not JSON"));
   EXPECT_THAT(ErrorOf("[]"), HasSubstr("array"));
   EXPECT_THAT(ErrorOf("{}"), HasSubstr("ca_cert_path is missing"));
   EXPECT_THAT(ErrorOf(R"({"ca_cert_path": 3})"), HasSubstr("ca_cert_path is number"));
