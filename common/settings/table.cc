@@ -2,7 +2,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/settings/cluster_settings.h"
 #include "common/settings/settings.h"
 #include "common/settings/values.h"
 
@@ -10,7 +9,9 @@ namespace muster {
 namespace {
 
 constexpr size_t kMaxTextBytes = 4096;
-constexpr uint32_t kUnlimited = 1'000'000;  // a number from here on is no limit that users have to know
+// Limits from here on are none that users have to know.
+constexpr uint32_t kUnlimited = 1'000'000;
+constexpr absl::Duration kUnlimitedTime = absl::Hours(24 * 30);
 
 Setting Named(std::string flag, std::string value_name, std::string help) {
   Setting setting;
@@ -32,13 +33,16 @@ absl::Status CheckText(const std::string& text) {
   return absl::OkStatus();
 }
 
+// Empty if any number will do. So is the range of durations below.
 std::string RangeOf(uint32_t low, uint32_t high) {
+  if (low <= 1 && high >= kUnlimited) return "";
   return high < kUnlimited ? absl::StrCat(low, " to ", high) : absl::StrCat(low, " or more");
 }
 
 std::string RangeOf(absl::Duration low, absl::Duration high) {
-  return high < kMaxTimeout ? absl::StrCat(ShowDuration(low), " to ", ShowDuration(high))
-                            : absl::StrCat(ShowDuration(low), " or more");
+  if (low == absl::ZeroDuration() && high >= kUnlimitedTime) return "";
+  return high < kUnlimitedTime ? absl::StrCat(ShowDuration(low), " to ", ShowDuration(high))
+                               : absl::StrCat(ShowDuration(low), " or more");
 }
 
 std::string ShowBool(bool value) { return value ? "1" : "0"; }
@@ -151,7 +155,8 @@ Setting& SettingsTable::AddSeconds(std::string flag, absl::Duration* value, absl
 Setting& SettingsTable::AddOptionalSeconds(std::string flag, std::optional<absl::Duration>* value, absl::Duration low,
                                            absl::Duration high, bool allows_forever, std::string help) {
   Setting setting = Named(std::move(flag), "SECONDS", std::move(help));
-  setting.range_text = absl::StrCat(RangeOf(low, high), allows_forever ? ", or -1 for ever" : "");
+  setting.range_text = RangeOf(low, high);
+  if (allows_forever) absl::StrAppend(&setting.range_text, setting.range_text.empty() ? "" : ", or ", "-1 for ever");
   setting.parse = StoreInto(value, [low, high, allows_forever](const std::string& text) {
     return ParseDuration(text, low, high, allows_forever);
   });

@@ -114,7 +114,7 @@ SettingsTable CtlSettingsTable(CtlSettings& settings) {
       .Env({"MS_JOB_ID"})
       .Alias({"job_id"})
       .Common();
-  table.AddUint("run", &settings.run, 0, UINT32_MAX, "Run of the job.").Range("1 or more").Default("the latest");
+  table.AddUint("run", &settings.run, 0, UINT32_MAX, "Run of the job.").Default("the latest");
   table.AddBool("json", &settings.json, "Prints one JSON document, for scripts.").Common();
   AddSettingsOfCommands(table, settings);
   AddTls(table, &settings.tls);

@@ -22,11 +22,13 @@ bool UsesCommon(const Command& command, const Setting& setting) {
 }
 
 std::string HelpOf(const Command& command, const SettingsTable& table) {
-  const std::string settings = HelpSettings(table, [&command](const Setting& setting) {
-    const std::vector<std::string>& names = setting.commands;
-    if (names.empty()) return setting.is_common && UsesCommon(command, setting);
-    return std::find(names.begin(), names.end(), command.name) != names.end();
+  const std::string own = HelpSettings(table, [&command](const Setting& setting) {
+    return std::find(setting.commands.begin(), setting.commands.end(), command.name) != setting.commands.end();
   });
+  const std::string common = HelpSettings(table, [&command](const Setting& setting) {
+    return setting.is_common && setting.commands.empty() && UsesCommon(command, setting);
+  });
+  const std::string settings = own + common;
   std::vector<HelpLine> examples;
   for (const std::string& line : command.examples) examples.push_back({"", line, ""});
   return absl::StrCat(HelpHead(absl::StrCat("ms-ctl ", command.Words(), settings.empty() ? "" : " [settings]"),

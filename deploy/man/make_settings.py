@@ -19,9 +19,9 @@ HEAD = """# Settings
     ms-ctl help logs       # one command and its settings
 
 Each setting is a flag, an environment variable and a line `key = value` of the file that `--config` names. A flag wins
-over a variable, and a variable over the file. In flags and keys, dashes and underscores mean the same. Times are in
-seconds, or with a unit: 500ms, 10s, 5m, 2h. A switch needs no value; `--name=0` turns it off. The
-[operator's guide](operators-guide.md) explains what the settings are for.
+over a variable, and a variable over the file. Dashes and underscores mean the same. Times are in seconds, or with a
+unit: 500ms, 10s, 5m, 2h. A switch needs no value; `--name=0` turns it off. The [operator's guide](operators-guide.md)
+explains what the settings are for.
 
 `deploy/man/make_settings.py` makes this page from `--help-all`: change the tables in the code, not the page.
 """
@@ -41,9 +41,8 @@ def row(name, text):
     also, text = taken(r" Also: (--[^ ].*?)\.$", text)
     variables, text = taken(r" \[([A-Z][A-Z0-9_, ]*)\]", " " + text)
     default, text = taken(r" Default: (.*?)\.(?= |$)", " " + text)
-    flags = ["`%s`" % name] + ["`%s`" % flag for flag in also.split(", ") if flag]
-    variables = ["`%s`" % variable for variable in variables.split(", ") if variable]
-    return "| %s | %s | %s | %s |" % (cell(", ".join(flags)), cell(default), ", ".join(variables), cell(text))
+    names = [word for word in (name, *also.split(", "), *variables.split(", ")) if word]
+    return "| %s | %s | %s |" % (cell(", ".join("`%s`" % word for word in names)), cell(default), cell(text))
 
 
 def users_of(setting, programs):
@@ -73,7 +72,7 @@ def main():
     for heading, groups in sections(programs).items():
         lines += ["", "## " + heading]
         for group, rows in groups.items():
-            lines += ["", "### " + group, "", "| setting | default | variable | |", "|---|---|---|---|", *rows]
+            lines += ["", "### " + group, "", "| setting | default | |", "|---|---|---|", *rows]
     print("\n".join(lines))
 
 
