@@ -36,7 +36,7 @@ const Case kCases[] = {
     {Step::kProgram, ELIBBAD, 126, reason::kExecFormatError, "loader"},
     {Step::kProgram, ETXTBSY, 126, reason::kProgramBusy, "fuser"},
     {Step::kProgram, E2BIG, 126, reason::kCommandTooLong, "ulimit -s"},
-    {Step::kProgram, ELOOP, 126, reason::kBadPath, "circle"},
+    {Step::kProgram, ELOOP, 126, reason::kBadPath, "loop"},
     {Step::kProgram, ENAMETOOLONG, 126, reason::kBadPath, "255 bytes"},
     {Step::kProgram, ENOMEM, 126, reason::kOutOfMemory, "more memory"},
     {Step::kProgram, EAGAIN, 126, reason::kResourceLimit, "raise the limit"},

@@ -138,7 +138,7 @@ TEST_F(HoldingTest, OneCertificateLeavesPlacesForTheJobsOfOthers) {
 
 TEST_F(HoldingTest, WithoutCertificatesTheAddressCounts) {
   EXPECT_EQ(OpenJobs({.address = "2001:db8::1"}, "junk"), 875u);
-  EXPECT_THAT(refusal_.text(), HasSubstr("address 2001:db8::/64 holds 875"));
+  EXPECT_THAT(refusal_.text(), HasSubstr("address 2001:db8::/64 has 875"));
   EXPECT_EQ(Join("more", "n", {.address = "2001:db8::ffff:1"}).limit(), "jobs of one party") << "of the same /64";
   EXPECT_EQ(Join("honest", "n", {.address = "2001:db8:0:1::1"}).text(), "");
 }
