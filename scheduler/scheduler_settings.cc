@@ -64,7 +64,7 @@ void AddTimeouts(SettingsTable& table, SchedulerSettings& s) {
       .Env({"MS_HEARTBEAT_DATAGRAMS"});
   table
       .AddSeconds("disconnect_grace", &s.disconnect_grace, absl::ZeroDuration(), kMaxTimeout,
-                  "Time that a node has to come back after its connection broke. Then it is lost.")
+                  "How long a node may take to come back after its connection broke. Then it is lost.")
       .Env({"MS_DISCONNECT_GRACE"});
   AddStopTimeout(table, &s.stop_timeout);
   table

@@ -16,8 +16,8 @@ inline bool IsLinkLocal(const IpAddress& address) {
 // The rule for every address that is taken. A link-local address means nothing without the name of an interface
 // (fe80::1%eth0), which differs from node to node: peer lists, MASTER_ADDR and rank tables can't carry it.
 inline constexpr char kNoLinkLocal[] =
-    "must not be a link-local IPv6 address (fe80::/10), which holds on one interface only: use another address of that "
-    "machine (ip -6 addr add fd00::1/64 dev NAME gives it one)";
+    "must not be a link-local IPv6 address (fe80::/10), which is valid on one interface only: use another address of "
+    "that machine (ip -6 addr add fd00::1/64 dev NAME gives it one)";
 
 // Returns the host as it is written before a port or in a URL: an IPv6 address gets brackets, unless it has them.
 inline std::string BracketIpv6(const std::string& host) {

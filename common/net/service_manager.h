@@ -24,8 +24,7 @@ class ServiceManager {
   // sign of life systemd ends the process; infinite: never.
   ServiceManager(std::string socket, absl::Duration watchdog) : socket_(std::move(socket)), watchdog_(watchdog) {}
 
-  // May wait for a few seconds until systemd reads it: systemd would take a start without this message for a failed
-  // one.
+  // May wait a few seconds for systemd to read the message: without it, systemd would treat the start as failed.
   void Ready(const std::string& status) const;
   // Sends one line: control characters are escaped.
   void Status(const std::string& status) const;

@@ -85,7 +85,7 @@ Setting& AddReceiveMsgTimeout(SettingsTable& table, absl::Duration* value) {
 Setting& AddStopTimeout(SettingsTable& table, absl::Duration* value) {
   return table
       .AddSeconds("stop_timeout", value, absl::ZeroDuration(), kMaxTimeout,
-                  "Time that a process has to end after the stop signal. Then it is killed.")
+                  "How long a process may take to end after the stop signal. Then it is killed.")
       .Env({"MS_STOP_TIMEOUT"});
 }
 

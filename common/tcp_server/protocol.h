@@ -30,7 +30,8 @@ class TcpProtocol {
   // The first call and the last one: connections and `context` exist until after End.
   virtual void Begin(TcpServerContext& /*context*/) {}
   virtual void End() {}
-  // Makes the connection for TcpServerContext::dial. It is being made: the first write goes out once it is connected.
+  // Returns the object for a connection that TcpServerContext::dial has begun. The socket may still be connecting: the
+  // first write goes out once it is connected.
   virtual std::unique_ptr<TcpConnection> Dialed(Stream /*stream*/, const TcpClient& /*client*/,
                                                 TcpServerContext& /*context*/) {
     return nullptr;

@@ -313,7 +313,7 @@ absl::StatusOr<ApiQuestion> ParseApi(const Target& target, const ApiViewer& view
           }
           // (Check it first: protobuf logs each text that is not UTF-8.)
           if (absl::Status status = Check(request); !status.ok()) return status;
-          // Equal keys share one answer (see Questions), so the key also says whether it shows output.
+          // Viewers with equal keys share one answer (see Questions), so the key also says whether it shows output.
           question->key = absl::StrCat("api ", question->key, " ", viewer.sees_output ? 1 : 0, " ",
                                        question->request.index(), " ", TextOf(request));
           return absl::OkStatus();

@@ -123,8 +123,8 @@ absl::StatusOr<SqliteFile> SqliteFile::Open(const std::string& path, const Entry
   return file;
 }
 
-// Sets EXCLUSIVE before the first access, so that the lock is held from then on and no shared memory is needed. This
-// process may have waited for the lock of a file that was removed meanwhile.
+// Sets EXCLUSIVE before the first access, so that the lock is held from then on and no shared memory is needed. Fails
+// if the file was removed while this process waited for its lock.
 absl::Status SqliteFile::Connect() {
   sqlite3* db = nullptr;
   const int opened = sqlite3_open_v2(WithoutLinks(path_).c_str(), &db,

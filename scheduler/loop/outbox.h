@@ -23,10 +23,11 @@ class Outbox {
 
   // Takes the effects of one Apply: returns those due now, keeps the rest in order.
   //
-  // An urgent desired state replaces older ones for the same stream that still wait here: sent later, they would undo
-  // it (the latest desired state wins). It waits itself while the closing of its round is not durable. Nothing of that
-  // round runs yet. A scheduler that forgot the round in a crash would close another one with the same number, and
-  // agents that heard of this one's end would ignore it.
+  // An urgent desired state replaces older ones for the same stream that still wait here: sent after it, they would
+  // undo it (the latest desired state wins). The urgent one itself waits while the record that closed its round is not
+  // durable; nothing of that round runs yet. Otherwise agents might hear that the round is over, and the scheduler
+  // might forget the round in a crash. It would then close another round with the same number, which those agents would
+  // ignore.
   //
   // `is_stalled` (a full disk may last for hours): the answer to a heartbeat of a node with an armed fence is sent at
   // once, if it depends on nothing that waits: no record of its own, no earlier news on its stream. Otherwise the node

@@ -396,7 +396,7 @@ void AgentCore::Impl::CheckInvariants() const {
   MUSTER_CHECK(processes_.Running().empty() || processes_.Running().front().round <= desired_.round(),
                "only rounds that the scheduler closed run");
   MUSTER_CHECK(!is_finished_ || !processes_.IsAnyLeft() || stopping_.was_killed() || processes_.IsAllStuck(),
-               "nothing outlives the agent that can be killed");
+               "nothing that can be killed outlives the agent");
 }
 
 AgentCore::AgentCore(AgentOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}

@@ -60,8 +60,8 @@ class OwnScheduler {
   // its agents or in its log. To be called often, by the thread that started it.
   std::optional<std::string> TakeLoss();
 
-  // Waits until it listens or has ended; at most 5 s. Then the first dial meets it. To be called once. INTERNAL when it
-  // has ended and nothing else listens there: waiting for it would be useless.
+  // Waits, at most 5 s, until the scheduler listens, so that the first dial finds it, or has ended. Call it once.
+  // INTERNAL if the scheduler has ended and nothing else listens there: waiting longer would be useless.
   absl::Status WaitUntilItListens(const AgentSettings& settings);
 
   // Waits for its end, at most `patience`, or until `is_hurried` says so: it ends by itself when all its agents know

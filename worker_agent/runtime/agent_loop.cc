@@ -257,8 +257,8 @@ void AgentLoop::On(const KeeperLost&) {
   EndAfterKeeper();
 }
 
-// The deaths are reported at once. Until they are gone, the lost keeper's processes count as alive: the round is not
-// quit.
+// Reports at once that the keeper died, and its processes with it. Processes that could not be killed yet still count
+// as left: until they are gone, the agent does not quit the round.
 void AgentLoop::EndAfterKeeper() {
   const absl::Status status = Keeper::KillAllDescendants(is_anybody_left_ ? kNextKillTime : kFirstKillTime);
   if (status.ok()) {

@@ -72,8 +72,9 @@ void CheckHccl(const AgentSettings& s, SettingsFindings& findings) {
     findings.errors.emplace_back("super_pod and super_device_ids belong together; give both or none");
   }
   if (s.hccl_mode.empty() && (!s.device_ips.empty() || !s.super_pod.empty())) {
-    findings.warnings.push_back(absl::StrCat(s.device_ips.empty() ? "super_pod" : "device_ips",
-                                             " has no effect without --hccl_mode table; add it or leave it out"));
+    const absl::string_view name = s.device_ips.empty() ? "super_pod" : "device_ips";
+    findings.warnings.push_back(
+        absl::StrCat(name, " has no effect without --hccl_mode table: add --hccl_mode table, or leave ", name, " out"));
   }
 }
 

@@ -30,7 +30,7 @@ struct OpenSslDelete {
   }
 };
 
-// A callback for PEM that is not encrypted: without one OpenSSL asks for a passphrase on the terminal, and waits.
+// A callback that makes encrypted PEM fail: without one OpenSSL asks for the passphrase on the terminal, and waits.
 inline int RefusePassphrase(char* /*buffer*/, int /*size*/, int /*writes*/, void* /*argument*/) { return -1; }
 
 inline void FreeX509Stack(STACK_OF(X509) * stack) { sk_X509_pop_free(stack, X509_free); }

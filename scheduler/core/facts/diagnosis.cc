@@ -138,7 +138,7 @@ constexpr std::array kAdvice = std::to_array<Advice>({
     {reason::kWrongSettings, "correct the setting that the error names, on every node that has it"},
 });
 
-constexpr char kWithRecovery[] = "with MS_ENABLE_RECOVERY=1 on every node the job would have been restarted";
+constexpr char kWithRecovery[] = "with MS_ENABLE_RECOVERY=1 on every node, the job would have been restarted";
 
 std::string Bytes(uint64_t bytes) {
   constexpr std::array kUnits = {"bytes", "KiB", "MiB", "GiB", "TiB"};
@@ -280,7 +280,7 @@ std::string RemedyOf(const v1::Cause& cause, const RemedyFacts& facts) {
     if (advice.empty()) advice = "fix what fails";
     if (MayPass(cause) || cause.reason().empty()) add("--max_restarts allows more restarts");
   } else if (!facts.recovers && IsNodesEnd(cause)) {
-    add("with MS_ENABLE_RECOVERY=1 on every node the job would have waited for it to come back, or for a --spare to "
+    add("with MS_ENABLE_RECOVERY=1 on every node, the job would have waited for it to come back, or for a --spare to "
         "take its place");
   } else if (!facts.recovers && MayPass(cause)) {
     add(kWithRecovery);

@@ -36,7 +36,8 @@ class Lighthouses {
   // Pause after a quorum: a replica that was left out asks for the next one, and others have to come for that. Also the
   // interval at which agents that have gone are looked for.
   static constexpr absl::Duration kPause = absl::Milliseconds(100);
-  // Time between a replica's heartbeats (torchft's managers: 100 ms), with the time that they take on their way.
+  // The longest time expected between two heartbeats of a replica: torchft's interval (100 ms), and the network's
+  // delay.
   static constexpr absl::Duration kBetweenHeartbeats = absl::Milliseconds(200);
   static constexpr size_t kMaxShown = 256;  // members that people are shown
 

@@ -123,7 +123,8 @@ void Coordination::Handle(Request request, SharedHeld held) {
 void Coordination::DropOver() {
   held_.remove_if([](const SharedHeld& held) { return held->is_over(); });
   std::erase_if(polls_, [](const auto& poll) { return poll.second->is_over(); });
-  // Twice the rest: the cost of these looks for each request stays small, however many are held.
+  // Looks again only when twice as many are held as are left now. So the cost of looking, spread over all requests,
+  // stays small however many are held.
   drop_at_ = std::clamp(2 * held_.size(), kFirstDrop, kMaxHeld);
 }
 

@@ -88,7 +88,7 @@ void Waits::Advance(WaitId id) {
 void Waits::Came(const std::string& key) {
   const auto found = waiters_.find(key);
   if (found == waiters_.end()) return;
-  // Takes the set out first: with the last of its waits, Advance erases the entry that `found` refers to.
+  // Moves the set out first: Advance erases the entry that `found` refers to when it ends the last wait for this key.
   for (const WaitId id : std::exchange(found->second.for_key, {})) Advance(id);
 }
 

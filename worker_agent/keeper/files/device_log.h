@@ -13,7 +13,7 @@ namespace muster::agent {
 // KiB. Looks at 20,000 files of a folder at most. Blocks where the file system does: for the helper.
 std::string ReadDeviceLog(const std::string& folder, int64_t pid);
 
-// Puts `text`, as ReadDeviceLog returned it, before the lines of the output; the oldest of these make room.
+// Puts `text`, as ReadDeviceLog returned it, before `last_lines`, and drops the oldest of those if there is no room.
 void PutInFront(const std::string& text, std::vector<std::string>& last_lines);
 
 // Returns the folder that a process with this environment (NAME=VALUE) logs to; empty: not known.

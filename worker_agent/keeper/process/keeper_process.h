@@ -11,8 +11,7 @@
 
 namespace muster::agent {
 
-// The longest time between two turns (FencePage::NoteTurn) while the keeper ends, even if its processes take long to
-// die.
+// While the keeper ends, it calls FencePage::NoteTurn at least this often, however long its processes take to die.
 inline constexpr absl::Duration kKeeperTurn = absl::Seconds(5);
 
 // To the agent, and to two file helpers (helper_process.h).

@@ -8,7 +8,8 @@ namespace muster::agent {
 void AddJaxVariables(const EnvironmentInput& input, EnvironmentBuilder& builder) {
   if (input.jax_port == 0) return;
   builder.Identity("JAX_COORDINATOR_ADDRESS", absl::StrCat("127.0.0.1:", input.jax_port));
-  // Process 0 starts a service of its own in any case. There no one asks it, and it takes no port that others need.
+  // Process 0 always starts a coordination service of its own. On loopback and port 0 nothing connects to it, and it
+  // takes no port that something else needs.
   builder.Identity("JAX_COORDINATOR_BIND_ADDRESS", "127.0.0.1:0");
   builder.Identity("JAX_NUM_PROCESSES", WorldSizeOf(input));
   builder.Identity("JAX_PROCESS_ID", SlotOf(input).rank());

@@ -1,8 +1,8 @@
-// Barriers of a round's ranks (tasks), over the job's store: JAX's, and those of scripts. Each agent writes once all of
-// its own tasks have come. The agent of a barrier's lowest task collects that and writes the result, for which all
-// others wait. So a barrier costs an agent three calls of the store (it removes what it wrote), for any number of
-// tasks. An agent that finds that the barrier can't end well (its time is up, its callers disagree) writes that as the
-// result. The first result counts.
+// Barriers of a round's ranks (tasks), over the job's store: JAX's, and those of scripts. When all of its own tasks
+// have come, an agent writes that to the store. The agent of the barrier's lowest task collects these entries and
+// writes the result, for which all others wait. So a barrier costs an agent three calls of the store (it removes what
+// it wrote), for any number of tasks. An agent that finds that the barrier can't end well (its time is up, its callers
+// disagree) writes that as the result. The first result counts.
 //
 // After a barrier each task sees what the others wrote to the store before it.
 //
