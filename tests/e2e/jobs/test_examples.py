@@ -1,4 +1,4 @@
-"""Runs the commands of README and examples/ unchanged, as a new user would type them."""
+"""Runs the commands of examples/README.md unchanged, as a new user would type them."""
 
 import re
 
@@ -55,43 +55,3 @@ def test_pytorch_goes_on_from_its_checkpoint_when_a_process_is_killed(cluster):
     assert resumed and int(resumed.group(1)) >= 2, agent.output()
     assert sorted(path.name for path in folder.iterdir()) == ["epoch_%d.pt" % epoch for epoch in range(1, 7)]
     assert agent.output().count("[rank 0] done") == 1
-
-
-def blocks(language):
-    """README's code of that language, unchanged."""
-    return re.findall(r"^```%s\n(.*?)^```$" % language, (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
-
-
-def shape(lines):
-    """The words of a line without times, numbers, names of machines and folders."""
-    out = []
-    for line in lines:
-        line = re.sub(r"^\S+ (?=(INFO|ERROR) )", "", line)
-        line = re.sub(r"/\S*/|\b(on|node) \S+", "", line)
-        out.append(re.sub(r"\d+", "N", line))
-    return out
-
-
-def tour(cluster, number, script):
-    """Runs README's number-th line of the tour; returns its output, and the output that README shows."""
-    folder = cluster.folder / "tour"
-    folder.mkdir()
-    (folder / "train.py").write_text(script)
-    line = [line for block in blocks("sh") for line in block.splitlines() if "--standalone" in line][number]
-    agent = cluster.start("tour", ["sh", "-c", line.replace("python3 ", PYTHON + " ")], cwd=folder)
-    return agent, folder, shape(blocks("text")[number].splitlines())
-
-
-def test_readmes_tour_from_an_empty_folder(cluster):
-    agent, _, shown = tour(cluster, 0, blocks("python")[0])
-    agent.expect(0, timeout=120)
-    said = shape(line for line in agent.lines() if "Gloo" not in line and "GLOO" not in line)
-    assert [line for line in shown if line not in said] == [], agent.output()
-
-
-def test_readmes_failure_is_reported_as_shown(cluster):
-    agent, folder, shown = tour(cluster, 1, blocks("python")[0].replace("range(1, 21)", "range(1, 1 / 0)"))
-    agent.expect(1, timeout=120)
-    assert [line for line in shown if line not in shape(agent.lines())] == [], agent.output()
-    assert (folder / "logs" / "worker_0.log").read_text().count("ZeroDivisionError") == 1
-    assert (folder / "logs" / "failure.json").exists()
