@@ -124,7 +124,7 @@ def shut_out():
         return authority.issue("spiffe://elsewhere/muster/*/node/*"), "trust domain"
 
     def admin(authority):
-        return authority.admin(), "which is none of a node"
+        return authority.admin(), "which is not a node's"
     return [nobody, other_authority, expired, revoked, servers_only, nameless, other_domain, admin]
 
 

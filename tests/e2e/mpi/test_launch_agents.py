@@ -174,7 +174,7 @@ def test_as_ssh(nodes, tmp_path):
     for line in ["a;b  $x q 2\n", "in\nput code 0\n", "3000000\n", "killed 137\n", "told\n", "from here\n",
                  "refused 255\n", "stolen 255\n", "\"nowhere\" is no host of this round", "is not this round's",
                  "%s slots=2\n" % nodes.machines[1].address, "real: -x -oPort=5 storage -s sftp\nreal: -N storage2\n",
-                 "-N is not served", "unserved 255\n", "y\n", "stopped 124\n"]:
+                 "-N is not supported", "unserved 255\n", "y\n", "stopped 124\n"]:
         assert line in said, (line, said)
     assert "where 1 2\n0\n" in said and "LINES\n" not in said, said
     told = nodes.secured.json("events", netns=nodes.machines[0].name)["events"]

@@ -54,7 +54,7 @@ def test_other_words_and_a_missing_program_are_reported(python):
     alone = "import sys, runpy; sys.argv = ['muster', 'ctl']; runpy.run_module('muster', run_name='__main__')"
     done = subprocess.run([sys.executable, "-c", alone], stderr=subprocess.PIPE, text=True, cwd=ROOT / "python",
                           env={"PATH": "/nonexistent", "PYTHONPATH": str(ROOT / "python")})
-    assert done.returncode == 127 and "ms-ctl was not found" in done.stderr
+    assert done.returncode == 127 and "ms-ctl is neither beside this Python nor in PATH" in done.stderr
 
 
 def test_it_names_each_library_that_is_linked_into_it(dist):

@@ -130,7 +130,7 @@ def test_a_second_scheduler_on_the_same_journal_is_refused(cluster):
     first = restartable.start()
     second = cluster.start("second", [BIN / "ms-scheduler", "--sched_port", 0, "--journal_path", restartable.journal])
     second.expect(2, timeout=10)
-    assert re.search(r"held by another process \(pid %d on \S+, says" % first.pid, second.output()), second.output()
+    assert re.search(r"held by another process \(pid %d on \S+, according to" % first.pid, second.output()), second.output()
     assert first.is_running()
 
 

@@ -165,7 +165,7 @@ def test_a_disk_with_errors_ends_the_scheduler_and_loses_nothing(cluster, fault)
     scheduler = lives.start("-e", "trace=fdatasync,pwrite64", "-e", "inject=" + fault)
     assert not script.play(scheduler.port), "it went on over an error"
     scheduler.expect(1)
-    assert re.search(r"ERROR ms-scheduler: the journal \S+ can't be written: .*start it again", scheduler.output())
+    assert re.search(r"ERROR ms-scheduler: the journal \S+ can't be written: .*[Ss]tart it again", scheduler.output())
     assert check(lives, script) > 0
 
 
