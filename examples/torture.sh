@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Trains the same network twice with examples/pytorch/train_ddp.py: once undisturbed, once while training processes, agents
-# and the scheduler are killed at random. Fails unless both print the same losses, digit by digit.
+# Trains the same network twice with examples/pytorch/train_ddp.py: once undisturbed, and once while ranks, agents and the
+# scheduler are killed at random. Fails unless both print the same losses, digit by digit.
 #
-# What it needs: the programs (of the folder MUSTER_BIN, else of build/bin, else of PATH) and a python3 with PyTorch. It
-# sends SIGKILL only to what it started itself.
+# It needs Muster's programs (in the folder MUSTER_BIN; without that variable in build/bin or PATH) and a python3 with
+# PyTorch. It kills only processes that it started itself.
 set -euo pipefail
 export LC_ALL=C
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -20,11 +20,12 @@ killed at random, and compares the losses of all steps.
   --nodes N     agents of the job (default 2)
   --workers N   training processes of each agent (default 2)
 
-Exit code: 0 if the losses are equal, 1 if they differ or a job fails, 2 for wrong words.
+Exit code: 0 if the losses are equal, 1 if they differ or a job fails, 2 if an option is wrong or a program is missing.
 END
 }
 
-wrong() { printf 'torture: %s; --help shows the options\n' "$1" >&2; exit 2; }
+refuse() { printf 'torture: %s\n' "$1" >&2; exit 2; }
+wrong() { refuse "$1; --help shows the options"; }
 
 seconds=120 seed=$RANDOM nodes=2 workers=2
 while (($# > 0)); do
@@ -47,15 +48,16 @@ longest_pause=$((seconds * 1000 / 8 < 8000 ? seconds * 1000 / 8 : 8000))  # in m
 world_size=$((nodes * workers))
 
 bin=${MUSTER_BIN:-$here/../build/bin}
-[[ -x $bin/ms-worker ]] || bin=$(dirname "$(command -v ms-worker || echo none/ms-worker)")
-[[ -x $bin/ms-worker && -x $bin/ms-scheduler && -x $bin/ms-ctl ]] || wrong \
-  "no ms-worker, ms-scheduler and ms-ctl in MUSTER_BIN, build/bin or PATH: build or install Muster first"
+if [[ -z ${MUSTER_BIN-} && ! -x $bin/ms-worker ]]; then bin=$(dirname "$(command -v ms-worker || echo PATH/ms-worker)"); fi
+for program in ms-worker ms-scheduler ms-ctl; do
+  [[ -x $bin/$program ]] || refuse "$program is not in $bin: build or install Muster, or set MUSTER_BIN"
+done
 has_torch() { "$1" -c 'import torch.distributed as d; assert d.is_gloo_available()' 2>/dev/null; }
 python=$(command -v python3 || echo /usr/bin/python3)
 has_torch "$python" || python=/usr/bin/python3
-has_torch "$python" || wrong "neither python3 nor /usr/bin/python3 can import torch: apt-get install python3-torch"
+has_torch "$python" || refuse "neither python3 nor /usr/bin/python3 can import torch: apt-get install python3-torch"
 
-# Settings of another job in this shell; and the same arithmetic in both runs.
+# No settings of another job in this shell, and the same arithmetic in both runs.
 unset "${!MS_@}" "${!MASTER_@}" "${!TORCHELASTIC_@}" NODE_RANK RANK_TABLE_FILE
 export OMP_NUM_THREADS=1 CUDA_VISIBLE_DEVICES=
 
@@ -63,7 +65,8 @@ work=$(mktemp -d -t muster-torture.XXXXXX)
 declare -A agents  # node: pid
 scheduler='' port=0 name=none is_good=no
 
-# Prints the pids of all that this script started, also of what their parents left.
+# Prints the pids of all processes that this script started, directly or not. The programs have a mark in their
+# environment, which their children inherit.
 left() { grep -lszxF "MUSTER_TORTURE=$work" /proc/[0-9]*/environ 2>/dev/null | tr -dc '0-9\n' || true; }
 
 await_none() {
@@ -74,7 +77,7 @@ await_none() {
 
 clean_up() {
   local code=$? pids
-  trap '' INT TERM
+  trap '' HUP INT TERM
   { kill ${agents[@]+"${agents[@]}"} $scheduler; } 2>/dev/null || true
   if ! await_none; then
     mapfile -t pids < <(left)
@@ -96,7 +99,6 @@ fail() {
   exit 1
 }
 
-# The programs carry a mark in their environment by which left() finds them.
 start_scheduler() {
   local i log=$work/$name/scheduler.log
   : >>"$log"
@@ -131,8 +133,19 @@ start_job() {  # start_job NAME SECONDS: a scheduler and the agents; each step o
   for ((node = 0; node < nodes; node++)); do start_agent "$node"; done
 }
 
+all_run() {
+  local pid
+  for pid in "$scheduler" "${agents[@]}"; do kill -0 "$pid" 2>/dev/null || return 1; done
+}
+
 await_end() {
-  local node pid code
+  local node code size=-1 quiet=0
+  while all_run; do
+    if ((size != $(stat -L -c %s "$losses" 2>/dev/null || echo 0))); then quiet=0; fi
+    size=$(stat -L -c %s "$losses" 2>/dev/null || echo 0)
+    ((++quiet < 1200)) || fail "no loss for four minutes"
+    sleep 0.2
+  done
   for ((node = 0; node < nodes; node++)); do
     code=0; wait "${agents[$node]}" || code=$?
     ((code == 0)) || fail "the job failed: the agent of node $node ended with exit code $code"
@@ -148,11 +161,6 @@ roll() { rolled=$((RANDOM % $1)); }             # sets rolled: from 0 to $1 - 1.
 nap() { sleep "$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))"; }  # nap MS
 tenths() { printf '%d.%d s' $(($1 / 1000)) $(($1 % 1000 / 100)); }
 news() { tail -c +$((size + 1)) "$losses"; }    # what rank 0 has printed since the kill
-
-all_run() {
-  local pid
-  for pid in "$scheduler" "${agents[@]}"; do kill -0 "$pid" 2>/dev/null || return 1; done
-}
 
 running() { "$bin/ms-ctl" ranks --sched_host 127.0.0.1 --sched_port "$port" | grep ' running ' || true; }
 
@@ -195,14 +203,16 @@ kill_scheduler() {
   kill -KILL "$scheduler"
   { wait "$scheduler"; } 2>/dev/null || true
   local i went_on
-  for ((i = 0; i < 200; i++)); do
+  for ((i = 0; i < 600; i++)); do
     if news | grep ': loss' >/dev/null; then break; fi
     sleep 0.05
   done
+  ((i < 600)) || fail "the training stopped when the scheduler was killed"
   now; went_on=$now
   roll 2000; nap "$rolled"
   start_scheduler
-  for ((i = 0; i < 300 && $(running | wc -l) < world_size; i++)); do sleep 0.1; done  # the agents are back
+  for ((i = 0; i < 300 && $(running | wc -l) < world_size; i++)); do sleep 0.1; done
+  ((i < 300)) || fail "the agents did not come back to the scheduler"
   if news | grep 'goes on after epoch' >/dev/null; then fail "the training started again when the scheduler was killed"; fi
   now=$went_on
 }
@@ -217,6 +227,7 @@ torture() {
     all_run || fail "the job failed before the first kill"
     sleep 0.1
   done
+  ((i < 1200)) || fail "no loss within two minutes"
   now; began=$now
   printf '  %9s  %-22s  %s\n' "time" "killed" "losses go on after"
   while ((now - began < seconds * 1000 || kills < least_kills)); do
@@ -255,6 +266,7 @@ compare() {
 }
 
 trap clean_up EXIT
+trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 RANDOM=$seed
