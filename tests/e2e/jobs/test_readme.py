@@ -20,12 +20,12 @@ def blocks(language, heading=None):
 
 
 def shape(lines):
-    """The lines without times, numbers, and names of machines and folders."""
+    """The lines without times, durations, numbers, and names of machines and folders."""
     out = []
     for line in lines:
         line = re.sub(r"^\S+ (?=(INFO|WARNING|ERROR) )|^\S+ \S+  (?=default/)", "", line.strip())
         line = re.sub(r"/\S*/|\b(on|node) \S+", "", line)
-        out.append(re.sub(r"\d+", "N", line).strip())
+        out.append(re.sub(r"\d+", "N", re.sub(r"[\d.]+ m?s\b", "N s", line)).strip())
     return out
 
 
