@@ -144,9 +144,9 @@ class Blocking {
   template <typename Result, typename Begin>
   static Result Await(const Begin& begin) {
     const auto promise = std::make_shared<std::promise<Result>>();
-    begin([promise](Result result) { result->set_value(std::move(result)); });
+    begin([promise](Result result) { promise->set_value(std::move(result)); });
     auto future = promise->get_future();
-    if (future.wait_for(kPatience) != std::future_status::ready) return Result(absl::InternalError("never told"));
+    if (future.wait_for(kPatience) != std::future_status::ready) return Result(absl::InternalError("no result"));
     return future.get();
   }
   JobStore& store_;
