@@ -124,7 +124,7 @@ TEST(SqliteBadDisk, EndsTheProcess) {
   const TempFolder folder;
   const std::string path = folder / "journal.db";
   EXPECT_EXIT(WriteBeyondTheLimit(path), ::testing::ExitedWithCode(1),
-              "can't be written: .*File too large.*start it again");
+              "can't be written: .*File too large.*Start it again");
   auto journal = SqliteJournal::Open(path);
   ASSERT_TRUE(journal.ok()) << journal.status();
   EXPECT_EQ(ReplayedNames(**journal).front(), "acknowledged");

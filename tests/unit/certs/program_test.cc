@@ -49,7 +49,7 @@ TEST_F(ProgramTest, WrongWordsAreUsageErrorsThatNameTheRightOnes) {
   EXPECT_THAT(Run({}), HasSubstr("2: ms-ctl certs: a command is missing: init, scheduler"));
   EXPECT_THAT(Run({"inti"}), HasSubstr("did you mean 'init'"));
   EXPECT_THAT(Run({"init"}), HasSubstr("--dir FOLDER"));
-  EXPECT_THAT(Run({"revoke", "--dir", dir_}), HasSubstr("2: ms-ctl certs: revoke: say which"));
+  EXPECT_THAT(Run({"revoke", "--dir", dir_}), HasSubstr("2: ms-ctl certs: revoke: the name is missing"));
   EXPECT_THAT(Run({"init", "extra", "--dir", dir_}), HasSubstr("2: "));
   EXPECT_THAT(Run({"node", "--dir", dir_}), HasSubstr("--id N"));
   EXPECT_THAT(Run({"node", "--dir", dir_, "--id", "1", "--host", "a"}), HasSubstr("either"));

@@ -381,7 +381,7 @@ TEST_F(StackGathererTest, AFileSystemThatHangsIsLeftBehind) {
     const StacksGathered answer = Answer();
     EXPECT_EQ(answer.query, 9u);
     ASSERT_THAT(answer.stacks, SizeIs(1));
-    EXPECT_THAT(answer.stacks[0].note(), HasSubstr("has not come back"));
+    EXPECT_THAT(answer.stacks[0].note(), HasSubstr("has not finished"));
     gatherer_.reset();
     EXPECT_LT(Since(begin), absl::Seconds(10)) << "nor does its end wait";
   }
