@@ -87,6 +87,7 @@ def hosts(cluster, network):
     return start
 
 
+@pytest.mark.xdist_group("port 8118")  # the machines share the folder of the admin socket
 def test_a_node_is_killed_and_a_spare_takes_over(hosts):
     """The first screen."""
     (shown,) = blocks("console")
@@ -121,6 +122,7 @@ def test_the_line_for_a_laptop(cluster):
     expect_shown(shown, run)
 
 
+@pytest.mark.xdist_group("port 8118")  # the machines share the folder of the admin socket
 def test_the_line_for_nodes_by_hand(cluster, hosts):
     line, shown = cluster_of("Nodes by hand")
     (cluster.folder / "train.py").write_text("")
