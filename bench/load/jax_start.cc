@@ -49,8 +49,7 @@ class JaxStart::Agent {
  public:
   Agent(const Clock& clock, v1::StoreCaller caller, std::shared_ptr<grpc::Channel> channel, agent::TaskLayout layout,
         Progress& progress)
-      : clock_(clock),
-        layout_(std::move(layout)),
+      : layout_(std::move(layout)),
         progress_(progress),
         store_(clock),
         coordination_(
@@ -150,7 +149,6 @@ class JaxStart::Agent {
     ++progress_.done;
   }
 
-  const Clock& clock_;
   const agent::TaskLayout layout_;
   Progress& progress_;
   agent::AgentStore store_;
