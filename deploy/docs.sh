@@ -20,7 +20,7 @@ esac
 theme=mkdocs-material==9.8.2 mkdocs=mkdocs==1.6.1
 venv=${XDG_CACHE_HOME:-$HOME/.cache}/muster-docs/$theme
 if ! "$venv/bin/python" -c 'import material' 2>/dev/null; then
-  bash deploy/install-deps.sh --docs
+  bash deploy/install-deps.sh --docs || exit 77
   rm -rf "$venv"
   log=$(mktemp)
   trap 'rm -f "$log"' EXIT

@@ -9,7 +9,7 @@ namespace muster {
 namespace {
 
 constexpr size_t kMaxTextBytes = 4096;
-// Limits from here on are none that users have to know.
+// Larger limits only catch slips of the keyboard: --help does not show them.
 constexpr uint32_t kUnlimited = 1'000'000;
 constexpr absl::Duration kUnlimitedTime = absl::Hours(24 * 30);
 
@@ -33,7 +33,7 @@ absl::Status CheckText(const std::string& text) {
   return absl::OkStatus();
 }
 
-// Empty if any number will do. So is the range of durations below.
+// Returns the range for --help; empty if no limit matters to users. The same for durations below.
 std::string RangeOf(uint32_t low, uint32_t high) {
   if (low <= 1 && high >= kUnlimited) return "";
   return high < kUnlimited ? absl::StrCat(low, " to ", high) : absl::StrCat(low, " or more");

@@ -173,9 +173,11 @@ class Relay::Thread {
                                                         : absl::InfiniteDuration();
       const std::span<const epoll_event> events = poller_.Wait(patience);
       now_ = clock_.Read().monotonic;
+      std::vector<std::pair<uint64_t, std::string>> unwatched;
       {
         MutexLock lock(mutex_);
         if (is_stopping_) return;
+        unwatched.swap(unwatched_);
       }
       for (RelayedConnection* connection : std::exchange(ready_, {})) {
         connection->is_ready = false;
@@ -183,7 +185,7 @@ class Relay::Thread {
       }
       for (const epoll_event& event : events) Note(event);
       CutTheOverdue();
-      RemoveUnwatched();
+      for (const auto& [id, why] : unwatched) RemoveUnwatched(id, why);
       CloseAllOver();
     }
   }
@@ -259,18 +261,11 @@ class Relay::Thread {
     }
   }
 
-  void RemoveUnwatched() {
-    std::vector<std::pair<uint64_t, std::string>> unwatched;
-    {
-      MutexLock lock(mutex_);
-      unwatched.swap(unwatched_);
-    }
-    for (const auto& [id, why] : unwatched) {
-      RelayedConnection* connection = Find(id);
-      if (connection == nullptr) continue;
-      connection->SetEnd(RelayEnd::Kind::kNoRoom, why);
-      Remove(*connection);
-    }
+  void RemoveUnwatched(uint64_t id, const std::string& why) {
+    RelayedConnection* connection = Find(id);
+    if (connection == nullptr) return;  // an event of its other socket has ended it
+    connection->SetEnd(RelayEnd::Kind::kNoRoom, why);
+    Remove(*connection);
   }
 
   RelayedConnection* Find(uint64_t id) {
