@@ -46,7 +46,7 @@ absl::Status CheckMade(size_t made, size_t wanted) {
 absl::Status StartGrpc(size_t others) {
   if (CountThreads() == 0) {
     return absl::FailedPreconditionError(
-        "/proc, which shows threads and processes, can't be read: mount it (mount -t proc proc /proc)");
+        "/proc can't be read, so no thread or process can be seen: mount it (mount -t proc proc /proc)");
   }
   const absl::Status room = CheckRoom({.tasks = Initial() + kSoon + others, .descriptors = kDescriptors});
   if (!room.ok()) return room;
