@@ -1,6 +1,6 @@
-// Bytes as codecs write and read them: numbers of a fixed width in one byte order, and texts with their length in
-// front. The reader trusts nothing: a text has a limit, and a value that is missing or too long makes the reader bad.
-// Uses only the standard library, and is all inline: ms-pmix links nothing of ours.
+// Writes and reads binary messages: numbers of a fixed width in one byte order, and texts after their length. The
+// reader trusts no input: every text has a length limit, and a missing or too long value makes the reader bad. Uses
+// only the standard library and is all inline, because ms-pmix, which uses it, links no other Muster code.
 #pragma once
 
 #include <bit>
@@ -48,7 +48,8 @@ class ByteWriter {
     out_.append(bytes);
     return *this;
   }
-  // Writes the length as a `Length`, then the text. The caller makes sure that it fits; the rest is cut off.
+  // Writes the length as a `Length`, then the text. Cuts a text that is too long for `Length`, so the caller must check
+  // its size before.
   template <typename Length>
   ByteWriter& Text(std::string_view text) {
     text = text.substr(0, std::numeric_limits<Length>::max());
@@ -60,7 +61,7 @@ class ByteWriter {
   std::string out_;
 };
 
-// Once it is bad, everything it returns is 0 or empty.
+// Once the reader is bad (see is_good), every further value is 0 or empty.
 template <std::endian kOrder>
 class ByteReader {
  public:
@@ -112,10 +113,10 @@ using LittleEndianReader = ByteReader<std::endian::little>;
 using BigEndianWriter = ByteWriter<std::endian::big>;
 using BigEndianReader = ByteReader<std::endian::big>;
 
-// A number of 4 bytes, lowest byte first, for formats in which texts simply follow each other.
+// A length prefix: 4 bytes, lowest byte first. For formats that are a sequence of texts, each after its length.
 inline constexpr size_t kLengthBytes = 4;
 inline std::string LengthText(size_t length) { return LittleEndianWriter().Put(static_cast<uint32_t>(length)).Take(); }
-// Takes the number off the front of `text`; nullopt if there is none.
+// Removes the length prefix from the front of `text` and returns its value; nullopt if `text` is shorter than a prefix.
 inline std::optional<size_t> TakeLength(std::string_view& text) {
   LittleEndianReader reader(text);
   const uint32_t length = reader.Take<uint32_t>();

@@ -1,4 +1,5 @@
-// MUSTER_CHECK for broken invariants: prints where and why, and aborts. Never for bad input.
+// MUSTER_CHECK(condition, message): if the condition is false, prints where and why, and aborts. For broken invariants
+// only, never for bad input.
 #pragma once
 
 #include <cstdio>

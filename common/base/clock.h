@@ -1,4 +1,4 @@
-// Two clocks of different types: monotonic time decides, wall time is only shown.
+// Monotonic time and wall time, as two types. The program decides only by monotonic time; wall time is only shown.
 //
 // Only this file and clock.cc read the system's clocks; code that needs the time takes a Clock.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace muster {
 
-// A point on the monotonic clock of this boot. Never sent to another machine, never persisted.
+// A point on the monotonic clock of this boot. It must never be sent to another machine or persisted.
 class MonotonicTime {
  public:
   constexpr MonotonicTime() = default;
@@ -22,7 +22,8 @@ class MonotonicTime {
   constexpr bool is_never() const { return ns_ == std::numeric_limits<int64_t>::max(); }
   auto operator<=>(const MonotonicTime&) const = default;
 
-  // Saturates: Never() plus anything is Never(), and so is any time beyond the range. Durations come from peers, too.
+  // Saturates: Never() plus anything is Never(), and so is any time beyond the range. The sum can leave the range
+  // because some durations come from peers.
   friend MonotonicTime operator+(MonotonicTime t, absl::Duration d) {
     if (t.is_never()) return Never();
     return MonotonicTime(absl::ToInt64Nanoseconds(absl::Nanoseconds(t.ns_) + d));
@@ -60,8 +61,8 @@ class Clock {
   // CLOCK_MONOTONIC and CLOCK_REALTIME of this machine.
   static const Clock& System();
 
-  // CLOCK_BOOTTIME in place of CLOCK_MONOTONIC: it also runs while the machine is suspended. For times that others
-  // count on meanwhile. Never mix times of the two clocks.
+  // As System(), with CLOCK_BOOTTIME in place of CLOCK_MONOTONIC: this clock also runs while the machine is suspended.
+  // Use it for a time limit that another machine relies on, such as the fence. Never mix times of the two clocks.
   static const Clock& Boot();
 };
 

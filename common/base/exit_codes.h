@@ -1,5 +1,5 @@
-// The exit codes that Muster itself gives. Part of the interface: scripts and job managers branch on them. ms-worker
-// otherwise ends with the code of its first process that failed.
+// The exit codes that Muster's programs use. They are part of the interface: scripts and job managers branch on them.
+// If a training process fails, ms-worker ends with that process's code instead.
 //
 // tests/tidy/errors_page.py makes a table of these comments for docs/errors.md. The first sentence says what the code
 // means, the next ones what to do.
@@ -10,8 +10,8 @@ namespace muster {
 enum ExitCode : int {
   // The job succeeded, the node was drained, or the command is done.
   kExitSuccess = 0,
-  // ms-scheduler --once, ms-ctl watch: the job failed; other commands of ms-ctl: refused, or not found. `ms-ctl why`
-  // has the cause of a failure.
+  // The job failed (ms-scheduler --once, ms-ctl watch), or the request was refused or names something that does not
+  // exist (other commands of ms-ctl). `ms-ctl why` has the cause of a failure.
   kExitJobFailed = 1,
   // ms-worker: one of its processes can't be killed. Its last line names the process and what to do.
   kExitStuck = 1,
@@ -32,13 +32,14 @@ enum ExitCode : int {
   kExitSecurity = 15,
   // The restarts of this hour (--max_restarts) are used up. Fix what fails: `ms-ctl events` shows it.
   kExitGaveUp = 16,
-  // ms-worker: the command can't be executed, or not be started for another reason. Do what the message says.
+  // ms-worker: the command can't be executed, or its start fails for another reason. Do what the message says.
   kExitCannotStart = 126,
-  // ms-worker: the command, or the interpreter of its first line, is not there. Check its spelling and PATH.
+  // ms-worker: the command does not exist, or the interpreter that its first line names does not. Check its spelling
+  // and PATH.
   kExitNotFound = 127,
 };
 
-// A signal with this number ended the process. `ms-ctl why` says which process, and what may have sent the signal.
+// The signal with that number ended the process. `ms-ctl why` says which process, and what may have sent the signal.
 constexpr int kExitSignalBase = 128;
 
 }  // namespace muster

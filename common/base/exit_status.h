@@ -1,4 +1,4 @@
-// A process's end, as its parent learns it from the system.
+// How a process ended: with an exit code or by a signal.
 #pragma once
 
 #include <compare>
@@ -8,16 +8,16 @@
 
 namespace muster {
 
-// At most one of code and signal is not 0.
+// At least one of `code` and `signal` is 0.
 struct ExitStatus {
   int code = 0;
   int signal = 0;
   bool core_dumped = false;
 
-  static ExitStatus FromWaitStatus(int status);  // as waitpid gives it
+  static ExitStatus FromWaitStatus(int status);  // `status`: set by waitpid
 
   bool IsSuccess() const { return code == 0 && signal == 0; }
-  // The end as one number, as shells write it.
+  // Returns the exit code that a shell reports: `code`, or 128 + `signal`.
   int AsExitCode() const { return signal != 0 ? kExitSignalBase + signal : code; }
 
   auto operator<=>(const ExitStatus&) const = default;

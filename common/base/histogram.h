@@ -22,7 +22,7 @@ class Histogram {
   }
 
   const std::vector<double>& bounds() const { return bounds_; }
-  const std::vector<uint64_t>& counts() const { return counts_; }  // of each range alone, one more than bounds
+  const std::vector<uint64_t>& counts() const { return counts_; }  // for each range alone; one more than bounds
   uint64_t count() const { return count_; }
   double sum() const { return sum_; }
 

@@ -45,8 +45,8 @@ class CondVar {
     lock.release();
   }
 
-  // Returns after a notification, spuriously, or after `timeout`, but after an hour at the latest: check the condition
-  // and the time again.
+  // Returns after a notification, after `timeout`, after one hour, or spuriously. So the caller must check its
+  // condition and the time again.
   void WaitFor(Mutex& mutex, absl::Duration timeout) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
     constexpr auto kLongest = std::chrono::hours(1);  // an infinite timeout would overflow the system's clock

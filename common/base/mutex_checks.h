@@ -1,5 +1,6 @@
-// Debian builds Abseil with its debugging checks: each lock that a thread takes while it holds another one goes into a
-// graph of all locks of the process, under one global lock. gRPC takes such locks for every message.
+// Debian builds Abseil with its debugging checks. With them, each lock that a thread takes while it holds another one
+// is entered into a graph of all the process's locks, under one global lock. That is slow: gRPC takes nested locks for
+// every message.
 #pragma once
 
 namespace muster {

@@ -9,7 +9,7 @@
 
 namespace muster {
 
-inline constexpr uint32_t kHighestCpu = 8191;  // Linux can be built for 8,192
+inline constexpr uint32_t kHighestCpu = 8191;  // Linux can be built for at most 8,192 CPUs
 
 // A range with both ends inclusive; low ≤ high.
 struct NumberRange {

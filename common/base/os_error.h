@@ -1,4 +1,4 @@
-// An absl::Status that carries the errno of the failed call, for callers that decide by it.
+// An absl::Status that carries the errno of the failed call, for callers that depend on which error it was.
 #pragma once
 
 #include <cerrno>
@@ -15,7 +15,7 @@ namespace muster {
 
 inline constexpr absl::string_view kErrnoPayload = "muster/errno";
 
-// Returns an error with the text "`what`: No space left on device".
+// Returns an error with the text "`what`: No space left on device", where `error` is ENOSPC.
 inline absl::Status OsError(absl::StatusCode code, absl::string_view what, int error) {
   absl::Status status(code, absl::StrCat(what, ": ", std::strerror(error)));
   status.SetPayload(kErrnoPayload, absl::Cord(absl::StrCat(error)));

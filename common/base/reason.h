@@ -1,6 +1,6 @@
-// The reason for a failure, as one word for programs: Cause.reason. Stable. An agent reports it for a process that it
-// could not start, the scheduler for everything that ended. Empty if it is not known, or if the kind of the cause says
-// it all.
+// The words of Cause.reason: why a process or node failed, as one stable word for programs. An agent sets the word if
+// it could not start a process; the scheduler sets it for everything that ended. The word is empty if the reason is not
+// known, or if Cause.kind already says everything.
 //
 // tests/tidy/errors_page.py makes a table of these comments for docs/errors.md, with the advice in kAdvice
 // (scheduler/core/facts/diagnosis.cc). If there is no advice, the comment's next sentences say what to do.
@@ -16,7 +16,7 @@ inline constexpr absl::string_view kAborted = "aborted";
 inline constexpr absl::string_view kAgentEnded = "agent_ended";
 // SIGFPE ended the process.
 inline constexpr absl::string_view kArithmeticError = "arithmetic_error";
-// A path is too long, leads in a circle, or through a file.
+// A path is too long, is a loop of symbolic links, or uses a file as a folder.
 inline constexpr absl::string_view kBadPath = "bad_path";
 // SIGBUS ended the process.
 inline constexpr absl::string_view kBusError = "bus_error";
@@ -54,11 +54,11 @@ inline constexpr absl::string_view kIllegalInstruction = "illegal_instruction";
 inline constexpr absl::string_view kInterfaceNotFound = "interface_not_found";
 // A disk or a file server fails.
 inline constexpr absl::string_view kIoError = "io_error";
-// SIGKILL, SIGTERM or a similar signal, which neither Muster nor the kernel sent.
+// SIGKILL, SIGTERM or a similar signal ended the process, and neither Muster nor the kernel sent it.
 inline constexpr absl::string_view kKilledFromOutside = "killed_from_outside";
 // Libraries, driver and device do not fit each other.
 inline constexpr absl::string_view kLibraryMismatch = "library_mismatch";
-// A file is not there, or the script itself.
+// A file does not exist, or the script itself does not.
 inline constexpr absl::string_view kMissingFile = "missing_file";
 // A shared library is not found.
 inline constexpr absl::string_view kMissingLibrary = "missing_library";
@@ -72,19 +72,19 @@ inline constexpr absl::string_view kNodeLost = "node_lost";
 inline constexpr absl::string_view kOutOfMemory = "out_of_memory";
 // The connection to another rank broke, and no process failed with a cause of its own.
 inline constexpr absl::string_view kPeerConnectionLost = "peer_connection_lost";
-// A file may not be used.
+// The process has no permission to use a file.
 inline constexpr absl::string_view kPermissionDenied = "permission_denied";
 // A port is taken.
 inline constexpr absl::string_view kPortInUse = "port_in_use";
-// The program is still being written.
+// The program's file is still open for writing.
 inline constexpr absl::string_view kProgramBusy = "program_busy";
-// Python raised another exception.
+// Python raised an exception that fits no other reason.
 inline constexpr absl::string_view kPythonException = "python_exception";
 // The rank table breaks a rule.
 inline constexpr absl::string_view kRankTableInvalid = "rank_table_invalid";
-// The ranks do not do the same.
+// The ranks do not run the same operations.
 inline constexpr absl::string_view kRanksDiffer = "ranks_differ";
-// A file system can't be written.
+// A file system can only be read.
 inline constexpr absl::string_view kReadOnlyFileSystem = "read_only_file_system";
 // A limit is reached: processor time, file size, threads or processes.
 inline constexpr absl::string_view kResourceLimit = "resource_limit";
@@ -99,6 +99,6 @@ inline constexpr absl::string_view kTooManyOpenFiles = "too_many_open_files";
 // A setting contradicts another one, or the machine.
 inline constexpr absl::string_view kWrongSettings = "wrong_settings";
 
-inline constexpr size_t kMaxBytes = 32;  // longer than any word here: newer programs have others
+inline constexpr size_t kMaxBytes = 32;  // every word here is shorter; a newer program may send other words
 
 }  // namespace muster::reason

@@ -1,7 +1,7 @@
 #include "common/base/sha256.h"
 
-// EVP would read OpenSSL's configuration and load its providers: 2 MB and some milliseconds of each agent's start, also
-// without TLS.
+// Uses the deprecated functions, because EVP would read OpenSSL's configuration and load its providers. That would cost
+// each agent 2 MB and some milliseconds at its start, even without TLS.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
 

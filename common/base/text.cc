@@ -1,12 +1,12 @@
 // Characters that are escaped, besides bytes that are no UTF-8:
 //
-//   C0, DEL, C1              line breaks and escape sequences: they forge log lines and steer terminals
+//   C0, DEL, C1              line breaks and escape sequences: they can forge log lines and control terminals
 //   U+2028, U+2029           line breaks as well, where a page or an editor shows a log
 //   the bidirectional ones   show the text after them in another order: "gpj.exe" as "exe.jpg"
 //   the invisible ones       soft hyphen, zero width space, word joiner, byte order mark, tags: they make two names
 //                            look the same
 //
-// U+200C and U+200D stay, though they are invisible: Persian and the scripts of India can't be written without them.
+// U+200C and U+200D are not escaped, though they are invisible: Persian and the scripts of India need them.
 #include "common/base/text.h"
 
 #include <algorithm>
@@ -113,9 +113,9 @@ std::string EscapeControl(const std::string& text) {
 
 std::string EscapeJson(const std::string& json) {
   const auto escape = [](char32_t code) -> std::string {
-    if (code == '\n') return "\n";  // between members: within a string it is escaped already
+    if (code == '\n') return "\n";  // a line feed between members; in a string it is already escaped
     if (code < 0x10000) return absl::StrFormat("\\u%04x", static_cast<uint32_t>(code));
-    const uint32_t above = static_cast<uint32_t>(code) - 0x10000;  // two surrogates
+    const uint32_t above = static_cast<uint32_t>(code) - 0x10000;  // becomes two surrogates
     return absl::StrFormat("\\u%04x\\u%04x", 0xD800 + (above >> 10), 0xDC00 + (above & 0x3FF));
   };
   return Escaped(json, escape, [](uint8_t) { return "\\ufffd"; });

@@ -10,12 +10,13 @@ namespace muster {
 
 // Escapes control characters (also the C1 ones, which some terminals obey), Unicode's line separators, characters that
 // change the order of writing or can't be seen, and bytes that are no UTF-8. So a peer's words can neither forge log
-// lines, nor steer a terminal, nor look like other words. "a\nb" becomes "a\\nb", others become "\\x1b" and "\\u202e".
-// Letters of all languages stay, and so does a backslash: this is for reading, not for parsing back.
+// lines, nor control a terminal, nor look like other words. A line feed becomes "\\n"; others become, for example,
+// "\\x1b" or "\\u202e". Letters of all languages stay, and so does a backslash: the result is for reading, not for
+// parsing back.
 std::string EscapeControl(const std::string& text);
 
-// The same for a whole JSON document, and its meaning stays: each of these characters becomes JSON's \uXXXX. Only
-// spaces and line feeds may stand between members.
+// Escapes the same characters in a whole JSON document, each as JSON's \uXXXX, so that the document means the same.
+// Between members it may contain no whitespace except spaces and line feeds.
 std::string EscapeJson(const std::string& json);
 
 // Returns the text between double quotes, escaped as by EscapeControl; after `limit` bytes it is cut and "…" follows.
