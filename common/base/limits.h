@@ -10,7 +10,7 @@ inline constexpr uint32_t kProtocolVersion = 2;
 
 inline constexpr size_t kMaxIdBytes = 128;  // job id, node id
 inline constexpr size_t kMaxHostNameBytes = 253;
-inline constexpr int kMaxEndedStarts = 64;         // former starts of a node whose end its next start may report
+inline constexpr int kMaxEndedStarts = 64;         // former starts of a node that its next start may report as ended
 inline constexpr size_t kMaxShortTextBytes = 512;  // reasons, labels, user, version, digests
 inline constexpr size_t kMaxLastLines = 20;
 inline constexpr size_t kMaxLastLineBytes = 512;
