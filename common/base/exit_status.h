@@ -1,4 +1,4 @@
-// How a process ended: with an exit code or by a signal.
+// The end of a process: its exit code, or the signal that ended it.
 #pragma once
 
 #include <compare>

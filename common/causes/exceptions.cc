@@ -1,19 +1,21 @@
 // These lines count as an exception:
 //
-//   Traceback …, frames, a line "Type: message"   Python's; each prefix ("[rank0]: ") has its own, as ranks' lines mix
-//   frames and such a line                        the head is lost: counts if the type's name is an exception's
-//   a box with rich's traceback, such a line      likewise, if only the box's end is left
-//   "Type      Traceback …", "Type: message"      IPython's
-//   terminate called …, what()                    C++'s
-//   a line with a fault of the hardware           it is why everything after it failed
+//   Traceback …, frames, a line "Type: message"   a Python exception. Lines of several ranks may mix, so a traceback
+//                                                 consists of lines with the same prefix ("[rank0]: ")
+//   frames and a line "Type: message"             the traceback's first lines are lost: counts if Type is the name of
+//                                                 an exception
+//   a box with rich's traceback, "Type: message"  the same; also if only the end of the box is left
+//   "Type      Traceback …", "Type: message"      an exception that IPython shows
+//   terminate called …, what()                    a C++ exception
+//   a line that reports a hardware fault          such a fault makes everything after it fail
 //
-// "Exception ignored in" and "--- Logging error ---" precede exceptions that did not end anything.
+// A traceback after "Exception ignored in" or "--- Logging error ---" does not count: it did not end the program.
 //
-// Only the exceptions at the end count: between one of them and the next one, or the end, stand at most kOtherLines
-// other lines; between a script's exception and its launcher's, at most kLaunchersLines. Of those, the first kind below
-// that occurs is reported, and of several of that kind the last:
+// Only exceptions at the end of the output count. Between two of them, and between the last one and the end, there may
+// be at most kOtherLines other lines; between a script's exception and its launcher's, at most kLaunchersLines. The
+// first of these kinds that occurs is reported; of several exceptions of that kind, the last one:
 //
-//   a fault of the hardware; the program's own; what follows from another's end; a launcher's
+//   a hardware fault; the program's own exception; a consequence of another process's end; a launcher's report
 #include "common/causes/exceptions.h"
 
 #include <algorithm>
@@ -34,13 +36,13 @@
 namespace muster {
 namespace {
 
-constexpr size_t kMessageLines = 8;      // after the first one
-constexpr size_t kOtherLines = 20;       // between two exceptions that belong together
-constexpr size_t kLaunchersLines = 100;  // between a script's and its launcher's: other ranks write on
-constexpr size_t kMaxOpen = 16;          // tracebacks at once, as their lines may mix
+constexpr size_t kMessageLines = 8;      // of a message, after its first line
+constexpr size_t kOtherLines = 20;       // most lines between two exceptions that belong together
+constexpr size_t kLaunchersLines = 100;  // … if one is a launcher's: other ranks write meanwhile
+constexpr size_t kMaxOpen = 16;          // open tracebacks at once: the lines of several may mix
 constexpr size_t kMaxTraceback = 400;
-constexpr size_t kMaxWeighed = 64;    // exceptions that are judged, each by the whole table of texts
-constexpr size_t kIgnoredWithin = 4;  // lines after "Exception ignored in", for its traceback to begin
+constexpr size_t kMaxWeighed = 64;    // exceptions compared, each with the whole table of texts
+constexpr size_t kIgnoredWithin = 4;  // lines from "Exception ignored in" to its traceback
 
 constexpr char kHead[] = "Traceback (most recent call last)";
 
@@ -51,7 +53,7 @@ constexpr std::array<absl::string_view, 8> kLaunchers = {
     "ChildFailedError", "CalledProcessError", "ProcessExitedException", "ProcessRaisedException",
     "SignalException",  "BrokenProcessPool",  "TerminatedWorkerError",  "UnexpectedExit"};
 
-// Python's own exceptions with a message of one line.
+// Python's own exceptions. Their messages have one line.
 constexpr std::array<absl::string_view, 12> kOfPython = {
     "KeyError",      "IndexError",     "NameError",         "AttributeError",
     "TypeError",     "AssertionError", "ZeroDivisionError", "UnboundLocalError",
@@ -64,19 +66,21 @@ bool IsIdentifier(absl::string_view name) {
   });
 }
 
-// Returns "json.decoder.JSONDecodeError" for "json.decoder.JSONDecodeError: Expecting value"; empty if the line is no
-// exception's.
+// Returns "json.decoder.JSONDecodeError" for "json.decoder.JSONDecodeError: Expecting value"; empty if the line does
+// not begin with a type's name.
 absl::string_view TypeOf(absl::string_view line) {
   const absl::string_view type = line.substr(0, line.find(':'));
   if (type.size() < line.size() && type.size() + 1 < line.size() && line[type.size() + 1] != ' ') return "";
   return IsIdentifier(type) ? type : "";
 }
 
-// Returns where a frame begins in a line, `  File "train.py", line 3`; the text before it is a prefix that each line
-// has.
+// Returns where a frame begins in a line: `  File "train.py", line 3`. The text before it is the prefix of all lines of
+// this traceback.
 size_t FindFrame(absl::string_view line) {
   size_t at = line.find("  File \"");
-  if (at == absl::string_view::npos) at = line.find("> File \"");  // loguru's mark of the frame that caught it
+  if (at == absl::string_view::npos)
+    at = line.find("> File \"");  // loguru marks so the frame that caught the
+                                  // exception
   const bool is_frame = at != absl::string_view::npos && absl::StrContains(line.substr(at), "\", line ");
   return is_frame ? at : absl::string_view::npos;
 }
@@ -91,7 +95,8 @@ struct Frame {
   }
 };
 
-// Parses `  File "train.py", line 3, in f`, rich's `train.py:3 in f` and IPython's `File train.py:3, in f`.
+// Parses a frame as Python, rich or IPython write it: `  File "train.py", line 3, in f`, `train.py:3 in f`, `File
+// train.py:3, in f`.
 Frame FrameOf(absl::string_view line) {
   Frame frame;
   const size_t quote = line.find("File \"");
@@ -115,19 +120,19 @@ Frame FrameOf(absl::string_view line) {
 }
 
 struct Found {
-  size_t at = 0;  // its line
+  size_t at = 0;  // the index of its line
   RaisedException exception;
 };
 
 struct Open {
   std::string prefix;
-  std::string ipython_type;  // of IPython's head; empty: another traceback
+  std::string ipython_type;  // the type in the traceback's first line, if IPython wrote it; otherwise empty
   size_t begin = 0;
   bool has_head = false;
   bool has_frames = false;
   bool has_other_lines = false;
   bool is_ignored = false;
-  bool is_box = false;  // rich's; until its end
+  bool is_box = false;  // a box of rich that has not ended yet
   Frame innermost, own;
 
   void Take(const Frame& frame) {
@@ -156,20 +161,20 @@ class Finder {
   RaisedException Choose() const;
 
   const std::vector<absl::string_view>& lines_;
-  std::vector<bool> is_other_;  // lines that belong to no exception and to no report of one
+  std::vector<bool> is_other_;  // lines that belong neither to an exception nor to a report about one
   std::vector<Open> open_;
   std::vector<Found> found_;
-  size_t message_end_ = 0;            // lines before it belong to the exception that was found last
-  std::optional<size_t> ignored_at_;  // the line that says the next traceback is ignored
+  size_t message_end_ = 0;            // lines before this one belong to the exception that was found last
+  std::optional<size_t> ignored_at_;  // the line that announces an ignored exception
 };
 
-// True if the traceback that begins here is ignored. An ignored exception may have no traceback.
+// True if the traceback that begins at this line is ignored. Forgets the announcement, which need not have a traceback.
 bool Finder::IsIgnored(size_t at) {
   const std::optional<size_t> said = std::exchange(ignored_at_, std::nullopt);
   return said && at - *said <= kIgnoredWithin;
 }
 
-// Adds the message with the lines that follow it.
+// Adds an exception, and the lines after `at` that belong to its message.
 void Finder::Add(size_t at, absl::string_view type, absl::string_view message, const Open* open) {
   Found found{at, {}};
   found.exception.type = std::string(type);
@@ -199,7 +204,8 @@ Open& Finder::Opened(absl::string_view prefix, size_t at) {
   return open;
 }
 
-// rich: "╭──── Traceback (most recent call last) ────╮", "│ /job/train.py:3 in <module> │", "╰────╯".
+// Takes a line of rich's box: "╭──── Traceback (most recent call last) ────╮", "│ /job/train.py:3 in <module> │",
+// "╰────╯".
 bool Finder::TakeBox(absl::string_view line, size_t at) {
   const size_t begin = std::min(line.find("╭"), line.find("+-"));
   if (begin != absl::string_view::npos && absl::StrContains(line, kHead)) {
@@ -216,13 +222,13 @@ bool Finder::TakeBox(absl::string_view line, size_t at) {
     if (absl::StartsWith(inner, "╰") || absl::StartsWith(inner, "+-")) {
       open.is_box = false;
     } else if (!is_row) {
-      continue;  // another traceback's
+      continue;  // the line belongs to another traceback
     }
     return true;
   }
   const size_t end = line.find("╰─");
   if (end == absl::string_view::npos) return false;
-  Opened(line.substr(0, end), at).has_frames = true;  // the box's head is lost
+  Opened(line.substr(0, end), at).has_frames = true;  // the first lines of the box are lost
   return true;
 }
 
@@ -237,7 +243,8 @@ bool Finder::TakeHead(absl::string_view line, size_t at) {
     prefix = "";
   } else {
     for (const absl::string_view word : {"Original ", "+ Exception Group "}) prefix = absl::StripSuffix(prefix, word);
-    if (const size_t bar = prefix.find("traceback : "); bar != absl::string_view::npos) prefix = "  ";  // torchrun's
+    if (const size_t bar = prefix.find("traceback : "); bar != absl::string_view::npos)
+      prefix = "  ";  // in torchrun's report
   }
   const bool is_ignored = IsIgnored(at);
   Opened(prefix, at) =
@@ -259,7 +266,7 @@ bool Finder::TakeTerminate(absl::string_view line, size_t at) {
   return true;
 }
 
-// Returns true if the line belongs to the traceback.
+// Takes a line of an open traceback. Returns false if the line does not belong to it.
 bool Finder::TakeLineOf(Open& open, absl::string_view line, size_t at) {
   const absl::string_view rest = line.substr(open.prefix.size());
   if (rest.empty() || absl::ascii_isspace(static_cast<unsigned char>(rest[0]))) return true;
@@ -283,7 +290,7 @@ bool Finder::TakeLineOf(Open& open, absl::string_view line, size_t at) {
   return true;
 }
 
-// True for lines that belong to a report of an exception, besides its traceback.
+// True for lines that belong to a report about an exception, but not to its traceback.
 bool IsOfReport(absl::string_view line) {
   const absl::string_view text = absl::StripLeadingAsciiWhitespace(line);
   if (text.size() < line.size() || text.empty()) return true;
@@ -302,7 +309,7 @@ bool IsOfReport(absl::string_view line) {
                                                         "#",
                                                         "For debugging consider"};
   return std::any_of(kWords.begin(), kWords.end(), [&](absl::string_view word) {
-    // A frame of C++ begins with # ("#4 c10::Error"); elsewhere in a line the sign says nothing.
+    // "#" counts only at the beginning of a line, where it marks a C++ frame ("#4 c10::Error").
     return word == "#" ? text[0] == '#' : absl::StrContains(text, word);
   });
 }
@@ -322,7 +329,7 @@ void Finder::Look(size_t at) {
   open_.erase(
       std::remove_if(open_.begin(), open_.end(), [at](const Open& open) { return at - open.begin > kMaxTraceback; }),
       open_.end());
-  // Try the longest prefix first: an empty one begins every line.
+  // Try the longest prefix first, because an empty prefix matches every line.
   std::stable_sort(open_.begin(), open_.end(),
                    [](const Open& a, const Open& b) { return a.prefix.size() > b.prefix.size(); });
   for (Open& open : open_) {
@@ -336,7 +343,7 @@ void Finder::Look(size_t at) {
 }
 
 size_t Finder::OthersBetween(size_t first, size_t last) const {
-  if (last <= first + 1) return 0;  // of one line, if its text is two reports
+  if (last <= first + 1) return 0;  // both are in one line, whose text has two reports
   return static_cast<size_t>(std::count(is_other_.begin() + static_cast<std::ptrdiff_t>(first) + 1,
                                         is_other_.begin() + static_cast<std::ptrdiff_t>(last), true));
 }
@@ -344,7 +351,7 @@ size_t Finder::OthersBetween(size_t first, size_t last) const {
 RaisedException Finder::Choose() const {
   const auto weight = [](const RaisedException& exception) {
     const int evidence = IsOfLauncher(exception) ? -1 : static_cast<int>(EvidenceOf(ReasonOf(exception)));
-    // If the evidence is equal, Python's exception says most, then C++'s, then a line without a type.
+    // With equal evidence, a Python exception explains most, then a C++ exception, then a line without a type.
     return std::make_tuple(evidence, !exception.type.empty() && !exception.is_native, !exception.type.empty());
   };
   const Found* best = &found_.back();
@@ -409,8 +416,9 @@ absl::string_view ReasonOf(const RaisedException& exception) {
   const std::vector<absl::string_view> lines = absl::StrSplit(exception.message, '\n');
   absl::string_view reason = ReasonByText(absl::StrCat(exception.type, ": ", lines[0]), TextPlace::kException);
   if (reason.empty()) reason = ReasonByType(exception.type);
-  // MindSpore, CANN, NCCL and XLA give the cause on the next lines, and the type of their exceptions says nothing. A
-  // KeyError says what it is, and the lines after it may be another program's.
+  // The exceptions of MindSpore, CANN, NCCL and XLA have types that say nothing; the cause is in the message's next
+  // lines. Python's own exceptions say what they are in the first line, and the lines after it may come from another
+  // program.
   const absl::string_view last = absl::string_view(exception.type).substr(exception.type.rfind('.') + 1);
   const bool explains_itself = std::find(kOfPython.begin(), kOfPython.end(), last) != kOfPython.end();
   for (size_t i = 1; i < lines.size() && !explains_itself; ++i) {

@@ -1,5 +1,5 @@
-// Finds the exception that ended a program in the program's output: a Python traceback (plain, rich's, IPython's, under
-// a rank's prefix), or C++'s "terminate called". Pure.
+// Finds, in a program's output, the exception that ended the program: a Python traceback (written by Python itself,
+// rich or IPython, with or without a rank's prefix), or C++'s "terminate called". Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,32 +12,34 @@
 namespace muster {
 
 struct RaisedException {
-  std::string type;     // "json.decoder.JSONDecodeError", "c10::Error"; empty for a known line that is no exception
+  std::string type;     // "json.decoder.JSONDecodeError", "c10::Error"; empty if a known line without an exception was
+                        // found
   std::string message;  // without the type; may have several lines, may be empty
-  std::string file;     // that raised it: the innermost frame of the program's own code; empty if not known
+  std::string file;     // the file that raised it: of the innermost frame in the program's own code; empty if not known
   uint32_t line = 0;
-  bool is_native = false;  // C++'s
+  bool is_native = false;  // a C++ exception
 
   bool empty() const { return type.empty() && message.empty(); }
-  // "KeyError: 'lr'": the first line of what the program wrote. For C++ only the message.
+  // Returns the first line as the program wrote it: "KeyError: 'lr'". For C++ it is only the message's first line.
   std::string FirstLine() const;
 };
 
-// Splits "KeyError: 'lr'" into type and message; a text without a type is all message.
+// Splits "KeyError: 'lr'" into type and message. A text without a type becomes the message.
 RaisedException ExceptionOfText(absl::string_view text);
 
 // True if the exception only reports that a started process failed: torchrun's ChildFailedError, CalledProcessError.
 bool IsOfLauncher(const RaisedException& exception);
 
-// True if `type` is the name of an exception, judged by the words with which the names in Python and libraries end.
+// True if `type` looks like the name of an exception: its last word is one that such names in Python and its libraries
+// end with ("Error").
 bool LooksLikeException(absl::string_view type);
 
-// Returns the exception's reason, by its first line, else by its type. Later lines count if they say more. Empty if no
-// known reason fits.
+// Returns the exception's reason (common/base/reason.h), from the message's first line or from the type. A later line
+// of the message counts instead if its evidence is stronger (see EvidenceOf). Empty if no known reason fits.
 absl::string_view ReasonOf(const RaisedException& exception);
 
-// Returns the exception among the lines that best explains why the program ended. Takes time in proportion to the
-// lines' bytes.
+// Returns the exception in these lines that best explains why the program ended; nullopt if there is none. Takes time
+// in proportion to the number of bytes.
 std::optional<RaisedException> FindException(const std::vector<absl::string_view>& lines);
 
 // Cuts the texts to their limits, drops a path that is too long, and replaces control characters.

@@ -1,9 +1,10 @@
-// The table, in the order in which rows count, as a text may match several. Hardware comes first, then what a machine
-// or an installation lacks, special texts before general ones, and last what follows from the end of others.
+// The table. If a text matches several rows, the first one counts. So the rows for hardware come first, then those for
+// what a machine or an installation lacks, special texts before general ones, and last the consequences of another
+// process's end.
 //
-// Each group names where its texts come from: a project's file, the manual of an error code, or a public issue. Rows
-// are in lower case. Each text stands for one cause only; ambiguous texts ("unhandled cuda error", "EI9999",
-// "CUBLAS_STATUS_NOT_INITIALIZED") are left out.
+// A comment above each group says where its texts come from: a project's file, the manual of an error code, or a public
+// issue. Rows are in lower case. Each text has one possible cause only; ambiguous texts ("unhandled cuda error",
+// "EI9999", "CUBLAS_STATUS_NOT_INITIALIZED") are left out.
 #include "common/causes/known_texts.h"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ struct Row {
   absl::string_view text;
   absl::string_view reason;
   TextPlace place = kLine;
-  absl::string_view also = "";  // must occur in the same text
+  absl::string_view also = "";  // a second text that must occur, too
 };
 
 constexpr std::array kTexts = std::to_array<Row>({
@@ -68,13 +69,14 @@ constexpr std::array kTexts = std::to_array<Row>({
     {"read-only file system", reason::kReadOnlyFileSystem},
     {"stale file handle", reason::kIoError},
     {"structure needs cleaning", reason::kIoError},
-    {"transport endpoint is not connected: '", reason::kIoError, kException},  // with a path: not a socket's
+    {"transport endpoint is not connected: '", reason::kIoError, kException},  // followed by a path, so it is about a
+                                                                               // file and not about a socket
     {"cannot send after transport endpoint shutdown", reason::kIoError},       // Lustre
     {"remote i/o error", reason::kIoError},
     {"[errno 5] input/output error", reason::kIoError},
     {"file too large", reason::kResourceLimit, kException, "[errno 27]"},
     {"too many open files", reason::kTooManyOpenFiles},
-    // torch/multiprocessing/reductions.py by multiprocessing.reduction: pytorch/pytorch#973
+    // torch/multiprocessing/reductions.py, through multiprocessing.reduction: pytorch/pytorch#973
     {"received 0 items of ancdata", reason::kTooManyOpenFiles},
     // CPython: Modules/_threadmodule.c; OpenBLAS: driver/others/blas_server.c; libgomp: team.c
     {"can't start new thread", reason::kResourceLimit},
@@ -82,8 +84,8 @@ constexpr std::array kTexts = std::to_array<Row>({
     {"libgomp: thread creation failed", reason::kResourceLimit},
     {"resource temporarily unavailable", reason::kResourceLimit, kException, "fork"},
 
-    // CUDA: "out of memory" of cudaGetErrorString, by PyTorch (c10/cuda/CUDACachingAllocator.cpp), NCCL
-    // (src/include/checks.h), cuBLAS, cuDNN; HIP likewise
+    // CUDA: "out of memory" from cudaGetErrorString, as PyTorch (c10/cuda/CUDACachingAllocator.cpp), NCCL
+    // (src/include/checks.h), cuBLAS and cuDNN report it; the same for HIP
     {"cuda out of memory", reason::kDeviceOutOfMemory},
     {"cuda error: out of memory", reason::kDeviceOutOfMemory},
     {"cuda_error_out_of_memory", reason::kDeviceOutOfMemory},
@@ -128,7 +130,9 @@ constexpr std::array kTexts = std::to_array<Row>({
 
     {"no cuda gpus are available", reason::kDeviceMissing},
     {"found no nvidia driver on your system", reason::kDeviceMissing},
-    {"no cuda-capable device is detected", reason::kDeviceMissing, kException},  // TensorFlow logs it on any machine
+    {"no cuda-capable device is detected", reason::kDeviceMissing, kException},  // only in an exception: TensorFlow
+                                                                                 // logs it on every machine without a
+                                                                                 // GPU
     {"cuda_error_no_device", reason::kDeviceMissing, kException},
     {"cuda unknown error - this may be due to an incorrectly set up environment", reason::kDeviceMissing, kException},
     {"invalid device ordinal", reason::kDeviceMissing},  // mindspore-ai/docs, faq/distributed_parallel.md, too
@@ -195,7 +199,7 @@ constexpr std::array kTexts = std::to_array<Row>({
     {"cannot open shared object file", reason::kMissingLibrary},
     {"can't open file '", reason::kMissingFile},  // Python without its script
 
-    // A child's end: subprocess, torch/multiprocessing/spawn.py, torch/distributed/elastic, joblib
+    // Reports of a child process's end: subprocess, torch/multiprocessing/spawn.py, torch/distributed/elastic, joblib
     {"died with <signals.sigsegv", reason::kSegmentationFault, kException},
     {"terminated with signal sigsegv", reason::kSegmentationFault},
     {"signal 11 (sigsegv) received by pid", reason::kSegmentationFault},
@@ -262,8 +266,8 @@ constexpr std::array kTexts = std::to_array<Row>({
     {": no such file or directory", reason::kMissingFile},
 });
 
-// CANN's and HCCL's codes: hcomm's error_info_list, and MindSpore's tutorials/debug/error_analysis. They are written as
-// "EI0002:" or as "(EI0002)".
+// Error codes of CANN and HCCL, from hcomm's error_info_list and MindSpore's tutorials/debug/error_analysis. Programs
+// write them as "EI0002:" or "(EI0002)".
 constexpr std::array kCodes = std::to_array<Row>({
     {"el0004", reason::kDeviceOutOfMemory},
     {"ei0007", reason::kDeviceOutOfMemory},
@@ -309,8 +313,8 @@ constexpr std::array<absl::string_view, 12> kOfOrdinaryLines = {
     "reconnecting",
 };
 
-// Levels as loggers write them. A level in small letters doesn't count: CANN's "dump info: pc start" is in a real
-// error.
+// Levels as loggers write them. "info" in small letters is not in the list, because CANN's real error "dump info: pc
+// start" contains it.
 constexpr std::array<absl::string_view, 6> kLevels = {" INFO ", " INFO:", "[INFO", " DEBUG", "[DEBUG", " [info"};
 
 bool Holds(absl::string_view text, const Row& row) {
@@ -328,16 +332,16 @@ bool HoldsCode(absl::string_view text, absl::string_view code) {
   return false;
 }
 
-// True for a line with which a program says that it goes on: one of a level below an error, or about another try. Both
-// texts begin with a blank that the caller added.
+// True for a line that does not report a failure: its level is below "error", or it announces another try. Both texts
+// begin with a blank that the caller added.
 bool IsOrdinary(absl::string_view line, absl::string_view lower) {
-  if (absl::StrContains(lower, "nccl warn")) return false;  // NCCL's level of errors
+  if (absl::StrContains(lower, "nccl warn")) return false;  // NCCL reports errors with the level WARN
   const auto holds = [](absl::string_view text) {
     return [text](absl::string_view word) { return absl::StrContains(text, word); };
   };
   if (std::any_of(kOfOrdinaryLines.begin(), kOfOrdinaryLines.end(), holds(lower))) return true;
   if (std::any_of(kLevels.begin(), kLevels.end(), holds(line))) return true;
-  // glog's "W0904 19:32:38", PyTorch's "[W904 19:32:38" and "[rank0]:[W1119 15:27:54".
+  // A level as one letter: glog's "W0904 19:32:38", PyTorch's "[W904 19:32:38" and "[rank0]:[W1119 15:27:54".
   const size_t rank_end = line.find("]:[");
   const size_t at = line.find_first_not_of("[ ", rank_end == absl::string_view::npos ? 0 : rank_end + 2);
   return at != absl::string_view::npos && at + 1 < line.size() && absl::StrContains("IW", line[at]) &&

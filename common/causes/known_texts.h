@@ -1,19 +1,21 @@
-// The texts with which libraries report why they fail, and the reason for each. known_texts.cc is the table. Pure.
+// The texts with which libraries report a failure, and the reason (common/base/reason.h) for each. The table is in
+// known_texts.cc. Pure.
 #pragma once
 
 #include "absl/strings/string_view.h"
 
 namespace muster {
 
-// The place where a text counts. A text that programs also log when nothing is wrong counts in an exception only.
+// The place where a text must occur to count: in any line, or only in an exception. kException is for texts that
+// programs also log when nothing is wrong.
 enum class TextPlace { kLine, kException };
 
-// Returns the reason for an exception's type alone, for example "ModuleNotFoundError" with or without its module; empty
-// if there is none.
+// Returns the reason that an exception's type alone gives, for example "ModuleNotFoundError" with or without its
+// module. Empty if the type gives none.
 absl::string_view ReasonByType(absl::string_view type);
 
-// A reason's weight as evidence of the cause. Everything after a fault of the hardware failed because of it; a report
-// that a peer did not answer is a cause only if nothing else is known.
+// The weight of a reason as evidence of the cause. A hardware fault (kHardware) makes everything after it fail. A
+// report that a peer did not answer (kConsequence) counts only if nothing else is known.
 enum class Evidence { kConsequence, kOwn, kHardware };
 Evidence EvidenceOf(absl::string_view reason);
 

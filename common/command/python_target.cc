@@ -1,11 +1,11 @@
-// A word of Python's line                  what it runs
+// A word of a Python command line        what Python runs
 //
 //   -m MODULE, -mMODULE, -um MODULE        the module
-//   -c CODE, -cCODE                        code
-//   -W ARG, -X ARG, other letters          an option
+//   -c CODE, -cCODE                        the code
+//   -W ARG, -X ARG, other letters          not decided yet: the word is an option
 //   -V, -h, --version, --help              nothing
-//   -, /dev/stdin; no further word         standard input
-//   another word                           the script
+//   -, /dev/stdin; no further word         its standard input
+//   another word                           the script with this name
 #include "common/command/python_target.h"
 
 #include "absl/strings/match.h"

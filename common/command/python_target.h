@@ -21,11 +21,11 @@ struct PythonTarget {
     kInput,  // standard input: the line names no script, or "-"
   };
   Runs runs = Runs::kNothing;
-  std::string name = {};  // of the script or module
-  size_t after = 0;       // the index of the first word after it
+  std::string name = {};  // name of the script or module, or the code
+  size_t after = 0;       // the index of the first word after `name`
 };
 
-// `words` begins with Python.
+// Returns what a command line runs. `words` begins with Python itself.
 PythonTarget PythonTargetOf(const std::vector<std::string>& words);
 
 // True if the word names standard input: "-", /dev/stdin, …

@@ -1,14 +1,14 @@
-// The rules for a runner's words:
+// The rules for the words after a runner's name:
 //
-//   its own word (uv run, conda run)      must be there; options may stand before it
-//   -x VALUE, --long VALUE                an option that takes a value; the table says which do
+//   the runner's subcommand (uv run)      must be there; options may stand before it
+//   -x VALUE, --long VALUE                an option and its value; the table says which options take one
 //   -x, --long, --long=VALUE              an option
-//   A=1                                   an assignment, where the table says so
-//   --                                    the program follows
-//   env -S TEXT                           the text's words stand in its place
-//   a mask, a number of seconds, …        as many words as the table says
-//   train.py, -m MODULE after uv run      runs under python
-//   command -v, --help                    starts nothing
+//   A=1                                   an assignment, if the table allows one
+//   --                                    the program comes next
+//   env -S TEXT                           the words of TEXT replace it
+//   a mask, a number of seconds, …        operands: as many words as the table says
+//   train.py, -m MODULE after uv run      a Python script or module: runs under python
+//   command -v, --help                    the runner starts nothing
 #include "common/command/runners.h"
 
 #include <algorithm>
@@ -27,11 +27,12 @@ using Words = std::vector<std::string>;
 
 struct Runner {
   std::string_view name;
-  std::string_view word = "";        // that must follow
-  std::string_view letters = "";     // of the options that take a value
-  std::string_view long_names = "";  // the same, with spaces between them; *: all except…
-  std::string_view switches = "";    // …these
-  size_t operands = 0;               // words before the program
+  std::string_view word = "";        // the subcommand that must follow
+  std::string_view letters = "";     // the one-letter options that take a value
+  std::string_view long_names = "";  // the long options that take a value, with spaces between them; *: all except
+                                     // those in `switches`
+  std::string_view switches = "";    // the long options that take no value; only with *
+  size_t operands = 0;               // number of words between the options and the program
   bool takes_assignments = false;
   bool runs_python = false;
 };
@@ -129,7 +130,7 @@ bool HasName(std::string_view names, std::string_view name) {
   return false;
 }
 
-// Returns how many words an option takes; 0 if it asks for something other than starting a program.
+// Returns how many words an option takes, with its value; 0 if the runner then starts no program.
 size_t OptionSize(const Runner& runner, const std::string& word) {
   if (word == "--help" || word == "--version") return 0;
   if (runner.name == "command" && (word == "-v" || word == "-V")) return 0;
@@ -140,12 +141,13 @@ size_t OptionSize(const Runner& runner, const std::string& word) {
         runner.long_names == "*" ? !HasName(runner.switches, name) : HasName(runner.long_names, name);
     return has_value ? 2 : 1;
   }
-  // The last of several letters may take the next word: -Eu NAME. An earlier one takes the rest of its word: -n5.
+  // In a word of several letters, only the last letter can take the next word as its value: -Eu NAME. For an earlier
+  // one the rest of the word is the value: -n5.
   const size_t letter = word[0] == '-' ? word.find_first_of(std::string(runner.letters), 1) : std::string::npos;
   return letter != std::string::npos && letter + 1 == word.size() ? 2 : 1;
 }
 
-// Returns the index after the runner's own word and the options around it; words.size() if it starts nothing.
+// Returns the index of the word after the subcommand and the options; words.size() if the runner starts nothing.
 size_t SkipOptions(const Runner& runner, const Words& words) {
   const Words own = absl::StrSplit(absl::string_view(runner.word.data(), runner.word.size()), ' ', absl::SkipEmpty());
   size_t found = 0;
@@ -154,7 +156,7 @@ size_t SkipOptions(const Runner& runner, const Words& words) {
     const bool is_module = runner.runs_python && (word == "-m" || word == "--module");
     if (found == own.size() && (is_module || word.empty())) return i;
     if (word == "--") return i + 1;
-    if (word == "-" && runner.takes_assignments) {  // env - : nothing is inherited
+    if (word == "-" && runner.takes_assignments) {  // `env -` starts the program with an empty environment
       ++i;
     } else if (word.size() > 1 && word[0] == '-') {
       const size_t size = OptionSize(runner, word);
@@ -211,14 +213,15 @@ Words WithoutSplitString(Words words) {
   if (words.empty() || BaseName(words[0]) != "env") return words;
   for (size_t i = 1; i < words.size() && absl::StartsWith(words[i], "-") && words[i] != "--"; ++i) {
     const std::string& word = words[i];
-    size_t text_at = std::string::npos;  // in the word; its size: the next word
+    size_t text_at = std::string::npos;  // where the text begins in the word; the word's size if the text is the next
+                                         // word
     if (absl::StartsWith(word, "--split-string")) {
       text_at = std::min(word.find('=') + 1, word.size());
       if (text_at == 0) text_at = word.size();
     } else if (!absl::StartsWith(word, "--")) {
       const size_t letter = word.find_first_of("uCS", 1);
       if (letter != std::string::npos && word[letter] == 'S') text_at = letter + 1;
-      if (letter + 1 == word.size() && word[letter] != 'S') ++i;  // the value of -u
+      if (letter + 1 == word.size() && word[letter] != 'S') ++i;  // the next word is the value of an option such as -u
     } else if (word == "--unset" || word == "--chdir") {
       ++i;
     }
@@ -243,7 +246,7 @@ RunProgram ProgramOfRunner(const Words& words) {
   for (const Runner& runner : kRunners) {
     if (runner.name != name) continue;
     const size_t at = SkipOptions(runner, words) + runner.operands;
-    if (at >= words.size()) continue;  // another row may have this name
+    if (at >= words.size()) continue;  // another row may have the same name
     RunProgram program{From(words, at), at, 0};
     if (!runner.runs_python) return program;
     std::string& first = program.words[0];

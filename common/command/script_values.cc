@@ -1,16 +1,16 @@
-// A variable's value after              is
+// After                                 the variable's value is
 //
 //   N=8, export N=8, N+=8                 known
 //   N=$(…), N=`…`, N=${…:-…}, N=$1        not known
-//   N="--x $M"                            known, and has $M in it
+//   N="--x $M"                            known, with the text $M in it
 //   read N, unset N, for N in, ((N++))    not known
-//   source FILE, eval "$(…)"              not known, and neither is that of any other variable
+//   source FILE, eval "$(…)"              not known; the values of all other variables are not known either
 //
-// A value is certain only from its assignment to the end of the assignment's block, and only
+// A value is certain only from its assignment to the end of the assignment's block, with these exceptions:
 //
-//   - up to the next block that sets the variable, too: a loop's body is read before its end, but runs after it;
-//   - outside functions' bodies, if a function sets the variable: it is not known when the function is called;
-//   - in a function's body, if nothing sets the variable after the beginning of that body.
+//   - it ends at the next block that also sets the variable: a loop's body is read before its end, but runs after it;
+//   - outside functions it is never certain if a function sets the variable: it is not known when that is called;
+//   - in a function's body it is certain only if nothing sets the variable after the beginning of that body.
 #include "common/command/script_values.h"
 
 #include <algorithm>
@@ -28,10 +28,11 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr size_t kMaxWordBytes = 4096;                 // of one that variables are filled into
-constexpr size_t kMaxFilledBytes = size_t{128} << 10;  // of all words that variables are filled into
+constexpr size_t kMaxWordBytes = 4096;                 // of one word with its variables filled in
+constexpr size_t kMaxFilledBytes = size_t{128} << 10;  // of all words with their variables filled in
 
-// Returns the name in $NAME, ${NAME} or ${NAME[@]} at `at`, and its size in bytes; 0 if there is none.
+// Returns the name in $NAME, ${NAME} or ${NAME[@]} at `at`, and how many bytes the whole expression has; 0 bytes if
+// there is none.
 std::pair<std::string, size_t> NameAt(const std::string& word, size_t at) {
   const bool has_brace = word.compare(at, 2, "${") == 0;
   const size_t begin = at + (has_brace ? 2 : 1);
@@ -46,7 +47,8 @@ std::pair<std::string, size_t> NameAt(const std::string& word, size_t at) {
   return {};
 }
 
-// Returns the variables in a value. Sets `is_computed` if the value has parts that only a shell can compute.
+// Returns the variables in a value. Sets `is_computed` if the value has a part that only a running shell knows, as
+// $(…).
 Words VariablesIn(const std::string& value, bool& is_computed) {
   Words names;
   is_computed = absl::StrContains(value, "`");
@@ -163,7 +165,7 @@ class Values {
     VariablesIn(value, is_computed);
     if (!has_to_be_certain_) is_computed = absl::StrContains(value, "$(") || absl::StrContains(value, "`");
     is_known &= !is_computed && value.size() <= kMaxWordBytes;
-    // In single quotes, $ doesn't begin a variable.
+    // A $ in single quotes is an ordinary character, so the value can't be used.
     if (has_to_be_certain_ && absl::StrContains(typed_value, "'") && absl::StrContains(value, "$")) is_known = false;
     Forget({name});
     if (is_known && never_.count(name) == 0) values_[name] = {std::move(value), now_};
@@ -215,7 +217,7 @@ class Filler {
     for (size_t i = begin; i < end; ++i) values_.Forget(sets_[i]);
   }
 
-  // Leaves the blocks of the previous command, and enters those of command `i`.
+  // Leaves the blocks that have ended before command `i`, and enters those that begin with it.
   void MoveTo(size_t i) {
     const std::vector<ShellBlock>& blocks = commands_[i].blocks;
     size_t same = 0;
@@ -276,7 +278,7 @@ class Filler {
     command.typed = std::move(typed);
   }
 
-  // Appends a word that is empty today to the `typed` text of the word before it.
+  // Called for a word that is empty now. Appends its typed text to that of the last word that is not empty.
   static void KeepTyped(const std::string& as_typed, Words& typed) {
     const auto last = std::find_if(typed.rbegin(), typed.rend(), [](const std::string& each) { return !each.empty(); });
     if (typed.size() > 1 && last != typed.rend()) absl::StrAppend(&*last, " ", as_typed);
@@ -286,7 +288,7 @@ class Filler {
   Words arguments_;
   bool has_to_be_certain_;
   Values values_;
-  std::vector<Words> sets_;  // by command
+  std::vector<Words> sets_;  // the variables that each command sets
   std::vector<Inside> inside_;
   size_t argument_bytes_ = 0;
   size_t room_ = kMaxFilledBytes;  // how many bytes may still be filled in

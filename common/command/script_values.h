@@ -1,4 +1,5 @@
-// The commands of a shell's text, with the values filled in that the text itself gives to variables. Pure.
+// Returns the commands of a shell's text. In them, variables are replaced by the values that the text itself gives
+// them. Pure.
 #pragma once
 
 #include <string>
@@ -9,12 +10,14 @@
 
 namespace muster {
 
-// In both, `typed` stays as written. If a value is several words, all but the first have an empty `typed`.
+// In the results of both functions, `typed` is the text as written. If a value consists of several words, only the
+// first of them has a `typed` text.
 
-// Fills in the last value above a command, whether or not its assignment runs, and fills in `arguments` for "$@".
+// Fills in the value from the last assignment above a command, although that assignment may not run. Replaces "$@" by
+// `arguments`.
 std::vector<ShellCommand> CommandsWithLikelyValues(std::string_view text, const std::vector<std::string>& arguments);
 
-// Fills in only values that the variable holds in every run of the text.
+// Fills in only values that a variable has in every run of the text.
 std::vector<ShellCommand> CommandsWithCertainValues(std::string_view text);
 
 }  // namespace muster

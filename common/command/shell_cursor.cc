@@ -1,11 +1,11 @@
-// Text in a bracket                      meaning
+// The rules for text between brackets:
 //
-//   ' " \ $(…) ${…} `…` in $(…), (…)      skipped as a whole: their brackets don't count
-//   ' in "${…}"                           an ordinary byte
-//   # at the start of a word, in (…)      a comment: up to the end of the line
-//   << END in (…)                         the lines up to END are skipped
-//   case WORD in … esac in (…)            the ) of its patterns doesn't count
-//   ((…))                                 arithmetic: neither comments nor here-documents
+//   ' " \ $(…) ${…} `…` in $(…), (…)      skipped as a whole: brackets in them don't count
+//   ' in "${…}"                           an ordinary character
+//   # at the start of a word, in (…)      a comment up to the end of the line
+//   << END in (…)                         begins a here-document: the lines up to END are skipped
+//   case WORD in … esac in (…)            the ) after each pattern doesn't count
+//   ((…))                                 arithmetic: has neither comments nor here-documents
 #include "common/command/shell_cursor.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace muster {
 namespace {
 
-constexpr size_t kMaxCaseBytes = 256;  // between case and in
+constexpr size_t kMaxCaseBytes = 256;  // longest text between `case` and `in`
 constexpr std::string_view kWordEnds = " \t\r\n;&|<>()";
 
 }  // namespace
@@ -70,7 +70,7 @@ void ShellCursor::ReadDoubleQuotes(std::string& value) {
     } else if (Here() == '\\' && (Here(1) == '"' || Here(1) == '\\' || Here(1) == '`')) {
       value += Here(1);
       at_ += 2;
-    } else if (IsNext("\\$")) {  // stays marked, or it would be read as a variable
+    } else if (IsNext("\\$")) {  // keeps the backslash, because otherwise $ would begin a variable
       value += "\\$";
       at_ += 2;
     } else if (SkipExpansion(true)) {
@@ -83,7 +83,7 @@ void ShellCursor::ReadDoubleQuotes(std::string& value) {
   Skip(1);
 }
 
-// A quote that is not closed is an ordinary byte.
+// A quote that is never closed is an ordinary character.
 void ShellCursor::SkipSingleQuotes() {
   const size_t end = text_.find('\'', at_ + 1);
   at_ = end == std::string_view::npos ? at_ + 1 : end + 1;
@@ -120,7 +120,7 @@ bool ShellCursor::SkipExpansion(bool is_quoted) {
   return true;
 }
 
-// True at `case WORD in`, as a command.
+// True if `case WORD in` begins here, at a place where a command can begin.
 bool ShellCursor::IsAtCase() const {
   if (!IsNext("case ")) return false;
   const size_t before = at_ == 0 ? std::string_view::npos : text_.find_last_not_of(" \t", at_ - 1);

@@ -1,5 +1,5 @@
-// A position in a shell's text that moves from left to right over words, quotes, expansions and here-documents. Pure.
-// Reads each byte a bounded number of times; brackets nested more than 64 deep end the text.
+// A position in a shell's text. It moves from left to right over words, quotes, expansions and here-documents. Pure.
+// Reads each byte a bounded number of times. A bracket nested more than 64 deep counts as the end of the text.
 #pragma once
 
 #include <cstddef>
@@ -30,17 +30,17 @@ class ShellCursor {
 
   void Skip(size_t bytes) { at_ = bytes < text_.size() - at_ ? at_ + bytes : text_.size(); }
   void SkipBlanks();
-  void SkipToLineEnd();  // before the newline
+  void SkipToLineEnd();  // stops before the newline
   void GoBackTo(size_t at) { at_ = at; }
 
-  // Returns the line of the byte `at`, from 1 on. `at` must not decrease from call to call.
+  // Returns the number of the line that has the byte `at`, from 1. `at` must not decrease from call to call.
   uint32_t LineOf(size_t at);
 
-  // Returns the word that begins here, without its quotes; $NAME and expansions stay as they are. If none begins here,
-  // returns an empty text and doesn't move.
+  // Returns the word that begins here, without its quotes; $NAME and expansions stay as they are. If no word begins
+  // here, returns an empty text and doesn't move.
   std::string ReadWord();
 
-  // Moves from the opening bracket here, ( or {, to after its closing one.
+  // Moves from the opening bracket here, ( or {, to the character after its closing bracket.
   void SkipBracket() { SkipBracket(false, false); }
 
   // Skips $(…), ${…} or `…`; returns false and doesn't move if none begins here.
@@ -64,9 +64,9 @@ class ShellCursor {
 
   std::string_view text_;
   size_t at_ = 0;
-  size_t depth_ = 0;  // of the brackets around at_
+  size_t depth_ = 0;  // how many brackets are open at at_
   uint32_t line_ = 1;
-  size_t counted_ = 0;  // bytes before this one are counted in line_
+  size_t counted_ = 0;  // line_ is the line number of this byte
 };
 
 }  // namespace muster

@@ -1,14 +1,14 @@
-// The scan's rules:
+// The rules of the scan:
 //
-//   newline ; & | && || ( )            ends a command; after | the next one has input
-//   # at the start of a word           a comment: up to the end of the line
+//   newline ; & | && || ( )            ends a command; after | the next command has input
+//   # at the start of a word           begins a comment, up to the end of the line
 //   'x' "x" \x                         part of a word, without the quotes
 //   $(…) `…` ${…} $((…))               part of a word, as written
-//   > FILE 2>&1 &> FILE                left out; < FILE, <<< WORD: input
-//   << END                             input; the lines up to END are left out
-//   ( { if for while case …            begin a block; && and || too, up to the end of the line
-//   ) } fi done esac                   end it; < FILE after them is the input of all its commands
-//   then elif else ;;                  end an arm's block and begin the next one
+//   > FILE 2>&1 &> FILE                left out; < FILE and <<< WORD: the command has input
+//   << END                             the command has input; the lines up to END are left out
+//   ( { if for while case …            begins a block; so does && or ||, up to the end of the line
+//   ) } fi done esac                   ends the block; < FILE after it is the input of all its commands
+//   then elif else ;;                  ends one branch's block and begins the next one
 //   for NAME, select NAME, ((NAME=…))  a command without words that sets NAME
 //   case WORD in, function NAME        left out
 //   NAME() and PATTERN)                no command
@@ -41,7 +41,8 @@ bool IsOneOf(const std::string_view (&words)[kCount], std::string_view word) {
 
 bool IsNameByte(char c) { return c == '_' || absl::ascii_isalnum(static_cast<unsigned char>(c)); }
 
-// True if the text after a name in an arithmetic expression assigns to it: =, +=, <<=, ++; not == and <=.
+// True if the text after a name in an arithmetic expression assigns to the name, as =, +=, <<= and ++ do; == and <= do
+// not.
 bool Assigns(std::string_view after) {
   const size_t sign = std::min(after.find_first_not_of("+-*/%&|^<>"), after.size());
   const std::string_view begin = after.substr(0, 2);
@@ -80,9 +81,9 @@ class Scanner {
   struct Open {
     Kind kind;
     ShellBlock block;
-    size_t first = 0;  // of its commands
+    size_t first = 0;  // the index of its first command
     bool has_input = false;
-    bool wants_pattern = false;  // of case: up to the next )
+    bool wants_pattern = false;  // in a `case`: up to the next ), the text is a pattern
   };
 
   void Step() {
@@ -125,7 +126,7 @@ class Scanner {
     if (IsOpen(kind)) open_.back().block.id = ++last_id_;
   }
 
-  // Ends the innermost block of this kind, and the open blocks in it.
+  // Ends the innermost open block of this kind, with all blocks in it.
   void Finish(Kind kind) {
     const auto found = std::find_if(open_.rbegin(), open_.rend(), [&](const Open& each) { return each.kind == kind; });
     if (found == open_.rend()) return;
@@ -149,7 +150,7 @@ class Scanner {
   void TakeWord() {
     const size_t begin = cursor_.at();
     std::string value = cursor_.ReadWord();
-    if (cursor_.at() == begin) {  // nothing that a word can have
+    if (cursor_.at() == begin) {  // the character here can't begin a word
       cursor_.Skip(1);
       return;
     }
@@ -181,14 +182,15 @@ class Scanner {
     (is_before ? command_.assignments : command_.words).push_back(std::move(value));
   }
 
-  // Returns the word as typed, without a line continuation after it, as no blank separates that from the word.
+  // Returns the word as typed. Drops a line continuation after it: no blank separates the two, so both were read
+  // together.
   std::string_view Typed(size_t begin) const {
     std::string_view typed = cursor_.Since(begin);
     while (typed.ends_with("\\\n")) typed.remove_suffix(2);
     return typed;
   }
 
-  // WORD in
+  // Reads `WORD in`, after `case`.
   bool TakeCaseHead() {
     const size_t begin = cursor_.at();
     cursor_.SkipBlanks();
@@ -215,7 +217,7 @@ class Scanner {
     redirections_.clear();
   }
 
-  // NAME() { … }: the text before the bracket is no command. Otherwise arithmetic or a subshell begins.
+  // Handles (. After NAME it begins a function, and the name is no command. Otherwise arithmetic or a subshell begins.
   void OpenBracket() {
     if (WantsPattern()) return cursor_.Skip(1);
     const bool is_head = command_.words.size() == 1 && command_.words[0] == "for";
@@ -253,7 +255,7 @@ class Scanner {
       is_dropped_ = true;
       return EndCommand();
     }
-    // A bracket without an opening one ends a pattern, too.
+    // A closing bracket without an opening one also ends a pattern.
     is_dropped_ |=
         std::none_of(open_.begin(), open_.end(), [](const Open& each) { return each.kind == Kind::kBrackets; });
     EndList();
@@ -262,7 +264,7 @@ class Scanner {
 
   void Separate() {
     const char c = cursor_.Here();
-    if (WantsPattern() && c == '|') return cursor_.Skip(1);  // a|b)
+    if (WantsPattern() && c == '|') return cursor_.Skip(1);  // separates two patterns: a|b)
     const bool is_double = cursor_.Here(1) == c;
     const bool is_and_or = is_double && c != ';';
     const bool is_arm = c == ';' && (is_double || cursor_.Here(1) == '&');
@@ -285,7 +287,7 @@ class Scanner {
     goes_on_ = is_and_or || is_pipe;
   }
 
-  // Begins a block after && or ||; a further && continues the block of the one before.
+  // Begins a block after && or ||. A second && in a row continues the block of the first.
   void GoOnWith(char sign) {
     if (!IsOpen(Kind::kList)) {
       Begin(Kind::kList);
@@ -326,7 +328,7 @@ class Scanner {
   void Redirect() {
     const size_t begin = cursor_.at();
     const size_t first = std::exchange(redirection_at_, std::nullopt).value_or(begin);
-    if (cursor_.IsNext("<(") || cursor_.IsNext(">(")) {  // a file to the command
+    if (cursor_.IsNext("<(") || cursor_.IsNext(">(")) {  // process substitution: the command sees a file name
       cursor_.Skip(1);
       cursor_.SkipBracket();
       Extend(begin);
@@ -368,13 +370,13 @@ class Scanner {
   ShellCursor cursor_;
   uint32_t last_id_ = 0;
   bool is_dropped_ = false;
-  bool is_function_ = false;               // the next { or ( is the body of one
-  bool goes_on_ = false;                   // after | && ||: a newline ends nothing
-  char list_sign_ = '\0';                  // & or |: the last one of the innermost list
-  std::optional<size_t> redirection_at_;   // where the 2 of 2>x stands
-  std::vector<std::string> redirections_;  // after the last word
-  size_t redirections_begin_ = 0;          // of the first of them
-  std::optional<size_t> closed_;           // right after a block: the first of its commands
+  bool is_function_ = false;               // the next { or ( begins a function's body
+  bool goes_on_ = false;                   // after | && ||: a newline does not end the list
+  char list_sign_ = '\0';                  // the last sign of the innermost list: & for &&, | for ||
+  std::optional<size_t> redirection_at_;   // where the redirection's descriptor stands: the 2 in 2>x
+  std::vector<std::string> redirections_;  // those after the last word
+  size_t redirections_begin_ = 0;          // where the first of them begins
+  std::optional<size_t> closed_;           // set right after the end of a block: the index of its first command
   std::vector<Open> open_;
   ShellCommand command_;
   std::vector<ShellCursor::HereDocument> documents_;
@@ -412,7 +414,8 @@ std::string ShellWord(const std::string& word) {
   const bool may_be_several = word.find('{') != std::string::npos &&
                               (word.find(',') != std::string::npos || word.find("..") != std::string::npos);  // to bash
   if (!word.empty() && !may_be_several && word.find_first_not_of(kPlain) == std::string::npos) return word;
-  // Nothing can be escaped in '…', so a quote ends it, stands there as \', and begins it again.
+  // Nothing can be escaped in '…'. So a quote in the word is written as '\'': the quoted part ends, an escaped quote
+  // follows, and a new quoted part begins.
   return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
 }
 
@@ -425,7 +428,7 @@ std::string ShellWordToExpand(const std::string& word) {
     if (cursor.IsNext("\\$")) {
       cursor.Skip(2);
     } else if (!cursor.SkipExpansion()) {
-      // Quotes in $(…) belong to the expansion.
+      // Quotes in $(…) belong to the expansion, so they are not escaped.
       if (cursor.Here() == '"' || cursor.Here() == '\\') quoted += '\\';
       cursor.Skip(1);
     }

@@ -1,12 +1,12 @@
-// A layer of the command               what comes of it
+// A command or script line             what is found in it
 //
-//   env …, uv run …, nice …            the runner; then the program after it
-//   bash -c TEXT                       the shell; its first command as the command's own, the others as a script's
-//   eval WORDS                         the commands that the words are
-//   bash FILE, ./FILE with #!…sh       the shell; then each command of the file
-//   exec PROGRAM in a script           marked, for what stands before has ended by then
-//   $NAME, ${NAME} with NAME=x above   x (script_values.h)
-//   anything else                      the program, the last layer
+//   env …, uv run …, nice …            the runner, then the program that it starts
+//   bash -c TEXT                       the shell; TEXT's first command as the command's own, the others as a script's
+//   eval WORDS                         the commands in WORDS
+//   bash FILE, ./FILE with #!…sh       the shell, then each command of the file
+//   exec PROGRAM in a script           the program, marked with is_exec because it replaces the shell
+//   $NAME, ${NAME} with NAME=x above   x in its place (script_values.h)
+//   anything else                      the program: it is the last one (is_last)
 #include "common/command/started.h"
 
 #include <algorithm>
@@ -128,7 +128,7 @@ ShellScript ReadShellScript(const Words& words) {
   const bool is_shell = IsShell(BaseName(words[0]));
   const size_t at = is_shell ? FileOfShell(words) : 0;
   if (is_shell && at == 0) return {};
-  if (!is_shell && !absl::StrContains(words[0], "/")) return {};  // from PATH: no script of the user's
+  if (!is_shell && !absl::StrContains(words[0], "/")) return {};  // found through PATH: not a script of the user's
   const absl::StatusOr<std::string> text = ReadSmallFile(words[at], kMaxScriptBytes);
   if (!text.ok() || absl::StrContains(*text, absl::string_view("\0", 1))) return {};
   const std::string first_line = text->substr(0, text->find('\n'));

@@ -1,4 +1,4 @@
-// check              warning or error (E) if                                          compared are
+// check              warning or error (E) if                                          which nodes are compared
 //
 // same_kind          the generations of devices differ                                all
 // same_driver        their drivers' versions differ                                   nodes with devices
@@ -6,12 +6,13 @@
 // same_nic           the names of the nodes' interfaces differ                        Ascend
 // same_tls           E: the devices' TLS switches differ                              Ascend
 // same_devices       machines have different numbers of devices in the job            Ascend
-// unique_addresses   E: devices of two machines have one address                      Ascend
+// unique_addresses   E: devices of two machines have the same address                 Ascend
 // same_segments      E: device N of two machines is in two network segments           Ascend 910
-// servers            more machines than the generation allows: 512, 1,152             Ascend 910; A2 and A3
-// clocks             a clock is over 30 s away from the middle one                     all
+// servers            more machines than allowed: 512, or 1,152 for A2 and A3          Ascend 910, A2 and A3
+// clocks             a clock is over 30 s away from the median of all clocks          all
 //
-// Where values differ, the finding names the nodes without the most common one (of two equally common values, the first
+// Where values differ, the finding names the nodes that do not have the most common value. If two values are equally
+// common, the first node's value counts as the most common one.
 // node's wins).
 #include "common/hosts/compare.h"
 
@@ -68,7 +69,7 @@ struct Equality {
   const char* remedy;
 };
 
-// Compares values that must be equal. Adds nothing for fewer than two values.
+// Compares values that must be equal on all nodes. Adds nothing to `out` if there are fewer than two values.
 void Equal(const Equality& rule, const Values& values, std::vector<HostDifference>& out) {
   if (values.size() < 2) return;
   std::map<std::string, std::vector<std::string>> by_value;
@@ -113,7 +114,7 @@ Values Items(const std::string& list) {
   return items;
 }
 
-// Returns one machine's devices together, under the name of its first node.
+// Returns the devices of each machine, under the id of the machine's first node.
 Values DevicesOfMachines(const std::vector<ComparedHost>& hosts) {
   std::map<std::string, size_t> place;
   std::vector<std::pair<std::string, uint64_t>> machines;
@@ -211,7 +212,7 @@ void CompareClocks(const std::vector<ComparedHost>& hosts, std::vector<HostDiffe
   const int64_t middle = ahead[(ahead.size() - 1) / 2].first;
   std::vector<std::string> odd;
   for (const auto& [ms, id] : ahead) {
-    // (A double, so that extreme numbers don't overflow.)
+    // A double, because the difference of extreme numbers could overflow an integer.
     const double apart = static_cast<double>(ms) - static_cast<double>(middle);
     if (apart > kMaxClockMs || apart < -kMaxClockMs) odd.push_back(id);
   }

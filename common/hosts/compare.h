@@ -1,5 +1,6 @@
-// Finds what is wrong with a job's hosts taken together, by the facts that their agents report with --preflight host.
-// Pure. The scheduler checks it before a round, because only it knows all nodes then; ms-ctl preflight shows it.
+// Finds mistakes that show only when a job's hosts are compared, from the facts that agents report with --preflight
+// host. Pure. The scheduler compares the hosts before a round, because only the scheduler knows all nodes then. ms-ctl
+// preflight shows the result.
 #pragma once
 
 #include <cstddef>
@@ -10,25 +11,26 @@
 
 namespace muster {
 
-// Names of facts. Lists of devices look like "0=192.168.100.101,1=192.168.101.101".
+// Names of facts. A fact that lists devices has a value like "0=192.168.100.101,1=192.168.101.101".
 inline constexpr char kFactKind[] = "kind";        // "Ascend 910", "Ascend A2", "Ascend A3", "Ascend", "NVIDIA", "CPU"
-inline constexpr char kFactDevices[] = "devices";  // how many of them this agent's processes get
+inline constexpr char kFactDevices[] = "devices";  // how many devices this agent's processes get
 inline constexpr char kFactDriver[] = "driver";
 inline constexpr char kFactNic[] = "nic";
 inline constexpr char kFactMtu[] = "mtu";
 inline constexpr char kFactTls[] = "tls";              // of the devices: "on", "off"
-inline constexpr char kFactAddresses[] = "addresses";  // of the devices
-inline constexpr char kFactSegments[] = "segments";    // of the devices
-inline constexpr char kFactClock[] = "clock";          // of a join: Unix ms; then, ms ahead of the scheduler
+inline constexpr char kFactAddresses[] = "addresses";  // of the devices: a list
+inline constexpr char kFactSegments[] = "segments";    // of the devices: a list
+inline constexpr char kFactClock[] = "clock";          // in a join: the node's Unix time in ms; the scheduler replaces
+                                                       // it by how many ms the clock is ahead of its own
 inline constexpr char kFactFatal[] = "fatal";          // --preflight_fatal: "warning", "error"
 
 inline constexpr int kMaxHostFacts = 32;
 inline constexpr int kMaxHostFindings = 32;
-inline constexpr size_t kMaxHostNameOfFact = 64;  // bytes, of a check's name, too
+inline constexpr size_t kMaxHostNameOfFact = 64;  // bytes, of a fact's and of a check's name
 inline constexpr size_t kMaxHostValue = 1024;     // bytes
 inline constexpr size_t kMaxHostText = 512;       // bytes, of a finding's text and of its remedy
 
-inline constexpr int kMaxHostBytes = 24 * 1024;  // of all of a node's facts and findings
+inline constexpr int kMaxHostBytes = 24 * 1024;  // of all facts and findings of one node
 
 // Returns the bytes of a node's facts and findings.
 int HostBytes(const v1::NodeInfo& node);
@@ -43,11 +45,11 @@ struct ComparedHost {
 
 struct HostDifference {
   v1::HostFinding finding;
-  std::vector<std::string> node_ids;  // nodes to be changed; may be empty
+  std::vector<std::string> node_ids;  // the nodes that the user should change; may be empty
 };
 
-// Returns one difference for each check that applies to at least two of the hosts, or for each device that differs.
-// Hosts without facts don't count.
+// Returns one finding for each check that applies to at least two of the hosts; same_segments gives one for each device
+// that differs. Hosts without facts don't count.
 std::vector<HostDifference> CompareHosts(const std::vector<ComparedHost>& hosts);
 
 // True if a node with --preflight_fatal=`fatal` must not start with this finding.

@@ -1,14 +1,14 @@
-// A node says                       rank 0's node                                    the remark
+// This node's variable              rank 0's node                                    remark
 //
-// nothing                           anything                                         none: it gets rank 0's
-// MASTER_PORT                       the same, or it serves that one                  nothing
-//                                   another one                                      both values
-// an address of the loopback        the same machine, or all machines are one host   nothing
-//                                   another machine                                  that it reaches only itself
-// MASTER_ADDR                       the same text, or an address of rank 0's node    nothing
-//                                   anything else                                    both values
-// CM_CHIEF_*, JAX_COORDINATOR_…     the same, or nothing                             nothing
-//                                   another one                                      both values
+// not set                           anything                                         none: it gets rank 0's value
+// MASTER_PORT                       has the same value, or serves that port          none
+//                                   has another value                                names both values
+// an address of the loopback        is on this machine, or all are on one machine    none
+//                                   is on another machine                            rank 0 can't be reached so
+// MASTER_ADDR                       has the same text, or that address               none
+//                                   anything else                                    names both values
+// CM_CHIEF_*, JAX_COORDINATOR_…     has the same value, or none                      none
+//                                   has another value                                names both values
 #include "common/hosts/endpoints.h"
 
 #include <algorithm>
@@ -23,10 +23,10 @@ namespace {
 
 constexpr char kLeaveOut[] = "; leave it out on every node, or give all nodes the same (";
 
-// A connection to 0.0.0.0 comes to this machine, too.
+// 0.0.0.0 counts as loopback, because a connection to it reaches this machine.
 bool IsLoopback(const IpAddress& address) { return address.is_loopback() || address.is_any(); }
 
-// As above, for "10.0.0.1", "10.0.0.1:1234", "[::1]:1234", "localhost:1234".
+// The same for a text: "10.0.0.1", "10.0.0.1:1234", "[::1]:1234", "localhost:1234".
 bool IsLoopback(const std::string& text) {
   if (const auto address = IpAddress::Parse(text)) return IsLoopback(*address);
   const std::string host = text.substr(0, text.rfind(':'));
@@ -49,7 +49,7 @@ bool IsAddressOf(const IpAddress& address, const FirstNode& first) {
          std::any_of(first.info->addresses().begin(), first.info->addresses().end(), fits);
 }
 
-// True if this node and rank 0's node share a machine and so its loopback.
+// True if this node and rank 0's node are on one machine, so that they share its loopback.
 bool IsOneHost(const v1::NodeInfo& node, const FirstNode& first) {
   return node.machine_id() == first.info->machine_id() || IsLoopback(first.master_address);
 }

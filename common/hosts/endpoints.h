@@ -1,9 +1,10 @@
-// The addresses at which processes look for rank 0, from a node's own variables: MASTER_ADDR, MASTER_PORT, CM_CHIEF_IP,
-// CM_CHIEF_PORT, JAX_COORDINATOR_ADDRESS. The user may set them, so nodes may differ, and then all but one wait where
-// nothing listens. They travel with the join as facts (NodeInfo.host_facts) under the variables' names; the scheduler
-// compares each node's with those of rank 0's node. Pure.
+// Compares the variables with the address of rank 0: MASTER_ADDR, MASTER_PORT, CM_CHIEF_IP, CM_CHIEF_PORT,
+// JAX_COORDINATOR_ADDRESS. The user may set them, so they may differ between nodes. Then processes wait at an address
+// where nothing listens. A node sends the variables with its join, as facts (NodeInfo.host_facts) under the variables'
+// names. The scheduler compares them with those of rank 0's node. Pure.
 //
-// (The variables about the node itself, HCCL_IF_IP and CM_WORKER_IP, differ from node to node as they should.)
+// HCCL_IF_IP and CM_WORKER_IP are not compared: they are about the node itself, so they differ from node to node as
+// they should.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +22,13 @@ inline constexpr char kChiefAddress[] = "CM_CHIEF_IP";
 inline constexpr char kChiefPort[] = "CM_CHIEF_PORT";
 inline constexpr char kJaxCoordinator[] = "JAX_COORDINATOR_ADDRESS";
 
-inline constexpr size_t kMaxEndpointBytes = 256;  // of a value; a longer one is no host's, and is not sent
-inline constexpr size_t kMaxEndpointRemarks = 8;  // of a node
+inline constexpr size_t kMaxEndpointBytes = 256;  // of a value; a longer one can't be an address and is not sent
+inline constexpr size_t kMaxEndpointRemarks = 8;  // most remarks for one node
 
-// Adds the variables that are set.
+// Adds those of the variables that are set to the node's facts.
 void AddEndpointFacts(const std::map<std::string, std::string>& endpoints, v1::NodeInfo& node);
 
-// The node that has rank 0, and the master's address in the round.
+// The node with rank 0, and the master's address and port in the round.
 struct FirstNode {
   std::string name;  // for people
   const v1::NodeInfo* info = nullptr;
@@ -35,7 +36,7 @@ struct FirstNode {
   uint32_t master_port = 0;
 };
 
-// Returns one line for each thing that the processes of `node` would look for in the wrong place, with the remedy.
+// Returns a remark for each variable that sends the processes of `node` to a wrong place. It says what to do.
 std::vector<std::string> EndpointRemarks(const v1::NodeInfo& node, const FirstNode& first);
 
 }  // namespace muster

@@ -11,16 +11,16 @@
 namespace muster {
 namespace {
 
-// The first four bytes: magic number, version, which of the two.
+// The first four bytes (the head): magic number, version, and 1 for a heartbeat or 2 for an answer.
 constexpr std::string_view kHeartbeat("MH\x01\x01", 4);
 constexpr std::string_view kAnswer("MH\x01\x02", 4);
 
 constexpr size_t kNumberAt = 12;    // after the head and the stream
-constexpr size_t kClearBytes = 20;  // head, stream, number
+constexpr size_t kClearBytes = 20;  // head, stream, number: not encrypted
 constexpr size_t kNonceBytes = 12;  // head, number
 constexpr size_t kTagBytes = 16;
 
-// Copies `bytes` to the front of `to`. The rest of `to` is room for the tag.
+// Copies `bytes` to the front of `to`. The rest of `to` is left for the tag.
 template <size_t kSize>
 void CopyTo(std::array<char, kSize>& to, std::string_view bytes) {
   std::copy(bytes.begin(), bytes.end(), to.begin());

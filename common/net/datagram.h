@@ -1,10 +1,14 @@
-// Heartbeats and their answers as datagrams, sent over UDP beside a Session stream. docs/protocol.md has the bytes.
+// Heartbeats and their answers as datagrams, sent over UDP beside a Session stream. docs/protocol.md describes each
+// byte.
 //
-// A datagram belongs to one stream and is sealed with that stream's key (AES-256-GCM, NIST SP 800-38D). No one else can
-// read or make it, or pass it off as one of the other direction. The stream and the number stand in front of it, as in
-// DTLS. Direction and number are the nonce, so a number may be sealed once for each stream and direction.
-// Without TLS anyone who can listen has seen the key, so nothing is secret: the key itself takes the tag's place. That
-// keeps out those who can't listen, and saves an agent without TLS OpenSSL's 2.5 MB.
+// A datagram belongs to one stream and is sealed with that stream's key (AES-256-GCM, NIST SP 800-38D). Without the
+// key, no one can read it, forge it, or send it back in the other direction. The stream and the number stand in front
+// of it, not encrypted, as in DTLS. Direction and number are the nonce, so each number may be sealed only once for each
+// stream and direction.
+//
+// Without TLS, the key itself stands in the tag's place, and nothing is encrypted: anyone who can read the network has
+// seen the key anyway. That still keeps out senders that can't read the network, and it saves an agent without TLS the
+// 2.5 MB of OpenSSL.
 #pragma once
 
 #include <openssl/evp.h>
@@ -26,7 +30,7 @@ struct HeartbeatDatagram {
   static constexpr size_t kBytes = 40;
 };
 
-// The fields of v1::Acknowledgement, except the nodes that are waited for.
+// The fields of v1::Acknowledgement, except `waiting`.
 struct AnswerDatagram {
   uint64_t stream = 0;
   uint64_t heartbeat_seq = 0;
@@ -39,28 +43,28 @@ struct AnswerDatagram {
 
 struct DatagramKey {
   std::array<unsigned char, 32> bytes{};
-  bool is_secret = true;  // was sent over TLS
+  bool is_secret = true;  // it was sent over TLS
 
-  // Takes the key from the kernel. Aborts if the kernel gives none.
+  // Makes a random key from the kernel's random numbers. Aborts if the kernel gives none.
   static DatagramKey New(bool is_secret);
   static std::optional<DatagramKey> FromBytes(std::string_view bytes, bool is_secret);
 };
 
-// Returns the stream that an unchecked datagram claims to belong to; 0 if it is none of these datagrams.
+// Returns the stream number in a datagram, before its seal is checked; 0 if it is neither a heartbeat nor an answer.
 uint64_t StreamOfDatagram(std::string_view bytes);
 
-// Seals and opens datagrams. For one thread at a time.
+// Seals and opens datagrams. May be used by one thread at a time.
 class DatagramSeal {
  public:
   std::array<char, HeartbeatDatagram::kBytes> Seal(const HeartbeatDatagram& heartbeat, const DatagramKey& key);
   std::array<char, AnswerDatagram::kBytes> Seal(const AnswerDatagram& answer, const DatagramKey& key);
 
-  // Returns nullopt unless the bytes are of that sort, whole, and sealed with `key`.
+  // Returns nullopt unless the bytes are a complete datagram of this kind, sealed with `key`.
   std::optional<HeartbeatDatagram> OpenHeartbeat(std::string_view sealed, const DatagramKey& key);
   std::optional<AnswerDatagram> OpenAnswer(std::string_view sealed, const DatagramKey& key);
 
  private:
-  // Work in place: the head stays as it is, the tag is at the end.
+  // Seal or open the bytes in place. The head stays as it is, and the tag is at the end.
   void Seal(char* bytes, size_t size, const DatagramKey& key);
   bool Open(char* bytes, size_t size, const DatagramKey& key);
   void Encrypt(char* bytes, size_t size, const DatagramKey& key);
@@ -71,7 +75,7 @@ class DatagramSeal {
     void operator()(EVP_CIPHER* cipher) const { EVP_CIPHER_free(cipher); }
     void operator()(EVP_CIPHER_CTX* context) const { EVP_CIPHER_CTX_free(context); }
   };
-  std::unique_ptr<EVP_CIPHER, Free> cipher_;  // made with the first secret key
+  std::unique_ptr<EVP_CIPHER, Free> cipher_;  // created with the first key that is secret
   std::unique_ptr<EVP_CIPHER_CTX, Free> context_;
 };
 

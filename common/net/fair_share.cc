@@ -8,7 +8,7 @@
 namespace muster {
 namespace {
 
-// Keeps the first bytes of the address.
+// Returns the address with all bytes after the first `v4_bytes` or `v6_bytes` set to 0.
 IpAddress Cut(const IpAddress& address, size_t v4_bytes, size_t v6_bytes) {
   static const std::string* const mapped = new std::string(std::string(10, '\0') + "\xff\xff");
   std::string bytes = address.bytes();

@@ -1,8 +1,8 @@
-// Groups addresses into clients and networks, wherever unknown clients share room.
+// Groups addresses into clients and networks, for all limits that unknown clients share. Pure.
 //
-// One IPv4 address counts as one client, a NAT's too. A host with one IPv6 address has its whole /64, so that counts as
-// one client. It costs little to have many neighbouring addresses: an IPv4 /24, an IPv6 /48. Where a flood from that
-// many clients would shut out others, such networks share the room first. Pure.
+// One IPv4 address counts as one client, even if many hosts are behind it (NAT). One IPv6 host usually has a whole /64,
+// so a /64 counts as one client. But many neighbouring addresses cost little. So where a flood from many such clients
+// could shut out others, their networks share the room first: an IPv4 /24, an IPv6 /48.
 #pragma once
 
 #include <string>
@@ -11,16 +11,17 @@
 
 namespace muster {
 
-// Returns the first address of the client's share: 10.0.0.1; 2001:db8:0:1:: for all of that /64. An IPv4 address that
-// is mapped into IPv6 counts as that IPv4 address.
+// Returns the first address of the client: 10.0.0.1 for itself; 2001:db8:0:1:: for all of that /64. An IPv4 address
+// that is mapped into IPv6 counts as the IPv4 address.
 IpAddress FairShare(const IpAddress& address);
 // Returns the same for people: "10.0.0.1", "2001:db8:0:1::/64".
 std::string FairShareName(const IpAddress& address);
 
-// Returns the principal of a connection: its certificate's name, if it shows one, else FairShareName of its address.
+// Returns the principal of a connection, which is the name that limits for one client count under: the name in its
+// certificate if it shows one, else FairShareName of its address.
 std::string PrincipalOf(const std::string& identity, const std::string& address);
 
-// Returns the first address of its network: 10.0.0.0; 2001:db8::.
+// Returns the first address of the address's network: 10.0.0.0; 2001:db8::.
 IpAddress FairNetwork(const IpAddress& address);
 
 }  // namespace muster

@@ -1,4 +1,4 @@
-// The peer of a gRPC call, as gRPC writes it, and the call's deadline.
+// Reads the peer of a gRPC call from gRPC's text, and makes and reads the call's deadline.
 #pragma once
 
 #include <grpc/support/time.h>
@@ -20,8 +20,8 @@ struct GrpcPeer {
 // Parses "ipv4:10.0.0.1:8118" and "ipv6:%5B::1%5D:8118"; nullopt for anything else.
 std::optional<GrpcPeer> ParseGrpcPeer(const std::string& text);
 
-// Returns a deadline `left` from now on. No jump of the wall clock moves it: gRPC adds a span to its own monotonic
-// clock.
+// Returns a deadline that is `left` from now. It is a time span, which gRPC adds to its own monotonic clock, so no jump
+// of the wall clock changes it.
 inline gpr_timespec GrpcDeadline(absl::Duration left) {
   return gpr_time_from_millis(absl::ToInt64Milliseconds(left), GPR_TIMESPAN);
 }

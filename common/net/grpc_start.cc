@@ -1,10 +1,10 @@
-// The threads of gRPC 1.51, by the names that the system shows:
+// The threads of gRPC 1.51, by the names that Linux shows:
 //
-//   from the first use on      default-executor, resolver-executor, grpc_global_timer
-//   from the first channel on  timer_manager, event_engine (one for each processor, 2 to 32)
-//   of a server                grpcpp_sync_server, nexting_thread (one for two processors, 2 to 16)
-//   when they are needed       another grpc_global_timer with the first timer, grpcpp_sync_server with the first call,
-//                              event_engine; executors: up to two for each processor
+//   with the first use         default-executor, resolver-executor, grpc_global_timer
+//   with the first channel     timer_manager, event_engine (one for each processor, 2 to 32)
+//   with a server              grpcpp_sync_server, nexting_thread (one for two processors, 2 to 16)
+//   later, when needed         another grpc_global_timer with the first timer, grpcpp_sync_server with the first call,
+//                              more of event_engine; more of the executors: up to two for each processor
 #include "common/net/grpc_start.h"
 
 #include <grpcpp/grpcpp.h>
@@ -25,14 +25,15 @@ constexpr size_t kAlways = 4;
 constexpr size_t kSoon = 2;
 constexpr absl::Duration kLookPause = absl::Milliseconds(5);
 constexpr int kMaxLooks = 200;
-constexpr size_t kDescriptors = 12;  // epoll, eventfds and the first connections
+constexpr size_t kDescriptors = 12;  // for epoll, eventfds and the first connections
 
-// Returns the number of processors, as gRPC counts them.
+// Returns the number of processors in the way that gRPC counts them.
 size_t Processors() { return static_cast<size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_CONF))); }
 
 size_t Initial() { return kAlways + std::clamp<size_t>(Processors(), 2, 32); }
 
-// The table above is from this version's source; any other version is trusted to have the threads that it needs.
+// The table above describes this version's source. For other versions, StartGrpc and CheckServerThreads check nothing
+// afterwards.
 bool IsKnownVersion() { return absl::StartsWith(grpc::Version(), "1.51."); }
 
 absl::Status CheckMade(size_t made, size_t wanted) {

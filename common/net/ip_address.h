@@ -1,4 +1,4 @@
-// A numeric IPv4 or IPv6 address, without port. Pure: never looks up a name (see net.h for that).
+// A numeric IPv4 or IPv6 address, without port. Pure: it never looks up a name (net.h does).
 #pragma once
 
 #include <compare>

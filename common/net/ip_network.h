@@ -11,12 +11,12 @@ namespace muster {
 
 struct IpNetwork {
   IpAddress address;
-  unsigned bits = 0;  // that all addresses of the network share, from the front
+  unsigned bits = 0;  // how many bits, from the front, all its addresses share
 
   bool Contains(const IpAddress& other) const;
 };
 
-// Parses networks separated by commas; an address alone is a network of one. The error names what is wrong.
+// Parses networks separated by commas. An address alone is a network with one address. The error names the wrong part.
 absl::StatusOr<std::vector<IpNetwork>> ParseNetworks(const std::string& text);
 
 }  // namespace muster

@@ -1,5 +1,5 @@
-// Things that other threads leave for a loop that waits for descriptors. Not bounded: the pushing code has its own
-// bound.
+// A mailbox: other threads push things into it, and a loop that waits for descriptors takes them. It has no bound of
+// its own; the threads that push must have one.
 #pragma once
 
 #include <functional>
@@ -13,12 +13,12 @@ namespace muster {
 template <typename T>
 class Mailbox {
  public:
-  // A push into an empty mailbox calls `wake`, never after Close; it must not block.
+  // A push into an empty mailbox calls `wake`, which must not block. It is never called after Close.
   explicit Mailbox(std::function<void()> wake) : wake_(std::move(wake)) {}
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
 
-  // Any thread. Does nothing after Close.
+  // May be called by any thread. Does nothing after Close.
   void Push(T thing) {
     const MutexLock lock(mutex_);
     if (is_closed_) return;
@@ -32,7 +32,7 @@ class Mailbox {
     return std::exchange(things_, {});
   }
 
-  // Called when the loop has ended: nothing is taken any more.
+  // Must be called when the loop has ended and takes no more things.
   void Close() {
     const MutexLock lock(mutex_);
     is_closed_ = true;

@@ -23,7 +23,7 @@
 namespace muster {
 namespace {
 
-// The address and port of an IPv4 or IPv6 socket address; IPv4 mapped into IPv6 becomes IPv4.
+// Address and port of an IPv4 or IPv6 socket address. An IPv4 address that is mapped into IPv6 becomes IPv4.
 struct Endpoint {
   IpAddress address;
   uint16_t port = 0;
@@ -162,7 +162,7 @@ std::string LocalEndOf(int socket_fd) {
 }
 
 std::optional<IpAddress> DefaultRouteAddress() {
-  // Addresses from documentation networks (RFC 5737, 3849), so that no narrower route leads there.
+  // Addresses from networks reserved for documentation (RFC 5737, 3849): no route except the default one leads there.
   for (const char* far : {"192.0.2.1", "2001:db8::1"}) {
     const absl::StatusOr<IpAddress> local = LocalAddressTowards(*IpAddress::Parse(far));
     if (local.ok() && !local->is_loopback() && !local->is_any()) return *local;
@@ -185,7 +185,7 @@ void SetDeadPeerDetection(int socket_fd) {
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, idle(random));
   set(IPPROTO_TCP, TCP_KEEPINTVL, interval(random));
-  set(IPPROTO_TCP, TCP_KEEPCNT, 10);  // the user timeout comes first
+  set(IPPROTO_TCP, TCP_KEEPCNT, 10);  // more than TCP_USER_TIMEOUT allows, so that the user timeout ends the connection
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, 25'000);
 }
 

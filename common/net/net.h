@@ -1,4 +1,4 @@
-// Names, local addresses and sockets. These calls may block (name look-up); never call them in a loop thread.
+// Host names, local addresses and sockets. Name look-ups block, so never call these functions in a loop's thread.
 #pragma once
 
 #include <cstdint>
@@ -13,45 +13,47 @@
 namespace muster {
 
 // Returns all addresses of a host name, or the numeric address itself, without link-local ones. kUnavailable: the name
-// is not known yet.
+// can't be resolved now, and may be later.
 absl::StatusOr<std::vector<IpAddress>> ResolveHost(const std::string& host);
 
-// The same with link-local addresses.
+// The same, with link-local addresses.
 absl::StatusOr<std::vector<IpAddress>> LookUpHost(const std::string& host);
 
 // True if an interface of this network namespace has the address (127.0.0.0/8 and ::1 included).
 bool IsLocalAddress(const IpAddress& address);
 
-// Returns the local address that a connection to `remote` would come from, by connecting a UDP socket; nothing is sent.
+// Returns the local address from which a connection to `remote` would come. Connects a UDP socket to find it; sends
+// nothing.
 absl::StatusOr<IpAddress> LocalAddressTowards(const IpAddress& remote);
 
-// Returns the local address of a connected socket, numeric; empty if it has none (or is no IP socket).
+// Returns the numeric local address of a connected socket; empty if it has none, or if it is no IP socket.
 std::string LocalEndOf(int socket_fd);
 
-// Returns this machine's address on the interface of the default route, IPv4 before IPv6; nullopt if there is no such
-// route or it leads to loopback. Nothing is sent.
+// Returns this machine's address on the interface of the default route. Prefers IPv4 to IPv6. nullopt if there is no
+// such route, or if it leads to loopback. Sends nothing.
 std::optional<IpAddress> DefaultRouteAddress();
 
-// Returns a UDP socket connected to `remote`: non-blocking, close-on-exec; nothing is sent. Not open, with errno, if
-// there is no route.
+// Returns a UDP socket connected to `remote`: non-blocking, close-on-exec. Sends nothing. If there is no route, returns
+// a closed descriptor and sets errno.
 UniqueFd OpenDatagramsTowards(const IpAddress& remote, uint16_t port);
 
 // Returns gethostname's result; "localhost" if that fails.
 std::string LocalHostName();
 
-// Sets dead-peer detection by the kernel: TCP_USER_TIMEOUT 25 s, and keepalive after 6 to 14 s of silence, in steps of
-// 2 to 4 s. A vanished machine breaks the connection within 25 to 28 s, whether or not data is in flight.
+// Lets the kernel detect a dead peer: TCP_USER_TIMEOUT 25 s, and keepalive after 6 to 14 s of silence, in steps of 2 to
+// 4 s. When a machine vanishes, the connection breaks within 25 to 28 s, whether or not data is in flight.
 //
-// The times are drawn for each socket. When a round is sent over 12,500 connections at one instant, they would
-// otherwise send their probes at one instant, too: more than the kernel's queues hold (netdev_max_backlog, a NIC's
-// ring). That would happen again and again, until the connections with dropped probes are given up.
+// The keepalive times are random for each socket. When a round is sent over 12,500 connections at one instant, these
+// connections become silent together. With equal times they would also send their probes together, more than the
+// kernel's queues hold (netdev_max_backlog, a NIC's ring). Probes would be dropped again and again, until connections
+// break.
 void SetDeadPeerDetection(int socket_fd);
 
-// Sets dead-peer detection on every TCP socket of this process that is connected to one of `addresses` at `port`
-// (gRPC 1.51 offers no public way to reach a channel's socket). Returns how many were found.
+// Sets dead-peer detection on every TCP socket of this process that is connected to one of `addresses` at `port`.
+// Needed because gRPC 1.51 has no public way to reach a channel's socket. Returns how many sockets were found.
 int SetDeadPeerDetectionTowards(const std::vector<IpAddress>& addresses, uint16_t port);
 
-// Returns the user name of this process, or its number.
+// Returns the name of the user that runs this process, or the user's number if it has no name.
 std::string LocalUserName();
 
 }  // namespace muster

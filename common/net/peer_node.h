@@ -1,6 +1,5 @@
-// Accessors for the slots in a node's entry of a peer list. Ranks are sent as the first one if they count up, as they
-// nearly always do. Slots count from 0; a list that lacks something reads as zeros and empty texts, never beyond its
-// end.
+// Accessors for the slots in a node's entry of a peer list. If ranks count up, as they nearly always do, the list has
+// only the first one. Slots count from 0. Reading a value that a malformed list lacks gives zero or an empty text.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +34,7 @@ inline bool CountUp(const std::vector<uint32_t>& numbers) {
   }
   return !numbers.empty();
 }
-// Takes one rank for each slot.
+// `ranks` has one rank for each slot.
 inline void SetRanks(const std::vector<uint32_t>& ranks, v1::PeerNode& node) {
   if (CountUp(ranks)) return node.set_first_rank(ranks[0]);
   node.mutable_ranks()->Assign(ranks.begin(), ranks.end());

@@ -1,7 +1,7 @@
-// epoll, and an eventfd that wakes it: the base of every loop over many descriptors. It knows only keys; their meaning,
-// and the loop, belong to its user.
+// epoll with an eventfd that wakes it: the base of every loop over many descriptors. The poller knows descriptors only
+// by keys. The loop, and what the keys mean, belong to its user.
 //
-// Wait and Wake allocate nothing and take no lock. Any thread may Add and Wake; one thread waits.
+// Wait and Wake allocate nothing and take no lock. Any thread may call Add and Wake; only one thread may call Wait.
 #pragma once
 
 #include <sys/epoll.h>
@@ -22,26 +22,26 @@ class Poller {
  public:
   static constexpr size_t kDefaultBatch = 64;
 
-  // Wait returns at most `batch` events at once.
+  // Wait returns at most `batch` events in one call.
   explicit Poller(size_t batch = kDefaultBatch);
 
-  // RESOURCE_EXHAUSTED if there were no descriptors for it; check once, before anything else.
+  // RESOURCE_EXHAUSTED if no descriptors were left for the poller. Check it once, before anything else.
   const absl::Status& status() const { return status_; }
 
-  // `events` as in epoll_ctl(2), including EPOLLET. `key` is any number except UINT64_MAX. The poller keeps no list of
-  // watched descriptors: the kernel forgets a closed one, if nothing else holds it open. Errors name the descriptor and
-  // the limit that is reached; a regular file can't be watched.
+  // Watches a descriptor. `events` is as in epoll_ctl(2), and may include EPOLLET. `key` is any number except
+  // UINT64_MAX. A closed descriptor is no longer watched, unless a copy of it is still open. Errors name the descriptor
+  // and the limit that is reached. A regular file can't be watched.
   absl::Status Add(int fd, uint32_t events, uint64_t key) { return Control(EPOLL_CTL_ADD, fd, events, key); }
   absl::Status Modify(int fd, uint32_t events, uint64_t key) { return Control(EPOLL_CTL_MOD, fd, events, key); }
-  // Harmless for a descriptor that isn't watched.
+  // Does nothing for a descriptor that isn't watched.
   void Remove(int fd) { epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
 
-  // Waits for events (`events` and `data.u64`, the key), for Wake, or until `patience` is over. A signal makes it
-  // return early, without events. The result is valid until the next Wait; an event in it may concern something that an
-  // earlier event of the same batch has ended.
+  // Waits for events, for Wake, or until `patience` is over. Each event has `events` and `data.u64`, the key. A signal
+  // makes Wait return early, without events. The result is valid until the next Wait. An event's key may stand for
+  // something that ended while an earlier event of the same result was handled.
   std::span<const epoll_event> Wait(absl::Duration patience = absl::InfiniteDuration());
 
-  // Any thread: ends the current Wait, or the next one.
+  // Ends the current Wait, or the next one. May be called by any thread.
   void Wake() { waker_.Wake(); }
 
  private:

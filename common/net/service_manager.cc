@@ -1,5 +1,5 @@
-// NOTIFY_SOCKET    /path: that socket; @name: of the abstract namespace; anything else (vsock:…): nothing is sent
-// WATCHDOG_USEC    the watchdog's time, unless WATCHDOG_PID names another process; nothing or 0: none
+// NOTIFY_SOCKET    /path: that socket; @name: that name of the abstract namespace; others (vsock:…): sends nothing
+// WATCHDOG_USEC    the watchdog's time; not set, 0, or WATCHDOG_PID names another process: there is no watchdog
 #include "common/net/service_manager.h"
 
 #include <sys/socket.h>
@@ -50,7 +50,7 @@ void ServiceManager::Reloading(MonotonicTime now) const {
 }
 
 void ServiceManager::NotifyIfAlive(MonotonicTime last_turn, MonotonicTime now) const {
-  constexpr absl::Duration kMaxTurn = absl::Seconds(1);  // LoopMeasures::last_turn
+  constexpr absl::Duration kMaxTurn = absl::Seconds(1);  // of the loop, if it is well (LoopMeasures::last_turn)
   if (now - last_turn < kMaxTurn + interval()) Notify("WATCHDOG=1");
 }
 
@@ -60,7 +60,8 @@ void ServiceManager::Notify(const std::string& lines, absl::Duration patience) c
   const UniqueFd from(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!from.is_open()) return;
   const timeval longest = absl::ToTimeval(patience);
-  ::setsockopt(from.get(), SOL_SOCKET, SO_SNDTIMEO, &longest, sizeof longest);  // 0: no time-out, so see flags
+  ::setsockopt(from.get(), SOL_SOCKET, SO_SNDTIMEO, &longest, sizeof longest);  // 0 sets no time-out: then MSG_DONTWAIT
+                                                                                // does
   const int flags = MSG_NOSIGNAL | (patience == absl::ZeroDuration() ? MSG_DONTWAIT : 0);
   to.sun_family = AF_UNIX;
   std::memcpy(to.sun_path, socket_.data(), socket_.size());

@@ -1,5 +1,6 @@
-// Reports this process's state to systemd, as sd_notify(3) documents it: a datagram of lines NAME=VALUE to the socket
-// that NOTIFY_SOCKET names. Without that variable it sends nothing. Any thread; no call waits, except Ready.
+// Reports this process's state to systemd, as sd_notify(3) documents it: it sends a datagram with lines NAME=VALUE to
+// the socket that NOTIFY_SOCKET names. Without that variable it sends nothing. Any thread may call it. No call blocks,
+// except Ready.
 #pragma once
 
 #include <array>
@@ -14,11 +15,11 @@ class ServiceManager {
  public:
   static constexpr std::array kVariables = {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"};
 
-  // Takes kVariables out of the environment: the child processes are not the service. Must be called before there are
-  // other threads.
+  // Removes kVariables from the environment, because the child processes are not the service. Must be called before the
+  // process has other threads.
   static ServiceManager Take();
 
-  // Sends nothing.
+  // Makes an object that sends nothing.
   ServiceManager() : ServiceManager("", absl::InfiniteDuration()) {}
   // `socket`: a path, or @ and an abstract name of Linux; empty: nothing is sent. `watchdog`: after this time without a
   // sign of life systemd ends the process; infinite: never.
@@ -30,8 +31,8 @@ class ServiceManager {
   void Status(const std::string& status) const;
   void Reloading(MonotonicTime now) const;
   void Stopping() const { Notify("STOPPING=1"); }
-  // Must be called every interval() at the latest, unless that is infinite (no watchdog). Reports that this process is
-  // well, unless the loop's last turn is too long ago: then the loop is stuck, even if the caller is alive.
+  // Must be called at least once in each interval(), unless that is infinite (no watchdog). Reports that this process
+  // is alive, unless the loop's last turn is too long ago: then the loop is stuck, even if the caller is not.
   void NotifyIfAlive(MonotonicTime last_turn, MonotonicTime now) const;
   absl::Duration interval() const { return watchdog_ / 3; }
 

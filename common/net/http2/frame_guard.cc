@@ -9,12 +9,12 @@ namespace muster {
 namespace {
 
 constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";  // RFC 9113, 3.4
-// Our header blocks have 300 bytes, or 20 once their names are known. A single byte can stand for a whole header, which
-// takes 50 bytes and more of gRPC's memory, in each of a connection's streams.
+// The header blocks of our clients have 300 bytes, and 20 once gRPC has remembered the headers' names. A single byte
+// can stand for a whole header, which takes at least 50 bytes of gRPC's memory in each stream of a connection.
 constexpr size_t kMaxBlockBytes = 2 * 1024;
 constexpr uint32_t kMaxBlockFrames = 4;
-constexpr uint32_t kMaxSettings = 64;           // in one frame; HTTP/2 has six
-constexpr uint32_t kMaxOtherBytes = 16 * 1024;  // of GOAWAY's debug data, of an unknown frame
+constexpr uint32_t kMaxSettings = 64;           // in one frame; HTTP/2 defines only six settings
+constexpr uint32_t kMaxOtherBytes = 16 * 1024;  // of GOAWAY's debug data, or of a frame of unknown type
 constexpr uint32_t kMaxGoAways = 4;
 
 // Frame types (RFC 9113, 6).
@@ -34,7 +34,8 @@ constexpr uint8_t kEndStream = 0x1;
 constexpr uint8_t kAck = 0x1;
 constexpr uint8_t kEndHeaders = 0x4;
 
-// The kinds of things counted, each with a long-term rate a second and a `burst` at once.
+// The kinds of things that are counted. Each kind has a rate a second that is allowed for long, and a `burst` that is
+// allowed at once.
 enum Counted {
   kStreams,
   kHeaderBytes,
@@ -72,7 +73,7 @@ constexpr Limit kLimits[] = {
     {"HTTP/2 WINDOW_UPDATE", "WINDOW_UPDATE frames", 5000, 5000},
     {"HTTP/2 unknown frames", "frames of unknown types", 20, 50},
 };
-constexpr uint64_t kMaxUnacknowledged = 100;  // streams
+constexpr uint64_t kMaxUnacknowledged = 100;  // streams opened before the client acknowledges SETTINGS
 constexpr absl::Duration kMaxAcknowledgeTime = absl::Seconds(10);
 
 FrameGuard::Breach Malformed(const std::string& text) { return {"HTTP/2 malformed", text}; }
@@ -120,7 +121,7 @@ std::optional<FrameGuard::Breach> FrameGuard::TakeHeader(MonotonicTime now) {
   header.length = byte(0) << 16 | byte(1) << 8 | byte(2);
   header.type = header_[3];
   header.flags = header_[4];
-  header.stream = (byte(5) << 24 | byte(6) << 16 | byte(7) << 8 | byte(8)) & 0x7fffffff;  // without the reserved bit
+  header.stream = (byte(5) << 24 | byte(6) << 16 | byte(7) << 8 | byte(8)) & 0x7fffffff;  // the first bit is reserved
   payload_left_ = header.length;
   if (header.type == kContinuation) return TakeContinuation(header, now);
   if (block_stream_ != 0) return Malformed("a header block is interrupted by another frame");
@@ -218,7 +219,8 @@ std::optional<FrameGuard::Breach> FrameGuard::TakeOther(const Header& header, Mo
   }
 }
 
-// The generic cell rate algorithm: each item uses up its part of a second, and the sum may lie ahead of now by a burst.
+// The generic cell rate algorithm: each item uses up its share of a second. The used-up time may run ahead of `now` by
+// one burst; if it runs further ahead, the client is paused.
 void FrameGuard::Count(size_t what, MonotonicTime now, uint32_t number) {
   static_assert(std::size(kLimits) == kCounted);
   const Limit& limit = kLimits[what];

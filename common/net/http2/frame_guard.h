@@ -1,24 +1,24 @@
-// Holds a client's HTTP/2 input to limits, before gRPC sees it.
+// Checks a client's HTTP/2 input against limits before gRPC sees it.
 //
-// gRPC 1.51 has no limit of its own for a header block that never ends, for streams that are reset as fast as they are
-// opened (CVE-2023-44487), or for frames that cost gRPC work and the client nothing; its memory quota sees none of
-// them. The guard reads the preface and the headers of frames (RFC 9113, 3.4 and 4.1), in pieces of any size,
-// and never their content: no HPACK, no messages.
+// gRPC 1.51 itself does not limit a header block that never ends, streams that are reset as fast as they are opened
+// (CVE-2023-44487), or frames that cost gRPC work and the client nothing. Its memory quota counts none of them. The
+// guard reads only the preface and the headers of frames (RFC 9113, 3.4 and 4.1), in pieces of any size. It never reads
+// their content: neither HPACK nor messages.
 //
-//   what a client sends                        limit
-//   a header block, CONTINUATION included      bytes and frames; nothing in between (RFC 9113, 6.10): cut
+//   what a client sends                        the limit, and what happens beyond it
+//   a header block with its CONTINUATIONs      bytes and frames, no other frame in between (RFC 9113, 6.10): cut
 //   GOAWAY                                     a few in all: cut
-//   PUSH_PROMISE, frames of a wrong size       none (8.4, 6): cut
-//   many streams, SETTINGS not acknowledged    a time (6.5.3): cut. Before that gRPC holds a client to no number of
-//                                              streams
-//   everything else                            a rate for each kind: new streams, bytes of header blocks, trailers,
-//                                              DATA, empty DATA, RST_STREAM, PING, SETTINGS, PRIORITY, WINDOW_UPDATE,
-//                                              unknown
+//   PUSH_PROMISE, frames of a wrong size       none is allowed (8.4, 6): cut
+//   streams while SETTINGS is unacknowledged   a number, then a time (6.5.3): cut. Until the acknowledgement, gRPC
+//                                              itself does not limit their number
+//   everything else                            a rate for each kind: slowed down. The kinds are new streams, bytes of
+//                                              header blocks, trailers, DATA, empty DATA, RST_STREAM, PING, SETTINGS,
+//                                              PRIORITY, WINDOW_UPDATE, unknown frames
 //
-// A client that exceeds a rate is read more slowly and loses nothing, because an honest client may be that fast, too
-// (gRPC of Go sends 113 PING in a second to measure its bandwidth, one of C++ opens 14,000 streams).
+// A client that exceeds a rate is read more slowly and loses nothing, because an honest client may be that fast, too:
+// gRPC for Go sends 113 PING in a second to measure its bandwidth, and one in C++ opened 14,000 streams.
 //
-// To be removed when Debian's gRPC has limits of its own: see docs/decisions/relay-before-grpc.md.
+// Remove this when Debian's gRPC has limits of its own: see docs/decisions/relay-before-grpc.md.
 #pragma once
 
 #include <array>

@@ -27,10 +27,10 @@
 namespace muster {
 namespace {
 
-constexpr int kPairBytes = 64 * 1024;  // of each end, in the kernel (which doubles it)
+constexpr int kPairBytes = 64 * 1024;  // the buffer of each socket; the kernel doubles it
 constexpr size_t kEventsAtOnce = 256;
 constexpr absl::Duration kTick =
-    absl::Milliseconds(50);  // how often it looks for connections that take too long, and for pauses that are over
+    absl::Milliseconds(50);  // how often a thread looks for connections past a time limit, and for pauses that are over
 constexpr uint32_t kEvents = EPOLLIN | EPOLLRDHUP | EPOLLET;
 
 // Binds a socket to a name in Linux's abstract namespace.
@@ -57,7 +57,7 @@ absl::StatusOr<Pair> MakePair(uint64_t id) {
   if (!BindAbstract(ends[0], SocketNameOf(id))) {
     return absl::UnavailableError(absl::StrCat("a connection can't be named: ", std::strerror(errno)));
   }
-  // A Unix socket's bytes count against its sender's buffer only: SO_RCVBUF has no effect (unix(7)).
+  // The kernel limits a Unix socket by its sender's buffer: SO_RCVBUF has no effect (unix(7)).
   for (const int end : ends) setsockopt(end, SOL_SOCKET, SO_SNDBUF, &kPairBytes, sizeof(kPairBytes));
   return pair;
 }
@@ -108,7 +108,7 @@ class Relay::Thread {
     if (inner >= 0) watched = Watch(added, inner, kInner);
     if (watched.ok()) watched = Watch(added, added.client_fd(), kClient);
     if (watched.ok()) return;
-    // One of both may be watched already, so only the relay's thread may end the connection now.
+    // One of the two sockets may already be watched, so only the relay's thread may end the connection now.
     unwatched_.emplace_back(id, std::string(watched.message()));
     poller_.Wake();
   }
@@ -116,7 +116,7 @@ class Relay::Thread {
   void Cut(uint64_t id) {
     MutexLock lock(mutex_);
     const auto found = connections_.find(id);
-    // Don't close it: the relay's thread may use the descriptor, and sees the end by this.
+    // Don't close it: the relay's thread may be using the descriptor. After the shutdown that thread sees the end.
     if (found != connections_.end()) shutdown(found->second->client_fd(), SHUT_RDWR);
   }
 
@@ -138,8 +138,8 @@ class Relay::Thread {
  private:
   enum Side : uint64_t { kClient = 0, kInner = 1 };
 
-  // epoll's key is the connection's address, with the side in its lowest bit. A connection outlives the events of its
-  // last turn (`over_`).
+  // The key in epoll is the connection's address, with the side in its lowest bit. The address stays valid for all
+  // events of one wait, because `over_` keeps connections that ended meanwhile.
   static_assert(alignof(RelayedConnection) > 1);
   static uint64_t KeyOf(RelayedConnection& connection, Side side) {
     return std::bit_cast<uint64_t>(&connection) | side;
@@ -152,7 +152,7 @@ class Relay::Thread {
     return poller_.Add(fd, kEvents | (side == kClient ? uint32_t{EPOLLOUT} : 0), KeyOf(connection, side));
   }
 
-  // Makes the pair and hands gRPC its end. Returns the relay's end, or -1 if there is no room.
+  // Makes the pair and gives one end to gRPC. Returns the relay's end, or -1 if there is no room.
   int Open(RelayedConnection& connection) {
     absl::StatusOr<Pair> pair = MakePair(connection.id());
     if (!pair.ok()) {
@@ -246,7 +246,8 @@ class Relay::Thread {
 
   void CutTheOverdue() {
     if (timed_.empty()) return;
-    const std::vector<RelayedConnection*> looked(timed_.begin(), timed_.end());  // SetTimed changes timed_
+    const std::vector<RelayedConnection*> looked(timed_.begin(), timed_.end());  // a copy, because SetTimed changes
+                                                                                 // timed_
     for (RelayedConnection* connection : looked) {
       if (connection->is_over) continue;
       if (!connection->is_open() && now_ - connection->begun_at() >= handshake_limit_) {
@@ -263,7 +264,7 @@ class Relay::Thread {
 
   void RemoveUnwatched(uint64_t id, const std::string& why) {
     RelayedConnection* connection = Find(id);
-    if (connection == nullptr) return;  // an event of its other socket has ended it
+    if (connection == nullptr) return;  // an event of the other socket has already ended it
     connection->SetEnd(RelayEnd::Kind::kNoRoom, why);
     Remove(*connection);
   }
@@ -274,9 +275,9 @@ class Relay::Thread {
     return found == connections_.end() ? nullptr : found->second.get();
   }
 
-  // Called when the client's side is over. gRPC's side may take a while.
+  // Called when the client's side is over. The connection stays until gRPC's side is over, too, which may take a while.
   void Remove(RelayedConnection& connection) {
-    MutexLock lock(mutex_);  // Cut looks at the client's descriptor
+    MutexLock lock(mutex_);  // Cut uses the client's descriptor
     if (connection.Drain(now_)) {
       SetTimed(connection, true);
       SetReady(connection);
@@ -295,7 +296,7 @@ class Relay::Thread {
     if (connections_.empty()) removed_.NotifyAll();
   }
 
-  // Frees the descriptors before the hook reports the end.
+  // Closes the descriptors before the hook reports the end.
   void Close(std::unique_ptr<RelayedConnection> connection) {
     const uint64_t id = connection->id();
     const RelayEnd end = connection->end();
@@ -309,18 +310,19 @@ class Relay::Thread {
   Poller poller_{kEventsAtOnce};
   std::thread thread_;
 
-  // Used by the thread only.
+  // Used only by the relay's thread.
   std::string scratch_;
   MonotonicTime now_;
-  std::vector<RelayedConnection*> ready_;                 // have more to do without an event
-  std::unordered_set<RelayedConnection*> timed_;          // shake hands, linger, or pause
-  std::vector<std::unique_ptr<RelayedConnection>> over_;  // ended in this turn, and no longer in connections_
+  std::vector<RelayedConnection*> ready_;                 // can go on without waiting for an event
+  std::unordered_set<RelayedConnection*> timed_;          // those with a time limit: handshake, linger or pause
+  std::vector<std::unique_ptr<RelayedConnection>> over_;  // ended in this turn, and removed from connections_
 
   Mutex mutex_;
   CondVar removed_;
-  // The thread alone erases connections and looks into them.
+  // No thread except the relay's erases connections or uses their members.
   std::unordered_map<uint64_t, std::unique_ptr<RelayedConnection>> connections_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::pair<uint64_t, std::string>> unwatched_ ABSL_GUARDED_BY(mutex_);  // added, but not watched; and why
+  std::vector<std::pair<uint64_t, std::string>> unwatched_ ABSL_GUARDED_BY(mutex_);  // connections that epoll could not
+                                                                                     // take, and why
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -1,13 +1,13 @@
-// Stands between clients' connections and gRPC. Ends TLS, carries the bytes of each connection over a pair of sockets,
-// with gRPC at the other end, and holds clients' input to the limits of FrameGuard.
+// Stands between clients' connections and gRPC. It ends TLS, carries the bytes of each connection to and from gRPC over
+// a pair of sockets, and checks clients' input against the limits of FrameGuard.
 //
 //   client ─ TCP, TLS ─ relay ─ socket pair ─ gRPC
 //
-// gRPC names a call's peer by the name of the relay's end of the pair (see connection_name.h). No bytes are lost,
-// doubled or reordered. They are held back only while their receiver doesn't take them (then no more than kPieceBytes
-// of each direction are read).
+// gRPC names a call's peer after the relay's end of the pair (see connection_name.h). The relay neither loses, doubles
+// nor reorders bytes. It keeps bytes back only while their receiver does not take them; in each direction it then holds
+// at most kPieceBytes.
 //
-// Each connection belongs to one of the relay's threads from Add to its end. Add and Cut: any thread.
+// Each connection belongs to one of the relay's threads from Add to its end. Any thread may call Add and Cut.
 #pragma once
 
 #include <cstdint>
@@ -26,15 +26,15 @@ namespace muster {
 
 class Relay {
  public:
-  // Must not block. Called for each connection: on_open at most once, then on_closed once.
+  // Called for each connection: on_open at most once, then on_closed once. The hooks must not block.
   struct Hooks {
-    // `grpc` is gRPC's end of the pair, nonblocking; `client` is the handshake's result, null for a plain connection.
-    // Called by the thread that calls Add (plain) or by the connection's own (TLS).
+    // `grpc` is gRPC's end of the pair, nonblocking. `client` is the handshake's result, null for a plain connection.
+    // Called by the thread that calls Add (plain connection) or by the connection's own thread (TLS).
     std::function<void(uint64_t id, UniqueFd grpc, const CheckedClient* client)> on_open;
-    // From now on the client is read more slowly for a moment, for this reason. Called by the connection's own thread;
-    // may be null.
+    // Called when the client exceeds a rate (`pause`) and is therefore read more slowly for a moment. Called by the
+    // connection's own thread; may be null.
     std::function<void(uint64_t id, const FrameGuard::Breach& pause)> on_paused;
-    // Called by the connection's own thread, or by the one that calls Add.
+    // Called by the connection's own thread, or by the thread that calls Add.
     std::function<void(uint64_t id, const RelayEnd& end)> on_closed;
   };
   struct Options {
@@ -49,18 +49,18 @@ class Relay {
   Relay& operator=(const Relay&) = delete;
 
   absl::Status Start();
-  // Closes all connections without calling a hook. Not by a thread of the relay.
+  // Closes all connections without calling a hook. Must not be called by a thread of the relay.
   void Stop();
 
-  // Waits until there are no connections. False after `timeout`.
+  // Waits until there are no connections. Returns false if some are left after `timeout`.
   bool AwaitNone(absl::Duration timeout);
 
-  // Takes over a connected, nonblocking stream socket; `tls` null: plain. `id` comes from NewConnection and is used
-  // once.
+  // Takes over a connected, nonblocking stream socket. `tls` is null for a plain connection. `id` must come from
+  // NewConnection, and may be used only once.
   void Add(uint64_t id, UniqueFd client, std::shared_ptr<const TlsServerContext> tls);
 
-  // Ends a connection as if the client had hung up; does nothing if it has ended already. on_closed comes once gRPC has
-  // closed its end, too. A broken limit ends a connection in the same way.
+  // Ends a connection as if the client had hung up. Does nothing if it has already ended. on_closed is called once gRPC
+  // has closed its end, too.
   void Cut(uint64_t id);
 
   // Returns the number of connections.
@@ -75,10 +75,10 @@ class Relay {
   std::vector<std::unique_ptr<Thread>> threads_;
 };
 
-// Counts and logs what a client was too fast with.
+// Counts and logs which rate a client has exceeded.
 void NotePause(CountedLog& counted, const std::string& peer, const FrameGuard::Breach& pause);
 
-// Counts why a connection is over, and logs it if that is worth it.
+// Counts why a connection has ended. Logs it too, unless it simply ended.
 void NoteEnd(CountedLog& counted, const std::string& peer, const RelayEnd& end);
 
 }  // namespace muster

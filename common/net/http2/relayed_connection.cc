@@ -7,8 +7,8 @@
 namespace muster {
 namespace {
 
-// The limits of one turn of a connection; then the others get theirs. TLS records may hold a single byte, so reads
-// count, too.
+// The limits of one turn, after which other connections get theirs. Reads are limited as well as bytes, because a TLS
+// record may hold a single byte.
 constexpr size_t kTurnBytes = 4 * RelayedConnection::kPieceBytes;
 constexpr int kTurnReads = 64;
 
@@ -23,7 +23,7 @@ void RelayedConnection::Note(Side side, uint32_t epoll_events) {
   Way& written = side == Side::kClient ? out_ : in_;
   const bool is_end = (epoll_events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP)) != 0;
   if (is_end) read.may_end = true;
-  // With TLS a read may wait for the socket to become writable.
+  // With TLS, a read can block until the socket becomes writable.
   const bool waits_to_write = side == Side::kClient && client_.wants_write();
   if (is_end || (epoll_events & EPOLLIN) != 0 || waits_to_write) read.is_readable = true;
   if (is_end || (epoll_events & EPOLLOUT) != 0) written.is_writable = true;
@@ -32,12 +32,12 @@ void RelayedConnection::Note(Side side, uint32_t epoll_events) {
 RelayedConnection::Step RelayedConnection::Turn(char* scratch, MonotonicTime now) {
   if (!is_open()) return ShakeHands();
   if (is_draining_) return AwaitGrpc(scratch);
-  // Output comes first. A client that doesn't take it is not read meanwhile, or it could make gRPC hold answers without
-  // end.
+  // Output goes first. While a client does not take its output, its input is not read. Otherwise it could make gRPC
+  // keep an unlimited amount of answers.
   if (!Carry(out_, inner_, client_, scratch, now)) return Step::kOver;
   const bool is_backed_up = !out_.pending.empty() && !out_.is_closed;
   if (!is_backed_up && !Carry(in_, client_, inner_, scratch, now)) return Step::kOver;
-  // gRPC's end ends everything; a client may end its side first and still receive data.
+  // If gRPC ends its side, everything ends. A client may end its side first and still receive data.
   if (out_.is_closed) return Step::kOver;
   if (out_.has_ended && cut_at_.is_never()) cut_at_ = now + kLinger;
   const auto has_work = [](const Way& way) {
@@ -55,7 +55,7 @@ RelayedConnection::Step RelayedConnection::ShakeHands() {
   }
   switch (client_.Handshake()) {
     case Stream::Io::kDone:
-      in_.is_readable = true;  // bytes after the handshake may have been read already
+      in_.is_readable = true;  // the handshake may have read bytes that follow it
       return Step::kReady;
     case Stream::Io::kAgain:
       return Step::kWait;
@@ -122,7 +122,7 @@ size_t RelayedConnection::ReadNext(Way& way, Stream& from, char* scratch, Monoto
     case Stream::Io::kDone:
       break;
   }
-  // A short read: there is no more until the next edge (epoll(7)).
+  // After a short read there is no more input until the next edge (epoll(7)).
   if (got < kPieceBytes && !from.has_tls() && !way.may_end) way.is_readable = false;
   return got;
 }
@@ -162,7 +162,7 @@ bool RelayedConnection::Carry(Way& way, Stream& from, Stream& to, char* scratch,
     carried += bytes.size();
     if (Write(way, to, bytes)) continue;
     if (!is_in) return Broken(to);
-    way.has_ended = way.is_closed = true;  // gRPC takes no more; its earlier output still goes out
+    way.has_ended = way.is_closed = true;  // gRPC takes no more input; the output that it wrote before still goes out
   }
   return true;
 }

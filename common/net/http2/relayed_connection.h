@@ -1,22 +1,24 @@
-// One connection that the relay carries: first a handshake if it is TLS, then bytes both ways. Owned by one thread.
+// One connection that the relay carries: first a handshake if it is TLS, then bytes in both directions. Owned by one
+// thread.
 //
 //   event                                effect on the connection
-//   the handshake fails                  over: kRefused, or kEnded if the client went away by itself
-//   the client ends its side             gRPC learns of it; gRPC's further bytes still go out
+//   the handshake fails                  it ends: kRefused, or kEnded if the client went away by itself
+//   the client ends its side             gRPC sees the end; what gRPC still sends goes out
 //   the client is too fast               its input is read more slowly (FrameGuard)
 //   the client doesn't read              its input is not read until it does
-//   gRPC closes                          its last bytes go out, then it is over; a client that takes none of them for
-//                                        kLinger is cut
-//   the client breaks a limit            its connection is closed at once: kBreach; gRPC learns of the end
-//   the client's connection breaks       gRPC learns of the end
+//   gRPC closes its end                  gRPC's last bytes go out, then the connection ends; a client that takes none
+//   of
+//                                        them for kLinger is cut
+//   the client breaks a limit            it is closed at once: kBreach; gRPC sees the end
+//   the client's connection breaks       gRPC sees the end
 //
-// A connection is over only when gRPC has closed its end of the pair (or has not within kLinger). Until then the
-// client's unfinished calls keep its place. Otherwise a client that connects again and again could build up a backlog
-// in gRPC.
+// A connection has ended only when gRPC has closed its end of the pair, or has not closed it within kLinger. Until
+// then it counts against the client's share of connections, because gRPC still works on the client's calls. Otherwise
+// a client that connects again and again could build up a backlog in gRPC.
 //
-// Both sockets are watched for edges: the flags here say that one is readable or writable until the socket says
-// otherwise. The client's socket is watched for both, once. The pair's end would report that it is writable each time
-// gRPC has read something, so that is asked for only while bytes wait for it.
+// epoll reports changes only (EPOLLET): a socket counts as readable or writable until a call finds that it is not. The
+// client's socket is watched for both all the time. The pair's end would report "writable" each time gRPC reads
+// something, so this is asked for only while bytes wait to be written there.
 #pragma once
 
 #include <cstddef>
@@ -34,106 +36,107 @@
 
 namespace muster {
 
-// The reason why a connection is over.
+// The reason why a connection has ended.
 struct RelayEnd {
   enum class Kind {
-    kEnded,    // one of both sides has closed, or the connection has broken
-    kRefused,  // the handshake failed: `fault`
+    kEnded,    // the client or gRPC has closed, or the connection broke
+    kRefused,  // the handshake failed; `fault` says why
     kSlow,     // the handshake took too long
-    kBreach,   // the client broke a limit of FrameGuard: `what` is its kind
-    kNoRoom,   // no memory, no descriptors
+    kBreach,   // the client broke a limit of FrameGuard; `what` is the Breach's kind
+    kNoRoom,   // there was no memory or no descriptor
   };
   Kind kind = Kind::kEnded;
   TlsFault fault = TlsFault::kNone;
   const char* what = "";
-  std::string text;  // for people; empty: nothing to say
+  std::string text;  // for people; empty: nothing to report
 };
 
 class RelayedConnection {
  public:
-  static constexpr size_t kPieceBytes = 64 * 1024;  // read at once, at most
+  static constexpr size_t kPieceBytes = 64 * 1024;  // most bytes of one read
   static constexpr absl::Duration kLinger = absl::Seconds(10);
 
-  // A connected, nonblocking socket. `tls` null: plain.
+  // `client` is a connected, nonblocking socket. `tls` is null for a plain connection.
   RelayedConnection(uint64_t id, UniqueFd client, std::shared_ptr<const TlsServerContext> tls, MonotonicTime now);
 
   uint64_t id() const { return id_; }
   int client_fd() const { return client_.fd(); }
   int inner_fd() const { return inner_.fd(); }
-  bool is_open() const { return inner_.fd() >= 0; }  // has its end of the pair
+  bool is_open() const { return inner_.fd() >= 0; }  // has the relay's end of its pair
   bool has_tls() const { return client_.has_tls(); }
   // Returns the handshake's result; valid for the connection's life.
   const CheckedClient& client() const { return client_.client(); }
   MonotonicTime begun_at() const { return begun_at_; }
-  // Returns when to cut it: gRPC has closed and the client takes nothing, or it drains. Never if there is no such limit
-  // now.
+  // Returns when to cut the connection: it drains, or gRPC has closed and the client does not take the last bytes.
+  // Never() if there is no such limit now.
   MonotonicTime cut_at() const { return cut_at_; }
 
-  // Called once the handshake is done or if none is needed: from now on bytes go to and from `inner`, the relay's end
-  // of a pair.
+  // Called once the handshake is done, or at once for a plain connection. From then on bytes go to and from `inner`,
+  // the relay's end of the pair.
   void Open(UniqueFd inner) { inner_ = Stream(std::move(inner)); }
 
-  // Returns what the client was too fast with, once for each pause; and when it is read again.
+  // Returns which rate the client has exceeded, once for each pause; and the time at which its input is read again.
   std::optional<FrameGuard::Breach> TakePause() { return guard_.TakePause(); }
   MonotonicTime paused_until() const { return guard_.paused_until(); }
 
-  // Returns why it is over. The relay sets it when it ends a connection by itself.
+  // Returns why the connection has ended. The relay sets it when the relay itself ends a connection.
   const RelayEnd& end() const { return end_; }
   void SetEnd(RelayEnd::Kind kind, std::string text);
 
-  // True if epoll has to report that the pair's end is writable; and whether it was asked to.
+  // True if epoll must report when the pair's end becomes writable; and whether epoll has been asked to.
   bool needs_inner_writable() const { return !in_.pending.empty() && !in_.is_writable; }
   bool is_inner_writable_watched = false;
 
-  // The relay's own notes: it has more to do without an event; a time limit runs; it has ended in this turn.
+  // For the relay: the connection can go on without an event; a time limit is running; it has ended in this turn.
   bool is_ready = false;
   bool is_timed = false;
   bool is_over = false;
 
-  // Closes the client's side, which is over; from now on the turns only wait for gRPC to close its end. Returns false
-  // if there is nothing to wait for: gRPC has closed, never had an end, or was waited for already.
+  // Closes the client's side, which has ended. From then on Turn only waits for gRPC to close its end. Returns false if
+  // there is nothing to wait for: gRPC has closed, never had an end, or was already waited for.
   bool Drain(MonotonicTime now);
 
   enum class Side { kClient, kInner };
   void Note(Side side, uint32_t epoll_events);
 
   enum class Step {
-    kWait,   // for a socket
-    kMore,   // more can be done, once the others have had their turn
-    kReady,  // the handshake is done: Open is next
-    kOver,   // see end()
+    kWait,   // for an event of a socket
+    kMore,   // more can be done at once, after other connections have had their turn
+    kReady,  // the handshake is done: call Open
+    kOver,   // the connection has ended: see end()
   };
-  // Does as much as is allowed in one turn. `scratch` has kPieceBytes.
+  // Does as much as one turn allows. `scratch` has kPieceBytes.
   Step Turn(char* scratch, MonotonicTime now);
 
  private:
-  // One direction. Each of the two sockets serves both.
+  // One direction. Each of the two sockets serves both directions.
   struct Way {
-    std::string pending;      // was read, and still has to be written
-    bool is_readable = true;  // until a read finds no more; the next edge sets it again
+    std::string pending;      // bytes that were read and must still be written
+    bool is_readable = true;  // false after a read that finds no more; the next edge sets it again
     bool is_writable = true;
-    bool may_end = false;    // an edge reported the end: reading goes on until it comes
+    bool may_end = false;    // an edge has reported the end: read on until the end comes
     bool has_ended = false;  // no more is read
-    bool is_closed = false;  // … and the end was passed on
+    bool is_closed = false;  // the end was passed on, too
   };
 
   Step ShakeHands();
   Step AwaitGrpc(char* scratch);
-  // Reads a way's next bytes into `scratch`: held-back bytes first, else from its socket. 0: there are none now.
+  // Reads the next bytes of a way into `scratch`: held-back bytes first, then bytes from its socket. Returns their
+  // number; 0 if there are none now.
   size_t ReadNext(Way& way, Stream& from, char* scratch, MonotonicTime now);
-  // Carries as much as both sides take, within a turn. False: the connection is over.
+  // Carries as much as both sides take, within one turn's limits. Returns false if the connection has ended.
   bool Carry(Way& way, Stream& from, Stream& to, char* scratch, MonotonicTime now);
-  // Writes; the rest stays in `pending`. False: `to` is broken.
+  // Writes `bytes`, and keeps what does not fit in `pending`. Returns false if `to` is broken.
   static bool Write(Way& way, Stream& to, std::string_view bytes);
   bool Broken(const Stream& stream);  // always returns false
 
   const uint64_t id_;
   const MonotonicTime begun_at_;
-  std::shared_ptr<const TlsServerContext> tls_;  // until the handshake begins
+  std::shared_ptr<const TlsServerContext> tls_;  // kept until the handshake begins
   Stream client_;
   Stream inner_{UniqueFd()};
   FrameGuard guard_;
-  std::string held_;  // was read, and the guard has not taken it yet
+  std::string held_;  // was read, but the guard has not taken it yet
   Way in_;            // client to gRPC
   Way out_;           // gRPC to client
   bool is_draining_ = false;
