@@ -157,7 +157,7 @@ void CompareAddresses(const std::vector<ComparedHost>& hosts, std::vector<HostDi
     }
   }
   if (!odd.empty()) {
-    if (odd.size() > 1) absl::StrAppend(&text, "; so it is on ", Named(odd));
+    if (odd.size() > 1) absl::StrAppend(&text, "; nodes with such a device: ", Named(odd));
     return out.push_back(Difference("unique_addresses", HostFinding::ERROR, text, remedy, std::move(odd)));
   }
   if (machines.size() > 1) out.push_back(Difference("unique_addresses", HostFinding::OK, "each device has its own"));
@@ -197,7 +197,7 @@ void CountServers(const std::vector<ComparedHost>& hosts, std::vector<HostDiffer
   if (machines.size() <= most)
     return out.push_back(Difference("servers", HostFinding::OK, absl::StrCat(machines.size())));
   out.push_back(Difference(
-      "servers", HostFinding::WARNING, absl::StrCat(machines.size(), " servers take part, and ", most, " may"),
+      "servers", HostFinding::WARNING, absl::StrCat(machines.size(), " servers take part, but at most ", most, " may"),
       "use fewer servers, or several jobs; containers with networks of their own count as servers"));
 }
 
@@ -217,8 +217,8 @@ void CompareClocks(const std::vector<ComparedHost>& hosts, std::vector<HostDiffe
     if (apart > kMaxClockMs || apart < -kMaxClockMs) odd.push_back(id);
   }
   if (odd.empty()) return out.push_back(Difference("clocks", HostFinding::OK, "together"));
-  const std::string text =
-      absl::StrCat("the clock is over 30 s away from the other nodes' on ", Named(odd), ", and should be within 30 s");
+  const std::string text = absl::StrCat("the clock is over 30 s away from the other nodes' clocks on ", Named(odd),
+                                        ": it should be within 30 s of them");
   out.push_back(Difference("clocks", HostFinding::WARNING, text, "set it: timedatectl set-ntp true", std::move(odd)));
 }
 

@@ -10,8 +10,8 @@ namespace {
 
 constexpr size_t kReadAtOnce = 16 * 1024;
 constexpr int kFramesAtOnce = 4;
-// Old clients (seen with 2.0.0) begin to wait for an answer only after they have sent their request, and miss an
-// earlier one: they repeated a registration after half a minute.
+// Old clients (seen with 2.0.0) begin to wait for an answer only after they have sent their request. They miss an
+// answer that comes before that: one registered again only after half a minute.
 constexpr absl::Duration kAnswerDelay = absl::Milliseconds(3);
 // A client asks again for a missing key after half a second or three seconds, never at once.
 constexpr absl::Duration kPollPause = absl::Milliseconds(400);
@@ -56,7 +56,8 @@ void FrameConnection::ReadSome() {
   std::string bytes;
   const Stream::Io io = stream_.Read(kReadAtOnce, bytes);
   decoder_.Append(bytes);
-  // Bytes that came before the end still count: a write has no answer, so its sender may close right after it.
+  // Input that came before the end still counts. A write has no answer, so its sender may close the connection right
+  // after it.
   if (io == Stream::Io::kClosed || io == Stream::Io::kFailed) has_ended_ = true;
 }
 
@@ -78,7 +79,7 @@ void FrameConnection::HandleSome() {
     const std::optional<uint32_t> number = RequestNumber(held_->name);
     if (number == kWriteMetadata && !cluster_.HasRoomForWrites()) return;
     const Frame frame = *std::exchange(held_, std::nullopt);
-    // Without a number it is a word of a newer MindSpore: no answer, as MindSpore gives none.
+    // A name that is no number is a request of a newer MindSpore. It gets no answer, as from MindSpore's own scheduler.
     if (number) Handle(*number, frame);
   }
 }
@@ -92,7 +93,8 @@ void FrameConnection::NoteDialect(uint32_t number, const Frame& frame) {
     if (digest != asked_) {
       guess_.Understood();
     } else if (context_.now - answered_at_ > kPollPause && key->find("EXCHANGE_META") == std::string::npos) {
-      // (Keys of an exchange are polled until they change, by clients that understand the answer.)
+      // Keys with EXCHANGE_META don't count: clients poll them until the value changes, although they understand the
+      // answer.
       guess_.Misunderstood();
     }
   }
@@ -125,7 +127,7 @@ void FrameConnection::Handle(uint32_t number, const Frame& frame) {
 }
 
 void FrameConnection::Complete(uint64_t request, Answer answer) {
-  if (!is_pending_ || request != request_) return;  // too late
+  if (!is_pending_ || request != request_) return;  // too late: the request already has its answer
   is_pending_ = false;
   substitute_ = {};
   Reply(answer);

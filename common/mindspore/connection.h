@@ -1,4 +1,4 @@
-// One client's connection: reads bytes, handles frames one after the other, writes bytes.
+// A client's connection: reads bytes, handles one frame after the other, and writes the answers.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +26,12 @@ class FrameConnection final : public TcpConnection {
   bool wants_write() const override { return (!output_.empty() && !is_delayed()) || stream_.wants_write(); }
   // True while its answer is held back for a moment (see kAnswerDelay).
   bool is_delayed() const override { return !output_.empty() && context_.now < write_at_; }
-  // True if its next frame is a write, for which the store has no room.
+  // True if the next frame is a write, and the store has no room for it.
   bool is_held() const override { return held_.has_value(); }
   size_t input_bytes() const override { return counted_input_; }
   bool has_spoken() const override { return frames_ > 0; }
   bool has_work() const override { return is_pending_ || held_.has_value() || !output_.empty(); }
-  // Sends the pending answer's substitute.
+  // Sends the substitute for an answer that is still pending.
   void FlushAtEnd() override;
 
  private:
@@ -51,24 +51,24 @@ class FrameConnection final : public TcpConnection {
   Cluster& cluster_;
 
   FrameDecoder decoder_;
-  size_t counted_input_ = 0;  // in context_.input_bytes
+  size_t counted_input_ = 0;  // how much of context_.input_bytes is ours
   std::string output_;
   std::optional<Frame> held_;
-  bool needs_more_ = true;  // no whole frame is in the decoder
+  bool needs_more_ = true;  // the decoder has no complete frame
   uint64_t frames_ = 0;
-  MonotonicTime opened_at_;     // accepted, or the TLS handshake done
-  MonotonicTime last_whole_;    // when the input was last at a frame's border
-  MonotonicTime write_at_;      // when waiting output goes out
-  MonotonicTime last_written_;  // when the socket last took something, or nothing waited
+  MonotonicTime opened_at_;     // when it was accepted, or its TLS handshake was done
+  MonotonicTime last_whole_;    // when the input last ended at the end of a frame
+  MonotonicTime write_at_;      // when the output may be written
+  MonotonicTime last_written_;  // when the socket last took something, or there was no output
 
-  // The request that still has no answer.
+  // The request without an answer.
   uint64_t request_ = 0;  // its number on this connection
   bool is_pending_ = false;
   MonotonicTime pending_since_;
   Answer substitute_;
 
   std::optional<size_t> asked_;  // a digest of the last request's key …
-  bool was_there_ = false;       // … whether the key was there …
+  bool was_there_ = false;       // … whether the answer was "there" …
   MonotonicTime answered_at_;    // … and when the answer went out
 };
 

@@ -1,13 +1,13 @@
-// The two numberings of the replies to metadata requests. MindSpore's clients compare the number as text and treat
-// every other number as "not there", so a server must know which numbering its client uses:
+// MindSpore's clients use one of two numberings of the replies to metadata requests. They compare the number as text
+// and treat every unknown number as "not there". So a server must know which numbering its client uses:
 //
 //               add    there       not there
 //   to 2.7.0    12     10          11      (kOld)
 //   from 2.7.1  10     11          12      (kNew)
 //
-// Nothing on the wire names a version. A process shows it by its timing: old clients wait at least half a second
-// between the connect of the connection that they register on and the registration; new ones register at once (in TLS,
-// right after the handshake).
+// No message names a version, but the timing of a registration shows it. An old client waits at least half a second
+// from the connect to the registration on that connection. A new client registers at once (with TLS, right after the
+// handshake).
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ enum class Dialect { kOld, kNew };
 
 inline constexpr absl::Duration kRegistersAtOnce = absl::Milliseconds(300);
 
-// Requests, the same in both except for the addition.
+// Requests. The numbers are the same in both dialects, except for the addition (AddNumber).
 inline constexpr uint32_t kRegister = 0;
 inline constexpr uint32_t kUnregister = 1;
 inline constexpr uint32_t kHeartbeat = 2;
@@ -38,8 +38,8 @@ constexpr uint32_t AddNumber(Dialect dialect) { return dialect == Dialect::kNew 
 constexpr uint32_t ThereNumber(Dialect dialect) { return dialect == Dialect::kNew ? 11 : 10; }
 constexpr uint32_t NotThereNumber(Dialect dialect) { return dialect == Dialect::kNew ? 12 : 11; }
 
-// The known or guessed numbering of the clients of one origin. The registration gives a first guess. The next request
-// corrects a wrong guess: a client that did not understand "there" asks for the same key again.
+// The dialect of all clients at one address, known or guessed. The registration gives a first guess. The next request
+// corrects a wrong one: a client that did not understand "there" asks for the same key again.
 class DialectGuess {
  public:
   Dialect current() const { return current_; }
@@ -48,7 +48,7 @@ class DialectGuess {
     if (!is_certain_) current_ = since_connect < kRegistersAtOnce ? Dialect::kNew : Dialect::kOld;
   }
 
-  // Takes note of a request's number: old clients never ask for 10.
+  // Evaluates a request's number: old clients never send the number 10.
   void Asked(uint32_t number) {
     if (number != AddNumber(Dialect::kNew)) return;
     current_ = Dialect::kNew;
@@ -57,8 +57,8 @@ class DialectGuess {
 
   void Understood() { is_certain_ = true; }
 
-  // All clients of that origin have gone. A client that comes back without registering uses the same dialect as before;
-  // the next registration makes a new guess.
+  // Called when all clients of the address have gone. The next registration makes a new guess. Until then the guess
+  // stays, for a client that comes back without registering.
   void Doubt() { is_certain_ = false; }
 
   void Misunderstood() {

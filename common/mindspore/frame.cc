@@ -82,13 +82,13 @@ void FrameDecoder::DropTaken() {
   if (begin_ == buffer_.size()) {
     // An idle connection keeps no large buffer.
     if (buffer_.capacity() > 2 * kMaxMindSporeStringBytes) {
-      std::string().swap(buffer_);  // (an assignment would keep the capacity)
+      std::string().swap(buffer_);  // an assignment would keep the capacity
     } else {
       buffer_.clear();
     }
     begin_ = 0;
   } else if (begin_ > buffer_.size() / 2) {
-    std::string(buffer_, begin_).swap(buffer_);  // an active one keeps no bytes of frames that were taken
+    std::string(buffer_, begin_).swap(buffer_);  // frees the bytes of taken frames while the connection is in use
     begin_ = 0;
   }
 }

@@ -1,6 +1,7 @@
 // The frames between a MindSpore process and its scheduler: "RPC0", four lengths (32 bits each, big-endian), then name,
-// to, from and body. The name is the message's number in decimal digits. There is no version and no request id: replies
-// are matched by their order alone. Sources: MindSpore's public code, and the wire of 2.7.0 and 2.10.0.
+// to, from and body. The name is the message's number in decimal digits. Frames have neither a version nor a request
+// id: only their order shows which reply belongs to which request. Sources: MindSpore's public code, and the traffic of
+// 2.7.0 and 2.10.0.
 #pragma once
 
 #include <cstdint>
@@ -21,27 +22,29 @@ struct Frame {
 
 std::string EncodeFrame(const Frame& frame);
 
-// Returns a server's reply as MindSpore writes it. `own` is the address that the client dialed, "ip:port": one of `to`
-// and `from` must hold an '@', or the receiver drops the message.
+// Returns a server's reply as MindSpore writes it. `own` is the address that the client connected to, "ip:port". The
+// receiver drops a message unless `to` or `from` has an '@'.
 Frame MakeReply(uint32_t number, std::string_view own, std::string body);
 
-// Decodes bytes as they come. Holds only bytes that have come: a length in a header makes nothing grow.
+// Decodes frames from bytes in pieces of any size. It allocates memory only for bytes that have come, never for a
+// length that a header announces.
 class FrameDecoder {
  public:
   void Append(std::string_view bytes) { buffer_.append(bytes); }
 
-  // Returns the next whole frame; std::nullopt if more bytes are needed. An error (not these frames, or beyond
-  // kMaxMindSporeStringBytes or kMaxMindSporeBodyBytes) stays, as no later frame has a known beginning.
+  // Returns the next complete frame; std::nullopt if more bytes are needed. An error means that the bytes are no such
+  // frames, or that a frame exceeds kMaxMindSporeStringBytes or kMaxMindSporeBodyBytes. After an error every call
+  // fails, because it is not known where the next frame begins.
   absl::StatusOr<std::optional<Frame>> Next();
 
-  // Returns the bytes of a frame that is not whole yet, and of frames that Next has not taken.
+  // Returns how many bytes are kept: of frames that Next has not returned yet, and of an incomplete frame.
   size_t buffered() const { return buffer_.size() - begin_; }
 
  private:
   void DropTaken();
 
   std::string buffer_;
-  size_t begin_ = 0;  // of the bytes that Next has not taken
+  size_t begin_ = 0;  // where the bytes begin that Next has not returned
 };
 
 }  // namespace muster::mindspore

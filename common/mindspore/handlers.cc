@@ -13,21 +13,21 @@
 namespace muster::mindspore {
 namespace {
 
-// Prefixed, because the job's store serves other frameworks as well.
+// Keys have a prefix, because other frameworks use the job's store, too.
 std::string StoreKey(const std::string& name) { return absl::StrCat("mindspore/", name); }
 
-// False for keys that can't be stored: they are "not there", and an answer doesn't repeat them.
+// False for a key that the store can't have. The answer for such a key is "not there", without the key.
 bool MayBeKept(const std::string& name) { return !name.empty() && CheckStoreKey(StoreKey(name)).ok(); }
 
-// The time for which the answer is held back for a key that every rank reads while others still start. A client that
-// finds it missing asks again only after three seconds. No client takes this time for an outage.
+// Every rank reads certain keys while other ranks still start. The answer to such a read waits up to this long for the
+// key, because a client that gets "not there" asks again only after three seconds. Clients tolerate this delay.
 constexpr std::chrono::milliseconds kMaxHold(2000);
 
 bool IsAwaited(const std::string& name) {
   return absl::StartsWith(name, "MCCL_COLLECTIVE_RANK_") || absl::StrContains(name, "_group_info_");
 }
 
-// Parses a body; one that can't be parsed counts as empty: an empty node id or key matches nothing.
+// Parses a body. One that can't be parsed becomes an empty message: an empty node id or key matches nothing.
 template <typename Message>
 Message Parse(const std::string& body) {
   Message message;
@@ -51,8 +51,8 @@ Answer Pending(Dialect dialect, const std::string& name) {
   return answer;
 }
 
-// True for errors that leave it unknown whether the key is there: then nothing is answered, rather than "not there".
-// The server answers such a request when its time is up, and the client asks again.
+// True for errors after which it is not known whether the key exists. Then no answer is better than "not there". When
+// the request's time is over, the server sends a substitute, and the client asks again.
 bool LeavesOpen(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsFailedPrecondition(status);
 }
@@ -104,7 +104,8 @@ Answer Write(Cluster& cluster, const Peer& peer, const std::string& body, const 
     return {};
   const std::string key = StoreKey(metadata.name());
   cluster.Store(peer).Set(key, metadata.value(), Lifetime::kRound, [key, counted](const absl::Status& status) {
-    // The sender can't be informed. A write that only takes long is still sent.
+    // The sender gets no answer, so log the failure. After DEADLINE_EXCEEDED the write is still sent, and after
+    // FAILED_PRECONDITION its round is over: neither is logged.
     if (status.ok() || absl::IsDeadlineExceeded(status) || absl::IsFailedPrecondition(status)) return;
     counted->Note(
         Severity::kWarning, "MindSpore: metadata not stored",
@@ -143,13 +144,13 @@ Answer Delete(Cluster& cluster, const Peer& peer, Dialect dialect, const std::st
   }
   JobStore& store = cluster.Store(peer);
   const std::string key = StoreKey(name);
-  // The answer says whether the key was there.
+  // The answer must say whether the key existed.
   store.Get(key, [done = std::move(done), dialect, name, key,
                   &store](const absl::StatusOr<std::optional<std::string>>& value) {
     if (LeavesOpen(value.status())) return;
     if (!value.ok() || !value->has_value()) return done(NotThere(dialect, MetadataBody(name, "")));
     store.Delete(key, [done, dialect, name](const absl::Status& status) {
-      // A delete frees room, so it fails for lack of room only because of the changes that wait before it.
+      // A delete frees room. So it can lack room only because of earlier changes that still wait.
       if (LeavesOpen(status) || absl::IsResourceExhausted(status)) return;
       done(status.ok() ? There(dialect, MetadataBody(name, "")) : NotThere(dialect, MetadataBody(name, "")));
     });

@@ -1,15 +1,16 @@
-// The answers to the requests of a MindSpore process. No I/O; the server calls it with whole frames.
+// Answers the requests of a MindSpore process. Does no I/O: the server calls it with complete frames.
 //
+//   request                the answer's number and body
 //   0 register             3 with the rank, or 4 with a reason
-//   1 unregister           3, 5 or 4, and the body is the same number in digits
-//   2 heartbeat            3 with the cluster's state; nothing to an unknown node
-//   6 write metadata       nothing, ever: it would be taken for the answer to the next request
-//   7, 8 read, delete      "there" with name and value, or "not there" (see dialect.h for the numbers). A read of a key
-//                          that all ranks wait for waits here for two seconds at most: clients ask again only every
-//                          three. While the store doesn't know (the scheduler is away) the answer is left open
+//   1 unregister           3, 5 or 4; the body is the same number in digits
+//   2 heartbeat            3 with the cluster's state; no answer for an unknown node
+//   6 write metadata       never an answer: the client would take it for the answer to its next request
+//   7, 8 read, delete      "there" with name and value, or "not there" (dialect.h has the numbers). If all ranks wait
+//                          for the key, a read waits up to two seconds for it, because clients ask again only every
+//                          three seconds. No answer while the store can't know it (the scheduler is away)
 //   9 host names           "there" with {"hostnames":[...]}, or "not there" with an empty list
 //   12 or 10 add           "there" with the sum, or "not there"
-//   all else               nothing, as MindSpore does
+//   others                 no answer, as from MindSpore's own scheduler
 #pragma once
 
 #include <functional>
@@ -27,11 +28,11 @@ struct Answer {
   enum class Kind {
     kReply,
     kSilence,
-    kPending,  // `done` will be called; `reply` is the answer if that doesn't happen in time
+    kPending,  // `done` will be called with the answer; `reply` takes its place if that does not happen in time
   };
   Kind kind = Kind::kSilence;
-  uint32_t number = 0;  // of the reply …
-  std::string body;     // … and its body
+  uint32_t number = 0;  // of the reply
+  std::string body;     // of the reply
 
   static Answer Reply(uint32_t number, std::string body) { return {Kind::kReply, number, std::move(body)}; }
 };
@@ -42,12 +43,13 @@ using AnswerDone = std::function<void(Answer answer)>;
 // Returns the number in a frame's name: decimal digits only, at most 9 of them.
 std::optional<uint32_t> RequestNumber(const std::string& name);
 
-// Handles a request. Logs writes that the store does not take to `counted`. Calls `done` at most once, only if the
-// result is kPending, on any thread, possibly before this returns.
+// Handles a request. Logs writes that the store refuses to `counted`. If the result is kPending, `done` is called at
+// most once, on any thread, possibly before this function returns. Otherwise it is never called.
 Answer HandleRequest(Cluster& cluster, const Peer& peer, Dialect dialect, uint32_t number, const std::string& body,
                      const std::shared_ptr<CountedLog>& counted, AnswerDone done);
 
-// Returns the key that a request asks for, if its answer is "there" or "not there"; std::nullopt for other requests.
+// Returns the key that a request asks for, if the answer can be "there" or "not there"; std::nullopt for other
+// requests.
 std::optional<std::string> AskedKey(uint32_t number, const std::string& body);
 
 // Returns {"hostnames":["a","b"]}.

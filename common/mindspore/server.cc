@@ -47,14 +47,15 @@ class FrameProtocol final : public TcpProtocol {
   }
 
   size_t MaxInputBytes() const override { return kMaxMindSporeInputBytes; }
-  // (Old clients send nothing on their second connection until the cluster is complete. If it is closed, they connect
-  // again.)
+  // Connections of registered nodes. (Old clients send nothing on their second connection until the cluster is
+  // complete. If the server closes it, they connect again.)
   std::set<uint64_t> Needed() override { return cluster_.Needed(); }
   void Tick() override { cluster_.Tick(); }
   bool HasTimers() const override { return cluster_.HasTimers(); }
 
  private:
-  // Returns the guess for the client's listener and address: the processes of one machine use the same dialect.
+  // Returns the guess for the client's listener and address. All processes at one address count as using the same
+  // dialect.
   DialectGuess& GuessOf(const TcpClient& client) {
     const auto key = std::make_pair(client.listener, client.address.bytes());
     const auto found = guesses_.find(key);
@@ -69,7 +70,7 @@ class FrameProtocol final : public TcpProtocol {
 
   Cluster& cluster_;
   std::map<std::pair<uint32_t, std::string>, std::unique_ptr<DialectGuess>> guesses_;
-  std::map<std::string, size_t> open_from_;  // connections of each address
+  std::map<std::string, size_t> open_from_;  // how many connections each address has
 };
 
 }  // namespace

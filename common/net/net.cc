@@ -111,7 +111,7 @@ absl::StatusOr<std::vector<IpAddress>> ResolveHost(const std::string& host) {
   const IpAddress first = addresses->front();
   std::erase_if(*addresses, [](const IpAddress& address) { return IsLinkLocal(address); });
   if (!addresses->empty()) return addresses;
-  return absl::InvalidArgumentError(absl::StrCat("the host \"", host, "\" has no address but ", first.ToString(),
+  return absl::InvalidArgumentError(absl::StrCat("the host \"", host, "\" has no address except ", first.ToString(),
                                                  ", and the address ", kNoLinkLocal));
 }
 

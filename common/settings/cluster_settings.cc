@@ -56,8 +56,7 @@ Setting& AddServerNum(SettingsTable& table, std::optional<uint32_t>* value) {
 
 Setting& AddHcclCmInit(SettingsTable& table, std::optional<bool>* value) {
   Setting& setting = table.AddOptionalBool(
-      "hccl_cm_init", value,
-      "Gives ranks in the order of the nodes' addresses. 1 turns it on, and any other value off.");
+      "hccl_cm_init", value, "1 gives ranks in the order of the nodes' addresses. Any other value does not.");
   setting.parse = [value](const std::string& text) {
     const std::string word = absl::AsciiStrToLower(absl::StripAsciiWhitespace(text));
     *value = word == "1" || word == "true";
@@ -69,7 +68,7 @@ Setting& AddHcclCmInit(SettingsTable& table, std::optional<bool>* value) {
 Setting& AddTopoTimeout(SettingsTable& table, std::optional<absl::Duration>* value) {
   return table
       .AddOptionalSeconds("topo_timeout", value, absl::Milliseconds(100), kMaxTimeout, true,
-                          "Time in which all nodes have to join. After that the job fails.")
+                          "Time within which all nodes must join. After that the job fails.")
       .Env({"MS_TOPO_TIMEOUT"})
       .Alias({"cluster_time_out"})
       .Default(ShowDuration(kDefaultTopoTimeout));
@@ -103,8 +102,9 @@ void AddRecovery(SettingsTable& table, std::optional<bool>* enable, std::string*
       .Absolute()
       .Env({"MS_RECOVERY_PATH"});
   table
-      .AddOptionalUint("max_restarts", max_restarts, 0, kMaxRestarts,
-                       "Number of restarts that the job may have within an hour, over all nodes. Then it fails.")
+      .AddOptionalUint(
+          "max_restarts", max_restarts, 0, kMaxRestarts,
+          "Number of restarts that the job may have within an hour, over all nodes. The next failure ends it.")
       .Env({"MS_MAX_RESTARTS"})
       .Default("3 with recovery, else 0")
       .Common();
@@ -123,10 +123,9 @@ void AddRecovery(SettingsTable& table, std::optional<bool>* enable, std::string*
   restart_scope.show = [scope] { return scope->value_or(""); };
   table.Add(std::move(restart_scope));
   table
-      .AddOptionalSeconds(
-          "progress_timeout", progress_timeout, absl::Seconds(1), kMaxTimeout, false,
-          "Time without progress after which the job has failed, for processes that write their step to "
-          "MS_PROGRESS_FILE.")
+      .AddOptionalSeconds("progress_timeout", progress_timeout, absl::Seconds(1), kMaxTimeout, false,
+                          "Time without progress after which the job fails. Its processes must write their step to "
+                          "MS_PROGRESS_FILE.")
       .Env({"MS_PROGRESS_TIMEOUT"})
       .Default("off");
 }

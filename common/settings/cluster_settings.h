@@ -11,21 +11,23 @@ namespace muster {
 
 inline constexpr absl::Duration kDefaultTopoTimeout = absl::Seconds(1800);
 inline constexpr absl::Duration kDefaultHeartbeat = absl::Seconds(2);
-inline constexpr absl::Duration kDefaultSpareFence = absl::Seconds(120);  // once a spare stands by
-inline constexpr absl::Duration kFenceMargin = absl::Seconds(5);          // the keeper's head start on the fence
+inline constexpr absl::Duration kDefaultSpareFence = absl::Seconds(120);  // the default of fence_timeout once a spare
+                                                                          // stands by
+inline constexpr absl::Duration kFenceMargin = absl::Seconds(5);          // the keeper ends its processes this long
+                                                                          // before the fence falls
 inline constexpr absl::Duration kMaxTimeout = absl::Hours(24 * 365);
 
-// A program's own rule on a text value; the error says the rule only ("must be …").
+// A program's own rule for a text value. The error states only the rule ("must be …").
 using TextRule = absl::Status (*)(const std::string& text);
 Setting& AddCheckedText(SettingsTable& table, std::string flag, std::string* value, TextRule rule, std::string help);
 
-// Accepts a host name or numeric address, without a port, except link-local ones.
+// Accepts a host name or a numeric address, without a port. Refuses link-local addresses.
 absl::Status CheckHost(const std::string& text);
 
 Setting& AddJobId(SettingsTable& table, std::string* value);
 Setting& AddWorkerNum(SettingsTable& table, std::optional<uint32_t>* value);
 Setting& AddServerNum(SettingsTable& table, std::optional<uint32_t>* value);
-// MindSpore's rule: 1 (or true) is yes, anything else is no.
+// Parses the value as MindSpore does: 1 (or true) means yes, anything else means no.
 Setting& AddHcclCmInit(SettingsTable& table, std::optional<bool>* value);
 Setting& AddTopoTimeout(SettingsTable& table, std::optional<absl::Duration>* value);
 Setting& AddReceiveMsgTimeout(SettingsTable& table, absl::Duration* value);

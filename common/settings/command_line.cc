@@ -26,9 +26,10 @@ class Reader {
       } else if (word == "-h") {
         out_.wants_help = true;
         ++at_;
-      } else if (first_word_is_command_ && word == "-m") {  // -m MODULE, as python takes it
+      } else if (first_word_is_command_ && word == "-m") {  // -m MODULE, as for python
         TakeCommand();
-      } else if (first_word_is_command_ && word == "--module" && at_ + 1 < args_.size()) {  // torchrun's word for it
+      } else if (first_word_is_command_ && word == "--module" &&
+                 at_ + 1 < args_.size()) {  // torchrun's flag for the same
         TakeCommand();
         out_.command[0] = "-m";
       } else if (word.size() > 1 && word[0] == '-') {
@@ -53,21 +54,21 @@ class Reader {
     at_ = args_.size();
   }
 
-  // True for a number, or an empty word, after a flag: it was meant as the value of a switch that doesn't take numbers,
-  // not as a command.
+  // True for a number, or an empty word, after a flag. The user meant it as the value of a switch that takes no
+  // numbers, not as a command.
   bool IsMisplacedValue(const std::string& word) const {
     return at_ > 0 && absl::StartsWith(args_[at_ - 1], "--") && args_[at_ - 1].find('=') == std::string::npos &&
            word.find_first_not_of("0123456789.-") == word.npos;
   }
 
-  // Returns the next word, if it can be a value: no value of ours begins with two dashes.
+  // Returns the next word if it can be a value. No value of our settings begins with two dashes.
   std::optional<std::string> NextValue() {
     if (at_ >= args_.size() || absl::StartsWith(args_[at_], "--")) return std::nullopt;
     return args_[at_++];
   }
 
-  // Returns the word after a flag of another launcher, unless it is plainly the command: such flags take a value or
-  // none.
+  // Returns the word after a flag of another launcher, which may be the flag's value; nullopt if the word is clearly
+  // the command.
   std::optional<std::string> ForeignValue() {
     if (at_ < args_.size() && first_word_is_command_ && absl::EndsWith(args_[at_], ".py")) return std::nullopt;
     if (at_ < args_.size() && args_[at_] == "-m") return std::nullopt;
@@ -125,8 +126,8 @@ class Reader {
     return true;
   }
 
-  // Returns "1" or "0" after a switch. "true" and "yes" are programs as well: they count as values only if the command
-  // comes after its own "--", or if there is no command.
+  // Returns "1" or "0" for a switch. Other words, such as "true" and "yes", may also be the command: they count as
+  // values only if the command comes after its own "--", or if there is no command.
   std::string SwitchValue() {
     if (at_ < args_.size() && ParseBool(args_[at_]).ok()) {
       const std::string& word = args_[at_];
@@ -137,7 +138,7 @@ class Reader {
     return "1";
   }
 
-  // Skips the word after an unknown flag: it is most likely the flag's value, not the command.
+  // Skips the word after an unknown flag. Most likely it is the flag's value, not the command.
   void SkipValue(const std::optional<std::string>& value) {
     if (!value) NextValue();
   }

@@ -12,9 +12,11 @@ namespace muster {
 namespace {
 
 constexpr size_t kMaxConfigBytes = size_t{1024} * 1024;
-constexpr absl::Duration kPipePatience = absl::Seconds(10);  // for a command that fetches the settings
+constexpr absl::Duration kPipePatience = absl::Seconds(10);  // for a pipe: a command that fetches the settings must end
+                                                             // by then
 
-// Returns the line without its comment: "#" at the beginning or after a blank, not within quotes.
+// Returns the line without its comment. A comment begins with "#" at the start of the line or after a blank, but not
+// within quotes.
 std::string WithoutComment(const std::string& line) {
   char quote = '\0';
   for (size_t at = 0; at < line.size(); ++at) {
@@ -23,7 +25,9 @@ std::string WithoutComment(const std::string& line) {
       if (c == quote) quote = '\0';
     } else if (c == '"' || c == '\'') {
       const size_t before = line.find_last_not_of(" \t", at == 0 ? 0 : at - 1);
-      if (before != std::string::npos && line[before] == '=') quote = c;  // an apostrophe in a word opens nothing
+      if (before != std::string::npos && line[before] == '=')
+        quote = c;  // a quote counts only right after "=": an
+                    // apostrophe in a word is ordinary text
     } else if (c == '#' && (at == 0 || absl::ascii_isspace(line[at - 1]))) {
       return line.substr(0, at);
     }
@@ -45,7 +49,7 @@ const Setting* FindKey(const NameIndex& names, const std::string& key) {
 std::string UnknownKey(const NameIndex& names, const std::string& key) {
   const std::string unknown = absl::StrCat("unknown key ", Quoted(key));
   if (NormalFlag(key) == "config") {
-    return absl::StrCat(unknown, ": a config file can't name another one; write that one's lines here");
+    return absl::StrCat(unknown, ": a config file can't name another one; write the other file's lines here");
   }
   auto meant = names.ResemblingFlag(key);
   if (meant && IsBuiltInFlag(*meant)) meant.reset();

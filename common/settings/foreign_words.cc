@@ -1,6 +1,6 @@
-// The table: words that people know from another launcher, and what to write here. {value} is the given value.
+// Words that people know from other launchers. The table says what to write here; {value} is the given value.
 //
-//   what it counts or names          words
+//   the word counts or names         words
 //   all processes of the job         -n, -np, --np, --ntasks, --num_processes, --num_proc, --world_size
 //   processes of a node              -N, --npernode, --ppn, --ntasks_per_node, --num_gpus, --gpus_per_node
 //   nodes                            --nnodes, --nodes, --num_nodes, --num_machines
@@ -35,10 +35,11 @@ constexpr char kHosts[] =
     "there is no list of hosts; start ms-worker on each machine (with srun, pdsh or ssh), with the same --sched_host";
 constexpr char kCpus[] = "write --bind_core auto";
 constexpr char kNotNeeded[] = "leave this out; it is not needed here";
-constexpr char kAsTyped[] = "leave this out; a command is started as typed, and only a .py file or -m MODULE by python";
+constexpr char kAsTyped[] =
+    "leave this out; a command is started as you typed it; only a .py file or -m MODULE is started by python";
 
 struct ForeignWord {
-  const char* word;  // as a flag's name; capitals count
+  const char* word;  // as a flag's name; capitals and small letters differ
   const char* why;
 };
 
@@ -70,7 +71,7 @@ constexpr ForeignWord kForeignWords[] = {
     {"rdzv_endpoint", kScheduler},
     {"main_process_ip", kScheduler},
     {"main_process_port", kScheduler},
-    {"local_addr", "write --worker_ip {value} for the address that the other nodes reach this one at"},
+    {"local_addr", "write --worker_ip {value} for the address at which the other nodes reach this node"},
     {"H", kHosts},
     {"host", kHosts},
     {"hosts", kHosts},
@@ -93,8 +94,7 @@ constexpr ForeignWord kForeignWords[] = {
     {"logs_specs", kNotNeeded},
     {"signals_to_handle", kNotNeeded},
     {"enable_tiered_parallel_tcpstore", kNotNeeded},
-    {"virtual_local_rank",
-     "leave this out, and write --env NAME={local_rank} for a variable that is to hold the local rank"},
+    {"virtual_local_rank", "leave this out, and write --env NAME={local_rank} for a variable with the local rank"},
     {"numa_binding", kCpus},
     {"allow_run_as_root", kNotNeeded},
     {"oversubscribe", kNotNeeded},

@@ -13,8 +13,9 @@
 namespace muster {
 namespace {
 
-constexpr size_t kDigestBytes = 6;            // enough for a comparison; an adversary could set both anyway
-constexpr size_t kMaxGivenBytes = 64 * 1024;  // some hundred variables are set
+constexpr size_t kDigestBytes = 6;            // enough to notice a changed value; not meant against attackers, who
+                                              // could set both variables
+constexpr size_t kMaxGivenBytes = 64 * 1024;  // room for several hundred variables
 
 std::string DigestOf(const std::string& name, const std::string& value) {
   return absl::BytesToHexString(Sha256(absl::StrCat(name, "=", value)).substr(0, kDigestBytes));

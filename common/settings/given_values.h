@@ -1,7 +1,7 @@
-// The variables that an agent sets for its processes, as digests in a variable of its own. With them, a Muster program
-// that runs inside such a process (an evaluation that is a job of its own) sees that the outer job's MASTER_PORT,
-// MS_WORKER_NUM and so on are no settings of the user. A variable counts as the user's again once its value differs
-// from the digest.
+// Marks the variables that an agent sets for its processes: one more variable has their digests. A Muster program may
+// run inside such a process (for example an evaluation that is a job of its own). By the digests it sees that
+// MASTER_PORT, MS_WORKER_NUM and so on come from the outer job, and are no settings of the user. A variable counts as
+// the user's again once its value no longer fits the digest.
 #pragma once
 
 #include <map>

@@ -15,14 +15,14 @@ namespace {
 
 constexpr size_t kNameColumn = 30;
 constexpr size_t kWidth = 110;
-constexpr char kOther[] = "Other";  // the last group, with the flags of every program
+constexpr char kOther[] = "Other";  // the last group: flags that every program has
 
 constexpr char kHowSettingsAreGiven[] =
     "Each setting is a flag (dashes and underscores mean the same), an environment variable (in brackets) and a line "
     "of the file that --config names. A flag wins over a variable, and a variable over the file. Times are in seconds, "
     "or with a unit: 500ms, 10s, 5m, 2h. A switch needs no value; --name=0 turns it off.";
 
-// Returns the number of columns of a UTF-8 text without wide characters.
+// Returns how many columns a UTF-8 text takes. Counts every character as one column.
 size_t Columns(const std::string& text) {
   return static_cast<size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
@@ -78,15 +78,15 @@ bool IsAnyCommon(const SettingsTable& table) {
 std::string BuiltInEntries(bool is_any_common) {
   std::string out =
       Entry("--config FILE",
-            "Reads settings from a file with lines `key = value`; # starts a comment. Also from a pipe, as "
-            "of <(command).");
+            "Reads settings from a file with lines `key = value`; # starts a comment. FILE may be a pipe, "
+            "as in --config <(command).");
   absl::StrAppend(
-      &out, Entry("--help, -h", is_any_common ? "Shows the settings that most people need." : "Shows this."),
+      &out, Entry("--help, -h", is_any_common ? "Shows the settings that most people need." : "Shows this text."),
       is_any_common ? Entry("--help-all", "Shows all settings.") : "", Entry("--version", "Shows the version."));
   return out;
 }
 
-// Sections of the text, each under the heading of its group, in the order in which the groups first appear.
+// Sections of the help text. Each stands under the heading of its group; groups come in the order of their first entry.
 class Sections {
  public:
   void Add(const std::string& group, const std::string& entry) {

@@ -1,4 +1,4 @@
-// The parts of --help's text, for programs that also explain their commands one by one.
+// The parts of the --help text, for programs that also explain each of their commands.
 #pragma once
 
 #include <functional>
@@ -8,14 +8,14 @@
 
 namespace muster {
 
-// Returns "Usage: …" and the text after it, broken into lines.
+// Returns "Usage: …" and `text`, broken into lines.
 std::string HelpHead(const std::string& usage, const std::string& text);
 
-// Returns the lines, in the order of their groups, under the groups' headings; a line without a group stands under
+// Returns the lines under the headings of their groups, in the order of the groups. A line without a group comes under
 // "Examples".
 std::string HelpLines(const std::vector<HelpLine>& lines);
 
-// Returns the settings that `is_shown` accepts, without hidden ones, in the same form.
+// Returns the settings that `is_shown` accepts, except hidden ones, under the headings of their groups.
 std::string HelpSettings(const SettingsTable& table, const std::function<bool(const Setting&)>& is_shown);
 
 // Returns "--help-all shows all 83 settings."

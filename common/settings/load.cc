@@ -29,14 +29,14 @@ const char* RemedyFor(SourceKind kind) {
 
 struct Winner {
   SourceKind kind = SourceKind::kFlag;
-  std::vector<GivenValue> values;  // more than one only for a repeated setting
+  std::vector<GivenValue> values;  // in the order given; more than one only for a repeated setting
 };
 
 std::vector<GivenValue> ValuesFor(const Setting& setting, const std::vector<GivenValue>& given) {
   std::vector<GivenValue> values;
   for (const GivenValue& value : given) {
     if (value.setting != &setting) continue;
-    if (!setting.is_repeated) values.clear();  // the last one counts
+    if (!setting.is_repeated) values.clear();  // the last value counts
     values.push_back(value);
   }
   return values;
@@ -55,7 +55,7 @@ Winner WinnerFor(const Setting& setting, const CommandLine& command_line, const 
   return {SourceKind::kConfigLine, ValuesFor(setting, config.values)};
 }
 
-// Returns a path with its folder expanded; any other value as it is.
+// Expands a path value (~, and relative paths where the setting asks for it). Returns any other value unchanged.
 absl::StatusOr<std::string> Meant(const Setting& setting, const std::string& value, const Environment& environment) {
   if (!setting.is_path() || setting.is_ignored) return value;
   return setting.is_absolute ? AbsolutePath(value, environment) : ExpandHome(value, environment);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kBuiltInFlags[] = {"config", "help", "help_all", "version"};
 
-// Variables of MindSpore that mean nothing here and must not be taken for typing errors.
+// Variables of MindSpore that no setting uses. They must not be taken for misspelt settings.
 constexpr const char* kMindSporePrefixes[] = {
     "MS_ALLOC_",  "MS_ASCEND_", "MS_BUILD_",     "MS_CACHE_",      "MS_COMPILER_", "MS_DATASET_",
     "MS_DEV_",    "MS_DUMP_",   "MS_EXCEPTION_", "MS_GRAPH_",      "MS_INTERNAL_", "MS_JIT_",
@@ -36,7 +36,7 @@ bool IsMindSpores(const std::string& name) {
                            std::end(kMindSporeVariables);
 }
 
-// Keeps the nearest name so far; of equally near ones the first.
+// Remembers the name that is nearest so far; of two equally near names, the first.
 class Nearest {
  public:
   explicit Nearest(size_t limit) : limit_(limit) {}

@@ -1,9 +1,9 @@
-// Text given as host        meaning
+// Value of the host          meaning
 //
 //   node1, 10.0.0.1, ::1      the host
 //   [::1]                     the host ::1
 //   node1:8118, [::1]:8118    host and port
-//   ::1:8118                  an IPv6 address, as it is
+//   ::1:8118                  an IPv6 address without a port
 #include "common/settings/sched_address.h"
 
 #include <memory>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr char kPortRule[] = "must be a port from 1024 to 65535";
 
-// Returns a source's rank in precedence, the lowest first; see LoadSettings.
+// Returns a source's place in the order of precedence (see LoadSettings): 0 is the highest.
 int Distance(const std::string& source) {
   if (source == "default") return 3;
   if (absl::StartsWith(source, "--")) return 0;
@@ -36,7 +36,7 @@ absl::Status TakePort(const std::string& text, uint16_t* port) {
   return absl::OkStatus();
 }
 
-// Settles the port once both are known. Errors name both sources.
+// Sets the port once host and port are both known. Errors name both sources.
 void SettlePort(uint16_t of_host, uint16_t* port, LoadResult& result) {
   if (of_host == 0) return;
   const std::string& host_source = result.sources["sched_host"];

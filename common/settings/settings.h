@@ -1,8 +1,8 @@
 // Settings: each is a flag, an environment variable and a line of a config file, in this order of precedence.
 //
-// A program lists its settings in a SettingsTable, each bound to a variable that holds its default; LoadSettings fills
-// the variables in. Every mistake becomes a message that names the setting, its source, the value, the rule and the
-// remedy. All mistakes are gathered: none hides another. Not thread-safe; used in main only.
+// A program lists its settings in a SettingsTable. Each is bound to a variable that holds its default, and LoadSettings
+// fills in the given values. Every mistake becomes a message that names the setting, its source, the value, the rule
+// and the remedy. LoadSettings reports all mistakes, not only the first. Not thread-safe; used in main only.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace muster {
 
-// Errors, with which no program starts, and warnings, which it logs once.
+// Errors, which keep a program from starting, and warnings, which it logs once.
 struct SettingsFindings {
   std::vector<std::string> errors;
   std::vector<std::string> warnings;
@@ -26,32 +26,34 @@ struct SettingsFindings {
 struct LoadResult;
 
 struct Setting {
-  std::string flag;                        // "worker_num": --worker_num, --worker-num, --worker_num=8; config key
-  std::vector<std::string> aliases;        // other flags that mean the same (torchrun's and msrun's words)
-  std::vector<std::string> env;            // environment variables, the first that is set wins
-  std::string group;                       // heading in --help
-  std::string help;                        // what it does, in sentences; range and default have members of their own
+  std::string flag;                        // "worker_num": the flag (--worker_num, --worker-num, --worker_num=8) and
+                                           // the config key
+  std::vector<std::string> aliases;        // other flags with the same meaning (torchrun's and msrun's words)
+  std::vector<std::string> env;            // environment variables; the first one that is set counts
+  std::string group;                       // the heading above it in --help
+  std::string help;                        // what it does, in sentences; range and default are separate
   std::string value_name;                  // "N", "SECONDS", "HOST", …; empty for a switch (bool)
   std::string range_text;                  // for --help: "1 to 64"; empty if `value_name` or `help` says it
-  std::string default_text;                // for --help; taken from the variable when empty
-  std::vector<std::string> commands = {};  // the program's commands that use it; empty: all
-  bool is_common = false;                  // most people need it: --help explains it, not only --help-all
+  std::string default_text;                // for --help; if empty, the value of the bound variable
+  std::vector<std::string> commands = {};  // those of the program's commands that use it; empty: all
+  bool is_common = false;                  // most people need it: --help shows it, too, not only --help-all
   bool is_repeated = false;
   bool is_hidden = false;   // not in --help-all
-  bool is_ignored = false;  // belongs to another program of ours: accepted, never judged, no effect
-  // A relative path is relative to the current folder; it is shown and handed to other processes as an absolute path.
+  bool is_ignored = false;  // belongs to another of our programs: accepted without a check, and has no effect
+  // Turns a relative path into an absolute one, by the current folder, for display and for other processes.
   bool is_absolute = false;
-  // Parses and stores a value; the error says the rule only ("must be a whole number from 1 to 65535").
+  // Parses and stores a value. The error states only the rule ("must be a whole number from 1 to 65535").
   std::function<absl::Status(const std::string& value)> parse;
-  std::function<std::string()> show;  // the settled value for --check_config; empty: not set
+  std::function<std::string()> show;  // the value as --check_config shows it; empty: not set
   // Called after a good value, with its source ("--tail", "MS_TAIL", "muster.conf:3"). May be null.
   std::function<void(const std::string& value, const std::string& source)> on_set;
 
   bool is_switch() const { return value_name.empty(); }
-  // In a path, a leading ~ stands for a home folder: no shell expands it in a file, a variable or --flag=~/x.
+  // True if the value is a path. A leading ~ in it is expanded: a shell does not do so in a file, a variable or
+  // --flag=~/x.
   bool is_path() const { return value_name == "FILE" || value_name == "FOLDER" || value_name == "PATH"; }
 
-  // Let a table change the setting that Add… returned.
+  // For chaining after Add…: each changes one member of the setting that was added.
   Setting& Env(std::vector<std::string> names) { return env = std::move(names), *this; }
   Setting& Alias(std::vector<std::string> names) { return aliases = std::move(names), *this; }
   Setting& Value(std::string name) { return value_name = std::move(name), *this; }
@@ -63,7 +65,7 @@ struct Setting {
   Setting& Absolute() { return is_absolute = true, *this; }
 };
 
-// For --help: a command of the program, or an example.
+// A line of --help about a command of the program, or with an example.
 struct HelpLine {
   std::string group;  // heading
   std::string words;  // "logs [JOB] RANK"
@@ -75,17 +77,20 @@ class SettingsTable {
   SettingsTable(std::string program, std::string usage, std::string summary)
       : program_(std::move(program)), usage_(std::move(usage)), summary_(std::move(summary)) {}
 
-  // For --help only: a command with its arguments, and a line to type.
+  // Add lines that are only for --help: a command with its arguments, or an example to type.
   void AddCommand(HelpLine line) { commands_.push_back(std::move(line)); }
   void AddExample(std::string line, std::string what) { examples_.push_back({"", std::move(line), std::move(what)}); }
 
-  // Begins the group of the settings that are added next.
+  // Starts a group: the settings that are added next belong to it.
   void BeginGroup(std::string group) { group_ = std::move(group); }
 
-  // Typed helpers; each returns the setting for further changes, valid until the next one is added.
+  // Add a setting of one type. Each returns the setting so that the caller can change it; the reference is valid until
+  // the next setting is added.
   Setting& AddString(std::string flag, std::string* value, std::string help);
-  Setting& AddStrings(std::string flag, std::vector<std::string>* values, std::string help);  // repeated flag
-  Setting& AddBool(std::string flag, bool* value, std::string help);  // --x, --x=0|1|true|false|yes|no
+  Setting& AddStrings(std::string flag, std::vector<std::string>* values,
+                      std::string help);                              // may be given several times
+  Setting& AddBool(std::string flag, bool* value, std::string help);  // a switch: --x, or --x= with 0, 1, true, false,
+                                                                      // yes or no
   Setting& AddOptionalBool(std::string flag, std::optional<bool>* value, std::string help);
   Setting& AddUint(std::string flag, uint32_t* value, uint32_t low, uint32_t high, std::string help);
   Setting& AddOptionalUint(std::string flag, std::optional<uint32_t>* value, uint32_t low, uint32_t high,
@@ -100,15 +105,16 @@ class SettingsTable {
   Setting& AddChoice(std::string flag, std::string* value, std::vector<std::string> choices, std::string help);
   Setting& Add(Setting setting);
 
-  // Adds a setting of another program that shares the config file or the environment with this one. It is a switch if
-  // `value_name` is empty.
+  // Adds a setting of another program that reads the same config file or environment. It is a switch if `value_name` is
+  // empty.
   Setting& AddIgnored(std::string flag, std::string value_name, std::vector<std::string> env);
 
-  // Forbids a flag or config key; the error is `why`. It names the remedy, with {value} in place of the given value.
+  // Forbids a flag or config key. Using it is an error with the text `why`, which names the remedy; {value} in it
+  // stands for the given value.
   void Forbid(std::string flag, std::string why);
 
-  // Adds a rule that settles several settings together, once all have their values. May add findings and change
-  // sources.
+  // Adds a rule that runs once all settings have their values, and settles several of them together. It may add
+  // findings and change sources.
   void AtEnd(std::function<void(LoadResult& result)> rule) { at_end_.push_back(std::move(rule)); }
 
   const std::string& program() const { return program_; }
@@ -134,36 +140,40 @@ struct LoadResult {
   bool wants_help = false;                     // --help, -h, --help-all
   bool wants_all_help = false;                 // --help-all
   bool wants_version = false;                  // --version
-  std::vector<std::string> positional;         // words that are neither flags nor after "--"
+  std::vector<std::string> positional;         // words that are neither flags nor come after "--"
   std::vector<std::string> command;            // the words after "--"
   std::map<std::string, std::string> sources;  // flag → "--worker_num", "MS_WORKER_NUM", "muster.conf:3", "default"
 };
 
-// Loads all settings of `table`. `args` come without the program's name. --config names the config file (there is no
-// default one); its lines are `key = value`, `#` starts a comment, a key is a flag or one of its variables.
-// `environment` is NAME → value; an empty variable counts as not set. Unknown MS_* variables are not errors; a near
-// miss of a known one (edit distance 1, or 2 for names of 8 letters and more) is a warning. Only the winning value is
-// checked: a flag overrides a bad variable. If a flag is given twice, the last one counts. A switch takes the next word
-// as its value if that is 0 or 1, or (if that word can't be the command) true, false, yes or no.
-// `first_word_is_command`: a first word that is no flag, or is -m, begins the command even without "--" (ms-worker).
+// Loads all settings of `table`. `args` are the arguments without the program's name; `environment` is NAME → value.
+//
+// The flag --config names the config file; there is no default one. Its lines are `key = value`, where the key is a
+// flag or one of its variables, and # starts a comment. An empty variable counts as not set. An unknown MS_* variable
+// is no error. If it is a near miss of a known one (1 letter off, or 2 for names of 8 letters and more), it is a
+// warning.
+//
+// Only the value that counts is checked: a flag overrides a bad variable. If a flag is given twice, the last one
+// counts. A switch takes the next word as its value if the word is 0 or 1; also true, false, yes or no if the word
+// can't be the command. `first_word_is_command` (ms-worker): the first word that is no flag, or is -m, begins the
+// command even without "--".
 LoadResult LoadSettings(SettingsTable& table, const std::vector<std::string>& args,
                         const std::map<std::string, std::string>& environment, bool first_word_is_command = false);
 
 // Returns this process's environment.
 std::map<std::string, std::string> ProcessEnvironment();
 
-// Returns --help's text: commands, examples, and the settings that are marked as common, in groups, with range, default
-// and variables. If no setting is marked, it is the text of --help-all.
+// Returns the text of --help: commands, examples, and the settings marked as common, in groups, with range, default and
+// variables. If no setting is marked as common, returns the text of --help-all.
 std::string HelpText(const SettingsTable& table);
-// Returns --help-all's text: the same with all settings.
+// Returns the text of --help-all: the same with all settings.
 std::string FullHelpText(const SettingsTable& table);
 
-// Returns a table of name, settled value, source.
+// Returns a table with the name, value and source of each setting.
 std::string ShowSettings(const SettingsTable& table, const LoadResult& result);
 
-// A step of the timeout hierarchy: name, value, and what it must be below. ShowTimeouts prints the steps as a table.
+// A step of the timeout hierarchy. ShowTimeouts prints the steps as a table.
 struct TimeoutStep {
-  std::string name;  // setting or "heartbeat"
+  std::string name;  // name of a setting, or "heartbeat"
   absl::Duration value;
   std::string meaning;
 };

@@ -1,4 +1,5 @@
-// The sources of values: the command line and the config file. These functions don't check the values; load.cc does.
+// Reads the sources of values: the command line and the config file. These functions don't check the values; load.cc
+// does.
 #pragma once
 
 #include <string>
@@ -12,7 +13,7 @@ namespace muster {
 struct GivenValue {
   const Setting* setting = nullptr;
   std::string value;
-  std::string source;  // "--worker-num" as it was typed, "muster.conf:3"
+  std::string source;  // "--worker-num" as typed, or "muster.conf:3"
 };
 
 struct CommandLine {
@@ -26,7 +27,7 @@ struct CommandLine {
   std::vector<std::string> errors;
 };
 
-// See LoadSettings. Errors name `program`.
+// Reads the command line by the rules of LoadSettings. Errors name `program`.
 CommandLine ReadCommandLine(const NameIndex& names, const std::string& program, const std::vector<std::string>& args,
                             bool first_word_is_command);
 

@@ -1,6 +1,7 @@
-// The small languages of some settings: signals, port ranges, lists of numbers, CPU bindings, NAME=VALUE. Pure.
+// Parses settings that have a syntax of their own: signals, port ranges, lists of numbers, CPU bindings, NAME=VALUE.
+// Pure.
 //
-// Errors say the rule only ("must be …"), as in values.h.
+// Errors state only the rule ("must be …"), as in values.h.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ absl::StatusOr<int> ParseSignal(const std::string& text);
 // Parses "20000-20100", both from 1024 to 65535.
 absl::StatusOr<NumberRange> ParsePortRange(const std::string& text);
 
-// --tail: the ranks that are shown live.
+// The value of --tail: the ranks whose output is shown live.
 struct Tail {
   enum class Kind { kNone, kAll, kListed } kind = Kind::kNone;
   std::vector<NumberRange> ranks;  // only for kListed
@@ -33,17 +34,17 @@ absl::StatusOr<Tail> ParseTail(const std::string& text);
 // The value of --bind_core.
 struct CoreBinding {
   bool is_auto = false;
-  bool is_device = false;                     // the CPUs of the NUMA node of the process's device
-  std::map<uint32_t, std::vector<int>> cpus;  // local rank → CPUs in order, none twice
+  bool is_device = false;                     // each process gets the CPUs of the NUMA node that its device belongs to
+  std::map<uint32_t, std::vector<int>> cpus;  // local rank → its CPUs in order, none twice
   bool is_off() const { return !is_auto && !is_device && cpus.empty(); }
 };
 
-// Parses --bind_core. "", "false" or "0": binds nothing. "auto", "true" or "1": each process gets its share of the
-// CPUs. "device": those at its device. Otherwise local ranks and their CPUs, "0:0-3;1:4-7,12" or as for msrun
-// {"device0":["0-3"],"device1":["4-7","12"]}.
+// Parses --bind_core. "", "false" or "0" binds nothing. "auto", "true" or "1" gives each process a share of the CPUs.
+// "device" gives each process the CPUs near its device. Any other value lists local ranks and their CPUs:
+// "0:0-3;1:4-7,12", or in msrun's form {"device0":["0-3"],"device1":["4-7","12"]}.
 absl::StatusOr<CoreBinding> ParseCoreBinding(const std::string& text);
 
-// Parses "NAME=VALUE"; NAME as in a shell, VALUE may be empty.
+// Parses "NAME=VALUE". NAME must be a name for a shell's variable; VALUE may be empty.
 absl::StatusOr<std::pair<std::string, std::string>> ParseVariable(const std::string& text);
 
 // Parses "rack=r1" or "rack=r1,switch=s3" → pairs in order; keys and values of [A-Za-z0-9._-].

@@ -9,7 +9,7 @@ namespace muster {
 namespace {
 
 constexpr size_t kMaxTextBytes = 4096;
-// Larger limits only catch slips of the keyboard: --help does not show them.
+// Limits from here on only catch typing errors, so --help does not show them.
 constexpr uint32_t kUnlimited = 1'000'000;
 constexpr absl::Duration kUnlimitedTime = absl::Hours(24 * 30);
 
@@ -33,7 +33,7 @@ absl::Status CheckText(const std::string& text) {
   return absl::OkStatus();
 }
 
-// Returns the range for --help; empty if no limit matters to users. The same for durations below.
+// Returns the range for --help; empty if users need not know the limits. The next function does the same for durations.
 std::string RangeOf(uint32_t low, uint32_t high) {
   if (low <= 1 && high >= kUnlimited) return "";
   return high < kUnlimited ? absl::StrCat(low, " to ", high) : absl::StrCat(low, " or more");
@@ -184,7 +184,7 @@ Setting& SettingsTable::AddIgnored(std::string flag, std::string value_name, std
   setting.env = std::move(env);
   setting.is_hidden = true;
   setting.is_ignored = true;
-  setting.is_repeated = true;  // the other program checks whether it is
+  setting.is_repeated = true;  // the other program checks whether it may be
   setting.parse = [](const std::string&) { return absl::OkStatus(); };
   setting.show = [] { return std::string(); };
   return Add(std::move(setting));

@@ -21,7 +21,7 @@ bool IsDecimal(absl::string_view text) {
 
 absl::StatusOr<int64_t> ParseWholeNumber(const std::string& text, int64_t low, int64_t high) {
   const absl::string_view trimmed = absl::StripAsciiWhitespace(text);
-  const bool has_digits_only = !trimmed.empty() && trimmed.front() != '+';  // SimpleAtoi takes a plus sign
+  const bool has_digits_only = !trimmed.empty() && trimmed.front() != '+';  // SimpleAtoi would take a plus sign
   int64_t number = 0;
   if (!has_digits_only || !absl::SimpleAtoi(trimmed, &number) || number < low || number > high) {
     return absl::InvalidArgumentError(absl::StrCat("must be a whole number from ", low, " to ", high));

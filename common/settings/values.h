@@ -1,6 +1,7 @@
-// Parses the words of flags, variables and config lines. Pure.
+// Parses values of flags, variables and config lines. Pure.
 //
-// Errors say the rule only ("must be a whole number from 1 to 8"); the caller adds the setting, the value, the source.
+// Errors state only the rule ("must be a whole number from 1 to 8"). The caller adds the setting, the value and the
+// source.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +12,18 @@
 
 namespace muster {
 
-// Blanks around the number are allowed.
+// Parses a whole number from `low` to `high`. Blanks around it are allowed.
 absl::StatusOr<int64_t> ParseWholeNumber(const std::string& text, int64_t low, int64_t high);
 
-// Parses 1, true, yes, on; 0, false, no, off; capitals or not.
+// Parses 1, true, yes or on, and 0, false, no or off, in capital or small letters.
 absl::StatusOr<bool> ParseBool(const std::string& text);
 
-// Parses "0.5" and "10" as seconds; "500ms", "10s", "5m", "2h". A negative number is InfiniteDuration if
-// `allows_forever`.
+// Parses "0.5" and "10" as seconds, and "500ms", "10s", "5m", "2h" by their units. With `allows_forever`, a negative
+// number means InfiniteDuration.
 absl::StatusOr<absl::Duration> ParseDuration(const std::string& text, absl::Duration low, absl::Duration high,
                                              bool allows_forever);
 
-// Accepts a job id or node id as IsId does.
+// Accepts a job id or node id by the rule of IsId (common/base/ids.h).
 absl::Status CheckId(const std::string& text);
 
 }  // namespace muster

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Text of a peer may hold bytes that are no UTF-8; those are replaced and never throw.
+// A peer's text may contain bytes that are no UTF-8. This replaces them and never throws.
 std::string Dump(const Json& json, int indent) {
   return EscapeJson(json.dump(indent, ' ', false, Json::error_handler_t::replace)) + "\n";
 }

@@ -1,10 +1,10 @@
-// The new ones among a process's last lines:
+// Which of a process's last lines have not been shown yet:
 //
-//   its last lines                        shown so far         new
-//   end with the last shown lines         anything             nothing
-//   have the last shown lines higher up   anything             those after them
-//   fewer than an agent keeps, so all     nothing yet          all of them
-//   any others                            anything             not known: there may be a gap
+//   the last lines                            shown so far         new lines
+//   end with the last shown lines             anything             none
+//   contain the last shown lines before that  anything             those after them
+//   are fewer than an agent keeps             nothing              all: these are the process's whole output
+//   any others                                anything             not known: there may be a gap
 #include "common/show/log_text.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ std::string ShownText(const std::string& text) {
 
 void ShownLines::Add(const std::string& text) {
   std::vector<std::string> lines = absl::StrSplit(text, '\n');
-  lines.pop_back();  // the text after the last line's end
+  lines.pop_back();  // the text after the last line break
   for (std::string& line : lines) {
     CutText(line, kMaxLastLineBytes);
     lines_.push_back(std::move(line));

@@ -8,21 +8,21 @@
 
 namespace muster {
 
-// Escapes as EscapeControl does, but keeps line feeds and tabs. (The agent has cleaned the text, but it may not be our
-// agent.)
+// Escapes like EscapeControl, but keeps line feeds and tabs. The agent should have done so already, but a peer may be
+// another program.
 std::string ShownText(const std::string& text);
 
-// The end of the text shown so far, to go on from it when only the last lines are known.
+// The last lines that were shown so far. They show where to go on when only a process's last lines are known.
 class ShownLines {
  public:
-  void Add(const std::string& text);  // whole lines
+  void Add(const std::string& text);  // `text` consists of whole lines
   void Clear() { lines_.clear(); }
-  // Returns those of a process's last lines that have not been shown yet. nullopt: they don't join the shown text, so
-  // others may lie between.
+  // Returns those of a process's last lines that have not been shown yet. nullopt: none of them was shown, so there may
+  // be lines between these and the shown ones.
   std::optional<std::vector<std::string>> Rest(const std::vector<std::string>& last_lines) const;
 
  private:
-  std::deque<std::string> lines_;  // at most kMaxLastLines, as long as an agent's last lines can be
+  std::deque<std::string> lines_;  // at most kMaxLastLines, each cut to the length at which agents cut them
 };
 
 }  // namespace muster

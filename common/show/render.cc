@@ -23,7 +23,7 @@ void AppendLastLines(const google::protobuf::RepeatedPtrField<std::string>& line
   for (const std::string& line : lines) absl::StrAppend(out, indent, "| ", EscapeControl(line), "\n");
 }
 
-// Returns "4 of 4 workers and 1 of 1 servers", from the requested numbers and, while waiting, the present nodes.
+// Returns "4 workers, 1 server": the requested numbers.
 std::string SizeText(const v1::RunStatus& run) {
   std::string out = run.settings().has_worker_num() ? Count(run.settings().worker_num(), "worker") : "not set";
   if (run.settings().server_num() > 0) absl::StrAppend(&out, ", ", Count(run.settings().server_num(), "server"));
@@ -51,7 +51,7 @@ void AppendOutcome(const v1::Outcome& outcome, absl::TimeZone zone, std::string*
   if (!cause.remedy().empty()) absl::StrAppend(out, "  what to do  ", EscapeControl(cause.remedy()), "\n");
 }
 
-// True if no rank is behind: most are at the lowest step, and the others have just gone on to the next.
+// True if no rank is behind: most ranks are at the lowest step, and the others at the next one.
 bool IsInStep(const v1::ProgressStatus& progress) {
   if (!progress.has_slowest_step() || progress.watched() < 2 || progress.slowest_ranks().empty()) return false;
   return progress.fastest_step() <= progress.slowest_step() + 1 && progress.slowest_count() * 2 > progress.watched();
@@ -82,7 +82,7 @@ std::string ProgressText(const v1::ProgressStatus& progress) {
   return absl::StrCat(out, ", without change for ", age);
 }
 
-// Appends the progress. Also says that nodes are silent, or that nothing is watched although the user wants it.
+// Appends a run's progress, why a hang would not be noticed although the user wants that, and which nodes are silent.
 void AppendProgress(const v1::RunStatus& run, std::string* out) {
   if (run.has_progress()) absl::StrAppend(out, "  progress    ", ProgressText(run.progress()), "\n");
   if (!run.not_watched().empty()) absl::StrAppend(out, "  progress    ", EscapeControl(run.not_watched()), "\n");
@@ -114,7 +114,7 @@ std::string RenderRun(const v1::RunStatus& run, absl::TimeZone zone) {
   return out;
 }
 
-// lighthouse train: quorum 7 of r0, r1, r2, formed 0.3 s ago
+// Returns text such as:
 //   replicas    4 alive, 2 ask: 2 of at least 3 replicas ask
 std::string RenderLighthouse(const v1::LighthouseStatus& one) {
   std::string out = absl::StrCat("lighthouse ", EscapeControl(one.name()), ": ");

@@ -81,7 +81,7 @@ std::string TableOf(const std::vector<const v1::NodeStatus*>& nodes) {
 
 std::string RenderJob(const NodesOfJob& job) {
   const std::vector<const v1::NodeStatus*> nodes = NodesOf(job);
-  if (nodes.empty()) return "no node is there\n";
+  if (nodes.empty()) return "no node is in the job\n";
   std::string lines, unchecked;
   for (const v1::NodeStatus* node : nodes) {
     if (node->host_findings().empty()) absl::StrAppend(&unchecked, unchecked.empty() ? "" : ", ", node->node_id());

@@ -12,7 +12,7 @@
 namespace muster {
 namespace {
 
-// The policy forbids scripts and everything outside the file, in case an escape ever fails.
+// The policy forbids scripts and everything outside the file. It is a second protection, in case a text is not escaped.
 constexpr char kHead[] = R"html(<!doctype html>
 <html lang="en">
 <head>
@@ -41,7 +41,7 @@ time { color: var(--dim); display: inline-block; min-width: 11rem; font-variant-
 </style>
 )html";
 
-// Escapes text, also between quotes. Replaces characters that HTML forbids by a mark.
+// Escapes text for HTML, also for an attribute in quotes. Replaces characters that HTML forbids by a mark.
 std::string Escape(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -124,7 +124,7 @@ const char* ClassOf(const std::string& kind) {
 
 std::string Timeline(const ReportInput& input) {
   const auto& events = input.events.events();
-  if (events.empty()) return "<p>No event is known any more.</p>\n";
+  if (events.empty()) return "<p>The scheduler has no events of this run any more.</p>\n";
   const int first = std::max(0, events.size() - kMaxReportRows);
   const int64_t begin = events.Get(first).unix_ms();
   const int64_t span = std::max<int64_t>(events.rbegin()->unix_ms() - begin, 1);
@@ -217,7 +217,7 @@ std::string ReportHtml(const ReportInput& input) {
   if (run.has_waiting())
     absl::StrAppend(&out, "<h2>What it waits for</h2>\n<p>", Escape(run.waiting().text()), "</p>\n");
   if (!run.silent_nodes().empty()) {
-    absl::StrAppend(&out, "<h2>Nodes that are not heard</h2>\n<p>", Escape(run.silent_nodes()), "</p>\n");
+    absl::StrAppend(&out, "<h2>Silent nodes</h2>\n<p>", Escape(run.silent_nodes()), "</p>\n");
   }
   if (run.has_last_abort()) absl::StrAppend(&out, "<h2>Why it was restarted last</h2>\n", CauseHtml(run.last_abort()));
   absl::StrAppend(&out, "<h2>Timeline</h2>\n", Timeline(input));

@@ -1,4 +1,4 @@
-// The terminal output of `watch`: events scroll up, the status block below them is redrawn in place. Pure.
+// The terminal output of `watch`: events scroll up, and the status block below them is redrawn in place. Pure.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,11 @@ namespace muster {
 
 class Screen {
  public:
-  // Without a terminal, prints only `news`, as it comes, and no escape sequence.
+  // Without a terminal, Update returns only `news` and no escape sequence.
   explicit Screen(bool is_terminal) : is_terminal_(is_terminal) {}
 
-  // Returns the bytes to write so that `news` (whole lines, may be empty) stands above `block` (whole lines). Lines of
-  // the block are cut at `width` columns: a line that wraps could not be redrawn. A width of 0 cuts nothing.
+  // Returns the bytes to write so that `news` stands above `block`. Both consist of whole lines; `news` may be empty.
+  // Cuts the block's lines at `width` columns, because a wrapped line can't be redrawn. A width of 0 cuts nothing.
   std::string Update(const std::string& news, const std::string& block, size_t width);
 
  private:

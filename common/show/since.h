@@ -1,4 +1,4 @@
-// The beginning of `ms-ctl events --since`. Pure.
+// Parses the time in `ms-ctl events --since`. Pure.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,9 @@
 
 namespace muster {
 
-// Parses "2h", "90s", "3d", "1h30m" as a time before `now`, and "2026-11-25", "2026-11-25 14:30", "2026-11-25T14:30:05"
-// in the zone. Returns milliseconds since 1970; 0 for an empty text. The error says what is expected.
+// Parses "2h", "90s", "3d", "1h30m" as a time before `now`; parses "2026-11-25", "2026-11-25 14:30",
+// "2026-11-25T14:30:05" as a time in `zone`. Returns milliseconds since 1970; 0 for an empty text. The error says what
+// is expected.
 absl::StatusOr<int64_t> ParseSince(const std::string& text, absl::Time now, absl::TimeZone zone);
 
 }  // namespace muster

@@ -1,4 +1,4 @@
-// A table for people: aligned columns, no lines drawn.
+// A table for people: columns are aligned, and no lines are drawn.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ class Table {
   void AddRow(std::vector<std::string> cells);
   size_t rows() const { return rows_.size(); }
 
-  // Returns the titles, then the rows, with two spaces between columns and no blanks at the end of a line. Control
-  // characters are escaped: a host name can't move the cursor.
+  // Returns the titles, then the rows, with two spaces between columns and no blanks at the end of a line. Escapes
+  // control characters, so that, for example, a host name can't move the cursor.
   std::string Print() const;
 
  private:
@@ -31,7 +31,7 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// Returns how many columns of a terminal the UTF-8 text takes; each code point counts as one.
+// Returns how many columns of a terminal the UTF-8 text takes. Counts each code point as one column.
 size_t DisplayWidth(const std::string& text);
 
 }  // namespace muster

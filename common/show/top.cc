@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 std::string AgeText(int64_t ms) { return ShortAge(absl::Milliseconds(ms)); }
 
-// A rank that writes no numbers is judged by its silence alone, after those that do.
+// Orders ranks by their step. A rank that reports no numbers comes after those that do, and is ordered by its silence.
 bool IsSlower(const v1::RankStatus& a, const v1::RankStatus& b) {
   const auto key = [](const v1::RankStatus& rank) {
     return std::make_tuple(!rank.has_step(), rank.step(), ~rank.since_progress_ms(), rank.rank());
@@ -23,7 +23,7 @@ bool IsSlower(const v1::RankStatus& a, const v1::RankStatus& b) {
   return key(a) < key(b);
 }
 
-// A node that this scheduler has never heard from comes first.
+// Orders nodes by their silence. A node that has sent this scheduler nothing comes first.
 bool IsLater(const v1::NodeStatus& a, const v1::NodeStatus& b) {
   const auto key = [](const v1::NodeStatus& node) {
     return std::make_tuple(node.last_seen_ms() >= 0, -node.last_seen_ms(), node.node_id());

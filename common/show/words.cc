@@ -11,7 +11,7 @@
 namespace muster {
 namespace {
 
-// Returns only the part of a protobuf enum's name that says something, in lower case.
+// Returns the name of a protobuf enum's value in lower case, without `prefix`.
 std::string EnumWord(std::string name, const std::string& prefix) {
   if (name.rfind(prefix, 0) == 0) name = name.substr(prefix.size());
   if (name.empty() || name == "UNSPECIFIED") return "unknown";

@@ -1,4 +1,4 @@
-// The words of ms-ctl for single values: ages, ranks, phases, times. Pure.
+// Formats single values for ms-ctl: ages, ranks, phases, times. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,14 @@
 
 namespace muster {
 
-// Returns "0 s", "12 s", "3 min", "5 h", "2 d": the largest unit that fits, cut off. Under a second "0.4 s".
+// Returns "0 s", "12 s", "3 min", "5 h", "2 d": a whole number of the largest unit that fits, rounded down. Under a
+// second "0.4 s".
 std::string ShortAge(absl::Duration age);
 
-// Returns the rest of a time limit, precise enough to wait by: "29 min 48 s", "2 h 5 min", "0 s". Negative: "no limit".
+// Returns the time left, in two units: "29 min 48 s", "2 h 5 min", "0 s". Negative: "no limit".
 std::string FormatTimeLeft(int64_t milliseconds);
 
-// Returns "0-3,7", in rising order for any order given; "" for none.
+// Returns "0-3,7" for ranks in any order; "" for no ranks.
 std::string CompressRanks(std::vector<uint32_t> ranks);
 
 // Returns "forming", "running", …; "unknown" for a value of a newer scheduler.
@@ -34,12 +35,12 @@ bool HasEnded(v1::RunPhase phase);
 // Returns "2026-11-20 23:04:30" in the zone; "" for 0.
 std::string FormatWallTime(int64_t unix_ms, absl::TimeZone zone);
 
-// Returns "Asia/Kolkata, UTC+05:30"; if the system has only a file for the zone, what clocks there show at that time:
-// "CEST, UTC+02:00".
+// Returns "Asia/Kolkata, UTC+05:30". If the system has only a file for the zone, without its name, returns the
+// abbreviation that is valid at `when`: "CEST, UTC+02:00".
 std::string ZoneName(absl::TimeZone zone, absl::Time when);
 
-// Returns the one of `known` that `word` was probably meant to be (at most two letters off, or its only completion); ""
-// if none.
+// Returns the word in `known` that `word` was probably meant to be: at most two letters differ, or it is the only known
+// word that begins with `word`. "" if there is none.
 std::string NearMiss(const std::string& word, const std::vector<std::string>& known);
 
 }  // namespace muster

@@ -1,5 +1,5 @@
-// A job's key-value store in this process's memory: for clusters that the scheduler doesn't keep on disk, and for
-// tests.
+// A job's key-value store in this process's memory: for clusters whose store the scheduler doesn't keep on disk, and
+// for tests.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace muster {
 
-// Every call except Wait is done when it returns.
+// Every call except Wait is complete when it returns.
 class MemoryJobStore final : public JobStore {
  public:
   explicit MemoryJobStore(const Clock& clock) : clock_(clock) {}
@@ -28,9 +28,9 @@ class MemoryJobStore final : public JobStore {
                      Lifetime lifetime, ValueDone done) override;
   void List(const std::string& prefix, const std::string& after, std::uint32_t most, ListDone done) override;
 
-  // Begins the next round: drops the values of the last one.
+  // Begins the next round: drops the values with the lifetime of a round.
   void BeginRound();
-  // Ends the waits that have lasted too long.
+  // Ends waits whose time is over.
   void Tick();
 
  private:
@@ -51,7 +51,7 @@ class MemoryJobStore final : public JobStore {
   Mutex mutex_;
   std::map<std::string, Value> values_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::vector<Waiter>> waiters_ ABSL_GUARDED_BY(mutex_);
-  size_t waiting_ ABSL_GUARDED_BY(mutex_) = 0;  // in waiters_
+  size_t waiting_ ABSL_GUARDED_BY(mutex_) = 0;  // number of waiters in waiters_
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -1,4 +1,4 @@
-// The limits of a store's keys and values. The same at every end.
+// Checks the limits of a store's keys and values, in the same way in agents and the scheduler.
 #pragma once
 
 #include <absl/status/status.h>
@@ -8,10 +8,10 @@
 
 namespace muster {
 
-// Returns the room that a value takes in a store: its bytes, its key's and its writer's, and a fixed overhead.
+// Returns the room that a value takes in a store: the bytes of key, value and writer, plus a fixed overhead.
 size_t StoredBytes(const std::string& key, const std::string& value, const std::string& writer = "");
 
-// Returns INVALID_ARGUMENT with what was found and what is allowed.
+// Return INVALID_ARGUMENT if the limit is exceeded, with the size that was found and the one that is allowed.
 absl::Status CheckStoreKey(const std::string& key);
 absl::Status CheckStoreValue(const std::string& value);
 

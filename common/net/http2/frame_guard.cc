@@ -229,7 +229,7 @@ void FrameGuard::Count(size_t what, MonotonicTime now, uint32_t number) {
   const MonotonicTime free_at = used_until_[what] - each * limit.burst;
   if (free_at <= now) return;
   paused_until_ = std::max(paused_until_, free_at);
-  pause_ = Breach{limit.kind, absl::StrCat("more than ", limit.a_second, " ", limit.what, " a second, and ",
+  pause_ = Breach{limit.kind, absl::StrCat("more than ", limit.a_second, " ", limit.what, " a second, on top of ",
                                            limit.burst, " at once")};
 }
 

@@ -51,11 +51,12 @@ absl::StatusOr<Pair> MakePair(uint64_t id) {
   std::array<int, 2> ends{-1, -1};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("a connection needs two descriptors more: ", std::strerror(errno)));
+        absl::StrCat("no two descriptors are left for a connection: ", std::strerror(errno)));
   }
   Pair pair{UniqueFd(ends[0]), UniqueFd(ends[1])};
   if (!BindAbstract(ends[0], SocketNameOf(id))) {
-    return absl::UnavailableError(absl::StrCat("a connection can't be named: ", std::strerror(errno)));
+    return absl::UnavailableError(
+        absl::StrCat("the socket of a connection can't get its name: ", std::strerror(errno)));
   }
   // The kernel limits a Unix socket by its sender's buffer: SO_RCVBUF has no effect (unix(7)).
   for (const int end : ends) setsockopt(end, SOL_SOCKET, SO_SNDBUF, &kPairBytes, sizeof(kPairBytes));

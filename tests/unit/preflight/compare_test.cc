@@ -120,7 +120,7 @@ TEST_F(CompareHostsTest, AgentsOfOneMachineShareItsDevices) {
 
 TEST_F(CompareHostsTest, TooManyServers) {
   for (int i = 3; i < 513; ++i) Add(absl::StrCat("n", i), {{kFactKind, "Ascend 910"}});
-  EXPECT_THAT(Only().finding.text(), HasSubstr("513 servers take part, and 512 may"));
+  EXPECT_THAT(Only().finding.text(), HasSubstr("513 servers take part, but at most 512 may"));
 }
 
 TEST_F(CompareHostsTest, HostsWithoutFactsDontCount) {

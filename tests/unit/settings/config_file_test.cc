@@ -76,8 +76,8 @@ TEST_F(ConfigFileTest, AllMistakesAreNamedWithTheirLine) {
 TEST_F(ConfigFileTest, FlagsOfTheCommandLineAloneAreNoKeys) {
   EXPECT_THAT(
       Parse("config = more.conf\nconfg = more.conf\nversion = 1\n").errors,
-      ElementsAre("muster.conf:1: unknown key \"config\": a config file can't name another one; write that one's "
-                  "lines here",
+      ElementsAre("muster.conf:1: unknown key \"config\": a config file can't name another one; write the other "
+                  "file's lines here",
                   "muster.conf:2: unknown key \"confg\": remove the line",
                   "muster.conf:3: unknown key \"version\": remove the line"));
 }

@@ -43,7 +43,7 @@ TEST(ForeignWords, EachNamesWhatToWrite) {
       {{"--hostfile", "hosts"}, "there is no list of hosts"},
       {{"-H", "a,b"}, "there is no list of hosts"},
       {{"-x", "PATH"}, "write --env NAME=VALUE"},
-      {{"--run_path"}, "a command is started as typed"},
+      {{"--run_path"}, "a command is started as you typed it"},
       {{"-t", "3"}, "-t: write --tee 3"},
       {{"-r", "3"}, "-r: write --redirects 3 and --log_dir FOLDER"},
       {{"--monitor-interval", "1"}, "--monitor_interval: leave this out"},
