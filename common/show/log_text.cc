@@ -1,4 +1,4 @@
-// Which of a process's last lines have not been shown yet:
+// The rules for finding those of a process's last lines that have not been shown yet:
 //
 //   the last lines                            shown so far         new lines
 //   end with the last shown lines             anything             none

@@ -40,7 +40,7 @@ absl::Status Sync(int fd, const std::string& path) {
   return fsync(fd) == 0 ? absl::OkStatus() : Failed("cannot sync", path);
 }
 
-// Works in the folder as opened now: a later change of the folders on the way can't redirect us.
+// Opens the folder once and works in it. So a later change of a folder in the path can't lead to another place.
 absl::Status Replace(const std::string& path, const std::string& content, mode_t mode, bool syncs) {
   const auto [folder_path, name] = SplitPath(path);
   const absl::StatusOr<UniqueFd> folder = OpenFolder(folder_path, {FolderTrust::kShared});
@@ -49,13 +49,13 @@ absl::Status Replace(const std::string& path, const std::string& content, mode_t
   }
   const std::string temporary = absl::StrCat(name, ".", getpid(), ".tmp");
   const std::string temporary_path = absl::StrCat(folder_path, temporary);
-  unlinkat(folder->get(), temporary.c_str(), 0);  // left by a process of this id that died half-way
+  unlinkat(folder->get(), temporary.c_str(), 0);  // left by a process with this id that died before the rename
   const UniqueFd fd(
       openat(folder->get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
   if (!fd.is_open()) return Failed("cannot create", temporary_path);
   absl::Status status = WriteAll(fd.get(), content, temporary_path);
   if (status.ok() && syncs) status = Sync(fd.get(), temporary_path);
-  if (status.ok() && fchmod(fd.get(), mode) != 0) {  // because of the umask
+  if (status.ok() && fchmod(fd.get(), mode) != 0) {  // the umask may have removed bits of `mode`
     status = Failed("cannot set the mode of", temporary_path);
   }
   if (status.ok() && renameat(folder->get(), temporary.c_str(), folder->get(), name.c_str()) != 0) {
@@ -87,8 +87,8 @@ absl::StatusOr<UniqueFd> OpenNamed(const std::string& path, struct stat& info, b
   const auto wrong_kind = [&] {
     return absl::InvalidArgumentError(absl::StrCat(path, " is ", KindOf(info.st_mode), ", not a regular file"));
   };
-  // Check first: opening a device may act on it (/dev/watchdog arms a restart of the machine), and opening a pipe may
-  // block.
+  // Check the kind before opening: opening a device may have an effect (/dev/watchdog starts a countdown to a restart
+  // of the machine), and opening a pipe may block.
   if (stat(path.c_str(), &info) != 0) return Unreadable(path);
   if (!is_taken()) return wrong_kind();
   UniqueFd fd(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
@@ -162,7 +162,7 @@ absl::Status ReplaceFile(const std::string& path, const std::string& content, mo
 }
 
 UniqueFd OpenRegularFile(const std::string& path, struct stat& info) {
-  // Opening a device may act on it: so check the kind, open the file, then check again.
+  // Opening a device may have an effect. So check the kind, open the file, then check again.
   if (lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return UniqueFd();
   UniqueFd fd(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC));
   if (!fd.is_open() || fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return UniqueFd();

@@ -1,10 +1,10 @@
 // The findings, checked in this order:
 //
-//   nothing, or no folder       kNoFolder
-//   a symbolic link             kLink      its maker chose the folder
-//   another one's               kForeign   the owner can do everything
-//   group or others can write   kWritable  they can rename and remove what is in it
-//   the same, with sticky bit   kSticky    they can only add to it; fine if the rule says so
+//   there is nothing, or no folder   kNoFolder
+//   a symbolic link                  kLink      the link's owner chose the folder, and that owner is not checked
+//   another user's folder            kForeign   its owner can do everything in it
+//   group or others can write        kWritable  they can rename and remove what is in it
+//   the same, with sticky bit        kSticky    they can only add to it; no finding if the rule allows that
 #include "common/sys/folder_trust.h"
 
 #include <sys/stat.h>

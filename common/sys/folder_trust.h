@@ -1,4 +1,4 @@
-// Checks the owner of a folder: who could have put its content there, or could replace it.
+// Checks a folder's owner and permissions: could another user have put its content there, or replace it?
 #pragma once
 
 #include <sys/types.h>
@@ -11,9 +11,9 @@ namespace muster {
 
 struct FolderRule {
   uid_t self = geteuid();
-  std::optional<uid_t> other;  // the allowed owner besides `self` and root
-  // Others may add to the folder, as in /tmp, since they can take nothing of ours away. Only for a file with a name
-  // that means nothing by itself.
+  std::optional<uid_t> other;  // an owner that is allowed besides `self` and root
+  // Others may add files to the folder, as to /tmp, because they can't remove ours. Set it only if the file itself is
+  // checked, too: another user may have created a file with its name.
   bool takes_sticky = false;
 };
 
@@ -21,11 +21,11 @@ struct FolderDoubt {
   enum class Kind { kNoFolder, kLink, kForeign, kWritable, kSticky };
   Kind kind = Kind::kNoFolder;
   std::string why;     // "its folder /x belongs to another user (uid 7)"
-  std::string remedy;  // a sentence; empty if the caller knows better
+  std::string remedy;  // a sentence; empty if the caller knows a better remedy
 };
 
-// Returns nullopt if `folder` (its last part is no symbolic link) belongs to `self`, root or `other`, and no one else
-// can write to it. Checks this folder only: the folders above it are its maker's business.
+// Returns nullopt if `folder` is not a symbolic link, belongs to `self`, root or `other`, and no one else can write to
+// it. Checks only this folder, because its owner is responsible for the folders above it.
 std::optional<FolderDoubt> DoubtFolder(const std::string& folder, const FolderRule& rule);
 
 }  // namespace muster

@@ -17,10 +17,11 @@ namespace muster {
 namespace {
 
 constexpr size_t kChunkBytes = 16 * 1024;  // small chunks are joined up to this
-constexpr size_t kPipeAtomicBytes = 4096;  // a pipe that polls writable takes this much without blocking
-constexpr absl::Duration kLookAgain = absl::Milliseconds(1);  // to see if a line of another process has ended
+constexpr size_t kPipeAtomicBytes = 4096;  // when a pipe polls writable, it takes this much without blocking
+constexpr absl::Duration kLookAgain = absl::Milliseconds(1);  // how often to check whether another process has ended
+                                                              // its line
 
-// Returns a number that is different for each object in all processes that share a line.
+// Returns a number that differs for all objects in all processes that share a line.
 uint64_t NewHolder() {
   static std::atomic<uint32_t> count{0};
   return static_cast<uint64_t>(::getpid()) << 32 | ++count;
@@ -38,7 +39,8 @@ LiveOutput::LiveOutput(int fd, SharedLine* line, DropNote drop_note)
   } else if (S_ISSOCK(info.st_mode)) {
     kind_ = Kind::kSocket;
   } else {
-    // Open our own description: O_NONBLOCK on the shared one would break the shell and every program on it.
+    // Open the file again, with flags of its own: O_NONBLOCK on the inherited descriptor would also affect the shell
+    // and all programs on it.
     own_fd_.reset(::open(absl::StrCat("/proc/self/fd/", fd).c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     if (own_fd_.is_open()) kind_ = Kind::kOwnDescription;
   }
@@ -52,7 +54,7 @@ void LiveOutput::Abandon() {
 void LiveOutput::Write(std::string_view chunk, MonotonicTime now) {
   if (is_broken_ || chunk.empty()) return;
   const size_t line_end = held_.empty() ? std::string_view::npos : chunk.find('\n');
-  if (line_end != std::string_view::npos) {  // the end that our lines wait for
+  if (line_end != std::string_view::npos) {  // ends the line that our lines wait for
     Append(chunk.substr(0, line_end + 1));
     Append(std::exchange(held_, {}));
     chunk.remove_prefix(line_end + 1);
@@ -88,10 +90,10 @@ void LiveOutput::Flush(MonotonicTime now) {
   }
   retry_line_at_ = MonotonicTime::Never();
   FlushChunks(now);
-  LeaveLine();  // also when nothing could be written
+  LeaveLine();  // even if nothing could be written
 }
 
-// True if this may write: no other process is in the middle of a line, or that line doesn't go on.
+// True if we may write now: no other process is in the middle of a line, or it has not continued its line for too long.
 bool LiveOutput::TakeLine(MonotonicTime now) {
   if (line_ == nullptr) return true;
   const absl::Duration waited = foreign_since_.is_never() ? absl::ZeroDuration() : now - foreign_since_;
@@ -128,8 +130,8 @@ void LiveOutput::FlushChunks(MonotonicTime now) {
   while (!chunks_.empty() && !is_broken_) {
     if (!TakeLine(now)) return;
     if (dropped_bytes_ != 0 && front_written_ == 0) {
-      // Add the note only if it fits whole. A pipe may take half of it and then be stuck for another hour of drops,
-      // which would need a second note.
+      // Add the note only if it fits completely. A pipe may take half of it and then be stuck for another hour. The
+      // bytes dropped in that time would need a second note.
       if (!IsWritable()) {
         blocked_since_ = std::min(blocked_since_, now);
         return;
@@ -139,7 +141,7 @@ void LiveOutput::FlushChunks(MonotonicTime now) {
     Chunk& front = chunks_.front();
     std::string_view left = std::string_view(front.bytes).substr(front_written_);
     if (const size_t end = left.find('\n'); end != left.npos && line_ != nullptr && line_->IsWanted()) {
-      left = left.substr(0, end + 1);  // the waiting process comes next
+      left = left.substr(0, end + 1);  // the waiting process writes next
     }
     const ssize_t n = WriteSome(left.data(), left.size());
     if (n > 0) {
@@ -156,7 +158,7 @@ void LiveOutput::FlushChunks(MonotonicTime now) {
       blocked_since_ = std::min(blocked_since_, now);
       return;
     } else if (n < 0 && (errno == ENOSPC || (kind_ == Kind::kNeverBlocks && errno != EINTR))) {
-      // A full disk or quota of "> file". The next chunk is tried again: there may be room by then.
+      // The disk or quota behind "> file" is full. The next chunk is tried again, because there may be room by then.
       lost_error_ = errno;
       pending_bytes_ -= front.bytes.size() - front_written_;
       chunks_.pop_front();
@@ -185,7 +187,8 @@ ssize_t LiveOutput::WriteSome(const char* bytes, size_t size) {
     case Kind::kShared:
       break;
   }
-  // Another user's pipe or terminal (after a change of user): as close to not blocking as possible.
+  // The file could not be opened again (for example another user's pipe or terminal, after a change of user). Checking
+  // first is the best protection against blocking.
   if (!IsWritable()) {
     errno = EAGAIN;
     return -1;

@@ -1,13 +1,13 @@
-// The terminal, pipe or file behind stdout or stderr, as a destination that never blocks its writers.
+// Writes to the terminal, pipe or file behind stdout or stderr without ever blocking the caller.
 //
-// Bytes that it doesn't take at once wait in a bounded buffer. While that is nearly full the writing processes have to
-// wait as well (ShouldPause), as they would without a keeper in between: a slow reader loses nothing. A reader that
-// takes nothing at all for kStallPatience counts as stuck: from then on the oldest bytes are dropped, and a line in
-// their place says how many.
+// Bytes that the destination doesn't take at once wait in a bounded buffer. While the buffer is nearly full, the
+// training processes that write must wait as well (ShouldPause), as they would without a keeper in between. So a slow
+// reader loses nothing. A reader that takes nothing for kStallPatience counts as stuck. From then on the oldest bytes
+// are dropped, and a line in their place says how many.
 //
-// Our lines (WriteLines) never stand in the middle of a line that a training process (Write) or another process of ours
-// (SharedLine) has begun. The end of such a line usually comes at once: a program without a buffer writes text and line
-// break separately. We wait for it for kLinePatience at most, and then write a line break first.
+// Our own lines (WriteLines) never appear in the middle of a line that a training process (Write) or another of our
+// processes (SharedLine) has begun. The end of such a line usually comes at once, because a program without a buffer
+// writes text and line break separately. We wait for it for at most kLinePatience, and then write a line break first.
 #pragma once
 
 #include <cstddef>
@@ -29,38 +29,39 @@ class LiveOutput {
   static constexpr size_t kMaxBytes = 4 * 1024 * 1024;
   static constexpr absl::Duration kStallPatience = absl::Seconds(5);
   static constexpr absl::Duration kLinePatience = SharedLine::kLinePatience;
-  static constexpr size_t kMaxHeldBytes = 64 * 1024;  // of our lines; more are not held back
+  static constexpr size_t kMaxHeldBytes = 64 * 1024;  // of our lines that wait for the end of another line; beyond this
+                                                      // they no longer wait
 
-  // Returns the line, with its end, that says how many bytes were dropped.
+  // Returns a complete line that says how many bytes were dropped.
   using DropNote = std::function<std::string(uint64_t bytes)>;
 
-  // `fd` stays the caller's and stays open. Its O_NONBLOCK is never touched, as others share that flag. `line` outlives
-  // this; null: no other process of ours writes there.
+  // The caller keeps `fd` and must keep it open. Never changes its O_NONBLOCK, because other processes share that flag.
+  // `line` must outlive this; null: no other process of ours writes to this destination.
   explicit LiveOutput(int fd, SharedLine* line = nullptr, DropNote drop_note = NoteOfWorker);
 
-  // Writes or drops a chunk as a whole: pass whole lines if you can.
+  // Writes a chunk, or drops it as a whole. Pass whole lines if possible.
   void Write(std::string_view chunk, MonotonicTime now);
-  // Writes whole lines of ours.
+  // Writes our own lines, which must be complete.
   void WriteLines(std::string_view lines, MonotonicTime now);
   void Flush(MonotonicTime now);
 
   bool ShouldPause(MonotonicTime now) const;
-  // Returns when ShouldPause turns false by itself; never if nothing waits.
+  // Returns when ShouldPause becomes false even if the reader takes nothing; never if nothing waits.
   MonotonicTime StallDeadline() const;
 
-  // Returns when to flush again because a line has not ended; never if no line is open.
+  // Returns when to call Flush again because a line has not ended yet; never if no line is open.
   MonotonicTime LineDeadline() const;
-  // Waits for that line, for SharedLine::kStuckPatience at most. For callers that may block.
+  // Waits for the end of that line, for at most SharedLine::kStuckPatience. Only for callers that may block.
   void AwaitLine(const std::function<MonotonicTime()>& now);
 
-  // Returns why a file could not take all bytes, as errno (a full disk, a quota, a limit); 0 if it has taken all.
+  // Returns why a file could not take all bytes (a full disk, a quota, a limit), as errno; 0 if it has taken all.
   int lost_error() const { return lost_error_; }
 
   bool has_pending() const { return !chunks_.empty() || !held_.empty(); }
   size_t pending_bytes() const { return pending_bytes_; }
-  // True if something is pending until the destination takes bytes: watch it for writing.
+  // True if bytes wait until the destination takes them: watch_fd() must be watched for writing.
   bool awaits_room() const { return !chunks_.empty() && retry_line_at_.is_never(); }
-  // Closes a description of its own, and writes nothing more.
+  // Closes the descriptor that it has opened itself, and writes nothing more.
   void Abandon();
   int watch_fd() const { return own_fd_.is_open() ? own_fd_.get() : fd_; }
 
@@ -68,7 +69,7 @@ class LiveOutput {
   enum class Kind { kNeverBlocks, kOwnDescription, kSocket, kShared };
   struct Chunk {
     std::string bytes;
-    uint64_t reported_drops = 0;  // how many, if this is a line about dropped bytes
+    uint64_t reported_drops = 0;  // if this chunk is the note about dropped bytes: how many it reports
   };
 
   static std::string NoteOfWorker(uint64_t bytes);
@@ -86,20 +87,20 @@ class LiveOutput {
   UniqueFd own_fd_;  // the same file, opened again with O_NONBLOCK
   Kind kind_ = Kind::kShared;
   std::deque<Chunk> chunks_;
-  size_t front_written_ = 0;  // of chunks_.front()
+  size_t front_written_ = 0;  // how much of chunks_.front() is written
   size_t pending_bytes_ = 0;
-  uint64_t dropped_bytes_ = 0;  // right after the front chunk if that has begun, else before it
+  uint64_t dropped_bytes_ = 0;  // they belong after the front chunk if its writing has begun, else before it
   int lost_error_ = 0;
-  bool ends_in_newline_ = true;      // after everything written
-  bool will_end_in_newline_ = true;  // after everything pending
-  std::string held_;                 // our lines, waiting for the end of a line that is pending or written
+  bool ends_in_newline_ = true;      // everything written so far ends with a line break
+  bool will_end_in_newline_ = true;  // everything written and pending ends with a line break
+  std::string held_;                 // our lines that wait for the end of another line
   MonotonicTime held_since_;
   SharedLine* const line_;
-  const uint64_t self_;                                   // our number in `line_`
-  MonotonicTime foreign_since_ = MonotonicTime::Never();  // another process has been in the middle of a line
-  MonotonicTime retry_line_at_ = MonotonicTime::Never();  // when to look again
+  const uint64_t self_;                                   // the number of this object in `line_`
+  MonotonicTime foreign_since_ = MonotonicTime::Never();  // since when another process is in the middle of a line
+  MonotonicTime retry_line_at_ = MonotonicTime::Never();  // when to check again
   bool is_broken_ = false;                                // no one reads there any more: everything is dropped
-  MonotonicTime blocked_since_ = MonotonicTime::Never();  // never: it takes bytes
+  MonotonicTime blocked_since_ = MonotonicTime::Never();  // since when it takes no bytes; never: it takes them
 };
 
 }  // namespace muster

@@ -34,12 +34,13 @@ struct Logging {
   bool is_json = false;
 };
 
-// Writes to stderr, which may be a pipe or a terminal without a reader, or to a file.
+// Writes the log to stderr, whose reader may be stuck, or to a file.
 class OutputSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
-  explicit OutputSink(UniqueFd file = UniqueFd()) : file_(std::move(file)) {}  // none: stderr
+  explicit OutputSink(UniqueFd file = UniqueFd()) : file_(std::move(file)) {}  // not open: stderr
 
-  // Returns the descriptor to wait for if output is left; nullopt if there is none.
+  // Writes what the destination takes now. Returns the descriptor to wait for if some output is left; otherwise
+  // nullopt.
   std::optional<int> Flush() {
     const std::lock_guard<std::mutex> lock(mutex_);
     live_.Flush(Now());
@@ -63,13 +64,13 @@ class OutputSink final : public spdlog::sinks::base_sink<std::mutex> {
 
 std::shared_ptr<spdlog::logger> MakeLogger(spdlog::sink_ptr sink) {
   auto logger = std::make_shared<spdlog::logger>("muster", std::move(sink));
-  logger->set_pattern("%v");  // Log makes the whole line
+  logger->set_pattern("%v");  // the function Log makes the complete line
   logger->flush_on(spdlog::level::debug);
   return logger;
 }
 
-// Lines logged before InitLogging go to stderr as text. Set once in main before other threads exist; never destroyed,
-// so that a late line at the end of the process is still safe.
+// Lines that are logged before InitLogging go to stderr as text. Set once in main, before other threads exist. Never
+// destroyed, so that a line logged late in the process's end is still safe.
 Logging& TheLogging() {
   static auto* logging = [] {
     auto sink = std::make_shared<OutputSink>();
@@ -109,7 +110,7 @@ std::string JsonLine(const std::string& program, Severity level, absl::Time time
   line["level"] = NameOf(level);
   line["program"] = program;
   line["message"] = text;
-  for (const auto& [name, value] : fields) line.emplace(name, value);  // never replaces one of ours
+  for (const auto& [name, value] : fields) line.emplace(name, value);  // never replaces one of the members above
   return EscapeJson(line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
@@ -147,7 +148,7 @@ absl::Status InitLogging(const LogOptions& options) {
   logging.program = options.program;
   auto sink = std::make_shared<OutputSink>();
   if (!options.file.empty()) {
-    // Makes no folder: a typing error would become a tree.
+    // The folder is not created: otherwise a typing error would create a tree of folders.
     const std::filesystem::path folder = std::filesystem::path(options.file).parent_path();
     std::error_code ignored;
     if (!folder.empty() && !std::filesystem::is_directory(folder, ignored)) {

@@ -1,4 +1,4 @@
-// Logging through spdlog: text for people, one JSON object a line for machines.
+// Logging through spdlog: text for people, or one JSON object on each line for machines.
 #pragma once
 
 #include <map>
@@ -21,28 +21,28 @@ struct LogOptions {
   std::string file;  // empty: stderr
 };
 
-// Call once, in main. Fails if the file can't be opened.
+// Must be called once, in main. Fails if the file can't be opened.
 absl::Status InitLogging(const LogOptions& options);
 
-// Extra members of a JSON line; in text they are not shown (the text says it all).
+// Additional members of a JSON line. A line of text does not show them; its text must say everything.
 using LogFields = std::vector<std::pair<std::string, std::string>>;
 
-// Any thread. Control characters in `text` are escaped, so that a peer's words can't forge lines. A stuck reader of
-// stderr blocks no caller: see LiveOutput.
+// May be called by any thread. Escapes control characters in `text`, so that a peer's words can't forge lines. A stuck
+// reader of stderr does not block the caller: see LiveOutput.
 void Log(Severity level, const std::string& text, const LogFields& fields = {});
 
-// Writes the bytes that stderr has not taken yet, and waits at most `patience` until it has taken all. Call it now and
-// then, and at the end.
+// Writes the bytes that stderr has not taken yet, and waits for at most `patience` until it has taken them. Call it
+// regularly, and at the end.
 void FlushLog(absl::Duration patience = absl::ZeroDuration());
 
-// For events that a hostile or broken peer can cause at will: logs the first of a kind at once, then at most one line
-// for each window, with the number of events. Thread-safe. Knows at most 128 kinds.
+// Counts and logs events that a hostile or broken peer can cause at will. Logs the first event of a kind at once, and
+// after that at most one line in each window, with the number of events. Thread-safe. Distinguishes at most 128 kinds.
 class CountedLog {
  public:
   explicit CountedLog(const Clock& clock, absl::Duration window = absl::Seconds(10)) : clock_(clock), window_(window) {}
   // `times`: how often it happened.
   void Note(Severity level, const std::string& kind, const std::string& text, uint64_t times = 1);
-  // Logs the counts that no window has shown yet ("… and 381 more like it"). Call it now and then, and at the end.
+  // Logs the counts that no line has shown yet ("… and 381 more like it"). Call it regularly, and at the end.
   void Flush();
   // Returns how often each kind was noted since the start.
   std::map<std::string, uint64_t> Counts() const;

@@ -1,15 +1,15 @@
-// | on the way                   | kShared                         | kTrusted and kPrivate                        |
-// |------------------------------|---------------------------------|----------------------------------------------|
-// | a folder of ours or root's   | passed                          | passed, unless others may write to it: then  |
-// |                              |                                 | refused if it is not sticky                  |
-// | a folder of another user     | passed                          | refused                                      |
-// | a link of ours or root's     | followed                        | followed                                     |
-// | a link of another user       | followed to that user's folders | refused                                      |
-// | the last one: a link         | as above                        | kPrivate: refused                            |
-// | the last one: root's         | passed                          | kPrivate: refused, unless we are root        |
-// | the last one: open to others | passed                          | kPrivate: closed to them                     |
+// | part of the path               | kShared                         | kTrusted and kPrivate                        |
+// |--------------------------------|---------------------------------|----------------------------------------------|
+// | a folder of ours or root's     | passed                          | passed, unless others may write to it and it |
+// |                                |                                 | is not sticky: then refused                  |
+// | a folder of another user       | passed                          | refused                                      |
+// | a link of ours or root's       | followed                        | followed                                     |
+// | a link of another user         | followed to that user's folders | refused                                      |
+// | the last part: a link          | as above                        | kPrivate: refused                            |
+// | the last part: root's          | passed                          | kPrivate: refused, unless we are root        |
+// | the last part: open to others  | passed                          | kPrivate: others' write permission removed   |
 //
-// kOwned is kTrusted without the rules on others' write permission.
+// kOwned is like kTrusted, without the rules about others' write permission.
 #include "common/sys/private_folder.h"
 
 #include <fcntl.h>
@@ -32,7 +32,7 @@
 namespace muster {
 namespace {
 
-constexpr int kMaxLinks = 16;  // one within the other
+constexpr int kMaxLinks = 16;  // that lead to each other
 constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
 
 absl::Status FolderFailed(const std::string& what, const std::string& path) {
@@ -40,8 +40,8 @@ absl::Status FolderFailed(const std::string& what, const std::string& path) {
   return FileError(absl::StrCat(what, " ", path), error);
 }
 
-// True for a group that many systems make for each user, with umask 002: of the same name and number. Never root's,
-// which is the first group of all users in many containers.
+// True for a group that many systems (those with umask 002) make for each user, with the user's name and number. Never
+// true for root's group, because in many containers that is the main group of all users.
 bool IsGroupOfOneUser(gid_t gid, uid_t uid) {
   if (gid == 0 || gid != uid) return false;
   std::array<char, 16 * 1024> user_bytes{};
@@ -70,8 +70,8 @@ class Walk {
  public:
   explicit Walk(const FolderOptions& options) : options_(options) {}
 
-  // `shown`: the path of `from`, with a slash at its end unless it is the current folder. `makes_missing`: as the
-  // options say, except behind another user's link.
+  // `shown` is the path of `from` for messages; it ends with a slash unless it is the current folder. `makes_missing`
+  // is as in FolderOptions, but false after another user's link.
   absl::StatusOr<UniqueFd> Descend(UniqueFd from, std::string shown, const std::string& path, bool is_whole,
                                    bool makes_missing);
 
@@ -96,7 +96,7 @@ absl::Status Walk::Check(int fd, const std::string& shown, bool is_last) const {
   }
   if (options_.trust == FolderTrust::kOwned || !CanOthersWrite(info)) return absl::OkStatus();
   if (must_be_own) {
-    // An O_PATH descriptor can't be changed through itself.
+    // fchmod does not work on an O_PATH descriptor, so open the folder again.
     const UniqueFd open_fd(openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (open_fd.is_open() && fchmod(open_fd.get(), info.st_mode & 07777 & ~kOthersWrite) == 0) return absl::OkStatus();
     return FolderFailed("cannot close to others (chmod go-w) the folder", shown);
@@ -109,7 +109,7 @@ absl::Status Walk::Check(int fd, const std::string& shown, bool is_last) const {
 absl::StatusOr<UniqueFd> Walk::Follow(const UniqueFd& from, const std::string& shown, const std::string& name,
                                       bool makes_missing) {
   const std::string path = absl::StrCat(shown, name);
-  // Hold it while checking and reading it: another file may get its name meanwhile.
+  // Keep the link open while it is checked and read, because another file may get its name meanwhile.
   const UniqueFd held(openat(from.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat link {};
   if (!held.is_open() || fstat(held.get(), &link) != 0) return FolderFailed("cannot look at", path);
@@ -146,7 +146,7 @@ absl::StatusOr<UniqueFd> Walk::Descend(UniqueFd from, std::string shown, const s
     const std::string& name = names[i];
     const bool is_last = is_whole && i + 1 == names.size();
     const mode_t mode = options_.trust == FolderTrust::kShared ? 0777 : 0700;
-    // It may exist even if nothing can be made.
+    // A failed mkdir does not matter if the folder already exists.
     const int not_made = makes_missing && mkdirat(from.get(), name.c_str(), mode) != 0 ? errno : 0;
     struct stat info {};
     if (fstatat(from.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -171,7 +171,7 @@ absl::StatusOr<UniqueFd> Walk::Descend(UniqueFd from, std::string shown, const s
   return from;
 }
 
-// Opens a file that has only one name and is no link or pipe.
+// Opens a regular file or a character device. Refuses links, pipes, and files with more than one name.
 absl::StatusOr<UniqueFd> OpenUnlinked(const UniqueFd& folder, const std::string& path, const std::string& name,
                                       int flags, mode_t mode, struct stat& info) {
   UniqueFd fd(openat(folder.get(), name.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode));
@@ -180,7 +180,7 @@ absl::StatusOr<UniqueFd> OpenUnlinked(const UniqueFd& folder, const std::string&
   }
   if (!fd.is_open()) return FolderFailed("cannot open", path);
   if (fstat(fd.get(), &info) != 0) return FolderFailed("cannot look at", path);
-  if (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode)) {  // (only root can make a device)
+  if (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode)) {  // a device is no danger: only root can make one
     return absl::FailedPreconditionError(absl::StrCat(path, " is not a regular file: remove it"));
   }
   if (info.st_nlink > 1) {
@@ -200,7 +200,8 @@ absl::StatusOr<UniqueFd> OpenRegular(const UniqueFd& folder, const std::string& 
 
 absl::StatusOr<UniqueFd> OpenFolder(const std::string& path, const FolderOptions& options) {
   std::string whole = path;
-  if (!path.starts_with('/') && options.trust != FolderTrust::kShared) {  // the folders above count as well
+  if (!path.starts_with('/') && options.trust != FolderTrust::kShared) {  // the folders above the current one matter,
+                                                                          // too
     std::error_code error;
     whole = absl::StrCat(std::filesystem::current_path(error).string(), "/", path);
     if (error) return absl::UnavailableError(absl::StrCat("the current folder is not known: ", error.message()));

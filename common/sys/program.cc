@@ -35,13 +35,14 @@ namespace muster {
 
 void BeginProgram(const char* name) {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
-    // (open takes the lowest free number: this one.)
+    // open takes the lowest free number, which is this one.
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0) _exit(1);
   }
   prctl(PR_SET_NAME, name);
   signal(SIGXFSZ, SIG_IGN);
   signal(SIGCHLD, SIG_DFL);
-  // Without a loader this is a static program: the host's modules belong to another C library, and are not loaded.
+  // Without a loader this is a static program. The host's NSS modules belong to another C library, so they must not be
+  // loaded.
   if (getauxval(AT_BASE) == 0) {
     __nss_configure_lookup("hosts", "files dns");
     for (const char* database : {"passwd", "group", "initgroups", "services"}) {
@@ -53,19 +54,20 @@ void BeginProgram(const char* name) {
 namespace {
 
 constexpr absl::Duration kLogPatience = absl::Seconds(2);
-constexpr absl::Duration kLongest = absl::Hours(24 * 365);  // more than anyone means, and alarm() can take it
+constexpr absl::Duration kLongest = absl::Hours(24 * 365);  // longer than any real setting, and still a valid argument
+                                                            // for alarm()
 
 std::atomic<int> last_resort_code = kExitUsage;
 std::atomic<unsigned> signal_patience_s = 0;
 std::atomic<bool> has_end_signal = false;
-std::atomic<bool> is_ending = false;  // the alarm is set; otherwise an alarm from outside means nothing
+std::atomic<bool> is_ending = false;  // we have set the alarm; a SIGALRM from another process is ignored
 
 unsigned WholeSeconds(absl::Duration patience) {
   return static_cast<unsigned>(
       std::clamp<int64_t>(absl::ToInt64Seconds(std::min(patience, kLongest)), 1, absl::ToInt64Seconds(kLongest)));
 }
 
-// Makes only async-signal-safe calls. A stuck reader of stderr must not block this.
+// Makes only async-signal-safe calls. Must not block on a stuck reader of stderr.
 void OnAlarm(int) {
   if (!is_ending) return;
   static const char kText[] =
@@ -84,7 +86,7 @@ void HandleAlarm() {
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   sigaction(SIGALRM, &action, nullptr);
-  sigset_t unblocked;  // the parent process may have blocked it
+  sigset_t unblocked;  // the parent process may have blocked the signal
   sigemptyset(&unblocked);
   sigaddset(&unblocked, SIGALRM);
   pthread_sigmask(SIG_UNBLOCK, &unblocked, nullptr);
@@ -93,7 +95,7 @@ void HandleAlarm() {
 }  // namespace
 
 void EndProgram(int code) {
-  // (A reader that closes early, such as head, is no failure.)
+  // A reader that closes early, such as head, causes no failure.
   const bool is_lost = std::fflush(stdout) != 0 ? errno != EPIPE : std::ferror(stdout) != 0 && errno != EPIPE;
   if (is_lost && code == kExitSuccess) {
     std::fprintf(stderr, "%s: not all of the output could be written\n", program_invocation_short_name);

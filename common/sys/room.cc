@@ -1,14 +1,14 @@
-// The limits that can prevent a thread or a process (clone fails with EAGAIN or ENOMEM for each of them). The first row
-// that fits is reported:
+// The limits that can prevent a thread or a process. For each of them clone fails with EAGAIN or ENOMEM, so the errno
+// does not show which one it is. The first row that applies is reported:
 //
-//   pids.max of a control group     this process's, or one above it: the first one that is full
-//   RLIMIT_AS (ulimit -v)           no address can be mapped any more, which a thread's stack needs
-//   RLIMIT_DATA (ulimit -d)         addresses can be mapped, but not to be written to
-//   the memory that may be promised the same without such a limit
-//   RLIMIT_NPROC (ulimit -u)        counts all tasks of the user; not for root
+//   pids.max of a control group     of this process's group or one above it: the first one that is full
+//   RLIMIT_AS (ulimit -v)           no more addresses can be mapped, and a thread's stack needs some
+//   RLIMIT_DATA (ulimit -d)         addresses can be mapped, but no more memory to write to
+//   memory overcommit               the same, and neither of the two limits before is set
+//   RLIMIT_NPROC (ulimit -u)        counts all tasks of the user; does not apply to root
 //   kernel.threads-max, pid_max     of the machine
 //
-// Tasks in other pid namespaces can't be counted: if no limit seems to be reached, all are listed.
+// Tasks in other pid namespaces can't be counted. So if no limit seems to be reached, all limits are listed.
 #include "common/sys/room.h"
 
 #include <dirent.h>
@@ -37,10 +37,10 @@ namespace muster {
 
 namespace {
 
-constexpr size_t kStackBytes = 64 << 10;  // of a thread that only waits
+constexpr size_t kStackBytes = 64 << 10;  // enough for a thread that only waits
 constexpr absl::Duration kLookPause = absl::Milliseconds(1);
 constexpr int kMaxLooks = 1000;
-constexpr int kMaxProcesses = 1 << 14;  // some 0.3 s
+constexpr int kMaxProcesses = 1 << 14;  // reading so many takes about 0.3 s
 constexpr size_t kMaxFieldBytes = 64;
 
 std::optional<uint64_t> ReadNumber(const std::string& path) {
@@ -49,7 +49,7 @@ std::optional<uint64_t> ReadNumber(const std::string& path) {
   return number;
 }
 
-// "/job/step", and the folder that holds such paths.
+// A control group: its path ("/job/step"), and the folder that contains such paths.
 struct ControlGroup {
   std::string root;
   std::string path;
@@ -89,7 +89,7 @@ std::optional<uint64_t> FiniteLimit(__rlimit_resource resource) {
   return limit.rlim_cur;
 }
 
-// Returns the number in a line "Threads:\t3" of /proc/PID/status.
+// Returns the number in a line of /proc/PID/status, such as "Threads:\t3".
 std::optional<uint64_t> StatusNumber(const std::string& status, const std::string& field) {
   const size_t at = status.find(absl::StrCat("\n", field, ":"));
   if (at == std::string::npos) return std::nullopt;
@@ -99,7 +99,8 @@ std::optional<uint64_t> StatusNumber(const std::string& status, const std::strin
   return !words.empty() && absl::SimpleAtoi(words[0], &number) ? std::optional(number) : std::nullopt;
 }
 
-// Returns this user's tasks that can be seen here. nullopt if there are too many processes to count.
+// Returns how many tasks this user has, as far as this process can see them. nullopt if there are too many processes to
+// count.
 std::optional<uint64_t> CountTasksOfUser() {
   DIR* folder = opendir("/proc");
   if (folder == nullptr) return std::nullopt;
@@ -112,10 +113,11 @@ std::optional<uint64_t> CountTasksOfUser() {
     if (StatusNumber(status, "Uid") == uint64_t{getuid()}) tasks += StatusNumber(status, "Threads").value_or(0);
   }
   closedir(folder);
-  return tasks == 0 || seen > kMaxProcesses ? std::nullopt : std::optional(tasks);  // 0 can't be: this task counts
+  return tasks == 0 || seen > kMaxProcesses ? std::nullopt : std::optional(tasks);  // 0 means that /proc can't be read:
+                                                                                    // at least this task counts
 }
 
-// Returns all tasks of the machine, from /proc/loadavg: "0.10 0.20 0.30 1/234 5678".
+// Returns how many tasks the machine has, from /proc/loadavg: "0.10 0.20 0.30 1/234 5678".
 std::optional<uint64_t> CountTasksOfMachine() {
   const std::string text = ReadSmallFile("/proc/loadavg", 4096).value_or("");
   const size_t slash = text.find('/');
@@ -125,7 +127,7 @@ std::optional<uint64_t> CountTasksOfMachine() {
   return is_number ? std::optional(tasks) : std::nullopt;
 }
 
-// RLIMIT_NPROC does not bind a process with CAP_SYS_RESOURCE or CAP_SYS_ADMIN.
+// RLIMIT_NPROC does not apply to a process with CAP_SYS_RESOURCE or CAP_SYS_ADMIN.
 bool IsBoundByUserLimit(const std::string& status) {
   const size_t at = status.find("\nCapEff:");
   uint64_t held = 0;
@@ -175,7 +177,7 @@ absl::Status CheckTasks(size_t wanted) {
   pthread_attr_destroy(&attributes);
   mutex.unlock();
   for (const pthread_t thread : threads) pthread_join(thread, nullptr);
-  // A joined thread still counts for a moment.
+  // The kernel counts a joined thread for a moment longer.
   for (int i = 0; i < kMaxLooks && CountThreads() > before; ++i) Pause(kLookPause);
   return status;
 }
@@ -184,7 +186,7 @@ absl::Status CheckDescriptors(size_t wanted) {
   std::vector<UniqueFd> tried;
   while (tried.size() < wanted) {
     UniqueFd fd(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0));
-    if (!fd.is_open() && errno == EBADF) fd.reset(open("/", O_PATH | O_CLOEXEC));  // without a stdin
+    if (!fd.is_open() && errno == EBADF) fd.reset(open("/", O_PATH | O_CLOEXEC));  // stdin is closed
     if (!fd.is_open()) {
       rlimit limit{};
       getrlimit(RLIMIT_NOFILE, &limit);
@@ -297,9 +299,9 @@ size_t CountThreadsNamed(std::string_view name) {
 
 namespace {
 
-// If the kernel has no limit, this many are still more than anyone needs.
+// If the kernel has no limit, use this number, which is more than the programs need.
 constexpr rlim_t kEnough = 1'048'576;
-constexpr rlim_t kUsual = 1024;  // if the kernel does not report it
+constexpr rlim_t kUsual = 1024;  // if the kernel does not report the limit
 
 }  // namespace
 

@@ -27,11 +27,11 @@ std::string DefaultAdminSocket(uint16_t port) {
 }
 
 std::string UserStateFolder(const std::map<std::string, std::string>& environment, bool is_root) {
-  // A relative path is ignored: it would mean another folder after each change of the working folder.
+  // A relative path is ignored, because its meaning would change with the working folder.
   const auto folder_of = [&](const std::string& name) -> std::string {
     const auto found = environment.find(name);
     if (found == environment.end()) return "";
-    const std::string first = found->second.substr(0, found->second.find(':'));  // systemd may name several
+    const std::string first = found->second.substr(0, found->second.find(':'));  // systemd may list several folders
     return !first.empty() && first[0] == '/' ? first : "";
   };
   if (std::string folder = folder_of("STATE_DIRECTORY"); !folder.empty()) return folder;
@@ -43,10 +43,10 @@ std::string UserStateFolder(const std::map<std::string, std::string>& environmen
 
 namespace {
 
-constexpr size_t kUserBytes = 16 * 1024;  // of one user's entry in the system's list
+constexpr size_t kUserBytes = 16 * 1024;  // the longest entry of a user in the system's list
 
-// `user` empty: the user of this program. Returns an empty text if the list has no such user, or no home folder for
-// that user.
+// Returns the home folder of `user`, or of the user that runs this program if `user` is empty. Returns an empty text if
+// the system's list has no such user, or no home folder for it.
 std::string HomeInList(const std::string& user) {
   std::vector<char> bytes(kUserBytes);
   passwd entry{};
@@ -77,7 +77,7 @@ absl::StatusOr<std::string> AbsolutePath(const std::string& path,
   absl::StatusOr<std::string> expanded = ExpandHome(path, environment);
   if (!expanded.ok() || expanded->empty() || expanded->front() == '/') return expanded;
   char* const folder = getcwd(nullptr, 0);
-  if (folder == nullptr || folder[0] != '/') {  // "(unreachable)/…": it lies outside of this process's root
+  if (folder == nullptr || folder[0] != '/') {  // "(unreachable)/…": the folder lies outside of this process's root
     const std::string why = folder == nullptr ? std::strerror(errno) : folder;
     std::free(folder);
     return absl::UnavailableError(

@@ -42,7 +42,7 @@ absl::Status WriteSecret(int fd, const std::string& bytes, const char* what) {
 
 absl::StatusOr<int> MakeMemoryFile(const char* name, const std::string& bytes) {
   constexpr unsigned int kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-  // A kernel with vm.memfd_noexec=2 requires the flag that older ones refuse as unknown.
+  // The kernel requires this flag if vm.memfd_noexec is 2. Older kernels don't know it and fail with EINVAL.
   int fd = memfd_create(name, kFlags | MFD_NOEXEC_SEAL);
   if (fd < 0 && errno == EINVAL) fd = memfd_create(name, kFlags);
   if (fd < 0) return SecretFailed(kNoFile, "memfd_create");
@@ -51,7 +51,7 @@ absl::StatusOr<int> MakeMemoryFile(const char* name, const std::string& bytes) {
 }
 
 absl::StatusOr<int> MakeSecretDescriptor(const std::string& bytes) {
-  if (bytes.size() > kMaxSecretBytes) return MakeSecretPipe(bytes);  // it refuses them
+  if (bytes.size() > kMaxSecretBytes) return MakeSecretPipe(bytes);  // reports that they are too long
   const absl::StatusOr<int> fd = MakeMemoryFile("muster-secret", bytes);
   if (!fd.ok()) {
     absl::StatusOr<int> pipe = MakeSecretPipe(bytes);
@@ -72,7 +72,7 @@ absl::StatusOr<int> MakeSecretPipe(const std::string& bytes) {
   }
   int ends[2];
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return SecretFailed(kNoPipe, "pipe");
-  // All of it must fit: nothing reads before the child runs.
+  // The pipe must have room for all bytes, because no process reads them before the child runs.
   fcntl(ends[1], F_SETPIPE_SZ, static_cast<int>(kMaxSecretBytes));
   if (absl::Status status = WriteSecret(ends[1], bytes, kNoPipe); !status.ok()) {
     close(ends[0]);

@@ -1,5 +1,5 @@
-// Passes secret bytes to a child process through a descriptor that it inherits: never in a file with a name, an
-// argument or the environment.
+// Passes secret bytes to a child process through a descriptor that the child inherits. They never appear in a named
+// file, an argument or the environment.
 #pragma once
 
 #include <cstddef>
@@ -9,21 +9,22 @@
 
 namespace muster {
 
-// Every such descriptor can hold this much.
+// The most bytes that each kind of descriptor can pass.
 inline constexpr size_t kMaxSecretBytes = 1024 * 1024;
 
-// Returns a descriptor from which `bytes` (at most kMaxSecretBytes) can be read once, close-on-exec; the caller closes
-// it. It is a sealed file in memory or, if that fails, a pipe. Needs no /proc and no writable file system.
+// Returns a descriptor from which `bytes` (at most kMaxSecretBytes) can be read once. It is close-on-exec, and the
+// caller closes it. It is a sealed file in memory or, if that fails, a pipe. Needs neither /proc nor a writable file
+// system.
 absl::StatusOr<int> MakeSecretDescriptor(const std::string& bytes);
 
-// Returns a file in memory with these bytes, close-on-exec, sealable, positioned at its end. `name` is for people who
-// look at the process.
+// Returns a file in memory with these bytes: close-on-exec, sealable, positioned at its end. `name` is shown to people,
+// for example in /proc/PID/fd.
 absl::StatusOr<int> MakeMemoryFile(const char* name, const std::string& bytes);
 
-// The same as MakeSecretDescriptor, always with a pipe.
+// As MakeSecretDescriptor, but always with a pipe.
 absl::StatusOr<int> MakeSecretPipe(const std::string& bytes);
 
-// Reads the descriptor to its end, and closes it in any case. An error if there is more than kMaxSecretBytes.
+// Reads the descriptor to its end, and closes it in any case. More than kMaxSecretBytes is an error.
 absl::StatusOr<std::string> TakeSecret(int fd);
 
 }  // namespace muster

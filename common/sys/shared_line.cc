@@ -1,10 +1,10 @@
-// The state when `writer` asks, and whether it may write:
+// When `writer` may write:
 //
-//   no line is open, none waits or `writer` does   yes
-//   no line is open, another one waits             after kLinePatience: it is dead or stopped
-//   its own line                                   yes
-//   another one's line, which is open              after kLinePatience
-//   another one's line, being written              after kStuckPatience, however slow the machine is
+//   no line is open; no other process waits        at once
+//   no line is open; another process waits first   after kLinePatience: that process is dead or stopped
+//   its own line is open                           at once
+//   another process's line is open                 after kLinePatience
+//   another process is writing right now           after kStuckPatience, even on a slow machine
 #include "common/sys/shared_line.h"
 
 #include <sys/mman.h>

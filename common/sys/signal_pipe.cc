@@ -19,7 +19,7 @@ std::atomic<int> handlers_end = -1;
 void PassOn(int signal) {
   const int before = errno;
   const auto byte = static_cast<unsigned char>(signal);
-  // A full pipe holds enough signals.
+  // If the pipe is full, it already has enough signals, so this one may be lost.
   [[maybe_unused]] const ssize_t written = write(handlers_end, &byte, 1);
   errno = before;
 }
@@ -35,7 +35,7 @@ void Set(int signal, void (*handler)(int)) {
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   sigaction(signal, &action, nullptr);
-  sigset_t unblocked;  // the parent process may have blocked it
+  sigset_t unblocked;  // the parent process may have blocked the signal
   sigemptyset(&unblocked);
   sigaddset(&unblocked, signal);
   pthread_sigmask(SIG_UNBLOCK, &unblocked, nullptr);

@@ -1,5 +1,5 @@
-// Signals as a readable descriptor. Uses a handler, not a signalfd: so a signal that ends the program is noted
-// (NoteEndSignal in program.h) even while the reading thread hangs.
+// Delivers signals through a readable descriptor. Uses a handler instead of a signalfd, so that a signal that ends the
+// program is noted (NoteEndSignal in program.h) even while the reading thread hangs.
 #pragma once
 
 #include <initializer_list>
@@ -10,23 +10,23 @@
 
 namespace muster {
 
-// A process has at most one at a time.
+// A process must have at most one at a time.
 class SignalPipe {
  public:
-  // System calls interrupted by a signal go on, except those that only wait.
+  // A signal does not make system calls fail, except calls that only wait.
   SignalPipe();
-  // The signals are ignored from then on: nothing is left to end in good order.
+  // From then on the signals are ignored, because nothing is left that must end in good order.
   ~SignalPipe();
   SignalPipe(const SignalPipe&) = delete;
   SignalPipe& operator=(const SignalPipe&) = delete;
 
-  // Routes these signals here from now on. If `ends`, the first of them starts the clock of the last resort.
+  // From now on, Take returns these signals. With `ends`, the first of them also starts the last resort (program.h).
   void Handle(std::initializer_list<int> signals, bool ends);
   // Restores these signals' default actions.
   void LetKill(std::initializer_list<int> signals);
 
   int fd() const { return out_.get(); }
-  // Returns the next signal that has come, without waiting.
+  // Returns the next signal that has come; nullopt if there is none. Never waits.
   std::optional<int> Take();
 
  private:

@@ -13,8 +13,8 @@ namespace muster {
 struct SideThread::Shared {
   Mutex mutex;
   CondVar changed;
-  std::function<void()> work ABSL_GUARDED_BY(mutex);  // until the thread has taken it
-  bool is_busy ABSL_GUARDED_BY(mutex) = false;        // from the hand-over to the end of the work
+  std::function<void()> work ABSL_GUARDED_BY(mutex);  // set until the thread takes it
+  bool is_busy ABSL_GUARDED_BY(mutex) = false;        // true from the hand-over to the end of the work
   bool has_given_up ABSL_GUARDED_BY(mutex) = false;
   bool is_ending ABSL_GUARDED_BY(mutex) = false;
 };

@@ -1,5 +1,5 @@
-// Makes threads without an exception (std::thread's would end the program), and a thread for calls that may never
-// return.
+// Makes threads without an exception (std::thread throws one, which would end the program). Also has a thread for calls
+// that may never return.
 #pragma once
 
 #include <signal.h>
@@ -19,8 +19,9 @@
 
 namespace muster {
 
-// Returns RESOURCE_EXHAUSTED, with the limit that is reached, if the system has no thread left. The main thread handles
-// our programs' signals: a handler would interrupt this thread's waits.
+// Returns the thread; RESOURCE_EXHAUSTED, with the limit that is reached, if none can be made. The thread blocks the
+// signals that our programs handle, so that only the main thread handles them: a handler would interrupt this thread's
+// waits.
 template <typename Work>
 absl::StatusOr<std::thread> TryThread(Work&& work) {
   sigset_t handled;
@@ -39,21 +40,21 @@ absl::StatusOr<std::thread> TryThread(Work&& work) {
   return thread;
 }
 
-// A thread for calls that may never return, such as reading from a file system that has gone away. It can be abandoned,
-// so that neither its caller nor the end of the process hangs with it.
+// A thread for calls that may never return, such as reading from a file system that no longer answers. It can be
+// abandoned. Then neither its caller nor the end of the process waits for it.
 class SideThread {
  public:
-  // `name` as the system shows it, at most 15 bytes. RESOURCE_EXHAUSTED: no thread can be made.
+  // `name` is shown by the system and has at most 15 bytes. RESOURCE_EXHAUSTED: no thread can be made.
   static absl::StatusOr<std::shared_ptr<SideThread>> Make(const std::string& name);
-  // Doesn't wait.
+  // Does not wait for the thread.
   ~SideThread();
 
-  // Has `work` run there and waits for its end. Returns false after `limit`; at once while an earlier work still runs,
-  // and after GiveUp. One caller at a time. `work` must own everything it touches: it may run on when its caller is
-  // gone.
+  // Runs `work` in the thread and waits for its end. Returns false if it has not ended after `limit`. Returns false at
+  // once while an earlier work still runs, and after GiveUp. Only one caller at a time. `work` must own everything it
+  // uses, because it may still run after its caller has gone.
   bool Run(std::function<void()> work, absl::Duration limit);
 
-  // Any thread: from now on Run doesn't wait.
+  // From now on Run does not wait. May be called by any thread.
   void GiveUp();
 
  private:

@@ -1,4 +1,5 @@
-// Pauses, and waits for a descriptor, by a duration. For any process and thread: nothing allocates or takes a lock.
+// Pauses, and waits for a descriptor, with absl::Duration. For any process and thread: nothing here allocates memory or
+// takes a lock.
 #pragma once
 
 #include <poll.h>
@@ -10,24 +11,24 @@
 
 namespace muster {
 
-// Returns the duration as poll(2) takes it; rounded up, since a wait that ends too early begins again at once.
+// Returns the duration for poll(2). Rounds up, because a wait that ends too early would start again at once.
 inline int PollMs(absl::Duration patience) {
   if (patience == absl::InfiniteDuration()) return -1;
   const int64_t ms = absl::ToInt64Milliseconds(absl::Ceil(patience, absl::Milliseconds(1)));
   return static_cast<int>(std::clamp<int64_t>(ms, 0, std::numeric_limits<int>::max()));
 }
 
-// Pauses; a signal ends it early.
+// Pauses. A signal ends the pause early.
 inline void Pause(absl::Duration duration) { ::poll(nullptr, 0, PollMs(duration)); }
 
-// Returns the `events` that have come (POLLIN, POLLOUT, …; also POLLHUP and POLLERR) within `patience`; 0 if nothing
-// came, or a signal came first. A descriptor of -1 just waits.
+// Returns those of `events` (POLLIN, POLLOUT, …; also POLLHUP and POLLERR) that have come within `patience`. Returns 0
+// if none has come, or if a signal came first. With the descriptor -1 it only waits.
 inline short WaitFor(int fd, short events, absl::Duration patience) {
   pollfd one{fd, events, 0};
   return ::poll(&one, 1, PollMs(patience)) > 0 ? one.revents : short{0};
 }
 
-// Returns the events that have come so far.
+// Returns the events that have already come.
 inline short LookAt(int fd, short events) { return WaitFor(fd, events, absl::ZeroDuration()); }
 
 }  // namespace muster

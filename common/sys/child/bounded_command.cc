@@ -17,12 +17,13 @@
 namespace muster {
 namespace {
 
-constexpr absl::Duration kBoundedLookPause = absl::Milliseconds(20);  // for its end, if the kernel can't report it
+constexpr absl::Duration kBoundedLookPause = absl::Milliseconds(20);  // how often to look for the program's end, if the
+                                                                      // kernel can't report it
 constexpr absl::Duration kReapPatience = absl::Milliseconds(400);
 constexpr absl::Duration kOrphanPause = absl::Milliseconds(5);
 
-// Reads the available bytes, as far as one turn goes: a program that writes without end must not keep us here. Returns
-// false at the end.
+// Reads the bytes that are available, with a limit for one call, so that a program that writes without end can't keep
+// us here. Returns false at the end of the stream.
 bool Drain(int fd, std::string& text, size_t most) {
   char bytes[4096];
   for (int turn = 0; turn < 64; ++turn) {
@@ -34,7 +35,7 @@ bool Drain(int fd, std::string& text, size_t most) {
   return true;
 }
 
-// A pipe with a reading end that doesn't block.
+// A pipe with a reading end that never blocks.
 struct Pipe {
   Pipe() {
     int ends[2];
@@ -47,7 +48,8 @@ struct Pipe {
   UniqueFd in;
 };
 
-// Kills the rest of the group and reaps it; its orphans have become children of this process, a subreaper.
+// Kills the rest of the process group and reaps it. This process is a subreaper, so the group's orphans are its
+// children.
 void ReapGroup(pid_t leader, CommandResult& result, const Clock& clock) {
   kill(-leader, SIGKILL);
   const MonotonicTime give_up = clock.Read().monotonic + kReapPatience;

@@ -14,7 +14,8 @@
 namespace muster {
 namespace {
 
-constexpr absl::Duration kChildLookPause = absl::Milliseconds(10);  // if the kernel has no process descriptors
+constexpr absl::Duration kChildLookPause = absl::Milliseconds(10);  // how often to look, if the kernel has no process
+                                                                    // descriptors
 
 ChildState Look(pid_t pid) {
   siginfo_t info{};
@@ -24,7 +25,7 @@ ChildState Look(pid_t pid) {
 
 }  // namespace
 
-// posix_spawn, not fork: fork would copy the page tables of a large program, and run libraries' fork handlers.
+// Uses posix_spawn, not fork: fork copies the page tables of a large program and runs libraries' fork handlers.
 int StartChild(const ChildOptions& options, pid_t& pid) {
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;

@@ -1,6 +1,6 @@
-// Starts programs and waits for them. (Training processes, and the processes that watch over them, are the keeper's.)
+// Starts programs and waits for them. (The keeper starts the training processes and the processes that watch them.)
 //
-// For any thread, as long as no other code waits for children that it didn't start.
+// For any thread, as long as no other code in this process waits for children that it didn't start.
 #pragma once
 
 #include <sys/types.h>
@@ -22,29 +22,29 @@ struct ChildOptions {
   int in = -1;
   int out = -1;
   int err = -1;
-  int third = -1;  // the child's descriptor 3; -1: none
+  int third = -1;  // becomes the child's descriptor 3; -1: none
 };
 
-// Starts the program in a process group of its own, with default signals and no other descriptor of ours. Returns
-// errno, or 0 if it runs.
+// Starts the program in its own process group, with default signals. It inherits no other descriptors of ours. Returns
+// 0 if the program runs, else errno.
 int StartChild(const ChildOptions& options, pid_t& pid);
 
 enum class ChildState {
   kRuns,
-  kEnded,    // but not reaped: its number, and its group's, stay its own
-  kUnknown,  // already reaped by other code: its number may be another process's by now
+  kEnded,    // has ended and is not reaped: no other process can get its number, or its group's
+  kUnknown,  // other code has reaped it: another process may have its number now
 };
-// Waits until the child has ended, at most `patience`.
+// Waits until the child has ended, for at most `patience`.
 ChildState AwaitChild(pid_t pid, absl::Duration patience = absl::ZeroDuration());
 
-// Waits until the child has ended, for any length of time. nullopt if other code has reaped it.
+// Waits without limit until the child has ended, and reaps it. nullopt if other code has already reaped it.
 std::optional<ExitStatus> ReapChild(pid_t pid);
 
-// Returns a descriptor that polls readable once the child has ended. Not open: the kernel has no such descriptors, or
-// none is left.
+// Returns a descriptor that becomes readable when the child ends. It is not open if the kernel has no such descriptors,
+// or if none is left.
 UniqueFd WatchChild(pid_t pid);
 
-// Returns the pointers that exec takes; they point into `texts`.
+// Returns the array of pointers for exec; they point into `texts`.
 std::vector<char*> ExecPointers(const std::vector<std::string>& texts);
 
 }  // namespace muster
