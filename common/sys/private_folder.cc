@@ -103,7 +103,7 @@ absl::Status Walk::Check(int fd, const std::string& shown, bool is_last) const {
   }
   if ((info.st_mode & S_ISVTX) != 0) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrCat("others can write to the folder ", shown,
-                                                  ": chmod go-w it, or chmod +t where they must be able to"));
+                                                  ": chmod go-w it, or chmod +t if others must write there"));
 }
 
 absl::StatusOr<UniqueFd> Walk::Follow(const UniqueFd& from, const std::string& shown, const std::string& name,

@@ -252,8 +252,8 @@ std::string TaskLimitText(const TaskFacts& facts) {
                         ": raise it");
   }
   if (facts.lacks_memory) {
-    return ": the kernel gives this process no more memory (vm.overcommit_memory, vm.max_map_count): end what needs "
-           "it, or raise them";
+    return ": the kernel gives this process no more memory (vm.overcommit_memory, vm.max_map_count): end processes "
+           "that use memory, or raise these limits";
   }
   std::string list;
   for (const Named& one : counted) {

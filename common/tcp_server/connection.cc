@@ -74,7 +74,7 @@ void TcpConnection::CheckTimes() {
 }
 
 void TcpConnection::CheckTrust(const TrustBase& trust) {
-  // (Also during a handshake: the certificate may be known already.)
+  // Checked during a handshake, too, because the certificate may already be known then.
   if (is_finished_ || !stream_.has_tls()) return;
   const TlsRefusal refusal = CheckStillGood(trust, stream_.client().chain);
   if (!refusal.ok()) Finish(refusal.text);

@@ -1,4 +1,5 @@
-// One client of a TcpServer: its acceptance, and what its protocol reports to the server. Owned by the server's thread.
+// A client's connection to a TcpServer: how it is accepted, and what its protocol must report to the server. Owned by
+// the server's thread.
 #pragma once
 
 #include <cstdint>
@@ -18,32 +19,34 @@
 namespace muster {
 
 struct TcpClient {
-  uint64_t connection = 0;  // never used twice
-  uint32_t listener = 0;    // which listening socket
+  uint64_t connection = 0;  // unique in this server's life
+  uint32_t listener = 0;    // which listening socket accepted it
   IpAddress address = *IpAddress::Parse("127.0.0.1");
-  std::optional<PeerName> name;  // from its certificate; none without TLS, or if names don't count
+  std::optional<PeerName> name;  // from its certificate; none without TLS, or with takes_every_name
 };
 
 class TcpConnection;
 
-// State that the connections of one server share. For the server's thread only, except `post` and `counted`.
+// State that all connections of a server share. For the server's thread only, except `post` and `counted`.
 struct TcpServerContext {
-  // Any thread: runs `take` with the connection, in the server's thread, if it still exists; then serves it again.
+  // Runs `take` with the connection in the server's thread, if the connection still exists, and then serves it again.
+  // May be called by any thread.
   std::function<void(uint64_t connection, std::function<void(TcpConnection&)> take)> post;
-  // The server's thread: serves this connection again soon.
+  // Serves this connection again soon. Only the server's thread may call it.
   std::function<void(uint64_t connection)> touch;
-  // The server's thread: begins to connect, with TLS if the server has it; see TcpProtocol::Dialed. Returns the
-  // connection's number; 0: there are no descriptors, or no route.
+  // Begins to connect, with TLS if the server has it; see TcpProtocol::Dialed. Returns the connection's number; 0:
+  // there are no descriptors, or there is no route. Only the server's thread may call it.
   std::function<uint64_t(const SocketAddress& to)> dial;
-  // The server's thread: serves a connected, nonblocking local socket as well; see TcpProtocol::Adopted. Returns the
-  // connection's number; 0: it can't.
+  // Adds a connected, nonblocking local socket to those that are served; see TcpProtocol::Adopted. Returns the
+  // connection's number; 0 if it could not be added. Only the server's thread may call it.
   std::function<uint64_t(UniqueFd socket)> adopt;
   std::shared_ptr<CountedLog> counted;
-  size_t input_bytes = 0;  // of all connections, received and not handled yet; see TcpProtocol::MaxInputBytes
+  size_t input_bytes = 0;  // received and not handled yet, of all connections; see TcpProtocol::MaxInputBytes
   MonotonicTime now;
 };
 
-// Handles the TLS handshake and the end of a connection; everything in between is a TcpProtocol's.
+// Handles the TLS handshake and the end of a connection. A subclass, made by the TcpProtocol, handles everything in
+// between.
 class TcpConnection {
  public:
   TcpConnection(Stream stream, TcpClient client, TcpServerContext& context);
@@ -51,52 +54,54 @@ class TcpConnection {
   TcpConnection(const TcpConnection&) = delete;
   TcpConnection& operator=(const TcpConnection&) = delete;
 
-  // Reads, handles and writes, a little, so that no client keeps the others waiting. Returns true if there is more to
-  // do without waiting for the socket.
+  // Reads, handles and writes only a little, so that no client keeps the others waiting. Returns true if it can go on
+  // without an event of the socket.
   virtual bool Serve() = 0;
   virtual bool wants_read() const = 0;
   virtual bool wants_write() const = 0;
-  // True if its output is held back for a moment: serve it again in a millisecond.
+  // True if its output is delayed for a moment. It must be served again in a millisecond.
   virtual bool is_delayed() const { return false; }
-  // True if it waits for room, which no socket event reports: serve it again soon.
+  // True if it waits for room, which no event of its socket reports. It must be served again soon.
   virtual bool is_held() const { return false; }
-  // True if something is in flight: then it is not closed to make room for others.
+  // True if a request or an answer is in flight. Then the connection is not closed to make room for others.
   virtual bool has_work() const = 0;
-  // Returns how readily it is closed for a new connection if there is no room, busy or not: the greatest first, and of
-  // equals the oldest. 0: never.
+  // Returns how readily it may be closed for a new connection if there is no room, even if it is busy. The connection
+  // with the highest number is closed first; of equal ones, the oldest. 0: it may not be closed.
   virtual int yields() const { return 0; }
-  // True if it has ever sent a whole message.
+  // True if the client has ever sent a complete message.
   virtual bool has_spoken() const = 0;
   // Returns its part of TcpServerContext::input_bytes.
   virtual size_t input_bytes() const = 0;
-  // Called at least four times a second: gives up what took too long.
+  // Called at least four times a second. Ends what has taken too long.
   virtual void CheckTimes();
-  // Called at the end: writes as much of what is in flight as the socket takes at once.
+  // Called when the server ends. Writes as much of the answers in flight as the socket takes at once.
   virtual void FlushAtEnd() {}
 
-  // Returns when it last sent a whole message, or was accepted.
+  // Returns when the client last sent a complete message, or when it was accepted.
   MonotonicTime last_heard() const { return last_heard_; }
   const TcpClient& client() const { return client_; }
   int fd() const { return stream_.fd(); }
 
-  // The TLS handshake, in steps that the server spreads.
+  // The state of the TLS handshake. The server distributes handshakes over its turns.
   enum class Opening { kUnknown, kHandshake, kOpen };
   Opening opening() const { return opening_; }
-  // Looks at the first byte. `context` null: no TLS is spoken here, and `why_not` says why, and what to do.
+  // Decides by the first byte whether the client speaks TLS. `context` is null if TLS is not served here; `why_not`
+  // then says why, and what to do.
   void Open(const std::shared_ptr<const TlsServerContext>& context, const std::string& why_not);
   // Called instead of Open for a connection that this side makes. `context` null: without TLS.
   void Dial(const std::shared_ptr<const TlsServerContext>& context);
   // Called instead of Open for an adopted connection.
   void Adopt() { opening_ = Opening::kOpen; }
   void ShakeHands();
-  // Called when the authorities or their lists have changed: closes the connection if its certificate is revoked.
+  // Called when the trusted authorities or revocation lists have changed. Closes the connection if its certificate is
+  // revoked.
   void CheckTrust(const TrustBase& trust);
 
   void Finish(const std::string& reason);
-  // True if it is to be removed; the reason is empty if the client simply left.
+  // True if it must be removed. reason() is empty if the client simply left.
   bool is_finished() const { return is_finished_; }
   const std::string& reason() const { return reason_; }
-  // Notes that the client is gone; its earlier input still counts.
+  // Notes that the client has gone. Input that came before still counts.
   void NoteEnd() { has_ended_ = true; }
 
  protected:

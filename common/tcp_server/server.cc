@@ -21,10 +21,11 @@ namespace muster {
 namespace {
 
 constexpr int kAcceptsAtOnce = 16;
-constexpr int kBacklog = 65535;  // the kernel makes net.core.somaxconn of it
+constexpr int kBacklog = 65535;  // the kernel limits it to net.core.somaxconn
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr absl::Duration kIdleTick = absl::Seconds(1);   // while no client is connected
-constexpr absl::Duration kIdleGrace = absl::Seconds(1);  // after this a client may be closed for another
+constexpr absl::Duration kIdleGrace = absl::Seconds(1);  // a client that sends nothing for this long may be closed for
+                                                         // another one
 constexpr size_t kCloseAtOnce = 16;
 constexpr absl::Duration kFlushInterval = absl::Seconds(10);
 
@@ -88,7 +89,7 @@ absl::StatusOr<uint16_t> TcpServer::Listen(const IpAddress& address, uint16_t po
     const uint64_t id = ++last_id_;
     if (poller_.Add(made->fd.get(), EPOLLIN, id).ok()) listeners_.emplace(id, std::move(*made));
   });
-  // Clients may use the port at once: the kernel queues their connections until the thread watches the socket.
+  // Clients may use the port at once: the kernel queues their connections until the server's thread accepts them.
   return bound->port;
 }
 
@@ -149,7 +150,7 @@ void TcpServer::Accept(Listener& listener) {
     UniqueFd fd = AcceptFrom(listener.fd.get(), from);
     if (!fd.is_open()) {
       const bool are_none_left = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
-      if (are_none_left && !MakeRoom(nullptr)) {  // or the full queue would wake us for ever
+      if (are_none_left && !MakeRoom(nullptr)) {  // otherwise the full queue would wake this thread all the time
         are_listeners_paused_ = true;
         WatchListeners(0);
       }
@@ -201,7 +202,7 @@ uint64_t TcpServer::Adopt(UniqueFd socket) {
   return id;
 }
 
-// Counts `what` under the protocol's name.
+// Counts an event of the kind `what`, under the protocol's name, and logs `text`.
 void TcpServer::Count(const std::string& what, const std::string& text) {
   counted_->Note(Severity::kWarning, absl::StrCat(protocol_.words().name, ": ", what), text);
 }
@@ -216,20 +217,23 @@ bool TcpServer::IsWelcome(const SocketAddress& from, const SocketAddress& own, b
   const auto same = open_of_.find(share.bytes());
   if (same != open_of_.end() && same->second >= options_.max_of_each_client && !MakeRoom(&share)) {
     Count("too many connections of one address",
-          absl::StrCat("a connection from ", address, " was closed: ", options_.max_of_each_client, " of ",
-                       FairShareName(from.address), " are open"));
+          absl::StrCat("a connection from ", address, " was closed: ", options_.max_of_each_client, " connections of ",
+                       FairShareName(from.address), " are open already"));
     return false;
   }
-  const size_t most = options_.max_connections * (is_local ? 2 : 1);  // others can't fill this user's part
+  const size_t most = options_.max_connections * (is_local ? 2 : 1);  // the other half is for clients through this
+                                                                      // user's local socket
   if (connections_.size() >= most && !MakeRoom(nullptr)) {
-    Count("too many connections", absl::StrCat("a connection from ", address, " was closed: ", most, " are open"));
+    Count("too many connections",
+          absl::StrCat("a connection from ", address, " was closed: ", most, " connections are open already"));
     return false;
   }
   return true;
 }
 
-// Closes the oldest connection that never sent a whole message. If all have, closes one that yields, else idle ones
-// that the protocol doesn't need.
+// Closes a connection to make room: the oldest one that never sent a complete message; if there is none, one that
+// yields; if there is none either, idle ones that the protocol doesn't need. Returns false if no connection could be
+// closed.
 bool TcpServer::MakeRoom(const IpAddress* only_of) {
   const TcpConnection* oldest = nullptr;
   for (const auto& [id, connection] : connections_) {
@@ -257,8 +261,8 @@ bool TcpServer::CloseYielding(const IpAddress* only_of) {
   return true;
 }
 
-// Asking the protocol which are needed may cost time: so close several at once, and not more often than the clock
-// ticks.
+// Closes several idle connections at once, and only once in a tick of the clock, because it may cost the protocol much
+// time to find out which ones it needs.
 bool TcpServer::CloseIdle(const IpAddress* only_of) {
   if (context_.now - last_closing_ < kTick) return false;
   last_closing_ = context_.now;
@@ -275,7 +279,7 @@ bool TcpServer::CloseIdle(const IpAddress* only_of) {
   if (!idle.empty()) {
     Count("idle connections closed",
           absl::StrCat(idle.size(),
-                       " idle connections of no process that has registered were closed to make "
+                       " idle connections of processes that have not registered were closed to make "
                        "room for another one"));
   }
   return !idle.empty();
@@ -300,13 +304,13 @@ void TcpServer::Touch(uint64_t id, uint32_t events) {
   if (found == connections_.end()) return;
   TcpConnection& connection = *found->second;
   if ((events & (EPOLLHUP | EPOLLERR)) != 0 && !connection.wants_read()) {
-    // Otherwise epoll reports it again and again while an answer is awaited that no one will read.
+    // Otherwise epoll would report the end again and again while the answer, which no one will read, is awaited.
     connection.NoteEnd();
     poller_.Remove(connection.fd());
   }
   if (connection.opening() == TcpConnection::Opening::kUnknown) Open(connection);
   if (connection.opening() == TcpConnection::Opening::kHandshake) {
-    // No events until its turn, which also notices an end.
+    // While it waits for its turn, no events are watched. The turn also notices an end.
     if ((events & (EPOLLHUP | EPOLLERR)) != 0) {
       poller_.Remove(connection.fd());
     } else {
@@ -339,11 +343,11 @@ void TcpServer::CutTheLargest() {
   if (largest == connections_.end() || largest->second->input_bytes() == 0) return;
   largest->second->Finish(
       absl::StrCat("incomplete messages take more than ", protocol_.MaxInputBytes(),
-                   " bytes here, and this connection holds most of them: find out what sends so slowly"));
+                   " bytes here, and this connection holds most of them: find out which program sends so slowly"));
   Look(largest->first, *largest->second);
 }
 
-// One handshake a turn: it costs milliseconds, in which no other client is served.
+// Makes one handshake in each turn of the loop: it takes milliseconds, in which no other client is served.
 void TcpServer::ShakeHands() {
   auto found = connections_.end();
   uint64_t id = 0;
@@ -356,13 +360,13 @@ void TcpServer::ShakeHands() {
   }
   found->second->ShakeHands();
   if (found->second->opening() == TcpConnection::Opening::kOpen) {
-    poller_.Add(found->second->fd(), 0, id).IgnoreError();  // Touch may have removed it
+    poller_.Add(found->second->fd(), 0, id).IgnoreError();  // needed if Touch has removed it
     ready_.insert(id);
   }
   Look(id, *found->second);
 }
 
-// Called after anything was done with a connection, which may be gone then.
+// Called after anything was done with a connection. Removes it if it is finished.
 void TcpServer::Look(uint64_t id, TcpConnection& connection) {
   if (!connection.is_finished()) {
     if (connection.is_delayed()) delayed_.insert(id);
@@ -381,7 +385,7 @@ void TcpServer::Watch(uint64_t id, const TcpConnection& connection) {
   uint32_t& watched = watched_[id];
   if (watched == events) return;
   watched = events;
-  poller_.Modify(connection.fd(), events, id).IgnoreError();  // Touch may have removed it
+  poller_.Modify(connection.fd(), events, id).IgnoreError();  // fails if Touch has removed it
 }
 
 void TcpServer::Remove(uint64_t id) {
@@ -402,7 +406,7 @@ void TcpServer::WatchListeners(uint32_t events) {
 void TcpServer::Tick() {
   next_tick_ = context_.now + kTick;
   const std::shared_ptr<const TlsState> trusted = NewTrust();
-  std::vector<uint64_t> finished;  // for after the loop, because Look erases from connections_
+  std::vector<uint64_t> finished;  // removed after the loop, because Look erases from connections_
   for (const auto& [id, connection] : connections_) {
     connection->CheckTimes();
     if (trusted != nullptr) connection->CheckTrust(*trusted->trust);
@@ -418,7 +422,8 @@ void TcpServer::Tick() {
   }
 }
 
-// Returns null if the trust has not changed.
+// Returns the present state of the certificates if the trusted authorities or lists have changed since the last call;
+// otherwise null.
 std::shared_ptr<const TlsState> TcpServer::NewTrust() {
   if (options_.tls == nullptr) return nullptr;
   std::shared_ptr<const TlsState> state = options_.tls->Current();

@@ -1,6 +1,6 @@
-// The TCP server for the ports of foreign protocols: one thread, one epoll, any number of listening sockets. A client
-// that stalls, floods, or doesn't read costs the others no more than a few milliseconds: each turn serves each ready
-// client a little, and one TLS handshake. TcpProtocol handles the bytes.
+// The TCP server for the ports of other systems' protocols: one thread, one epoll, any number of listening sockets. A
+// client that stalls, floods, or doesn't read costs the other clients no more than a few milliseconds: each turn of the
+// loop serves every ready client a little, and makes one TLS handshake. TcpProtocol handles the bytes.
 #pragma once
 
 #include <cstdint>
@@ -32,16 +32,17 @@ namespace muster {
 enum class PlainFrom { kAll, kThisMachine, kNone };
 
 struct TcpServerOptions {
-  size_t max_connections = 4096;         // twice as many with those of this user (ListenLocally)
-  size_t max_of_each_client = SIZE_MAX;  // see FairShare
-  // Returns why this client of this machine's socket is refused; empty: it is not. No function: all are accepted.
+  size_t max_connections = 4096;         // the same number again is for this user's clients (ListenLocally)
+  size_t max_of_each_client = SIZE_MAX;  // for the meaning of "client" see FairShare
+  // Returns why this client is refused; empty: it is accepted. If there is no function, all clients are accepted.
   // Called by the server's thread.
   std::function<std::string(const SocketAddress& client, const SocketAddress& own)> why_not;
-  std::shared_ptr<CountedLog> counted;  // flushed by its owner; null: the server has its own
+  std::shared_ptr<CountedLog> counted;  // its owner calls Flush; null: the server has its own
   std::shared_ptr<const TlsStore> tls;  // null: no TLS
   PlainFrom plain_from = PlainFrom::kAll;
-  bool takes_tls = true;           // false: only connections that this side makes use it
-  bool takes_every_name = false;   // with TLS: lets in every name, and clients without a certificate, which have none
+  bool takes_tls = true;           // false: only connections that this side makes use TLS
+  bool takes_every_name = false;   // with TLS: accepts certificates with any name, and clients without a certificate,
+                                   // which have no name
   bool detects_dead_peers = true;  // see SetDeadPeerDetection
 };
 
@@ -53,16 +54,17 @@ class TcpServer {
   // Answers the requests in flight and closes everything.
   ~TcpServer();
 
-  // Any thread. `port` 0: the kernel chooses. `listener` becomes TcpClient::listener. Returns the port; an error names
-  // the address.
+  // Listens on a port. `port` 0: the kernel chooses one. `listener` becomes TcpClient::listener. Returns the port; the
+  // error names the address. May be called by any thread.
   absl::StatusOr<uint16_t> Listen(const IpAddress& address, uint16_t port, uint32_t listener);
-  // The same for a Unix socket that listens already: its clients count as 127.0.0.1, and never speak TLS.
+  // The same for a Unix socket that already listens. Its clients count as 127.0.0.1, and never speak TLS.
   void ListenLocally(UniqueFd socket, uint32_t listener);
-  // Any thread, also after the server's end, when it does nothing: runs `task` in the server's thread.
+  // Returns a function that runs `task` in the server's thread. Any thread may call it, even after the server's end;
+  // then it does nothing.
   std::function<void(std::function<void()> task)> Poster() const {
     return [mailbox = mailbox_](std::function<void()> task) { mailbox->Push(std::move(task)); };
   }
-  // Any thread except the server's own: when this returns, these sockets are closed.
+  // Closes these listening sockets before it returns. May be called by any thread except the server's own.
   void StopListening(uint32_t listener);
 
  private:
@@ -81,7 +83,7 @@ class TcpServer {
   uint64_t Adopt(UniqueFd socket);
   void Count(const std::string& what, const std::string& text);
   bool IsWelcome(const SocketAddress& from, const SocketAddress& own, bool is_local);
-  bool MakeRoom(const IpAddress* only_of);  // a client, or null
+  bool MakeRoom(const IpAddress* only_of);  // `only_of`: close only connections of this client; null: of any
   bool CloseYielding(const IpAddress* only_of);
   bool CloseIdle(const IpAddress* only_of);
   void Open(TcpConnection& connection);
@@ -102,22 +104,22 @@ class TcpServer {
   const std::shared_ptr<CountedLog> counted_;
   std::unique_ptr<ServerTls> tls_;  // null: no TLS
   Poller poller_;
-  // Work for the thread. Outlives this while a store still holds it.
+  // Tasks for the thread. A Poster's function may keep it alive after this object's end.
   const std::shared_ptr<Mailbox<Task>> mailbox_ = std::make_shared<Mailbox<Task>>([this] { poller_.Wake(); });
 
-  // Used by the thread only.
+  // Used only by the thread.
   bool is_stopping_ = false;
   TcpServerContext context_;
   uint64_t last_id_ = 0;
   std::unordered_map<uint64_t, Listener> listeners_;
   std::unordered_map<uint64_t, std::unique_ptr<TcpConnection>> connections_;
-  std::unordered_map<uint64_t, uint32_t> watched_;  // the epoll events of each connection
-  std::set<uint64_t> ready_;                        // have work without a socket event
-  std::set<uint64_t> delayed_;                      // have answers that are held back for a moment
-  std::deque<uint64_t> handshakes_;                 // wait for their turn, …
-  std::unordered_set<uint64_t> in_handshakes_;      // … each once
-  uint64_t trust_generation_ = 0;                   // with which the open connections were checked
-  std::map<std::string, size_t> open_of_;           // connections of each client
+  std::unordered_map<uint64_t, uint32_t> watched_;  // the epoll events that are watched for each connection
+  std::set<uint64_t> ready_;                        // connections that can go on without an event of the socket
+  std::set<uint64_t> delayed_;                      // connections with an answer that is delayed for a moment
+  std::deque<uint64_t> handshakes_;                 // connections that wait for a turn of their handshake …
+  std::unordered_set<uint64_t> in_handshakes_;      // … each of them only once
+  uint64_t trust_generation_ = 0;                   // the trust with which the open connections were checked last
+  std::map<std::string, size_t> open_of_;           // number of open connections of each client
   MonotonicTime next_tick_;
   MonotonicTime last_flush_;
   MonotonicTime last_closing_;  // see CloseIdle

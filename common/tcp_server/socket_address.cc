@@ -24,7 +24,7 @@ SocketAddress FromKernel(const sockaddr_storage& from) {
     result.port = ntohs(v4.sin_port);
   } else {
     const auto& v6 = reinterpret_cast<const sockaddr_in6&>(from);
-    // An IPv4 client of a socket for both families.
+    // An IPv4 client of a socket that serves both families.
     const bool is_mapped = IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr);
     bytes.assign(reinterpret_cast<const char*>(&v6.sin6_addr) + (is_mapped ? 12 : 0), is_mapped ? 4 : 16);
     result.port = ntohs(v6.sin6_port);
@@ -58,7 +58,7 @@ absl::StatusOr<UniqueFd> ListenOn(const IpAddress& address, uint16_t port, int b
   const socklen_t size = ToKernel(address, port, to);
   if (address.is_v6() && address.is_any()) {
     const int off = 0;
-    setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));  // IPv4 comes in as well
+    setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));  // the socket accepts IPv4, too
   }
   if (!fd.is_open() || setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0 ||
       bind(fd.get(), reinterpret_cast<const sockaddr*>(&to), size) != 0 || listen(fd.get(), backlog) != 0) {

@@ -1,4 +1,4 @@
-// TCP sockets: numeric addresses only, nothing blocks.
+// Makes TCP sockets. Takes only numeric addresses; no function blocks.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,15 @@ struct SocketAddress {
   uint16_t port = 0;
 };
 
-// Returns a listening socket, bound with SO_REUSEADDR; nonblocking. IPv6's any address takes IPv4, too. The error names
-// address, port and `for_whom`; kAlreadyExists: the port is taken.
+// Returns a listening, nonblocking socket, bound with SO_REUSEADDR. On IPv6's any address (::) it also accepts IPv4.
+// The error names address, port and `for_whom`. kAlreadyExists: the port is taken.
 absl::StatusOr<UniqueFd> ListenOn(const IpAddress& address, uint16_t port, int backlog, const std::string& for_whom);
 
-// Returns the next client, nonblocking, or none with errno set.
+// Returns the next client's socket, nonblocking. If there is none, returns a closed descriptor and sets errno.
 UniqueFd AcceptFrom(int listener, SocketAddress& from);
 
-// Returns a nonblocking socket that is connecting; not open, with errno, if it can't begin.
+// Returns a nonblocking socket that is connecting to `to`. If it can't begin, returns a closed descriptor and sets
+// errno.
 UniqueFd StartConnecting(const SocketAddress& to);
 
 absl::StatusOr<SocketAddress> LocalEnd(int socket);

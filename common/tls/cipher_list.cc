@@ -16,7 +16,7 @@ namespace muster {
 namespace {
 
 constexpr size_t kMaxListBytes = 16 * 1024;
-constexpr size_t kMaxNamed = 4;  // names in the warning
+constexpr size_t kMaxNamed = 4;  // names that the warning shows
 
 using SslCtxPtr = std::unique_ptr<SSL_CTX, OpenSslDelete<SSL_CTX_free>>;
 
@@ -25,7 +25,7 @@ enum class Kind { kUnknown, kUnusable, kUsable, kTls13 };
 Kind KindOf(SSL_CTX* context, const std::string& name) {
   if (absl::StartsWith(name, "TLS_"))
     return SSL_CTX_set_ciphersuites(context, name.c_str()) == 1 ? Kind::kTls13 : Kind::kUnknown;
-  // Words like ALL or HIGH, and operators, are rules and not suites: the list must hold names.
+  // A list must consist of names. Words like ALL or HIGH, and operators, are OpenSSL's rules and no names.
   const bool is_name = absl::StrContains(name, "-") && name.find_first_of("+!@-") != 0;
   if (!is_name || SSL_CTX_set_cipher_list(context, name.c_str()) != 1) return Kind::kUnknown;
   const STACK_OF(SSL_CIPHER)* ciphers = SSL_CTX_get_ciphers(context);
@@ -55,7 +55,7 @@ absl::StatusOr<CipherList> ChooseCiphers(const std::string& list) {
   }
   const SslCtxPtr context(SSL_CTX_new(TLS_method()));
   if (context == nullptr) return absl::InternalError("OpenSSL gives no context");
-  // Debian's own default is level 2; ciphers that are weak by that count as not usable.
+  // Level 2 is Debian's default. Ciphers that are too weak for it count as not usable.
   SSL_CTX_set_security_level(context.get(), 2);
   std::vector<std::string> usable, unknown, unusable;
   for (const absl::string_view part : absl::StrSplit(list, absl::ByAnyChar(":,"), absl::SkipWhitespace())) {

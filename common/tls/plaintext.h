@@ -1,4 +1,4 @@
-// The connections that --require_tls forbids a client.
+// Checks which connections without TLS a client may make under --require_tls.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace muster {
 
-// PERMISSION_DENIED unless all `addresses` of `host` belong to this machine's loopback. To be called if --require_tls
-// is set and there is no TLS configuration.
+// Returns PERMISSION_DENIED unless all `addresses` of `host` are loopback addresses. For use if --require_tls is set
+// and TLS is not configured.
 absl::Status CheckPlaintext(const std::string& host, const std::vector<IpAddress>& addresses);
 
 }  // namespace muster

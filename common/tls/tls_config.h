@@ -1,14 +1,15 @@
-// The TLS configuration file, in MindSpore's form (a JSON object), and the settings around it.
+// The TLS configuration file, in MindSpore's form (a JSON object):
 //
-//   server_cert_path                  .p12, or PEM with key and chain; the scheduler's
+//   server_cert_path                  the scheduler's certificate: a .p12 file, or PEM with key and chain
 //   client_cert_path                  the same for ms-worker and ms-ctl
-//   server_key_path, client_key_path  the key, where a PEM file holds only the chain
+//   server_key_path, client_key_path  the key, if the PEM file has only the chain
 //   ca_cert_path                      the authorities' certificates, PEM
 //   crl_path                          revocation lists, PEM or DER; "" or missing: none
 //   cipher_list                       for TLS 1.2, "A:B:C"; missing: the defaults
 //   cert_expire_warning_time_in_day   7 to 180, default 90
 //
-// Paths are relative to the file's folder, then to the working folder. Pure except for asking which files exist.
+// A relative path is looked up in the file's folder, then in the working folder. Pure, except that it asks which files
+// exist.
 #pragma once
 
 #include <functional>
@@ -20,17 +21,18 @@
 namespace muster {
 
 struct TlsConfig {
-  std::string path;  // of the file itself
+  std::string path;  // of the configuration file itself
   std::string server_cert_path, server_key_path;
   std::string client_cert_path, client_key_path;
   std::string ca_cert_path;
   std::string crl_path;  // empty: none
   std::string cipher_list;
   int warning_days = 90;
-  std::vector<std::string> warnings;  // unknown fields
+  std::vector<std::string> warnings;  // about unknown fields
 };
 
-// Parses the file's text. Errors name the field, what was found, what was expected. `exists` is called with paths.
+// Parses the file's text. Errors name the field, what was found, and what was expected. `exists` says whether a path
+// exists.
 absl::StatusOr<TlsConfig> ParseTlsConfig(const std::string& path, const std::string& text,
                                          const std::function<bool(const std::string& path)>& exists);
 
@@ -41,12 +43,12 @@ absl::StatusOr<TlsConfig> ReadTlsConfig(const std::string& path);
 
 struct CipherList {
   std::string usable;   // "A:B:C", in the given order
-  std::string warning;  // one line on what was dropped; empty: nothing was
+  std::string warning;  // one line about what was dropped; empty: nothing was dropped
 };
 
-// Returns the ciphers of a list "A:B:C" that our TLS 1.2 servers and clients can use: ephemeral elliptic-curve key
-// exchange with an AEAD cipher. The suites of TLS 1.3 are always on and may be in the list without effect. An error if
-// nothing is left.
+// Returns those ciphers in the list "A:B:C" that our TLS 1.2 servers and clients can use: those with ephemeral
+// elliptic-curve key exchange and an AEAD cipher. The suites of TLS 1.3 are always enabled; the list may name them
+// without effect. Fails if no cipher is left.
 absl::StatusOr<CipherList> ChooseCiphers(const std::string& list);
 
 }  // namespace muster

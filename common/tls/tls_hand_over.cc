@@ -18,7 +18,7 @@ absl::Status MalformedHandOver(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("the TLS settings that this process was given are malformed: ", what));
 }
 
-// Returns the field's text; empty if it is missing or no text.
+// Returns the field's text; empty if the field is missing or is no text.
 std::string TextOf(const json& packed, const char* field) {
   const auto found = packed.find(field);
   return found != packed.end() && found->is_string() ? found->get<std::string>() : "";
@@ -35,7 +35,7 @@ absl::StatusOr<std::vector<RevocationList>> ListsOf(const json& packed, const st
   const std::string path = TextOf(packed, "lists_path");
   if (path.empty()) {
     const std::string text = TextOf(packed, "lists");
-    // No lists: then peers that need one are refused.
+    // An empty text means no lists. Peers that need a list are then refused.
     return text.empty() ? std::vector<RevocationList>() : ParseRevocationLists(text, authorities, now);
   }
   const absl::StatusOr<TlsFile> file = ReadTlsFile(path, FileSecrecy::kPublic);
@@ -56,7 +56,8 @@ absl::StatusOr<std::string> PackTls(const TlsStore& store, const KeyMaterial& id
                  {"has_lists", state->trust->has_lists}};
   std::string lists;
   for (const RevocationList& list : state->trust->lists) {
-    // The list of an authority that is no longer trusted may stay in force for a while; the child could not verify it.
+    // Leave out the list of an authority that is no longer trusted: it may stay in force here for a while, but the
+    // child could not verify it.
     if (list.IsByOneOf(state->trust->authorities)) lists += list.ToPem();
   }
   if (lists.size() <= kMaxSecretBytes / 2) {
@@ -80,7 +81,7 @@ absl::StatusOr<HandedOverTls> UnpackTls(const std::string& bytes, absl::Time now
   HandedOverTls handed;
   handed.settings.identity = TextOf(packed, "identity");
   handed.settings.crl_expired = TextOf(packed, "crl_expired");
-  // A missing field must never make it trust more.
+  // A missing field must never make the child trust more.
   if (handed.settings.identity != "ca-only" && handed.settings.identity != "name") return MalformedHandOver("identity");
   handed.ciphers = TextOf(packed, "ciphers");
 

@@ -36,15 +36,17 @@ void AddTls(SettingsTable& table, TlsSettings* settings) {
   table
       .AddString("tls_config", &settings->config,
                  "Turns on mutual TLS. The file is JSON in MindSpore's format (docs/security.md). Passwords come from "
-                 "MS_TLS_SERVER_PASSWORD and MS_TLS_CLIENT_PASSWORD, or from the files in these variables with _FILE.")
+                 "MS_TLS_SERVER_PASSWORD and MS_TLS_CLIENT_PASSWORD, or from the files that "
+                 "MS_TLS_SERVER_PASSWORD_FILE and MS_TLS_CLIENT_PASSWORD_FILE name.")
       .Value("FILE")
       .Absolute()
       .Default("no TLS")
       .Env({"MS_TLS_CONFIG"})
       .Common();
   table
-      .AddChoice("tls_identity", &settings->identity, {"name", "ca-only"},
-                 "What a certificate allows: what its URI name says, or everything, as in MindSpore.")
+      .AddChoice(
+          "tls_identity", &settings->identity, {"name", "ca-only"},
+          "name: a certificate allows only what its URI name says. ca-only: it allows everything, as in MindSpore.")
       .Env({"MS_TLS_IDENTITY"});
   table
       .AddChoice("crl_expired", &settings->crl_expired, {"refuse", "serve"},
@@ -108,7 +110,7 @@ void WipePasswordVariables(std::map<std::string, std::string>& environment) {
 
 absl::StatusOr<WithheldPasswords> WithheldPasswords::Take(std::map<std::string, std::string>& environment) {
   std::string all;
-  all.reserve(kMaxSecretBytes);  // so that growing leaves no copy behind
+  all.reserve(kMaxSecretBytes);  // so that the text never moves and leaves a copy behind
   for (const char* variable : kPasswordVariables) {
     const auto found = environment.find(variable);
     if (found == environment.end()) continue;
@@ -128,7 +130,7 @@ absl::Status WithheldPasswords::Return(std::map<std::string, std::string>& envir
   absl::StatusOr<std::string> all = TakeSecret(held_.release());
   if (!all.ok()) return all.status();
   for (size_t at = 0; at < all->size();) {
-    const char* entry = all->data() + at;  // NAME=VALUE, with a zero at its end
+    const char* entry = all->data() + at;  // "NAME=VALUE", ends with a zero byte
     const char* value = std::strchr(entry, '=') + 1;
     const std::string name(entry, static_cast<size_t>(value - entry - 1));
     setenv(name.c_str(), value, 1);

@@ -31,45 +31,48 @@ enum class TlsRole { kServer, kClient };
 
 inline constexpr size_t kMaxPasswordBytes = 1024;
 
-// The source of the password of a role's key; read again at each reload.
+// Where the password of a role's key comes from. It is read again at each reload.
 struct PasswordSource {
   Secret text;           // MS_TLS_SERVER_PASSWORD or MS_TLS_CLIENT_PASSWORD
   std::string file;      // the same with _FILE; the password is its first line
-  std::string variable;  // the name of the one that is set, for messages; else of the first
+  std::string variable;  // for messages: the name of the variable that is set; if none is, of the first one
 };
 
-// One rule for all programs: the variable counts, and the one with _FILE only if that is not set, or empty.
+// Finds the password's source by one rule for all programs: the variable counts; the one with _FILE counts only if the
+// first is not set or empty.
 PasswordSource PasswordFrom(const std::map<std::string, std::string>& environment, TlsRole role);
 
-// Returns the password; empty if none is given. An error names the source: the file can't be read, others may read or
-// change it, its first line is empty, or the password is longer than kMaxPasswordBytes or has control characters that
-// no line of a file could hold.
+// Returns the password; empty if there is none. The error names the source. It is an error if the file can't be read,
+// if other users may read or change it, or if its first line is empty. It is also an error if the password is longer
+// than kMaxPasswordBytes or has control characters that a line of a file can't have.
 absl::StatusOr<Secret> ReadPassword(
     const PasswordSource& source, bool allow_readable,
     const std::function<absl::StatusOr<TlsFile>(const std::string& path, FileSecrecy secrecy)>& read = ReadTlsFile);
 
-// True if one of these variables is set.
+// True if one of the password variables is set.
 bool IsPasswordInEnvironment();
 
 // Removes the password variables, and those that name password files, from this process's environment and from
-// `environment`, and overwrites them where the kernel shows them (/proc/<pid>/environ). So neither this process after
-// an exec nor its children get them. Call it while there is one thread.
+// `environment`. Overwrites them where the kernel shows them (/proc/<pid>/environ). So neither this process after an
+// exec nor its children have them. Call it while there is one thread.
 void WipePasswordVariables(std::map<std::string, std::string>& environment);
 
-// Keeps those variables' values out of this process's memory for a while, in a file in memory with a descriptor: a
-// process that is forked meanwhile and closes it has no copy. Call it while there is one thread.
+// Keeps the values of the password variables out of this process's memory for a while: they are in a memory file behind
+// a descriptor. A process that is forked meanwhile and closes the descriptor has no copy. Call it while there is one
+// thread.
 class WithheldPasswords {
  public:
-  // Wipes the variables as WipePasswordVariables does.
+  // Takes the values and wipes the variables as WipePasswordVariables does.
   static absl::StatusOr<WithheldPasswords> Take(std::map<std::string, std::string>& environment);
-  // Sets them again, here and in `environment`.
+  // Sets the variables again, in this process and in `environment`.
   absl::Status Return(std::map<std::string, std::string>& environment);
 
  private:
   UniqueFd held_;
 };
 
-// From now on, no core dump of this process and no debugger of other users; not inherited by executed programs.
+// From now on this process writes no core dump, and other users can't debug it. Programs that it executes don't inherit
+// this.
 void ForbidCoreDumps();
 
 }  // namespace muster

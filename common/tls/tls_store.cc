@@ -16,13 +16,14 @@ namespace muster {
 namespace {
 
 constexpr absl::Duration kPollInterval = absl::Milliseconds(500);
-// A file system's clock ticks coarsely: two writes within a tick leave the same stamp. So a file with a new stamp is
-// read again for this long.
+// A file system's clock ticks coarsely, so two writes within a tick leave the same stamp. So a file is read again at
+// each poll until its stamp is this old.
 constexpr absl::Duration kYoung = absl::Seconds(2);
 constexpr absl::Duration kWarnAgain = absl::Hours(24);
 
-// Refuses older lists: a certificate revoked since would be good again. For each authority that is still trusted the
-// newest list counts, as a file may hold several.
+// Refuses lists that are older than those in force: otherwise a certificate that was revoked since would be good again.
+// A file may have several lists of one authority; the newest counts. Authorities that are no longer trusted are
+// ignored.
 absl::Status CheckNotOlder(const std::vector<RevocationList>& lists, const std::vector<RevocationList>& in_force,
                            const std::vector<Certificate>& authorities) {
   for (const RevocationList& other : in_force) {
@@ -46,7 +47,8 @@ absl::Status CheckNotOlder(const std::vector<RevocationList>& lists, const std::
   return absl::OkStatus();
 }
 
-// Warns early: peers below such an authority are refused, and would only learn of it at their next connection.
+// Warns early about a missing list. Peers below such an authority are refused, and would otherwise notice it only at
+// their next connection.
 void WarnOfMissingLists(const TrustBase& trust) {
   if (!trust.has_lists) return;
   for (const Certificate& authority : trust.authorities) {
@@ -132,7 +134,7 @@ absl::Status TlsStore::LoadAll() {
     ciphers_ = ciphers->usable;
     if (!ciphers->warning.empty()) Log(Severity::kWarning, absl::StrCat("cipher_list: ", ciphers->warning));
   }
-  // IsDue takes a file's stamp. That must come before the read, so that the next poll sees a write in between.
+  // IsDue takes a file's stamp. Call it before the read, so that the next poll notices a write in between.
   IsDue(authorities_, {config_.ca_cert_path}, true);
   auto authorities = LoadAuthorities(authorities_.digest);
   if (!authorities.ok()) return authorities.status();
@@ -160,7 +162,7 @@ absl::StatusOr<KeyMaterial> TlsStore::LoadIdentity(std::string& digest) {
   }
   const bool allows = options_.settings.allow_readable_keys;
   const auto secrecy = allows ? FileSecrecy::kPrivateReadable : FileSecrecy::kPrivate;
-  // Without a file of its own, the key is in the certificate's file, which must be secret then.
+  // If the key has no file of its own, it is in the certificate's file, which must then be secret.
   absl::StatusOr<TlsFile> chain = identity_.files.Read(CertPath(), KeyPath().empty() ? secrecy : FileSecrecy::kPublic);
   if (!chain.ok()) return Prefixed(absl::StrCat(CertField(), ": "), chain.status());
   const absl::StatusOr<Secret> password =
@@ -218,7 +220,7 @@ TlsRefusal TlsStore::ChainOfOwn(const KeyMaterial& identity, const TrustBase& tr
   return CheckChain(trust, side, identity.leaf(), others, Now(), chain);
 }
 
-// Refuses here what the peers would refuse, so that the user reads why.
+// Refuses a certificate here that the peers would refuse, so that the user sees the reason.
 absl::Status TlsStore::CheckOwn(const KeyMaterial& identity, TlsState& state) {
   const std::string where = absl::StrCat(CertField(), " ", CertPath(), ": ");
   state.own_chain.clear();
@@ -240,10 +242,10 @@ bool TlsStore::IsDue(Watched& watched, const std::vector<std::string>& paths, bo
     all.device = all.device * 31 + stamp.device;
     all.inode = all.inode * 31 + stamp.inode;
     all.size = all.size * 31 + stamp.size;
-    all.modified_ns ^= stamp.modified_ns + 1;  // so that a missing file counts, too
+    all.modified_ns ^= stamp.modified_ns + 1;  // + 1, so that a missing file counts, too
     all.changed_ns = std::max(all.changed_ns, stamp.changed_ns);
   }
-  // Use our own clock: the file system's may be another machine's, and ahead.
+  // Use our own clock. The file system's clock may be another machine's and may be ahead.
   const MonotonicTime now = clock_.Read().monotonic;
   if (all != watched.stamp) watched.changed_at = now;
   const bool is_young = now - watched.changed_at < kYoung;
@@ -253,7 +255,7 @@ bool TlsStore::IsDue(Watched& watched, const std::vector<std::string>& paths, bo
 }
 
 void TlsStore::TakeOrComplain(Watched& watched, const absl::Status& status, const std::string& what) {
-  if (absl::IsCancelled(status)) return;  // Stop gave the read up: the file is not at fault
+  if (absl::IsCancelled(status)) return;  // Stop has ended the read: the file is not at fault
   const std::string problem = status.ok() ? "" : std::string(status.message());
   if (problem == watched.problem) return;
   if (absl::IsDeadlineExceeded(status)) {
@@ -309,14 +311,14 @@ bool TlsStore::PollTrust(bool is_forced) {
   }
   state.trust = BuildTrust(std::move(authorities), !config_.crl_path.empty(), std::move(lists));
   if (std::vector<Certificate> chain; ChainOfOwn(*state.identity, *state.trust, &chain).ok()) {
-    state.own_chain = std::move(chain);  // it may lead to renewed authorities
+    state.own_chain = std::move(chain);  // the chain may now lead to renewed authorities
   }
   Publish(std::move(state));
   return true;
 }
 
 bool TlsStore::PollIdentity(bool is_forced, bool has_trust_changed) {
-  // An identity that did not chain to the old authorities may chain to the new ones.
+  // A certificate that was not issued by the old authorities may be issued by the new ones.
   if (!IsDue(identity_, {CertPath(), KeyPath()}, is_forced || (has_trust_changed && !identity_.problem.empty()))) {
     return false;
   }
@@ -327,7 +329,7 @@ bool TlsStore::PollIdentity(bool is_forced, bool has_trust_changed) {
   const bool is_new = loaded.ok() && digest != identity_.digest;
   if (is_new) {
     status = CheckOwn(*loaded, state);
-    // The peers know us by that name, and our rights follow from it.
+    // The name must not change: peers know us by it, and our rights depend on it.
     if (status.ok() && options_.settings.needs_name() && state.own_name != Current()->own_name) {
       status = absl::FailedPreconditionError(
           absl::StrCat(CertField(), " ", CertPath(),

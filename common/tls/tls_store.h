@@ -1,10 +1,10 @@
 // Loads the files of the TLS configuration, and loads them again when they change.
 //
-// Three parts are watched separately: the own key with its certificate, the authorities, the revocation lists. A bad
-// part (half-written, key and certificate of different pairs, a list without a valid signature) is never served: its
-// last good state stays, with one line in the log and the counter "tls: reload refused", until it is fixed. The same
-// holds while the file system does not answer: the log has an error, the counter "tls: files do not answer" rises, and
-// only the files' own thread waits for it.
+// Three parts are watched separately: our own key with its certificate, the authorities, and the revocation lists. A
+// bad part is never served, for example a half-written file, a key that doesn't belong to the certificate, or a list
+// without a valid signature. Until it is fixed, the part's last good state stays in use, the log has one line about it,
+// and the counter "tls: reload refused" rises. The same happens while the file system does not answer, except that the
+// counter is "tls: files do not answer". Only the part's own thread waits for the file system.
 #pragma once
 
 #include <functional>
@@ -30,19 +30,19 @@ namespace muster {
 inline constexpr char kReloadRefused[] = "tls: reload refused";
 inline constexpr char kFilesHang[] = "tls: files do not answer";
 
-// The state that is served at one moment. Never changes.
+// The state that is served at one moment. It never changes.
 struct TlsState {
-  uint64_t identity_generation = 0;  // rises with each change of the key or its certificate …
-  uint64_t trust_generation = 0;     // … and of the trusted authorities or lists
+  uint64_t identity_generation = 0;  // rises with each change of the key or its certificate
+  uint64_t trust_generation = 0;     // rises with each change of the trusted authorities or revocation lists
   std::shared_ptr<const KeyMaterial> identity;
-  std::vector<Certificate> own_chain;  // the identity's chain as verified, up to the authority
+  std::vector<Certificate> own_chain;  // the verified chain of `identity`, up to the authority
   std::optional<PeerName> own_name;    // none only with --tls_identity=ca-only
   std::shared_ptr<const TrustBase> trust;
 
   std::string AuthoritiesPem() const;
-  // Returns when the first of the own chain ends: then no peer accepts the certificate any more.
+  // Returns when the first certificate of our own chain ends. After that no peer accepts our certificate.
   absl::Time OwnEnd() const;
-  // Returns when the first of the revocation lists ends; InfiniteFuture if there is none, or none that ends.
+  // Returns when the first revocation list ends; InfiniteFuture if there is no list, or if no list ends.
   absl::Time FirstListEnd() const;
 };
 
@@ -55,10 +55,10 @@ class TlsStore {
     FileCalls files = {};
   };
 
-  // Reads and checks everything; the error names the field, what was found and what to do. Logs a warning for anything
-  // doubtful. Owns neither clock nor log.
+  // Reads and checks all files. The error names the field, what was found and what to do. Logs a warning about anything
+  // doubtful. `clock` and `counted` must outlive the store.
   static absl::StatusOr<std::unique_ptr<TlsStore>> Open(Options options, const Clock& clock, CountedLog& counted);
-  // Returns a store that serves `state` for ever and has no files.
+  // Returns a store that always serves `state` and has no files.
   static std::unique_ptr<TlsStore> Fixed(const TlsSettings& settings, const std::string& ciphers, TlsState state,
                                          const Clock& clock, CountedLog& counted);
   ~TlsStore() { Stop(); }
@@ -69,26 +69,27 @@ class TlsStore {
   const std::string& crl_path() const { return config_.crl_path; }
   absl::Time Now() const;
 
-  // Checks the files once; returns true if another state is served from now on. One thread at a time.
+  // Checks the files once. Returns true if the served state has changed. For one thread at a time.
   bool Poll();
 
-  // Starts a thread that polls twice a second; it calls `on_change` after a change. Stop does not wait for files that
-  // hang. RESOURCE_EXHAUSTED: no thread can be made.
+  // Starts a thread that polls twice a second, and calls `on_change` after each change. Stop does not wait for files
+  // that hang. RESOURCE_EXHAUSTED: no thread can be made.
   absl::Status Start(std::function<void()> on_change);
   void Stop();
-  // Any thread: check now (SIGHUP), also files that seem not to have changed.
+  // Makes the thread check all files now (for SIGHUP), even those that seem unchanged. May be called by any thread.
   void Nudge();
 
  private:
-  // A file and its last known state. Each has its own thread to check it: one that hangs blocks no other.
+  // A watched part: its files and their last known state. Each part has its own thread for file access, so that a file
+  // that hangs blocks no other part.
   struct Watched {
     explicit Watched(FileCalls calls) : files(std::move(calls)) {}
 
     PatientFiles files;
     FileStamp stamp;
-    std::string digest;        // SHA-256 of the bytes that were loaded last
-    std::string problem;       // why they can't be loaded; empty: nothing is wrong
-    MonotonicTime changed_at;  // when the stamp was first seen
+    std::string digest;        // SHA-256 of the last bytes that were loaded
+    std::string problem;       // why the part can't be loaded; empty: there is no problem
+    MonotonicTime changed_at;  // when we first saw the present stamp
   };
 
   TlsStore(Options options, TlsConfig config, const Clock& clock, CountedLog& counted)
@@ -106,7 +107,7 @@ class TlsStore {
   absl::StatusOr<std::vector<RevocationList>> LoadLists(const std::vector<Certificate>& authorities,
                                                         std::string& digest);
   TlsRefusal ChainOfOwn(const KeyMaterial& identity, const TrustBase& trust, std::vector<Certificate>* chain);
-  // Checks with `state.trust`; fills in the own chain and name.
+  // Checks our own certificate with `state.trust`, and fills in the own chain and name.
   absl::Status CheckOwn(const KeyMaterial& identity, TlsState& state);
   bool PollIdentity(bool is_forced, bool has_trust_changed);
   bool PollTrust(bool is_forced);
@@ -130,7 +131,7 @@ class TlsStore {
   CountedLog& counted_;
   std::string ciphers_;
 
-  // Used by the polling thread only.
+  // Used only by the polling thread.
   Watched identity_, authorities_, lists_;
   std::map<std::string, MonotonicTime> warned_;
   std::function<void()> on_change_;
@@ -143,7 +144,7 @@ class TlsStore {
   std::thread thread_;
 };
 
-// Returns the rules for the peers of a process that serves `state`.
+// Returns the rules for checking the peers of a process that serves `state`.
 PeerRules RulesOf(const TlsStore& store, const TlsState& state, PeerSide peer_is);
 
 }  // namespace muster

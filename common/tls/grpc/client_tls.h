@@ -10,10 +10,10 @@
 
 namespace muster {
 
-// Returns null without TLS; then PERMISSION_DENIED if --require_tls forbids plain text to `host` (a name that can't be
-// resolved now is checked at each dial). Must be called before the first use of gRPC in the process, while there is one
-// thread. Sets gRPC's cipher suites, and forbids core dumps before a key is loaded. Warns (log) of
-// --tls_identity=ca-only.
+// Opens the client's TLS. Returns null if TLS is not configured, or PERMISSION_DENIED if --require_tls then forbids
+// plain text to `host`. (If `host` can't be resolved now, each connection attempt checks it instead.) Must be called
+// before the process first uses gRPC, while there is one thread. Sets gRPC's cipher suites, and forbids core dumps
+// before a key is loaded. Logs a warning about --tls_identity=ca-only.
 absl::StatusOr<std::shared_ptr<TlsStore>> OpenClientTls(const TlsSettings& settings, const PasswordSource& password,
                                                         const std::string& host, CountedLog& counted);
 

@@ -19,7 +19,7 @@ constexpr char kCipherVariable[] = "GRPC_SSL_CIPHER_SUITES";
 
 std::string ToString(grpc::string_ref text) { return std::string(text.data(), text.size()); }
 
-// Decides at once: there is nothing to wait for.
+// Decides at once, because nothing in the decision needs to wait.
 class Verifier : public grpc::experimental::ExternalCertificateVerifier {
  public:
   using Judge = std::function<TlsRefusal(const PeerCertificates& peer)>;
@@ -106,7 +106,8 @@ std::shared_ptr<grpc::ChannelCredentials> MakeClientCredentials(std::shared_ptr<
           rules.job = job;
           CheckedPeer checked = CheckPeer(*now->trust, rules, peer.leaf, peer.others, store->Now());
           if (handshake_result != nullptr) handshake_result->Set(checked);
-          // A reload checks the result again, but may have done so before it was set.
+          // A reload of the files checks the result again. It may have done so just before Set, so compare the states
+          // here.
           std::shared_ptr<const TlsState> next = store->Current();
           if (next == now) return std::move(checked.refusal);
           now = std::move(next);

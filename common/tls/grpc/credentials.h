@@ -1,8 +1,8 @@
-// gRPC's credentials from a TlsStore, with a verifier of our own.
+// Makes gRPC's credentials from a TlsStore, with a verifier of our own.
 //
-// gRPC asks for the peer's certificate and makes sure that the peer holds its key. The verifier alone decides whether
-// the certificate is good (common/tls/peer/peer_check.h). It runs on every handshake, resumed ones too, with the trust
-// of that moment.
+// gRPC asks the peer for its certificate and makes sure that the peer has the key. Only the verifier decides whether
+// the certificate is accepted (common/tls/peer/peer_check.h). It runs on every handshake, even on a resumed one, with
+// the trust of that moment.
 #pragma once
 
 #include <grpcpp/security/credentials.h>
@@ -17,41 +17,42 @@
 
 namespace muster {
 
-// Sets gRPC's cipher suites; must be called before the first use of gRPC in the process. Empty: gRPC's defaults, even
-// if GRPC_SSL_CIPHER_SUITES is set in the environment.
+// Sets gRPC's cipher suites. Must be called before the process first uses gRPC. Empty: gRPC's defaults, even if
+// GRPC_SSL_CIPHER_SUITES is set in the environment.
 void SetGrpcCiphers(const std::string& ciphers);
 
-// Our decision on the peer's certificate in the last handshake of a channel.
+// Our decision on the peer's certificate in the last handshake of one channel.
 class HandshakeResult {
  public:
   void Set(const CheckedPeer& checked);
-  // Checks the accepted peer again: returns false if it is revoked by now; refusal() says so then.
+  // Checks the accepted peer again. Returns false if its certificate has been revoked since; refusal() then says so.
   bool IsStillGood(const TrustBase& trust);
-  // True if there was a handshake, since Forget at least.
+  // True if there was a handshake since the start or the last Forget.
   bool was_asked() const;
   TlsRefusal refusal() const;
-  // Later failures are not the fault of that handshake: the peer has answered a call, or is dialed again. The peer is
-  // still remembered for IsStillGood.
+  // Call it when later failures can't be due to that handshake: the peer has answered a call, or a new connection
+  // begins. The peer is still remembered for IsStillGood.
   void Forget();
 
  private:
   mutable Mutex mutex_;
   bool was_asked_ ABSL_GUARDED_BY(mutex_) = false;
   TlsRefusal refusal_ ABSL_GUARDED_BY(mutex_);
-  std::vector<Certificate> chain_ ABSL_GUARDED_BY(mutex_);  // as verified; empty if it was refused
+  std::vector<Certificate> chain_ ABSL_GUARDED_BY(mutex_);  // as verified; empty if the peer was refused
 };
 
-// Returns the client's credentials for one channel, with the store's present state. `host` is the dialed name, `job`
-// may be empty. Faults of the server's certificate go into `handshake_result`, which may be null.
+// Returns the client's credentials for one channel, from the store's present state. `host` is the name that is
+// connected to; `job` may be empty. The decision on the server's certificate goes into `handshake_result`, which may be
+// null.
 std::shared_ptr<grpc::ChannelCredentials> MakeClientCredentials(std::shared_ptr<const TlsStore> store,
                                                                 const std::string& host, const std::string& job,
                                                                 std::shared_ptr<HandshakeResult> handshake_result);
 
-// The security of a client's connections to the scheduler.
+// How a client secures its connections to the scheduler.
 
 struct Security {
   std::shared_ptr<const TlsStore> tls;  // null: plain text
-  bool requires_tls = false;            // plain text to this machine only: see CheckPlaintext
+  bool requires_tls = false;            // allows plain text only to this machine: see CheckPlaintext
 };
 
 }  // namespace muster

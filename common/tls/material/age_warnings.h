@@ -1,4 +1,4 @@
-// Warnings of certificates and revocation lists near or past their end. Pure.
+// Warnings about certificates and revocation lists that are near or past their end. Pure.
 #pragma once
 
 #include <string>
@@ -15,12 +15,13 @@ struct AgeRules {
 };
 
 struct AgeWarning {
-  std::string about;  // equal for the same thing in the same state
+  std::string about;  // the same for every warning about the same object in the same state
   std::string text;
 };
 
-// Warns of certificates for their last `warning_days`, and of lists for their last 7 days; of both for the last third
-// of their life at most, or short-lived ones would be warned of for all of it. `own`: the own chain.
+// Returns warnings about certificates in their last `warning_days`, and about lists in their last 7 days. But never
+// before the last third of a life: otherwise a short-lived certificate or list would cause warnings all the time. `own`
+// is the program's own chain.
 std::vector<AgeWarning> AgeWarnings(const std::vector<Certificate>& own, const TrustBase& trust, const AgeRules& rules,
                                     absl::Time now);
 

@@ -15,7 +15,7 @@ namespace {
 
 std::string NameText(const X509_NAME* name) {
   const BioPtr bio(BIO_new(BIO_s_mem()));
-  // One line, with control and non-ASCII characters escaped: a peer may have chosen it.
+  // Prints one line. Escapes control and non-ASCII characters, because a peer may have chosen the name.
   X509_NAME_print_ex(bio.get(), name, 0, XN_FLAG_RFC2253);
   return BioText(bio.get());
 }
@@ -86,7 +86,8 @@ absl::Time Certificate::NotAfter() const { return ToAbslTime(X509_get0_notAfter(
 
 std::vector<std::string> Certificate::UriNames() const {
   std::vector<std::string> uris;
-  // A second extension of the kind makes this null: then there is no name, and callers that need one refuse.
+  // If the certificate has this extension twice, the result is null. It then counts as having no name, and callers that
+  // need one refuse it.
   const GeneralNamesPtr names(
       static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(x509_.get(), NID_subject_alt_name, nullptr, nullptr)));
   if (names == nullptr) {
@@ -104,7 +105,7 @@ std::vector<std::string> Certificate::UriNames() const {
 }
 
 bool Certificate::IsForHost(const std::string& host) const {
-  // Without DNS names X509_check_host would look at the common name.
+  // These flags matter for a certificate without DNS names: without them, X509_check_host would use the common name.
   const unsigned int flags = X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS;
   if (X509_check_ip_asc(x509_.get(), host.c_str(), 0) == 1) return true;
   const bool is_host = X509_check_host(x509_.get(), host.data(), host.size(), flags, nullptr) == 1;

@@ -7,7 +7,7 @@
 namespace muster {
 namespace {
 
-// Returns 1 if it has signed, 0 if not, less if that can't be checked now.
+// Returns 1 if `issuer` has signed `certificate`, 0 if not, and a negative number if that can't be checked now.
 int Verify(const Certificate& issuer, const Certificate& certificate) {
   EVP_PKEY* key = X509_get0_pubkey(issuer.get());
   const int result = key == nullptr ? -1 : X509_verify(certificate.get(), key);
@@ -18,7 +18,8 @@ int Verify(const Certificate& issuer, const Certificate& certificate) {
 }  // namespace
 
 CertificateMemo& CertificateMemo::Shared() {
-  static CertificateMemo* const shared = new CertificateMemo;  // gRPC's threads may outlive static objects
+  static CertificateMemo* const shared = new CertificateMemo;  // never destroyed: gRPC's threads may outlive static
+                                                               // objects
   return *shared;
 }
 

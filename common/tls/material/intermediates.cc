@@ -10,7 +10,7 @@
 namespace muster {
 namespace {
 
-constexpr size_t kMaxIssuers = 16;  // of one certificate, in all generations
+constexpr size_t kMaxIssuers = 16;  // of one certificate, with the issuers of its issuers
 
 bool HasIssued(const Certificate& issuer, const Certificate& certificate) {
   const bool fits = X509_check_issued(issuer.get(), certificate.get()) == X509_V_OK;

@@ -1,7 +1,8 @@
-// Intermediate certificates from good chains. Thread-safe.
+// Remembers the intermediate certificates of verified chains. Thread-safe.
 //
-// A peer may show its own certificate only: always when it resumes a session, and otherwise at will. The intermediates
-// that others have shown help to verify it, and show which of them its connection depends on.
+// A peer may show only its own certificate: it always does so when it resumes a session, and may do so at any time.
+// Intermediates that other peers have shown help to verify it. They also show which intermediates its connection
+// depends on.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,8 @@ class Intermediates {
  public:
   static constexpr size_t kMost = 256;
 
-  // Takes a verified `chain`: a certificate, the intermediates, the authority. If there are too many, forgets the one
-  // that has been in no chain for longest.
+  // Takes a verified `chain`: a certificate, the intermediates, the authority. If there are too many intermediates,
+  // forgets the one that was in no chain for the longest time.
   void Learn(const std::vector<Certificate>& chain);
   std::vector<Certificate> All() const;
 
@@ -35,12 +36,12 @@ class Intermediates {
 
 struct Issuers {
   std::vector<Certificate> found;
-  bool are_all = true;  // false: there are more, which it did not look for
+  bool are_all = true;  // false: there may be more, because the search reached its limit
 };
 
-// Returns the candidates that issued the certificate, or one of its issuers, by name and signature. There may be
-// several: an authority may have several certificates for one key. Put trusted or verified candidates first: anybody
-// can make certificates with an authority's name and key, and these count for the limit.
+// Returns those candidates that issued the certificate, or issued one of its issuers, by name and signature. There may
+// be several, as an authority may have several certificates for one key. Put trusted or verified candidates first:
+// anyone can make certificates with an authority's name and key, and these also count against the limit.
 Issuers IssuersOf(const Certificate& certificate, const std::vector<Certificate>& candidates);
 
 }  // namespace muster

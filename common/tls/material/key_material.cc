@@ -14,7 +14,7 @@
 namespace muster {
 namespace {
 
-// More iterations of key derivation would only stall the start; programs that write such files use 2,048 to a million.
+// A higher number would only delay the start. Programs that write such files use 2,048 to a million iterations.
 constexpr int kMaxMacIterations = 20'000'000;
 constexpr char kConvert[] =
     "convert it: openssl pkcs12 -legacy -in old.p12 -nodes -out all.pem && openssl pkcs12 -export -in all.pem -out "
@@ -28,7 +28,7 @@ absl::StatusOr<Secret> KeyToPem(EVP_PKEY* key) {
   return Secret(BioText(bio.get()));
 }
 
-// Puts the key's certificate first.
+// Puts the certificate that belongs to the key first in the chain.
 absl::StatusOr<KeyMaterial> Assemble(const EvpKeyPtr& key, std::vector<Certificate> chain) {
   const auto own = std::find_if(chain.begin(), chain.end(), [&](const Certificate& certificate) {
     return X509_check_private_key(certificate.get(), key.get()) == 1;

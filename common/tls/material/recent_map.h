@@ -1,4 +1,4 @@
-// A map that keeps the most recently used entries. Pure; its owner's thread.
+// A map that keeps recently used entries. Pure. For one thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,14 @@
 
 namespace muster {
 
-// Holds at most `most` entries, in two generations: when the young one is full, the old one is forgotten.
+// Keeps at most `most` entries, in two generations. When the young generation is full, it becomes the old one, and the
+// former old one is dropped. Find moves an entry to the young generation.
 template <typename Value>
 class RecentMap {
  public:
   explicit RecentMap(size_t most) : most_(most) {}
 
-  // Returns null if the key is not known. Valid until the next Find or Put.
+  // Returns null if the key is not known. The result is valid until the next Find or Put.
   const Value* Find(const std::string& key) {
     if (const auto found = young_.find(key); found != young_.end()) return &found->second;
     const auto found = old_.find(key);

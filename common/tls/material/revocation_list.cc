@@ -16,7 +16,8 @@
 namespace muster {
 namespace {
 
-constexpr absl::Duration kClockSkew = absl::Minutes(5);  // the clock of a list's machine may be a little ahead
+constexpr absl::Duration kClockSkew = absl::Minutes(5);  // the clock of the machine that made a list may be a little
+                                                         // ahead
 
 absl::StatusOr<std::vector<X509CrlPtr>> Read(const std::string& bytes) {
   ERR_clear_error();
@@ -48,7 +49,7 @@ absl::StatusOr<std::vector<X509CrlPtr>> Read(const std::string& bytes) {
   return lists;
 }
 
-// Extensions that narrow a list's meaning are critical (RFC 5280, 5.2); we know none of them.
+// An extension that narrows a list's meaning is always critical (RFC 5280, 5.2). We support none of them.
 bool HasCriticalExtension(const X509_CRL* crl) {
   for (int i = 0; i < X509_CRL_get_ext_count(crl); ++i) {
     if (X509_EXTENSION_get_critical(X509_CRL_get_ext(crl, i)) != 0) return true;
@@ -60,7 +61,7 @@ struct FreeAsn1Integer {
   void operator()(ASN1_INTEGER* number) const { ASN1_INTEGER_free(number); }
 };
 
-// Returns the list's number; null if it has none.
+// Returns the list's serial number; null if it has none.
 std::unique_ptr<ASN1_INTEGER, FreeAsn1Integer> NumberOf(const X509_CRL* crl) {
   return std::unique_ptr<ASN1_INTEGER, FreeAsn1Integer>(
       static_cast<ASN1_INTEGER*>(X509_CRL_get_ext_d2i(crl, NID_crl_number, nullptr, nullptr)));
@@ -128,7 +129,7 @@ bool RevocationList::IsAbout(const Certificate& certificate) const {
 
 bool RevocationList::HasRevoked(const Certificate& certificate) const {
   X509_REVOKED* entry = nullptr;
-  // 2: on the list to be removed again, which only a delta list can say.
+  // The result 2 means "will be removed from the list", which only a delta list can say.
   return X509_CRL_get0_by_cert(crl_.get(), &entry, certificate.get()) != 0;
 }
 
@@ -156,7 +157,7 @@ absl::StatusOr<std::vector<RevocationList>> ParseRevocationLists(const std::stri
   std::vector<RevocationList> lists;
   for (X509CrlPtr& crl : *read) {
     if (HasCriticalExtension(crl.get())) {
-      return absl::InvalidArgumentError("it is a delta, indirect or partial list; only complete ones are taken");
+      return absl::InvalidArgumentError("it is a delta, indirect or partial list; only complete ones are accepted");
     }
     RevocationList list(std::move(crl));
     if (!list.FindSigner(authorities)) {

@@ -5,7 +5,7 @@
 namespace muster {
 
 void Wipe(std::string& text) {
-  // A short text lives inside the object, a long one elsewhere: data() is either.
+  // resize makes the text as long as its memory, inside the object or outside, so that all of it is overwritten.
   text.resize(text.capacity());
   OPENSSL_cleanse(text.data(), text.size());
   text.clear();

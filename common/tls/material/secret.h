@@ -6,10 +6,10 @@
 
 namespace muster {
 
-// Overwrites the characters and empties the text.
+// Overwrites the characters, then empties the text.
 void Wipe(std::string& text);
 
-// A text that is wiped when it goes. It copies like a string; each copy wipes itself.
+// A text that is wiped when it is destroyed. It can be copied like a string; each copy wipes itself.
 class Secret {
  public:
   Secret() = default;

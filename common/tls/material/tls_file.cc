@@ -55,7 +55,7 @@ absl::StatusOr<TlsFile> ReadTlsFile(const std::string& path, FileSecrecy secrecy
     const ssize_t got = read(file->get(), result.bytes.data() + done, result.bytes.size() - done);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return absl::NotFoundError(absl::StrCat(path, " can't be read: ", std::strerror(errno)));
-    if (got == 0) break;  // the file became shorter meanwhile
+    if (got == 0) break;  // the file has become shorter since its size was read
     done += static_cast<size_t>(got);
   }
   result.bytes.resize(done);

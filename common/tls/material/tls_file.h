@@ -1,4 +1,4 @@
-// Reads files of the TLS configuration: checks their permissions, and finds out if they have changed.
+// Reads the files of the TLS configuration: checks their permissions, and finds out whether they have changed.
 #pragma once
 
 #include <atomic>
@@ -17,18 +17,19 @@ namespace muster {
 
 enum class FileSecrecy {
   kPublic,
-  kPrivate,          // refused if others than the owner may read or change it (see ReadTlsFile)
-  kPrivateReadable,  // the user allows others to read it
+  kPrivate,          // refused if other users may read or change it (see ReadTlsFile)
+  kPrivateReadable,  // the user allows other users to read it
 };
 
-// Changes whenever the file was written to or replaced, as far as the file system shows it.
+// Identifies a file's content: it changes whenever the file is written to or replaced, as far as the file system shows
+// that.
 struct FileStamp {
   uint64_t device = 0, inode = 0, size = 0;
   int64_t modified_ns = 0, changed_ns = 0;
   bool operator==(const FileStamp&) const = default;
 };
 
-// Returns the stamp of the file that the path leads to now; all zero if there is none.
+// Returns the stamp of the file to which the path leads now; all zeros if there is none.
 FileStamp StampOf(const std::string& path);
 
 struct TlsFile {
@@ -36,34 +37,34 @@ struct TlsFile {
   FileStamp stamp;  // taken before the bytes were read
 };
 
-// Reads a regular file of at most kMaxTlsFileBytes. kPrivate refuses a file that group or others may read or change;
-// but a group may read it if root owns it (as secrets of systemd and Kubernetes). The error begins with the path and
-// says what was found and what to do.
+// Reads a regular file of at most kMaxTlsFileBytes. kPrivate refuses a file that the group or others may read or
+// change. There is one exception: the group may read a file that root owns, because systemd and Kubernetes store
+// secrets so. The error begins with the path, and says what was found and what to do.
 absl::StatusOr<TlsFile> ReadTlsFile(const std::string& path, FileSecrecy secrecy);
 
-// ---- Files on file systems that may hang (a network file system without its server).
+// ---- Files on file systems that may hang, such as a network file system without its server.
 
-// The calls that may hang; a test replaces them.
+// The calls that may hang. Tests replace them.
 struct FileCalls {
   std::function<FileStamp(const std::string& path)> stamp = StampOf;
   std::function<absl::StatusOr<TlsFile>(const std::string& path, FileSecrecy secrecy)> read = ReadTlsFile;
 };
 
-// One thread at a time, except for GiveUp.
+// For one thread at a time, except GiveUp.
 class PatientFiles {
  public:
   static constexpr absl::Duration kPatience = absl::Seconds(2);
 
   explicit PatientFiles(FileCalls calls) : calls_(std::move(calls)) {}
 
-  // Moves the calls to another thread. Before this, the caller's thread makes each call, however long it takes. After
-  // it, no call takes longer than kPatience, and fails at once while an earlier one still hangs. RESOURCE_EXHAUSTED: no
-  // thread can be made, and nothing has changed.
+  // From now on, another thread makes the calls. No call then takes longer than kPatience, and a call fails at once
+  // while an earlier one still hangs. Before BeginPatience, the caller's thread makes each call, however long it takes.
+  // RESOURCE_EXHAUSTED: no thread can be made, and nothing has changed.
   absl::Status BeginPatience();
-  // Any thread: calls end at once.
+  // From now on, calls end at once. May be called by any thread.
   void GiveUp();
 
-  // Returns all zero if there is no file, or no answer.
+  // Returns all zeros if there is no file, or if the file system does not answer.
   FileStamp Stamp(const std::string& path);
   // DEADLINE_EXCEEDED if the file system does not answer, CANCELLED after GiveUp.
   absl::StatusOr<TlsFile> Read(const std::string& path, FileSecrecy secrecy);

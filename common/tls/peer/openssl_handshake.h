@@ -1,5 +1,5 @@
-// Helpers for handshakes that OpenSSL itself makes: the ring's, and those of our servers (common/tls/server). gRPC's
-// clients make their own: common/tls/grpc.
+// Helpers for handshakes that our code makes with OpenSSL: those of the ring and of our servers (common/tls/server). In
+// our clients, gRPC makes the handshakes: common/tls/grpc.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -9,15 +9,16 @@
 
 namespace muster {
 
-// Makes the context show the certificate with its chain. False: OpenSSL's error queue says why.
+// Makes the context use this key, certificate and chain. Returns false if that fails; OpenSSL's error queue then says
+// why.
 bool UseIdentity(SSL_CTX* context, const KeyMaterial& identity);
 
-// Returns the certificates that the peer showed, but only the beginning of a long chain. To be called in a verify
-// callback (SSL_CTX_set_cert_verify_callback).
+// Returns the certificates that the peer showed; of a long chain only the beginning. For use in a verify callback
+// (SSL_CTX_set_cert_verify_callback).
 PeerCertificates PeerOf(X509_STORE_CTX* store_context);
 
-// ConnectionOf returns the callback's connection. VerifyResult returns the callback's result, and sets the context's
-// error.
+// For use in a verify callback. ConnectionOf returns the connection. VerifyResult sets the context's error and returns
+// the callback's result.
 SSL* ConnectionOf(X509_STORE_CTX* store_context);
 int VerifyResult(X509_STORE_CTX* store_context, bool is_let_in);
 

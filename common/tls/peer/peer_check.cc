@@ -13,7 +13,7 @@
 namespace muster {
 namespace {
 
-constexpr int kAuthLevel = 2;  // RSA and DH from 2,048 bits, curves from 224, no SHA-1
+constexpr int kAuthLevel = 2;  // OpenSSL's level: RSA and DH from 2,048 bits, curves from 224 bits, no SHA-1
 
 TlsFault FaultOf(int error) {
   switch (error) {
@@ -71,8 +71,8 @@ X509BorrowPtr StackOf(const std::vector<Certificate>& certificates) {
   return stack;
 }
 
-// Puts good certificates first. OpenSSL takes the first that fits by name: a renewed intermediate must not be hidden by
-// its revoked former certificate.
+// Puts certificates that are not revoked first. OpenSSL takes the first one with a matching name. So a revoked
+// certificate of an intermediate must not come before the renewed one.
 std::vector<Certificate> GoodOnesFirst(const TrustBase& trust, std::vector<Certificate> others) {
   std::stable_partition(others.begin(), others.end(),
                         [&](const Certificate& other) { return CheckStillGood(trust, {other}).ok(); });
@@ -81,7 +81,7 @@ std::vector<Certificate> GoodOnesFirst(const TrustBase& trust, std::vector<Certi
 
 bool IsRoot(const Certificate& authority) { return (X509_get_extension_flags(authority.get()) & EXFLAG_SS) != 0; }
 
-// Checks that there is a list of the certificate's issuer and that it has not ended.
+// Checks that there is a revocation list of the certificate's issuer, and that the list has not ended.
 TlsRefusal CheckHasList(const TrustBase& trust, const Certificate& certificate, bool serves_expired, absl::Time now) {
   bool is_listed = false, is_fresh = false;
   for (const RevocationList& list : trust.lists) {
@@ -104,7 +104,7 @@ TlsRefusal CheckLists(const TrustBase& trust, const std::vector<Certificate>& ch
                       absl::Time now) {
   if (!trust.has_lists) return {};
   if (TlsRefusal revoked = CheckStillGood(trust, chain); !revoked.ok()) return revoked;
-  // The last one is trusted as it is.
+  // The last certificate is the authority, which is trusted without a list.
   for (size_t i = 0; i == 0 || i + 1 < chain.size(); ++i) {
     if (TlsRefusal refusal = CheckHasList(trust, chain[i], serves_expired, now); !refusal.ok()) return refusal;
   }
@@ -123,7 +123,7 @@ TlsRefusal CheckName(const PeerRules& rules, const Certificate& leaf, PeerName& 
   if (out.kind != PeerName::Kind::kScheduler || (!rules.job.empty() && !out.CoversJob(rules.job))) {
     return {TlsFault::kNotAScheduler, absl::StrCat("the certificate's name is ", out.ToUri(), "; expected spiffe://",
                                                    rules.trust_domain, "/muster/", rules.job.empty() ? "*" : rules.job,
-                                                   "/scheduler: what answers there is no "
+                                                   "/scheduler: the program that answers there is no "
                                                    "scheduler for this job")};
   }
   if (!rules.host.empty() && !leaf.IsForHost(rules.host)) {
@@ -134,7 +134,7 @@ TlsRefusal CheckName(const PeerRules& rules, const Certificate& leaf, PeerName& 
   return {};
 }
 
-// Changes `chain` only on success.
+// Changes `chain` only if the check succeeds.
 TlsRefusal CheckChainIn(X509_STORE& store, PeerSide peer_is, const Certificate& leaf,
                         const std::vector<Certificate>& others, absl::Time now, std::vector<Certificate>* chain) {
   const X509StoreCtxPtr context(X509_STORE_CTX_new());

@@ -1,7 +1,7 @@
-// Decides whether a peer's certificate is accepted. Thread-safe, no I/O, no clock.
+// Decides whether a peer's certificate is accepted. Thread-safe; no I/O, no clock.
 //
-// The whole check is OpenSSL's X509_verify_cert (chain, dates, usage, strength of keys and signatures) and, on top, the
-// revocation lists and the name. It replaces gRPC's own verification, which doesn't report what is wrong, ignores a
+// The check consists of OpenSSL's X509_verify_cert (chain, dates, usage, strength of keys and signatures), then the
+// revocation lists, then the name. It replaces gRPC's own verification, which doesn't report what is wrong, ignores a
 // missing or replaced revocation list, and doesn't run on a resumed session.
 #pragma once
 
@@ -17,11 +17,11 @@
 
 namespace muster {
 
-// The trusted authorities and their lists. Never changes once it is built; a reload builds another one.
+// The trusted authorities and their revocation lists. Never changes once it is built; a reload builds a new one.
 struct TrustBase {
   std::vector<Certificate> authorities;
-  X509StorePtr store;       // of the authorities
-  X509StorePtr good_store;  // without the intermediates among them that are on a list; null if there are none
+  X509StorePtr store;       // has all authorities
+  X509StorePtr good_store;  // has the authorities without revoked intermediates; null if none is revoked
   bool has_lists = false;   // crl_path is set
   std::vector<RevocationList> lists;
 };
@@ -34,39 +34,41 @@ enum class PeerSide { kClient, kServer };
 struct PeerRules {
   PeerSide peer_is = PeerSide::kClient;
   bool needs_name = true;             // false: --tls_identity=ca-only
-  std::string trust_domain;           // ours, with needs_name
+  std::string trust_domain;           // our own trust domain, if needs_name
   bool serves_expired_lists = false;  // --crl_expired=serve
   // Rules for a server that we dialed:
-  std::string host;  // with needs_name: must be in its certificate
-  std::string job;   // that the server's name must cover; empty: any
+  std::string host;  // if needs_name: must be in the server's certificate
+  std::string job;   // the server's name must cover this job; empty: any job
 };
 
 struct CheckedPeer {
   TlsRefusal refusal;
-  PeerName name;                   // with needs_name
-  std::vector<Certificate> chain;  // as verified, its own certificate first, the authority last
+  PeerName name;                   // set if needs_name
+  std::vector<Certificate> chain;  // the verified chain: the peer's own certificate first, the authority last
 };
 
-// `others`: the peer's other certificates, to build the chain with.
+// Checks everything. `others` are the peer's other certificates, which may be needed to build the chain.
 CheckedPeer CheckPeer(const TrustBase& trust, const PeerRules& rules, const Certificate& leaf,
                       const std::vector<Certificate>& others, absl::Time now);
-// The same for a chain that is in time and was verified before, with the same authorities.
+// The same for a chain that was verified before with the same authorities, and that is still in time.
 CheckedPeer CheckVerifiedPeer(const TrustBase& trust, const PeerRules& rules, std::vector<Certificate> chain,
                               absl::Time now);
 
-// Checks chain, dates, usage and strength only. Of several chains, prefers one without revoked intermediates.
+// Checks only chain, dates, usage and strength. If several chains are possible, prefers one without revoked
+// intermediates.
 TlsRefusal CheckChain(const TrustBase& trust, PeerSide peer_is, const Certificate& leaf,
                       const std::vector<Certificate>& others, absl::Time now, std::vector<Certificate>* chain);
 
-// Checks whether one of these is on a list: for a connection that is open already.
+// Checks whether one of these certificates is revoked. For a connection that is already open.
 TlsRefusal CheckStillGood(const TrustBase& trust, const std::vector<Certificate>& certificates);
 
-// The most certificates that a peer may show besides its own: an unverified peer must not cost much.
+// The most certificates that a peer may show besides its own. The limit keeps the cost of an unverified peer low.
 inline constexpr size_t kMaxShown = 8;
 
-// A peer's certificates, from gRPC's PEM texts; `chain` may be empty, and may hold the leaf again.
+// A peer's certificates. ReadPeer makes them from gRPC's PEM texts; `chain_pem` may be empty, and may contain the leaf
+// again.
 struct PeerCertificates {
-  Certificate leaf;  // none: it can't be read
+  Certificate leaf;  // holds none if it can't be read
   std::vector<Certificate> others;
 };
 PeerCertificates ReadPeer(const std::string& leaf_pem, const std::string& chain_pem);

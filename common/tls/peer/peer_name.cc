@@ -21,7 +21,7 @@ PeerNameResult Refuse(TlsFault fault, const std::string& text) { return {{fault,
 
 PeerNameResult Malformed(const std::string& uri) {
   return Refuse(TlsFault::kNameMalformed,
-                absl::StrCat("the certificate's URI name ", Quoted(uri), " can't be taken: ", kExpected));
+                absl::StrCat("the certificate's URI name ", Quoted(uri), " is not accepted: ", kExpected));
 }
 
 bool IsIdOrAny(const std::string& text) { return text == "*" || IsId(text); }
@@ -92,7 +92,7 @@ PeerNameResult NameOf(const Certificate& certificate) {
   }
   if (uris.size() > 1) {
     return Refuse(TlsFault::kNameDoubled, absl::StrCat("the certificate ", certificate.Subject(), " has ", uris.size(),
-                                                       " URI names; exactly one is taken"));
+                                                       " URI names; it must have exactly one"));
   }
   return ParsePeerName(uris[0]);
 }

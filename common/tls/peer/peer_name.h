@@ -1,4 +1,4 @@
-// The URI name in a certificate, which names its holder. Pure.
+// The URI name in a certificate, which says who or what the certificate is for. Pure.
 #pragma once
 
 #include <string>
@@ -9,17 +9,18 @@
 namespace muster {
 
 inline constexpr size_t kMaxTrustDomainBytes = 255;
-inline constexpr size_t kMaxPeerNameBytes = 768;  // more than the longest that the grammar allows
+inline constexpr size_t kMaxPeerNameBytes = 768;  // more than the longest name that the syntax allows
 
 struct PeerName {
   enum class Kind { kNode, kHost, kScheduler, kAdmin };
   Kind kind = Kind::kNode;
   std::string trust_domain;
-  std::string job;  // "*": any
+  std::string job;  // "*": any job
   std::string id;   // of a node ("*": any) or a host
 
   bool CoversJob(const std::string& job_id) const { return job == "*" || job == job_id; }
-  // True if its holder may be this node (of a job that it covers). A host's holder may be any node.
+  // True if the certificate's holder may be this node, in a job that the name covers. The holder of a host's
+  // certificate may be any node.
   bool CoversNode(const std::string& node_id) const {
     return kind == Kind::kHost || (kind == Kind::kNode && (id == "*" || id == node_id));
   }
@@ -34,7 +35,7 @@ bool IsTrustDomain(const std::string& text);
 
 struct PeerNameResult {
   TlsRefusal refusal;
-  PeerName name;  // when there is no refusal
+  PeerName name;  // set if there is no refusal
 };
 
 PeerNameResult ParsePeerName(const std::string& uri);

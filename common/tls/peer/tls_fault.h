@@ -1,4 +1,4 @@
-// The reasons to refuse a peer. Each is counted under its name, so the names are part of the interface.
+// The reasons to refuse a peer. Each is counted under its name, so scripts may depend on the names.
 #pragma once
 
 #include <string>
@@ -8,23 +8,23 @@ namespace muster {
 enum class TlsFault {
   kNone,
   // The handshake.
-  kPlaintext,        // it speaks plain text (or no gRPC at all)
+  kPlaintext,        // the peer speaks plain text, or something other than gRPC
   kOldVersion,       // TLS 1.1 or older
-  kNoSharedCipher,   // no cipher that both sides take
-  kHandshakeFailed,  // anything else that made OpenSSL fail
+  kNoSharedCipher,   // the two sides have no cipher in common
+  kHandshakeFailed,  // any other failure in OpenSSL
   // The certificate.
   kNoCertificate,
   kUnreadable,
   kExpired,
   kNotYetValid,
-  kUnknownAuthority,  // not issued by one of ours, also if by one of the same name
+  kUnknownAuthority,  // not issued by a trusted authority; another authority with the same name does not count
   kSelfSigned,
   kWrongUsage,  // a server's certificate used as a client's, or the reverse
   kWeakKey,
   kWeakSignature,
-  kBadChain,  // anything else in the chain
+  kBadChain,  // any other fault of the chain
   kRevoked,
-  kNoRevocationList,  // revocation is switched on, but there is no list of this certificate's issuer
+  kNoRevocationList,  // crl_path is set, but has no list of this certificate's issuer
   kRevocationListExpired,
   // The name in the certificate.
   kNameMissing,
@@ -35,17 +35,17 @@ enum class TlsFault {
   kOtherTrustDomain,
   kOtherHost,  // a scheduler's certificate that is not for the dialed host
   kNotAScheduler,
-  // The peer's statements do not fit its certificate.
+  // The peer claims something that its certificate does not allow.
   kOtherJob,
   kOtherNode,
   kOtherRole,  // the certificate is not for a node
   kNotAnAdmin,
 };
 
-// "tls: expired": the name of its counter.
+// Returns the name of the fault's counter, such as "tls: expired".
 std::string FaultName(TlsFault fault);
 
-// A fault with its details and remedy; kNone: there is none.
+// A fault, with a text on details and remedy. kNone: the peer is accepted.
 struct TlsRefusal {
   TlsFault fault = TlsFault::kNone;
   std::string text;

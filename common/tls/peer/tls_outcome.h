@@ -1,4 +1,4 @@
-// The outcome of an unsuccessful OpenSSL call on a nonblocking connection.
+// The outcome of an OpenSSL call that did not succeed, on a nonblocking connection.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -9,17 +9,17 @@ namespace muster {
 
 struct TlsOutcome {
   enum class Kind {
-    kWantsRead,   // call again when the socket is readable …
-    kWantsWrite,  // … or writable
-    kClosed,      // the peer ended TLS properly
-    kBroken,      // the socket failed, or ended without a proper end of TLS: see `error`
-    kRefused,     // OpenSSL's queue of errors, which the caller takes, says why
+    kWantsRead,   // call again when the socket is readable
+    kWantsWrite,  // call again when the socket is writable
+    kClosed,      // the peer closed TLS properly
+    kBroken,      // the socket failed, or ended before TLS was closed properly: see `error`
+    kRefused,     // OpenSSL's error queue says why; the caller must take its errors
   };
   Kind kind = Kind::kRefused;
   std::string error;
 };
 
-// Must directly follow the call that gave `result`; before that call, errno and OpenSSL's queue of errors must have
+// Must directly follow the call that returned `result`. Before that call, errno and OpenSSL's error queue must have
 // been cleared.
 TlsOutcome OutcomeOf(const SSL* ssl, int result);
 

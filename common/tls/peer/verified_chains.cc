@@ -6,7 +6,7 @@
 namespace muster {
 namespace {
 
-// Returns an empty key if there is no memory for a digest.
+// Returns an empty key if memory is short.
 std::string KeyOf(const std::vector<Certificate>& shown) {
   std::string key;
   for (const Certificate& certificate : shown) {

@@ -1,8 +1,8 @@
-// Chains that were verified with one set of authorities. Thread-safe.
+// Remembers chains that were verified with one set of authorities. Thread-safe.
 //
-// To verify a chain costs a signature check for each of its certificates. A good chain stays good while the authorities
-// are the same and it is in time; revocation lists and names are checked each time (CheckPeer). So many peers that come
-// back after a scheduler's restart, or share a certificate, are accepted faster.
+// Verifying a chain costs a signature check for each of its certificates. A verified chain stays good until one of its
+// certificates ends, as long as the authorities are the same. Revocation lists and names are checked each time
+// (CheckPeer). So peers that connect again after a scheduler's restart, or share a certificate, are accepted faster.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,8 @@ class VerifiedChains {
  public:
   static constexpr size_t kMost = 4'096;
 
-  // Returns the chain for the certificates that a peer showed, its own first, if it was put in and is in time at `now`.
+  // Returns the chain that was stored with Put for these shown certificates (the peer's own first), if it is in time at
+  // `now`.
   std::optional<std::vector<Certificate>> Find(const std::vector<Certificate>& shown, absl::Time now);
   void Put(const std::vector<Certificate>& shown, const std::vector<Certificate>& chain);
 

@@ -10,7 +10,8 @@
 namespace muster {
 namespace {
 
-// For TLS 1.2, if nothing else is configured: forward secrecy and authenticated encryption only (RFC 9325, 4.2).
+// The ciphers for TLS 1.2 if none are configured: only those with forward secrecy and authenticated encryption (RFC
+// 9325, 4.2).
 constexpr char kCiphers[] =
     "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:"
     "ECDHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-AES256-GCM-SHA384:ECDHE-RSA-CHACHA20-POLY1305";
@@ -44,7 +45,7 @@ absl::StatusOr<std::shared_ptr<const TlsServerContext>> TlsServerContext::Create
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(context.get(), 0);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET);
-  // Release empty buffers: most connections are idle most of the time.
+  // SSL_MODE_RELEASE_BUFFERS frees empty buffers: most connections are idle most of the time.
   SSL_CTX_set_mode(context.get(),
                    SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
   std::shared_ptr<TlsServerContext> made(
@@ -95,7 +96,7 @@ int TlsServerContext::ChooseProtocol(SSL* /*ssl*/, const unsigned char** chosen,
 }
 
 CheckedPeer TlsServerContext::Judge(const TlsState& now, const PeerRules& rules, const CheckedClient& client) const {
-  // Other authorities belong to another context, which new connections have.
+  // verified_ belongs to the authorities of state_. If they have changed, a new context exists for new connections.
   const bool is_of_state = now.trust == state_->trust;
   if (is_of_state) {
     if (std::optional<std::vector<Certificate>> chain = verified_->Find(client.shown, store_.Now())) {
@@ -115,7 +116,7 @@ bool TlsServerContext::Check(const PeerCertificates& shown, CheckedClient& clien
   if (!shown.leaf) return false;
   client.shown = {shown.leaf};
   client.shown.insert(client.shown.end(), shown.others.begin(), shown.others.end());
-  // Check by the present trust, not by the trust when this handshake's certificate was chosen.
+  // Check with the present trust. The trust may have changed since this handshake's context was chosen.
   const std::shared_ptr<const TlsState> now = store_.Current();
   const PeerRules rules = RulesOf(store_, *now, PeerSide::kClient);
   CheckedPeer peer = Judge(*now, rules, client);

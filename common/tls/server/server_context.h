@@ -1,5 +1,5 @@
-// A server's side of TLS with OpenSSL: mutual, 1.2 or newer, with the certificates of a TlsStore and the checks that
-// all of Muster makes (common/tls/peer/peer_check.h).
+// A server's side of TLS, with OpenSSL: mutual, TLS 1.2 or newer. It uses the certificates of a TlsStore and the checks
+// that all of Muster uses (common/tls/peer/peer_check.h).
 #pragma once
 
 #include <memory>
@@ -14,36 +14,37 @@
 
 namespace muster {
 
-// The result of one handshake. Must outlive its SSL object.
+// The result of one handshake. It must outlive the handshake's SSL object.
 struct CheckedClient {
   TlsRefusal refusal;
   std::optional<PeerName> name;    // none with --tls_identity=ca-only
   std::vector<Certificate> shown;  // the client's own certificate first
-  std::vector<Certificate> chain;  // as verified, its own certificate first
+  std::vector<Certificate> chain;  // the verified chain, the client's own certificate first
 };
 
-// The context for one state of the store; a reload makes another one. Handshakes keep the one that they began with.
-// `store` must outlive the context, and the context its SSL objects, as their check of the peer points to it.
+// The context for one state of the store. A reload makes a new context; a handshake keeps the one that it began with.
+// `store` must outlive the context. The context must outlive its SSL objects, because they call it to check the peer.
 //
 // There are no session tickets: each connection makes a full handshake, so that no revoked client can resume a session.
 class TlsServerContext {
  public:
   struct Options {
-    bool takes_nameless = false;             // a client without a certificate is accepted, and has no name
-    bool only_nodes = false;                 // a scheduler's or an admin's name is refused
-    std::string protocol = {};               // by ALPN (RFC 7301): a client must offer it; empty: any
-    Intermediates* intermediates = nullptr;  // help to verify, and learn from each good chain
+    bool takes_nameless = false;             // accepts a client without a certificate, which then has no name
+    bool only_nodes = false;                 // refuses a certificate with a scheduler's or an admin's name
+    std::string protocol = {};               // a client must offer this protocol by ALPN (RFC 7301); empty: any
+    Intermediates* intermediates = nullptr;  // used to verify clients; learns from each verified chain
   };
   static absl::StatusOr<std::shared_ptr<const TlsServerContext>> Create(const TlsStore& store, Options options);
 
-  // For a connected nonblocking socket, which stays the caller's. Returns null if memory is short.
+  // Returns the TLS object for an accepted, nonblocking socket, which the caller keeps. Returns null if memory is
+  // short.
   SslPtr Accept(int fd, CheckedClient& client) const;
-  // The same for a connection that this side makes. The other side is checked as a client: so agents can connect to
-  // each other with certificates that may be for clients only.
+  // The same for a connection that this side makes. The other side is checked as if it were a client. So agents can
+  // connect to each other with certificates that are only for clients.
   SslPtr Dial(int fd, CheckedClient& server) const;
 
-  // True if this side's certificate may serve (extended key usage), which clients check: an agent's may be for clients
-  // only.
+  // True if this side's certificate may be a server's (extended key usage), which clients check. An agent's certificate
+  // may be only for clients.
   bool IsForServers() const;
 
   bool IsOf(const TlsState& state) const { return state_.get() == &state; }
@@ -62,8 +63,8 @@ class TlsServerContext {
   const TlsStore& store_;
   const std::shared_ptr<const TlsState> state_;
   const Options options_;
-  const std::string offer_;  // the protocol, as ALPN writes it
-  // Verified with the authorities of state_.
+  const std::string offer_;  // `protocol` in ALPN's form
+  // Chains that were verified with the authorities of state_.
   const std::unique_ptr<VerifiedChains> verified_ = std::make_unique<VerifiedChains>();
 };
 

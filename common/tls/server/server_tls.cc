@@ -33,7 +33,7 @@ std::shared_ptr<const TlsServerContext> ServerTls::Context() {
   } else {
     counted_.Note(Severity::kError, kNotServed,
                   absl::StrCat("the changed files can't be used yet, so the old certificate stays in use: ",
-                               std::string(made.status().message()), "; it is tried again"));
+                               std::string(made.status().message()), "; the next connection tries again"));
   }
   return context_;
 }

@@ -1,4 +1,4 @@
-// A server's TLS that follows its store: the context for new connections. Thread-safe.
+// Gives a server the TLS context for new connections, and follows the changes of its store. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -15,18 +15,18 @@ inline constexpr char kNotServed[] = "tls: change not served";  // the name of i
 class ServerTls {
  public:
   struct Options {
-    bool takes_nameless = false;  // as in TlsServerContext
-    bool only_nodes = false;      // the same
-    std::string protocol = {};    // the same
+    bool takes_nameless = false;  // as in TlsServerContext::Options
+    bool only_nodes = false;      // as in TlsServerContext::Options
+    std::string protocol = {};    // as in TlsServerContext::Options
   };
-  // The store must outlive this, and this object must outlive the connections that begin with its contexts.
+  // The store must outlive this object. This object must outlive the connections that use its contexts.
   static absl::StatusOr<std::unique_ptr<ServerTls>> Create(const TlsStore& store, Options options, CountedLog& counted);
 
-  // Returns the context for the store's present state. If it can't be made (for lack of memory, say), that is counted,
-  // and tried again with the next connection; until then the previous context serves.
+  // Returns the context for the store's present state. If it can't be made (for example because memory is short), that
+  // is counted, the previous context stays in use, and the next call tries again.
   std::shared_ptr<const TlsServerContext> Context();
 
-  // Returns the intermediates in the chains of accepted clients.
+  // Returns the intermediates from the chains of accepted clients.
   const Intermediates& intermediates() const { return intermediates_; }
 
  private:

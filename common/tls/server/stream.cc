@@ -16,7 +16,7 @@ namespace muster {
 namespace {
 
 constexpr unsigned char kTlsHandshakeRecord = 0x16;
-constexpr size_t kMaxAtOnce = 16 * 1024;  // a TLS record
+constexpr size_t kMaxAtOnce = 16 * 1024;  // the size of a TLS record
 
 TlsFault FaultOf(const std::vector<unsigned long>& errors) {  // NOLINT(google-runtime-int): OpenSSL's type
   const auto has = [&](int reason) { return HasReason(errors, ERR_LIB_SSL, reason); };
