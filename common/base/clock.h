@@ -46,7 +46,7 @@ struct WallTime {
 
 inline absl::Time ToAbslTime(WallTime wall) { return absl::FromUnixMillis(wall.unix_ms); }
 
-// Both clocks, read together. Each event that a pure core handles carries them.
+// The time of both clocks, read together. Each event for a pure core (scheduler/core, worker_agent/core) has one.
 struct Now {
   MonotonicTime monotonic;
   WallTime wall;

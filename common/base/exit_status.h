@@ -23,7 +23,7 @@ struct ExitStatus {
   auto operator<=>(const ExitStatus&) const = default;
 };
 
-// "SIGKILL"; "signal 40" for a signal without a name.
+// Returns "SIGKILL"; "signal 40" for a signal without a name.
 std::string NameOfSignal(int signal);
 
 }  // namespace muster

@@ -96,7 +96,7 @@ inline constexpr absl::string_view kServerUnreachable = "server_unreachable";
 inline constexpr absl::string_view kSharedMemoryFull = "shared_memory_full";
 // The limit of open files is reached.
 inline constexpr absl::string_view kTooManyOpenFiles = "too_many_open_files";
-// A setting contradicts another one, or the machine.
+// A setting contradicts another setting, or does not fit the machine.
 inline constexpr absl::string_view kWrongSettings = "wrong_settings";
 
 inline constexpr size_t kMaxBytes = 32;  // every word here is shorter; a newer program may send other words

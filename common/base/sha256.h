@@ -7,7 +7,7 @@
 
 namespace muster {
 
-// 32 raw bytes.
+// Returns 32 raw bytes.
 std::string Sha256(absl::string_view bytes);
 
 }  // namespace muster

@@ -1,4 +1,4 @@
-// Text for people: foreign text made safe to show, and durations in words.
+// Makes text for people: foreign text that is safe to show, and durations in words.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ std::string Quoted(const std::string& text, size_t limit = 100);
 // Cuts the text to at most `limit` bytes, not in the middle of a character.
 void CutText(std::string& text, size_t limit);
 
-// "40 ms", "1.5 s", "3 min", "2 h 5 min", "3 d 4 h", "for ever": for people, never parsed. Rounded.
+// Returns "40 ms", "1.5 s", "3 min", "2 h 5 min", "3 d 4 h", "for ever". For people: it is rounded, and never parsed.
 std::string FormatAge(absl::Duration duration);
 
 }  // namespace muster

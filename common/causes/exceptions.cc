@@ -79,8 +79,7 @@ absl::string_view TypeOf(absl::string_view line) {
 size_t FindFrame(absl::string_view line) {
   size_t at = line.find("  File \"");
   if (at == absl::string_view::npos)
-    at = line.find("> File \"");  // loguru marks so the frame that caught the
-                                  // exception
+    at = line.find("> File \"");  // loguru's mark of the frame that caught the exception
   const bool is_frame = at != absl::string_view::npos && absl::StrContains(line.substr(at), "\", line ");
   return is_frame ? at : absl::string_view::npos;
 }

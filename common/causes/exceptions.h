@@ -12,8 +12,7 @@
 namespace muster {
 
 struct RaisedException {
-  std::string type;     // "json.decoder.JSONDecodeError", "c10::Error"; empty if a known line without an exception was
-                        // found
+  std::string type;     // "json.decoder.JSONDecodeError", "c10::Error"; empty if only a known line was found
   std::string message;  // without the type; may have several lines, may be empty
   std::string file;     // the file that raised it: of the innermost frame in the program's own code; empty if not known
   uint32_t line = 0;

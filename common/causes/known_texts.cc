@@ -69,8 +69,8 @@ constexpr std::array kTexts = std::to_array<Row>({
     {"read-only file system", reason::kReadOnlyFileSystem},
     {"stale file handle", reason::kIoError},
     {"structure needs cleaning", reason::kIoError},
-    {"transport endpoint is not connected: '", reason::kIoError, kException},  // followed by a path, so it is about a
-                                                                               // file and not about a socket
+    {"transport endpoint is not connected: '", reason::kIoError, kException},  // with a path: about a file, not a
+                                                                               // socket
     {"cannot send after transport endpoint shutdown", reason::kIoError},       // Lustre
     {"remote i/o error", reason::kIoError},
     {"[errno 5] input/output error", reason::kIoError},
@@ -130,9 +130,7 @@ constexpr std::array kTexts = std::to_array<Row>({
 
     {"no cuda gpus are available", reason::kDeviceMissing},
     {"found no nvidia driver on your system", reason::kDeviceMissing},
-    {"no cuda-capable device is detected", reason::kDeviceMissing, kException},  // only in an exception: TensorFlow
-                                                                                 // logs it on every machine without a
-                                                                                 // GPU
+    {"no cuda-capable device is detected", reason::kDeviceMissing, kException},  // TensorFlow logs it on any machine
     {"cuda_error_no_device", reason::kDeviceMissing, kException},
     {"cuda unknown error - this may be due to an incorrectly set up environment", reason::kDeviceMissing, kException},
     {"invalid device ordinal", reason::kDeviceMissing},  // mindspore-ai/docs, faq/distributed_parallel.md, too

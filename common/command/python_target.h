@@ -9,7 +9,7 @@ namespace muster {
 
 std::string BaseName(const std::string& path);
 
-// True if the program's name, without its path, is Python's.
+// True if a program with this name, without its path, is a Python interpreter ("python3.11").
 bool IsPython(const std::string& name);
 
 struct PythonTarget {

@@ -29,8 +29,7 @@ struct Runner {
   std::string_view name;
   std::string_view word = "";        // the subcommand that must follow
   std::string_view letters = "";     // the one-letter options that take a value
-  std::string_view long_names = "";  // the long options that take a value, with spaces between them; *: all except
-                                     // those in `switches`
+  std::string_view long_names = "";  // the long ones, with spaces between them; *: all except `switches`
   std::string_view switches = "";    // the long options that take no value; only with *
   size_t operands = 0;               // number of words between the options and the program
   bool takes_assignments = false;
@@ -213,8 +212,7 @@ Words WithoutSplitString(Words words) {
   if (words.empty() || BaseName(words[0]) != "env") return words;
   for (size_t i = 1; i < words.size() && absl::StartsWith(words[i], "-") && words[i] != "--"; ++i) {
     const std::string& word = words[i];
-    size_t text_at = std::string::npos;  // where the text begins in the word; the word's size if the text is the next
-                                         // word
+    size_t text_at = std::string::npos;  // where the text begins in the word; at its end: the next word
     if (absl::StartsWith(word, "--split-string")) {
       text_at = std::min(word.find('=') + 1, word.size());
       if (text_at == 0) text_at = word.size();

@@ -48,7 +48,8 @@ class ShellCursor {
 
   // Reads the operator << that is here, and the word that ends the document.
   HereDocument ReadHereOperator();
-  // Skips, at the beginning of a line, the documents that the previous line asked for. Empties `documents`.
+  // Skips the here-documents that the previous line has announced, and empties `documents`. Call it at the beginning of
+  // a line.
   void SkipHereDocuments(std::vector<HereDocument>& documents);
 
  private:

@@ -161,7 +161,7 @@ class Scanner {
     if (is_fd || (value.empty() && cursor_.Since(begin) == "\\\n")) return;
     const bool is_plain = Typed(begin) == value;
     if (is_plain && IsEmpty() && IsOneOf(kBeforeCommand, value) && (!WantsPattern() || value == "esac")) {
-      closed_.reset();  // before TakeKeyword, which sets it at the end of a block
+      closed_.reset();  // must come before TakeKeyword, which sets it at the end of a block
       return TakeKeyword(value);
     }
     const bool is_body = is_plain && value == "{" && !command_.words.empty() && command_.words[0] == "function";
@@ -411,8 +411,9 @@ size_t FindOutsideExpansions(std::string_view word, char c) {
 
 std::string ShellWord(const std::string& word) {
   constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./{}-";
-  const bool may_be_several = word.find('{') != std::string::npos &&
-                              (word.find(',') != std::string::npos || word.find("..") != std::string::npos);  // to bash
+  const bool may_be_several =
+      word.find('{') != std::string::npos &&
+      (word.find(',') != std::string::npos || word.find("..") != std::string::npos);  // bash would expand it
   if (!word.empty() && !may_be_several && word.find_first_not_of(kPlain) == std::string::npos) return word;
   // Nothing can be escaped in '…'. So a quote in the word is written as '\'': the quoted part ends, an escaped quote
   // follows, and a new quoted part begins.

@@ -21,8 +21,8 @@ class ServiceManager {
 
   // Makes an object that sends nothing.
   ServiceManager() : ServiceManager("", absl::InfiniteDuration()) {}
-  // `socket`: a path, or @ and an abstract name of Linux; empty: nothing is sent. `watchdog`: after this time without a
-  // sign of life systemd ends the process; infinite: never.
+  // `socket`: a path, or @ and a name in Linux's abstract namespace; empty: sends nothing. `watchdog`: after so much
+  // time without a sign of life, systemd ends the process; infinite: it never does.
   ServiceManager(std::string socket, absl::Duration watchdog) : socket_(std::move(socket)), watchdog_(watchdog) {}
 
   // May wait a few seconds for systemd to read the message: without it, systemd would treat the start as failed.

@@ -11,10 +11,9 @@ namespace muster {
 
 inline constexpr absl::Duration kDefaultTopoTimeout = absl::Seconds(1800);
 inline constexpr absl::Duration kDefaultHeartbeat = absl::Seconds(2);
-inline constexpr absl::Duration kDefaultSpareFence = absl::Seconds(120);  // the default of fence_timeout once a spare
-                                                                          // stands by
-inline constexpr absl::Duration kFenceMargin = absl::Seconds(5);          // the keeper ends its processes this long
-                                                                          // before the fence falls
+inline constexpr absl::Duration kDefaultSpareFence = absl::Seconds(120);  // fence_timeout's default with a spare
+inline constexpr absl::Duration kFenceMargin = absl::Seconds(5);          // the keeper ends processes so long before
+                                                                          // the fence
 inline constexpr absl::Duration kMaxTimeout = absl::Hours(24 * 365);
 
 // A program's own rule for a text value. The error states only the rule ("must be …").

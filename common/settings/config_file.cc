@@ -12,8 +12,7 @@ namespace muster {
 namespace {
 
 constexpr size_t kMaxConfigBytes = size_t{1024} * 1024;
-constexpr absl::Duration kPipePatience = absl::Seconds(10);  // for a pipe: a command that fetches the settings must end
-                                                             // by then
+constexpr absl::Duration kPipePatience = absl::Seconds(10);  // for a pipe's command to write all settings
 
 // Returns the line without its comment. A comment begins with "#" at the start of the line or after a blank, but not
 // within quotes.
@@ -25,9 +24,7 @@ std::string WithoutComment(const std::string& line) {
       if (c == quote) quote = '\0';
     } else if (c == '"' || c == '\'') {
       const size_t before = line.find_last_not_of(" \t", at == 0 ? 0 : at - 1);
-      if (before != std::string::npos && line[before] == '=')
-        quote = c;  // a quote counts only right after "=": an
-                    // apostrophe in a word is ordinary text
+      if (before != std::string::npos && line[before] == '=') quote = c;  // an apostrophe elsewhere is ordinary text
     } else if (c == '#' && (at == 0 || absl::ascii_isspace(line[at - 1]))) {
       return line.substr(0, at);
     }

@@ -23,7 +23,7 @@ struct Settled {
 };
 
 struct SettleOptions {
-  SettingsFindings more;                               // added to those of `loaded`
+  SettingsFindings more;                               // errors and warnings to add to those of `loaded`
   std::string word_rule;                               // appended to "unexpected word x"
   bool only_checks = false;                            // --check_config
   std::function<std::vector<TimeoutStep>()> timeouts;  // the steps that --check_config prints

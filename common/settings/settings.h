@@ -26,8 +26,8 @@ struct SettingsFindings {
 struct LoadResult;
 
 struct Setting {
-  std::string flag;                        // "worker_num": the flag (--worker_num, --worker-num, --worker_num=8) and
-                                           // the config key
+  std::string flag;                        // "worker_num": --worker_num, --worker-num, --worker_num=8, and the config
+                                           // key
   std::vector<std::string> aliases;        // other flags with the same meaning (torchrun's and msrun's words)
   std::vector<std::string> env;            // environment variables; the first one that is set counts
   std::string group;                       // the heading above it in --help
@@ -89,8 +89,7 @@ class SettingsTable {
   Setting& AddString(std::string flag, std::string* value, std::string help);
   Setting& AddStrings(std::string flag, std::vector<std::string>* values,
                       std::string help);                              // may be given several times
-  Setting& AddBool(std::string flag, bool* value, std::string help);  // a switch: --x, or --x= with 0, 1, true, false,
-                                                                      // yes or no
+  Setting& AddBool(std::string flag, bool* value, std::string help);  // a switch; may have 0, 1, true, false, yes or no
   Setting& AddOptionalBool(std::string flag, std::optional<bool>* value, std::string help);
   Setting& AddUint(std::string flag, uint32_t* value, uint32_t low, uint32_t high, std::string help);
   Setting& AddOptionalUint(std::string flag, std::optional<uint32_t>* value, uint32_t low, uint32_t high,

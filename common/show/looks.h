@@ -34,8 +34,8 @@ struct TopOfJob {
   std::string job_id;
   uint64_t run = 0;
   uint64_t fastest_step = 0;         // of all ranks
-  std::vector<v1::RankStatus> slow;  // ranks that report progress: the lowest step first; of equal steps, the one
-                                     // unchanged for longest
+  std::vector<v1::RankStatus> slow;  // ranks that report progress: lowest step first, then the one unchanged for
+                                     // longest
   std::vector<v1::NodeStatus> late;  // nodes still in the job: the one silent for longest first
 };
 

@@ -37,8 +37,7 @@ class JobStore {
   using Done = std::function<void(absl::Status status)>;
   struct Listing {
     std::vector<std::pair<std::string, std::string>> entries;  // key and value, in the order of the keys
-    bool has_more = false;                                     // more keys follow: ask again, with `after` set to the
-                                                               // last of these
+    bool has_more = false;                                     // ask again, with `after` set to the last of these keys
   };
   using ListDone = std::function<void(absl::StatusOr<Listing> listing)>;
 

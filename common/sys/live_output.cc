@@ -18,8 +18,7 @@ namespace {
 
 constexpr size_t kChunkBytes = 16 * 1024;  // small chunks are joined up to this
 constexpr size_t kPipeAtomicBytes = 4096;  // when a pipe polls writable, it takes this much without blocking
-constexpr absl::Duration kLookAgain = absl::Milliseconds(1);  // how often to check whether another process has ended
-                                                              // its line
+constexpr absl::Duration kLookAgain = absl::Milliseconds(1);  // between looks at another process's line
 
 // Returns a number that differs for all objects in all processes that share a line.
 uint64_t NewHolder() {

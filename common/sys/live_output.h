@@ -29,8 +29,8 @@ class LiveOutput {
   static constexpr size_t kMaxBytes = 4 * 1024 * 1024;
   static constexpr absl::Duration kStallPatience = absl::Seconds(5);
   static constexpr absl::Duration kLinePatience = SharedLine::kLinePatience;
-  static constexpr size_t kMaxHeldBytes = 64 * 1024;  // of our lines that wait for the end of another line; beyond this
-                                                      // they no longer wait
+  static constexpr size_t kMaxHeldBytes = 64 * 1024;  // of our lines that wait for another line's end; beyond this none
+                                                      // waits
 
   // Returns a complete line that says how many bytes were dropped.
   using DropNote = std::function<std::string(uint64_t bytes)>;

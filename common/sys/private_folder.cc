@@ -200,8 +200,7 @@ absl::StatusOr<UniqueFd> OpenRegular(const UniqueFd& folder, const std::string& 
 
 absl::StatusOr<UniqueFd> OpenFolder(const std::string& path, const FolderOptions& options) {
   std::string whole = path;
-  if (!path.starts_with('/') && options.trust != FolderTrust::kShared) {  // the folders above the current one matter,
-                                                                          // too
+  if (!path.starts_with('/') && options.trust != FolderTrust::kShared) {  // folders above the current one matter, too
     std::error_code error;
     whole = absl::StrCat(std::filesystem::current_path(error).string(), "/", path);
     if (error) return absl::UnavailableError(absl::StrCat("the current folder is not known: ", error.message()));

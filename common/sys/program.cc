@@ -54,8 +54,7 @@ void BeginProgram(const char* name) {
 namespace {
 
 constexpr absl::Duration kLogPatience = absl::Seconds(2);
-constexpr absl::Duration kLongest = absl::Hours(24 * 365);  // longer than any real setting, and still a valid argument
-                                                            // for alarm()
+constexpr absl::Duration kLongest = absl::Hours(24 * 365);  // more than any real setting; alarm() can take it
 
 std::atomic<int> last_resort_code = kExitUsage;
 std::atomic<unsigned> signal_patience_s = 0;

@@ -113,8 +113,7 @@ std::optional<uint64_t> CountTasksOfUser() {
     if (StatusNumber(status, "Uid") == uint64_t{getuid()}) tasks += StatusNumber(status, "Threads").value_or(0);
   }
   closedir(folder);
-  return tasks == 0 || seen > kMaxProcesses ? std::nullopt : std::optional(tasks);  // 0 means that /proc can't be read:
-                                                                                    // at least this task counts
+  return tasks == 0 || seen > kMaxProcesses ? std::nullopt : std::optional(tasks);  // 0: /proc can't be read
 }
 
 // Returns how many tasks the machine has, from /proc/loadavg: "0.10 0.20 0.30 1/234 5678".

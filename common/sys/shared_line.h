@@ -37,8 +37,8 @@ class SharedLine {
   bool IsWanted() const { return next_ != 0; }
 
  private:
-  std::atomic<uint64_t> state_{0};  // twice the number of the process in the middle of a line, plus 1 while it writes;
-                                    // 0: no line is open
+  std::atomic<uint64_t> state_{0};  // twice the number of the line's process, plus 1 while it writes; 0: no line is
+                                    // open
   std::atomic<uint64_t> next_{0};   // the process that waits; 0: none
   static_assert(std::atomic<uint64_t>::is_always_lock_free, "processes share it");
 };

@@ -24,8 +24,7 @@ constexpr int kAcceptsAtOnce = 16;
 constexpr int kBacklog = 65535;  // the kernel limits it to net.core.somaxconn
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 constexpr absl::Duration kIdleTick = absl::Seconds(1);   // while no client is connected
-constexpr absl::Duration kIdleGrace = absl::Seconds(1);  // a client that sends nothing for this long may be closed for
-                                                         // another one
+constexpr absl::Duration kIdleGrace = absl::Seconds(1);  // of silence; then a client may be closed for another
 constexpr size_t kCloseAtOnce = 16;
 constexpr absl::Duration kFlushInterval = absl::Seconds(10);
 
@@ -221,8 +220,7 @@ bool TcpServer::IsWelcome(const SocketAddress& from, const SocketAddress& own, b
                        FairShareName(from.address), " are open already"));
     return false;
   }
-  const size_t most = options_.max_connections * (is_local ? 2 : 1);  // the other half is for clients through this
-                                                                      // user's local socket
+  const size_t most = options_.max_connections * (is_local ? 2 : 1);  // other users can't fill this user's half
   if (connections_.size() >= most && !MakeRoom(nullptr)) {
     Count("too many connections",
           absl::StrCat("a connection from ", address, " was closed: ", most, " connections are open already"));

@@ -41,8 +41,7 @@ struct TcpServerOptions {
   std::shared_ptr<const TlsStore> tls;  // null: no TLS
   PlainFrom plain_from = PlainFrom::kAll;
   bool takes_tls = true;           // false: only connections that this side makes use TLS
-  bool takes_every_name = false;   // with TLS: accepts certificates with any name, and clients without a certificate,
-                                   // which have no name
+  bool takes_every_name = false;   // with TLS: any name is good; a client without a certificate has none
   bool detects_dead_peers = true;  // see SetDeadPeerDetection
 };
 

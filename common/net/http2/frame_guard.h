@@ -34,22 +34,22 @@ namespace muster {
 
 class FrameGuard {
  public:
-  // The limit that a client broke: its connection must be cut.
+  // A limit that the client broke. Its connection must be cut.
   struct Breach {
     const char* kind = "";  // a few words, for counting: "HTTP/2 header block"
-    std::string text;       // what was too much, for people
+    std::string text;       // what the client sent too much of, for people
   };
 
   struct Taken {
-    size_t bytes = 0;              // taken from the front of the input; the rest has to wait for paused_until()
+    size_t bytes = 0;              // taken from the front of the input; the rest must wait until paused_until()
     std::optional<Breach> breach;  // no input may follow a breach
   };
   // Takes the next bytes from the client, at least one. Must not be called before paused_until().
   Taken Take(std::string_view bytes, MonotonicTime now);
 
-  // Until this time nothing more is taken, because the client was too fast.
+  // Returns the time until which no input is taken, because the client was too fast.
   MonotonicTime paused_until() const { return paused_until_; }
-  // Returns what the client was too fast with, once for each pause.
+  // Returns which rate the client has exceeded, once for each pause.
   std::optional<Breach> TakePause() { return std::exchange(pause_, std::nullopt); }
 
   // Returns how many streams the client has opened so far.
@@ -72,22 +72,22 @@ class FrameGuard {
   std::optional<Breach> CheckAcknowledged(MonotonicTime now);
   void Count(size_t what, MonotonicTime now, uint32_t number = 1);
 
-  size_t preface_ = 0;               // its bytes that have come
-  std::array<uint8_t, 9> header_{};  // of the next frame …
+  size_t preface_ = 0;               // how many bytes of the preface have come
+  std::array<uint8_t, 9> header_{};  // the header of the next frame …
   size_t header_bytes_ = 0;          // … and how many of its bytes have come
-  uint32_t payload_left_ = 0;        // of the present frame
+  uint32_t payload_left_ = 0;        // how many bytes of the present frame are still to come
   uint32_t block_stream_ = 0;        // the stream with an open header block; 0: none
   size_t block_bytes_ = 0;
   uint32_t block_frames_ = 0;
   uint32_t highest_stream_ = 0;
   uint64_t opened_ = 0;
   uint32_t goaways_ = 0;
-  MonotonicTime begun_at_;  // when the preface was whole
+  MonotonicTime begun_at_;  // when the preface was complete
   bool has_acknowledged_ = false;
   MonotonicTime paused_until_;
   std::optional<Breach> pause_;
 
-  // For each kind of thing counted: the time until which its rate is used up (see Count).
+  // For each kind of thing that is counted: the time until which its rate is used up (see Count).
   static constexpr size_t kCounted = 13;
   std::array<MonotonicTime, kCounted> used_until_;
 };

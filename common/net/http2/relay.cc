@@ -247,8 +247,7 @@ class Relay::Thread {
 
   void CutTheOverdue() {
     if (timed_.empty()) return;
-    const std::vector<RelayedConnection*> looked(timed_.begin(), timed_.end());  // a copy, because SetTimed changes
-                                                                                 // timed_
+    const std::vector<RelayedConnection*> looked(timed_.begin(), timed_.end());  // a copy: SetTimed changes timed_
     for (RelayedConnection* connection : looked) {
       if (connection->is_over) continue;
       if (!connection->is_open() && now_ - connection->begun_at() >= handshake_limit_) {
@@ -322,8 +321,7 @@ class Relay::Thread {
   CondVar removed_;
   // No thread except the relay's erases connections or uses their members.
   std::unordered_map<uint64_t, std::unique_ptr<RelayedConnection>> connections_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::pair<uint64_t, std::string>> unwatched_ ABSL_GUARDED_BY(mutex_);  // connections that epoll could not
-                                                                                     // take, and why
+  std::vector<std::pair<uint64_t, std::string>> unwatched_ ABSL_GUARDED_BY(mutex_);  // not taken by epoll; and why
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

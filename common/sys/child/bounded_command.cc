@@ -17,8 +17,8 @@
 namespace muster {
 namespace {
 
-constexpr absl::Duration kBoundedLookPause = absl::Milliseconds(20);  // how often to look for the program's end, if the
-                                                                      // kernel can't report it
+constexpr absl::Duration kBoundedLookPause = absl::Milliseconds(20);  // between looks, if the kernel can't report the
+                                                                      // end
 constexpr absl::Duration kReapPatience = absl::Milliseconds(400);
 constexpr absl::Duration kOrphanPause = absl::Milliseconds(5);
 

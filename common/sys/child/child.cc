@@ -14,8 +14,7 @@
 namespace muster {
 namespace {
 
-constexpr absl::Duration kChildLookPause = absl::Milliseconds(10);  // how often to look, if the kernel has no process
-                                                                    // descriptors
+constexpr absl::Duration kChildLookPause = absl::Milliseconds(10);  // between looks, without process descriptors
 
 ChildState Look(pid_t pid) {
   siginfo_t info{};

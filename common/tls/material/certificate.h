@@ -10,8 +10,7 @@
 
 namespace muster {
 
-inline constexpr size_t kMaxTlsFileBytes = 16 * 1024 * 1024;  // of any file that is read; large because revocation
-                                                              // lists grow
+inline constexpr size_t kMaxTlsFileBytes = 16 * 1024 * 1024;  // of any file; revocation lists grow
 inline constexpr size_t kMaxCertificates = 256;               // in one file
 
 // A certificate. Cheap to copy: copies share one object, which never changes. Thread-safe.

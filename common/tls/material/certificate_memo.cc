@@ -18,8 +18,7 @@ int Verify(const Certificate& issuer, const Certificate& certificate) {
 }  // namespace
 
 CertificateMemo& CertificateMemo::Shared() {
-  static CertificateMemo* const shared = new CertificateMemo;  // never destroyed: gRPC's threads may outlive static
-                                                               // objects
+  static CertificateMemo* const shared = new CertificateMemo;  // never destroyed: gRPC's threads may run longer
   return *shared;
 }
 

@@ -16,8 +16,7 @@
 namespace muster {
 namespace {
 
-constexpr absl::Duration kClockSkew = absl::Minutes(5);  // the clock of the machine that made a list may be a little
-                                                         // ahead
+constexpr absl::Duration kClockSkew = absl::Minutes(5);  // how far a list maker's clock may be ahead of ours
 
 absl::StatusOr<std::vector<X509CrlPtr>> Read(const std::string& bytes) {
   ERR_clear_error();

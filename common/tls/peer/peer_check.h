@@ -36,7 +36,7 @@ struct PeerRules {
   bool needs_name = true;             // false: --tls_identity=ca-only
   std::string trust_domain;           // our own trust domain, if needs_name
   bool serves_expired_lists = false;  // --crl_expired=serve
-  // Rules for a server that we dialed:
+  // Rules for a server to which we connect:
   std::string host;  // if needs_name: must be in the server's certificate
   std::string job;   // the server's name must cover this job; empty: any job
 };

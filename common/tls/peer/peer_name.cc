@@ -60,7 +60,7 @@ PeerNameResult ParsePeerName(const std::string& uri) {
   }
   if (!absl::StartsWith(uri, kScheme)) return Malformed(uri);
   const std::vector<std::string> parts = absl::StrSplit(uri.substr(sizeof(kScheme) - 1), '/');
-  // trust domain, "muster", job, kind, …
+  // The parts are the trust domain, "muster", the job, the kind, and what belongs to the kind.
   if (parts.size() < 4 || parts.size() > 6 || !IsTrustDomain(parts[0]) || parts[1] != "muster" ||
       !IsIdOrAny(parts[2])) {
     return Malformed(uri);

@@ -33,7 +33,7 @@ enum class TlsFault {
   kNameWithNul,
   kNameMalformed,
   kOtherTrustDomain,
-  kOtherHost,  // a scheduler's certificate that is not for the dialed host
+  kOtherHost,  // a scheduler's certificate that is not for the host that was connected to
   kNotAScheduler,
   // The peer claims something that its certificate does not allow.
   kOtherJob,

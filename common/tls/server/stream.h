@@ -63,8 +63,7 @@ class Stream {
 
   UniqueFd fd_;
   std::shared_ptr<const TlsServerContext> context_;
-  std::unique_ptr<CheckedClient> client_ = std::make_unique<CheckedClient>();  // on the heap, because the SSL object
-                                                                               // points to it
+  std::unique_ptr<CheckedClient> client_ = std::make_unique<CheckedClient>();  // the SSL object points to it
   SslPtr ssl_;
   bool wants_write_ = false;
   std::string error_;
