@@ -69,8 +69,7 @@ constexpr std::array kTexts = std::to_array<Row>({
     {"read-only file system", reason::kReadOnlyFileSystem},
     {"stale file handle", reason::kIoError},
     {"structure needs cleaning", reason::kIoError},
-    {"transport endpoint is not connected: '", reason::kIoError, kException},  // with a path: about a file, not a
-                                                                               // socket
+    {"transport endpoint is not connected: '", reason::kIoError, kException},  // with a path: about a file
     {"cannot send after transport endpoint shutdown", reason::kIoError},       // Lustre
     {"remote i/o error", reason::kIoError},
     {"[errno 5] input/output error", reason::kIoError},

@@ -9,7 +9,7 @@
 // A value is certain only from its assignment to the end of the assignment's block, with these exceptions:
 //
 //   - it ends at the next block that also sets the variable: a loop's body is read before its end, but runs after it;
-//   - outside functions it is never certain if a function sets the variable: it is not known when that is called;
+//   - outside functions it is never certain if a function sets the variable: that function may run at any time;
 //   - in a function's body it is certain only if nothing sets the variable after the beginning of that body.
 #include "common/command/script_values.h"
 
@@ -47,7 +47,7 @@ std::pair<std::string, size_t> NameAt(const std::string& word, size_t at) {
   return {};
 }
 
-// Returns the variables in a value. Sets `is_computed` if the value has a part that only a running shell knows, as
+// Returns the variables in a value. Sets `is_computed` if the value has a part that only a running shell knows, such as
 // $(…).
 Words VariablesIn(const std::string& value, bool& is_computed) {
   Words names;
@@ -278,7 +278,8 @@ class Filler {
     command.typed = std::move(typed);
   }
 
-  // Called for a word that is empty now. Appends its typed text to that of the last word that is not empty.
+  // Called for a word whose text is empty after the values are filled in. Appends its typed text to that of the last
+  // word that is not empty.
   static void KeepTyped(const std::string& as_typed, Words& typed) {
     const auto last = std::find_if(typed.rbegin(), typed.rend(), [](const std::string& each) { return !each.empty(); });
     if (typed.size() > 1 && last != typed.rend()) absl::StrAppend(&*last, " ", as_typed);

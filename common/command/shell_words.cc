@@ -41,8 +41,7 @@ bool IsOneOf(const std::string_view (&words)[kCount], std::string_view word) {
 
 bool IsNameByte(char c) { return c == '_' || absl::ascii_isalnum(static_cast<unsigned char>(c)); }
 
-// True if the text after a name in an arithmetic expression assigns to the name, as =, +=, <<= and ++ do; == and <= do
-// not.
+// True if the text after a name in an arithmetic expression assigns to the name: =, +=, <<= or ++, but not == or <=.
 bool Assigns(std::string_view after) {
   const size_t sign = std::min(after.find_first_not_of("+-*/%&|^<>"), after.size());
   const std::string_view begin = after.substr(0, 2);

@@ -4,7 +4,7 @@
 // MASTER_PORT                       has the same value, or serves that port          none
 //                                   has another value                                names both values
 // an address of the loopback        is on this machine, or all are on one machine    none
-//                                   is on another machine                            rank 0 can't be reached so
+//                                   is on another machine                            this address never reaches rank 0
 // MASTER_ADDR                       has the same text, or that address               none
 //                                   anything else                                    names both values
 // CM_CHIEF_*, JAX_COORDINATOR_…     has the same value, or none                      none

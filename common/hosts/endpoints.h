@@ -1,7 +1,7 @@
-// Compares the variables with the address of rank 0: MASTER_ADDR, MASTER_PORT, CM_CHIEF_IP, CM_CHIEF_PORT,
-// JAX_COORDINATOR_ADDRESS. The user may set them, so they may differ between nodes. Then processes wait at an address
-// where nothing listens. A node sends the variables with its join, as facts (NodeInfo.host_facts) under the variables'
-// names. The scheduler compares them with those of rank 0's node. Pure.
+// Compares, between nodes, the variables that contain rank 0's address: MASTER_ADDR, MASTER_PORT, CM_CHIEF_IP,
+// CM_CHIEF_PORT, JAX_COORDINATOR_ADDRESS. The user may set them, so they may differ between nodes. Then processes wait
+// at an address where nothing listens. A node sends the variables with its join, as facts (NodeInfo.host_facts) under
+// the variables' names. The scheduler compares them with those of rank 0's node. Pure.
 //
 // HCCL_IF_IP and CM_WORKER_IP are not compared: they are about the node itself, so they differ from node to node as
 // they should.

@@ -10,8 +10,8 @@ namespace {
 
 constexpr size_t kReadAtOnce = 16 * 1024;
 constexpr int kFramesAtOnce = 4;
-// Old clients (seen with 2.0.0) begin to wait for an answer only after they have sent their request. They miss an
-// answer that comes before that: one registered again only after half a minute.
+// Old clients (seen with 2.0.0) begin to wait for an answer only after they have sent their request, and miss an answer
+// that comes earlier. One such client registered again only after half a minute.
 constexpr absl::Duration kAnswerDelay = absl::Milliseconds(3);
 // A client asks again for a missing key after half a second or three seconds, never at once.
 constexpr absl::Duration kPollPause = absl::Milliseconds(400);

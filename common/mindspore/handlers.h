@@ -28,7 +28,7 @@ struct Answer {
   enum class Kind {
     kReply,
     kSilence,
-    kPending,  // `done` will be called with the answer; `reply` takes its place if that does not happen in time
+    kPending,  // `done` will be called with the answer; number and body are sent if that takes too long
   };
   Kind kind = Kind::kSilence;
   uint32_t number = 0;  // of the reply

@@ -13,8 +13,7 @@
 namespace muster {
 namespace {
 
-constexpr size_t kDigestBytes = 6;            // enough to notice a changed value; attackers could set both variables
-                                              // anyway
+constexpr size_t kDigestBytes = 6;            // enough to notice a changed value; no protection from attackers
 constexpr size_t kMaxGivenBytes = 64 * 1024;  // room for several hundred variables
 
 std::string DigestOf(const std::string& name, const std::string& value) {

@@ -28,7 +28,7 @@ class NameIndex {
   // Returns why this flag must not be used; null if it may be used.
   const std::string* FindForbidden(const std::string& flag) const;
 
-  // Returns the flag that `flag` resembles most; hidden flags don't count, and --help and --config do.
+  // Returns the flag that `flag` resembles most: one that is not hidden, or a built-in one (--help, --config, …).
   std::optional<std::string> ResemblingFlag(const std::string& flag) const;
   // Returns the variable that `name` is most likely a misspelling of: at most 1 letter off, or 2 for names of 8 letters
   // and more. nullopt if there is none, and for MindSpore's known variables.

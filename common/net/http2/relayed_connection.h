@@ -6,9 +6,8 @@
 //   the client ends its side             gRPC sees the end; what gRPC still sends goes out
 //   the client is too fast               its input is read more slowly (FrameGuard)
 //   the client doesn't read              its input is not read until it does
-//   gRPC closes its end                  gRPC's last bytes go out, then the connection ends; a client that takes none
-//   of
-//                                        them for kLinger is cut
+//   gRPC closes its end                  gRPC's last bytes go out, then the connection ends; it is cut if the client
+//                                        takes none of them for kLinger
 //   the client breaks a limit            it is closed at once: kBreach; gRPC sees the end
 //   the client's connection breaks       gRPC sees the end
 //

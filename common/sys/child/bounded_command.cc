@@ -17,8 +17,7 @@
 namespace muster {
 namespace {
 
-constexpr absl::Duration kBoundedLookPause = absl::Milliseconds(20);  // between looks, if the kernel can't report the
-                                                                      // end
+constexpr absl::Duration kBoundedLookPause = absl::Milliseconds(20);  // between checks for the program's end
 constexpr absl::Duration kReapPatience = absl::Milliseconds(400);
 constexpr absl::Duration kOrphanPause = absl::Milliseconds(5);
 

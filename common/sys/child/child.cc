@@ -14,7 +14,7 @@
 namespace muster {
 namespace {
 
-constexpr absl::Duration kChildLookPause = absl::Milliseconds(10);  // between looks, without process descriptors
+constexpr absl::Duration kChildLookPause = absl::Milliseconds(10);  // between checks for the child's end
 
 ChildState Look(pid_t pid) {
   siginfo_t info{};
