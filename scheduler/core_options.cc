@@ -12,7 +12,7 @@ namespace muster::scheduler {
 
 namespace {
 
-// Sorts the settings that were given into rules and defaults.
+// Sorts the given settings into rules and defaults; see MakeCoreOptions.
 class Sorter {
  public:
   Sorter(const std::map<std::string, std::string>& sources, bool is_once, OwnSettings& own)

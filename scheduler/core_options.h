@@ -10,15 +10,16 @@
 
 namespace muster::scheduler {
 
-// `sources`: where each setting came from (LoadResult::sources). With --once, which serves one job, a value from the
-// environment is a rule. Without it, it is the default for nodes that give none, since the user may have set it for one
-// of the jobs.
+// Returns the core's options. `sources` names the source of each setting (LoadResult::sources). A setting on which
+// nodes must agree is a rule if it comes from a flag or a config file: nodes with another value are refused. A value
+// from the environment is a rule only with --once. Without --once it is a default for nodes that set no value, because
+// the user may have set the variable for only one of several jobs.
 CoreOptions MakeCoreOptions(const SchedulerSettings& settings, const std::map<std::string, std::string>& sources);
 
 // Returns a random name for a new cluster.
 std::string NewClusterId();
 
-// Returns the exit code of --once.
+// Returns the exit code of `ms-scheduler --once` for a job that ended with `outcome`.
 int ExitCodeOf(const v1::Outcome& outcome);
 
 }  // namespace muster::scheduler

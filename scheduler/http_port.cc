@@ -25,9 +25,9 @@ namespace {
 constexpr char kOff[] = "off";
 constexpr uint16_t kBehindAgentsPort = 2;
 constexpr size_t kMaxConnections = 256;
-constexpr size_t kPartOfDescriptors = 16;  // agents have the rest
+constexpr size_t kPartOfDescriptors = 16;  // HTTP gets 1/16 of the open descriptors; agents need the rest
 
-// Returns "node1.cluster.local" for node1, as the resolver has it; empty: none.
+// Returns this machine's full host name from the resolver, such as "node1.cluster.local"; empty if there is none.
 std::string FullHostName() {
   addrinfo hints = {};
   hints.ai_flags = AI_CANONNAME;
@@ -78,7 +78,7 @@ absl::StatusOr<std::unique_ptr<http::Server>> Open(const SchedulerSettings& sett
         "--tls_config");
   }
   options.names = HttpNames(settings, place.host);
-  if (!is_loopback_only) options.names.insert(FullHostName());  // (the resolver may block)
+  if (!is_loopback_only) options.names.insert(FullHostName());  // only if needed, because the resolver may block
   options.max_connections = std::clamp<size_t>(DescriptorLimit() / kPartOfDescriptors, 8, kMaxConnections);
   options.tls = tls;
   options.counted = std::shared_ptr<CountedLog>(std::shared_ptr<CountedLog>(), &context.services.counted);
@@ -141,7 +141,7 @@ absl::StatusOr<std::unique_ptr<http::Server>> OpenHttp(const SchedulerSettings& 
     return server;
   Log(Severity::kWarning,
       absl::StrCat("health checks and metrics are not served: ", std::string(server.status().message()),
-                   " (--http_address names another port; off: none)"));
+                   " (set --http_address to another port, or to off)"));
   return nullptr;
 }
 

@@ -17,21 +17,24 @@ struct JournalChoice {
   std::string notice;  // a warning; empty: nothing surprising
 };
 
-// --journal_path; else memory for --once unless the settings switch recovery on; else a file "journal-<port>.db", so
-// that two schedulers of one user don't meet, in
-//   MS_RECOVERY_PATH/scheduler
-//   $STATE_DIRECTORY              systemd's, for a service
-//   $XDG_STATE_HOME/muster
-//   /var/lib/muster               root
-//   ~/.local/state/muster
-// and memory, with a notice, when the port is the kernel's choice or there is no such folder.
+// Returns the first of these that applies:
+//   1. --journal_path.
+//   2. Memory, with --once, unless the settings switch recovery on.
+//   3. Memory, with a notice, if the kernel chooses the port, or if no folder of the list below is known.
+//   4. A file "journal-<port>.db", so that two schedulers of one user use different files. It is in the first of these
+//      folders that is known:
+//        MS_RECOVERY_PATH/scheduler
+//        $STATE_DIRECTORY              if systemd sets it for a service
+//        $XDG_STATE_HOME/muster
+//        /var/lib/muster               for root
+//        ~/.local/state/muster
 JournalChoice ChooseJournal(const SchedulerSettings& settings, const std::map<std::string, std::string>& environment,
                             bool is_root);
 
-// Opens the chosen journal for this process. Logs the notice.
+// Opens the journal that ChooseJournal returns for this process, and logs the notice.
 absl::StatusOr<std::unique_ptr<Journal>> OpenJournal(const SchedulerSettings& settings);
 
-// Returns why new joins are rejected now; empty: they are not. Any thread.
+// Returns why the scheduler rejects new joins now, or an empty string if it accepts them. Any thread may call it.
 std::string WhyFull(const Journal& journal);
 
 // Returns "recovered 1 job with 2 runs ..." for the log; empty if the journal was empty.

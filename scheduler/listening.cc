@@ -15,8 +15,8 @@ absl::StatusOr<OpenPorts> OpenListeners(const SchedulerSettings& settings) {
   if (!plan.ok()) return plan.status();
   if (settings.tls.require_tls && !settings.tls.is_on() && !plan->is_loopback_only()) {
     return absl::FailedPreconditionError(
-        "--require_tls is set and there is no TLS configuration (--tls_config): without TLS only a loopback address is "
-        "served (--listen_address 127.0.0.1)");
+        "--require_tls is set, but --tls_config is not: without TLS the scheduler may listen only on a loopback "
+        "address; set --tls_config or --listen_address 127.0.0.1");
   }
   if (!plan->notice.empty()) Log(Severity::kInfo, plan->notice);
   absl::StatusOr<std::vector<Listener>> listeners = OpenTcpListeners(*plan, settings.sched_port);
@@ -29,7 +29,7 @@ absl::StatusOr<OpenPorts> OpenListeners(const SchedulerSettings& settings) {
     } else {
       Log(Severity::kWarning, absl::StrCat("no heartbeats over UDP, only over the agents' streams, which costs more: ",
                                            std::string(datagrams.status().message()),
-                                           "; free that UDP port, or set --heartbeat_datagrams=false to keep it so"));
+                                           "; free that UDP port, or set --heartbeat_datagrams=false to accept this"));
     }
   }
 

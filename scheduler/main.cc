@@ -45,14 +45,14 @@ namespace muster::scheduler {
 namespace {
 
 constexpr absl::Duration kDrainTime = absl::Seconds(5);  // for agents to take the last messages and hang up
-// A handshake costs milliseconds of processor time, and all handshakes in progress share it. If few run at once they
-// end soon; the others wait for their turn without a time limit.
+// With TLS, this many connections per core may be in their handshake at once. A handshake takes milliseconds of
+// processor time. If few run at once, each ends soon; the others wait for their turn, and no time limit applies yet.
 constexpr size_t kPendingWithTls = 16;
-// The threads of a gRPC server, and ours: loop, journal, acceptor, datagrams, sweeper, MindSpore's port, HTTP's,
-// notices', five for TLS, and the relay's, a core each.
+// The most threads of this process: those of a gRPC server; 13 for loop, journal, acceptor, datagrams, sweeper,
+// MindSpore's port, HTTP, notices and TLS (five); and the relay's, one for each core.
 const size_t kThreads = GrpcServerThreads() + 13 + std::max(1u, std::thread::hardware_concurrency());
-// The open descriptors without any client, and a few connections. The acceptor leaves half of a small limit to the
-// rest.
+// The descriptors that are open without any client, and those of a few connections. With a small descriptor limit, the
+// acceptor uses only half of it for connections (DescriptorsForConnections).
 constexpr size_t kDescriptors = 60;
 constexpr absl::Duration kShutdownGrace = absl::Seconds(2);  // for calls that are being answered
 
@@ -71,11 +71,11 @@ void Drain(int signal, const Journal& journal, Loop& loop, RpcServer& server, st
   const bool must_wait = signal == 0 || !journal.IsPersistent();
   if (must_wait) server.AwaitNoStreams(kDrainTime);
   http.reset();
-  loop.Stop();  // first: agents are informed of the shutdown once that is durable
+  loop.Stop();  // before the server: it informs agents of the shutdown once the record about it is durable
   server.Shutdown(kShutdownGrace);
 }
 
-// Null: --mindspore_port is not set.
+// Opens the port for MindSpore processes without an agent. Returns null if --mindspore_port is not set.
 absl::StatusOr<std::unique_ptr<DirectPort>> OpenDirectPort(const SchedulerSettings& settings,
                                                            const std::shared_ptr<const TlsStore>& tls,
                                                            CountedLog& counted, std::function<void(DirectEnd)> on_end,
@@ -105,7 +105,8 @@ absl::StatusOr<std::unique_ptr<DirectPort>> OpenDirectPort(const SchedulerSettin
   return DirectPort::Open(options, clock);
 }
 
-// Null: --on_event is not set. `server` and `rules` must outlive it.
+// Starts the runner of the --on_event command. Returns null if --on_event is not set. `server` and `rules` must outlive
+// the runner.
 absl::StatusOr<std::unique_ptr<NoticeRunner>> StartNotices(const SchedulerSettings& settings, RpcServer& server,
                                                            NoticeRules& rules, const Clock& clock,
                                                            CountedLog& counted) {
@@ -124,7 +125,7 @@ absl::StatusOr<std::unique_ptr<NoticeRunner>> StartNotices(const SchedulerSettin
   return NoticeRunner::Start(std::move(options), clock, counted);
 }
 
-// Waits until the scheduler must end; like StopWaiter::Wait.
+// Waits until the scheduler must end. Returns the result of StopWaiter::Wait.
 int WaitForEnd(StopWaiter& stop, SchedulerTls& tls, const Loop& loop, const ServiceManager& manager,
                const std::string& status) {
   const auto notify_if_alive = [&] {
@@ -153,7 +154,7 @@ int Serve(const SchedulerSettings& settings, const Sources& sources, const Servi
     return kExitSecurity;
   }
   SchedulerTls& tls = **opened_tls;
-  StopWaiter stop;  // the steps that may hang for ever are done
+  StopWaiter stop;  // handles signals from here on: the steps before may hang, and a signal must then end the process
   OnceEnd once(settings.once, settings.mindspore_port != 0, [&stop](int code) { stop.NoteSettled(code); });
   if (const absl::Status room = StartGrpc(kThreads); !room.ok()) return Fail("", room);
   absl::StatusOr<OpenPorts> ports = OpenListeners(settings);
@@ -188,7 +189,7 @@ int Serve(const SchedulerSettings& settings, const Sources& sources, const Servi
   if (absl::Status status = loop.Start(); !status.ok()) {
     return Fail(absl::IsResourceExhausted(status) ? "" : "the journal can't be read: ", status);
   }
-  // Open it before agents are accepted, so that nothing has begun if it fails.
+  // Open this port before agents are accepted, so that no job has begun if this fails.
   const absl::StatusOr<std::unique_ptr<DirectPort>> direct = OpenDirectPort(
       settings, tls.store(), counted, [&once](DirectEnd end) { once.OnDirect(end); }, clock);
   if (!direct.ok()) return Fail("", direct.status());
@@ -212,7 +213,7 @@ int Serve(const SchedulerSettings& settings, const Sources& sources, const Servi
   if (!http.ok()) return Fail("", http.status());
 
   const int signal = WaitForEnd(stop, tls, loop, manager, absl::StrCat("listening on ", names));
-  // If the job that --once waited for never ended, it did not succeed.
+  // With --once, a job that has not ended by now counts as failed.
   const auto code = [&] { return settings.once ? stop.settled().value_or(kExitJobFailed) : kExitSuccess; };
   EndAtTheLatest(StopWaiter::kSignalPatience, stop.settled().value_or(kExitJobFailed));
   tls.Stop();

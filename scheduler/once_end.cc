@@ -14,7 +14,8 @@ OnceEnd::OnceEnd(bool is_once, bool has_direct_port, std::function<void(int exit
 void OnceEnd::OnRun(const RunSettled& settled) {
   if (!is_once_) return;
   if (settled.run != 0) return end_(ExitCodeOf(settled.outcome));
-  if (has_no_cluster_) Log(Severity::kError, settled.outcome.cause().text());  // otherwise the cluster may still run
+  // If there may still be a cluster at --mindspore_port, this is no error yet.
+  if (has_no_cluster_) Log(Severity::kError, settled.outcome.cause().text());
   has_no_run_ = true;
   EndIfNoneFormed();
 }

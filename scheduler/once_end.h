@@ -1,5 +1,5 @@
-// Ends ms-scheduler with --once: at the end of a job of agents or of a cluster at --mindspore_port, whichever ends
-// first, or if neither formed.
+// Decides when `ms-scheduler --once` ends. It ends when a job of agents or a cluster at --mindspore_port ends,
+// whichever is first. It also ends when neither has formed in time.
 #pragma once
 
 #include <atomic>
@@ -13,10 +13,11 @@ namespace muster::scheduler {
 // Any thread may call it.
 class OnceEnd {
  public:
-  // `end` gets the exit code, maybe more than once: the first one counts. Without --once it is never called.
+  // Calls `end` with the exit code. It may call `end` more than once; only the first call counts. Without --once it
+  // never calls `end`.
   OnceEnd(bool is_once, bool has_direct_port, std::function<void(int exit_code)> end);
 
-  void OnRun(const RunSettled& settled);  // run 0: no job formed in time
+  void OnRun(const RunSettled& settled);  // settled.run is 0 if no job formed in time
   void OnDirect(DirectEnd end);
 
  private:

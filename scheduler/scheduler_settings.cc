@@ -30,10 +30,11 @@ void AddCluster(SettingsTable& table, SchedulerSettings& s) {
       .Range("1024 to 65535, or 0 for none")
       .Env({"MS_MINDSPORE_PORT"});
   AddJobId(table, &s.job_id).help =
-      "No effect: this scheduler serves jobs of any name. Accepted for files that ms-worker reads, too.";
+      "No effect: this scheduler serves jobs of any name. It is accepted because ms-worker may use the same config "
+      "file.";
   AddWorkerNum(table, &s.worker_num).Common().help =
-      "Number of workers of each job, over all nodes. Nodes with another number are refused. The variable, without "
-      "--once, is only a default for nodes that have none.";
+      "Number of workers of each job, over all nodes. Nodes with another number are refused. Without --once, the "
+      "environment variable is only a default for nodes that set no number.";
   AddServerNum(table, &s.server_num);
   AddHcclCmInit(table, &s.hccl_cm_init);
   table
@@ -59,12 +60,12 @@ void AddTimeouts(SettingsTable& table, SchedulerSettings& s) {
   table
       .AddBool(
           "heartbeat_datagrams", &s.heartbeat_datagrams,
-          "Accepts heartbeats as UDP datagrams at sched_port, which costs less. If UDP is blocked, agents use their "
-          "connections.")
+          "Accepts heartbeats as UDP datagrams at sched_port, which cost less than TCP. If UDP is blocked, agents send "
+          "heartbeats over their TCP connections.")
       .Env({"MS_HEARTBEAT_DATAGRAMS"});
   table
       .AddSeconds("disconnect_grace", &s.disconnect_grace, absl::ZeroDuration(), kMaxTimeout,
-                  "How long a node may take to come back after its connection broke. Then it is lost.")
+                  "Time that a node may take to come back after its connection broke. After this time it is lost.")
       .Env({"MS_DISCONNECT_GRACE"});
   AddStopTimeout(table, &s.stop_timeout);
   table
@@ -94,7 +95,8 @@ void AddLoggingAndSecurity(SettingsTable& table, SchedulerSettings& s) {
       .Default("standard error")
       .Env({"MS_LOG_FILE"})
       .Common();
-  // Has no effect here: a command line of msrun has it also where ms-worker becomes the scheduler (MS_ROLE=MS_SCHED).
+  // --log_dir has no effect on the scheduler. msrun passes the same command line to every ms-worker, including the one
+  // that becomes the scheduler (MS_ROLE=MS_SCHED).
   table.AddString("log_dir", &s.log_dir, "").Value("FOLDER").Env({"MS_LOG_DIR"}).Hide();
 
   AddTls(table, &s.tls);
@@ -120,7 +122,7 @@ void AddLoggingAndSecurity(SettingsTable& table, SchedulerSettings& s) {
       .Env({"MS_HTTP_TOKEN_FILE"});
   table
       .AddString("http_view_token_file", &s.http_view_token_file,
-                 "File with another token, which lets them see everything and change nothing.")
+                 "File with a token that lets HTTP clients without a certificate see everything, but change nothing.")
       .Value("FILE")
       .Env({"MS_HTTP_VIEW_TOKEN_FILE"});
   table.AddString("http_names", &s.http_names, "More host names that HTTP requests may be addressed to.")
@@ -190,7 +192,8 @@ absl::Duration Heartbeat(const SchedulerSettings& s) { return s.heartbeat_interv
 
 absl::Duration TopoTimeout(const SchedulerSettings& s) { return s.topo_timeout.value_or(kDefaultTopoTimeout); }
 
-// The fence leaves the keeper time to stop the processes, and one late heartbeat must not trigger it.
+// Returns the shortest useful fence timeout: the keeper needs time to stop the processes, and one late heartbeat must
+// not trigger the fence.
 absl::Duration ShortestFence(const SchedulerSettings& s) { return s.stop_timeout + kFenceMargin + 2 * Heartbeat(s); }
 
 void CheckFence(const SchedulerSettings& s, SettingsFindings& findings) {
@@ -210,7 +213,7 @@ void CheckFence(const SchedulerSettings& s, SettingsFindings& findings) {
 }
 
 void CheckRecovery(const SchedulerSettings& s, SettingsFindings& findings) {
-  if (s.enable_recovery.value_or(true)) return;  // not set: the job may set it
+  if (s.enable_recovery.value_or(true)) return;  // if it is not set, the job may set it
   const auto warn = [&](const char* flag) {
     findings.warnings.push_back(
         absl::StrCat(flag, " has no effect with MS_ENABLE_RECOVERY=0; set MS_ENABLE_RECOVERY=1 or leave it out"));
@@ -244,13 +247,13 @@ SettingsTable SchedulerSettingsTable(SchedulerSettings& settings) {
       .Common();
   table
       .AddOptionalSeconds("rejoin_timeout", &settings.rejoin_timeout, absl::Milliseconds(100), kMaxTimeout, true,
-                          "Time that the job waits for a lost node or a spare. Then it fails.")
+                          "Time that the job waits for a lost node or a spare. After this time the job fails.")
       .Env({"MS_REJOIN_TIMEOUT"})
       .Default("topo_timeout")
       .Common();
   table
       .AddSeconds("keep_runs_for", &settings.keep_runs_for, absl::Seconds(1), kMaxTimeout,
-                  "Time for which a run that has ended is remembered, with at most 16 of a job.")
+                  "Time for which the scheduler remembers a run that has ended. It keeps at most 16 of each job.")
       .Env({"MS_KEEP_RUNS_FOR"});
   table
       .AddString(
@@ -281,7 +284,7 @@ SettingsFindings CheckSchedulerSettings(const SchedulerSettings& s) {
   }
   if (s.mindspore_port != 0 && !s.worker_num) {
     findings.errors.push_back(
-        "mindspore_port: how many MindSpore processes make a cluster is not known; set MS_WORKER_NUM");
+        "mindspore_port needs to know how many MindSpore processes form a cluster; set MS_WORKER_NUM");
   }
   if (s.mindspore_port != 0 && s.mindspore_port == s.sched_port) {
     findings.errors.push_back(absl::StrCat("mindspore_port and sched_port (MS_SCHED_PORT) are both ", s.sched_port,
@@ -296,7 +299,7 @@ SettingsFindings CheckSchedulerSettings(const SchedulerSettings& s) {
   if (s.rejoin_timeout && *s.rejoin_timeout > TopoTimeout(s)) {
     findings.warnings.push_back(absl::StrCat("rejoin_timeout (", ShowDuration(*s.rejoin_timeout),
                                              ") is above topo_timeout (MS_TOPO_TIMEOUT, ", ShowDuration(TopoTimeout(s)),
-                                             "): a lost node is waited for longer than a new job; lower "
+                                             "): the scheduler waits longer for a lost node than for a new job; lower "
                                              "--rejoin_timeout or raise MS_TOPO_TIMEOUT"));
   }
   CheckFence(s, findings);

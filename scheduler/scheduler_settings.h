@@ -11,9 +11,9 @@
 
 namespace muster::scheduler {
 
-inline constexpr char kMemoryJournal[] = "memory";  // --journal_path: nothing outlives the scheduler
+inline constexpr char kMemoryJournal[] = "memory";  // a --journal_path: no file, so no job outlives the scheduler
 
-inline constexpr char kAnyThree[] = "any-three";  // --fence_needs
+inline constexpr char kAnyThree[] = "any-three";  // the values of --fence_needs
 inline constexpr char kAllFour[] = "all-four";
 
 struct SchedulerSettings {
@@ -53,18 +53,18 @@ struct SchedulerSettings {
   std::string log_format = "text";   // text or json
   std::string log_level = "info";
   std::string log_file;  // empty: stderr
-  std::string log_dir;   // with MS_ROLE=MS_SCHED under ms-worker: ignored here, kept for msrun
+  std::string log_dir;   // ignored; accepted because msrun also passes it to the scheduler
   bool check_config = false;
 };
 
 // The table of all settings of ms-scheduler, bound to `settings`.
 SettingsTable SchedulerSettingsTable(SchedulerSettings& settings);
 
-// Checks rules that bind several settings: contradictions are errors, doubtful orders of the timeout hierarchy are
-// warnings.
+// Checks the rules that concern several settings. A contradiction is an error. A timeout that is longer than another
+// one that should exceed it is only a warning.
 SettingsFindings CheckSchedulerSettings(const SchedulerSettings& settings);
 
-// The timeouts as they will be, the shortest kind first, for --check_config.
+// Returns the timeouts that will apply, for --check_config. They are in the order in which they should grow.
 std::vector<TimeoutStep> SchedulerTimeouts(const SchedulerSettings& settings);
 
 }  // namespace muster::scheduler

@@ -12,7 +12,8 @@ namespace muster::scheduler {
 
 namespace {
 
-// Agents and ms-ctl refuse any other certificate.
+// Returns an error unless the certificate's name is a scheduler's: agents and ms-ctl would refuse any other
+// certificate.
 absl::Status CheckOwnName(const TlsStore& store) {
   if (!store.settings().needs_name()) return absl::OkStatus();
   const PeerName& name = *store.Current()->own_name;

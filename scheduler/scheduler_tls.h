@@ -1,4 +1,4 @@
-// TLS of ms-scheduler: the network side's parts, opened at the start and kept up to date.
+// The TLS objects of ms-scheduler. It opens them at the start and reads their files again when these change.
 #pragma once
 
 #include <functional>
@@ -13,12 +13,13 @@
 
 namespace muster::scheduler {
 
-// Owned by one thread, except where noted. Must outlive the server that uses its parts.
+// Only one thread may call its methods. Must outlive the server that uses its parts.
 class SchedulerTls {
  public:
-  // Without --tls_config there is no store and everything is plain text; logs which of the two it is. Removes the
-  // passwords from the environment: call it while there is one thread, and before gRPC is used. A signal ends the
-  // process while it reads the files, which may hang. Owns neither clock nor log.
+  // Opens the files of --tls_config, and logs whether traffic is encrypted. Without --tls_config there is no store and
+  // all traffic is plain text. Removes the passwords from the environment, so call it while the process has only one
+  // thread, and before it uses gRPC. Reading the files may hang, so call it before SIGTERM is handled (StopWaiter).
+  // `clock` and `counted` must outlive the result.
   static absl::StatusOr<std::unique_ptr<SchedulerTls>> Open(const TlsSettings& settings, const Clock& clock,
                                                             CountedLog& counted);
 
@@ -27,11 +28,11 @@ class SchedulerTls {
   ServerTls* server() const { return server_.get(); }
   const Authorizer& authorizer() const { return *authorizer_; }
 
-  // Uses changed files from now on. A thread of its own calls `check_peers` after each change.
+  // Starts a thread that reads changed files again and then calls `check_peers`.
   absl::Status Watch(std::function<void()> check_peers);
-  // Checks the files now. False: there are none.
+  // Makes that thread look at the files now. Returns false without TLS, when there are no files.
   bool Reload();
-  // Once this returns, `check_peers` is not called any more.
+  // Ends that thread. Once this returns, `check_peers` is not called any more.
   void Stop();
 
  private:

@@ -21,11 +21,11 @@ StopWaiter::StopWaiter() {
   MUSTER_CHECK(waker_.is_open(), "a descriptor at the start");
   struct sigaction hangup {};
   sigaction(SIGHUP, nullptr, &hangup);
-  ignores_hangup_ = hangup.sa_handler == SIG_IGN;  // nohup; SIGHUP still reloads
+  ignores_hangup_ = hangup.sa_handler == SIG_IGN;  // under nohup; SIGHUP then only reloads the TLS files
   SetSignalPatience(kSignalPatience);
   signals_.Handle({SIGTERM, SIGINT}, /*ends=*/true);
-  // A batch system sends its notice (Slurm's --signal) to each process of a step. It is meant for the training
-  // processes.
+  // A batch system can announce the end of a job with a signal to each process of a step (Slurm's --signal). The signal
+  // is meant for the training processes, so it must not end the scheduler.
   signals_.Handle({SIGHUP, SIGUSR1, SIGUSR2}, /*ends=*/false);
 }
 
@@ -50,7 +50,7 @@ int StopWaiter::Wait(const std::function<bool()>& on_hangup, absl::Duration inte
   while (true) {
     std::array<pollfd, 2> watched = {{{signals_.fd(), POLLIN, 0}, {waker_.fd(), POLLIN, 0}}};
     poll(watched.data(), watched.size(), timeout_ms);
-    if (timeout_ms >= 0) on_tick();  // even if signals come faster
+    if (timeout_ms >= 0) on_tick();  // after each wake-up, because frequent signals could prevent a timeout
     if (const std::optional<int> signal = signals_.Take()) {
       if (*signal == SIGTERM || *signal == SIGINT) return *signal;
       if (*signal == SIGHUP && !on_hangup() && !ignores_hangup_) return SIGHUP;

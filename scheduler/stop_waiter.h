@@ -13,24 +13,24 @@ namespace muster::scheduler {
 
 class StopWaiter {
  public:
-  // Three times the duration of a drain.
+  // The most time that ending may take after a signal: about three times what a drain needs.
   static constexpr absl::Duration kSignalPatience = absl::Seconds(30);
 
-  // From now on handles SIGTERM, SIGINT and SIGHUP, and ignores SIGUSR1 and SIGUSR2; until then they end the process at
-  // once. After SIGTERM or SIGINT the process ends within kSignalPatience, even if something hangs
-  // (common/sys/program.h). Main thread.
+  // From now on SIGTERM, SIGINT and SIGHUP are handled, and SIGUSR1 and SIGUSR2 are ignored. Before, each of these five
+  // ends the process at once. After SIGTERM or SIGINT the process ends within kSignalPatience, even if something hangs
+  // (common/sys/program.h). Call it on the main thread.
   StopWaiter();
 
-  // Any thread: the job has ended, and --once must exit with this code. The first one counts.
+  // Any thread may call this when the job of --once has ended; it ends Wait. Only the first exit code counts.
   void NoteSettled(int exit_code);
   std::optional<int> settled() const;
 
-  // Waits for a signal (returned) or NoteSettled (0). Calls `on_hangup` for each SIGHUP; if it returns false, SIGHUP
-  // ends the wait as well, unless it was ignored when the process began. Calls `on_tick` each `interval` at the latest,
-  // unless that is infinite. Main thread.
+  // Waits for a signal and returns it, or for NoteSettled and returns 0. Calls `on_hangup` for each SIGHUP. If
+  // `on_hangup` returns false, SIGHUP ends the wait as well, unless SIGHUP was ignored when the process began. Calls
+  // `on_tick` at least once in each `interval`, unless that is infinite. Call it on the main thread.
   int Wait(const std::function<bool()>& on_hangup, absl::Duration interval, const std::function<void()>& on_tick);
 
-  // From now on SIGTERM and SIGINT end the process at once, as if not handled. Main thread.
+  // From now on SIGTERM and SIGINT end the process at once, as by default. Call it on the main thread.
   void LetSignalsKill();
 
  private:

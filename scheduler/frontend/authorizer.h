@@ -1,4 +1,5 @@
-// Authorization of peers. One implementation without TLS, and one that checks certificates.
+// Decides what a peer may do. One implementation is for use without TLS; another checks certificates
+// (tls_authorizer.h).
 #pragma once
 
 #include <string>
@@ -9,11 +10,12 @@
 
 namespace muster::scheduler {
 
-// The name that a refusal is counted under, if it is more specific than "not authorized".
+// SetKind adds to a refusal the name under which it is counted. KindOf returns this name, or "not authorized" if there
+// is none.
 void SetKind(absl::Status& status, const std::string& kind);
 std::string KindOf(const absl::Status& status);
 
-// Any thread may call it. Errors are PERMISSION_DENIED and say what the peer may do instead.
+// Any thread may call its methods. Their errors are PERMISSION_DENIED, with a remedy for the peer.
 class Authorizer {
  public:
   virtual ~Authorizer() = default;
@@ -26,13 +28,13 @@ class Authorizer {
   virtual absl::Status AuthorizeAdminChange(const PeerFacts& peer, const std::string& job_id) const = 0;
   // OK if this peer may look at the scheduler itself, which shows nothing of any job.
   virtual absl::Status AuthorizeLook(const PeerFacts& peer) const = 0;
-  // OK if this peer may look at a job. An empty job_id means all: it becomes the peer's own job if it may see only
-  // that.
+  // OK if this peer may look at a job. An empty job_id means all jobs. If the peer may see only its own job, this sets
+  // an empty job_id to that job.
   virtual absl::Status AuthorizeLookAt(const PeerFacts& peer, std::string& job_id) const = 0;
   // OK if a stream that was accepted before may stay. Called after the trusted authorities have changed.
   virtual absl::Status CheckStillWelcome(const PeerFacts& peer) const = 0;
-  // Adds the authorities above the peer's certificate, as far as they are known, for CheckStillWelcome. Call it for a
-  // peer that stays.
+  // Adds to `peer` the certificates of the authorities that issued its certificate, as far as they are known.
+  // CheckStillWelcome needs them. Call this for a peer that keeps its connection open.
   virtual void AddIssuers(PeerFacts& /*peer*/) const {}
 };
 

@@ -1,4 +1,4 @@
-// Queries and changes from a service to the core: the same for gRPC and HTTP. Any thread.
+// Sends queries and changes from the gRPC and HTTP services to the core. Any thread may call these functions.
 #pragma once
 
 #include <functional>
@@ -9,9 +9,9 @@
 
 namespace muster::scheduler {
 
-// Posts the event that `make_event` makes for a call's number, when `principal` has its turn (PendingQueries). Calls
-// `done` exactly once, on any thread, with the core's answer or with the reason why there is none within `limit`. Does
-// not call it if this returns an error.
+// Gives the call a query id, and posts the event that `make_event` returns for this id when it is the turn of
+// `principal` (see PendingQueries). Calls `done` exactly once, on any thread, with the core's answer or with the reason
+// why there is none within `limit`. If AskCore returns an error, it does not call `done`.
 absl::Status AskCore(const ServiceContext& services, const std::string& principal, absl::Duration limit,
                      const std::function<Event(QueryId)>& make_event, PendingQueries::Done done);
 

@@ -1,5 +1,5 @@
-// The counts of refusals and the expiry of certificates. Needs nothing of the core, so it works on a full disk, too.
-// Any thread.
+// Returns the counts of refusals and when certificates expire. It does not ask the core, so it works even while the
+// disk is full. Any thread may call it.
 #pragma once
 
 #include "muster/v1/admin.pb.h"

@@ -1,5 +1,5 @@
 // The messages that wait to be written on one stream. Bounded, because only the latest desired state and the latest
-// acknowledgement matter. Pure; its owner locks.
+// acknowledgement matter. It has no lock of its own: its owner must lock it.
 #pragma once
 
 #include <deque>
@@ -13,13 +13,14 @@ class OutgoingQueue {
  public:
   using Message = std::shared_ptr<const v1::SchedulerMessage>;
 
-  // Keeps welcomes, refusals and probes in their order; a desired state or an acknowledgement replaces the waiting one.
-  // False if more than kMaxKept messages of the first sort wait: the peer doesn't read.
+  // Adds a message. Welcomes, refusals and probes are kept in their order. A desired state or an acknowledgement
+  // replaces the last one if that still waits. Returns false if kMaxKept welcomes, refusals and probes wait already,
+  // because the peer doesn't read.
   bool Push(Message message);
 
   // Returns the next message to write, or null: kept messages first, then the acknowledgement, then the desired state.
-  // Holds a desired state back until a welcome was taken. An urgent one may arrive before it, and an agent learns from
-  // the welcome which run it belongs to.
+  // Holds a desired state back until Take has returned a welcome: an urgent desired state may be pushed before the
+  // welcome, but only from the welcome does an agent learn which run it belongs to.
   Message Take();
 
   bool empty() const { return kept_.empty() && !acknowledgement_ && !(desired_ && is_welcomed_); }

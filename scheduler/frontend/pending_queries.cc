@@ -1,10 +1,9 @@
 // The moment when a query is posted:
 //
-//   fewer than kMaxPosted are in the loop's queue    now
-//   else                                              when one of them has been applied, it is its principal's turn,
-//   and
-//                                                     it is the oldest in its principal's line
-//   it has its answer before (its time is up, Close)  never
+//   fewer than kMaxPosted queries are in the loop's queue   at once
+//   kMaxPosted queries are in the loop's queue              after one of them was applied, when it is the principal's
+//                                                           turn and this is the principal's oldest query
+//   it is answered before its turn (Expire or Close)        never
 #include "scheduler/frontend/pending_queries.h"
 
 #include <algorithm>
@@ -59,7 +58,7 @@ void PendingQueries::PostNext() {
   }
 }
 
-// None: no query waits for the free place, which is given back.
+// Returns the next query to post. If no query waits, gives the free place back and returns nullopt.
 std::optional<PendingQueries::PostQuery> PendingQueries::TakeNext() {
   MutexLock lock(mutex_);
   if (turns_.empty()) {

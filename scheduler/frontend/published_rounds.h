@@ -1,4 +1,4 @@
-// The peer lists that GetPeers answers with. Thread-safe; the bytes are shared, never copied.
+// The peer lists with which GetPeers answers. Thread-safe; the bytes are shared, never copied.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class PublishedRounds {
  public:
   using PeerList = std::shared_ptr<const std::string>;
 
-  // Keeps the latest kKeptRounds rounds of each run: a node that asks for an older one will soon get a newer.
+  // Keeps the latest kKeptRounds rounds of each run. A node that asks for an older round will soon be sent a newer one.
   void Publish(const std::string& job_id, uint64_t run, uint32_t round, PeerList peers);
   void Forget(const std::string& job_id, uint64_t run);
   PeerList Find(const std::string& job_id, uint64_t run, uint32_t round) const;  // null: not known

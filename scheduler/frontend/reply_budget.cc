@@ -8,7 +8,7 @@ std::optional<ReplyBudget::Id> ReplyBudget::Take(size_t bytes, MonotonicTime now
                                                  std::function<void()> cancel) {
   MutexLock lock(mutex_);
   MakeRoom(bytes, now);
-  // A single answer may be larger: the amount of data limits it.
+  // A single answer may exceed the budget: its size is limited by the scheduler's data.
   if (bytes_ > 0 && bytes > kSmall && bytes_ + bytes > most_bytes_) return std::nullopt;
   bytes_ += bytes;
   replies_.emplace(++last_id_, Reply{bytes, now, now + limit, std::move(cancel)});
@@ -20,7 +20,7 @@ void ReplyBudget::MakeRoom(size_t bytes, MonotonicTime now) {
     if (bytes_ + bytes <= most_bytes_ || now - reply.since < kPatience) return;
     if (!reply.cancel) continue;
     std::exchange(reply.cancel, nullptr)();
-    bytes_ -= std::exchange(reply.bytes, 0);  // gRPC releases it in a moment
+    bytes_ -= std::exchange(reply.bytes, 0);  // gRPC soon frees the memory of a cancelled call
   }
 }
 

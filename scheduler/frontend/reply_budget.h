@@ -1,6 +1,6 @@
-// Answers that peers have not taken yet. A peer that asks and does not read leaves its answers in our memory. So their
-// total size and their waiting time are limited. If there is no room, those that have waited longest are cancelled, not
-// the newest. Thread-safe.
+// Limits the memory of answers that peers have not read yet. If a peer asks but does not read, its answers stay in the
+// scheduler's memory. So the total size and the waiting time of answers are limited. If a new answer needs room, the
+// answers that have waited longest are cancelled. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,14 @@ class ReplyBudget {
   // A peer that reads takes its answer in this time. An answer that has waited longer makes room for others if needed.
   static constexpr absl::Duration kPatience = absl::Seconds(1);
 
-  // Reserves room for an answer; none if there is no room. Unless the answer is returned by then, calls `cancel` after
-  // the limit, or when others need its room, under a lock that Return waits for.
+  // Reserves room for an answer; returns nullopt if there is no room. Calls `cancel` after `limit`, or when another
+  // answer needs the room, unless Return is called first. It holds its lock while it calls `cancel`, so `cancel` must
+  // not call Return.
   std::optional<Id> Take(size_t bytes, MonotonicTime now, absl::Duration limit, std::function<void()> cancel);
-  // The answer was sent, or never will be. `cancel` is not called after this.
+  // Gives the room back. Call it when the answer was sent, or will never be. After this `cancel` is not called.
   void Return(Id id);
 
+  // Cancels the answers that have waited longer than their limit.
   void Sweep(MonotonicTime now);
 
  private:

@@ -22,7 +22,7 @@ namespace muster::scheduler {
 // Loop::Post, or a test's replacement.
 using PostEvent = std::function<bool(Event event, std::function<void()> applied)>;
 
-inline constexpr char kOversize[] = "oversize message";  // the name under which it is counted
+inline constexpr char kOversize[] = "oversize message";  // the name under which messages above a limit are counted
 
 struct ServiceContext {
   PostEvent post;
@@ -33,19 +33,19 @@ struct ServiceContext {
   StreamRegistry& streams;
   PendingQueries& queries;
   PublishedRounds& rounds;
-  ReplyBudget& replies;        // of admin calls …
-  ReplyBudget& store_replies;  // … and of the store: asking too much of one doesn't block the other
+  ReplyBudget& replies;        // for answers to admin calls
+  ReplyBudget& store_replies;  // for answers to store calls: too many calls of one kind must not block the other
   absl::Duration join_limit = absl::Seconds(10);   // from the opening of a stream to its join
   absl::Duration close_limit = absl::Seconds(5);   // for a peer to take a closing stream's last messages
   absl::Duration query_limit = absl::Seconds(10);  // for the core to answer an admin call
-  absl::Duration reply_limit = absl::Seconds(30);  // for a peer to take such an answer
-  // Returns why there is no room for new joins and queries now; empty if there is. May be null. Nodes that return to
-  // their run are accepted all the same.
+  absl::Duration reply_limit = absl::Seconds(30);  // for a peer to read the answer to an admin call
+  // Returns why there is no room for new joins and queries now; empty if there is room. May be null. Nodes that return
+  // to their run are accepted even without room.
   std::function<std::string()> why_full = nullptr;
 
   const TlsStore* tls = nullptr;  // null without TLS
 
-  // Called when a stream of this connection has joined, and when a joined one has ended.
+  // note_joined is called when a stream of this connection has joined, note_left when a joined stream has ended.
   std::function<void(uint64_t connection)> note_joined = nullptr;
   std::function<void(uint64_t connection)> note_left = nullptr;
 

@@ -10,7 +10,8 @@
 namespace muster::scheduler {
 namespace {
 
-// The core itself answers a wait that has ended; this deadline comes later.
+// The core itself answers a Wait when its time is over. The deadline here is later by this much, so it is for a core
+// that does not answer.
 constexpr absl::Duration kSlack = absl::Milliseconds(500);
 
 }  // namespace
@@ -20,10 +21,11 @@ StoreCalls::StoreCalls(const ServiceContext& services, size_t limit, size_t byte
 
 void StoreCalls::Call(StoreOperation operation, std::string identity, Done done) {
   if (absl::Status status = CheckStoreOperation(operation); !status.ok()) return done(std::move(status));
-  // Refuse reads as well: their answers would pile up after the record that can't be written. Agents have their copy.
+  // While the disk is full, refuse reads as well: their answers would wait for the record that can't be written, and
+  // would pile up. Agents can answer from their copies.
   if (const std::string why = services_.WhyFull(); !why.empty()) return done(absl::UnavailableError(why));
   const size_t bytes = BytesOf(operation);
-  const auto all = bytes_;  // a call may be answered after this is gone
+  const auto all = bytes_;  // shared, because a call may be answered after this object is gone
   if (all->fetch_add(bytes) + bytes > byte_limit_) {
     all->fetch_sub(bytes);
     return done(absl::UnavailableError(

@@ -1,4 +1,5 @@
-// Store calls on their way through the loop: checked, limited in number, bytes and time, each answered once.
+// Takes calls of the Store service through the loop. It checks each call, limits the number, bytes and time of the
+// calls that wait, and answers each call once.
 #pragma once
 
 #include <atomic>
@@ -21,25 +22,28 @@ class StoreCalls {
   // Called exactly once, on any thread, possibly inside Call; must not block.
   using Done = std::function<void(absl::StatusOr<v1::StoreReply> reply)>;
 
-  // The first query id of the store. Ids of ms-ctl and keepers (ServiceContext::queries) stay below it, which
-  // RpcEffectSink uses to route answers.
+  // The first query id of store calls. The ids of calls from ms-ctl and keepers (ServiceContext::queries) stay below
+  // it, so RpcEffectSink knows from an answer's id whose call it answers.
   static constexpr QueryId kFirst = QueryId{1} << 62;
 
   // `services` must outlive this.
   StoreCalls(const ServiceContext& services, size_t limit, size_t byte_limit);
 
-  // Any thread. The caller is authorised; `identity` is its certificate's name. INVALID_ARGUMENT: malformed.
-  // UNAVAILABLE (beyond the limits, the disk is full, or shutting down) and DEADLINE_EXCEEDED (not answered in time):
-  // the change may still have been made, and the same request with the same number may be sent again. Other errors are
-  // the core's: RESOURCE_EXHAUSTED means that the store is full.
+  // Any thread may call this. The caller must be authorised; `identity` is the name in its certificate. The errors:
+  //   INVALID_ARGUMENT     the operation is malformed
+  //   UNAVAILABLE          a limit is reached, the disk is full, or the scheduler is shutting down
+  //   DEADLINE_EXCEEDED    the core did not answer in time
+  //   RESOURCE_EXHAUSTED   the store is full
+  // The core may return other errors. After UNAVAILABLE and DEADLINE_EXCEEDED the change may have been made
+  // nevertheless; the caller may send the same request again with the same number.
   void Call(StoreOperation operation, std::string identity, Done done);
 
-  // Takes an answer of the current turn. The loop's thread only.
+  // Passes on an answer that belongs to the loop's current turn. Only the loop's thread may call this.
   void Resolve(Answer answer);
-  // The turn's last answer was resolved.
+  // Runs the functions that AtTurnEnd has collected. The loop's thread calls it after the turn's last answer.
   void EndTurn();
-  // Call it inside a Done, on any thread. Runs `then` at the end of the turn, for work that the turn's answers share.
-  // False if the answer belongs to no turn.
+  // Call this inside a Done, on any thread. It runs `then` at the end of the loop's turn, so that all answers of a turn
+  // can share some work. Returns false, and never runs `then`, if the answer belongs to no turn of the loop.
   bool AtTurnEnd(std::function<void()> then);
 
   // See PendingQueries.
@@ -51,7 +55,7 @@ class StoreCalls {
   const size_t byte_limit_;
   const std::shared_ptr<std::atomic<size_t>> bytes_ = std::make_shared<std::atomic<size_t>>(0);
   PendingQueries pending_;
-  std::atomic<std::thread::id> loop_;               // no id before the first answer
+  std::atomic<std::thread::id> loop_;               // the loop's thread; no id before the first answer
   std::vector<std::function<void()>> at_turn_end_;  // the loop's thread only
 };
 

@@ -16,7 +16,7 @@
 
 namespace muster::scheduler {
 
-// One open stream, as the loop and the sweeper use it. Any thread; nothing here blocks.
+// One open stream, as the loop and the sweeper use it. Any thread may call its methods; none of them blocks.
 class OpenStream {
  public:
   virtual ~OpenStream() = default;
@@ -27,7 +27,7 @@ class OpenStream {
   virtual void CloseForShutdown() = 0;
   // Called when a deadline set with StreamRegistry::Watch has passed.
   virtual void OnDeadline() = 0;
-  // Ends the stream, which has not joined, to make room.
+  // Ends the stream, which has not joined, to make room for a newer one.
   virtual void MakeRoom() = 0;
   // The trusted authorities have changed: ends the stream, with the reason, if its peer is no longer accepted.
   virtual void CheckPeer() = 0;
@@ -35,12 +35,12 @@ class OpenStream {
 
 class StreamRegistry {
  public:
-  // At most so many streams may be open without having joined. One more, and the oldest of the principal with most of
-  // them must go. So a client that opens many blocks no others.
+  // At most `most_unjoined` streams may be open that have not joined. If one more opens, the principal with most of
+  // them loses its oldest one. So a client that opens many streams does not block other clients.
   explicit StreamRegistry(size_t most_unjoined = 4096) : most_unjoined_(most_unjoined) {}
 
   StreamId NextId();
-  // Returns the stream that must go for it; mostly null.
+  // Adds a stream that has not joined yet. Returns the stream that the caller must end to make room; usually null.
   std::shared_ptr<OpenStream> Add(StreamId id, const std::string& principal, std::shared_ptr<OpenStream> stream);
   void NoteJoined(StreamId id);
   void Remove(StreamId id);
@@ -49,7 +49,8 @@ class StreamRegistry {
   size_t size() const;
   size_t deadline_count() const;
 
-  // The first Sweep at or after `when` calls OnDeadline if the stream still lives. A closed stream leaves nothing here.
+  // Makes the first Sweep at or after `when` call the stream's OnDeadline, unless Remove is called before. Remove also
+  // removes the deadlines.
   void Watch(StreamId id, MonotonicTime when);
   void Sweep(MonotonicTime now);
 
@@ -64,15 +65,15 @@ class StreamRegistry {
   struct Entry {
     std::shared_ptr<OpenStream> stream;
     std::vector<MonotonicTime> deadlines;
-    std::string principal = {};  // until it has joined
+    std::string principal = {};  // the stream counts for it until it has joined
   };
   void ForgetUnjoined(StreamId id, const std::string& principal) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::flat_hash_map<StreamId, Entry> streams_ ABSL_GUARDED_BY(mutex_);
   std::set<std::pair<MonotonicTime, StreamId>> deadlines_ ABSL_GUARDED_BY(mutex_);
   size_t unjoined_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::map<std::string, std::set<StreamId>> unjoined_of_ ABSL_GUARDED_BY(mutex_);  // by principal, the oldest first …
-  std::set<std::pair<size_t, std::string>> crowds_ ABSL_GUARDED_BY(mutex_);        // … and how many these are
+  std::map<std::string, std::set<StreamId>> unjoined_of_ ABSL_GUARDED_BY(mutex_);  // by principal, the oldest first
+  std::set<std::pair<size_t, std::string>> crowds_ ABSL_GUARDED_BY(mutex_);        // (unjoined streams, principal)
 };
 
 }  // namespace muster::scheduler

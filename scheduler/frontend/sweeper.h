@@ -12,9 +12,10 @@ namespace muster::scheduler {
 class Sweeper {
  public:
   ~Sweeper() { Stop(); }
-  // Calls `sweep` about four times a second. RESOURCE_EXHAUSTED: no thread can be started.
+  // Starts a thread that calls `sweep` about four times a second. Returns RESOURCE_EXHAUSTED if no thread can be
+  // started.
   absl::Status Start(std::function<void()> sweep);
-  // Call it on any other thread than the sweeper's. Once this returns, `sweep` is not called any more.
+  // Any thread except the sweeper's may call this. Once this returns, `sweep` is not called any more.
   void Stop();
 
  private:

@@ -22,9 +22,9 @@ absl::Status CheckJob(const PeerFacts& peer, const std::string& job_id) {
                                                 Quoted(job_id), ": correct MS_JOB_ID, or use that job's certificate"));
 }
 
-// Checks the chain as a new handshake would, and that nothing in it is revoked. An intermediate authority may have been
-// renewed with its key and its former certificate revoked: then any good one serves. `certificates` begins with the
-// peer's own.
+// Checks the chain as a new handshake would, and that no certificate in it is revoked. `certificates` begins with the
+// peer's own. An intermediate authority may have a new certificate for the same key while its old one is revoked; a
+// chain with the new one is then good.
 TlsRefusal CheckAnew(const TrustBase& trust, const std::vector<Certificate>& certificates, absl::Time now) {
   const std::vector<Certificate> others(certificates.begin() + 1, certificates.end());
   std::vector<Certificate> chain;
@@ -39,7 +39,8 @@ void TlsAuthorizer::AddIssuers(PeerFacts& peer) const {
   if (peer.knows_issuers || peer.certificates.empty() || !trust->has_lists) return;
   std::vector<Certificate> candidates = trust->authorities;
   for (Certificate& known : intermediates_.All()) candidates.push_back(std::move(known));
-  // The certificates that the peer showed come last. There may be too many of them, but then that is known.
+  // Trusted certificates come first, because IssuersOf stops at a limit. The certificates that the peer sent come last;
+  // if there are too many of them, `are_all` is false.
   candidates.insert(candidates.end(), peer.certificates.begin() + 1, peer.certificates.end());
   Issuers issuers = IssuersOf(peer.certificates.front(), candidates);
   for (Certificate& issuer : issuers.found) peer.certificates.push_back(std::move(issuer));
@@ -78,7 +79,7 @@ absl::Status TlsAuthorizer::CheckNode(const PeerFacts& peer, const std::string& 
 }
 
 absl::Status TlsAuthorizer::AuthorizeJoin(const PeerFacts& peer, const v1::Join& join) const {
-  // Other nodes know a node by the address it came from.
+  // Other nodes reach a node at the address that its connection came from.
   if (peer.is_unix) return absl::PermissionDeniedError("nodes join over TCP, not over the admin socket");
   if (peer.address.empty()) return absl::PermissionDeniedError("the address of the node's connection is not known");
   if (absl::Status status = CheckStillWelcome(peer); !status.ok()) return status;

@@ -7,17 +7,20 @@
 
 namespace muster::scheduler {
 
+//   action                                names that may do it
+//
 //   a node joins, sends its last report:  node/<id or *> and host/<name>/* of that job
 //   the peer list of a job:               any name that covers the job
 //   looking at a job:                     any name that covers the job
 //   looking at the scheduler:             any accepted certificate
 //   changing a run:                       admin of that job, or the Unix socket
 //
-// With --tls_identity=ca-only any certificate of the authority may be any node (MindSpore's way); changes are then
-// possible only over the Unix socket. A revoked certificate may do nothing, even over a connection opened before.
+// With --tls_identity=ca-only a peer with any certificate of the authority may join as any node, as in MindSpore;
+// changes are then possible only over the Unix socket. A peer with a revoked certificate may do nothing, even over a
+// connection that it opened before the revocation.
 class TlsAuthorizer : public Authorizer {
  public:
-  // Neither is owned.
+  // Owns neither argument.
   TlsAuthorizer(const TlsStore& store, const Intermediates& intermediates)
       : store_(store), intermediates_(intermediates), needs_name_(store.settings().needs_name()) {}
 

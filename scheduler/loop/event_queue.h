@@ -1,5 +1,5 @@
-// The bounded queue before the loop. The loop sleeps here until there is an event, durable news or a deadline.
-// Thread-safe; one thread takes.
+// The bounded queue of events for the loop. The loop sleeps in Take until an event comes, records become durable, or a
+// deadline is due. Thread-safe, but only one thread may call Take.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ struct QueuedEvent {
   bool is_new_work = false;
 };
 
-// The longest sleep. A monitor takes the loop for hung when it makes no turn for long, so an idle loop must make turns
-// as well. This is also how the loop notices that the whole process was stopped for a while.
+// The longest sleep. Monitors such as systemd's watchdog assume that a loop without turns hangs, so an idle loop must
+// make turns as well. A sleep that lasts longer also shows the loop that the whole process was stopped for a while.
 inline constexpr absl::Duration kMaxTurn = absl::Seconds(1);
 
 class EventQueue {
@@ -32,27 +32,31 @@ class EventQueue {
   EventQueue(const Clock& clock, size_t new_work_limit, absl::Duration late_after)
       : clock_(clock), new_work_limit_(new_work_limit), late_after_(late_after) {}
 
-  // False if the queue is full for new work, and for every event after Close.
+  // Adds the event. Returns false if the event is new work and the queue is full, and for every event after Close.
+  // Take returns `applied` with the event.
   bool Post(Event event, std::function<void()> applied);
 
-  // All records up to and including this journal sequence are durable. The sequence never falls.
+  // Wakes Take because all records up to and including this journal sequence are durable. Ignores a sequence that is
+  // lower than an earlier one.
   void NoteDurable(uint64_t sequence);
 
-  // Accepts no more events; those in the queue are still to be taken.
+  // Ends the acceptance of events. Take still returns the events in the queue.
   void Close();
 
   struct Taken {
-    std::vector<QueuedEvent> events;  // oldest first, at most the asked number
-    uint64_t durable = 0;             // the latest NoteDurable
+    std::vector<QueuedEvent> events;  // oldest first, at most `limit`
+    uint64_t durable = 0;             // the highest sequence that NoteDurable got
     Now now;
     bool is_late = false;
-    absl::Duration late_by;  // if it is: the time lost since the last Take
-    bool is_closed = false;  // and the queue is empty: nothing will come any more
+    absl::Duration late_by;  // if is_late: the time lost since the last Take
+    bool is_closed = false;  // the queue is closed and empty: no event will come any more
   };
-  // Sleeps until there is an event, durable news that no Take has returned yet, the deadline or Close, but at most
-  // kMaxTurn. Then takes at most `limit` events. The caller is late if an event was posted, or the sleep should have
-  // ended, more than late_after ago: the process was stopped, or the machine is overloaded. Events beyond `limit` make
-  // the next Take late, too, but that time is lost only once.
+  // Sleeps until there is an event, a durable sequence that no Take has returned yet, the deadline or Close, but at
+  // most kMaxTurn. Then takes at most `limit` events.
+  //
+  // `is_late` is set if an event was posted, or the sleep should have ended, more than late_after ago: the process was
+  // stopped, or the machine is overloaded. Events that stay in the queue because of `limit` can make the next Take
+  // late, too. `late_by` counts only from the last Take, so that it counts no time twice.
   Taken Take(MonotonicTime deadline, size_t limit);
 
   size_t Length() const;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr absl::Duration kStallLook = absl::Milliseconds(250);  // between checks for room on the disk
 
-constexpr size_t kMaxTimedAppends = 1024;
+constexpr size_t kMaxTimedAppends = 1024;  // bounds the memory for the measurement of appends on a slow disk
 
 // Hands one effect to the sink.
 class CarryOut {
@@ -74,7 +74,7 @@ class Loop::Impl {
     queue_.Close();
     MutexLock lock(stop_mutex_);
     if (thread_.joinable()) thread_.join();
-    journal_.SetOnDurable(nullptr);  // on a full disk the journal may still have something to write
+    journal_.SetOnDurable(nullptr);  // if the disk was full, the journal may write records after the loop has ended
   }
 
   EventQueue& queue() { return queue_; }
@@ -123,8 +123,8 @@ class Loop::Impl {
     measures_.last_snapshot = clock_.Read().wall;
   }
 
-  // On a full disk, time stands still for the core: a node can't report while its welcome waits for the disk.
-  // Afterwards the core learns for how long no node could be heard.
+  // While the disk is full, the core gets no Tick, so it declares no node lost: a node can't report while its welcome
+  // waits for the disk. When the disk has room again, LoopWasLate says for how long no node could report.
   void NoteStall(EventQueue::Taken& taken) {
     const bool was_stalled = std::exchange(is_stalled_, journal_.IsStalled());
     if (is_stalled_ && !was_stalled) stalled_since_ = taken.now.monotonic;
@@ -137,13 +137,14 @@ class Loop::Impl {
     std::vector<v1::Record> records;
     if (taken.is_late) Gather(core_->Apply(LoopWasLate{taken.late_by}, taken.now), records);
     for (const QueuedEvent& queued : taken.events) {
-      // A full disk may last, and agents that give up on a connection come again and again.
+      // The disk may stay full for hours. Agents connect again and again meanwhile, so messages for their closed
+      // streams must not pile up.
       if (const auto* closed = std::get_if<StreamClosed>(&queued.event); closed != nullptr && is_stalled_) {
         outbox_.Forget(closed->stream);
       }
       Gather(core_->Apply(queued.event, taken.now), records);
     }
-    // Tick last, so that a heartbeat that is already here counts before the lease that it renews.
+    // The Tick comes last, so that a heartbeat of this turn renews its lease before the core checks whether it ended.
     if (!is_stalled_ && core_->NextDeadline() <= taken.now.monotonic) Gather(core_->Apply(Tick{}, taken.now), records);
     Store(std::move(records));
     for (const QueuedEvent& queued : taken.events) {
@@ -173,7 +174,7 @@ class Loop::Impl {
     Release(durable_);
   }
 
-  // `durable` is a sequence of the journal; the outbox counts from 1 in this process.
+  // `durable` is a sequence of the journal. The outbox numbers the records of this process from 1.
   void Release(uint64_t durable) {
     durable_ = durable;
     const uint64_t records = durable > sequence_offset_ ? durable - sequence_offset_ : 0;
@@ -199,7 +200,7 @@ class Loop::Impl {
   bool has_offset_ = false;
   bool is_stalled_ = false;  // as far as the loop has noticed
   MonotonicTime stalled_since_;
-  std::deque<std::pair<uint64_t, MonotonicTime>> appended_;  // sequences that are not durable yet, and since when
+  std::deque<std::pair<uint64_t, MonotonicTime>> appended_;  // sequences not durable yet, and when they were appended
 
   mutable Mutex measures_mutex_;
   LoopMeasures measures_ ABSL_GUARDED_BY(measures_mutex_);

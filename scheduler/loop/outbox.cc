@@ -28,8 +28,9 @@ Outbox::Immediate Outbox::Add(Effects effects, bool is_stalled) {
     if (auto* send = std::get_if<Send>(&effect);
         is_stalled && send != nullptr && MayOvertake(*send, !immediate.records.empty())) {
       auto answer = std::make_shared<v1::SchedulerMessage>(*send->message);
-      answer->mutable_acknowledgement()->clear_waiting();         // it counts nodes that are not durable yet
-      answer->mutable_acknowledgement()->clear_events_through();  // the answers that knew more may have been dropped
+      // `waiting` and `events_through` may count nodes and events that are not durable yet.
+      answer->mutable_acknowledgement()->clear_waiting();
+      answer->mutable_acknowledgement()->clear_events_through();
       immediate.urgent.push_back(Send{send->stream, std::move(answer), true});
       continue;
     }
@@ -47,8 +48,9 @@ bool Outbox::IsOfUndurableRound(const Send& send) const {
   });
 }
 
-// An answer may overtake only with an armed fence: "not armed" may rest on a record that is not durable, and the node
-// would believe it.
+// Returns whether the answer to a heartbeat may be sent before the effects that wait. Only an answer with an armed
+// fence may: "not armed" may follow from a record that is not durable yet, and the node would disarm its fence too
+// early.
 bool Outbox::MayOvertake(const Send& send, bool has_news) const {
   if (has_news || !send.message->has_acknowledgement()) return false;
   if (send.message->acknowledgement().fence_timeout_ms() == 0) return false;
@@ -59,7 +61,7 @@ bool Outbox::MayOvertake(const Send& send, bool has_news) const {
   });
 }
 
-// Each answer includes all that an earlier one says.
+// Keeps only the latest answer to a heartbeat on each stream: it includes everything that the earlier ones say.
 void Outbox::DropOldAcknowledgements() {
   absl::flat_hash_map<StreamId, Waiting*> latest;
   for (auto waiting = waiting_.rbegin(); waiting != waiting_.rend(); ++waiting) {

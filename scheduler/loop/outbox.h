@@ -1,4 +1,4 @@
-// Effects that wait until the records before them are durable. No I/O, no threads; owned by the loop's thread.
+// Holds effects until the records before them are durable. It has no I/O and no threads; the loop's thread owns it.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,7 @@ namespace muster::scheduler {
 
 class Outbox {
  public:
+  // Fewer waiting effects than this are too few to look for old answers to heartbeats among them.
   static constexpr size_t kDropAtLeast = 8'192;
 
   // The parts of one Apply's effects that are due now.
@@ -21,20 +22,25 @@ class Outbox {
     std::vector<Send> urgent;         // to send at once
   };
 
-  // Takes the effects of one Apply: returns those due now, keeps the rest in order.
+  // Takes the effects of one Apply. Returns the effects that are due now, and keeps the rest in order.
   //
-  // An urgent desired state replaces older ones for the same stream that still wait here: sent after it, they would
-  // undo it (the latest desired state wins). The urgent one itself waits while the record that closed its round is not
-  // durable; nothing of that round runs yet. Otherwise agents might hear that the round is over, and the scheduler
-  // might forget the round in a crash. It would then close another round with the same number, which those agents would
-  // ignore.
+  // An urgent desired state replaces older desired states that still wait for the same stream. If they were sent after
+  // it, they would undo it, because an agent follows the latest one.
   //
-  // `is_stalled` (a full disk may last for hours): the answer to a heartbeat of a node with an armed fence is sent at
-  // once, if it depends on nothing that waits: no record of its own, no earlier news on its stream. Otherwise the node
-  // would end its processes. If many answers wait, only the latest on each stream is kept.
+  // An urgent desired state itself waits while the record that closed its round is not durable; no process of that
+  // round runs yet. Suppose that it were sent at once and the scheduler then crashed. The scheduler would not know the
+  // round, and would close another one with the same number. Agents would ignore this one, because they believe it to
+  // be over.
+  //
+  // `is_stalled` means that the disk is full, perhaps for hours. A node with an armed fence ends its processes if its
+  // heartbeats stay unanswered. So such an answer is sent at once if it depends on nothing that waits: its own Apply
+  // wrote no record, and no earlier news waits for its stream.
+  //
+  // If many answers to heartbeats wait, only the latest on each stream is kept.
   Immediate Add(Effects effects, bool is_stalled = false);
 
-  // The stream is closed: drops what waits for it. Takes time in proportion to all that waits.
+  // Drops all messages for this stream, which has closed. The time that this takes grows with the number of all waiting
+  // effects.
   void Forget(StreamId stream);
 
   // Removes and returns, in order, all effects that wait only for records numbered up to `durable`. Records are
@@ -63,8 +69,8 @@ class Outbox {
   void DropOldAcknowledgements();
 
   std::deque<Waiting> waiting_;
-  std::deque<UndurableRound> undurable_rounds_;  // a handful; in the order of their records
-  size_t drop_at_ = kDropAtLeast;                // at this number of waiting effects
+  std::deque<UndurableRound> undurable_rounds_;  // only a few; in the order of their records
+  size_t drop_at_ = kDropAtLeast;                // DropOldAcknowledgements runs at this number of waiting effects
   uint64_t records_ = 0;
 };
 

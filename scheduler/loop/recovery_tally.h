@@ -14,7 +14,7 @@ namespace muster::scheduler {
 class RecoveryTally {
  public:
   void Count(const v1::Record& record);
-  Recovered found() const;  // except the time it took
+  Recovered found() const;  // without `took`, which the caller sets
 
  private:
   uint64_t records_ = 0;

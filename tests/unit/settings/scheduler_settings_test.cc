@@ -121,9 +121,8 @@ TEST(CheckSchedulerSettings, SaysWhatContradicts) {
       {"rejoin above the topology's timeout",
        [](auto& s) { s.rejoin_timeout = absl::Seconds(1801); },
        {},
-       {"rejoin_timeout (1801 s) is above topo_timeout (MS_TOPO_TIMEOUT, 1800 s): a lost node is waited for longer "
-        "than a "
-        "new job; lower --rejoin_timeout or raise MS_TOPO_TIMEOUT"}},
+       {"rejoin_timeout (1801 s) is above topo_timeout (MS_TOPO_TIMEOUT, 1800 s): the scheduler waits longer for "
+        "a lost node than for a new job; lower --rejoin_timeout or raise MS_TOPO_TIMEOUT"}},
       {"for ever is not above for ever",
        [](auto& s) { s.rejoin_timeout = s.topo_timeout = absl::InfiniteDuration(); },
        {},
