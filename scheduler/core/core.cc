@@ -138,7 +138,7 @@ Effects Core::Impl::Start(Now now) {
 // After a crash every node counts as disconnected and every deadline restarts in full.
 void Core::Impl::Resume(Run& run) {
   context_.GiveHandle(run);
-  // Ages and durations depend on it, but no decision, so the wall clock will do.
+  // Only the ages and durations that people see depend on `opened`, so it may come from the wall clock.
   run.opened = context_.now.monotonic -
                std::max(absl::Milliseconds(context_.now.wall.unix_ms) - absl::Milliseconds(run.record().opened_unix_ms),
                         absl::ZeroDuration());
@@ -158,7 +158,7 @@ void Core::Impl::Resume(Run& run) {
     run.progress_deadline = context_.now.monotonic + FirstProgressLimit(run);
   }
   if (run.HasEnded()) run.forget_at = context_.now.monotonic + lifecycle_.KeepRunsFor();
-  // The times of the restarts are no longer known.
+  // The times of the restarts are not known any more, so count all of them as if they had happened now.
   run.restarts.assign(std::min(run.record().recent_restarts, kMaxRestarts), context_.now.monotonic);
   for (auto& [id, node] : run.nodes) Resume(run, node);
   places_.NoteHeld(run);
@@ -173,7 +173,7 @@ void Core::Impl::Resume(Run& run, Node& node) {
     node.missing_since = context_.now.monotonic;
     run.rejoin_deadline = context_.now.monotonic + context_.RejoinTimeout(run);
   }
-  // Counted from now, in full: when the node was last heard isn't known.
+  // The fence counts in full from now, because it is not known when the node was last heard.
   node.stale_end = Lifecycle::StaleEnd(node, context_.now.monotonic);
   if (!run.HasEnded() && !node.record().is_lost)
     node.grace_end = context_.now.monotonic + std::max(context_.options.lease, context_.options.disconnect_grace);

@@ -1,9 +1,9 @@
-// The scheduler's state machine. It decides which nodes are in, which ranks they have, which are lost, and how runs
-// end.
+// The scheduler's state machine. It decides which nodes belong to a run, which ranks they have, which nodes are lost,
+// and how runs end.
 //
 // No I/O, no threads, no clock, no randomness: equal events at equal times give equal effects, byte for byte. One
-// thread owns a Core. Apply decides, writes records, and changes what must survive a crash only through Evolve(record);
-// what need not survive (streams, leases, deadlines) it changes directly. Recovery runs Evolve alone.
+// thread owns a Core. Apply decides and writes records. It changes the durable state only through Evolve(record); it
+// changes the state that need not survive a crash (streams, leases, deadlines) directly. Recovery runs Evolve alone.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,9 @@
 
 namespace muster::scheduler {
 
-// This program may decide by a record only if the record's least_reader (journal.proto) is no higher than this. It
-// rises when programs start to write a record that an older one would misunderstand, for example by not seeing a new
-// field.
-//   0: 0.1.0
+// The highest least_reader (journal.proto) of a record that this program understands. The number rises when a program
+// starts to write a record that an older program would misunderstand, for example because it does not know a new field.
+//   0: since version 0.1.0
 inline constexpr uint32_t kJournalReader = 0;
 
 class Core {
@@ -32,7 +31,7 @@ class Core {
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
 
-  // Applies one record that an earlier process wrote. Only before Start.
+  // Applies one record that an earlier process wrote. Call it only before Start.
   void Recover(const v1::Record& record);
 
   // Fails if the recovered records are inconsistent: no program that keeps the invariants can have written them. The
@@ -42,8 +41,8 @@ class Core {
   // Returns the sum of all records so far, as one record (Snapshot).
   v1::Record TakeSnapshot() const;
 
-  // Does the same in two steps: any thread may make the record later, once, even after this core is gone. Taking it is
-  // quick however much the stores hold. `bytes` is its approximate size.
+  // Takes the same snapshot in two steps. This call is quick, even if the stores hold many values. Any thread may call
+  // `make` later, only once, and even after this core is gone. `bytes` is the approximate size of the record.
   struct LaterSnapshot {
     std::function<v1::Record()> make;
     uint64_t bytes = 0;
@@ -62,8 +61,8 @@ class Core {
   // Aborts if an invariant does not hold (tests and simulation call it after every step). See invariants.cc.
   void CheckInvariants() const;
 
-  // Returns most of what must survive a crash as text, for tests and simulation: equal states give equal texts. It
-  // leaves out what is only shown; a snapshot's bytes have all.
+  // Returns most of the durable state as text, for tests and simulation: equal states give equal texts. It leaves out
+  // values that are only shown to people; a snapshot has those, too.
   std::string DebugState() const;
 
  private:

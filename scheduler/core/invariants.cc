@@ -143,9 +143,9 @@ void CheckQuotas(const Context& context, const Places& places) {
   MUSTER_CHECK(nodes == places.nodes(), "the places of nodes are counted wrong");
 }
 
-// A pointer that stands in for a look-up by name must be gone when its run or node is.
+// Checks that no stream or deadline points to a run or node that does not exist any more.
 void CheckPointers(const Context& context) {
-  std::map<const void*, uint64_t> handles;  // of the runs and nodes that are there
+  std::map<const void*, uint64_t> handles;  // the handles of all runs and nodes
   for (const auto& [job_id, job] : context.state.jobs) {
     for (const auto& [number, run] : job.runs) {
       handles[&run] = run.handle;

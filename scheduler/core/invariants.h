@@ -1,4 +1,4 @@
-// The invariants of the core. The text of each check in invariants.cc says it in words.
+// The invariants of the core. In invariants.cc, the message of each check says in words what is wrong.
 #pragma once
 
 #include "absl/status/status.h"
@@ -7,7 +7,7 @@
 
 namespace muster::scheduler {
 
-// Aborts if one does not hold.
+// Aborts the process if an invariant does not hold.
 void CheckInvariants(const Context& context, const Places& places);
 
 // Fails if the recovered state is impossible: no program that keeps the invariants can have written its records. The

@@ -51,9 +51,10 @@ void Context::CloseStreamOf(StreamId stream) {
 }
 
 void Context::Schedule(const Run& run) {
-  // restart_at wakes the run only while it is held back, until OnDue has seen the back-off end: a deadline in the past
-  // would be due again at once, for ever. (Comparing with `now` is not enough: an event between that end and OnDue
-  // would take the wake-up away.) Everything else that the next round waits for comes as an event.
+  // restart_at is a deadline only while `is_held_back` is set, which OnDue clears when the back-off has ended. Without
+  // this flag, a restart_at in the past would be due again and again. A comparison with `now` could not replace the
+  // flag: an event between the end of the back-off and OnDue would cancel the wake-up. Everything else that the next
+  // round waits for comes as an event.
   const bool is_recovering = run.record().phase == v1::RUN_PHASE_RECOVERING;
   deadlines.Set(run.handle, std::min({run.topo_deadline, run.spare_deadline, run.cause_deadline, run.settle_deadline,
                                       run.rejoin_deadline, run.progress_deadline, run.forget_at, run.store_waits.Next(),
@@ -91,14 +92,14 @@ absl::Duration Context::RejoinTimeout(const Run& run) const {
   return options.rejoin_timeout.value_or(TopoTimeout(run.record().settings));
 }
 
-// Returns the fence of a run that has a spare. The keeper begins stop_timeout + 5 s before its end, so it allows for
-// that.
+// Returns the fence of a run that has a spare, if the user sets none. The keeper begins to stop the processes
+// stop_timeout + 5 s before the fence ends; five heartbeats more keep late heartbeats from triggering it.
 absl::Duration Context::SpareFence() const {
   const absl::Duration unhurried = options.stop_timeout + absl::Seconds(5) + 5 * HeartbeatInterval();
   return std::clamp(unhurried, absl::Seconds(120), absl::Milliseconds(kMaxFenceMs));
 }
 
-// Returns whole milliseconds, as agents get it; zero while the scheduler goes away: see Lifecycle::SayGoingAway.
+// While the scheduler is going to end, the fence is zero: see Lifecycle::SayGoingAway.
 absl::Duration Context::FenceTimeout(Run& run) const {
   if (is_draining) return absl::ZeroDuration();
   if (options.fence_timeout) return absl::Ceil(*options.fence_timeout, absl::Milliseconds(1));

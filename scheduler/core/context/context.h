@@ -1,15 +1,16 @@
-// The state that the core's parts share: what is known, the time, the connections, and what is written and sent. All of
-// it belongs to the one thread that owns the core.
+// The data that the core's parts share: the state, the time, the streams, the records, and the effects. All of it
+// belongs to the one thread that owns the core.
 //
-// The core's folders, as floors. A file includes only files of its own folder and of the floors below it; core.cc and
-// invariants.cc stand above all. tests/tidy/tidy.py reads this table and checks it.
+// The core's folders, as layers: the table has the highest one first. A file includes only files of its own folder and
+// of the layers below it; core.cc and invariants.cc are above all layers. tests/tidy/tidy.py reads this table and
+// checks the includes.
 //
 //   liveness            Liveness: reports, leases, and what silence and time bring about
 //   membership          Membership: how nodes join, and which start keeps a node's id
 //   stacks              StackInquiry: where processes hang; LogInquiry: what they wrote
 //   lifecycle           Lifecycle: rounds, recovery, draining, the end
 //   views               what ms-ctl and monitoring are shown
-//   lighthouse, places  Lighthouses: torchft's quorums; Places: one principal's share, and the rules of membership
+//   lighthouse, places  Lighthouses: torchft's quorums; Places: limits for each principal, and the rules of membership
 //   store               StoreService: the job's values
 //   context             Context; how records change the state (evolve), and the state as one record (snapshot)
 //   facts               causes, progress, and the texts of the event log: pure functions of the state
@@ -33,8 +34,8 @@
 
 namespace muster::scheduler {
 
-// A stream belongs to a node, or to a challenger that waits for the node's id. Code that removes the node also erases
-// its streams from Context::streams.
+// The owner of a stream: a node, or a challenger, which is a second agent that claims the node's id (see Challenger).
+// Code that removes the node also erases its streams from Context::streams.
 struct Attached {
   Run* run = nullptr;
   Node* node = nullptr;
@@ -57,32 +58,34 @@ class Context {
       : options(std::move(core_options)), state(std::move(cluster_id)) {}
 
   v1::Record NewRecord() const;
-  void Write(v1::Record record);  // evolves, persists, announces
+  void Write(v1::Record record);  // applies the record to the state, persists it, and announces its lines for people
   Message NewMessage() const;
-  void Warn(const Run& run, const char* kind, std::string text);          // announces an event that no record has
+  void Warn(const Run& run, const char* kind, std::string text);          // announces an event without a record
   void SendTo(StreamId stream, Message message, bool is_urgent = false);  // does nothing for stream 0
-  // Forgets the stream and has it closed once all that was sent has gone. Does nothing for 0. (Places::Detach clears
-  // the node's own `stream`.)
+  // Forgets the stream, and closes it after all messages that were sent on it. Does nothing for stream 0. It leaves
+  // Node::stream as it is; Places::Detach clears that.
   void CloseStreamOf(StreamId stream);
-  // Sets the earliest deadline that the run or node waits for. Call it after each change to one of its deadlines.
+  // Plans the next wake-up for the run or node: the earliest of its deadlines. Call it after each change to one of
+  // them.
   void Schedule(const Run& run);
   void Schedule(const Node& node);
-  // Gives the run or node the handle under which `owners` has it. Call it once: when it is opened, joins, or is
-  // recovered.
+  // Gives the run or node its handle, the key of its entry in `owners`. Call it once: when the run is opened, when the
+  // node joins, or when they are recovered.
   void GiveHandle(Run& run);
   void GiveHandle(Run& run, Node& node);
 
   absl::Duration HeartbeatInterval() const;
-  // Returns whole milliseconds; zero: agents are to disarm. Run::fence keeps it, so that it never gets shorter.
+  // Returns the fence that agents must arm, in whole milliseconds; zero: they must disarm it. Stores the fence of a run
+  // with spares in Run::fence, so that it never gets shorter.
   absl::Duration FenceTimeout(Run& run) const;
   absl::Duration TopoTimeout(const v1::JobSettings& settings) const;
   absl::Duration RejoinTimeout(const Run& run) const;
 
   const CoreOptions options;
   State state;
-  Now now;  // of the event that is being handled
+  Now now;  // the time of the event that is being handled
   Now started;
-  Effects effects;  // of that event so far
+  Effects effects;  // the effects of this event so far
   Measures measures;
   RecentRefusals refusals;
   DeadlineQueue deadlines;
@@ -91,10 +94,10 @@ class Context {
   uint64_t last_handle = 0;
   uint64_t connected_nodes = 0;         // the number of nodes that have a stream
   bool is_draining = false;             // the scheduler is going to end (DrainRequested); not about draining nodes
-  std::vector<JoinRequested> requeued;  // joins of challengers to try again: the rival, or its run, went away meanwhile
-  // --once: the job of the one run that is served. A run that had ended before this start does not count.
+  std::vector<JoinRequested> requeued;  // joins of challengers to try again, because the node or its run has gone
+  // With --once: the job whose run this scheduler serves. A run that had ended before this start does not count.
   std::optional<std::string> once_job;
-  uint64_t once_handle = 0;  // --once: the topology timeout before any join
+  uint64_t once_handle = 0;  // with --once: the handle of once_deadline, the topology timeout before any join
   MonotonicTime once_deadline = MonotonicTime::Never();
 
  private:

@@ -29,9 +29,9 @@ void ApplyRecord(State& state, const v1::Record& record) {
       return;
     }
     case v1::Record::kSnapshot:
-      state = FromSnapshot(record.snapshot());  // no pointers into it are kept yet
+      state = FromSnapshot(record.snapshot());  // safe: nothing points into the old state yet
       return;
-    case v1::Record::KIND_NOT_SET:  // of a later version
+    case v1::Record::KIND_NOT_SET:  // a kind that a later version has added
       return;
     default:
       MUSTER_CHECK(false, "each kind of record changes the state");
@@ -41,7 +41,8 @@ void ApplyRecord(State& state, const v1::Record& record) {
 }  // namespace
 
 std::vector<std::shared_ptr<const v1::JobEvent>> Evolve(State& state, const v1::Record& record) {
-  std::vector<v1::JobEvent> lines = Describe(state, record);  // first: a line may mention what the record removes
+  // Describe the record before it is applied: a line may name a node that the record removes.
+  std::vector<v1::JobEvent> lines = Describe(state, record);
   ApplyRecord(state, record);
   std::vector<std::shared_ptr<const v1::JobEvent>> logged;
   for (v1::JobEvent& line : lines) {

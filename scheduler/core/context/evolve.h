@@ -1,4 +1,4 @@
-// The only way to change the durable state: applying a record of the journal.
+// Evolve is the only way to change the durable state: it applies a record of the journal.
 #pragma once
 
 #include <memory>
@@ -8,11 +8,11 @@
 
 namespace muster::scheduler {
 
-// Applies one record. Returns its lines for people (event_log.h), which it has also added to the state's event log.
+// Applies one record. Adds the record's lines for people (event_log.h) to the state's event log, and returns them.
 std::vector<std::shared_ptr<const v1::JobEvent>> Evolve(State& state, const v1::Record& record);
 
-// Gives write access to the records: to Evolve, to FromSnapshot, and to tests that set a scene. The style stage
-// (tests/tidy) checks that otherwise only callers of Evolve include this header.
+// Gives Evolve, FromSnapshot and tests write access to the durable state. The style stage (tests/tidy) checks that,
+// apart from these, only callers of Evolve include this header.
 struct Recorder {
   static StateRecord& Edit(State& state) { return state.record_; }
   static RunRecord& Edit(Run& run) { return run.record_; }

@@ -8,7 +8,7 @@
 namespace muster::scheduler {
 namespace {
 
-// Makes room in a full map of departures: erases the oldest entry and its runtime.
+// If the map of departures is full, erases its oldest entry and the runtime of that entry.
 template <typename Departed, typename Runtimes>
 void MakeRoom(Departed& departed, Runtimes& runtimes) {
   if (departed.size() < kMaxGoneNodes) return;

@@ -1,4 +1,5 @@
-// The parts of Evolve: they say how each kind of record changes the durable state, by what the record is about.
+// The parts of Evolve: how each kind of record changes the durable state. One part is for the records about runs, the
+// other for those about nodes.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +9,16 @@
 
 namespace muster::scheduler {
 
-// Each applies a record of its kinds, or returns false: the record is of another kind. They decide nothing and can't
-// fail: a record is a fact.
-bool ApplyToRun(State& state, const v1::Record& record);   // a run, its rounds, its store
-bool ApplyToNode(State& state, const v1::Record& record);  // a node and its processes
+// Each function applies a record about its subject, or returns false if the record is about something else. It decides
+// nothing and can't fail, because a record is a fact.
+bool ApplyToRun(State& state, const v1::Record& record);   // subject: a run, its rounds, its store
+bool ApplyToNode(State& state, const v1::Record& record);  // subject: a node and its processes
 
-// nullptr: the run has no such node.
+// Returns null if there is no such run or node.
 Node* FindNode(State& state, const std::string& job_id, uint64_t number, const std::string& node_id);
 
-// Takes `node` out of the run, which keeps its departure. `is_dead`: none of its processes runs any more.
+// Removes `node` from the run's nodes, and notes its departure in the run. `is_dead`: none of its processes runs any
+// more.
 void Remove(Run& run, const Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_dead);
 
 // Turns a spare into a regular member, which holds ranks.

@@ -75,7 +75,8 @@ void FromSnapshot(const v1::NodeSnapshot& snapshot, Node& node) {
   }
 }
 
-// Returns the entries of a map of departures in that order: a snapshot keeps only the order, not the numbers.
+// Returns the entries of a map of departures, the earliest departure first. A snapshot keeps only this order, not the
+// numbers of the departures.
 template <typename Departed>
 std::vector<const typename Departed::value_type*> InOrder(const Departed& departed) {
   std::vector<const typename Departed::value_type*> entries;

@@ -1,4 +1,4 @@
-// The durable state as one message, and back.
+// Converts the durable state to one message, and back.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace muster::scheduler {
 
-// A snapshot without the values of the stores. It shares them with the state instead of copying them, so that taking it
-// is quick even when there are many.
+// A snapshot before the values of the stores are copied into it. It shares the values with the state, so that
+// DraftSnapshot is quick even when there are many values.
 struct SnapshotDraft {
   v1::Snapshot snapshot;
-  // The values of jobs(job).runs(run).
+  // The values of one run: snapshot.jobs(job).runs(run).
   struct Values {
     int job = 0;
     int run = 0;
@@ -25,10 +25,10 @@ struct SnapshotDraft {
 
 SnapshotDraft DraftSnapshot(const State& state);
 
-// Any thread may call this: it touches only the draft.
+// Returns the whole snapshot, with the values. Any thread may call this: it uses only the draft.
 v1::Snapshot Complete(SnapshotDraft draft);
 
-// Returns a state with its volatile part as after a crash.
+// Returns the state of this snapshot. Its volatile part is empty, as after a crash.
 State FromSnapshot(const v1::Snapshot& snapshot);
 
 }  // namespace muster::scheduler

@@ -21,7 +21,7 @@ constexpr absl::string_view kNotStarted = " could not be started";
 constexpr absl::string_view kEndedWith = " ended with exit code ";
 constexpr absl::string_view kKilledBy = " was killed by ";
 
-// The quote of the process follows after a colon.
+// Returns how the process ended, without the quote of its output: the caller adds this after a colon.
 std::string EndText(const v1::ProcessEnded& ended) {
   if (!ended.launch_error().empty()) return std::string(kNotStarted);
   if (ended.signal() == 0) return absl::StrCat(kEndedWith, ended.exit_code());
@@ -63,7 +63,7 @@ CauseCandidate CandidateFrom(const Run& run, const Node& node, uint32_t rank, co
   cause.set_reason(diagnosis.reason);
   if (!ended.launch_error().empty()) {
     std::string remedy = absl::StrReplaceAll(ended.launch_remedy(), {{"{host}", node.record().info.host_name()}});
-    CutText(remedy, 2 * kMaxShortTextBytes);  // a hostile one may name the host many times
+    CutText(remedy, 2 * kMaxShortTextBytes);  // a hostile agent may send "{host}" many times
     cause.set_remedy(std::move(remedy));
   }
   cause.set_text(absl::StrCat(node.record().info.role() == v1::ROLE_SERVER ? "server rank " : "rank ", rank, " on ",
@@ -112,7 +112,7 @@ CauseCandidate Decision(v1::Cause::Kind kind, std::string text, std::string reme
 }
 
 bool IsPlannedStop(const v1::Cause& cause) {
-  // An agent that lost its keeper leaves with SIGKILL: its processes are gone.
+  // SIGKILL is no planned stop: an agent that has lost its keeper leaves with SIGKILL, and its processes are gone.
   return cause.kind() == v1::Cause::STOPPED_BY_USER ||
          (cause.kind() == v1::Cause::NODE_LEFT && cause.signal() != 0 && cause.signal() != SIGKILL);
 }

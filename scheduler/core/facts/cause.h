@@ -1,10 +1,14 @@
 // Chooses which of several failures was the cause, and puts it into words. Pure functions.
 //
 // A failure seldom comes alone: when one process dies, its peers soon fail on their broken connections, and may report
-// first. So the cause is chosen once all have stopped, or after kCauseWait. What the user or the scheduler decided goes
-// first. Lost nodes follow, and signals that Muster did not send, also those that made an agent leave. Then come
-// processes that left an error message, then exit codes. Last come reports that a peer did not answer, and nodes that
-// left by themselves. Ties go to the earliest death. diagnosis.h says what a process died of.
+// first. So the cause is chosen once all processes have stopped, or after kCauseWait. The first of these kinds wins; of
+// several candidates of one kind, the earliest death wins:
+//   1. a decision of the user or the scheduler
+//   2. a lost node, or a signal that Muster did not send, including a signal that made an agent leave
+//   3. a process that left an error message or could not be started
+//   4. an exit code
+//   5. a report that a peer did not answer, or a node that left by itself
+// diagnosis.h finds the reason why a process failed.
 #pragma once
 
 #include <string>
@@ -15,12 +19,12 @@
 
 namespace muster::scheduler {
 
-inline constexpr size_t kMaxCandidates = 256;  // of a run; the later ones are consequences
+inline constexpr size_t kMaxCandidates = 256;  // for each run; later failures are consequences of the earlier ones
 
 inline constexpr absl::Duration kCauseWait = absl::Seconds(2);
 
-// Returns the candidate for a failed process of `run`. Once the run has kMaxCandidates, it does not look at the last
-// words: that takes the most time, and a job of thousands of processes fails all at once.
+// Returns the candidate for a failed process of `run`. Once the run has kMaxCandidates, it does not read the process's
+// last output: this takes the most time, and thousands of processes may fail at once.
 CauseCandidate CandidateFrom(const Run& run, const Node& node, uint32_t rank, const v1::ProcessEnded& ended,
                              MonotonicTime died);
 
@@ -31,16 +35,16 @@ CauseCandidate CandidateFrom(const Node& node, v1::Cause::Kind kind, const std::
 // Returns the candidate for a decision: stopped by a user, the scheduler stopped, never formed, replaced.
 CauseCandidate Decision(v1::Cause::Kind kind, std::string text, std::string remedy, MonotonicTime now);
 
-// Returns the one to report. `candidates` must not be empty.
+// Returns the candidate to report. `candidates` must not be empty.
 const CauseCandidate& ChooseCause(const std::vector<CauseCandidate>& candidates);
 
 // True if the processes end on purpose and nothing broke: a stop, a restart, a node that was asked to leave.
 bool IsPlannedStop(const v1::Cause& cause);
-// True while such a cause stops the processes of the run's round: until they have ended they may use the store.
+// True while a planned stop ends the processes of the run's round. Until they have ended they may use the store.
 bool IsInPlannedStop(const Run& run);
 
-// Returns a cause's text, or one that ends with such a text, without the output in it: it is cut after how the first
-// process in it ended. For readers that may not see output.
+// Removes a process's output from a text that ends with a cause's text: cuts the text after the words that say how the
+// first process in it ended. For readers that may not see output.
 std::string WithoutQuote(const std::string& text);
 
 // Returns "SIGKILL" for 9; "signal 42" for a number without a name.

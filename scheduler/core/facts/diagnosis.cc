@@ -1,25 +1,27 @@
-// The reason is the first that fits:
+// The reason for the end of a process is in the first row that fits. Its last words are the end of its output, or its
+// error file (last_words.h).
 //
-//   it never started                                   the agent's word; of an agent that has none command_not_found
-//                                                      (127), cannot_start (126)
-//   the kernel killed it for want of memory            out_of_memory
-//   the kernel killed a process of its group, and it   out_of_memory, unless its last words say something better
-//     ended by itself
-//   a signal that says how it was ended                killed_from_outside (KILL, TERM, INT, HUP, QUIT, …)
-//   a signal that says what it did itself              what its last words say, else illegal_instruction (ILL),
+//   the end of the process                             reason
+//   it never started                                   the agent's word; if the agent sends none: command_not_found
+//                                                      (exit code 127), cannot_start (126)
+//   the kernel killed it because memory ran out        out_of_memory
+//   it ended by itself after the kernel had killed     out_of_memory, unless its last words name a better reason
+//     another process of its control group
+//   a signal that usually comes from outside           killed_from_outside (KILL, TERM, INT, HUP, QUIT, …)
+//   a signal that it caused itself                     the reason in its last words, else illegal_instruction (ILL),
 //                                                      segmentation_fault (SEGV), bus_error (BUS), aborted (ABRT),
 //                                                      arithmetic_error (FPE), resource_limit (XCPU, XFSZ);
-//                                                      python_exception where an abort came while an exception ended
-//                                                      the interpreter (PyTorch's threads)
-//   an exit code                                       what its last words say, else command_not_found (127),
-//                                                      cannot_start (126); 128 + signal, which a shell makes of its
-//                                                      command's end, as the signal
+//                                                      python_exception if it aborted while an exception ended the
+//                                                      interpreter (PyTorch's threads)
+//   an exit code                                       the reason in its last words, else command_not_found (127),
+//                                                      cannot_start (126), or for 128 + signal the signal's reason: a
+//                                                      shell ends like this after its command was killed
 //
-// Advice follows by reason (kAdvice). Recovery helps where the failure need not happen again:
+// kAdvice has the advice for each reason. Advice about recovery is only for failures that may not happen again:
+// killed_from_outside, collective_timeout, peer_connection_lost, node_lost and agent_ended.
 //
-//   would it have helped without recovery?   killed_from_outside, collective_timeout, peer_connection_lost,
-//                                            node_lost, agent_ended
-//   the restart budget is used up            the same may be given more restarts; the others need a fix
+//   the run has no recovery          for these reasons: switch it on
+//   the restart budget is used up    for these reasons, and if the reason is not known: allow more restarts
 #include "scheduler/core/facts/diagnosis.h"
 
 #include <array>
@@ -40,7 +42,7 @@ namespace {
 
 struct Advice {
   absl::string_view reason;
-  absl::string_view text;  // "{host}": where it failed; "{killer}": what may have sent the signal
+  absl::string_view text;  // "{host}" stands for the host; "{killer}" for a program that may have sent the signal
 };
 
 constexpr std::array kAdvice = std::to_array<Advice>({
@@ -160,7 +162,7 @@ std::string MemoryText(const v1::MemoryKill& memory, const char* who) {
   return text;
 }
 
-// Returns empty for the other signals: only the process itself causes them, or they say nothing.
+// Returns an empty text for a signal that gives no reason.
 absl::string_view ReasonOfSignal(int signal) {
   switch (signal) {
     case SIGILL:
@@ -190,7 +192,7 @@ absl::string_view ReasonOfSignal(int signal) {
   }
 }
 
-// Returns the signal in the exit code of a shell: SIGKILL for 137; 0: there is none.
+// Returns the signal in an exit code of 128 + signal, as a shell makes it: SIGKILL for 137. Returns 0 if there is none.
 int SignalInExitCode(int exit_code) {
   const int signal = exit_code - 128;
   return ReasonOfSignal(signal).empty() ? 0 : signal;
@@ -224,7 +226,8 @@ Diagnosis DiagnoseExit(const v1::ProcessEnded& ended, const LastWords& words) {
   return {"", words.quote};
 }
 
-// C++ aborts like this when a thread was not joined, which happens while Python leaves after an uncaught exception.
+// True if the process aborted only because a C++ thread was not joined. This happens when Python ends after an uncaught
+// exception, so the exception is the reason.
 bool IsAbortOfLeaving(const v1::ProcessEnded& ended) {
   return ended.signal() == SIGABRT && !ended.last_lines().empty() &&
          absl::StrContains(*ended.last_lines().rbegin(), "terminate called without an active exception");
@@ -265,7 +268,7 @@ Diagnosis Diagnose(const v1::ProcessEnded& ended) {
     return {std::string(reason::kOutOfMemory), MemoryText(ended.memory(), "it")};
   }
   const absl::string_view by_signal = ReasonOfSignal(ended.signal());
-  // The traceback of a process that was killed later is not the reason.
+  // If a process was killed, an earlier traceback in its output is not the reason.
   if (by_signal == reason::kKilledFromOutside) return {std::string(by_signal), ""};
   const bool is_known = !words.reason.empty() && (words.reason != reason::kPythonException || IsAbortOfLeaving(ended));
   return {std::string(is_known ? words.reason : by_signal), words.quote};

@@ -40,7 +40,8 @@ v1::JobEvent DescribeJoin(const v1::NodeJoined& record) {
                    record.is_spare() ? ", as a spare" : ""));
 }
 
-// A node that goes while the run still forms holds no ranks: it is listed among the missing, and it is no alarm.
+// A node that goes while the run still forms holds no ranks. So its line gets the kind "node_gone", which is no
+// warning; `ms-ctl nodes --missing` lists the node.
 v1::JobEvent DescribeRemoval(const State& state, const v1::NodeRemoved& record) {
   const Run* run = state.FindRun(record.job_id(), record.run());
   const bool is_forming = run != nullptr && run->record().phase == v1::RUN_PHASE_FORMING;
@@ -57,7 +58,7 @@ v1::JobEvent DescribeLoss(const State& state, const v1::NodeLost& record) {
   if (!record.is_confirmed()) absl::StrAppend(&text, "; its processes may still run");
   const Run* run = state.FindRun(record.job_id(), record.run());
   const Node* node = run == nullptr ? nullptr : run->nodes.Find(record.node_id());
-  // It depends on the record alone, so that a scheduler that recovers says the same.
+  // This must not depend on the scheduler's options, so that a recovered scheduler writes the same text.
   const bool has_promised = node != nullptr && node->record().info.is_fence_guarded() && !record.is_fence_too_weak();
   const bool is_unguarded = node != nullptr && !has_promised && record.armed_fence_ms() > 0;
   if (!record.is_confirmed() && is_unguarded) {
@@ -68,7 +69,7 @@ v1::JobEvent DescribeLoss(const State& state, const v1::NodeLost& record) {
   return Line(record.job_id(), record.run(), has_left ? "node_left" : "node_lost", std::move(text));
 }
 
-// Parses only the numbers of a serialised peer list: one log line does not need its nodes.
+// Parses only the numbers of a serialised peer list, because a log line needs no more and the list may be large.
 v1::PeerList HeadOf(const std::string& bytes) {
   using google::protobuf::internal::WireFormatLite;
   v1::PeerList head;
@@ -152,8 +153,8 @@ v1::JobEvent DescribeCommands(const v1::NodeReported& record, const v1::RemoteCo
   return event;
 }
 
-// Reports only failures, in the words of the cause, and what others did here. A line for each healthy start and end of
-// a process would drown the rest.
+// Returns lines only for the first failure in the report, in the words of its cause, and for remote commands on the
+// node. Lines for each healthy start and end of a process would bury the important ones.
 std::vector<v1::JobEvent> DescribeReport(const State& state, const v1::NodeReported& record) {
   std::vector<v1::JobEvent> lines;
   const Run* run = state.FindRun(record.job_id(), record.run());
@@ -227,8 +228,7 @@ std::optional<v1::JobEvent> DescribeOne(const State& state, const v1::Record& re
                                record.run_failing().first().text()));
     case v1::Record::kRunEnded:
       return DescribeEnd(record.run_ended());
-    // These have nothing for people: they hold what the log's head says, what the state alone needs, and a store's
-    // values.
+    // These records have no line for people.
     case v1::Record::kClusterFounded:
     case v1::Record::kTermBegun:
     case v1::Record::kRunForgotten:
@@ -236,10 +236,10 @@ std::optional<v1::JobEvent> DescribeOne(const State& state, const v1::Record& re
     case v1::Record::kStoreChanged:
     case v1::Record::kQuorumChanged:
     case v1::Record::KIND_NOT_SET:
-    case v1::Record::kNodeReported:  // has several
+    case v1::Record::kNodeReported:  // DescribeReport writes its lines
       return std::nullopt;
   }
-  return std::nullopt;  // a kind of a newer program, of which this one makes none
+  return std::nullopt;  // a kind that a newer program has added
 }
 
 }  // namespace
@@ -252,7 +252,7 @@ std::vector<v1::JobEvent> Describe(const State& state, const v1::Record& record)
 }
 
 Severity SeverityOf(const v1::JobEvent& event) {
-  // A failed job is no error of the scheduler; a scheduler that an agent started for itself leaves it to the agent.
+  // A failed job is only a warning: it is no error of the scheduler, and the agents report it as well.
   if (event.kind() == "run_failed" || event.kind() == "node_lost" || event.kind() == "remote_command_refused") {
     return Severity::kWarning;
   }

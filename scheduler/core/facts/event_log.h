@@ -1,6 +1,6 @@
-// The event log of a job in words: a line or more for each record that a person cares about.
+// Writes the event log of a job in words: one or more lines for each record that matters to people.
 //
-// The same words stand in the scheduler's log, in `ms-ctl events`, and (for causes) at each agent.
+// The scheduler's log and `ms-ctl events` show the same words; agents show those of a cause.
 #pragma once
 
 #include <vector>
@@ -13,11 +13,11 @@ namespace muster::scheduler {
 
 class State;
 
-// Returns the lines that `record`, about to be applied to `state`, has for people, in the order in which things
-// happened. It does not set number and unix_ms.
+// Returns the lines for people about `record`, in the order in which things happened. Call it before the record is
+// applied to `state`. It does not set number and unix_ms.
 std::vector<v1::JobEvent> Describe(const State& state, const v1::Record& record);
 
-// Returns the severity of a line of this kind in the log.
+// Returns the severity with which the scheduler logs a line of this kind.
 Severity SeverityOf(const v1::JobEvent& event);
 
 }  // namespace muster::scheduler

@@ -1,13 +1,13 @@
-// The line that is quoted comes from the first of these that is there:
+// The quoted line is the exception, if there is one. The exception comes from the error file, or from the agent, which
+// finds it in older output than the last lines. If there are both, the one that says more about the cause counts
+// (common/causes).
 //
-//   the exception that the agent found in its output, which reaches back further than the last lines
-//   none                                            the last of the newest lines that the table of texts knows; a fault
-//                                                   of the hardware wherever it stands
+// Without an exception, the quoted line is the last of the kNewestLines newest lines that common/causes knows. A fault
+// of the hardware may be in any line.
 //
-// The error file's message replaces the exception, unless the exception says more (common/causes).
-//
-// The reason is the exception's own, by its text and then by its type, else python_exception. If that is a mere
-// consequence of another's end, or a launcher's, the lines decide where they say more.
+// The reason comes from the exception's text, else from its type, else it is python_exception. The exception may be a
+// mere consequence of another process's end, or may come from a launcher. The lines then count instead, if they say
+// more.
 #include "scheduler/core/facts/last_words.h"
 
 #include <algorithm>
@@ -54,8 +54,8 @@ RaisedException FromMessage(const v1::RaisedException& message) {
   return {message.type(), message.message(), message.file(), message.line(), message.is_native()};
 }
 
-// Returns " (train.py:7)", unless the last lines already show the exception. Keeps the end of a long path: it says
-// more.
+// Returns " (train.py:7)", or nothing if the last lines already show the exception. If the path is long, keeps its end,
+// which says more.
 std::string PlaceOf(const RaisedException& exception, const std::vector<absl::string_view>& lines) {
   if (exception.file.empty()) return "";
   const std::string first = exception.FirstLine();
@@ -72,7 +72,7 @@ std::string PlaceOf(const RaisedException& exception, const std::vector<absl::st
   return absl::StrCat(" (", is_long ? "…" : "", file, ":", exception.line, ")");
 }
 
-// Returns what the lines say without an exception.
+// Returns the reason and the quote that the lines give without an exception.
 LastWords WordsOf(const std::vector<absl::string_view>& lines) {
   LastWords words;
   for (size_t back = 1; back <= lines.size(); ++back) {
@@ -108,7 +108,7 @@ LastWords ReadLastWords(const v1::ProcessEnded& ended) {
     const bool is_launchers = reason.empty() && IsOfLauncher(*exception);
     const bool is_consequence = !reason.empty() && EvidenceOf(reason) == Evidence::kConsequence;
     const bool lines_are_stronger = !words.reason.empty() && EvidenceOf(words.reason) > Evidence::kConsequence;
-    // A launcher's report says nothing of the cause, and a consequence less than a cause.
+    // The lines count more than a launcher's exception, which does not name the cause, or than a mere consequence.
     if (!(is_launchers && !words.reason.empty()) && !(is_consequence && lines_are_stronger)) {
       words.reason = reason;
       words.quote = absl::StrCat(Quote(absl::StripSuffix(exception->FirstLine(), ":")), PlaceOf(*exception, lines));

@@ -1,7 +1,7 @@
-// Reads what a failed process said of its end: the last lines of its output, and the message of its error file. Pure.
+// Finds the reason for a process's end in the last lines of its output and in the message of its error file. Pure.
 //
-// The words come from Python, PyTorch (gloo, NCCL), MindSpore (HCCL), the C library and shells. Other output is not
-// interpreted.
+// It knows the messages of Python, PyTorch (gloo, NCCL), MindSpore (HCCL), the C library and shells, and ignores other
+// output.
 #pragma once
 
 #include <string>
@@ -14,13 +14,14 @@ namespace muster::scheduler {
 inline constexpr size_t kMaxQuoteBytes = 300;
 
 struct LastWords {
-  absl::string_view reason;  // one of common/base/reason.h's; empty: none known
-  std::string
-      quote;  // the line that says it, "KeyError: 'lr'"; at most kMaxQuoteBytes, and where it was raised; may be empty
-  bool mentions_killed = false;  // it says that its child was killed: a worker of a data loader, or of a pool
+  absl::string_view reason;  // a word of common/base/reason.h; empty: not known
+  // The line that names the reason, such as "KeyError: 'lr'", at most kMaxQuoteBytes, and after it the place where it
+  // was raised. May be empty.
+  std::string quote;
+  bool mentions_killed = false;  // the output says that a child was killed, such as a worker of a data loader
 };
 
-// Accepts as much as a valid ProcessEnded holds (kMaxLastLines, kMaxLastLineBytes, kMaxErrorMessageBytes).
+// The size of `ended` must have been checked (kMaxLastLines, kMaxLastLineBytes, kMaxErrorMessageBytes).
 LastWords ReadLastWords(const v1::ProcessEnded& ended);
 
 }  // namespace muster::scheduler

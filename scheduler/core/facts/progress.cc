@@ -1,8 +1,8 @@
-// Training progress: what processes write to MS_PROGRESS_FILE, as their agents report it, and what it means when they
-// stand still.
+// Training progress: the steps that processes write to MS_PROGRESS_FILE, as their agents report them, and the processes
+// that stand still.
 //
-// Progress is judged by fresh reports alone. A report says for how long the agent has seen no change, so neither a
-// broken connection nor a paused scheduler makes a process seem to stand still.
+// Only recent reports count. A report says for how long the agent has seen no change, so neither a broken connection
+// nor a paused scheduler makes a process seem to stand still.
 #include "scheduler/core/facts/progress.h"
 
 #include <algorithm>
@@ -17,9 +17,10 @@ namespace muster::scheduler {
 namespace {
 
 constexpr size_t kMaxNamed = 8;
-// A report may come this many heartbeats after the change in it.
+// A report counts as recent for this many heartbeats.
 constexpr int kReportLag = 3;
-// The limit is at least this, however short the timeout: a healthy script imports and loads before its first step.
+// The time before the first step is at least this long, even if --progress_timeout is shorter: a healthy script imports
+// modules and loads data before its first step.
 constexpr absl::Duration kStartOfTraining = absl::Seconds(30);
 
 std::string NameOf(const Node& node, uint32_t rank) {
@@ -37,7 +38,7 @@ std::string NameAll(const std::vector<Watched>& watched) {
   return absl::StrJoin(names, ", ");
 }
 
-// Returns the lowest rank among the workers that have ended with 0; null: none has.
+// Returns the lowest rank of the workers that have ended with exit code 0, and its node; null if there is none.
 std::pair<const Node*, uint32_t> FirstDone(const Run& run) {
   std::pair<const Node*, uint32_t> first{nullptr, 0};
   for (const auto& [id, node] : run.nodes) {

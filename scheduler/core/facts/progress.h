@@ -20,15 +20,17 @@ struct Watched {
 // Returns the progress of the process that runs in the slot now; null if nothing is known.
 const ProcessProgress* ProgressOf(const Run& run, const Node& node, size_t slot);
 
-// Returns the lowest step first, and at equal steps the process that has stood there longest. No step counts as 0.
+// Returns the processes that have shown progress, the lowest step first; at equal steps, the one that has been there
+// longest first. A process without a step counts as at step 0.
 std::vector<Watched> WatchedProcesses(const Run& run);
 
-// Returns those that a recent report shows standing still, in the order of WatchedProcesses. What happened since that
-// report is unknown and does not count.
+// Returns the processes that stood still for --progress_timeout at their last report, if that report is recent. They
+// are in the order of WatchedProcesses. The time since the report does not count, because nothing is known about it.
 std::vector<Watched> StandingStill(const Run& run, MonotonicTime now, absl::Duration heartbeat_interval);
 
-// Returns the cause for giving up a run that stands still. It names the workers that are `stopped` (ranks), else those
-// at the lowest step: the others may merely wait for them.
+// Returns the cause with which a run that stands still is given up. `stopped` has the ranks of workers that a signal or
+// a debugger has stopped. The cause names these; if there are none, it names the processes at the lowest step, because
+// the others may only wait for them.
 CauseCandidate DescribeHang(const Run& run, MonotonicTime now, absl::Duration heartbeat_interval,
                             const std::set<uint32_t>& stopped);
 
@@ -40,12 +42,12 @@ bool IsUnwatched(const Run& run);
 std::string DescribeUnwatched(const Run& run);
 
 // Returns the process for which the others seem to have waited when one of them gave up: "rank 3 on host-b (node b),
-// which …". That is one that had ended well already, else one that is behind. Call it while the round runs. Empty: not
-// known.
+// which …". This is a process that had already ended with exit code 0, else one at a lower step than others. Returns an
+// empty text if it is not known. Call it while the round runs.
 std::string WaitedFor(const Run& run);
 
-// True if nothing got further than where the last round was given up, although steps are written: trying again is not
-// likely to help.
+// True if the processes write steps, but none has passed the highest step at which the last round was given up. Another
+// try is then not likely to help.
 bool IsWithoutProgress(const Run& run);
 
 // Returns a view for people. `watched` comes from WatchedProcesses and is not empty.

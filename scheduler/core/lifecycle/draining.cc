@@ -1,5 +1,5 @@
-// Drains a node that somebody wants out of the job: it leaves when a round ends anyhow, with its processes stopped, and
-// a spare or a later start of it takes its place.
+// Drains a node that a person wants to leave the job. The node leaves when a round ends for any reason and its
+// processes have stopped. A spare, or a later start of the same node, takes its place.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,7 +11,7 @@
 namespace muster::scheduler {
 namespace {
 
-// Says what the user may expect of the next round without the node.
+// Returns what the user can expect of the next round without the node.
 std::string Outlook(const Run& run, const Node& node, absl::Duration rejoin_timeout) {
   for (const auto& [id, spare] : run.nodes) {
     if (spare.record().is_spare && spare.stream != 0 && spare.record().info.role() == node.record().info.role() &&
@@ -80,7 +80,7 @@ void Lifecycle::NoteDraining(const Run& run, const Node& node, const v1::SteerRe
   context_.Write(std::move(record));
 }
 
-// Dismisses draining nodes with processes that have ended with the round.
+// Dismisses the draining nodes whose processes of this round have ended.
 void Lifecycle::DismissDraining(Run& run) {
   for (auto& [id, node] : run.nodes) {
     const bool has_quit = node.stream != 0 && node.record().quit_round >= run.record().round;
@@ -89,7 +89,7 @@ void Lifecycle::DismissDraining(Run& run) {
   }
 }
 
-// Sends the node away without any failure. It had no processes, or they have ended.
+// Removes a draining node; this is no failure. The node has no running processes.
 void Lifecycle::Dismiss(Run& run, Node& node) {
   const std::string reason = node.record().draining_reason;
   SendAway(run, node, v1::NodeRemoved::DRAINED, reason, RefuseDrained(run, node.record().id, reason));
@@ -101,7 +101,7 @@ void Lifecycle::SendAway(Run& run, Node& node, v1::NodeRemoved::Why why, const s
   Message message = context_.NewMessage();
   *message->mutable_refusal() = std::move(refusal);
   if (run.record().phase == v1::RUN_PHASE_RECOVERING && !node.record().is_spare) {
-    MarkLost(run, node, why, reason, true);  // its ranks stay
+    MarkLost(run, node, why, reason, true);  // its ranks wait for a spare or for its next start
   } else {
     RemoveNode(run, node, why, reason, true);
   }

@@ -14,18 +14,20 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr absl::Duration kMaxPlannedStop = absl::Minutes(10);  // if an agent never reports how it ended
+// A planned stop ends after this time even if an agent has not reported the end of its processes.
+constexpr absl::Duration kMaxPlannedStop = absl::Minutes(10);
 
-// Agents of an ended run that never settle are given up after stop_timeout and this.
+// The scheduler waits for stop_timeout plus this until all agents of an ended run have settled. Then the run counts as
+// settled anyway.
 constexpr absl::Duration kSettleSlack = absl::Seconds(15);
 
-// True for what happens to a job; false for what somebody decided.
+// True if the cause is a failure; false if it is a decision of a person or the scheduler.
 bool IsOfTheJob(v1::Cause::Kind kind) {
   return kind == v1::Cause::PROCESS_SIGNALED || kind == v1::Cause::PROCESS_EXITED || kind == v1::Cause::LAUNCH_FAILED ||
          kind == v1::Cause::NODE_LOST;
 }
 
-// Returns the first one known: the candidates that came later could not know it any more.
+// Returns the first known `waited_for`: only early candidates have one, because it is not known once the round ends.
 std::string WaitedFor(const std::vector<CauseCandidate>& candidates) {
   for (const CauseCandidate& candidate : candidates) {
     if (!candidate.waited_for.empty()) return candidate.waited_for;
@@ -82,8 +84,8 @@ void Lifecycle::On(const StopRequested& event) {
   context_.effects.push_back(std::move(answer));
 }
 
-// A node's armed fence must be known even after a crash, and must never be taken for shorter than it is. So it counts
-// only if it is the last one that the node was sent.
+// A node's armed fence must be known even after a crash of the scheduler, and must never count as shorter than it is.
+// So it counts only if it equals the fence that agents are sent now.
 void Lifecycle::NoteFence(Run& run, Node& node, absl::Duration armed) {
   if (armed != context_.FenceTimeout(run)) armed = absl::ZeroDuration();
   if (armed == node.record().armed_fence || run.IsOver()) return;
@@ -95,9 +97,10 @@ void Lifecycle::NoteFence(Run& run, Node& node, absl::Duration armed) {
   context_.Write(std::move(record));
 }
 
-// While no scheduler runs, no one can give ranks away, so no fence need fall. An agent can't know that by itself (a
-// firewall may refuse its connects), so it gets a message. The journal has it first: the next scheduler process must
-// not count on a fence that was disarmed.
+// Makes the agents disarm their fences, because the scheduler is going to end. While no scheduler runs, no rank can
+// start elsewhere, so no fence is needed. An agent can't find this out by itself: a refused connection may also come
+// from a firewall. The record comes before the message, because the next scheduler process must not rely on a fence
+// that was disarmed.
 void Lifecycle::SayGoingAway() {
   for (auto& [job_id, job] : context_.state.jobs) {
     for (auto& [number, run] : job.runs) {
@@ -131,7 +134,7 @@ void Lifecycle::On(const DrainRequested& event) {
   }
 }
 
-// Gives up the challenge; the claim is judged again once this event has been handled.
+// Ends the challenge without a decision. The challenger's join is handled again after this event.
 void Lifecycle::ReleaseChallenger(Node& node) {
   if (node.challenger == nullptr) return;
   context_.requeued.push_back(std::move(node.challenger->join));
@@ -157,7 +160,7 @@ void Lifecycle::RemoveNode(Run& run, Node& node, v1::NodeRemoved::Why why, const
   removed.set_why(why);
   removed.set_reason(reason);
   removed.set_is_confirmed(is_confirmed);
-  // Before the first round the settings are those of the scheduler and of the nodes that are still there.
+  // Before the first round, the run's settings come from the scheduler and from the nodes that are still there.
   *removed.mutable_settings() = run.record().phase == v1::RUN_PHASE_FORMING
                                     ? SettingsWithout(context_.options.own, run, node.record().id)
                                     : run.record().settings;
@@ -189,8 +192,8 @@ void Lifecycle::LoseNode(Run& run, Node& node, const std::string& why, bool is_c
   CheckSettled(run);
 }
 
-// The first failure stops all nodes at once; the cause is fixed a little later. A forming run has no processes to wait
-// for.
+// The first failure stops all nodes at once; FixCauseIfKnown decides the cause a little later. A forming run ends at
+// once, because it has no processes to wait for.
 void Lifecycle::Fail(Run& run, CauseCandidate candidate, bool gives_up) {
   if (run.HasEnded()) return;
   if (IsOfAPeer(candidate.cause.reason())) candidate.waited_for = WaitedFor(run);
@@ -210,7 +213,7 @@ void Lifecycle::Fail(Run& run, CauseCandidate candidate, bool gives_up) {
     run.cause_deadline = context_.now.monotonic + CauseWait(run);
     context_.Schedule(run);
     for (auto& [id, node] : run.nodes) {
-      ReleaseChallenger(node);  // the next run is for them
+      ReleaseChallenger(node);  // the challenger can only join the next run
       node.restart_at = node.stale_end = MonotonicTime::Never();
     }
     SendDesiredToAll(run, true);
@@ -219,8 +222,8 @@ void Lifecycle::Fail(Run& run, CauseCandidate candidate, bool gives_up) {
   FixCauseIfKnown(run);
 }
 
-// A planned stop may take long: when the run ends, its processes lose the store that they share. Agents kill the last
-// processes after a --stop_timeout of their own.
+// In a planned stop the run ends late, because its processes may use the store until the run ends. Each agent kills its
+// last processes after its own --stop_timeout, which the scheduler does not know.
 absl::Duration Lifecycle::CauseWait(const Run& run) const {
   if (!IsInPlannedStop(run)) return kCauseWait;
   return std::max(kMaxPlannedStop, context_.options.stop_timeout + kCauseWait);
@@ -271,7 +274,7 @@ void Lifecycle::End(Run& run, bool succeeded, const v1::Cause& cause) {
   CheckSettled(run);
 }
 
-// Returns a time that is long enough for agents that are away to come and hear how the run ended.
+// Returns how long to keep a run that has ended: long enough for disconnected agents to come back and get the outcome.
 absl::Duration Lifecycle::KeepRunsFor() const {
   return std::max(context_.options.keep_runs_for,
                   context_.options.stop_timeout + context_.options.disconnect_grace + 2 * kSettleSlack);
@@ -288,7 +291,7 @@ void Lifecycle::CheckSuccess(Run& run) {
   End(run, true, {});
 }
 
-// The run has settled once every agent knows, or is gone.
+// The run has settled once every agent knows the outcome or is gone.
 void Lifecycle::CheckSettled(Run& run) {
   if (!run.HasEnded() || run.is_settled) return;
   if (context_.now.monotonic < run.settle_deadline) {
@@ -329,7 +332,7 @@ void Lifecycle::ForgetRun(Run& run) {
   context_.Write(std::move(record));
 }
 
-// Forgets one job in which no node takes part: all its runs have settled, or it waits without any node.
+// Forgets one job in which no node takes part: its runs have ended and settled, or wait without any node.
 bool Lifecycle::MakeRoomForAJob() {
   for (auto& [job_id, job] : context_.state.jobs) {
     const bool is_idle = std::all_of(job.runs.begin(), job.runs.end(), [](const auto& entry) {
@@ -339,7 +342,7 @@ bool Lifecycle::MakeRoomForAJob() {
     if (!is_idle) continue;
     Job& victim = job;
     while (victim.runs.size() > 1) ForgetRun(victim.runs.begin()->second);
-    ForgetRun(victim.runs.begin()->second);  // and with it the job
+    ForgetRun(victim.runs.begin()->second);  // this also forgets the job
     return true;
   }
   return false;

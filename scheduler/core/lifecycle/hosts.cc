@@ -1,7 +1,8 @@
-// A difference between hosts (common/hosts/compare.h)   what happens to a node that has to be changed
+// What happens to a node if its host differs from the others (common/hosts/compare.h):
 //
-// is fatal by its own --preflight_fatal                 it is turned away before the round, and the job waits for it
-// is a warning or error, and is not                     it takes part, and the log says so
+//   the difference                                  what happens
+//   is fatal by the node's own --preflight_fatal    the node is refused before the round, and the job waits for it
+//   is a warning or an error, but not fatal         the node takes part, and the log has a warning
 #include "scheduler/core/lifecycle/hosts.h"
 
 #include <map>

@@ -1,4 +1,4 @@
-// Decides whether the hosts of a round's members fit together (--preflight host). Pure.
+// Decides whether the hosts of a round's members fit together (--preflight host). A pure function.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct HostsCheck {
   std::vector<std::string> warnings;  // for people, one line each
 };
 
-// Looks only at members that have sent facts about their hosts.
+// Judges only members that have sent facts about their hosts.
 HostsCheck JudgeHosts(const std::vector<const Node*>& members);
 
 }  // namespace muster::scheduler

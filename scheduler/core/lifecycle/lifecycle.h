@@ -1,10 +1,10 @@
-// The course of runs: rounds close, are given up and close again; nodes are lost, drained and removed; a run's end gets
-// its cause.
+// The course of runs: rounds close, are given up and close again; nodes are lost, drained and removed; runs end with a
+// cause.
 //
-//   rounds.cc      a round closes, and each node gets its desired state
-//   recovering.cc  a round is given up, and how the next one begins
-//   draining.cc    a node that somebody wants out of the job
-//   ending.cc      how nodes go and how runs end
+//   rounds.cc      closes rounds, and sends each node its desired state
+//   recovering.cc  gives up rounds, and begins the next ones
+//   draining.cc    drains nodes that a person wants to leave the job
+//   ending.cc      removes nodes, and ends runs
 #pragma once
 
 #include <map>
@@ -36,8 +36,7 @@ class Lifecycle {
 
   // ---- recovering.cc
   void On(const SteerRequested& event);
-  // Gives up the round, or the run, after a failure. The caller tries the next round once it has handled all that came
-  // with it.
+  // Gives up the round, or the run, after a failure. The caller calls TryNextRound once it has handled the whole event.
   void Disturb(Run& run, CauseCandidate candidate);
   // Restarts only the failed process, after the back-off (scope "worker").
   void RestartAlone(Run& run, Node& node, CauseCandidate candidate);
@@ -46,70 +45,73 @@ class Lifecycle {
   void TryNextRound(Run& run);
   // Does the same after an event that can only have changed the readiness of this node.
   void TryNextRoundAfter(Run& run, const Node& node);
-  // Does the same, and looks at all nodes at once, even if the counts say that it can't close.
+  // Does the same, and looks at all nodes now, even if the counts say that the round can't close.
   void LookForNextRound(Run& run) { LookForNextRound(run, {}); }
-  // Between these two calls, TryNextRound after a loss is put off: one look is enough for all that a tick brings.
+  // Call these before and after a Tick. Between them, the loss of a node does not call TryNextRound; EndTick calls it
+  // once for each run that has lost nodes.
   void BeginTick() { is_ticking_ = true; }
   void EndTick();
-  // True if the run needs nothing more of the node, or can wait for it or for a spare.
+  // True if the run needs nothing more from the node, or can wait for the node or for a spare.
   bool GoesOnWithout(const Run& run, const Node& node) const;
-  // Does LoseNode's work for a run that goes on without the node: its ranks wait. `candidate` is reported if the round
-  // is given up for it.
+  // Does LoseNode's work for a run that goes on without the node; the node's ranks wait for it or for a spare.
+  // `candidate` becomes a possible cause if the round is given up because of this.
   void MissNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed,
                 CauseCandidate candidate);
-  // Records that the processes of the node's stale incarnation have certainly ended. The caller tries the next round.
+  // Records that the processes of the node's stale incarnation have certainly ended. The caller calls TryNextRound.
   void ConfirmDead(Run& run, Node& node, const std::string& reason);
-  // Returns when time alone proves that the processes of the node's stale incarnation have ended: its fence, counted
-  // from when it was `heard`. A fence that needs agent or keeper alive proves nothing: had they been killed as well,
-  // they could not have ended any process.
+  // Returns the time from which on the processes of the node's stale incarnation have certainly ended: when its fence
+  // is over, counted from `heard`, the node's last message. Returns Never() if its fence proves nothing: a fence that
+  // needs a living agent or keeper does not end any process if these were killed as well.
   static MonotonicTime StaleEnd(const Node& node, MonotonicTime heard);
 
   // ---- ending.cc
   void On(const StopRequested& event);
   void On(const DrainRequested& event);
-  // Handles the loss of the node: the run waits for it, goes on without it, or fails. `signal`: what ended its agent;
-  // 0: none, or not known.
+  // Handles the loss of the node: the run waits for it, goes on without it, or fails. `is_confirmed`: its processes
+  // have certainly ended. `signal` is the signal that ended its agent; 0: none, or not known.
   void LoseNode(Run& run, Node& node, const std::string& why, bool is_confirmed, int signal);
-  // Removes the node. Its stream is left to the caller, which may still want to send something on it.
+  // Removes the node. It does not close the node's stream, because the caller may still want to send a message on it.
   void RemoveNode(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed);
-  // Records what the node's keeper is armed with; any value except the last one that it was sent counts as not armed.
+  // Records the fence with which the node's keeper is armed. A value other than the fence that agents are sent now
+  // counts as not armed.
   void NoteFence(Run& run, Node& node, absl::Duration armed);
   void Fail(Run& run, CauseCandidate candidate, bool gives_up = false);  // gives_up: the restart budget is used up
-  // Ends a failing run once no node can report another cause, or CauseWait is over.
+  // Ends a failing run with its cause, once no node can report another cause or CauseWait is over.
   void FixCauseIfKnown(Run& run);
   // Ends the run well if all processes have ended with 0.
   void CheckSuccess(Run& run);
   // Emits RunSettled once every agent knows the outcome or is gone.
   void CheckSettled(Run& run);
   void ForgetRun(Run& run);
-  // Keeps the newest ended runs of a job.
+  // Forgets the oldest ended runs of a job; kMaxEndedRunsPerJob remain.
   void PruneRuns(Job& job);
-  // Forgets one job in which no node takes part; false: there is none.
+  // Forgets one job in which no node takes part. Returns false if there is no such job.
   bool MakeRoomForAJob();
   absl::Duration KeepRunsFor() const;
   absl::Duration CauseWait(const Run& run) const;
 
  private:
   // ---- rounds.cc
-  // `passed_over`: spares that are of no use, because the others could not reach them.
+  // `passed_over` has the spares that must not take part, because the other nodes could not reach them.
   std::vector<const Node*> ChooseMembers(const Run& run, const std::set<std::string>& passed_over,
                                          std::vector<std::string>& promoted) const;
   void CloseRound(Run& run, const std::vector<const Node*>& members, const OtherAddresses& addresses,
                   const std::vector<std::string>& promoted, const std::map<std::string, const Node*>& stands_for = {});
-  // Sends the nodes away; the run waits for them or others. They have no processes, or these have ended.
+  // Refuses these nodes, which have no running processes. The run then waits for them or for other nodes.
   void TurnAway(Run& run, const std::vector<Unreachable>& unreachable);
-  // True if the hosts of the next round fit. Warns of harmless differences; turns away the nodes that have others.
+  // True if the hosts of the members fit together. Logs a warning for harmless differences between hosts; turns away
+  // the nodes with a fatal one.
   bool DoHostsFit(Run& run, const std::vector<const Node*>& members);
   void SendDesiredToAll(const Run& run, bool is_urgent);
 
   // ---- recovering.cc
   absl::StatusOr<std::string> RestartByHand(Run& run, const v1::SteerRequest& request);
-  // Does not count against the restart budget.
+  // Restarts all processes because a person decided it. Such a restart does not count against the restart budget.
   void RestartAsDecided(Run& run, const std::string& why, uint32_t round = 0);
   absl::StatusOr<std::string> Fence(Run& run, const v1::SteerRequest& request);
   bool TakeFromBudget(Run& run);
   void LookForNextRound(Run& run, std::set<std::string> passed_over);
-  // `round`: the one that is given up, if it is above the run's (places/older_journal.cc).
+  // Gives up the run's round. `round` is the round to give up if it is above the run's (places/older_journal.cc).
   void AbortRound(Run& run, CauseCandidate candidate, absl::Duration back_off, uint32_t round = 0);
   void MarkLost(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed);
 

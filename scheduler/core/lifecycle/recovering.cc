@@ -5,20 +5,22 @@
 //   a process fails, scope "worker"          RestartAlone: its next attempt after a back-off
 //   the budget of restarts is used up        the run fails: "gave up"
 //   a member is lost                         AbortRound; the round waits for it (--rejoin_timeout) or for a spare
-//   a member is lost, its slots are done     nothing: the run needs no more of it
-//   one more fails while a round ends        noted as a possible cause
+//   a member is lost, its slots are done     the round goes on: the run needs nothing more from the node
+//   another failure while a round ends       it is noted as a possible cause
 //
-// The next round closes when each rank's old process has certainly ended and a node is there to start the new one:
+// The next round closes when each rank's old process has certainly ended and a node is ready to start the new one:
 //
-//   member, connected                        has said that it quit the round
-//   … that the others could not reach        turned away: lost (places/round_addresses.cc)
-//   member, disconnected but not lost        comes back, or is lost after its grace
-//   spare that may have processes            has said that it quit the round (places/older_journal.cc)
-//   … and has left without                   its keeper's last report, or a person's word
-//   lost, its processes confirmed dead       a spare with as many slots, which the others can reach, stands in, else
-//                                            its own next start
-//   lost, its processes may still run        until one of these: the keeper's last report, its next start with the
-//                                            node's lock, `ms-ctl fence`, or (guarded nodes only) the end of its fence
+//   the node                                 the next round waits until
+//   member, connected                        it reports that it has quit the round
+//   member that the others can't reach       (it is refused, and becomes lost: places/round_addresses.cc)
+//   member, disconnected but not lost        it comes back, or is lost after its grace
+//   spare that may have processes            it reports that it has quit the round (places/older_journal.cc)
+//   such a spare that left before that       its keeper sends the last report, or a person runs `ms-ctl fence`
+//   lost, its processes confirmed dead       a spare with as many slots, which the others can reach, stands in, or the
+//                                            node itself is started again
+//   lost, its processes may still run        they are confirmed dead: by the keeper's last report, by its next start
+//                                            with the node's lock, by `ms-ctl fence`, or (guarded nodes only) by the
+//                                            end of its fence
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -33,11 +35,11 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr absl::Duration kRestartWindow = absl::Hours(1);  // in which restarts count
+constexpr absl::Duration kRestartWindow = absl::Hours(1);  // restarts within this time count against the budget
 constexpr absl::Duration kMaxBackOff = absl::Seconds(60);
-constexpr absl::Duration kLookInterval = absl::Seconds(1);  // at all nodes of a large run
+constexpr absl::Duration kLookInterval = absl::Seconds(1);  // between two checks of all nodes of a large run
 
-// Returns zero before the first restart; then 1 s, 2 s, 4 s, …
+// Returns zero for the first restart, then 1 s, 2 s, 4 s, … up to kMaxBackOff.
 absl::Duration BackOff(size_t restarts_before) {
   if (restarts_before == 0) return absl::ZeroDuration();
   return std::min(absl::Seconds(int64_t{1} << std::min<size_t>(restarts_before - 1, 10)), kMaxBackOff);
@@ -126,9 +128,9 @@ void Lifecycle::TryNextRoundAfter(Run& run, const Node& node) {
   run.waiting_cache.is_valid = false;
 }
 
-// Closes the next round once every rank's old process has certainly ended and a node is there to start the new one. As
-// long as the counts say that it can't close, it looks at a large run once a second: when thousands of nodes are lost
-// or come back one by one, none of them costs a look at all the others.
+// Closes the next round once every rank's old process has certainly ended and a node is ready to start the new one. If
+// the counts say that the round can't close, it checks all nodes of a large run only once a second. Otherwise each of
+// thousands of nodes that are lost or come back would cost a check of all the others.
 void Lifecycle::TryNextRound(Run& run) {
   if (run.record().phase != v1::RUN_PHASE_RECOVERING) return;
   run.waiting_cache.is_valid = false;
@@ -190,8 +192,8 @@ bool Lifecycle::GoesOnWithout(const Run& run, const Node& node) const {
   return run.IsUnderWay() && !node.record().is_spare && (run.Recovers() || node.IsAllDone());
 }
 
-// Marks the node as lost; its ranks wait for it. The stream is left to the caller, which may still want to send
-// something on it.
+// Marks the node as lost; its ranks wait for it or for a spare. It does not close the node's stream, because the caller
+// may still want to send a message on it.
 void Lifecycle::MarkLost(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, bool is_confirmed) {
   ReleaseChallenger(node);
   places_.Detach(run, node);
@@ -201,7 +203,7 @@ void Lifecycle::MarkLost(Run& run, Node& node, v1::NodeRemoved::Why why, const s
   lost.set_incarnation(node.record().incarnation);
   lost.set_why(why);
   lost.set_reason(reason);
-  // A node that has quit the round has no processes, and starts none before the next one.
+  // A node that has quit the round has no processes, and starts none before the next round.
   const bool has_quit =
       run.record().phase == v1::RUN_PHASE_RECOVERING && node.record().quit_round >= run.record().round;
   lost.set_is_confirmed(is_confirmed || node.HasNoProcesses() || has_quit);
@@ -212,7 +214,8 @@ void Lifecycle::MarkLost(Run& run, Node& node, v1::NodeRemoved::Why why, const s
   node.grace_end = MonotonicTime::Never();
   node.restart_at = MonotonicTime::Never();
   node.heir_doubt.clear();
-  // Otherwise it counts from when the round is given up. The next look knows whether a spare can stand in.
+  // In another phase, `missing_since` is set when the round is given up. LookForNextRound clears it if a spare can
+  // stand in.
   if (run.record().phase == v1::RUN_PHASE_RECOVERING) node.missing_since = context_.now.monotonic;
   node.stale_end = StaleEnd(node, node.last_seen);
   context_.Schedule(node);
@@ -230,9 +233,9 @@ void Lifecycle::MissNode(Run& run, Node& node, v1::NodeRemoved::Why why, const s
   const StreamId stream = node.stream;
   MarkLost(run, node, why, reason, is_confirmed);
   context_.CloseStreamOf(stream);
-  if (is_harmless) return CheckSuccess(run);  // this may have been all that success waited for
+  if (is_harmless) return CheckSuccess(run);  // the run may have waited only for this node
   Disturb(run, std::move(candidate));
-  // A switch that fails takes thousands of nodes along: then one look at all of them is enough.
+  // When a network switch fails, thousands of nodes are lost in one tick. EndTick then checks all nodes only once.
   if (is_ticking_) {
     to_try_.insert(run.handle);
   } else {
@@ -273,7 +276,7 @@ void Lifecycle::On(const SteerRequested& event) {
     text = Fence(*run, request);
   } else if (request.action() == v1::SteerRequest::RESTART) {
     text = RestartByHand(*run, request);
-  } else {  // the service refuses unknown actions; if one gets here, nothing changes
+  } else {  // the service refuses unknown actions before; if one comes here, nothing changes
     text = absl::InvalidArgumentError(absl::StrCat("action ", static_cast<int>(request.action()), " is not known"));
   }
   answer.status = text.status();

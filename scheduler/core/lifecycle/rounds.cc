@@ -1,9 +1,9 @@
 // Closes rounds, and sends each node its desired state.
 //
-//   enough nodes are there, and                     the first round of a run
-//   each has an address that its peers can reach    closes
-//   a spare that would fill in has none             is passed over; turned away where it does not close without it
-//   a regular node has none                         that node is turned away with the remedy, and the job waits
+//   enough nodes have joined, and                          the first round of a run
+//   each has an address that its peers can reach           closes
+//   a spare that is needed has no such address             uses another spare; if none fits, that spare is refused
+//   a regular node has no such address                     does not close: that node is refused with a remedy
 #include <algorithm>
 #include <map>
 #include <set>
@@ -31,7 +31,7 @@ uint32_t CountRanks(const v1::PeerList& peers) {
   return ranks;
 }
 
-// True if all nodes that are there, connected or not, could make up the round.
+// True if the run's nodes, connected or not, have enough slots for a round.
 bool AreEnoughThere(const Run& run) {
   for (const v1::Role role : {v1::ROLE_WORKER, v1::ROLE_SERVER}) {
     if (run.record().slot_counts.RegularSlots(role) + run.record().slot_counts.SpareSlots(role) < run.Needed(role))
@@ -40,7 +40,7 @@ bool AreEnoughThere(const Run& run) {
   return true;
 }
 
-// Returns what `node` has reported that does not fit rank 0's node of the current round.
+// Returns remarks about settings of `node` that do not fit those of rank 0's node in the current round.
 std::vector<std::string> RemarksOn(const Run& run, const Node& node) {
   if (run.record().peers.nodes().empty()) return {};
   const Node* first = run.nodes.Find(run.record().peers.nodes(0).node_id());  // has rank 0
@@ -49,7 +49,7 @@ std::vector<std::string> RemarksOn(const Run& run, const Node& node) {
                                               run.record().master_port});
 }
 
-// Each agent logs its own remarks; here one stands for all.
+// Returns one warning for all nodes with remarks: the scheduler logs the first remark, and each agent logs its own.
 std::string WarningOfEndpoints(const Run& run) {
   size_t count = 0;
   std::string text;
@@ -64,8 +64,8 @@ std::string WarningOfEndpoints(const Run& run) {
 
 }  // namespace
 
-// Returns the connected members that make up the round, or none if it can't close yet. Regular nodes come first; spares
-// fill in when every node is one (all were started with one line), or when nothing has come for kSpareWait.
+// Returns the connected members that make up the round; none if it can't close yet. Regular nodes come first. Spares
+// fill in if all nodes are spares (started with one command line), or if no regular node has joined for kSpareWait.
 std::vector<const Node*> Lifecycle::ChooseMembers(const Run& run, const std::set<std::string>& passed_over,
                                                   std::vector<std::string>& promoted) const {
   std::vector<const Node*> members;
@@ -194,7 +194,7 @@ void Lifecycle::SendDesired(const Run& run, const Node& node, bool is_urgent) {
   v1::DesiredState& desired = *message->mutable_desired();
   desired.set_run(run.record().number);
   desired.set_phase(run.record().phase);
-  // Agents ignore orders of a round below their own, but the order that ends the run is for all of them.
+  // Agents ignore orders for a round below their own, so the order that ends the run names the highest known round.
   desired.set_round(run.IsOver() ? std::max(run.record().round, run.round_elsewhere) : run.record().round);
   desired.set_peers_digest(run.record().digest);
   desired.set_restart_count(run.record().restart_count);

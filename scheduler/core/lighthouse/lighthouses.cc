@@ -31,7 +31,7 @@ absl::Duration HeartbeatTimeout(const v1::LighthouseRules& rules) {
 
 }  // namespace
 
-// Counts the names that had a quorum, and those that wait for their first.
+// Returns the number of names that have had a quorum or wait for their first one.
 size_t Lighthouses::CountNames() const {
   const auto& quorums = context_.state.record().quorums;
   return quorums.size() +
@@ -83,11 +83,12 @@ void Lighthouses::On(QueryId query, const v1::ReplicasReport& report, const std:
   const AgentKey agent_key(caller.job_id(), caller.node_id());
   Agent& agent = lighthouse.agents[agent_key];
   if (agent.incarnation == caller.incarnation() && report.number() < agent.number) {
-    context_.effects.push_back(Answer{query, absl::OkStatus(), v1::StoreReply()});  // a later one was here already
+    context_.effects.push_back(Answer{query, absl::OkStatus(), v1::StoreReply()});  // a later report has come before it
     return;
   }
   if (agent.held.query != 0) AnswerHeld(agent, ReplicasOf(lighthouse, agent_key), /*is_over=*/true);
-  // A new start of the agent numbers its calls from the beginning: an old call must not be taken for a new one.
+  // A new start of the agent numbers its calls from 1 again. So drop its old calls: a new call could have the same
+  // number as an old one.
   if (agent.incarnation != caller.incarnation()) {
     std::erase_if(lighthouse.replicas, [&](const auto& one) { return one.second.agent_key == agent_key; });
   }
@@ -123,13 +124,13 @@ void Lighthouses::Take(Lighthouse& lighthouse, const AgentKey& agent_key, const 
     const absl::Duration silent = absl::Milliseconds(one.silent_ms());
     const MonotonicTime heard = context_.now.monotonic - silent;
     if (silent >= HeartbeatTimeout(lighthouse.rules) && !lighthouse.replicas.contains(one.replica_id())) {
-      Doubt(lighthouse, heard);  // its agent reports it as long as its call is open, or for another time-out
+      Doubt(lighthouse, heard);  // its agent still reports it: its call is open, or it was heard one time-out ago
       continue;
     }
     const auto [found, is_new] = lighthouse.replicas.try_emplace(one.replica_id());
     Replica& replica = found->second;
     if (!is_new && replica.agent_key != agent_key) {
-      if (replica.heard >= heard) continue;  // it lives elsewhere by now
+      if (replica.heard >= heard) continue;  // the replica has moved to another agent, which heard it later
       replica = {};
     }
     replica.agent_key = agent_key;
@@ -146,10 +147,11 @@ void Lighthouses::Take(Lighthouse& lighthouse, const AgentKey& agent_key, const 
                 [&](const auto& one) { return one.second.agent_key == agent_key && !here.contains(one.first); });
 }
 
-// Does all that follows from what is known by now. `reporter`: the agent that has just reported; null: time has passed.
+// Forgets replicas, forms a quorum if it can, and answers calls. `reporter` is the agent that has just reported; null
+// means that only time has passed.
 void Lighthouses::Go(const std::string& name, Lighthouse& lighthouse, const AgentKey* reporter) {
   const MonotonicTime now = context_.now.monotonic;
-  if (reporter == nullptr || now >= lighthouse.look_again) {  // from time to time, not with each of many reports
+  if (reporter == nullptr || now >= lighthouse.look_again) {  // not at every report, because there may be many
     ForgetTheGone(lighthouse);
     lighthouse.look_again = now + kPause;
   }
@@ -162,7 +164,7 @@ void Lighthouses::Go(const std::string& name, Lighthouse& lighthouse, const Agen
     AnswerHeld(agent->second, replicas, now >= agent->second.held.deadline);
     if (agent->second.held.query == 0 && replicas.empty()) lighthouse.agents.erase(agent);
   }
-  if (lighthouse.agents.empty() && lighthouse.presumed.empty()) {  // the state keeps its number
+  if (lighthouse.agents.empty() && lighthouse.presumed.empty()) {  // the durable state keeps the quorum's number
     context_.deadlines.Set(lighthouse.handle, MonotonicTime::Never());
     by_handle_.erase(lighthouse.handle);
     lighthouses_.erase(std::string(name));
@@ -183,7 +185,7 @@ MonotonicTime Lighthouses::NextOf(const Lighthouse& lighthouse) const {
   return next;
 }
 
-// Forgets agents of a round that is over, or of a node that is lost.
+// Forgets the agents whose round is over or whose node is lost, and their replicas.
 void Lighthouses::ForgetTheGone(Lighthouse& lighthouse) {
   std::erase_if(lighthouse.agents, [&](const auto& agent) {
     const auto& [agent_key, known] = agent;
@@ -207,14 +209,17 @@ void Lighthouses::ForgetTheSilent(Lighthouse& lighthouse) {
   if (context_.now.monotonic >= lighthouse.presumed_until) lighthouse.presumed.clear();
 }
 
+// Notes that a replica has been silent since `silent_since`, so that replicas not heard since about then are in doubt.
+//
 // Replicas that died at the same time were last heard at different times: an agent reports its replicas at least once
-// in a quarter of the time-out (unless a report is lost). A healthy replica was heard in the last half of the time-out.
+// in a quarter of the time-out (unless a report is lost). A healthy replica was heard in the last half of the time-out,
+// so the added time is never longer than this half.
 void Lighthouses::Doubt(Lighthouse& lighthouse, MonotonicTime silent_since) {
   const absl::Duration limit = HeartbeatTimeout(lighthouse.rules);
   lighthouse.doubt = std::max(lighthouse.doubt, silent_since + std::min(limit / 4 + kBetweenHeartbeats, limit / 2));
 }
 
-// Returns true if there is one.
+// Forms a quorum if the rules allow one now, and stores it as the answer to its members' calls. Returns true if it did.
 bool Lighthouses::FormQuorum(const std::string& name, Lighthouse& lighthouse) {
   const auto known = context_.state.record().quorums.find(name);
   const QuorumRecord* last = known == context_.state.record().quorums.end() ? nullptr : &known->second;
@@ -262,7 +267,7 @@ bool Lighthouses::FormQuorum(const std::string& name, Lighthouse& lighthouse) {
   quorum->set_created_unix_ms(context_.now.wall.unix_ms);
   for (const std::string& id : decision.members) lighthouse.replicas.at(id).answer = quorum;
   if (in_doubt == 0 && askers.size() == decision.members.size()) return true;
-  for (auto& [id, replica] : lighthouse.replicas) {  // left out: it asks again
+  for (auto& [id, replica] : lighthouse.replicas) {  // a call that was left out waits for the next quorum
     if (replica.Asks()) replica.since = context_.now.monotonic;
   }
   lighthouse.decide_again = lighthouse.rest_until = context_.now.monotonic + kPause;
@@ -288,10 +293,10 @@ void Lighthouses::AnswerAll(Lighthouse& lighthouse) {
                 [&](const auto& one) { return one.second.held.query == 0 && replicas[one.first].empty(); });
 }
 
-// Answers those of the agent's calls that a quorum has; with `is_over` even if no quorum has any. A report that names
-// any replica is held, even if none of them counts any more: its agent would soon send the same again.
+// Answers the agent's open report with the quorums that answer its replicas' calls. If there are none, it answers only
+// if `is_over`, or if the report named no replica; otherwise the agent would soon send the same report again.
 void Lighthouses::AnswerHeld(Agent& agent, const std::vector<const Replica*>& replicas, bool is_over) {
-  std::vector<std::pair<SharedQuorum, std::vector<uint64_t>>> answered;  // mostly one
+  std::vector<std::pair<SharedQuorum, std::vector<uint64_t>>> answered;  // each quorum, with the calls that it answers
   for (const Replica* replica : replicas) {
     if (replica->call == 0 || replica->answer == nullptr) continue;
     auto quorum =
@@ -335,13 +340,13 @@ void Lighthouses::Describe(const std::string& job_id, v1::StatusReply& reply) co
 }
 
 void Lighthouses::OnDue(uint64_t handle) {
-  // A copy, since Go may erase the entry.
+  // Copy the name, because Go may erase the entry.
   const std::string name = by_handle_.at(handle);
   Go(name, lighthouses_.at(name), nullptr);
 }
 
 void Lighthouses::OnLoopWasLate(absl::Duration by) {
-  const MonotonicTime now = context_.now.monotonic;  // the limit if a report came meanwhile
+  const MonotonicTime now = context_.now.monotonic;  // no replica may count as heard in the future
   for (auto& [name, lighthouse] : lighthouses_) {
     for (auto& [id, replica] : lighthouse.replicas) replica.heard = std::min(replica.heard + by, now);
     lighthouse.presumed_until = lighthouse.presumed_until + by;

@@ -21,7 +21,7 @@ QuorumDecision DecideQuorum(const std::vector<Asker>& askers, size_t alive, cons
   if (askers.empty()) return NotYet("no replica asks");
   const bool only_shrinks = std::any_of(askers.begin(), askers.end(), [](const Asker& one) { return one.shrink_only; });
   QuorumDecision decision;
-  size_t returning = 0;  // of the last quorum
+  size_t returning = 0;  // the number of askers that were in the last quorum
   for (const Asker& asker : askers) {
     const bool was_in = last != nullptr && std::binary_search(last->begin(), last->end(), *asker.replica_id);
     returning += was_in ? 1 : 0;

@@ -1,15 +1,18 @@
 // Decides which replica groups train together next, by the rules of torchft's lighthouse (src/lighthouse.rs,
 // quorum_compute; those of 0.2.0 and of the nightlies up to 2026-10 are the same). Pure.
 //
-//   all members of the last quorum ask again                 those that ask now, at once
-//   fewer ask than min_replicas                              none yet
-//   no more than half of those that are alive ask            none yet: the others could form one of their own
-//   some that are alive don't ask, for less than the         none yet: they may come
-//   join time-out since the first of those that ask did
-//   else                                                     those that ask now
+// The first row that fits decides:
 //
-// If one of those that ask wants the quorum only to shrink, newcomers are left out; if that leaves no member, there is
-// no quorum yet. (torchft's lighthouse forms an empty one.)
+//   situation                                                members of the next quorum
+//   all members of the last quorum ask again                 all replicas that ask now
+//   fewer ask than min_replicas                              no quorum yet
+//   no more than half of the living replicas ask             no quorum yet: the others could form another one
+//   some living replicas don't ask, and the join time-out    no quorum yet: the others may still ask
+//   since the first call is not over
+//   none of these                                            all replicas that ask now
+//
+// If one of the replicas that ask allows the quorum only to shrink, replicas that were not in the last quorum are left
+// out. If this leaves no member, there is no quorum yet. (torchft's lighthouse forms an empty quorum then.)
 #pragma once
 
 #include <string>
@@ -34,12 +37,12 @@ struct Asker {
 
 struct QuorumDecision {
   std::vector<std::string> members;                   // replica ids, sorted; empty: there is no quorum
-  std::string why_not;                                // if there is none: the reason, for people
-  MonotonicTime look_again = MonotonicTime::Never();  // if there is none: when time alone may bring one
+  std::string why_not;                                // if there is no quorum: the reason, for people
+  MonotonicTime look_again = MonotonicTime::Never();  // if there is no quorum: when to decide again without a new call
 };
 
-// `askers` is sorted by replica id, which it does not own. `alive` is the number of replicas that are alive, these
-// included. `last` has the members of the last quorum, sorted; null: there was none.
+// `askers` must be sorted by replica id. `alive` is the number of all replicas that are alive, including the askers.
+// `last` has the members of the last quorum, sorted; null: there was no quorum.
 QuorumDecision DecideQuorum(const std::vector<Asker>& askers, size_t alive, const std::vector<std::string>* last,
                             const QuorumRules& rules, MonotonicTime now);
 

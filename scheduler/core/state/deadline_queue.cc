@@ -4,7 +4,7 @@ namespace muster::scheduler {
 
 void DeadlineQueue::Set(Handle handle, MonotonicTime when) {
   if (when.is_never()) {
-    planned_.erase(handle);  // its heap entry becomes stale and is dropped when it surfaces
+    planned_.erase(handle);  // PopDue drops its heap entry when that reaches the top
     return;
   }
   auto [it, is_new] = planned_.try_emplace(handle, Planned{when, when});
@@ -26,7 +26,7 @@ DeadlineQueue::Handle DeadlineQueue::PopDue(MonotonicTime now) {
       planned_.erase(it);
       return handle;
     }
-    // It was moved later meanwhile: queue it again among the others, even if it is already due.
+    // The deadline was moved later: queue it again at its new time, even if this is already due.
     it->second.queued = it->second.when;
     heap_.emplace(it->second.when, handle);
   }

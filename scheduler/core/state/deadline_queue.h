@@ -1,8 +1,9 @@
-// One deadline for each handle. Moving one further away is cheap: every heartbeat does that.
+// A queue with one deadline for each handle. Moving a deadline to a later time is cheap, because every heartbeat does
+// it.
 //
-// A deadline that moves later leaves its old heap entry where it is; the entry is put right when it surfaces. Next()
-// may therefore be too early (a harmless wake-up), never too late. Ties are due in the order of their handles, so that
-// equal inputs give equal orders.
+// When a deadline moves later, its old heap entry stays; it is corrected when it reaches the top of the heap. So Next()
+// may be too early (a harmless wake-up), but never too late. Handles with equal deadlines are due in the order of the
+// handles, so that equal inputs give equal orders.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ class DeadlineQueue {
  public:
   using Handle = uint64_t;
 
-  // Never() takes the handle out.
+  // Sets the handle's deadline. Never() removes the handle.
   void Set(Handle handle, MonotonicTime when);
 
   MonotonicTime Next() const { return heap_.empty() ? MonotonicTime::Never() : heap_.top().first; }
@@ -31,7 +32,7 @@ class DeadlineQueue {
   using Entry = std::pair<MonotonicTime, Handle>;
   struct Planned {
     MonotonicTime when;
-    MonotonicTime queued;  // its valid heap entry
+    MonotonicTime queued;  // the time of its valid heap entry
   };
   absl::flat_hash_map<Handle, Planned> planned_;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> heap_;

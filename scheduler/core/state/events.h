@@ -1,8 +1,8 @@
 // Input and output of the scheduler's core: events and effects.
 //
 // An event is a fact that already happened (a message arrived, a stream broke, time passed). An effect is something
-// that the caller must now do. The caller carries out effects in order, and those after a Persist only once that record
-// is durable. Only a Send with is_urgent need not wait: an order to stop a process may go at once.
+// that the caller must now do. The caller carries out effects in order. It carries out the effects after a Persist only
+// once that record is durable. Only a Send with is_urgent need not wait: an order to stop a process may go at once.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace muster::scheduler {
 
 // One open Session stream. Never reused within a process; 0 is none.
 using StreamId = uint64_t;
-// One waiting call: of ms-ctl, of a keeper, of the store. Never reused within a process.
+// One call that waits for its answer: from ms-ctl, from a keeper, or to the store. Never reused within a process.
 using QueryId = uint64_t;
 
 // ---------------------------------------------------------------------------------------------------------- events
@@ -35,7 +35,7 @@ struct JoinRequested {
   StreamId stream = 0;
   v1::Join join;
   std::string peer_address;     // numeric address that the connection came from, without port
-  std::string identity;         // from the certificate; empty without TLS or where it binds nothing
+  std::string identity;         // the certificate's name; empty without TLS, or if names don't count (ca-only)
   std::string reached_at = {};  // numeric address of this scheduler that the connection came to; empty: not known
 };
 
@@ -44,7 +44,7 @@ struct ReportReceived {
   v1::Report report;
 };
 
-// A heartbeat that came as a datagram. It may be late: one that is older than the last on its stream has no effect.
+// A heartbeat that came as a datagram. It has no effect if a newer heartbeat of its stream has come before it.
 struct HeartbeatReceived {
   StreamId stream = 0;
   uint64_t heartbeat_seq = 0;
@@ -68,18 +68,19 @@ struct LogLinesReceived {
   v1::LogLines lines;
 };
 
-// The peer hung up, or the connection broke, or we closed it. Comes once for each stream that had joined or tried to.
+// A stream has ended: the peer closed it, the connection broke, or the scheduler closed it. This event comes once for
+// each stream that sent a Join.
 struct StreamClosed {
   StreamId stream = 0;
 };
 
 struct LastReportReceived {
   v1::LastReportRequest last_report;
-  QueryId query = 0;     // answered once it is durable; 0: no one waits
+  QueryId query = 0;     // the call to answer once the report is durable; 0: no call waits
   std::string identity;  // from the certificate; empty without TLS
 };
 
-// Monitoring's request: see views/overview.h.
+// A request for the figures that monitoring shows: see views/overview.h.
 struct OverviewRequest {};
 struct Overview;
 
@@ -109,7 +110,7 @@ struct StopRequested {
 struct SteerRequested {
   QueryId query = 0;
   v1::SteerRequest request;
-  std::optional<uint32_t> seen_round = {};  // the round that the request is meant for; none: any
+  std::optional<uint32_t> seen_round = {};  // the request is only for this round; nullopt: for any round
 };
 
 struct StacksRequested {
@@ -126,21 +127,21 @@ using StoreOperation = std::variant<v1::StoreSet, v1::StoreGet, v1::StoreWait, v
                                     v1::StoreCompareAndSet, v1::StoreList, v1::StoreBatch, v1::ReplicasReport>;
 
 // A call of the Store service. Sizes have been checked, and the identity has been authorised for the caller's node id.
-// Answered once; a Wait and a report of replicas within kMaxStoreWaitMs.
+// The core answers each call once: a StoreWait and a ReplicasReport within kMaxStoreWaitMs, all others at once.
 struct StoreRequested {
   QueryId query = 0;
   StoreOperation operation;
   std::string identity;  // from the certificate; empty without TLS
 };
 
-// The scheduler is going to end. From now on joins are turned away. With fails_runs (a journal that does not outlive
-// the process) every run that has not ended fails.
+// The scheduler is going to end. From now on it refuses joins. With fails_runs, every run that has not ended fails,
+// because the journal is in memory and the next scheduler process would not know these runs.
 struct DrainRequested {
   bool fails_runs = false;
 };
 
-// The loop could not run, or not run through its queue (the process was stopped, the machine overloaded): no agent is
-// to blame for silence during that time. `by`: the time lost since it last ran.
+// The loop could not run, or could not empty its queue, because the process was stopped or the machine overloaded. So
+// no agent is to blame for silence during this time. `by` is the time lost since the loop last ran.
 struct LoopWasLate {
   absl::Duration by;
 };
@@ -162,11 +163,11 @@ struct Persist {
 struct Send {
   StreamId stream = 0;
   std::shared_ptr<const v1::SchedulerMessage> message;
-  bool is_urgent = false;   // need not wait for records before it, …
-  std::string job_id = {};  // … but, where it is a desired state, for the closing of its round in this job
+  bool is_urgent = false;   // it need not wait until the records before it are durable; see Outbox for an exception
+  std::string job_id = {};  // for that exception: the job of an urgent desired state
 };
 
-// End the stream, after everything that was sent on it before. The core has already forgotten it.
+// The caller must end the stream, after all messages that were sent on it before. The core has already forgotten it.
 struct CloseStream {
   StreamId stream = 0;
 };
@@ -181,7 +182,7 @@ struct Answer {
   QueryReply reply;
 };
 
-// GetPeers must now answer for this round with these bytes.
+// From now on GetPeers must answer for this round with these bytes.
 struct PublishPeers {
   std::string job_id;
   uint64_t run = 0;
@@ -195,13 +196,13 @@ struct ForgetPeers {
   uint64_t run = 0;
 };
 
-// A line of the event log, for the log (and, in time, other observers).
+// A line of the event log that the caller must write to the scheduler's log.
 struct Announce {
   Severity severity = Severity::kInfo;
   std::shared_ptr<const v1::JobEvent> event;
 };
 
-// A run has ended, and each of its agents knows or is gone. `ms-scheduler --once` ends with this.
+// A run has ended, and each of its agents knows the outcome or is gone. After this, `ms-scheduler --once` ends.
 struct RunSettled {
   std::string job_id;
   uint64_t run = 0;

@@ -1,8 +1,7 @@
-// A table of values by id. Finding one takes the same time however many there are. Iteration is in the order of the
-// ids, in whichever order they were added, so that decisions may depend on it. A value keeps its address until it is
-// erased.
+// A table of values by id. Finding a value takes constant time. Iteration is always in the order of the ids, so a
+// decision may depend on it. A value keeps its address until it is erased.
 //
-// Iteration sorts first if needed, so that many additions in a row cost only a hash entry each. Nothing may be added or
+// The table sorts only when an iteration begins, so that an addition costs only a hash entry. Nothing may be added or
 // erased during an iteration.
 #pragma once
 
@@ -56,20 +55,20 @@ class IdTable {
     return it == by_id_.end() ? nullptr : &it->second;
   }
   bool contains(const std::string& id) const { return by_id_.contains(id); }
-  // The id must be there.
+  // The table must have the id.
   Value& at(const std::string& id) { return const_cast<Value&>(std::as_const(*this).at(id)); }
   const Value& at(const std::string& id) const {
     const Value* value = Find(id);
     MUSTER_CHECK(value != nullptr, "an id that must be there is not");
     return *value;
   }
-  // Adds a new value, unless the id is there.
+  // Returns the value of the id; adds a new one if the table does not have the id.
   Value& operator[](const std::string& id) {
     const auto [it, is_new] = by_id_.try_emplace(id);
     if (is_new) order_.push_back(&*it);
     return it->second;
   }
-  // The id must be there.
+  // The table must have the id.
   void Erase(const std::string& id) {
     const auto it = by_id_.find(id);
     MUSTER_CHECK(it != by_id_.end(), "an id that is to be erased is not there");
@@ -102,7 +101,7 @@ class IdTable {
   }
 
   absl::node_hash_map<std::string, Value> by_id_;
-  mutable std::vector<Entry*> order_;  // by id, up to sorted_; later additions follow unsorted
+  mutable std::vector<Entry*> order_;  // the first sorted_ entries are in the order of ids; later additions follow
   mutable size_t sorted_ = 0;
 };
 

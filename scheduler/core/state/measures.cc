@@ -1,4 +1,4 @@
-//   record           counted as
+//   record           counted in (the members of Measures)
 //   RoundClosed      form (the first of a run), else recover
 //   RoundAborted     given_up_rounds, by cause
 //   SlotRestarted    restarted_processes

@@ -17,13 +17,13 @@ struct Measures {
   Histogram form{{0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800}};
   Histogram recover{{0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800}};
   std::map<v1::Cause::Kind, uint64_t> failed_runs;
-  std::map<v1::Cause::Kind, uint64_t> given_up_rounds;  // that were, or shall be, followed by another one
+  std::map<v1::Cause::Kind, uint64_t> given_up_rounds;  // only rounds after which the run went on
   std::map<v1::NodeRemoved::Why, uint64_t> gone_nodes;
   uint64_t succeeded_runs = 0;
-  uint64_t restarted_processes = 0;  // one by one (restart_scope "worker")
+  uint64_t restarted_processes = 0;  // only those that restarted alone (restart_scope "worker")
 
   void Note(const v1::Record& record);
-  // `since`: the time since the heartbeat before.
+  // `since` is the time since the previous heartbeat.
   void NoteHeartbeat(absl::Duration since, absl::Duration interval) {
     heartbeat_lateness.Observe(std::max(0.0, absl::ToDoubleSeconds(since - interval)));
   }

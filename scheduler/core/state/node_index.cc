@@ -62,7 +62,7 @@ void LostNodes::Count(const Node& node, int by) {
 std::string LostNodes::FindReplaced(const v1::NodeInfo& newcomer, const std::string& identity) const {
   for (const Place place : {Place::kMachine, Place::kHost, Place::kAnywhere}) {
     std::string first;
-    // A node that joined without an identity belongs to no one.
+    // Anybody may replace a node that joined without an identity: it belongs to no one.
     for (const std::string& owner : {std::string(), identity}) {
       const auto found = ids_by_key_.find(KeyOf(owner, newcomer, place));
       if (found != ids_by_key_.end() && (first.empty() || *found->second.begin() < first))

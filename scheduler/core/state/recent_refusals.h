@@ -13,10 +13,10 @@ namespace muster::scheduler {
 
 class RecentRefusals {
  public:
-  static constexpr size_t kMost = 64;    // of all jobs; the oldest give way
-  static constexpr int kMaxOfAJob = 32;  // in one answer
+  static constexpr size_t kMost = 64;    // kept for all jobs together; the oldest are dropped
+  static constexpr int kMaxOfAJob = 32;  // the most in one answer
 
-  // A node that is refused again for the same reason is counted, not listed twice.
+  // Adds a refusal. If the same node was refused for the same reason before, it only raises the count of that entry.
   void Note(const JoinRequested& event, const v1::Refusal& refusal, MonotonicTime now);
   // Adds the refusals of the job, the latest first.
   void AddTo(const std::string& job_id, MonotonicTime now, v1::MissingNodes& missing) const;

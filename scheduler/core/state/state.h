@@ -1,5 +1,5 @@
-// The scheduler's knowledge. The records are durable: only Evolve changes them, and all other code sees them as const.
-// A crash loses the runtimes, which belong to the code that applies events.
+// The scheduler's state. The types named …Record are durable: only Evolve changes them, and all other code sees them as
+// const. A crash loses the types named …Runtime; the code that applies events changes these directly.
 //
 // State::jobs and Job are not const, but only Evolve may change them.
 #pragma once
@@ -33,22 +33,22 @@ struct SlotState {
   uint32_t rank = 0;  // meaningful from kAssigned on
   uint32_t attempt = 0;
   uint64_t pid = 0;
-  bool has_remains = false;  // kDone, but something that its process started may still be there
+  bool has_remains = false;  // kDone, but a process that its process started may still run
 
   bool MayRun() const { return phase == Phase::kAssigned || phase == Phase::kRunning; }
   bool HasEnded() const { return phase == Phase::kDone || phase == Phase::kFailed || phase == Phase::kStopped; }
 };
 
-// Progress of one slot's process at its agent's last report.
+// The progress of one slot's process, as its agent last reported it.
 struct ProcessProgress {
   uint32_t round = 0;
   uint32_t attempt = 0;
-  std::optional<uint64_t> step;  // none: the file is only touched
+  std::optional<uint64_t> step;  // nullopt: the process only touches its progress file
   MonotonicTime changed;
   MonotonicTime reported_at;
 };
 
-// A process on a node that was sent SIGKILL and is still there, as its agent last reported.
+// A process that has survived SIGKILL, as its node's agent last reported.
 struct StuckOnNode {
   uint64_t pid = 0;
   std::string name;
@@ -56,8 +56,8 @@ struct StuckOnNode {
   MonotonicTime since;
 };
 
-// A newcomer under the id of a node that is still connected. It waits until that node has answered a probe, or has
-// failed to.
+// A newcomer that claims the id of a node that is still connected. It waits until that node has answered a probe, or
+// until the time for the answer is over.
 struct Challenger {
   JoinRequested join;
   uint64_t probe = 0;
@@ -66,84 +66,85 @@ struct Challenger {
 
 // The part of a node that the journal keeps.
 struct NodeRecord {
-  // These two come first: in Node the record follows NodeRuntime, and each heartbeat also reads the end of that.
-  absl::Duration
-      armed_fence;  // by this long after the node's last message its keeper has ended the processes; zero: no fence
-  uint64_t events_through = 0;
+  // These two come first, next to the end of NodeRuntime in memory: each heartbeat reads both parts.
+  absl::Duration armed_fence;   // this long after the node's last message its processes have ended; zero: no fence
+  uint64_t events_through = 0;  // the number of the node's last event that was taken
 
   std::string id;
   uint64_t incarnation = 0;
   v1::NodeInfo info;
-  v1::JobSettings settings;  // as the node itself said
+  v1::JobSettings settings;  // the values that the node itself sent
   std::string identity;
   bool is_assigned_id = false;
-  bool is_spare = false;    // stands by: holds no ranks and is not counted
-  bool is_leaving = false;  // it announced it; it goes when its processes are gone
+  bool is_spare = false;    // it stands by, without ranks, and does not count as a member
+  bool is_leaving = false;  // it has announced that it leaves when its processes have ended
   bool is_lost = false;     // the run waits for it, or for a spare in its place
   v1::NodeRemoved::Why lost_why = v1::NodeRemoved::WHY_UNSPECIFIED;
   std::string lost_reason;
   uint64_t stale_incarnation = 0;  // the lost incarnation, while its processes may still run; else 0
-  absl::Duration stale_fence;      // the fence that it was armed with; zero: none
-  uint32_t quit_round = 0;         // its processes of this round and of those before have ended
-  std::string draining_reason;     // why it is to leave at the next round; empty: it isn't
+  absl::Duration stale_fence;      // the fence with which the lost incarnation was armed; zero: none
+  uint32_t quit_round = 0;         // its processes of this round and of earlier rounds have ended
+  std::string draining_reason;     // why it must leave at the next round; empty: it need not leave
   std::vector<SlotState> slots;
   uint64_t last_change = 0;          // number of this incarnation's last change of the store; 0: none yet
-  int64_t last_sum = 0;              // the answer to it, if it was an Add …
-  uint64_t last_change_version = 0;  // … and the store's version with that answer
+  int64_t last_sum = 0;              // if this change was an Add: the sum in its answer
+  uint64_t last_change_version = 0;  // the store's version in that answer
 };
 
 // The part of a node that a crash of the scheduler loses.
 struct NodeRuntime {
   uint64_t connect_seq = 0;
-  MonotonicTime missing_since = MonotonicTime::Never();  // while the run waits for it, and no spare can stand in
+  MonotonicTime missing_since = MonotonicTime::Never();  // since when the run waits for it, and no spare can stand in
   bool holds_up = false;                                 // it holds up the next round: counted in Run::holding_up
-  bool was_seen = false;                                 // by this scheduler process
+  bool was_seen = false;                                 // it has connected to this scheduler process
   std::string reached_at;                                // the scheduler's address that the node last came to; numeric
   std::string principal;                // the principal that joined last (identity or address); see places.cc
-  bool is_held = false;                 // counts in the principal's quota of nodes
+  bool is_held = false;                 // it counts in the principal's quota of nodes
   v1::Cause restart_cause;              // why failed slots start again at restart_at
-  uint64_t acknowledged_elsewhere = 0;  // its events up to this number are acknowledged;
-                                        // if the journal has fewer, it is an older copy
-  bool fence_needs_all_four = false;    // --fence_needs, as given to this scheduler process
-  bool must_quit = false;               // a spare that may run processes (older_journal.cc)
-  std::vector<StuckOnNode> stuck;       // what can't be killed there
-  // The last numbered change of the store that the node asked for, even if it changed nothing. If asked for again, it
-  // gets the same answer and can't take effect later.
+  uint64_t acknowledged_elsewhere = 0;  // the node says that its events up to this number were acknowledged;
+                                        // a journal with fewer events is an older copy
+  bool fence_needs_all_four = false;    // CoreOptions::fence_needs_all_four
+  bool must_quit = false;               // it is a spare that may run processes (older_journal.cc)
+  std::vector<StuckOnNode> stuck;       // its processes that can't be killed
+  // The last numbered change of the store that the node asked for, even if it changed nothing. If the node asks for it
+  // again, it gets the same answer, and the request can't take effect later.
   struct {
     uint64_t incarnation = 0;
     uint64_t number = 0;
-    uint64_t version = 0;  // the store's, when the request came
+    uint64_t version = 0;  // the version of the store when the request came
     absl::Status status;
   } last_request;
 
-  // Each heartbeat reads these, so they stand together at the end, next to the first fields of NodeRecord: with many
-  // nodes every cache line counts.
+  // Each heartbeat reads these fields. So they are together at the end, next to the first fields of NodeRecord: with
+  // many nodes every cache line counts.
   uint64_t handle = 0;
   StreamId stream = 0;  // 0: disconnected
   MonotonicTime last_seen;
-  MonotonicTime lease_end = MonotonicTime::Never();   // while connected
-  MonotonicTime grace_end = MonotonicTime::Never();   // while disconnected
+  MonotonicTime lease_end = MonotonicTime::Never();   // set while it is connected
+  MonotonicTime grace_end = MonotonicTime::Never();   // set while it is disconnected
   MonotonicTime stale_end = MonotonicTime::Never();   // when the fence has ended the stale incarnation's processes
   MonotonicTime restart_at = MonotonicTime::Never();  // scope "worker": when failed processes start again
   std::unique_ptr<Challenger> challenger;
-  std::string heir_doubt;  // lost: why its next start, which waits, can't confirm that the old processes ended
+  std::string heir_doubt;  // if it is lost: why its next start can't confirm that the old processes have ended
   std::vector<ProcessProgress> progress;  // by slot; empty: none was reported yet. See ProgressOf
-  bool has_reported = false;              // on this stream, so it has received its welcome
-  bool had_extra_lease = false;           // the scheduler suspected itself once already
-  bool is_settled = false;                // knows the outcome and has no processes
+  bool has_reported = false;              // it has sent a report on this stream, so it has received its welcome
+  bool had_extra_lease = false;           // its lease was extended once (Liveness::SuspectsItself)
+  bool is_settled = false;                // it knows the outcome of the run and has no processes
 };
 
 class Node : public NodeRuntime {
  public:
   const NodeRecord& record() const { return record_; }
 
-  bool IsAllDone() const;       // each of its processes ended with 0
-  bool HasNoProcesses() const;  // and nothing is left of them
-  // True if its fence falls even when some of its helper processes are gone, as far as --fence_needs requires that.
+  bool IsAllDone() const;       // each of its processes has ended with exit code 0
+  bool HasNoProcesses() const;  // IsAllDone, and no process that they started is left
+  // True if its fence ends the processes even when helper processes (agent, keeper, …) have died: any three of the four
+  // or, if --fence_needs is all-four, all four.
   bool IsFenceGuarded() const {
     return record_.info.is_fence_guarded() && (!fence_needs_all_four || record_.info.ends_with_all_four());
   }
-  // True if its fence was armed when it was lost, but may fail to fall: then the passing of time proves nothing.
+  // True if its fence was armed when it was lost, but might not end the processes. Then time alone does not prove that
+  // they have ended.
   bool IsFenceUnguarded() const { return record_.stale_fence > absl::ZeroDuration() && !IsFenceGuarded(); }
 
  private:
@@ -166,13 +167,14 @@ struct GoneNode {
 
 // The part of a departed node that a crash of the scheduler loses.
 struct GoneNodeRuntime {
-  bool was_seen = false;  // by this scheduler process
+  bool was_seen = false;  // it had connected to this scheduler process
   MonotonicTime last_seen;
 };
 
-// One start of an agent that was removed. A Join that it sent before may still be on its way.
+// A start of an agent that was removed from the run. It is remembered because a Join that it sent before may arrive
+// later.
 struct RemovedIncarnation {
-  bool is_dead = false;    // it can't have sent anything since its removal
+  bool is_dead = false;    // it had ended, so it can't have sent a Join after its removal
   uint64_t departure = 0;  // a later departure has a higher number
 };
 
@@ -186,7 +188,7 @@ struct CauseCandidate {
   v1::Cause cause;
   int priority = 0;  // the lowest is reported
   MonotonicTime died;
-  std::string waited_for = {};  // as RemedyFacts has it
+  std::string waited_for = {};  // see RemedyFacts::waited_for
 };
 
 // The set of entries is durable: only Evolve adds and erases them. Other code may change their runtimes.
@@ -212,7 +214,7 @@ struct RunRecord {
   v1::JobSettings settings;  // agreed so far
   std::string opened_by;
   int64_t opened_unix_ms = 0;
-  // These follow from Run::nodes; Evolve keeps them up to date.
+  // These four follow from Run::nodes; Evolve keeps them up to date.
   SlotCounts slot_counts;
   uint32_t spare_count = 0;
   LostNodes lost;
@@ -220,20 +222,20 @@ struct RunRecord {
   uint64_t departures = 0;                         // counts removals, to order the entries of the two maps below
   std::map<std::string, GoneNode> gone;            // the latest kMaxGoneNodes
   std::map<uint64_t, RemovedIncarnation> removed;  // by incarnation; the latest kMaxGoneNodes
-  uint32_t round = 0;                              // 0: none was closed yet
+  uint32_t round = 0;                              // 0: no round was closed yet
   uint32_t restart_count = 0;
-  std::shared_ptr<const std::string> peer_list;  // serialised, of `round`
-  v1::PeerList peers;                            // the same, parsed
+  std::shared_ptr<const std::string> peer_list;  // the serialised peer list of `round`
+  v1::PeerList peers;                            // the same list, parsed
   std::string digest;
   std::string master_address;
   uint32_t master_port = 0;
   std::optional<v1::Cause> first_failure;
-  std::optional<v1::Cause> first_abort;  // causes with which the first and the last given-up round ended
-  std::optional<v1::Cause> last_abort;
-  uint32_t recent_restarts = 0;             // of the hour before the last one
+  std::optional<v1::Cause> first_abort;     // why the first round that was given up ended
+  std::optional<v1::Cause> last_abort;      // why the last one did
+  uint32_t recent_restarts = 0;             // the number of restarts in the hour before the last restart
   std::optional<uint64_t> aborted_at_step;  // the highest step when the last round was given up
-  bool has_given_up = false;                // failing because the restart budget is used up
-  v1::Outcome outcome;                      // once ended
+  bool has_given_up = false;                // the run fails because the restart budget is used up
+  v1::Outcome outcome;                      // set once the run has ended
   RunStore store;
 };
 
@@ -241,34 +243,34 @@ struct RunRecord {
 struct RunRuntime {
   uint64_t handle = 0;
   std::string principal;  // the principal that opened it, as far as this scheduler process knows; see places.cc
-  bool is_held = false;   // the place that it takes
+  bool is_held = false;   // it counts in the principal's quota of jobs
   MonotonicTime opened;
   MonotonicTime aborted;  // when the last round was given up
   MonotonicTime topo_deadline = MonotonicTime::Never();
   MonotonicTime spare_deadline = MonotonicTime::Never();  // when spares may fill in
   MonotonicTime cause_deadline = MonotonicTime::Never();
   MonotonicTime settle_deadline = MonotonicTime::Never();
-  MonotonicTime rejoin_deadline = MonotonicTime::Never();  // while a node is lost
-  MonotonicTime restart_at = MonotonicTime::Never();       // RECOVERING: the next round begins no earlier
-  bool is_held_back = false;  // until OnDue has seen restart_at come; see Context::Schedule
+  MonotonicTime rejoin_deadline = MonotonicTime::Never();    // set while a node is lost
+  MonotonicTime restart_at = MonotonicTime::Never();         // RECOVERING: the earliest time of the next round
+  bool is_held_back = false;                                 // restart_at has not come yet; see Context::Schedule
   MonotonicTime progress_deadline = MonotonicTime::Never();  // when some process should have shown progress
-  bool lacks_progress = false;                               // none had by then: warned of once
-  MonotonicTime looked;  // RECOVERING: when it last looked at all nodes, for the next round …
-  MonotonicTime look_deadline = MonotonicTime::Never();  // … and until when the next look is put off
+  bool lacks_progress = false;  // no process had shown progress by then, and a warning was logged
+  MonotonicTime looked;         // RECOVERING: when all nodes were last checked for the next round
+  MonotonicTime look_deadline = MonotonicTime::Never();  // RECOVERING: the next check is put off until this time
   absl::Duration fence;  // the fence that agents were last sent, unless --fence_timeout is set; never gets shorter,
                          // because agents rely on it
-  std::deque<MonotonicTime> restarts;                // of the last hour; one without progress stands twice
-  std::optional<uint64_t> highest_step;              // the highest that any process has written
-  std::map<std::string, uint64_t> unquit;            // nodes that left before they must_quit did; their incarnations
-  uint32_t round_elsewhere = 0;                      // the highest that an agent has reported
+  std::deque<MonotonicTime> restarts;                // those of the last hour; one without progress is in it twice
+  std::optional<uint64_t> highest_step;              // the highest step that any process has written
+  std::map<std::string, uint64_t> unquit;            // nodes that left though must_quit was set, and their incarnations
+  uint32_t round_elsewhere = 0;                      // the highest round that an agent has reported
   bool is_looking_into_hang = false;                 // its stacks are being gathered
   uint32_t holding_up = 0;                           // RECOVERING: members that are disconnected, or have not quit
-  MonotonicTime forget_at = MonotonicTime::Never();  // once ended
+  MonotonicTime forget_at = MonotonicTime::Never();  // set once it has ended
   bool is_settled = false;
   std::vector<CauseCandidate> candidates;
-  StoreWaits store_waits;  // while its processes may use the store (store/caller.cc)
-  // Runtimes of the entries of RunRecord::gone and RunRecord::removed. Evolve adds and erases them with the entries;
-  // after a crash there are none.
+  StoreWaits store_waits;  // empty unless its processes may use the store (store/caller.cc)
+  // The runtimes of the entries of RunRecord::gone and RunRecord::removed. Evolve adds and erases them together with
+  // the entries. After a crash the entries have no runtimes.
   std::map<std::string, GoneNodeRuntime> gone_runtimes;
   std::map<uint64_t, RemovedIncarnationRuntime> removed_runtimes;
   mutable std::shared_ptr<const PeerIndex> peer_index;  // of RunRecord::peers, made when first needed; see IndexOf
@@ -282,7 +284,7 @@ struct RunRuntime {
 class Run : public RunRuntime {
  public:
   Run() = default;
-  // A run that does not exist yet, to test whether it could be opened.
+  // Makes a run that is in no State, to check whether such a run could be opened.
   Run(std::string job_id, v1::JobSettings settings) {
     record_.job_id = std::move(job_id);
     record_.settings = std::move(settings);
@@ -292,14 +294,14 @@ class Run : public RunRuntime {
 
   const RunRecord& record() const { return record_; }
 
-  // True if its ranks are given and nothing is decided about its end.
+  // True if a round has closed and the run is not going to end.
   bool IsUnderWay() const {
     return record_.phase == v1::RUN_PHASE_RUNNING || record_.phase == v1::RUN_PHASE_RECOVERING;
   }
-  // True also while it is being restarted by hand.
+  // True if the run has recovery, and also while a person restarts it.
   bool Recovers() const { return record_.settings.enable_recovery() || record_.phase == v1::RUN_PHASE_RECOVERING; }
   bool HasEnded() const { return record_.phase == v1::RUN_PHASE_SUCCEEDED || record_.phase == v1::RUN_PHASE_FAILED; }
-  // True if the journal is an older copy than what agents know: see older_journal.h.
+  // True if agents know a later round than the journal, so the journal is an older copy: see older_journal.h.
   bool IsRoundBehind() const { return round_elsewhere > record_.round; }
   bool RestartsAlone() const { return Recovers() && record_.settings.restart_scope() == "worker"; }
   uint32_t MaxRestarts() const;
@@ -310,9 +312,9 @@ class Run : public RunRuntime {
   }
   GoneNodeRuntime RuntimeOfGone(const std::string& node_id) const;
   RemovedIncarnationRuntime RuntimeOfRemoved(uint64_t incarnation) const;
-  // Updates `holding_up`; call it after each change to the node's stream, quit_round, is_lost or is_spare. Thanks to
-  // the count, thousands of nodes that quit need not look at each other. It omits lost nodes, because spares may stand
-  // in for them.
+  // Updates `holding_up`. Call it after each change to the node's stream, quit_round, is_lost or is_spare. Thanks to
+  // the count, the core need not look at all nodes each time that one of thousands quits. The count omits lost nodes,
+  // because spares may stand in for them.
   void NoteReadiness(Node& node);
 
  private:
@@ -330,13 +332,13 @@ struct QuorumRecord {
 struct StateRecord {
   std::string cluster_id;
   uint64_t term = 0;
-  // Jobs without any run, with the number of their last one: at most kMaxForgottenJobs. When it is full, the first is
-  // dropped, and its number becomes a lower bound for all unknown jobs: lowest_last_run.
+  // Jobs without any run, with the number of their last run: at most kMaxForgottenJobs. When the map is full, its first
+  // job is dropped. lowest_last_run then rises to at least this job's number; it is a lower bound for all unknown jobs.
   std::map<std::string, uint64_t> forgotten_jobs;
   uint64_t lowest_last_run = 0;
   std::deque<std::shared_ptr<const v1::JobEvent>> event_log;  // at most kMaxLoggedEvents, oldest first
   uint64_t last_event_number = 0;
-  size_t store_bytes = 0;                       // of all runs
+  size_t store_bytes = 0;                       // the bytes in the stores of all runs
   std::map<std::string, QuorumRecord> quorums;  // by lighthouse
 };
 
@@ -347,7 +349,7 @@ struct Job {
   Run* current() { return runs.empty() ? nullptr : &runs.rbegin()->second; }
 };
 
-// Sets the fields with which each record and answer about a run begins: the run, and which of its nodes.
+// Sets the fields with which each record and answer about a run begins: job and run, and with a node its id.
 template <typename Message>
 void SetHead(Message& message, const Run& run) {
   message.set_job_id(run.record().job_id);

@@ -17,7 +17,7 @@
 
 namespace muster::scheduler {
 
-// Never changes once it is in a store: snapshots and readers share it.
+// A value never changes once it is in a store, because snapshots and readers share it.
 using SharedValue = std::shared_ptr<const v1::StoredValue>;
 
 // Returns the bytes that the value counts for.
@@ -37,7 +37,7 @@ class RunStore {
   // Erases all values, for good: the run has ended.
   void Clear();
 
-  // Returns the number of changes. Clearing does not count: later questions belong to another round.
+  // Returns the number of changes. ClearRound and Clear don't count: after them, all calls belong to another round.
   uint64_t version() const { return version_; }
   size_t size() const { return values_.size(); }
   size_t bytes() const { return bytes_; }  // see StoredBytes
@@ -57,7 +57,7 @@ class RunStore {
   uint64_t version_ = 0;
 };
 
-// Calls that wait for a key of a run's store. A crash loses them, and their callers ask again.
+// The calls that wait for a key of a run's store. A crash of the scheduler loses them; the callers then ask again.
 class StoreWaits {
  public:
   void Add(const std::string& key, MonotonicTime deadline, QueryId query);
