@@ -13,7 +13,7 @@
 
 namespace muster::scheduler {
 
-// Only one thread may call its methods. Must outlive the server that uses its parts.
+// One thread owns it and calls its methods. It must outlive the server that uses its parts.
 class SchedulerTls {
  public:
   // Opens the files of --tls_config, and logs whether traffic is encrypted. Without --tls_config there is no store and

@@ -138,7 +138,7 @@ Effects Core::Impl::Start(Now now) {
 // After a crash every node counts as disconnected and every deadline restarts in full.
 void Core::Impl::Resume(Run& run) {
   context_.GiveHandle(run);
-  // Only the ages and durations that people see depend on `opened`, so it may come from the wall clock.
+  // `opened` may come from the wall clock, because it affects only the ages and durations that people see.
   run.opened = context_.now.monotonic -
                std::max(absl::Milliseconds(context_.now.wall.unix_ms) - absl::Milliseconds(run.record().opened_unix_ms),
                         absl::ZeroDuration());

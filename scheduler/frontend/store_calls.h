@@ -23,7 +23,7 @@ class StoreCalls {
   using Done = std::function<void(absl::StatusOr<v1::StoreReply> reply)>;
 
   // The first query id of store calls. The ids of calls from ms-ctl and keepers (ServiceContext::queries) stay below
-  // it, so RpcEffectSink knows from an answer's id whose call it answers.
+  // it, so RpcEffectSink knows from an answer's id which kind of call it answers.
   static constexpr QueryId kFirst = QueryId{1} << 62;
 
   // `services` must outlive this.

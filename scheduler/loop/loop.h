@@ -97,7 +97,7 @@ class Loop {
   bool Post(Event event, std::function<void()> applied = nullptr);
 
   // Any thread except the loop's may call this. Applies the queued events, waits until their effects are carried out,
-  // and ends the thread. If the disk is full it doesn't wait: it drops the effects whose records are not durable.
+  // and ends the thread. If the disk is full it doesn't wait: it drops the effects that wait for records.
   void Stop();
 
   // Any thread may call this.

@@ -80,7 +80,7 @@ void Lifecycle::NoteDraining(const Run& run, const Node& node, const v1::SteerRe
   context_.Write(std::move(record));
 }
 
-// Dismisses the draining nodes whose processes of this round have ended.
+// Dismisses the draining nodes after their processes of this round have ended.
 void Lifecycle::DismissDraining(Run& run) {
   for (auto& [id, node] : run.nodes) {
     const bool has_quit = node.stream != 0 && node.record().quit_round >= run.record().round;

@@ -1,4 +1,4 @@
-// What happens to a node if its host differs from the others (common/hosts/compare.h):
+// Decides about a node with a host that differs from the others (common/hosts/compare.h):
 //
 //   the difference                                  what happens
 //   is fatal by the node's own --preflight_fatal    the node is refused before the round, and the job waits for it

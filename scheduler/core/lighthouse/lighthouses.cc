@@ -185,7 +185,7 @@ MonotonicTime Lighthouses::NextOf(const Lighthouse& lighthouse) const {
   return next;
 }
 
-// Forgets the agents whose round is over or whose node is lost, and their replicas.
+// Forgets agents, and their replicas, if their round is over or their node is lost.
 void Lighthouses::ForgetTheGone(Lighthouse& lighthouse) {
   std::erase_if(lighthouse.agents, [&](const auto& agent) {
     const auto& [agent_key, known] = agent;

@@ -1,7 +1,8 @@
-// Tracks the nodes that live: heartbeats, events and last reports, and the effects of silence and time.
+// Tracks which nodes are alive: handles heartbeats, events and last reports, and acts when a node is silent or a
+// deadline is due.
 //
-//   reporting.cc  what agents report once they are in, and how their silence begins
-//   timing.cc     what happens by time alone
+//   reporting.cc  handles the messages of joined agents, and broken streams
+//   timing.cc     handles deadlines
 #pragma once
 
 #include <vector>
@@ -45,12 +46,12 @@ class Liveness {
   // ---- reporting.cc
   void Hear(Run& run, Node& node, uint32_t armed_fence_ms);
   void Acknowledge(Run& run, Node& node, uint64_t heartbeat_seq);
-  // The events of a report that are new, and what follows from them.
+  // The new events of a report, and their consequences.
   struct NewEvents {
     v1::Record record;                     // NodeReported
-    std::vector<CauseCandidate> failures;  // of processes
+    std::vector<CauseCandidate> failures;  // one for each process that failed
     const v1::NodeEvent* leaving = nullptr;
-    bool is_unasked_stop = false;  // processes were stopped without an order that is known here
+    bool is_unasked_stop = false;  // processes were stopped, but this scheduler knows of no order to stop them
   };
   void TakeEvents(Run& run, Node& node, const v1::Report& report);
   NewEvents SelectNew(const Run& run, const Node& node, const v1::Report& report) const;

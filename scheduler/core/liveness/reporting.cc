@@ -1,12 +1,14 @@
-// Handles what agents report once they are in, and how their silence begins.
+// Handles the reports of joined agents, and broken streams.
 //
-//   a heartbeat                         the lease begins again; a newer one by datagram counts, an older is ignored
-//   events                              taken in the order of their numbers, each once; others only acknowledged
-//   a process ended well                its slot is done; all done is success
+//   what comes                          what happens
+//   a heartbeat                         the lease begins again; a datagram older than the latest heartbeat is ignored
+//   events                              they are taken in the order of their numbers, each once; events that were taken
+//                                       before are only acknowledged
+//   a process ended with exit code 0    its slot is done; the run succeeds once all slots are done
 //   a process failed                    Disturb, or with scope "worker" RestartAlone
-//   processes stopped without an order  Disturb: the fence fell, or an order of before a crash
+//   processes stopped without an order  Disturb: the node's fence ended them, or an order that was lost in a crash
 //   the agent leaves                    Disturb or Fail at once; the node goes when its processes have ended
-//   the stream breaks                   disconnected: grace begins
+//   the stream breaks                   the node is disconnected, and its grace begins
 //   the keeper's last report            its processes are confirmed dead; the node is lost without a grace
 #include <algorithm>
 
@@ -23,14 +25,14 @@ void Liveness::On(const ReportReceived& event) {
   Run* const run = attached->second.run;
   Node* const node = attached->second.node;
   node->is_settled = event.report.is_settled() && run->HasEnded();
-  // A heartbeat by datagram may have overtaken it, and knows better whether the fence is armed.
+  // If a newer heartbeat came as a datagram before this report, that one says whether the fence is armed.
   if (event.report.heartbeat_seq() >= attached->second.heartbeat_seq) {
     attached->second.heartbeat_seq = event.report.heartbeat_seq();
     Hear(*run, *node, event.report.armed_fence_ms());
   }
   if (event.report.events_size() > 0) {
     TakeEvents(*run, *node, event.report);
-    // They may have removed the node (it left, or its run went on without it), with its stream.
+    // The events may have removed the node and its stream: the node left, or its run went on without it.
     if (!context_.streams.contains(event.stream)) return;
   }
   TakeProgress(*run, *node, event.report);
@@ -50,7 +52,7 @@ void Liveness::On(const HeartbeatReceived& event) {
   Acknowledge(run, node, event.heartbeat_seq);
 }
 
-// The node has given a sign of life.
+// Notes that the node has sent a message: extends its lease, and records the fence with which it is armed.
 void Liveness::Hear(Run& run, Node& node, uint32_t armed_fence_ms) {
   if (node.has_reported) {
     context_.measures.NoteHeartbeat(context_.now.monotonic - node.last_seen, context_.HeartbeatInterval());
@@ -74,7 +76,7 @@ void Liveness::Acknowledge(Run& run, Node& node, uint64_t heartbeat_seq) {
   context_.SendTo(node.stream, std::move(message));
 }
 
-// Takes the events that are new, in order of their numbers; what was taken before is only acknowledged again.
+// Takes the new events, in the order of their numbers. Events that were taken before are only acknowledged again.
 void Liveness::TakeEvents(Run& run, Node& node, const v1::Report& report) {
   const bool was_recovering = run.record().phase == v1::RUN_PHASE_RECOVERING;
   NewEvents taken = SelectNew(run, node, report);
@@ -86,10 +88,11 @@ void Liveness::TakeEvents(Run& run, Node& node, const v1::Report& report) {
     const v1::NodeLeaving& leaving = taken.leaving->leaving();
     if (leaving.is_quiet()) Acknowledge(run, node, report.heartbeat_seq());
     HearOfLeaving(run, node, leaving, context_.now.monotonic - absl::Milliseconds(taken.leaving->age_ms()));
-    if (leaving.is_quiet()) return;  // and it is gone
+    if (leaving.is_quiet()) return;  // HearOfLeaving has removed the node, or marked it as lost
   }
   lifecycle_.CheckSuccess(run);
-  // A node that was lost without harm while the round ran counts as missing from when the round is given up.
+  // If the round was given up just now, check all nodes: a node that was lost without harm while the round ran counts
+  // as missing from now on.
   was_recovering ? lifecycle_.TryNextRoundAfter(run, node) : lifecycle_.TryNextRound(run);
   if (run.record().phase == v1::RUN_PHASE_STOPPING) lifecycle_.FixCauseIfKnown(run);
 }
@@ -106,7 +109,7 @@ Liveness::NewEvents Liveness::SelectNew(const Run& run, const Node& node, const 
     through = event.number();
     v1::NodeEvent& taken = *reported.add_events();
     if (event.kind_case() == v1::NodeEvent::KIND_NOT_SET) {
-      taken.set_number(event.number());  // a newer agent's; what it holds has no limits here
+      taken.set_number(event.number());  // a kind of a newer agent: its content was not checked, so don't store it
     } else {
       taken = event;
     }
@@ -166,11 +169,12 @@ void Liveness::TakeProgress(Run& run, Node& node, const v1::Report& report) {
     if (slot.has_step()) progress.step = slot.step();
     if (ProgressOf(run, node, slot.slot()) == nullptr) continue;
     if (progress.step) run.highest_step = std::max(run.highest_step.value_or(0), *progress.step);
-    // The process that hangs stands still first, and those that wait for it follow: a heartbeat later all have said so.
+    // The process that hangs stands still first, and the processes that wait for it follow. Wait for one more
+    // heartbeat, until the agents have reported all of them.
     stands_still |= timeout > absl::ZeroDuration() && still >= timeout + context_.HeartbeatInterval();
   }
   if (!stands_still || run.is_looking_into_hang) return;
-  run.is_looking_into_hang = true;  // until the stacks are there
+  run.is_looking_into_hang = true;  // until the stacks have come
   stacks_.LookIntoHang(run);
 }
 
@@ -183,7 +187,8 @@ void Liveness::TakeStuck(Run& run, Node& node, const v1::Report& report) {
   }
 }
 
-// The node goes when its processes have ended; the others hear of it at once.
+// Handles the message that a node leaves. The other nodes stop at once if they need it. The node itself goes once its
+// processes have ended (`is_quiet`).
 void Liveness::HearOfLeaving(Run& run, Node& node, const v1::NodeLeaving& leaving, MonotonicTime when) {
   std::string why = leaving.reason();
   if (why.empty()) why = leaving.signal() == 0 ? "its agent ended" : "it received " + SignalName(leaving.signal());
@@ -237,7 +242,8 @@ void Liveness::On(const StreamClosed& event) {
   context_.Schedule(*node);
 }
 
-// The answer comes last: a keeper that gets it too early would not try again after a crash.
+// The answer comes after the records, so it is sent only once they are durable. A keeper that got it earlier would not
+// send the report again if the scheduler crashed.
 void Liveness::On(const LastReportReceived& event) {
   TakeLastReport(event);
   if (event.query != 0) context_.effects.push_back(Answer{event.query, absl::OkStatus(), v1::LastReportReply()});
@@ -255,7 +261,7 @@ void Liveness::TakeLastReport(const LastReportReceived& event) {
   }
   Node* node = run->nodes.Find(last_report.node_id());
   if (node == nullptr) return;
-  const std::string& owner = node->record().identity;  // without a name the incarnation is enough, as for a join
+  const std::string& owner = node->record().identity;  // a report without a name is trusted for its incarnation
   if (!owner.empty() && !event.identity.empty() && owner != event.identity) return;
   if (node->record().stale_incarnation != 0 && node->record().stale_incarnation == last_report.incarnation()) {
     lifecycle_.ConfirmDead(*run, *node, "its keeper has ended its processes");

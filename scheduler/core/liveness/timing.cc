@@ -1,29 +1,33 @@
-// Deadlines: leases, graces, timeouts, and the scheduler's doubts about itself.
+// Handles deadlines: leases, graces and timeouts. It also suspects that the scheduler itself was suspended when half of
+// all leases end at once.
 //
 //   deadline of a node     set when                                  when it is due
-//   lease_end              connected; again at each heartbeat        lost (unless the scheduler suspects itself)
-//   grace_end              its connection broke; after a restart     lost
-//   stale_end              lost with an armed and guarded fence      its processes are confirmed dead
-//   restart_at             scope "worker": a process failed          the failed slots start again
-//   challenger's           two claim its id                          the newcomer takes over
+//   lease_end              it connects, or sends a heartbeat         it is lost (unless the scheduler suspects itself)
+//   grace_end              its connection breaks, or the scheduler   it is lost
+//                          restarts
+//   stale_end              it is lost with an armed, guarded fence   its processes are confirmed dead
+//   restart_at             one of its processes fails (scope         the failed slots start again
+//                          "worker")
+//   challenger's deadline  a second agent claims its id              the second agent takes over
 //
 //   deadline of a run      set when                                  when it is due
-//   topo_deadline          forming                                   the run fails, and names the missing nodes
-//   spare_deadline         forming, spares could fill in             they do
-//   cause_deadline         failing                                   the cause is fixed with what is known
-//   settle_deadline        ended                                     agents that have not heard are not waited for
-//   rejoin_deadline        a node is lost                            the run fails, and names those that are not back
-//   progress_deadline      running, with --progress_timeout          a warning, if no process shows progress
-//   restart_at             recovering, after a back-off              the next round may close
-//   look_deadline          recovering, a large run                   all nodes are looked at again
-//   forget_at              ended                                     the run is forgotten
+//   topo_deadline          it begins to form                         it fails, and its cause names the missing nodes
+//   spare_deadline         it forms, and spares could fill in        the spares fill in
+//   cause_deadline         it begins to fail                         the cause is chosen from the known failures
+//   settle_deadline        it ends                                   the run settles without the remaining agents
+//   rejoin_deadline        a node is lost                            it fails, and its cause names the lost nodes
+//   progress_deadline      it runs with --progress_timeout           a warning, if no process shows progress
+//   restart_at             it recovers, after a back-off             the next round may close
+//   look_deadline          it recovers, and has many nodes           all nodes are checked again
+//   forget_at              it ends                                   it is forgotten
 //
-//   store_waits' next      a call waits for a key                    it is answered that nothing came
-//   a lighthouse's         replicas are there                        what time alone brings: see lighthouses.h
+//   store_waits.Next()     a call waits for a key                    the call gets DEADLINE_EXCEEDED
+//   a lighthouse's         it has replicas                           Lighthouses::OnDue
 //
-// A loop that was late could not hear the nodes. It postpones the deadlines that wait for others (topo, spare, cause,
-// settle, rejoin, progress and the challenger's) by as much as it was late, gives each lease a full term, and each
-// grace what is left of it, at least disconnect_grace. Back-offs, fences and forgetting go on: they wait for no one.
+// While the loop was late, it could not hear the nodes. Afterwards all deadlines for which something must arrive (topo,
+// spare, cause, settle, rejoin, progress and the challenger's) move by the time that it was late. Each lease gets a
+// full term, and each grace lasts for at least another disconnect_grace. Back-offs, fences and forget_at stay as they
+// are, because they wait for no message.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -78,7 +82,8 @@ void Liveness::TakeDue() {
 void Liveness::OnDue(Run& run) {
   store_.ExpireWaits(run);
   if (context_.now.monotonic >= run.topo_deadline && run.record().phase == v1::RUN_PHASE_FORMING) {
-    if (run.nodes.empty() && !context_.options.is_once) return lifecycle_.ForgetRun(run);  // no node is left to hear
+    // Without any node, there is no agent that needs the outcome.
+    if (run.nodes.empty() && !context_.options.is_once) return lifecycle_.ForgetRun(run);
     run.topo_deadline = MonotonicTime::Never();
     const v1::WaitStatus status =
         DescribeWaiting(run, context_.now.monotonic, DescribeOtherJobs(context_.state, run, context_.now.monotonic));
@@ -99,7 +104,7 @@ void Liveness::OnDue(Run& run) {
     if (run.lacks_progress) {
       context_.Warn(run, "progress_not_written", DescribeUnwatched(run));
     } else if (run.record().phase == v1::RUN_PHASE_RUNNING && WatchedProcesses(run).empty()) {
-      run.progress_deadline = context_.now.monotonic + FirstProgressLimit(run);  // none runs yet
+      run.progress_deadline = context_.now.monotonic + FirstProgressLimit(run);  // no process runs yet
     }
   }
   if (context_.now.monotonic >= run.forget_at) return lifecycle_.ForgetRun(run);
@@ -175,8 +180,8 @@ void Liveness::OnDue(Run& run, Node& node) {
   context_.Schedule(node);
 }
 
-// If half of all leases end within a second, and they are more than a few, the fault is more likely here: each node
-// with such a lease gets one more term, once.
+// If at least three leases, and at least half of all, end within a second, this scheduler was probably suspended. Then
+// each node with such a lease gets one more term, but only once. Returns true if the condition holds.
 bool Liveness::SuspectsItself() {
   constexpr uint64_t kFew = 3;
   std::vector<std::pair<Run*, Node*>> ending;
@@ -209,8 +214,8 @@ bool Liveness::SuspectsItself() {
   return true;
 }
 
-// While the loop was away it could not hear the nodes, and none could come in: silence in that time is not their fault.
-// No deadline moves nearer.
+// While the loop was late it could not hear the nodes, so silence in that time is not their fault. No deadline moves to
+// an earlier time.
 void Liveness::On(const LoopWasLate& event) {
   lighthouses_.OnLoopWasLate(event.by);
   if (!context_.once_deadline.is_never())

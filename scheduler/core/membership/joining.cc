@@ -1,18 +1,20 @@
-// Agents get in as newcomers, or come back. (See taking_over.cc for two that claim one id.)
+// Admits agents: newcomers, and agents that come back to the run that welcomed them. See taking_over.cc for two agents
+// that claim one id.
 //
 //   the agent                                                     what happens
 //   knows another cluster, or a higher term                       refused: this is not its scheduler
-//   was welcomed in a run, which is forgotten                     refused: that run is over
-//   … and is the incarnation that holds its node                  Resume: same place, same ranks
-//   … and a later start holds it, or it was given up or drained   refused: it must end
+//   comes back to a run that is forgotten                         refused: that run is over
+//   comes back, and its node has still its incarnation            Resume: same place, same ranks
+//   comes back, but a later start has its node, or the node was   refused: it must end
+//     given up or drained
 //   newcomer; its incarnation is known (the welcome was lost)     Resume
 //   newcomer; the run can only end                                Admit into the next run
 //   newcomer of another user than the run's                       refused, unless the job is shared
 //   newcomer; its id is free                                      Admit: as a member or a spare, or refused
-//   newcomer; its id's owner has hung up                          TakeOver
-//   newcomer; its id's owner is connected                         Challenge: an answer within 2 s keeps the id
-//   newcomer without an id; a lost node's place fits              TakeOver of that place (FindReplaced)
-//   newcomer; an earlier start than its id's owner, by the lock   refused: stale, it must end
+//   newcomer; its id's owner is disconnected                      TakeOver
+//   newcomer; its id's owner is connected                         Challenge: the owner keeps it if it answers in 2 s
+//   newcomer without an id; it fits a lost node's place           TakeOver of that place (FindReplaced)
+//   newcomer; the lock shows that its id's owner started later    refused: stale, it must end
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/limits.h"
@@ -27,8 +29,8 @@ namespace {
 
 constexpr char kStartAgain[] = "; start ms-worker again to take part in the job's next run";
 
-// A Join that was on its way while its agent was removed from a run must not bring the agent back to life. An agent
-// that was removed for its silence may try again, with a new connect.
+// Refuses a join that its agent sent before it was removed from a run: such a late join must not add the agent again.
+// An agent that was removed because it was silent may join again over a new connection, with a higher connect_seq.
 std::optional<v1::Refusal> RefuseStaleIncarnation(const Job& job, const v1::Join& join) {
   for (const auto& [number, run] : job.runs) {
     const auto it = run.record().removed.find(join.incarnation());
@@ -46,14 +48,14 @@ std::optional<v1::Refusal> RefuseStaleIncarnation(const Job& job, const v1::Join
   return std::nullopt;
 }
 
-// True for a node that comes back after its ranks went to a spare: it comes back as a spare.
+// True if the node was removed from a running job, so its ranks went to a spare. It then comes back as a spare.
 bool ReturnsAsSpare(const Run& run, const v1::Join& join) {
   if (!run.Recovers() || !run.IsUnderWay()) return false;
   return run.record().gone.contains(join.node_id());
 }
 
-// Within a run an id belongs to the identity that first joined it. An id that joined without one (the scheduler served
-// plain text then) belongs to no one.
+// Within a run an id belongs to the identity with which it first joined. An id that joined without an identity (over
+// plain text) belongs to no one.
 bool IsSomebodyElses(const std::string& owner, const std::string& identity) {
   return !owner.empty() && owner != identity;
 }
@@ -65,9 +67,9 @@ v1::Refusal RefuseIdentity(const std::string& node_id, const std::string& owner,
                                   ": give it another MS_NODE_ID, or the certificate that it had"));
 }
 
-// Refuses a join for an id that belongs to another identity. A scheduler that was started again and looks at no names
-// (--tls_identity=ca-only) can't distinguish owners from others, and must not lose a running job for that. For a join
-// without a name the incarnation is proof enough: 64 random bits that only the owner has.
+// Refuses a join for an id that belongs to another identity. With --tls_identity=ca-only joins have no name. If the
+// scheduler was restarted with this setting, a running job must not fail because of it. So for a join without a name
+// the incarnation is enough proof: only the owner knows these 64 random bits.
 std::optional<v1::Refusal> RefuseOtherIdentity(const Run& run, const std::string& node_id, const JoinRequested& event) {
   const auto judge = [&](const std::string& owner, uint64_t incarnation) -> std::optional<v1::Refusal> {
     if (!IsSomebodyElses(owner, event.identity)) return std::nullopt;
@@ -79,7 +81,7 @@ std::optional<v1::Refusal> RefuseOtherIdentity(const Run& run, const std::string
   return gone != run.record().gone.end() ? judge(gone->second.identity, gone->second.incarnation) : std::nullopt;
 }
 
-// Says for which node the job waits: a newcomer may be that node, started with another id.
+// Returns a text about a node for which the job waits: the refused newcomer may be this node with another id.
 std::string AbsentNodes(const Run& run) {
   for (const auto& [id, node] : run.nodes) {
     if (node.record().is_lost)
@@ -123,7 +125,7 @@ void Membership::On(const JoinRequested& event) {
                                                                    " is over and forgotten", kStartAgain)));
 }
 
-// An agent that was welcomed before gets an answer for its own run only.
+// Handles the join of an agent that a run has welcomed before. It gets an answer for this run only.
 void Membership::JoinKnownRun(const JoinRequested& event, Run& run) {
   const v1::Join& join = event.join;
   if (auto refusal = RefuseOtherIdentity(run, join.node_id(), event)) {
@@ -154,7 +156,7 @@ void Membership::JoinKnownRun(const JoinRequested& event, Run& run) {
 
 void Membership::JoinCurrentRun(const JoinRequested& event) {
   const v1::Join& join = event.join;
-  // The welcome may have been lost: the same incarnation is no newcomer, even if its run has ended meanwhile.
+  // If the incarnation is known, its welcome was lost. The agent is then no newcomer, even if its run has ended since.
   if (const auto job = context_.state.jobs.find(join.job_id()); job != context_.state.jobs.end()) {
     for (auto& [number, run] : job->second.runs) {
       const auto known = run.record().by_incarnation.find(join.incarnation());
@@ -184,7 +186,7 @@ void Membership::JoinCurrentRun(const JoinRequested& event) {
   Admit(event, *run);
 }
 
-// Returns the current run, or a new one if that can only end. Null: it has refused the join.
+// Returns the job's current run, or a new run if the current one can only end. Returns null if it has refused the join.
 Run* Membership::RunForNewcomer(const JoinRequested& event) {
   const auto job = context_.state.jobs.find(event.join.job_id());
   Run* run = job == context_.state.jobs.end() ? nullptr : job->second.current();
@@ -214,7 +216,7 @@ Run* Membership::RunForNewcomer(const JoinRequested& event) {
   return OpenRun(event);
 }
 
-// Refuses the join if the run could not even begin with this node.
+// Opens a new run for this join. If the run could not even begin with this node, refuses the join and returns null.
 Run* Membership::OpenRun(const JoinRequested& event) {
   const v1::Join& join = event.join;
   v1::JobSettings settings = FirstSettings(context_.options.own, join.settings());
@@ -247,8 +249,8 @@ Run* Membership::OpenRun(const JoinRequested& event) {
   return &run;
 }
 
-// Refuses a node for its settings, its size or its id; nullopt if it may take part. `settings` are those of the run
-// together with the node's.
+// Returns a refusal if the node's settings, its size or its id do not fit the run; nullopt if it may take part.
+// `settings` are the run's settings together with the node's.
 std::optional<v1::Refusal> Membership::CheckAdmission(const Run& run, const v1::JobSettings& settings,
                                                       const JoinRequested& event) const {
   const v1::Join& join = event.join;
@@ -270,12 +272,13 @@ void Membership::Admit(const JoinRequested& event, Run& run, bool replaces) {
   if (auto refusal = CheckIncarnation(run, join)) return Refuse(event, *std::move(refusal));
   v1::JobSettings settings = AgreedSettings(run, join.settings());
   if (auto refusal = CheckAdmission(run, settings, event)) return Refuse(event, *std::move(refusal));
-  // (A node that replaces itself takes no further place.)
+  // (A new start of a node takes no additional place.)
   if (auto refusal = replaces ? std::nullopt : places_.RefuseNode(event)) return Refuse(event, *std::move(refusal));
   const bool is_forming = run.record().phase == v1::RUN_PHASE_FORMING;
-  // (A single node that starts again and again must not make the job wait for ever.)
+  // If all nodes of the run had gone, the topology timeout begins again. With `replaces` it does not: a single node
+  // that starts again and again must not make the job wait for ever.
   const bool waits_anew = is_forming && run.nodes.empty() && !replaces && !context_.options.is_once;
-  if (!is_forming) settings = run.record().settings;  // what a spare says does not change a job that runs
+  if (!is_forming) settings = run.record().settings;  // a spare's settings do not change a running job
   const std::string id = join.node_id().empty() ? ChooseNodeId(run, join.node().host_name()) : join.node_id();
   const bool is_spare = join.node().spare() || ReturnsAsSpare(run, join);
   v1::Record record = NewNodeJoined(run, id, event);
@@ -287,12 +290,12 @@ void Membership::Admit(const JoinRequested& event, Run& run, bool replaces) {
 
   Node& node = run.nodes.at(id);
   context_.GiveHandle(run, node);
-  if (waits_anew) {  // the nodes that waited before have gone
+  if (waits_anew) {
     run.opened = context_.now.monotonic;
     run.topo_deadline = context_.now.monotonic + context_.TopoTimeout(run.record().settings);
     context_.Schedule(run);
   }
-  if (!is_spare) run.spare_deadline = MonotonicTime::Never();  // a regular node came: spares wait on
+  if (!is_spare) run.spare_deadline = MonotonicTime::Never();  // spares wait again for kSpareWait after a regular node
   Attach(event, run, node, false);
   lifecycle_.TryCloseRound(run);
   lifecycle_.TryNextRound(run);
@@ -307,7 +310,8 @@ v1::Record Membership::NewNodeJoined(const Run& run, const std::string& id, cons
   *joined.mutable_info() = event.join.node();
   joined.mutable_info()->set_is_address_given(!joined.info().address().empty());
   if (joined.info().address().empty()) joined.mutable_info()->set_address(event.peer_address);
-  // Turn the agent's time into its distance from this clock: joins come at different times, so only that is comparable.
+  // Joins come at different times, so agents' clock times can't be compared. Replace the agent's time by its distance
+  // from the scheduler's clock.
   for (v1::HostFact& fact : *joined.mutable_info()->mutable_host_facts()) {
     int64_t sent_ms = 0;  // by the agent's clock
     if (fact.name() != kFactClock || !absl::SimpleAtoi(fact.value(), &sent_ms)) continue;
@@ -319,7 +323,8 @@ v1::Record Membership::NewNodeJoined(const Run& run, const std::string& id, cons
   return record;
 }
 
-// The same incarnation again: a higher connect_seq supersedes, an equal or lower one came late.
+// Handles another join of a known incarnation. One with a higher connect_seq takes the place of the open stream; one
+// with an equal or lower connect_seq came late, and is refused.
 void Membership::Resume(const JoinRequested& event, Run& run, Node& node) {
   if (event.join.connect_seq() <= node.connect_seq) {
     return Refuse(event, MakeRefusal(v1::Refusal::STALE_CONNECT, "a newer connection of this agent is known already"));
@@ -347,8 +352,8 @@ void Membership::Resume(const JoinRequested& event, Run& run, Node& node) {
     context_.Write(std::move(record));
   }
   Attach(event, run, node, true);
-  if (node.challenger != nullptr) ResolveChallenge(run, node, true);  // its return answers the probe
-  if (run.record().phase == v1::RUN_PHASE_FORMING) return lifecycle_.TryCloseRound(run);  // which may remove the node
+  if (node.challenger != nullptr) ResolveChallenge(run, node, true);  // its return shows that it is alive
+  if (run.record().phase == v1::RUN_PHASE_FORMING) return lifecycle_.TryCloseRound(run);  // this may remove the node
   is_returning ? lifecycle_.TryNextRound(run) : lifecycle_.TryNextRoundAfter(run, node);
 }
 
@@ -373,7 +378,7 @@ void Membership::Attach(const JoinRequested& event, Run& run, Node& node, bool i
   node.grace_end = node.missing_since = MonotonicTime::Never();
   run.waiting_cache.is_valid = false;
   context_.Schedule(node);
-  lifecycle_.NoteFence(run, node, node.record().armed_fence);  // the welcome may set another one
+  lifecycle_.NoteFence(run, node, node.record().armed_fence);  // the welcome may set another fence
 
   Message message = context_.NewMessage();
   v1::Welcome& welcome = *message->mutable_welcome();

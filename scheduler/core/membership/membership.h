@@ -1,7 +1,7 @@
-// Decides which agents get in, as what, and in the place of which node.
+// Decides whether an agent may join a run, as a member or as a spare, and whether it takes the place of another node.
 //
-//   joining.cc      how an agent gets in
-//   taking_over.cc  two that claim one id, and how a lost node's place is taken again
+//   joining.cc      admits newcomers, and agents that come back
+//   taking_over.cc  two agents that claim one id, and joins that take a lost node's place
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ class Membership {
   void On(const JoinRequested& event);
 
   // ---- taking_over.cc
-  // Settles which of the node and its challenger keeps the id.
+  // Ends the challenge: if the node's old agent is alive, it keeps the id; otherwise the challenger takes over.
   void ResolveChallenge(Run& run, Node& node, bool is_old_alive);
 
  private:
@@ -33,10 +33,10 @@ class Membership {
   Run* OpenRun(const JoinRequested& event);
   std::optional<v1::Refusal> CheckAdmission(const Run& run, const v1::JobSettings& settings,
                                             const JoinRequested& event) const;
-  // `replaces`: the node that had the id was just removed, so the join takes no further place, and the topology timeout
-  // goes on.
+  // Adds the node to the run, or refuses it. `replaces`: the node that had the id was removed just before. Then the
+  // join takes no additional place in the quota, and does not restart the topology timeout.
   void Admit(const JoinRequested& event, Run& run, bool replaces = false);
-  // Returns the part of NodeJoined that is the same for any join; the caller adds how the node is let in.
+  // Returns a NodeJoined record with the fields that every join sets. The caller adds the other fields.
   v1::Record NewNodeJoined(const Run& run, const std::string& id, const JoinRequested& event) const;
   void Resume(const JoinRequested& event, Run& run, Node& node);
   void Attach(const JoinRequested& event, Run& run, Node& node, bool is_resumed);

@@ -1,21 +1,22 @@
-// A join takes over a node's place: from an agent that claims the same id, or, after the node was lost, as its next
-// start or as a newcomer that has no id of its own.
+// A join takes over a node's place. The node's agent and the newcomer claim the same id, or the node was lost. The
+// newcomer is the node's next start, or an agent without an id of its own.
 //
-//   two claim one node id                                         what happens
-//   the owner answers a probe, or comes back                      it keeps the id, the newcomer is refused
-//   it hangs up, or does not answer within 2 s                    TakeOver
+//   Challenge: two agents claim one node id            what happens
+//   the owner answers a probe, or comes back           the owner keeps the id, and the newcomer is refused
+//   the owner's stream closes, or 2 s pass             TakeOver
 //
-//   TakeOver                                                      what happens to the owner
-//   the run forms, or the owner is a spare                        the old start is removed, the new one admitted
-//   the run goes on; the old processes have ended                 lost; Rejoin with its ranks (at once with the lock)
-//   the run goes on; they may still run                           lost; the newcomer tries again until they have ended
-//   a spare has its place, or the run can only end                Admit: as a spare, or into the next run
+//   TakeOver                                           what happens
+//   the run forms, or the owner is a spare             the old start is removed, the new one admitted
+//   the run goes on; the old processes have ended      the owner is lost; Rejoin gives its ranks to the newcomer
+//   the run goes on; the old processes may still run   the owner is lost; the newcomer tries until they have ended
+//   a spare has the owner's place                      the newcomer is admitted as a spare
+//   the run can only end                               the newcomer is admitted into the next run
 //
-//   Rejoin, in a lost node's place
-//   the next start has the node's lock        the former start's processes have ended: it has the place at once
-//   they may still run                        refused for now: it tries again
-//   they have ended                           it has the place, and the ranks
-//   other role, or another number of slots    refused: ranks could not stay what they are
+//   Rejoin: a lost node's place                        what happens
+//   the next start has the node's lock                 the old processes have ended; it gets the place and the ranks
+//   the old processes may still run                    it is refused for now, and tries again
+//   the old processes have ended                       it gets the place and the ranks
+//   it has another role or number of slots             it is refused, because the ranks would not fit
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -70,8 +71,8 @@ void Membership::ResolveChallenge(Run& run, Node& node, bool is_old_alive) {
   TakeOver(event, run, node);
 }
 
-// Gives away the place of the node's former start, which has lost its claim (its processes may still run). The join is
-// of a new start of the node, or of a newcomer that takes a lost node's place.
+// Gives the node's place to the join. The node's former start has lost its claim, but its processes may still run. The
+// join is of a new start of the node, or of a newcomer that takes a lost node's place.
 void Membership::TakeOver(const JoinRequested& event, Run& run, Node& node) {
   if (run.record().phase == v1::RUN_PHASE_FORMING || node.record().is_spare) {
     if (IsSoleHeir(node, event.join)) node.must_quit = false;
@@ -83,13 +84,13 @@ void Membership::TakeOver(const JoinRequested& event, Run& run, Node& node) {
   if (!node.record().is_lost) {
     lifecycle_.LoseNode(run, node, "a new start of the same node has joined, so the old one is dead", is_confirmed, 0);
   }
-  Node* still = run.nodes.Find(id);  // null: a spare has taken its place
+  Node* still = run.nodes.Find(id);  // null if a spare has taken its place
   if (run.IsUnderWay() && still != nullptr && still->record().is_lost) return Rejoin(event, run, *still);
   Run* next = RunForNewcomer(event);
   if (next != nullptr) Admit(event, *next);
 }
 
-// Returns the lost node that a newcomer without an id of its own replaces.
+// Returns the lost node that a newcomer without an id of its own replaces; null if there is none.
 Node* Membership::FindReplaced(Run& run, const JoinRequested& event) {
   const v1::Join& join = event.join;
   if (!run.IsUnderWay() || join.node().spare() || !join.node_id().empty()) return nullptr;
@@ -97,9 +98,10 @@ Node* Membership::FindReplaced(Run& run, const JoinRequested& event) {
   return id.empty() ? nullptr : run.nodes.Find(id);
 }
 
-// True if the newcomer can guarantee that the former start has ended: it holds the very lock that the other one and its
-// keeper held, and names that start among those that have left nothing. The lock alone is not enough: if its file was
-// rolled back (a restored disk), the newcomer has searched for an earlier start's processes.
+// True if the newcomer can guarantee that the processes of the former start have ended. It must hold the same lock that
+// the former start and its keeper held, and must list this start among those that left no processes. The lock alone is
+// not enough: if a restored disk brought back an older lock file, the newcomer has searched for the processes of an
+// earlier start than the former one.
 bool Membership::IsSoleHeir(const Node& node, const v1::Join& join) {
   const v1::NodeInfo& former = node.record().info;
   const bool has_lock = !former.lock_token().empty() && former.lock_token() == join.node().lock_token();
@@ -107,8 +109,8 @@ bool Membership::IsSoleHeir(const Node& node, const v1::Join& join) {
          (former.lock_start() == 0 || Names(join.node().ended_starts(), former.lock_start()));
 }
 
-// True if the join is of a start that held the node's lock before the registered one, so that start is dead. The kernel
-// still sends what a dead process has written: its join may come once the network works again.
+// True if the join is of a start that held the node's lock before the registered start. Then the join's start is dead:
+// the kernel still sends the data of a dead process, so its join may arrive once the network works again.
 bool Membership::IsFormerStart(const Node& node, const v1::Join& join) {
   const v1::NodeInfo& later = node.record().info;
   if (later.lock_start() != 0 && join.node().lock_start() != 0) {
@@ -118,7 +120,7 @@ bool Membership::IsFormerStart(const Node& node, const v1::Join& join) {
          join.node().lock_count() < later.lock_count();
 }
 
-// Returns why the newcomer can't guarantee that the former start has ended; empty: not known.
+// Returns why the newcomer can't guarantee that the former start's processes have ended; empty if that is not known.
 std::string Membership::WhyNoHeir(const Node& node, const v1::Join& join) {
   const v1::NodeInfo& former = node.record().info;
   if (!join.node().former_start_doubt().empty()) return join.node().former_start_doubt();
@@ -128,7 +130,7 @@ std::string Membership::WhyNoHeir(const Node& node, const v1::Join& join) {
              : "";
 }
 
-// A new start of a lost node takes its place and its ranks.
+// Gives the place and the ranks of a lost node to the join, or refuses it.
 void Membership::Rejoin(const JoinRequested& event, Run& run, Node& node) {
   const v1::Join& join = event.join;
   if (auto refusal = CheckIncarnation(run, join)) return Refuse(event, *std::move(refusal));

@@ -1,13 +1,16 @@
 // The checks of a node that joins. Each refusal names the setting, both values and the remedy.
 //
-//   a setting (MS_WORKER_NUM, …) that differs from the run's  SETTINGS_DIFFER: see agreed_settings.cc
-//   another user's job                                        SETTINGS_DIFFER, unless it is shared
-//   more slots than are still wanted                          EXTRA_NODE, unless it is a spare
-//   with a rank table: a rank too high, twice, or another's   NODE_ID_INVALID
-//   with --node_rank: one that another machine has            NODE_ID_INVALID
-//   id is a number, one slot: too high, or taken (1 and 01)   NODE_ID_INVALID: the number would be its rank
-//   ids are numbers at some nodes and names at others         NODE_ID_INVALID
-//   no id                                                     gets one: host name and a counter
+//   the node                                                  its refusal
+//   has a setting that differs from the run's                 SETTINGS_DIFFER: see agreed_settings.cc
+//   joins another user's job                                  SETTINGS_DIFFER, unless the job is shared
+//   has more slots than are still needed                      EXTRA_NODE, unless it is a spare
+//   has a rank table with a rank that is too high, that is    NODE_ID_INVALID
+//     there twice, or that another server has
+//   has a --node_rank that another machine has                NODE_ID_INVALID
+//   has one slot, and as its id a number that is too high     NODE_ID_INVALID: the number would be its rank
+//     or taken (1 and 01 are equal)
+//   has a number as its id, and another node a name           NODE_ID_INVALID; also the other way round
+//   has no id                                                 none: it gets its host name and a counter as its id
 #include "scheduler/core/places/admission.h"
 
 #include <algorithm>
@@ -78,7 +81,8 @@ namespace {
 
 v1::Refusal RefuseId(std::string text) { return MakeRefusal(v1::Refusal::NODE_ID_INVALID, std::move(text)); }
 
-// A rank table describes whole servers: their ranks must be there, and each be given once.
+// A rank table lists the ranks of each server. Refuses a node if its server's ranks don't exist in the job, are listed
+// twice, or are too few for its processes.
 std::optional<v1::Refusal> CheckTable(const Run& run, const v1::JobSettings& settings, const std::string& id,
                                       const v1::NodeInfo& info) {
   std::set<uint32_t> own;
@@ -129,7 +133,7 @@ std::optional<v1::Refusal> CheckNodeRank(const Run& run, const std::string& id, 
 std::optional<v1::Refusal> CheckNodeId(const Run& run, const v1::JobSettings& settings, const std::string& id,
                                        const v1::NodeInfo& info) {
   if (info.table_ranks_size() > 0) return CheckTable(run, settings, id, info);
-  const bool may_clash = run.record().slot_counts.MayClash(id, info);  // if not, there is no need to look at others
+  const bool may_clash = run.record().slot_counts.MayClash(id, info);  // if false, other nodes need not be checked
   if (info.has_node_rank()) return may_clash ? CheckNodeRank(run, id, info) : std::nullopt;
   const bool is_number = IsAllDigits(id);
   const auto value = NumericId(id);

@@ -1,11 +1,11 @@
-// Settings that must be the same on every node of a run. A node that does not say one agrees with any value.
+// The settings that must be the same on every node of a run. A node that does not set a value agrees with any value.
 //
-//   source of the run's value                     what happens to a node with another one
-//   a rule of the scheduler                       refused; the message names the flag or line
-//   a node of the run                             refused; the message names that node
-//   neither: a default of the scheduler, or the   the run is forming: the node's value takes its place, unless
-//     value of a node that has left                 a node that is there would have no place then: refused
-//                                                 a round was closed with it: refused
+//   source of the run's value                     what happens to a node with another value
+//   a rule of the scheduler                       it is refused; the message names the flag or line
+//   a node of the run                             it is refused; the message names that node
+//   a default of the scheduler, or a node that    while the run forms, the node's value becomes the run's; but the node
+//     has left                                      is refused if a node that has joined would have no place then.
+//                                                 After the first round, the node is refused
 #include "scheduler/core/places/agreed_settings.h"
 
 #include "absl/strings/str_cat.h"
@@ -47,10 +47,10 @@ const Compared kCompared[] = {
      [](const Settings& s) { return s.rank_table_digest(); }},
 };
 
-// Adds what `more` says and `settings` does not say yet.
+// Adds to `settings` the values of `more` that `settings` does not have yet.
 void FillIn(Settings& settings, const Settings& more) {
   Settings merged = more;
-  merged.MergeFrom(settings);  // what is set already wins
+  merged.MergeFrom(settings);  // values that are set already win
   settings.Swap(&merged);
 }
 
@@ -74,7 +74,7 @@ v1::Refusal Differs(const Compared& setting, const v1::Join& join, const std::st
                                   join.node().host_name(), ") but ", ours, " as set by ", set_by, remedy));
 }
 
-// True if all regular members could have come in under these settings.
+// True if all regular members would have been admitted with these settings.
 bool HasRoomForAll(const Run& run, const Settings& settings) {
   if (run.record().slot_counts.RegularSlots(v1::ROLE_WORKER) > settings.worker_num()) return false;
   if (run.record().slot_counts.RegularSlots(v1::ROLE_SERVER) > settings.server_num()) return false;
@@ -86,7 +86,8 @@ bool HasRoomForAll(const Run& run, const Settings& settings) {
 
 constexpr char kSameEverywhere[] = ": it must be the same on every node; correct one of them and start it again";
 
-// `ours`: the run's value, which the join does not share.
+// Judges a join whose value of this setting differs from the run's value, which is `ours`. Returns nullopt if the
+// join's value may become the run's.
 std::optional<v1::Refusal> Judge(const Run& run, const OwnSettings& own, const v1::Join& join, const Compared& setting,
                                  const std::string& ours) {
   if (setting.is_set(own.rules) && setting.value(own.rules) == ours) {
@@ -121,7 +122,7 @@ Settings FirstSettings(const OwnSettings& own, const Settings& joins) {
 Settings AgreedSettings(const Run& run, const Settings& joins) {
   Settings settings = run.record().settings;
   settings.MergeFrom(joins);
-  if (run.record().settings.has_topo_timeout_ms()) {  // the wait has begun with it
+  if (run.record().settings.has_topo_timeout_ms()) {  // keep it: the run's timeout has begun already
     settings.set_topo_timeout_ms(run.record().settings.topo_timeout_ms());
   }
   return settings;
@@ -147,7 +148,7 @@ Settings SettingsWithout(const OwnSettings& own, const Run& run, const std::stri
 
 std::optional<v1::Refusal> CheckSettings(const Run& run, const OwnSettings& own, const v1::Join& join) {
   Settings ours = run.record().settings;
-  if (run.record().round > 0) ours.set_server_num(ours.server_num());  // a round was closed without any
+  if (run.record().round > 0) ours.set_server_num(ours.server_num());  // a number that is not set counts as 0 by now
   const Settings& theirs = join.settings();
   for (const Compared& setting : kCompared) {
     if (!setting.is_set(ours) || !setting.is_set(theirs) || setting.value(ours) == setting.value(theirs)) continue;

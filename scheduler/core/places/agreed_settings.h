@@ -1,4 +1,4 @@
-// The settings that all nodes of a run agree on: which node may set what, and which node is refused.
+// The settings that all nodes of a run must agree on: which value the run gets, and which node is refused.
 #pragma once
 
 #include <optional>
@@ -10,17 +10,18 @@
 
 namespace muster::scheduler {
 
-// Returns the settings of a run that a join with these settings opens.
+// Returns the settings of a new run that is opened by a join with the settings `joins`. `own` are the scheduler's.
 v1::JobSettings FirstSettings(const OwnSettings& own, const v1::JobSettings& joins);
 
-// Returns the settings of a forming run once this join is in it. The join has passed CheckSettings.
+// Returns the settings of a forming run after a join with the settings `joins`. The join must have passed
+// CheckSettings.
 v1::JobSettings AgreedSettings(const Run& run, const v1::JobSettings& joins);
 
-// Returns the settings of a forming run once this node is gone. The numbers of workers and servers hold as long as any
-// node is there, because the others came in under them.
+// Returns the settings of a forming run without those of the node that leaves. The numbers of workers and servers stay
+// as long as any node remains, because the remaining nodes were admitted with these numbers.
 v1::JobSettings SettingsWithout(const OwnSettings& own, const Run& run, const std::string& leaving_id);
 
-// Returns why the join can't agree with the run's settings; nullopt if it does.
+// Returns a refusal if the join's settings do not agree with the run's; nullopt if they do.
 std::optional<v1::Refusal> CheckSettings(const Run& run, const OwnSettings& own, const v1::Join& join);
 
 }  // namespace muster::scheduler

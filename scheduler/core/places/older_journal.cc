@@ -1,12 +1,13 @@
-// An agent says with each join which round it has heard of, and which of its events were acknowledged:
+// With each join, an agent says which round it knows, and which of its events were acknowledged:
 //
-//   a round above the run's            no round closes until a person restarts or stops the job: the agents may have
-//                                      had the next number already, and the journal can't say which nodes hold ranks.
-//                                      Agents go on with their round, since they take no order of a lower one
-//   … and it is a spare                it may run processes: the next round waits until it has quit as well
-//   events that the run doesn't have   they are lost; the next ones are taken all the same
+//   the agent knows                    what happens
+//   a round above the run's            no round closes until a person restarts or stops the job: the agents may know
+//                                      the next round's number already, and the journal can't say which nodes hold
+//                                      ranks. The agents continue their round, because they ignore a lower one
+//   such a round, and it is a spare    it may run processes, so the next round also waits until it has quit
+//   events that the run doesn't have   these events are lost; later events are taken as usual
 //
-// A restart gives up the agents' round, not the run's (Lifecycle::AbortRound), so that the next one is above both.
+// A restart gives up the agents' round, not the run's (Lifecycle::AbortRound), so that the next round is above both.
 #include "scheduler/core/places/older_journal.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Finds out that agents know more than the journal: someone has put an older copy in its place.
+// Notices when agents know more than the journal. This happens when a person has replaced the journal by an older copy.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace muster::scheduler {
 
-// Call it for each start of a node that is let in. Returns true if this is how the scheduler learns that the run's
-// round is behind (Run::IsRoundBehind).
+// Call it for each join that is admitted. Returns true if this join is the first to show that the run's round is behind
+// the agents' (Run::IsRoundBehind).
 bool NoteWhatAgentKnows(const v1::Join& join, Run& run, Node& node);
 
-// Returns what is wrong and what to do; empty: nothing is.
+// Returns a text about the problem and its remedy; empty if the journal is not an older copy.
 std::string DescribeOlderJournal(const Run& run);
 
 }  // namespace muster::scheduler

@@ -1,10 +1,11 @@
-// The other runs that are named:
+// Another run is named if all of these are true:
 //
-//   forms, or recovers, for 3 s, and lacks workers    one that gathers normally is done by then
-//   a node is there                                   a job that all nodes left can't be the other half
-//   of the user of this run                           all its nodes have one; of the other run's one of the first few
+//   it has formed or recovered for 3 s, and lacks workers    a run without a problem gathers its nodes faster
+//   it has a connected node                                  a job without nodes can't have this run's missing nodes
+//   its user is this run's user                              only its first few nodes are compared; this run's nodes
+//                                                            must all have the same user
 //
-// Those that want as many workers as this run come first: they are most likely parts of it.
+// Runs that need as many workers as this run are named first: they most likely belong to the same job.
 #include "scheduler/core/places/other_jobs.h"
 
 #include <algorithm>
@@ -20,14 +21,14 @@ namespace muster::scheduler {
 namespace {
 
 constexpr size_t kMaxJobsNamed = 3;
-constexpr int kMaxLookedAt = 4;  // nodes of each run: up to kMaxJobs are compared with each other
+constexpr int kMaxLookedAt = 4;  // nodes of each other run; few, because each job is compared with up to kMaxJobs
 constexpr absl::Duration kUsualWait = absl::Seconds(3);
 
-using JobUser = std::pair<std::string, std::string>;  // the identity, or empty; the user's name, as the node says it
+using JobUser = std::pair<std::string, std::string>;  // the identity (may be empty), and the name that the node sends
 
 JobUser UserOf(const Node& node) { return {node.record().identity, node.record().info.user()}; }
 
-// Returns the user of all nodes that are there; nullopt: they have several, or it is not known.
+// Returns the user of all connected nodes; nullopt if they have several users, or if the user is not known.
 std::optional<JobUser> OnlyUserOf(const Run& run) {
   std::optional<JobUser> only;
   for (const auto& [id, node] : run.nodes) {

@@ -1,5 +1,5 @@
-// Finds other jobs of the same user that wait for nodes, too. If each node was started with a job id of its own
-// (`--rdzv_id $RANDOM`), every half waits for the other, and only the scheduler sees both. Pure.
+// Finds other jobs of the same user that also wait for nodes. If the nodes of one job were started with different job
+// ids (`--rdzv_id $RANDOM`), each of these jobs waits for the others, and only the scheduler knows all of them. Pure.
 #pragma once
 
 #include <string>
@@ -9,9 +9,10 @@
 
 namespace muster::scheduler {
 
-// Returns "another job of the same user waits, too: 222 (1 of 2 workers): …", with a few jobs at most; empty: this run
-// lacks no workers, or no other one does. All nodes of the run read it, so all must be of one user; with TLS also of
-// one identity, because a user's name is only what the node claims. Looks at each job (kMaxJobs).
+// Returns "another job of the same user waits, too: 222 (1 of 2 workers): …", with a few jobs at most. Returns an empty
+// text if this run lacks no workers, or no other job does. All nodes of the run get the text, so they must all be of
+// one user. With TLS they must also have one identity, because the user's name is not proved. The time grows with the
+// number of jobs (at most kMaxJobs).
 std::string DescribeOtherJobs(const State& state, const Run& run, MonotonicTime now);
 
 }  // namespace muster::scheduler

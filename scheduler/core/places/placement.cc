@@ -18,11 +18,11 @@ namespace {
 struct Member {
   const Node* node = nullptr;
   std::vector<uint32_t> ranks;  // in slot order
-  uint32_t first = 0;           // the lowest of them
-  uint32_t machine = 0;         // its number
+  uint32_t first = 0;           // the lowest of its ranks
+  uint32_t machine = 0;         // the number of its machine
 };
 
-// The members of one role with their ranks, by first rank.
+// Returns the members of one role with their ranks, in the order of their first ranks.
 std::vector<Member> RankRole(const Run& run, v1::Role role, const std::vector<const Node*>& members,
                              const std::map<std::string, const Node*>& stands_for, const OtherAddresses& addresses) {
   std::vector<OrderedNode> nodes;
@@ -51,7 +51,7 @@ std::vector<Member> RankRole(const Run& run, v1::Role role, const std::vector<co
   return ranked;
 }
 
-// Machines are counted in the order of their lowest rank, workers before servers.
+// Numbers the machines in the order of the calls: by their lowest rank, workers before servers.
 class Machines {
  public:
   uint32_t Number(const Node& node) {
@@ -61,14 +61,14 @@ class Machines {
   uint32_t size() const { return static_cast<uint32_t>(numbers_.size()); }
 
  private:
-  absl::flat_hash_map<absl::string_view, uint32_t> numbers_;  // the ids are the nodes'
+  absl::flat_hash_map<absl::string_view, uint32_t> numbers_;  // by machine id; the nodes own the texts
 };
 
-// Returns local ranks, by rank. A machine's processes of one role count from 0 in the order of their ranks, over all
-// its agents.
+// Returns the local rank of each rank. On each machine, the processes of one role are counted from 0 in the order of
+// their ranks, over all its agents.
 std::vector<uint32_t> LocalRanks(const std::vector<Member>& members, const Machines& machines) {
   constexpr uint32_t kNone = ~uint32_t{0};
-  std::vector<uint32_t> by_rank;  // the machine, then the place on it
+  std::vector<uint32_t> by_rank;  // first has the machine of each rank, then its local rank
   for (const Member& member : members) {
     for (const uint32_t rank : member.ranks) {
       if (rank >= by_rank.size()) by_rank.resize(rank + 1, kNone);
@@ -82,7 +82,7 @@ std::vector<uint32_t> LocalRanks(const std::vector<Member>& members, const Machi
   return by_rank;
 }
 
-// Adds a kind of value only if some slot has one.
+// Adds the device ids and addresses of the node's slots. It adds each kind of value only if some slot has one.
 void AddDevices(const v1::NodeInfo& info, v1::PeerNode& peer) {
   const auto& slots = info.slots();
   if (std::any_of(slots.begin(), slots.end(), [](const v1::SlotOffer& s) { return !s.device_id().empty(); })) {
@@ -130,7 +130,7 @@ void AddRole(const Run& run, v1::Role role, const std::vector<const Node*>& memb
     peer.mutable_ring_ports()->Reserve(info.slots_size());
     for (const v1::SlotOffer& slot : info.slots()) peer.add_ring_ports(slot.ring_port());
     AddDevices(info, peer);
-    // The first is rank 0's.
+    // The first node in the list has rank 0.
     if (list.nodes_size() == 1) list.set_has_torch_store(info.has_torch_store() && role == v1::ROLE_WORKER);
     peer.set_exec_port(info.exec_port());
     peer.set_exec_key(info.exec_key());
@@ -138,7 +138,7 @@ void AddRole(const Run& run, v1::Role role, const std::vector<const Node*>& memb
   }
 }
 
-// True if rank 0's agent says so and no other agent is of a version without relays.
+// True if rank 0's agent has relays switched on and all other agents know relays, so none has an older version.
 bool AreRelaysWanted(const v1::PeerList& list, const std::vector<const Node*>& members) {
   if (!list.has_torch_store() || list.nodes_size() < 2) return false;
   return std::all_of(members.begin(), members.end(), [&](const Node* node) {

@@ -14,28 +14,29 @@
 
 namespace muster::scheduler {
 
-// Builds the peer list of a round in which exactly `members` hold ranks: workers first, then servers, nodes by their
-// first rank. A node's slots are in slot order. In the first round AssignRanks gives the ranks. Later each node keeps
-// its own, and one that `stands_for` another (found by its own id) takes that one's. `addresses`: see ChooseAddresses.
+// Builds the peer list of a round in which exactly `members` hold ranks. It has workers first, then servers; within a
+// role, nodes are in the order of their first ranks, and each node's slots in slot order. In the first round
+// AssignRanks gives the ranks. In later rounds each node keeps its ranks, and a spare gets the ranks of the node for
+// which it stands in: `stands_for` has this node by the spare's id. For `addresses` see ChooseAddresses.
 v1::PeerList BuildPeerList(const Run& run, uint32_t round, const std::vector<const Node*>& members,
                            const std::map<std::string, const Node*>& stands_for = {},
                            const OtherAddresses& addresses = {});
 
-// The address at which rank 0 of the workers (of the servers, if there are no workers) takes its connections: the
-// user's MASTER_ADDR and MASTER_PORT if that node has them, else the address that its peers get and the port it has
-// reserved. A MASTER_ADDR that is loopback to that node (Debian's 127.0.1.1) does not count if its peers get another
-// address.
+// The address at which rank 0 of the workers accepts connections (rank 0 of the servers, if there are no workers). It
+// is the user's MASTER_ADDR and MASTER_PORT if they are set on that node; else the node's address for its peers, and
+// the port that its agent has reserved. A loopback MASTER_ADDR (Debian's 127.0.1.1) does not count in a round of
+// several machines if the peers get another address.
 struct Master {
   std::string address;
   uint32_t port = 0;
 };
 Master MasterOf(const Run& run, const v1::PeerList& peers);
 
-// Fills in what `node` gets of the current round; nothing if it holds no ranks. It takes the same time however many
-// nodes there are.
+// Fills in the assignment of `node` in the current round. Does nothing if the node holds no ranks. Its time does not
+// grow with the number of nodes.
 void FillAssignment(const Run& run, const Node& node, v1::Assignment& assignment);
 
-// Finds ranks in a peer list. Keeps a reference to it.
+// Finds ranks in a peer list, which must outlive the index.
 class PeerIndex {
  public:
   explicit PeerIndex(const v1::PeerList& peers);
@@ -55,7 +56,7 @@ class PeerIndex {
   absl::flat_hash_map<absl::string_view, const v1::PeerNode*> by_id_;
 };
 
-// Returns the index of the current round; it is made once for all its nodes.
+// Returns the index of the current round's peer list. The first call for a round makes the index.
 const PeerIndex& IndexOf(const Run& run);
 
 }  // namespace muster::scheduler

@@ -1,8 +1,8 @@
-// The principal that holds the place of a job or a node:
+// The principal that holds the place of a job or a node, and for how long:
 //
-//   a job    the principal that opened it (after a restart of the scheduler: the first that comes back), while its
-//            run has not ended and has a node
-//   a node   the principal that brought it, while its run has not ended, or its stream is open
+//   a job    the principal that opened it (after a restart of the scheduler: the first that comes back); while its run
+//            has not ended and has a node
+//   a node   the principal that joined with it last; while its run has not ended or its stream is open
 #include "scheduler/core/places/places.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ v1::Refusal RefusePrincipal(const Quota& quota, const JoinRequested& event, cons
   return refusal;
 }
 
-// Makes `held`, which says if `principal` holds a place, equal to `holds`.
+// Takes or returns a place so that `principal` holds one if and only if `holds`. `held` says whether it holds one.
 void Keep(Quota& quota, const std::string& principal, bool& held, bool holds) {
   if (held == holds) return;
   held = holds;
@@ -65,7 +65,7 @@ void Quota::Return(const std::string& principal) {
 
 std::optional<v1::Refusal> Places::RefuseJob(const JoinRequested& event) const {
   const std::string principal = PrincipalOf(event.identity, event.peer_address);
-  // Membership refuses the job if other principals have filled all places.
+  // The first place of a principal is always allowed here. If all places are taken, Membership refuses the job.
   if (jobs_.HeldBy(principal) == 0 || jobs_.HasRoomFor(principal)) return std::nullopt;
   return RefusePrincipal(jobs_, event, "jobs", "stop one (ms-ctl stop), or use another scheduler");
 }

@@ -1,5 +1,5 @@
-// The places that jobs and nodes take. Quota limits what one principal may hold, so that the last places are left for
-// others. See the table in places.cc.
+// Limits the number of jobs and nodes. Each job and each node takes a place. Quota limits the places of one principal
+// (an identity or an address), so that some are left for others. See the table in places.cc.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,9 @@
 
 namespace muster::scheduler {
 
-// Places that many principals share: none of them can take all. The last eighth is for principals that hold less than
-// what is left of it: one principal alone may have seven eighths, the next half of the rest, and so on. Pure.
+// A number of places that many principals share, so that none of them can take all. If more than an eighth of the
+// places is free, any principal may take one. Otherwise a principal may take one only if it holds fewer places than are
+// free. So one principal alone gets about seven eighths, the next one half of the rest, and so on. Pure.
 class Quota {
  public:
   explicit Quota(size_t most) : most_(most) {}
@@ -25,7 +26,7 @@ class Quota {
   bool HasRoomFor(const std::string& principal) const;
 
   void Take(const std::string& principal);
-  // The principal must hold one.
+  // Gives back one place, which the principal must hold.
   void Return(const std::string& principal);
 
   bool operator==(const Quota&) const = default;
@@ -33,24 +34,24 @@ class Quota {
  private:
   size_t most_;
   size_t taken_ = 0;
-  absl::flat_hash_map<std::string, size_t> held_;  // by principal that holds any
+  absl::flat_hash_map<std::string, size_t> held_;  // the number of places of each principal that has any
 };
 
 class Places {
  public:
   explicit Places(Context& context) : context_(context), nodes_(context.options.max_nodes) {}
 
-  // Return why the joining principal may have no further place; nullopt if it may.
+  // Return a refusal if the joining principal may not take one more place; nullopt if it may.
   std::optional<v1::Refusal> RefuseJob(const JoinRequested& event) const;
   std::optional<v1::Refusal> RefuseNode(const JoinRequested& event) const;
 
-  // Call these after each change to what the table in places.cc depends on.
+  // Call these after each change to a value on which the table in places.cc depends.
   void NoteHeld(Run& run);
   void NoteHeld(const Run& run, Node& node);
   void NotePrincipal(Run& run, Node& node, const JoinRequested& event);
-  // Ends the node's lease, because its stream is gone or given up. The caller updates Context::streams.
+  // Marks the node as disconnected, because its stream has ended or must end. The caller updates Context::streams.
   void Detach(Run& run, Node& node);
-  // Give back the places and deadlines of a node or run. Call them before it is forgotten.
+  // Give back the place of a node or run, and remove its deadline. Call them before the node or run is forgotten.
   void Release(Node& node);
   void Release(Run& run);
 

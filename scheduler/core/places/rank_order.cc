@@ -13,18 +13,18 @@
 namespace muster::scheduler {
 namespace {
 
-// A node, with parsed values that comparisons often need.
+// A node, and the parsed values that comparisons need.
 struct Sorted {
   const OrderedNode* node = nullptr;
   std::optional<IpAddress> address;
-  std::optional<uint32_t> number;  // its id, if that is a number
+  std::optional<uint32_t> number;  // its id, if the id is a number
 };
 
 const std::string& AddressText(const OrderedNode& node) {
   return node.address.empty() ? node.info->address() : node.address;
 }
 
-// IPv4 goes before IPv6, and both before a text that is no address.
+// Orders IPv4 addresses before IPv6 addresses, and both before texts that are no address.
 int CompareAddresses(const Sorted& a, const Sorted& b) {
   if (a.address && b.address) return *a.address < *b.address ? -1 : (*a.address == *b.address ? 0 : 1);
   if (a.address.has_value() != b.address.has_value()) return a.address ? -1 : 1;
@@ -42,8 +42,8 @@ bool LabelLess(const Sorted& a, const Sorted& b) {
   return x != y ? NaturalLess(x, y) : AddressLess(a, b);
 }
 
-// Returns the machine at the address that a user's MASTER_ADDR names; empty: there is none. `order` decides between
-// several.
+// Returns the id of the machine at the address in a user's MASTER_ADDR; empty if there is none. If nodes have different
+// MASTER_ADDRs, the first node in `order` decides.
 std::string FirstMachine(const std::vector<Sorted>& nodes, const std::vector<size_t>& order) {
   absl::flat_hash_map<std::string, size_t> at;  // the first node at an address
   for (const size_t i : order) {
@@ -74,10 +74,10 @@ bool IsPermutation(const Ranks& ranks) {
   return true;
 }
 
-// Gives each server's ranks in the table, in device order, to that server's nodes in address order. Returns nothing if
-// the table has too few.
+// Gives the ranks that the table lists for a server, in device order, to the server's nodes in address order. Returns
+// no ranks if the table has too few.
 Ranks AssignByTable(const std::vector<OrderedNode>& nodes, const std::vector<size_t>& order) {
-  std::map<uint32_t, int> taken;  // by the server's first rank
+  std::map<uint32_t, int> taken;  // the number of ranks given so far, by the server's first rank
   Ranks ranks(nodes.size());
   for (const size_t i : order) {
     const v1::NodeInfo& info = *nodes[i].info;
@@ -88,8 +88,8 @@ Ranks AssignByTable(const std::vector<OrderedNode>& nodes, const std::vector<siz
   return ranks;
 }
 
-// A number is the rank. A spare with no number, or one that is taken or out of range, gets the lowest rank that is
-// left.
+// Gives each node its number as its rank. A spare without a number, or with a number that is taken or out of range,
+// gets the lowest free rank.
 Ranks AssignByNumber(const std::vector<Sorted>& nodes, const std::vector<size_t>& order) {
   Ranks ranks(nodes.size());
   std::vector<bool> is_taken(nodes.size());
@@ -115,7 +115,7 @@ Ranks AssignByNumber(const std::vector<Sorted>& nodes, const std::vector<size_t>
   return ranks;
 }
 
-// Numbers go before names; there are both only where spares stand in.
+// Orders numbers before names. There are names only if spares fill in.
 bool NumberLess(const Sorted& a, const Sorted& b) {
   if (a.number && b.number && *a.number != *b.number) return *a.number < *b.number;
   if (a.number.has_value() != b.number.has_value()) return a.number.has_value();

@@ -1,18 +1,21 @@
-// The peers of a node with a loopback address get:
+// The address that the peers of a node with a loopback address get:
 //
+//   the node and the round                                       the address for its peers
 //   the round is on one machine                                  the loopback address
-//   … or on several that differ only by --machine                the loopback address: all came over loopback, so they
-//                                                                share the scheduler's host
-//   the user gave it (--worker_ip), and there are other machines none: the node can't take part
-//   the node came over loopback, so it is on the scheduler's     the first of
-//   own machine                                                    the address by which most nodes of other machines
+//   all machines of the round are on one host, and differ only   the loopback address: all nodes came over loopback, so
+//   by --machine                                                   they are on the scheduler's host
+//   the user gave the loopback address (--worker_ip), and the    none: the node can't take part
+//   round has other machines
+//   the node came over loopback, so it is on the scheduler's     the first of these that is known:
+//   own machine                                                    the address at which most nodes of other machines
 //                                                                  reached the scheduler,
 //                                                                  the scheduler's own listening address,
 //                                                                  the address of the node's default route
-//   … and so did nodes of other boots (tunnels, forwarded ports) only the address of the node's own default route
-//   none of these is there                                       none: the node can't take part
+//   nodes of several hosts came over loopback (tunnels,          only the address of the node's own default route
+//   forwarded ports)
+//   no such address is known                                     none: the node can't take part
 //
-// Peers get any other address as it is.
+// If a node's address is no loopback address, its peers get it unchanged.
 #include "scheduler/core/places/round_addresses.h"
 
 #include <algorithm>
@@ -32,18 +35,19 @@ bool IsLoopback(const std::string& address) {
   return parsed && parsed->is_loopback();
 }
 
-// True if other machines may reach a node there.
+// True if other machines may be able to reach this address.
 bool LeadsFar(const std::string& address) {
   const auto parsed = IpAddress::Parse(address);
   return parsed && !parsed->is_loopback() && !parsed->is_any();
 }
 
-// True for --machine NAME: several of these may stand on one host. (See MachineId in worker_agent/machine/machine.h.)
+// True if the machine's name comes from --machine NAME: several of these may be on one host. See MachineId in
+// worker_agent/machine/machine.h.
 bool IsOnlyNamed(const std::string& machine) { return absl::StartsWith(machine, "name:"); }
 
 struct Survey {
   std::set<std::string> machines;
-  std::set<std::string> local_boots;  // machines that no user named, with nodes that have loopback addresses
+  std::set<std::string> local_boots;  // machines without a --machine name, with nodes that have loopback addresses
   bool has_far_address = false;
 };
 
@@ -61,7 +65,7 @@ Survey Look(const std::vector<const Node*>& members) {
   return survey;
 }
 
-// Returns the address at which most nodes of other machines reached the scheduler; at equal numbers the lowest.
+// Returns the address at which most nodes of other machines reached the scheduler; among equals, the lowest address.
 std::optional<std::string> ReachedAt(const std::vector<const Node*>& members, const std::string& machine) {
   std::map<IpAddress, int> counts;
   for (const Node* node : members) {
@@ -109,7 +113,7 @@ RoundAddresses ChooseAddresses(const std::vector<const Node*>& members, const st
   const Survey survey = Look(members);
   const bool is_one_host = !survey.has_far_address && survey.local_boots.size() <= 1;
   if (survey.machines.size() <= 1 || is_one_host) return result;
-  const bool are_here = survey.local_boots.size() <= 1;  // those that came over loopback, on the scheduler's machine
+  const bool are_here = survey.local_boots.size() <= 1;  // nodes with loopback addresses are on the scheduler's machine
   std::map<std::string, std::optional<std::string>> reached_at;  // by machine
   for (const Node* node : members) {
     const v1::NodeInfo& info = node->record().info;

@@ -1,7 +1,7 @@
 // Chooses the address that a node's peers get in a round. A pure function; the table is in round_addresses.cc.
 //
-// A node's loopback address reaches only its own machine, so in a round of several machines its peers get another one.
-// The record RoundClosed has the choice: recovery decides nothing again.
+// A node's loopback address reaches only its own machine, so in a round of several machines its peers get another
+// address. The record RoundClosed contains this address, so a recovery does not choose again.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace muster::scheduler {
 
-// Addresses by node id, only where peers get another one than the node's own (NodeInfo.address).
+// The addresses that peers get, by node id. It has only nodes for which this address differs from NodeInfo.address.
 using OtherAddresses = absl::flat_hash_map<std::string, std::string>;
 
 // Returns the numeric address that the node's peers get.
@@ -20,7 +20,7 @@ const std::string& AddressOf(const Node& node, const OtherAddresses& others);
 
 struct Unreachable {
   const Node* node = nullptr;
-  std::string reason;  // for people: why ("it …"), and what to do
+  std::string reason;  // for people: why it is unreachable ("its address …"), and a remedy
 };
 
 struct RoundAddresses {
@@ -28,7 +28,8 @@ struct RoundAddresses {
   std::vector<Unreachable> unreachable;  // in the order of `members`; empty: the round may close
 };
 
-// `own_address`: the scheduler's, if it listens on one that other machines reach, else empty.
+// Chooses the addresses for a round with these members. `own_address` is the scheduler's listening address if other
+// machines can reach it, else empty.
 RoundAddresses ChooseAddresses(const std::vector<const Node*>& members, const std::string& own_address);
 
 }  // namespace muster::scheduler

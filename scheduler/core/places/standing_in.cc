@@ -1,11 +1,14 @@
 // The advice for a run that waits for lost nodes:
 //
-//   a spare for each, and time shows that the old processes have ended    nothing; what makes it faster
-//   a spare for each, but only a person can say that they have ended      `ms-ctl fence`
-//   no spare for some                                                     start these again, or a spare
+//   the lost nodes                                               the advice
+//   all have a spare; their old processes will certainly have    nothing to do, and how to make it faster
+//   ended after some time
+//   all have a spare; only a person can say whether their old    `ms-ctl fence`
+//   processes have ended
+//   some have no spare                                           start these nodes again, or start a spare
 //
-// A spare takes over once the next round closes. When nothing is left to wait for and the run still waits, the other
-// nodes could not reach the spare: then it counts as none.
+// A spare takes over when the next round closes. If the run still waits although nothing is left to wait for, the other
+// nodes could not reach the spare. Then the advice is as if there were no spare.
 #include "scheduler/core/places/standing_in.h"
 
 #include <algorithm>
@@ -22,7 +25,8 @@ std::string FenceEach(const std::vector<std::string>& ids) {
   return absl::StrCat("`ms-ctl fence ", ids.front(), "`", ids.size() == 1 ? "" : " (each of them)");
 }
 
-// Returns "spare d takes over" and when, or what to do for that. `stale`: lost nodes that may still run old processes.
+// Returns when the spares take over, for example "spare d takes over in 20 s", or what a person must do first. `stale`
+// has the lost nodes with old processes that may still run.
 std::string DescribeTakingOver(const Run& run, const std::vector<std::string>& spares, const std::string& lost,
                                const std::vector<std::string>& stale, MonotonicTime now) {
   const std::string takes_over = absl::StrCat(spares.size() == 1 ? "spare " : "spares ", JoinSome(spares),

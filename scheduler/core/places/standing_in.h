@@ -1,4 +1,5 @@
-// Chooses the spare that stands in for a lost node, and says how people can help a run that waits for lost nodes. Pure.
+// Chooses the spare that stands in for a lost node, and describes how people can help a run that waits for lost nodes.
+// Pure.
 #pragma once
 
 #include <string>
@@ -9,13 +10,13 @@
 
 namespace muster::scheduler {
 
-// Returns the spares that could stand in for a lost node, in the order in which they do.
+// Returns the spares that could stand in for a lost node, in the order in which they are used.
 std::vector<const Node*> SparesStandingBy(const Run& run);
 
-// Removes the first of `spares` that fits the lost node and returns it; null: none fits.
+// Removes the first spare that fits the lost node from `spares` and returns it; null if none fits.
 const Node* TakeSpareFor(const Node& lost, std::vector<const Node*>& spares);
 
-// Returns an empty text if the run waits for no lost node.
+// Returns advice for people, or an empty text if the run waits for no lost node.
 std::string DescribeRemedy(const Run& run, MonotonicTime now);
 
 }  // namespace muster::scheduler

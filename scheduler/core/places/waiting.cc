@@ -16,7 +16,8 @@
 namespace muster::scheduler {
 namespace {
 
-// "host-a: 4, host-b: 3": machines by name, with the address where a name stands for two machines.
+// Returns the connected slots of each machine: "host-a: 4, host-b: 3". If two machines have the same name, adds their
+// addresses.
 std::string HostsHere(const Run& run) {
   struct Machine {
     std::string host, address;
@@ -50,7 +51,7 @@ std::string MissingIds(const Run& run) {
   return absl::StrCat("missing node id", missing.size() == 1 ? "" : "s", ": ", FormatRanks(missing).substr(0, 200));
 }
 
-// Describes nodes that were here and are not now.
+// Describes the nodes that were connected before and are not now.
 std::string LastSeen(const Run& run, MonotonicTime now) {
   std::vector<std::string> seen;
   const auto add = [&](const std::string& id, const std::string& host, bool was_seen, MonotonicTime when) {
@@ -63,7 +64,7 @@ std::string LastSeen(const Run& run, MonotonicTime now) {
       add(id, node.record().info.host_name(), node.was_seen, node.last_seen);
   }
   for (const auto& [id, gone] : run.record().gone) {
-    if (run.record().phase != v1::RUN_PHASE_FORMING) break;  // their ranks are others' now
+    if (run.record().phase != v1::RUN_PHASE_FORMING) break;  // other nodes have their ranks by now
     if (gone.why == v1::NodeRemoved::LOST) {
       const auto [was_seen, last_seen] = run.RuntimeOfGone(id);
       add(id, gone.host_name, was_seen, last_seen);
@@ -75,7 +76,7 @@ std::string LastSeen(const Run& run, MonotonicTime now) {
   return JoinSome(seen);
 }
 
-// Describes processes that the next round has to wait for, besides those of members that are here.
+// Describes the processes for which the next round must wait, except those of connected members.
 std::string StaleProcesses(const Run& run, MonotonicTime now) {
   std::vector<std::string> stale;
   for (const auto& [id, node] : run.nodes) {
@@ -150,7 +151,7 @@ v1::WaitStatus DescribeWaiting(const Run& run, MonotonicTime now, std::string ot
   status.set_servers_needed(run.record().settings.server_num());
   std::vector<std::string> parts;
   if (std::string older = DescribeOlderJournal(run); !older.empty()) parts.push_back(std::move(older));
-  std::string counts = "no node is here";  // and no node has said how many there shall be
+  std::string counts = "no node is here";  // if no node has set the number of workers
   if (run.record().settings.has_worker_num()) {
     counts = absl::StrCat(status.workers_here(), " of ", status.workers_needed(), " workers are here");
   }

@@ -13,11 +13,11 @@
 
 namespace muster::scheduler {
 
-inline constexpr size_t kFewNodes = 256;  // so few that looking at all of them takes no time
+inline constexpr size_t kFewNodes = 256;  // a check of so few nodes takes almost no time
 
-inline constexpr size_t kMaxNamed = 8;  // in one sentence
+inline constexpr size_t kMaxNamed = 8;  // the most names in one sentence
 
-// "a, b and 7 more": at most kMaxNamed of them, each as `text_of` names it.
+// Returns "a, b and 7 more", with at most kMaxNamed of the items. `text_of` gives the text of an item.
 template <typename Item, typename TextOf>
 std::string JoinSome(const std::vector<Item>& items, TextOf text_of) {
   const auto end = items.begin() + static_cast<std::ptrdiff_t>(std::min(items.size(), kMaxNamed));
@@ -30,11 +30,11 @@ inline std::string JoinSome(const std::vector<std::string>& items) {
   return JoinSome(items, [](const std::string& item) { return item; });
 }
 
-// True if the run waits for nodes, or if it runs and its journal is an older copy.
+// True if the run waits for nodes, or if it runs and the scheduler's journal is an older copy.
 bool IsWaiting(const Run& run);
 
-// Returns "process 7 (python3, state D) of node a (host-a) has survived SIGKILL for 12 s", as its agent last reported;
-// empty: no process is stuck.
+// Returns "process 7 (python3, state D) of node a (host-a) has survived SIGKILL for 12 s", from the agent's last
+// report. Returns an empty text if no process is stuck.
 std::string DescribeStuck(const Node& node, MonotonicTime now);
 // Returns the same for all nodes of the run.
 std::string DescribeStuck(const Run& run, MonotonicTime now);
@@ -42,15 +42,16 @@ std::string DescribeStuck(const Run& run, MonotonicTime now);
 // `other_jobs` comes from DescribeOtherJobs.
 v1::WaitStatus DescribeWaiting(const Run& run, MonotonicTime now, std::string other_jobs = "");
 
-// Returns the same, with the other jobs, from a cache. It is made at most once a second, however many agents ask; in a
-// small run also when a node comes or goes.
+// Returns DescribeWaiting with DescribeOtherJobs, from a cache. The cache is renewed after a second; in a small run
+// also when a node comes or goes. So the time does not grow with the number of agents that ask.
 const v1::WaitStatus& WaitStatusOf(const State& state, const Run& run, MonotonicTime now);
 
-// Returns the missing ids, rising, 4,096 at most, if ids are numbers and each is one rank; else empty.
+// Returns the missing node ids in rising order, at most 4,096. Returns none unless all ids are numbers, and each of
+// them is its node's only rank.
 std::vector<uint32_t> MissingNumbers(const Run& run);
 
-// Returns how long the processes of a lost node may still run, after a space: " for 20 s"; or how a person can confirm
-// that they don't.
+// Returns how long the old processes of a lost node may still run: " for 20 s". If that is not known, returns how a
+// person can confirm that they have ended. The text begins with a space.
 std::string DescribeStaleEnd(const Node& node, MonotonicTime now);
 
 }  // namespace muster::scheduler

@@ -1,9 +1,9 @@
 // A request for a rank's log fails in these cases:
 //
 //   no such job, run or rank                 NOT_FOUND, INVALID_ARGUMENT
-//   no round has closed, or the run is over  FAILED_PRECONDITION: what to look at instead
-//   the rank's node is not connected         FAILED_PRECONDITION: since when, and that its log file may have it
-//   it does not answer in 9 s                DEADLINE_EXCEEDED would read as "no scheduler": ABORTED
+//   no round has closed, or the run is over  FAILED_PRECONDITION, with other places to look at
+//   the rank's node is not connected         FAILED_PRECONDITION, with the time since then and a hint to its log file
+//   its agent does not answer within 9 s     ABORTED; with DEADLINE_EXCEEDED, ms-ctl would blame the scheduler
 #include "scheduler/core/stacks/log_inquiry.h"
 
 #include <utility>
@@ -35,7 +35,7 @@ Place PlaceOf(const Run& run, uint32_t rank) {
   return {};
 }
 
-// Returns why no agent can be asked; empty: the rank's agent can.
+// Returns why the rank's agent can't be asked; empty if it can.
 std::string WhyNot(const Run& run, const Place& place, uint32_t rank, MonotonicTime now) {
   if (run.HasEnded()) {
     return absl::StrCat("run ", run.record().number, " of job ", run.record().job_id,

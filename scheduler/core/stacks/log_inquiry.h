@@ -1,4 +1,4 @@
-// Asks an agent what its process wrote last, for `ms-ctl logs`.
+// Asks an agent for the last output of one of its processes, for `ms-ctl logs`.
 #pragma once
 
 #include <map>
@@ -23,14 +23,14 @@ class LogInquiry {
  private:
   struct Inquiry {
     QueryId query = 0;
-    v1::LogsReply reply;  // except the log
+    v1::LogsReply reply;  // still without the log
     std::string job_id;
   };
 
   void Finish(uint64_t number, absl::Status status, const v1::SlotLog& log);
 
   Context& context_;
-  std::map<uint64_t, Inquiry> inquiries_;  // by the number that the agent answers with
+  std::map<uint64_t, Inquiry> inquiries_;  // by the number that the agent returns with its answer
 };
 
 }  // namespace muster::scheduler

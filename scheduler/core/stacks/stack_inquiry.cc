@@ -16,7 +16,7 @@ namespace {
 
 constexpr absl::Duration kStacksWait = absl::Seconds(9);  // an admin call is answered within 10 s
 constexpr size_t kMaxGatherings = 16;
-constexpr size_t kFewRanks = 8;  // when the request names none
+constexpr size_t kFewRanks = 8;  // the number of ranks if the request names none
 
 std::vector<uint32_t> FirstWorkers(const std::vector<Watched>& watched, size_t most) {
   std::vector<uint32_t> ranks;
@@ -26,8 +26,8 @@ std::vector<uint32_t> FirstWorkers(const std::vector<Watched>& watched, size_t m
   return ranks;
 }
 
-// Returns the ranks to look at when the request names none: those that stand still longest at the lowest step, else the
-// first few.
+// Returns kFewRanks ranks for a request that names none: those at the lowest steps, the longest there first. If no
+// process shows progress, returns the lowest ranks.
 std::vector<uint32_t> FewRanks(const Run& run) {
   std::vector<uint32_t> ranks = FirstWorkers(WatchedProcesses(run), kFewRanks);
   if (!ranks.empty()) return ranks;
@@ -36,8 +36,8 @@ std::vector<uint32_t> FewRanks(const Run& run) {
   return ranks;
 }
 
-// Returns where the part of the main thread begins: py-spy names it so, and faulthandler calls the thread that took the
-// signal "current".
+// Returns where the main thread's stack begins. py-spy names the thread "MainThread"; faulthandler calls the thread
+// that got the signal "Current thread".
 size_t MainThread(const std::string& text) {
   for (const char* mark : {"\"MainThread\"", "Current thread "}) {
     const size_t at = text.find(mark);
@@ -89,12 +89,12 @@ void StackInquiry::On(const StacksRequested& event) {
 }
 
 void StackInquiry::LookIntoHang(Run& run) {
-  // Asks for all of them if they are few: any may be the one that is stopped.
+  // Asks for up to kMaxStackRanks of the processes that stand still, because each of them may be a stopped one.
   Gather(run, FirstWorkers(StandingStill(run, context_.now.monotonic, context_.HeartbeatInterval()), kMaxStackRanks),
          0);
 }
 
-// Asks the agents of these ranks of workers. Query 0: to describe a hang.
+// Asks the agents of these workers for stacks. `query` is the call to answer; 0: the stacks are to describe a hang.
 void StackInquiry::Gather(Run& run, const std::vector<uint32_t>& ranks, QueryId query) {
   const uint64_t number = ++context_.last_handle;
   Gathering& gathering = gatherings_[number];
@@ -148,7 +148,7 @@ void StackInquiry::On(const StackTracesReceived& event) {
   if (gathering.awaited.empty()) Finish(it->first);
 }
 
-// No more stacks can come.
+// Ends the inquiry: answers the call, or gives up the round that stands still.
 void StackInquiry::Finish(uint64_t number) {
   const Gathering gathering = std::move(gatherings_.at(number));
   gatherings_.erase(number);
@@ -161,7 +161,7 @@ void StackInquiry::Finish(uint64_t number) {
   context_.effects.push_back(Answer{gathering.query, absl::OkStatus(), std::move(reply)});
 }
 
-// Gives up the round, or the run, unless it has moved on meanwhile.
+// Gives up the round, or the run, unless its processes have made progress since.
 void StackInquiry::GiveUpHang(const Gathering& gathering) {
   Run* run = context_.state.FindRun(gathering.job_id, gathering.run);
   if (run == nullptr) return;

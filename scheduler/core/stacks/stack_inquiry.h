@@ -22,19 +22,19 @@ class StackInquiry {
   void LookIntoHang(Run& run);
   // True if the handle is that of an inquiry's deadline.
   bool IsUnderWay(uint64_t handle) const { return gatherings_.contains(handle); }
-  // Ends the inquiry with the stacks that are there.
+  // Ends the inquiry with the stacks that have come so far.
   void Finish(uint64_t handle);
 
  private:
-  // Stacks that agents have been asked for.
+  // An inquiry that waits for the stacks from agents.
   struct Gathering {
-    QueryId query = 0;  // 0: the run stands still
+    QueryId query = 0;  // the call of ms-ctl; 0: LookIntoHang has asked
     std::string job_id;
     uint64_t run = 0;
     uint32_t round = 0;
     MonotonicTime deadline;
-    std::set<std::string> awaited;             // nodes
-    std::map<uint32_t, v1::RankStack> stacks;  // by rank; what is known so far
+    std::set<std::string> awaited;             // the nodes that have not answered yet
+    std::map<uint32_t, v1::RankStack> stacks;  // by rank; the stacks so far, and notes for the missing ones
   };
 
   void Gather(Run& run, const std::vector<uint32_t>& ranks, QueryId query);
@@ -42,7 +42,7 @@ class StackInquiry {
 
   Context& context_;
   Lifecycle& lifecycle_;
-  std::map<uint64_t, Gathering> gatherings_;  // by the number that the agents answer with
+  std::map<uint64_t, Gathering> gatherings_;  // by the number that the agents return with their answers
 };
 
 }  // namespace muster::scheduler

@@ -57,7 +57,7 @@ class LostNodes {
   uint32_t size() const { return size_; }
 
   // Returns the id of the lost node that a newcomer without an id of its own replaces; empty: there is none. Only a
-  // node is replaced that had no id of its own either and whose processes have ended. It prefers a node on the
+  // node is replaced that had no id of its own either and has no running processes. It prefers a node on the
   // newcomer's machine, then one on a host with the newcomer's host name, then any. Among equals it takes the lowest
   // id.
   std::string FindReplaced(const v1::NodeInfo& newcomer, const std::string& identity) const;

@@ -14,8 +14,8 @@ absl::Status Over(const v1::StoreCaller& caller, const std::string& why) {
 
 }  // namespace
 
-// Values are for nodes of the present round while its processes may run. If something broke, those that are left get
-// nothing done any more, so only a planned stop goes on using them.
+// Nodes of the present round may use the store while the round's processes may run. After a failure the remaining
+// processes can't finish their work, so they may not use it any more. In a planned stop they still may.
 absl::Status CheckCaller(const Run* run, const v1::StoreCaller& caller, const std::string& identity) {
   if (run == nullptr) return Over(caller, "that run is not known, or forgotten");
   if (run->record().phase != v1::RUN_PHASE_RUNNING && !IsInPlannedStop(*run))
@@ -26,7 +26,7 @@ absl::Status CheckCaller(const Run* run, const v1::StoreCaller& caller, const st
   if (node == nullptr || node->record().is_lost) return Over(caller, "the node is not part of it");
   if (node->record().incarnation != caller.incarnation())
     return Over(caller, "another start of the node has its place");
-  // Without a name the incarnation is enough, as for a join.
+  // For a caller without a name the incarnation is enough proof, as for a join.
   if (!node->record().identity.empty() && !identity.empty() && node->record().identity != identity) {
     return absl::PermissionDeniedError(
         absl::StrCat("node ", caller.node_id(), " joined with another certificate's name"));

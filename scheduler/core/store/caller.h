@@ -1,4 +1,4 @@
-// Decides whether a node may ask for what the nodes of a round share.
+// Decides whether a node may use the data that the nodes of a round share: the store, and the lighthouses.
 #pragma once
 
 #include <string>
@@ -9,8 +9,9 @@
 
 namespace muster::scheduler {
 
-// Returns FAILED_PRECONDITION if that round is not under way (`run` null: not known), or the node has no part in it;
-// PERMISSION_DENIED if it joined with another name in its certificate. An empty `identity` is not compared.
+// Returns FAILED_PRECONDITION if the caller's round is not under way, or if the node has no part in it. `run` is null
+// if the run is not known. Returns PERMISSION_DENIED if the node joined with another name in its certificate. An empty
+// `identity` is not compared.
 absl::Status CheckCaller(const Run* run, const v1::StoreCaller& caller, const std::string& identity);
 
 }  // namespace muster::scheduler

@@ -1,4 +1,4 @@
-// The store of a run: which call is allowed, what it changes, and whether it waits. See proto/muster/v1/store.proto.
+// Decides about calls to a run's store. See proto/muster/v1/store.proto for the calls.
 #include "scheduler/core/store/store_service.h"
 
 #include <algorithm>
@@ -81,7 +81,7 @@ absl::StatusOr<Decided> Decide(const RunStore& store, const v1::StoreCompareAndS
   return decided;
 }
 
-// Again returns the reply to a repeated change that was made already, without the version that it was answered with.
+// Again returns the reply to a repeated change that was made already. The caller adds the version of the first answer.
 v1::StoreReply Again(const Node& /*node*/, const v1::StoreSet& /*request*/) { return {}; }
 v1::StoreReply Again(const Node& /*node*/, const v1::StoreDelete& /*request*/) { return {}; }
 v1::StoreReply Again(const Node& node, const v1::StoreAdd& /*request*/) {
@@ -95,14 +95,15 @@ v1::StoreReply Again(const Node& /*node*/, const v1::StoreCompareAndSet& request
   return reply;
 }
 
-// A request that changed nothing changes nothing when it comes again, even if the key holds something else by now.
+// Returns the present value of the key as the reply. It is also the answer when a request that changed nothing comes
+// again: it must not change anything then, even if the key has another value by now.
 v1::StoreReply WithoutChange(const RunStore& store, const std::string& key) {
   v1::StoreReply reply;
   if (const v1::StoredValue* present = store.Find(key)) reply.set_value(present->value());
   return reply;
 }
 
-// Returns the latest number of a change that the node's present start has asked for, as far as is known.
+// Returns the highest known number of the changes that the node's present start has asked for.
 uint64_t LatestNumber(const Node& node) {
   const bool has_seen = node.last_request.incarnation == node.record().incarnation;
   return std::max(node.record().last_change, has_seen ? node.last_request.number : 0);
@@ -123,7 +124,7 @@ void StoreService::On(const StoreRequested& event) {
   std::visit(
       [&](const auto& request) {
         if constexpr (std::is_same_v<std::decay_t<decltype(request)>, v1::ReplicasReport>) {
-          return;  // is for Lighthouses
+          return;  // Lighthouses handles it
         } else {
           const v1::StoreCaller& caller = request.caller();
           Run* run = context_.state.FindRun(caller.job_id(), caller.run());
@@ -167,7 +168,7 @@ void StoreService::Serve(Run& run, Node& /*node*/, QueryId query, const v1::Stor
   size_t bytes = 0;
   for (; value != values.end() && absl::StartsWith(value->first, request.key()); ++value) {
     bytes += BytesOf(*value->second);
-    // The first entry always goes out, however large it is: otherwise its caller could never get past it.
+    // Always send the first entry, even if it is larger than the limit: otherwise the caller could never get past it.
     const auto listed = static_cast<size_t>(reply.entries_size());
     if (listed >= most || (listed > 0 && bytes > kMaxStoreListBytes)) {
       reply.set_has_more(true);
@@ -194,7 +195,8 @@ void StoreService::Serve(Run& run, Node& node, QueryId query, const Request& req
       return;
     }
     if (number == node.record().last_change) {
-      // With the present version, the asker would take its own value for the newer one if the key has changed since.
+      // Answer with the version of the first answer. With the present version, the caller would believe that its own
+      // value is the newest, even if the key has changed since.
       context_.effects.push_back(MakeAnswer(query, node.record().last_change_version, Again(node, request)));
       return;
     }
@@ -202,7 +204,7 @@ void StoreService::Serve(Run& run, Node& node, QueryId query, const Request& req
       Answer answer = MakeAnswer(query, run.record().store, WithoutChange(run.record().store, request.key()));
       answer.status = node.last_request.status;
       if constexpr (std::is_same_v<Request, v1::StoreDelete>) {
-        // The key was not there then; by now another node may have set it.
+        // The key did not exist at the time of the request, but another node may have set it since.
         std::get<v1::StoreReply>(answer.reply).set_version(node.last_request.version);
       }
       context_.effects.push_back(std::move(answer));
@@ -216,7 +218,7 @@ void StoreService::Serve(Run& run, Node& node, QueryId query, const Request& req
     Count(run, node.record().id, decided->changed->key(), decided->changed->value(), wanted);
     status = CheckRoom(run, wanted);
   }
-  // Note a refused request, too: if it comes again, it gets the same answer.
+  // Note even a refused request, so that it gets the same answer if it comes again.
   if (number != 0) node.last_request = {node.record().incarnation, number, run.record().store.version(), status};
   if (!status.ok()) {
     context_.effects.push_back(Answer{query, std::move(status), v1::StoreReply()});
@@ -230,7 +232,8 @@ void StoreService::Serve(Run& run, Node& node, QueryId query, const Request& req
   context_.effects.push_back(MakeAnswer(query, run.record().store, std::move(decided->reply)));
 }
 
-// If a crash cut a batch off, this makes the rest: the changes before it were made and are durable.
+// If a crash of the scheduler interrupted a batch, its first changes are durable. When the batch comes again, this
+// makes only the remaining changes.
 void StoreService::Serve(Run& run, Node& node, QueryId query, const v1::StoreBatch& request) {
   const uint64_t last = request.number() + static_cast<uint64_t>(request.edits_size()) - 1;
   const uint64_t latest = LatestNumber(node);
@@ -326,7 +329,6 @@ absl::Status StoreService::CheckRoom(const Run& run, const Room& wanted) const {
   return absl::OkStatus();
 }
 
-// Their keys can't come any more.
 void StoreService::EndWaits(Run& run) {
   for (const QueryId query : run.store_waits.TakeAll()) {
     context_.effects.push_back(

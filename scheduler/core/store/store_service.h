@@ -1,4 +1,4 @@
-// Answers what nodes ask of their run's store, and remembers the calls that wait for a key.
+// Answers the calls of nodes to their run's store, and keeps the calls that wait for a key.
 #pragma once
 
 #include <string>
@@ -14,9 +14,9 @@ class StoreService {
 
   void On(const StoreRequested& event);
 
-  // Ends all waits when the round is over: their keys can't come any more.
+  // Answers all calls that wait for a key with FAILED_PRECONDITION, because the round is over.
   void EndWaits(Run& run);
-  // Answers the waits that are out of time.
+  // Answers the calls that have waited for their whole time limit with DEADLINE_EXCEEDED.
   void ExpireWaits(Run& run);
 
  private:
@@ -25,13 +25,13 @@ class StoreService {
   void Serve(Run& run, Node& node, QueryId query, const v1::StoreList& request);
   void Serve(Run& run, Node& node, QueryId query, const v1::StoreBatch& request);
   template <typename Request>
-  void Serve(Run& run, Node& node, QueryId query, const Request& request);  // the others: changes
+  void Serve(Run& run, Node& node, QueryId query, const Request& request);  // the requests that change one value
   void Change(Run& run, const Node& node, v1::StoreChanged changed);
   struct Room {
     size_t freed = 0, taken = 0;  // bytes
-    size_t keys = 0;              // the new ones
+    size_t keys = 0;              // the number of new keys
   };
-  // Adds what a value takes to `room`.
+  // Adds the room that a value takes, and that its former value frees, to `room`.
   static void Count(const Run& run, const std::string& writer, const std::string& key, const std::string& value,
                     Room& room);
   absl::Status CheckRoom(const Run& run, const Room& wanted) const;

@@ -5,7 +5,7 @@
 namespace muster::scheduler {
 namespace {
 
-// FNV-1a: it detects a change, and is for nothing else.
+// A hash (FNV-1a) that only detects changes; it is not secure.
 class MapVersion {
  public:
   void Add(absl::string_view text) {

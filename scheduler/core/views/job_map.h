@@ -1,5 +1,5 @@
-// All nodes and slots of a run with one character each, so that a picture of 12,500 nodes with 8 slots each is a small
-// answer that takes little of the core's time.
+// The states of all nodes and slots of a run, with one character for each. So the data for a picture of 12,500 nodes
+// with 8 slots each is small, and the core makes it quickly.
 #pragma once
 
 #include <cstdint>
@@ -23,15 +23,15 @@ struct JobMap {
   std::string job_id;
   uint64_t run = 0;
   uint32_t round = 0;
-  uint64_t names_version = 0;  // changes with the nodes, their hosts and their ranks
+  uint64_t names_version = 0;  // changes whenever the nodes, their hosts or their ranks change
 
-  // One character for each node, in the order of NodesReply, without those that are gone.
+  // One character for each node, in the order of NodesReply, without the nodes that have left the run.
   //   c connected   p connected, a spare   g connected, draining   d disconnected   l lost   e knows the end
   std::string nodes;
   // One character for each slot of each node.
   //   a assigned   r running   d done   f failed   s stopped   - without a rank
   std::string slots;
-  std::vector<Name> names = {};  // only with_names
+  std::vector<Name> names = {};  // one for each node; empty unless with_names
 };
 
 std::shared_ptr<const JobMap> MapOf(const Run& run, bool with_names);

@@ -1,12 +1,12 @@
-// The missing nodes, and the source of their names:
+// The missing nodes of a run, and the source of their names. A run that has ended misses no node.
 //
-//   a node of the run that is disconnected or lost                 the run has it
-//   forming: a node that was here and was lost, or has left        the run has it among those gone
-//   forming: node ids are numbers, one rank each                   the ids that no node has brought
-//   forming: the job's run before had it                           its peer list; only while a node is missing
-//   what the settings ask for beyond these                         a count only: it is not known which nodes they are
-//
-// A run that has ended misses no node.
+//   the missing node                                               the source of its name
+//   a node of the run that is disconnected or lost                 the run's nodes
+//   while forming: a node that was lost or has left                the run's list of gone nodes
+//   while forming, if node ids are numbers with one rank each:     the numbers that no node has as its id
+//     a node that has not joined
+//   while forming: a node of the job's former run                  that run's peer list, if nodes are still missing
+//   other nodes that the settings ask for                          none: only their number is known
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -87,7 +87,7 @@ class MissingList {
   }
 
  private:
-  // Returns null if it is here, is named already, or there are too many.
+  // Adds an entry for the node. Returns null if the node is connected or in the list already, or if the list is full.
   v1::MissingNode* Add(const std::string& id) {
     const Node* here = run_.nodes.Find(id);
     if (here != nullptr && here->stream != 0 && !here->record().is_lost) return nullptr;
@@ -107,7 +107,7 @@ class MissingList {
   std::set<std::string> named_;
 };
 
-// Returns the last run before this one that had ranks; null: there is none, or it is forgotten.
+// Returns the last run before this one that had ranks; null if there is none, or if it is forgotten.
 const Run* FormerRun(const State& state, const Run& run) {
   const auto job = state.jobs.find(run.record().job_id);
   if (job == state.jobs.end()) return nullptr;

@@ -8,7 +8,7 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr absl::Duration kBudgetWindow = absl::Hours(1);  // as the budget counts
+constexpr absl::Duration kBudgetWindow = absl::Hours(1);  // equal to kRestartWindow of the restart budget
 
 RunOverview OverviewOf(const Run& run, v1::RunStatus status, MonotonicTime now) {
   RunOverview overview;

@@ -1,4 +1,4 @@
-// Monitoring's view, in one answer: counts only, so that it is small however large the jobs are.
+// The data for monitoring, in one answer. It has only counts, so that it stays small even for large jobs.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace muster::scheduler {
 
-// A run that has not ended, or is its job's latest.
+// A run that has not ended, or that is the latest run of its job.
 struct RunOverview {
   v1::RunStatus status;
   std::map<std::string, uint32_t> nodes;  // by state: connected, disconnected, lost, settled
   std::map<std::string, uint32_t> ranks;  // by state: assigned, running, done, failed, stopped
   uint32_t draining_nodes = 0;
-  uint32_t restarts_left = 0;  // of the budget of this hour
+  uint32_t restarts_left = 0;  // in the budget of the last hour
   uint64_t store_bytes = 0;
 };
 

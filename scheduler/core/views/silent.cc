@@ -1,9 +1,10 @@
-//   node                                              named
-//   lost, or it knows the outcome and has gone        no: its state says so
-//   connected, heard within 5 s, or two heartbeats    no
-//   connected, silent for longer                      with the end of its lease
-//   its connection is gone, and the run waits         no: what the run waits for names it
-//   its connection is gone, and the run goes on       with the end of its grace
+//   the node                                                 is it named in the text?
+//   is lost, or knows the outcome and has gone               no: its state says this already
+//   is connected, and was heard in the last 5 s or two       no
+//     heartbeats
+//   is connected, and has been silent for longer             yes, with the end of its lease
+//   is disconnected, and the run waits for nodes             no: the text about the waiting run names it
+//   is disconnected, and the run goes on                     yes, with the end of its grace
 #include <algorithm>
 #include <vector>
 

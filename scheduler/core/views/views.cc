@@ -16,7 +16,7 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr uint32_t kMaxHosts = 32;  // with facts and findings: so many fit into one answer
+constexpr uint32_t kMaxHosts = 32;  // the number of nodes with host facts and findings that fits into one answer
 
 template <typename Request>
 uint32_t Limit(const Request& request, uint32_t most) {
@@ -27,8 +27,8 @@ int64_t AgeMs(bool was_seen, MonotonicTime when, MonotonicTime now) {
   return was_seen ? absl::ToInt64Milliseconds(now - when) : -1;
 }
 
-// Distinguishes one start from another. The incarnation itself stays between the agent and the scheduler: a client that
-// knew it could speak for the agent.
+// Returns a number that distinguishes one start of a node from another. People must not see the incarnation itself: a
+// client that knows it could act as the agent.
 uint64_t Fingerprint(uint64_t incarnation) {
   const std::string digest = Sha256({reinterpret_cast<const char*>(&incarnation), sizeof(incarnation)});
   uint64_t fingerprint = 0;
@@ -79,7 +79,8 @@ v1::NodeStatus GoneView(const std::string& id, const GoneNode& gone, const GoneN
   return status;
 }
 
-// Run 0: the latest. An empty job id: the only job, if there is one only.
+// Returns the run; null if there is none. Run 0 means the latest run. An empty job id means the only job, if there is
+// only one.
 const Run* ResolveRun(const State& state, const std::string& job_id, uint64_t run) {
   auto job = state.jobs.find(job_id);
   if (job_id.empty() && state.jobs.size() == 1) job = state.jobs.begin();
@@ -98,7 +99,7 @@ v1::RunStatus RunView(const Context& context, const Run& run) {
   *status.mutable_settings() = run.record().settings;
   uint32_t here = 0, away = 0, spares = 0, running = 0, done = 0;
   for (const auto& [id, node] : run.nodes) {
-    if (node.stream == 0 && node.is_settled) continue;  // it knew the outcome and has gone
+    if (node.stream == 0 && node.is_settled) continue;  // the node got the outcome and has gone
     ++(node.stream != 0 ? here : away);
     spares += node.record().is_spare && node.stream != 0 ? 1 : 0;
     for (const SlotState& slot : node.record().slots) {
@@ -111,7 +112,7 @@ v1::RunStatus RunView(const Context& context, const Run& run) {
   status.set_spares(spares);
   status.set_processes_running(running);
   status.set_processes_done(done);
-  // A process that can't be killed holds up a restart of this one process, or the end of the job.
+  // A process that can't be killed delays its own restart, or the end of the job, so people must see it.
   const bool is_held_up = !run.HasEnded() && !DescribeStuck(run, now).empty();
   if (IsWaiting(run) || is_held_up) *status.mutable_waiting() = WaitStatusOf(context.state, run, now);
   status.set_silent_nodes(DescribeSilent(context, run));
@@ -167,7 +168,7 @@ v1::NodesReply View(const Context& context, const v1::NodesRequest& request) {
   return reply;
 }
 
-// One rank, as the round's peer list has it.
+// The place of one rank in the round's peer list.
 struct RankPlace {
   v1::Role role = v1::ROLE_UNSPECIFIED;
   uint32_t rank = 0;
@@ -205,7 +206,7 @@ v1::RankStatus RankView(const Run& run, const RankPlace& place, MonotonicTime no
   return rank;
 }
 
-// A page of a job of any size takes little time: only what is in it becomes messages.
+// Makes messages only for the ranks of the requested page, so that a page of a large job takes little time.
 v1::RanksReply View(const Context& context, const v1::RanksRequest& request) {
   v1::RanksReply reply;
   const Run& run = *ResolveRun(context.state, request.job_id(), request.run());

@@ -1,4 +1,4 @@
-// Answers ms-ctl's queries. Pure: reads what is known, and changes nothing of it.
+// Answers ms-ctl's queries. Pure: it only reads the state.
 #pragma once
 
 #include <string>
@@ -14,9 +14,9 @@ Answer AnswerQuery(const Context& context, const QueryReceived& event);
 // "lost", "settled", "connected", "disconnected".
 const char* NodeStateName(const Node& node);
 
-// Returns the run; run 0 is the latest. Null: there is none.
+// Returns the run with this number; `run` 0 means the latest run. Returns null if there is no such run.
 Run* FindNamed(State& state, const std::string& job_id, uint64_t run);
-// Return the error for a name that leads nowhere.
+// Return the error for a run or node that does not exist.
 absl::Status NoSuchRun(const std::string& job_id, uint64_t run);
 absl::Status NoSuchNode(const Run& run, const std::string& node_id);
 
@@ -27,9 +27,10 @@ v1::MissingNodes MissingOf(const Context& context, const Run& run);
 
 // ---- silent.cc
 
-// Describes nodes that have not been heard for longer than a heartbeat may take, while nothing is decided about them:
-// people would otherwise read "running" for a minute after a machine is gone. Returns "node b (host-b, 10.0.0.2) for 12
-// s: lost in 9 min 48 s at the latest", a few nodes at most. Empty: all are heard, or the run has ended.
+// Describes the nodes that have been silent for longer than a heartbeat may take, but are not lost yet. Without this,
+// people would read only "running" for a while after a machine has gone. Returns a few nodes at most, in this form:
+// "node b (host-b, 10.0.0.2) for 12 s: lost in 9 min 48 s at the latest". Returns an empty text if no node is silent or
+// the run has ended.
 std::string DescribeSilent(const Context& context, const Run& run);
 
 }  // namespace muster::scheduler
