@@ -23,7 +23,7 @@ struct RemedyFacts {
   bool recovers = false;      // the run has recovery, so there is no need to advise it
   bool has_given_up = false;  // the restart budget is used up
   std::string waited_for =
-      {};  // "rank 3 on host-b …": the rank for which the others seem to have waited; empty: not known
+      {};  // "rank 3 on host-b …": the rank for which the other ranks seem to have waited; empty: not known
 };
 
 // Returns a remedy for the cause; empty: none is known. Advises recovery only if it would have helped.

@@ -12,7 +12,7 @@
 //
 //   the node                                 the next round waits until
 //   member, connected                        it reports that it has quit the round
-//   member that the others can't reach       (it is refused, and becomes lost: places/round_addresses.cc)
+//   member that the other nodes can't reach  it is refused and marked as lost (places/round_addresses.cc)
 //   member, disconnected but not lost        it comes back, or is lost after its grace
 //   spare that may have processes            it reports that it has quit the round (places/older_journal.cc)
 //   such a spare that left before that       its keeper sends the last report, or a person runs `ms-ctl fence`

@@ -1,9 +1,11 @@
-// Closes rounds, and sends each node its desired state.
+// Closes rounds, and sends each node its desired state. Once enough nodes have joined, the first round of a run depends
+// on their addresses:
 //
-//   enough nodes have joined, and                          the first round of a run
+//   the nodes                                              the first round
 //   each has an address that its peers can reach           closes
-//   a spare that is needed has no such address             uses another spare; if none fits, that spare is refused
-//   a regular node has no such address                     does not close: that node is refused with a remedy
+//   a spare that is needed has no such address             closes with another spare; if none fits, it waits, and the
+//                                                          spare is refused
+//   a regular node has no such address                     waits, and that node is refused with a remedy
 #include <algorithm>
 #include <map>
 #include <set>

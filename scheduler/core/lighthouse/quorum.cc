@@ -35,7 +35,7 @@ QuorumDecision DecideQuorum(const std::vector<Asker>& askers, size_t alive, cons
     return NotYet(absl::StrCat(askers.size(), " of at least ", rules.min_replicas, " replicas ask"));
   }
   if (askers.size() <= alive / 2) {
-    return NotYet(absl::StrCat(askers.size(), " of ", alive, " replicas that are alive ask: no more than half"));
+    return NotYet(absl::StrCat(askers.size(), " of ", alive, " living replicas ask, but more than half must"));
   }
   const MonotonicTime first = std::min_element(askers.begin(), askers.end(), [](const Asker& a, const Asker& b) {
                                 return a.since < b.since;

@@ -1,5 +1,5 @@
-// Handles deadlines: leases, graces and timeouts. It also suspects that the scheduler itself was suspended when half of
-// all leases end at once.
+// Handles deadlines: leases, graces and timeouts. If half of all leases end at once, it suspects that the scheduler
+// itself was suspended.
 //
 //   deadline of a node     set when                                  when it is due
 //   lease_end              it connects, or sends a heartbeat         it is lost (unless the scheduler suspects itself)

@@ -4,7 +4,7 @@
 //   the agent                                                     what happens
 //   knows another cluster, or a higher term                       refused: this is not its scheduler
 //   comes back to a run that is forgotten                         refused: that run is over
-//   comes back, and its node has still its incarnation            Resume: same place, same ranks
+//   comes back, and its node still has its incarnation            Resume: same place, same ranks
 //   comes back, but a later start has its node, or the node was   refused: it must end
 //     given up or drained
 //   newcomer; its incarnation is known (the welcome was lost)     Resume
@@ -48,7 +48,7 @@ std::optional<v1::Refusal> RefuseStaleIncarnation(const Job& job, const v1::Join
   return std::nullopt;
 }
 
-// True if the node was removed from a running job, so its ranks went to a spare. It then comes back as a spare.
+// True if the node was removed from this run, and the run recovers and goes on. The node then comes back as a spare.
 bool ReturnsAsSpare(const Run& run, const v1::Join& join) {
   if (!run.Recovers() || !run.IsUnderWay()) return false;
   return run.record().gone.contains(join.node_id());

@@ -145,7 +145,7 @@ void Membership::Rejoin(const JoinRequested& event, Run& run, Node& node) {
                                         node.record().slots.size(), ")")));
   }
   if (IsSoleHeir(node, join))
-    lifecycle_.ConfirmDead(run, node, "its node has come back, with the lock that they would hold");
+    lifecycle_.ConfirmDead(run, node, "its node has come back with the lock, which they would hold if they still ran");
   if (node.record().stale_incarnation != 0) {
     node.heir_doubt = WhyNoHeir(node, join);
     return Refuse(event, TryLater(absl::StrCat("the processes of the former start of ", NodeText(node),

@@ -259,12 +259,12 @@ struct RunRuntime {
   MonotonicTime look_deadline = MonotonicTime::Never();  // RECOVERING: the next check is put off until this time
   absl::Duration fence;  // the fence that agents were last sent, unless --fence_timeout is set; never gets shorter,
                          // because agents rely on it
-  std::deque<MonotonicTime> restarts;                // those of the last hour; one without progress is in it twice
-  std::optional<uint64_t> highest_step;              // the highest step that any process has written
-  std::map<std::string, uint64_t> unquit;            // nodes that left though must_quit was set, and their incarnations
-  uint32_t round_elsewhere = 0;                      // the highest round that an agent has reported
-  bool is_looking_into_hang = false;                 // its stacks are being gathered
-  uint32_t holding_up = 0;                           // RECOVERING: members that are disconnected, or have not quit
+  std::deque<MonotonicTime> restarts;      // the restarts of the last hour; one without progress is in it twice
+  std::optional<uint64_t> highest_step;    // the highest step that any process has written
+  std::map<std::string, uint64_t> unquit;  // nodes that left though must_quit was set, and their incarnations
+  uint32_t round_elsewhere = 0;            // the highest round that an agent has reported
+  bool is_looking_into_hang = false;       // its stacks are being gathered
+  uint32_t holding_up = 0;                 // RECOVERING: members that are disconnected, or have not quit
   MonotonicTime forget_at = MonotonicTime::Never();  // set once it has ended
   bool is_settled = false;
   std::vector<CauseCandidate> candidates;

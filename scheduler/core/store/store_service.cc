@@ -318,13 +318,13 @@ absl::Status StoreService::CheckRoom(const Run& run, const Room& wanted) const {
   if (run.record().store.bytes() - freed + taken > kMaxStoreBytes) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the store of job ", run.record().job_id, " is full: it holds ", run.record().store.bytes(),
-                     " bytes in ", run.record().store.size(), " keys, ", kStoredOverheadBytes,
-                     " for each key included, and at most ", kMaxStoreBytes, " are kept"));
+                     " bytes in ", run.record().store.size(), " keys (", kStoredOverheadBytes,
+                     " extra bytes count for each key), and the most is ", kMaxStoreBytes, " bytes"));
   }
   if (context_.state.record().store_bytes - freed + taken > kMaxStoreBytesInAll) {
     return absl::ResourceExhaustedError(absl::StrCat("the stores of all jobs of this scheduler together hold ",
-                                                     context_.state.record().store_bytes, " bytes, and at most ",
-                                                     kMaxStoreBytesInAll, " are kept"));
+                                                     context_.state.record().store_bytes, " bytes, and the most is ",
+                                                     kMaxStoreBytesInAll, " bytes"));
   }
   return absl::OkStatus();
 }
