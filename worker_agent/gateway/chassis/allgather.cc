@@ -13,7 +13,7 @@
 namespace muster::agent {
 namespace {
 
-constexpr uint32_t kReadersOfFirst = 16;  // nodes that the first agent reads from at once
+constexpr uint32_t kReadersOfFirst = 16;  // nodes from which the first agent reads at the same time
 
 std::string Join(const Allgather::Blobs& blobs) {
   std::string all;
@@ -32,14 +32,15 @@ absl::StatusOr<Allgather::Blobs> Split(std::string_view all, uint32_t agents) {
     all.remove_prefix(*length);
   }
   if (blobs.size() != agents)
-    return absl::InvalidArgumentError("the data that the first node gathered is not that of all nodes");
+    return absl::InvalidArgumentError("the data that the first node gathered does not come from all nodes");
   return blobs;
 }
 
 }  // namespace
 
-// Kept alive by the store calls under way. These run one after another, except the first agent's readers. The readers
-// share only atomics, and each writes its own place of blobs_.
+// Each pending store call keeps a reference to the operation. The calls run one after another, except those with which
+// the first agent reads the blobs. They run at the same time, share only atomics, and each writes only its own element
+// of blobs_.
 class Allgather::Operation : public std::enable_shared_from_this<Operation> {
  public:
   Operation(std::shared_ptr<Shared> shared, uint32_t number, absl::Duration limit, Done done)
@@ -71,7 +72,7 @@ class Allgather::Operation : public std::enable_shared_from_this<Operation> {
   std::string ResultOf(uint32_t number) const { return absl::StrCat(shared_->name, "/", number, "/all"); }
   std::string Result() const { return ResultOf(number_); }
 
-  // Reads from the next node that no reader has taken yet.
+  // Reads the blob of the next node from which no reader reads yet.
   void Gather() {
     const uint32_t node = next_node_.fetch_add(1);
     if (node >= shared_->agents) return;
@@ -89,7 +90,7 @@ class Allgather::Operation : public std::enable_shared_from_this<Operation> {
           absl::StrCat("the data of all nodes are ", all.size(), " bytes; the limit is ", kMaxAllBytes)));
     }
     Write(Result(), all, [self = shared_from_this(), pieces = PiecesOf(all.size())] {
-      // All nodes have come to this allgather, so all have read the result of the one before.
+      // Since all nodes have come to this allgather, all have read the result of the previous one.
       if (self->number_ > 0) self->Delete(self->ResultOf(self->number_ - 1), self->shared_->last_pieces);
       self->shared_->last_pieces = pieces;
       self->Finish(std::move(self->blobs_));
@@ -108,7 +109,7 @@ class Allgather::Operation : public std::enable_shared_from_this<Operation> {
     });
   }
 
-  // `node`: the writer.
+  // `node` is the index of the node that wrote the text.
   void Read(const std::string& name, size_t most, uint32_t node, Taken taken) {
     ReadText(shared_->store, shared_->clock, {name, most, deadline_},
              [self = shared_from_this(), node, taken = std::move(taken)](absl::StatusOr<std::string> text) {

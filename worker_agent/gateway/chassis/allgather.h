@@ -1,10 +1,10 @@
-// An allgather between the agents of a round, over the job's store: each agent gives one blob and gets all blobs,
-// ordered by node. MPI's launchers call this a fence.
+// An allgather between the agents of a round, over the job's store: each agent gives one blob and gets the blobs of all
+// agents, ordered by node. MPI's launchers call this a fence.
 //
-// Each agent writes its blob in pieces of a value's largest size. The first agent collects the blobs and writes all of
-// them again as one text, which the others read. So each agent sends its blob once and reads the whole once, for any
-// number of agents, at the price of one more hop. All keys belong to the round (Lifetime::kRound), and are removed as
-// soon as no agent needs them any more.
+// Each agent writes its blob in pieces that are as large as a value of the store may be. The first agent collects the
+// blobs and writes all of them as one text, which the others read. So, for any number of agents, each agent writes one
+// blob and reads one text; the price is one more hop. The agents delete each key as soon as none of them needs it any
+// more. The store deletes the rest with the round (Lifetime::kRound).
 #pragma once
 
 #include <cstddef>
@@ -23,23 +23,26 @@ namespace muster::agent {
 
 class Allgather {
  public:
-  // The blobs by node. An agent that can't give its part gives none, and the others learn that when it ends.
+  // One blob for each agent, ordered by node. An agent that can't give its blob writes nothing, and the others wait for
+  // it until their limit.
   using Blobs = std::vector<std::string>;
   using Done = std::function<void(absl::StatusOr<Blobs>)>;
 
   static constexpr size_t kMaxBlobBytes = 1024 * 1024;      // of one agent
-  static constexpr size_t kMaxAllBytes = 16 * 1024 * 1024;  // of all agents, with 4 bytes for each of them
+  static constexpr size_t kMaxAllBytes = 16 * 1024 * 1024;  // of all agents, each with 4 bytes for its length
 
-  // Agent `own` of `agents`, from 0. `name` is a prefix for the keys, the same on all agents and used for nothing else.
-  // `store` and `clock` must outlive all calls of `done`; this object need not.
+  // `own` is this agent's index, from 0; `agents` is their number. `name` is the prefix of the keys. It must be the
+  // same on all agents, and no other keys may have it. `store` and `clock` must outlive all calls of `done`; this
+  // object need not.
   Allgather(JobStore& store, const Clock& clock, std::string name, uint32_t own, uint32_t agents);
 
-  // Starts the next allgather, once the one before is done. All agents must number them the same. Calls `done` once,
-  // from a thread of the store or from inside this call. Errors:
+  // Starts the next allgather. The caller must wait until the previous one is done. Allgathers are matched by their
+  // number: the n-th one of this agent belongs to the n-th one of every other agent. Calls `done` once, from a thread
+  // of the store or from inside this call. Errors:
   //   kDeadlineExceeded   names the first node that has not come within `limit`
-  //   kResourceExhausted  a blob, or all together, are too large, or the job's store is full
+  //   kResourceExhausted  one blob or all together are too large, or the job's store is full
   //   kFailedPrecondition the round is over
-  //   kInvalidArgument    the text in the store is not an agent's
+  //   kInvalidArgument    a text in the store was not written by an agent
   void Start(std::string blob, absl::Duration limit, Done done);
 
  private:
@@ -50,7 +53,7 @@ class Allgather {
     const std::string name;
     const uint32_t own;
     const uint32_t agents;
-    size_t last_pieces = 0;  // of the last result that this agent wrote
+    size_t last_pieces = 0;  // number of pieces of the last result that this agent wrote
   };
   const std::shared_ptr<Shared> shared_;
   uint32_t next_ = 0;

@@ -1,5 +1,6 @@
-// The interface for frameworks that bring a rendezvous of their own. The processes of this agent take a gateway for
-// that rendezvous. Its ports are reserved before the join (node/node_description.h), so that peers can learn them.
+// The interface of gateways. A gateway stands in for the rendezvous service that a framework brings; this agent's
+// processes connect to the gateway instead. Its ports are reserved before the join (node/node_description.h), so that
+// peers can learn them.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,8 @@ struct GatewayRound {
   v1::Assignment assignment;
   std::string host_name;                      // this machine's
   std::string own_address;                    // numeric, as the peers see this node; empty: not known
-  std::shared_ptr<const v1::PeerList> peers;  // null: not known, beyond kMaxRanksInClusterFile
-  std::function<void()> wake;                 // any thread, until Over: see Gateway::WhenBegun
+  std::shared_ptr<const v1::PeerList> peers;  // null: the round has more than kMaxRanksInClusterFile ranks
+  std::function<void()> wake;                 // callable from any thread until Over; see Gateway::WhenBegun
 };
 
 // The agent's loop calls these, one call at a time. They must not block.
@@ -33,43 +34,46 @@ class Gateway {
  public:
   virtual ~Gateway() = default;
 
-  // Called before the first process of the round starts, when all processes of the round before have ended. Called
-  // again where some processes restart within the round. After OK the gateway is ready, unless WhenBegun says
-  // otherwise. The error says what is wrong and what to do. From a round's first call on, the job's store
-  // (AgentLoop::store) is this round's.
+  // Called before the first process of a round starts, when all processes of the previous round have ended. Called
+  // again when some processes restart within the round. After OK the gateway is ready, unless WhenBegun says otherwise.
+  // An error says what is wrong and what to do. From the first call of a round on, the job's store (AgentLoop::store)
+  // belongs to this round.
   virtual absl::Status Begin(const GatewayRound& round) = 0;
 
-  // After a successful Begin: returns nothing while the gateway is not ready yet; no process starts before it is. The
-  // gateway calls GatewayRound::wake once this may be asked again. An error fails the start of the processes.
+  // Asked after a successful Begin, before processes start. Returns nothing while the gateway is not ready, and then no
+  // process starts. The gateway calls GatewayRound::wake when the agent shall ask again. After an error the processes'
+  // start fails.
   virtual std::optional<absl::Status> WhenBegun() { return absl::OkStatus(); }
 
-  // Adds what the process of slot `input.slot` must know of the gateway, after a successful Begin.
+  // Called after a successful Begin. Adds what the process of slot `input.slot` needs to find the gateway.
   virtual void AddTo(EnvironmentInput& input) const = 0;
 
-  // A descriptor that the process of the slot inherits, after AddTo. The default is none.
+  // Called after AddTo. Returns a descriptor that the slot's process inherits; by default none.
   virtual HandOver HandOverOf(uint32_t /*slot*/) { return {}; }
 
-  // A process of a round that began well is running. May be called after Over, like Judge.
+  // Called when a process runs in a round that was begun successfully. Like Judge, it may be called after Over.
   virtual void Started(const ProcessKey& /*key*/, int64_t /*pid*/) {}
 
-  // A process of a round that began well has ended, and its end is not reported yet. The gateway may turn `end` into a
-  // failure, or explain it. May wait a moment for the last output of the process.
+  // Called when a process of a successfully begun round has ended, before its end is reported. The gateway may turn
+  // `end` into a failure, or explain it. Unlike the other calls, this one may wait a moment for the process's last
+  // output.
   virtual void Judge(const ProcessKey& /*key*/, ProcessEnd& /*end*/) {}
 
-  // The processes of the round are being stopped on request, and are killed after `limit`. `why` is one line for
-  // people. Nothing is broken: the gateway and the store go on serving them until Over. May be called more than once.
+  // Called when the processes of the round are asked to stop although nothing has failed. They are killed after
+  // `limit`. `why` is one line for people. The gateway and the store go on serving them until Over. May be called more
+  // than once.
   virtual void Stopping(const std::string& /*why*/, absl::Duration /*limit*/) {}
 
-  // Called before Over and before the store closes. `why` says in one line why the round was given up or the run is
+  // Called before Over, while the store is still open. `why` says in one line why the round was given up or the run is
   // over; empty: all went well.
   virtual void WhyOver(const std::string& /*why*/) {}
 
-  // Called once for each round that was begun, unless the agent ends first: the round was given up, or the run is over.
-  // From now on calls to the store end with kFailedPrecondition. Processes of the round may still run; they are being
-  // stopped.
+  // Called when the round was given up or the run is over: once for each round that was begun, unless the agent ends
+  // first. From now on calls to the store end with kFailedPrecondition. Processes of the round may still run; they are
+  // being stopped.
   virtual void Over(uint64_t /*run*/, uint32_t /*round*/) {}
 
-  // True if no process may start where Begin fails for this round.
+  // Returns true if no process may start after Begin failed for this round.
   virtual bool IsNeeded(const GatewayRound& /*round*/) const { return false; }
 };
 

@@ -27,10 +27,10 @@ namespace muster::agent {
 namespace {
 
 constexpr int kBacklog = 1024;
-// One for each value that a process waits for. A JAX process waits for one value of every other node at once.
+// Each value that a process waits for takes a stream. A JAX process waits for one value of every other node at once.
 constexpr int kMaxStreams = 4096;
-constexpr int kMaxMetadataBytes = 4096;                             // of a call's headers, unpacked
-constexpr absl::Duration kEndPatience = absl::Milliseconds(200);    // for calls
+constexpr int kMaxMetadataBytes = 4096;                             // of a call's headers, after decompression
+constexpr absl::Duration kEndPatience = absl::Milliseconds(200);    // how long Stop waits for pending calls
 constexpr absl::Duration kLastBytesTime = absl::Milliseconds(200);  // for clients to read gRPC's last bytes
 constexpr absl::Duration kFlushInterval = absl::Seconds(10);
 
@@ -45,10 +45,11 @@ std::string BytesOf(const grpc::ByteBuffer& buffer) {
   return bytes;
 }
 
-// A port of loopback at which this machine's processes of this user reach the server. One thread owns it.
+// A loopback port through which this user's processes on this machine reach the server. Only one thread may use it.
 class LoopbackListener {
  public:
-  // `whose`, for people: "JAX's". `poller` and `counted` must outlive this; `key` is the listener's key in `poller`.
+  // `whose` is a word for messages, such as "JAX's". `poller` and `counted` must outlive this; `key` is the listener's
+  // key in `poller`.
   LoopbackListener(std::string whose, Poller& poller, uint64_t key, CountedLog& counted)
       : whose_(std::move(whose)), poller_(poller), key_(key), counted_(counted) {}
 
@@ -56,10 +57,10 @@ class LoopbackListener {
   absl::Status Open();
   uint16_t port() const { return own_.port; }
 
-  // Accepts every waiting connection from this user and hands it to `take`; closes and counts the others. To be called
-  // when the poller has an event of the listener, and from time to time while IsResting.
+  // Accepts every waiting connection from this user and hands it to `take`; closes and counts the others. Call it when
+  // the poller has an event of the listener, and from time to time while IsResting.
   void Admit(const std::function<void(UniqueFd client)>& take);
-  // True after no descriptor was left for a client.
+  // True if the last client could not be accepted because no descriptor was left.
   bool IsResting() const { return is_resting_; }
 
  private:
@@ -100,8 +101,8 @@ void LoopbackListener::Admit(const std::function<void(UniqueFd client)>& take) {
   }
 }
 
-// Without a descriptor for a client, the listener would be ready all the time. So it is polled from time to time
-// instead.
+// While no descriptor is left to accept a client, epoll would report the listener as ready without a pause. So the
+// listener leaves the poller, and Admit is called from time to time instead.
 void LoopbackListener::RestOrListen(int error) {
   const bool is_out = error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
   if (is_out == is_resting_) return;
@@ -114,7 +115,7 @@ void LoopbackListener::RestOrListen(int error) {
   }
 }
 
-// One call. gRPC's threads read it; any thread answers it.
+// One gRPC call. gRPC's threads read the request; any thread may answer it.
 class Reactor final : public grpc::ServerGenericBidiReactor {
  public:
   using IndexOf = std::function<std::optional<uint32_t>(const std::string& peer)>;
@@ -142,7 +143,7 @@ class Reactor final : public grpc::ServerGenericBidiReactor {
     }
     service_.Handle(
         {context_.method(), BytesOf(buffer_), index_of_(context_.peer()), GrpcTimeLeft(context_.raw_deadline())}, call);
-    // OnCancel may have come before call_ was set, and comes only once.
+    // OnCancel comes only once, perhaps before call_ was set.
     if (context_.IsCancelled()) call->GiveUp();
   }
 
@@ -152,7 +153,7 @@ class Reactor final : public grpc::ServerGenericBidiReactor {
       const MutexLock lock(mutex_);
       call = call_;
     }
-    if (call != nullptr) call->GiveUp();  // otherwise OnReadDone comes
+    if (call != nullptr) call->GiveUp();  // otherwise OnReadDone will end it
   }
 
   void OnDone() override { delete this; }
@@ -182,7 +183,7 @@ class Reactor final : public grpc::ServerGenericBidiReactor {
 
 void HeldCall::Complete(absl::StatusOr<std::string> reply, const std::string& details) {
   Done done;
-  std::function<void()> given_up;  // may hold this call, and ends with this step
+  std::function<void()> given_up;  // may hold a reference to this call; destroyed after the lock is released
   {
     const MutexLock lock(mutex_);
     done = std::exchange(done_, nullptr);
@@ -196,7 +197,8 @@ void HeldCall::WhenGivenUp(std::function<void()> then) {
   if (done_) given_up_ = std::move(then);
 }
 
-// Answers here as well: at the server's end no thread runs steps any more, and gRPC waits for each call.
+// Also answers the call: when the server ends, no thread runs steps any more, and gRPC waits for an answer to each
+// call.
 void HeldCall::GiveUp() {
   std::function<void()> given_up;
   {
@@ -224,7 +226,7 @@ class GrpcServer::Impl final : public grpc::CallbackGenericService {
   }
 
  private:
-  struct Steps {  // outlives this while a call has no answer yet
+  struct Steps {  // outlives the Impl while a call has no answer yet
     Poller poller;
     Mailbox<std::function<void()>> mailbox{[this] { poller.Wake(); }};
   };
@@ -243,8 +245,8 @@ class GrpcServer::Impl final : public grpc::CallbackGenericService {
   const std::string client_name_;  // for people
   CountedLog counted_;
   const std::shared_ptr<Steps> steps_ = std::make_shared<Steps>();
-  std::deque<LoopbackListener> listeners_;  // of the thread, once it runs
-  bool is_ending_ = false;                  // of the thread
+  std::deque<LoopbackListener> listeners_;  // only the thread uses them once it runs
+  bool is_ending_ = false;                  // only the thread uses it
   mutable Mutex mutex_;
   std::unordered_map<uint64_t, uint32_t> index_of_ ABSL_GUARDED_BY(mutex_);  // by connection
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
@@ -290,7 +292,7 @@ void GrpcServer::Impl::BuildGrpc() {
   grpc::ServerBuilder builder;
   builder.RegisterCallbackGenericService(this);
   builder.SetMaxReceiveMessageSize(options_.max_request_bytes);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // over loopback there is nothing to measure
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // measures bandwidth: useless over loopback
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
   builder.SetResourceQuota(grpc::ResourceQuota(options_.thread).Resize(options_.most_bytes));
@@ -336,7 +338,8 @@ void GrpcServer::Impl::Run() {
   }
 }
 
-// Closes the newest connection: an older one may belong to a process that needs it for its whole life.
+// If there is no room, closes the new connection: an older one may belong to a process that needs it for its whole
+// life.
 void GrpcServer::Impl::Take(UniqueFd client, uint32_t index) {
   const uint64_t connection = NewConnection();
   bool has_room = false;
@@ -348,7 +351,7 @@ void GrpcServer::Impl::Take(UniqueFd client, uint32_t index) {
   if (has_room) return relay_.Add(connection, std::move(client), nullptr);
   counted_.Note(Severity::kWarning, "gateway: too many connections",
                 absl::StrCat("closed a connection of ", client_name_, ": ", options_.most_connections,
-                             " are open: see which process of this user opens so many"));
+                             " are open already; find the process of this user that opens so many"));
 }
 
 void GrpcServer::Impl::Open(UniqueFd grpc_end) {

@@ -1,8 +1,8 @@
-// A gRPC server of the agent for this machine's processes of this user: ports of loopback, the relay that holds clients
-// to the limits of HTTP/2 (common/net/http2), gRPC without TLS, and one thread that carries out the steps of all calls.
+// The agent's gRPC server for this user's processes on this machine. It has ports of loopback, a relay that enforces
+// limits on the clients' HTTP/2 (common/net/http2), gRPC without TLS, and one thread that runs the steps of all calls.
 //
-// What clients can make it hold is limited: connections, streams of each, header blocks and frames (FrameGuard),
-// messages, and the bytes of gRPC's buffers.
+// All that a client can make the server store is limited: connections, the streams of each, header blocks and frames
+// (FrameGuard), messages, and the bytes of gRPC's buffers.
 #pragma once
 
 #include <cstddef>
@@ -21,15 +21,16 @@
 
 namespace muster::agent {
 
-// One call, until it is answered or given up, whichever comes first. It gets one answer. Any thread.
+// One call until it is answered or given up. Only the first answer counts. Any thread may use it.
 class HeldCall {
  public:
-  // `details`: the call's grpc-status-details-bin trailer, where `reply` is an error; empty: none.
+  // `details` is the value of the call's trailer grpc-status-details-bin if `reply` is an error; empty: no such
+  // trailer.
   using Done = std::function<void(absl::StatusOr<std::string> reply, const std::string& details)>;
   explicit HeldCall(Done done) : done_(std::move(done)) {}
 
   void Complete(absl::StatusOr<std::string> reply, const std::string& details = "");
-  // If the caller goes before the answer, calls `then` once, before it ends the call as cancelled.
+  // If the client goes away before the answer, calls `then` once and then ends the call as cancelled.
   void WhenGivenUp(std::function<void()> then);
   void GiveUp();
 
@@ -52,19 +53,19 @@ class GrpcService {
  public:
   virtual ~GrpcService() = default;
 
-  // gRPC's threads.
+  // Called by gRPC's threads.
   virtual bool Knows(const std::string& method) const = 0;
   virtual void Handle(GrpcRequest request, const SharedCall& call) = 0;
 
-  // The server's thread.
-  virtual bool IsBusy() const = 0;                            // true if time alone can change something
+  // Called by the server's thread.
+  virtual bool IsBusy() const = 0;                            // true if Turn has work to do even without a new request
   virtual void Turn(const std::function<void()>& steps) = 0;  // must call `steps`, once
 };
 
 class GrpcServer {
  public:
-  static constexpr size_t kThreads = 2;  // its own: one for the steps, one for the relay
-  // The client's socket, and both ends of the pair to gRPC.
+  static constexpr size_t kThreads = 2;  // of the server itself: one for the steps, one for the relay
+  // The client's socket, and both ends of the socket pair between the relay and gRPC.
   static constexpr size_t kDescriptorsOfAConnection = 3;
 
   struct Options {
@@ -90,7 +91,8 @@ class GrpcServer {
   // Returns the number of the port with this index, from 0.
   uint16_t PortAt(uint32_t index) const;
 
-  // Any thread. May outlive this; it has no effect then.
+  // Returns a function that runs steps on the server's thread. Any thread may call it. It may outlive this object; then
+  // it has no effect.
   Post post() const;
 
  private:

@@ -1,4 +1,4 @@
-// Posts steps to the one thread on which a round's gateway runs: its server's thread.
+// Runs steps (functions) on the one thread of a round's gateway, which is its server's thread.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace muster::agent {
 
-// Any thread, also from inside a step. Steps are dropped once the server has gone.
+// Any thread may call it, also from inside a step. After the server's end it drops the steps.
 using Post = std::function<void(std::function<void()> step)>;
 
 inline const absl::Status& StatusOf(const absl::Status& status) { return status; }
@@ -18,8 +18,9 @@ const absl::Status& StatusOf(const absl::StatusOr<T>& value) {
   return value.status();
 }
 
-// Wraps `done`, which the job's store calls in any thread, so that it runs as a step. `done` is never called where the
-// store says that the round is over: the waiting callers learn why as soon as the agent does (Gateway::WhyOver).
+// Wraps `done`, a callback for the job's store, which calls it in any thread: `done` then runs as a step. If the store
+// answers that the round is over, `done` is never called. The gateway answers its waiting clients itself when it learns
+// why the round is over (Gateway::WhyOver).
 template <typename Answer>
 std::function<void(Answer)> Posted(const Post& post, std::function<void(Answer)> done) {
   return [post, done = std::move(done)](Answer answer) {

@@ -1,5 +1,5 @@
-// A gateway that has its own server for each round. The server stays where some processes start again within the round,
-// and until the next round begins, unless the gateway ends it before (End).
+// A gateway that has its own server for each round. The server lives until the next round begins, or until the gateway
+// ends it (End). It stays when some processes start again within the round.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +28,10 @@ class RoundGateway : public Gateway {
 
  protected:
   virtual absl::StatusOr<std::unique_ptr<Server>> ServerFor(const GatewayRound& round) = 0;
-  // Some processes of the round start again.
+  // Called in place of ServerFor when some processes of the round start again.
   virtual absl::Status BeginAgain() { return absl::OkStatus(); }
 
-  // The server of the present round, or of the last one; null: none.
+  // The server of the current or the last round; null: none.
   Server* server() const { return server_.get(); }
   void End() { server_.reset(); }
   // True if the server serves the process `key`.
@@ -43,7 +43,7 @@ class RoundGateway : public Gateway {
   uint32_t round_ = 0;
 };
 
-// The error for BeginAgain where processes can't start again one by one. `whose`, for people: "an MPI".
+// Returns BeginAgain's error for frameworks that can't restart one process alone. `whose` is for people: "an MPI".
 inline absl::Status NoneStartsAlone(const char* whose) {
   return absl::FailedPreconditionError(absl::StrCat(
       "the ranks of ", whose, " job can't start again one by one, since the others hold connections to the dead one; ",

@@ -43,7 +43,7 @@ absl::StatusOr<RoundLayout> LayoutOf(const GatewayRound& round) {
   if (round.peers == nullptr) return absl::InternalError("the round's peer list is not known");
   if (round.assignment.role() != v1::ROLE_WORKER) {
     return absl::FailedPreconditionError(
-        "parameter servers have no ranks of workers; start them with --mpi none --jax none");
+        "the gateways for MPI and JAX serve no parameter servers; start these with --mpi none --jax none");
   }
   RoundLayout layout;
   layout.run = round.run;
@@ -60,7 +60,8 @@ absl::StatusOr<RoundLayout> LayoutOf(const GatewayRound& round) {
       return absl::InternalError("the peer list counts machines wrong");
     layout.machines = std::max(layout.machines, agent.machine + 1);
     host_of.resize(layout.machines);
-    // Hosts of different machines may have the same name (containers), and Open MPI would take them for one machine.
+    // Adds the machine's number: hosts of different machines may have the same name (containers), and Open MPI would
+    // take them for one machine.
     if (host_of[agent.machine].empty()) host_of[agent.machine] = absl::StrCat(node.host_name(), "-", agent.machine);
     agent.host = host_of[agent.machine];
     for (int slot = 0; slot < SlotCount(node); ++slot) {

@@ -1,4 +1,5 @@
-// The places of a round's ranks, for gateways that answer together on all agents: one index for each agent.
+// The places of a round's ranks: their agents and machines. It is for gateways in which all agents of a round work
+// together. Each agent has an index.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +14,13 @@ namespace muster::agent {
 
 struct RoundLayout {
   struct Agent {
-    std::string host;             // shown, and the same for all agents of one machine
-    uint32_t machine = 0;         // in rank order
+    std::string host;             // name for frameworks and people; the same for all agents of one machine
+    uint32_t machine = 0;         // its number, in rank order
     std::vector<uint32_t> ranks;  // by slot
     std::vector<uint32_t> local_ranks;
   };
-  // Names this round, the same on all its nodes. No other job running at the same time has this id, not even a job of
-  // another scheduler, because its nodes have other ports.
+  // Identifies this round, and is the same on all its nodes. No other job that runs at the same time has it, not even a
+  // job of another scheduler: it depends on the nodes' addresses and ports, which no other job has.
   std::string id;
   uint64_t run = 0;
   uint32_t round = 0;
@@ -32,7 +33,7 @@ struct RoundLayout {
   std::vector<uint32_t> MachineOfRank() const;  // by rank
 };
 
-// Returns the layout. The error says what is not known, or what can't be served.
+// The error says which data are missing, or why the round can't be served.
 absl::StatusOr<RoundLayout> LayoutOf(const GatewayRound& round);
 
 TaskLayout TasksOf(const RoundLayout& layout);

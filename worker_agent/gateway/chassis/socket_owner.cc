@@ -54,7 +54,7 @@ SocketOwner Understood(const char* bytes, size_t size) {
   }
   inet_diag_msg found{};
   std::memcpy(&found, bytes + NLMSG_HDRLEN, sizeof(found));
-  // The kernel reports a socket that its process has closed as root's.
+  // A socket that its process has closed has no inode, and the kernel names root as its owner.
   if (found.idiag_inode == 0) return {SocketOwner::Answer::kNone};
   return {SocketOwner::Answer::kFound, found.idiag_uid};
 }

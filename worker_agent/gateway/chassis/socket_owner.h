@@ -13,8 +13,8 @@ namespace muster::agent {
 struct SocketOwner {
   enum class Answer {
     kFound,
-    kNone,           // it is closed already, or belongs to another network namespace
-    kCannotBeAsked,  // this kernel, or its confinement, does not answer
+    kNone,           // the socket is closed already, or belongs to another network namespace
+    kCannotBeAsked,  // the kernel does not answer, or a sandbox blocks the question
   };
   Answer answer = Answer::kNone;
   uid_t uid = 0;  // of the socket's creator, as this process's user namespace sees it
@@ -24,10 +24,11 @@ struct SocketOwner {
 SocketOwner OwnerOf(const SocketAddress& client, const SocketAddress& server);
 
 // Returns why a connection is not served; empty: it is served. Only this machine's processes of the user `own` and of
-// root are served. Where the kernel can't be asked, processes of all users are.
+// root are served. If the kernel can't be asked, processes of all users are served.
 std::string WhyNotServed(const SocketAddress& client, const SocketOwner& owner, uid_t own);
 
-// The same for a client of this process's socket `server`, after asking the kernel. Fits TcpServerOptions::why_not.
+// Asks the kernel who owns `client`, a client of this process's socket `server`, and returns the same. Fits
+// TcpServerOptions::why_not.
 std::string WhyNotOfThisUser(const SocketAddress& client, const SocketAddress& server);
 
 // Options for ports that only this machine's processes of this user may use.

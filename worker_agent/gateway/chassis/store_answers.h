@@ -11,14 +11,15 @@ namespace muster::agent {
 
 using StoreValue = absl::StatusOr<std::optional<std::string>>;  // what a key holds
 
-// Returns what `key` holds, from a List of the first key with that prefix. A List never reads a copy, unlike Get.
+// Returns the value of `key` from `page`, the answer to a List of the first key with this prefix. Gateways use List
+// where they need the current value, because Get may read the agent's copy.
 inline StoreValue HeldIn(const absl::StatusOr<JobStore::Listing>& page, const std::string& key) {
   if (!page.ok()) return page.status();
   if (page->entries.empty() || page->entries.front().first != key) return std::nullopt;
   return page->entries.front().second;
 }
 
-// True if the request was perhaps not carried out, and may be repeated.
+// True if the store may not have carried out the request, so that the caller may repeat it.
 inline bool ComesAgain(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
 }

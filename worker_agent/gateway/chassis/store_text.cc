@@ -1,9 +1,9 @@
 // Reactions to the store's answers:
-//   Wait, the key is there           take it, go on
-//   Wait, kDeadlineExceeded          ask again, until the deadline
-//   Wait, kUnavailable               the scheduler is away: the same
-//   Set, kDeadlineExceeded           it still goes out (store_core.h): go on
-//   anything else                    end, with the store's error
+//   Wait, with a value              takes the value, goes on
+//   Wait, kDeadlineExceeded         asks again, until the deadline
+//   Wait, kUnavailable              asks again, until the deadline: the scheduler can't be reached now
+//   Set, kDeadlineExceeded          goes on: the store still sends the value (store_core.h)
+//   any other answer                ends, with the store's error
 #include "worker_agent/gateway/chassis/store_text.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kPiecesAtOnce = 8;  // of a text: bounds the calls under way, on both sides
+constexpr size_t kPiecesAtOnce = 8;  // of one text; limits the pending calls here and at the scheduler
 
 std::string PieceOf(const std::string& name, size_t piece) { return absl::StrCat(name, "/", piece); }
 
@@ -39,7 +39,7 @@ void WritePiece(JobStore& store, const std::string& name, const std::shared_ptr<
             });
 }
 
-// Kept alive by the store calls under way: one for the first piece, or several once its length is known.
+// Reads one text. Its pending store calls keep it alive: one for the first piece, or several once the length is known.
 class Reading : public std::enable_shared_from_this<Reading> {
  public:
   Reading(JobStore& store, const Clock& clock, WantedText wanted, TextDone done)
@@ -135,8 +135,8 @@ class Reading : public std::enable_shared_from_this<Reading> {
   Mutex mutex_;
   TextDone done_ ABSL_GUARDED_BY(mutex_);  // null: was called
   std::vector<std::string> pieces_ ABSL_GUARDED_BY(mutex_);
-  size_t asked_ ABSL_GUARDED_BY(mutex_) = 0;  // the number of pieces asked for, from the first on
-  size_t came_ ABSL_GUARDED_BY(mutex_) = 0;   // of those
+  size_t asked_ ABSL_GUARDED_BY(mutex_) = 0;  // how many pieces, from the first on, were asked for
+  size_t came_ ABSL_GUARDED_BY(mutex_) = 0;   // how many of these have come
   size_t length_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -1,6 +1,6 @@
-// Texts of any size in the job's store, in pieces of a value's largest size. The first piece begins with the length.
-// The keys belong to the round (Lifetime::kRound). `store` and `clock` must outlive all calls of `done`. `done` is
-// called once, by a thread of the store or from inside the call.
+// Texts of any size in the job's store, in pieces that are as large as a value of the store may be. The first piece
+// begins with the text's length. The keys belong to the round (Lifetime::kRound). `store` and `clock` must outlive all
+// calls of `done`. `done` is called once, by a thread of the store or from inside the call.
 #pragma once
 
 #include <cstddef>
@@ -23,13 +23,13 @@ struct WantedText {
   std::string name;
   size_t most = 0;  // bytes
   MonotonicTime deadline;
-  size_t bytes = 0;  // the text's size where it is known: then its first pieces are read at once
+  size_t bytes = 0;  // the text's size if it is known, to read several pieces at once; 0: not known
 };
 using TextDone = std::function<void(absl::StatusOr<std::string> text)>;
 
 // Reads the text, waiting until it is complete. Errors besides the store's:
-//   kDeadlineExceeded  it was not complete by then
-//   kInvalidArgument   the value there is no such text, or a larger one
+//   kDeadlineExceeded  the text was not complete by `deadline`
+//   kInvalidArgument   the value in the store is not such a text, or the text is larger than `most`
 void ReadText(JobStore& store, const Clock& clock, WantedText wanted, TextDone done);
 
 void DeleteText(JobStore& store, const std::string& name, size_t pieces);

@@ -1,4 +1,5 @@
-// A framework's protocol at TCP ports: the protocol's state, and the server that calls it on its thread.
+// A server for a framework's protocol over TCP. It owns the protocol's state and the TcpServer, which calls the
+// protocol on its thread.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace muster::agent {
 
-// `Protocol`: a TcpProtocol.
+// `Protocol` must be a TcpProtocol.
 template <typename Protocol>
 class TcpService {
  public:
@@ -35,7 +36,7 @@ class TcpService {
   absl::StatusOr<uint16_t> ListenOnLoopback(uint16_t port, uint32_t listener = 0) {
     return Listen(*IpAddress::Parse("127.0.0.1"), port, listener);
   }
-  // Listens at all addresses, also where the kernel has no IPv6.
+  // Listens at all addresses; only at those of IPv4 if the kernel has no IPv6.
   absl::StatusOr<uint16_t> ListenEverywhere(uint16_t port, uint32_t listener = 0) {
     absl::StatusOr<uint16_t> listens = Listen(*IpAddress::Parse("::"), port, listener);
     if (listens.ok() || absl::IsAlreadyExists(listens.status())) return listens;
@@ -43,11 +44,11 @@ class TcpService {
   }
   void ListenLocally(UniqueFd socket, uint32_t listener) { server_->ListenLocally(std::move(socket), listener); }
 
-  // To be used by the server's thread only, once something listens.
+  // Once a port listens, only the server's thread may use the protocol.
   Protocol& protocol() { return *protocol_; }
   // See TcpServer::Poster.
   agent::Post Poster() const { return server_->Poster(); }
-  // Any thread. Calls `step` in the server's thread.
+  // Any thread may call it. Calls `step` in the server's thread.
   void Post(std::function<void(Protocol&)> step) const {
     Poster()([protocol = protocol_.get(), step = std::move(step)] { step(*protocol); });
   }

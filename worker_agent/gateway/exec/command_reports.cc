@@ -1,9 +1,9 @@
-// Reports in a round, for each kind of refusal, and for the commands that ran:
+// Commands are counted for each round, separately for each kind of refusal and for the commands that ran:
 //
 //   the first kReportedEach  reported at once
-//   the next one             waits for a pause, and stands for those that follow meanwhile; the pause is twice as long
-//                            each time, up to kMaxPause
-//   the round ends           what waits is reported
+//   the later ones           collected, and reported as one after a pause; each pause is twice as long as the one
+//                            before, up to kMaxPause
+//   at the round's end       the collected ones are reported
 #include "worker_agent/gateway/exec/command_reports.h"
 
 #include <algorithm>
@@ -48,11 +48,11 @@ std::vector<v1::RemoteCommands> CommandReports::EndRound() {
   return rest;
 }
 
-// A command is shown by its words. They are split as a POSIX shell does it, as far as needed to find where a value
-// ends:
+// ShownCommand splits a command into words as a POSIX shell does, as far as needed to find where a value ends. It
+// shows:
 //
-//   NAME=value, after a quote or not      NAME=…, for all of the word
-//   a quoted word that holds blanks       a command again ("bash -c '…'"), down to kMaxDepth; deeper: …
+//   NAME=value, also if quoted            as NAME=…, without the rest of the word
+//   a quoted word that has blanks         as a command again ("bash -c '…'"), down to kMaxDepth; deeper: …
 //   any other word                        as it is
 //   a quote that never ends               as if it ended with the command
 namespace {

@@ -1,5 +1,5 @@
-// Decides which remote commands are reported to the scheduler, one by one or many at once: the reports of a round stay
-// few at any rate of commands. Also formats such a command for logs, the event log and the journal. Pure.
+// Decides when remote commands are reported to the scheduler, one by one or many in one report, so that a round has few
+// reports however many commands it runs. Also formats such a command for logs, the event log and the journal. Pure.
 #pragma once
 
 #include <functional>
@@ -19,15 +19,15 @@ using CommandSink = std::function<void(v1::RemoteCommands)>;
 
 class CommandReports {
  public:
-  static constexpr uint32_t kReportedEach = 16;  // of a round, for each kind of refusal, and for the commands that ran
+  static constexpr uint32_t kReportedEach = 16;  // in a round, of each kind of refusal, and of the commands that ran
   static constexpr absl::Duration kFirstPause = absl::Seconds(1);
   static constexpr absl::Duration kMaxPause = absl::Minutes(10);
 
-  // Adds a command with its round. Returns what is to be reported now.
+  // Adds a command. Returns the reports that are due now.
   std::vector<v1::RemoteCommands> Add(v1::RemoteCommands command, MonotonicTime now);
-  // Call it from time to time.
+  // Returns the reports that are due now. Call it from time to time.
   std::vector<v1::RemoteCommands> TakeDue(MonotonicTime now);
-  // Returns what was not reported yet, and starts counting again for the next round.
+  // Returns the reports that are left, and starts counting again for the next round.
   std::vector<v1::RemoteCommands> EndRound();
 
  private:
@@ -41,8 +41,9 @@ class CommandReports {
   std::map<v1::RemoteCommands::Refusal, Kind> kinds_;
 };
 
-// Returns the command without the values of variables, with which launchers pass on all secrets: "A=1 python x.py"
-// becomes "A=… python x.py". At most kMaxShownCommandBytes in one line, without control characters.
+// Returns the command for people, without the values of variables, because launchers pass on secrets in them: "A=1
+// python x.py" becomes "A=… python x.py". The text is one line of at most kMaxShownCommandBytes, without control
+// characters.
 std::string ShownCommand(std::string_view words);
 
 }  // namespace muster::exec

@@ -17,7 +17,7 @@
 namespace muster::exec {
 namespace {
 
-constexpr absl::Duration kAskTimeout = absl::Seconds(10);  // for a request, an answer, and the last bytes
+constexpr absl::Duration kAskTimeout = absl::Seconds(10);  // to get a request or an answer, or send the last bytes
 constexpr absl::Duration kPatience = absl::Seconds(60);    // to reach the other node's agent
 constexpr absl::Duration kBetweenTries = absl::Milliseconds(200);
 constexpr size_t kReadBytes = 16 * 1024;
@@ -87,7 +87,7 @@ bool ExecConnection::Read() {
     case Stream::Io::kAgain:
       return false;
     case Stream::Io::kClosed:
-      Break("the connection was closed there");
+      Break("the other side closed the connection");
       return false;
     case Stream::Io::kFailed:
       Break(stream_.error());
@@ -126,13 +126,13 @@ void ExecConnection::Write() {
     if (io == Stream::Io::kAgain) return;
     if (io != Stream::Io::kDone) return Break(stream_.error());
     out_.erase(0, done);
-    if (phase_ == Phase::kClosing) phase_since_ = context_.now;  // a slow connection is not a stuck one
-    if (paired_ != 0) context_.touch(paired_);                   // it may read again
+    if (phase_ == Phase::kClosing) phase_since_ = context_.now;  // not stuck, only slow
+    if (paired_ != 0) context_.touch(paired_);  // the paired connection may read again, since there is room
   }
   if (phase_ == Phase::kClosing) Finish("");
 }
 
-// Without a line in the server's log: a break is normal, or the waiting side reports it.
+// Ends the connection without a line in the server's log: either this is normal, or the paired connection reports why.
 void ExecConnection::Break(const std::string& why) {
   why_ = why;
   Finish("");
@@ -195,10 +195,10 @@ void ExecConnection::AskedByOwn(const Request& request) {
   }
   const Peer* const peer = FindHost(*round, request.to);
   if (peer == nullptr) {
-    return Reply(
-        {AnswerCode::kUnknown, absl::StrCat(Quoted(request.to),
-                                            " is no host of this round: use the host list that the job finds, or "
-                                            "the names and addresses that ms-ctl nodes shows")});
+    return Reply({AnswerCode::kUnknown,
+                  absl::StrCat(Quoted(request.to),
+                               " is no host of this round: use the host file that ms-worker gives the job, or "
+                               "the names and addresses that ms-ctl nodes shows")});
   }
   if (request.words.empty()) return Reply({AnswerCode::kRefused, "no command was given"});
   const std::string what = absl::StrCat(" (", Quoted(request.to), "), of ", name, ": ", ShownCommand(request.words));
@@ -224,9 +224,10 @@ void ExecConnection::DialIfDue() {
   if (is_finished_ || phase_ != Phase::kWaiting || paired_ != 0 || context_.now < dial_at_ || round == nullptr) return;
   const Peer& peer = round->peers[target_];
   if (peer.addresses.empty() || context_.now - phase_since_ > kPatience) {
-    return Refuse("this node", absl::StrCat("the agent of ", EscapeControl(host_), " (", EscapeControl(peer.node_id),
-                                            ") can't be reached: ", EscapeControl(why_),
-                                            "; check that its ms-worker runs, and open its port, ", peer.port));
+    return Refuse("this node",
+                  absl::StrCat("the agent of ", EscapeControl(host_), " (", EscapeControl(peer.node_id),
+                               ") can't be reached: ", EscapeControl(why_),
+                               "; check that its ms-worker runs, and that no firewall blocks its port ", peer.port));
   }
   const SocketAddress to{peer.addresses[tries_++ % peer.addresses.size()], peer.port};
   paired_ = context_.dial(to);
@@ -237,7 +238,7 @@ void ExecConnection::DialIfDue() {
   asked->request_ = request_;
   const absl::StatusOr<std::string> bytes = RequestBytes(request_);
   if (!bytes.ok()) return Refuse("this node", std::string(bytes.status().message()));
-  if (!protocol_.needs_tls()) asked->out_ = *bytes;  // with TLS once the node is verified
+  if (!protocol_.needs_tls()) asked->out_ = *bytes;  // with TLS, HasOpened sends it after the node is verified
 }
 
 void ExecConnection::HasOpened() {
@@ -283,7 +284,7 @@ void ExecConnection::AskedByAgent(const Request& request) {
   UniqueFd ours(pair[0]);
   const UniqueFd theirs(pair[1]);
   ::fcntl(ours.get(), F_SETFL, O_NONBLOCK);
-  if (!protocol_.GiveToHolder(theirs)) return Reply({AnswerCode::kLater, "its holder has not started"});
+  if (!protocol_.GiveToHolder(theirs)) return Reply({AnswerCode::kLater, "its ms-exec --serve has not started"});
   Log(Severity::kInfo,
       absl::StrCat("remote command of ", who, " in round ", request.round, ": ", ShownCommand(request.words)));
   v1::RemoteCommands run;

@@ -1,8 +1,9 @@
-// Messages between the two ends of a remote command, once it was let in: the launch agent that stands for the command
-// (program/main.cc), and the process beside the command (holder.h). The agents between them pass bytes on. Pure.
+// Messages between the two ends of a remote command, after its request was accepted. One end is the launch agent, which
+// the launcher started in place of the command (program/main.cc). The other end is the process beside the command
+// (program/holder.h). The ms-worker agents between them only pass bytes on. Pure.
 //
-// A frame: u8 kind, u32 length (little-endian), as many bytes. Output comes as fast as it is taken: a reader that stops
-// reading stops the other side. At most kInputWindow bytes of stdin are under way, so that a signal never waits behind
+// A frame is a u8 kind, a u32 length (little-endian), and as many bytes. Output has no window: if its reader stops
+// reading, the writer blocks. At most kInputWindow bytes of stdin are under way, so that a signal never waits behind
 // input that the command does not read.
 #pragma once
 
@@ -15,18 +16,18 @@
 namespace muster::exec {
 
 enum class FrameKind : char {
-  kRun = 'r',     // the words; the first frame
+  kRun = 'r',     // the command's words; the first frame
   kInput = 'i',   // stdin; empty: its end
-  kCredit = 'c',  // u32: so many bytes of stdin were taken
+  kCredit = 'c',  // u32: the command has taken this many bytes of stdin
   kOutput = 'o',
   kError = 'e',
   kSignal = 's',  // u32, the number
   kUnread = 'u',  // u32, 1 or 2: stdout or stderr has no reader any more
-  kExit = 'x',    // u32: the exit code, 128 + signal; the last one
+  kExit = 'x',    // u32: the exit code, or 128 + signal; the last frame
 };
 
 inline constexpr size_t kMaxFrameBytes = 128 * 1024;
-inline constexpr size_t kPieceBytes = 16 * 1024;   // of input and output at once
+inline constexpr size_t kPieceBytes = 16 * 1024;   // of stdin or output in one read
 inline constexpr size_t kInputWindow = 64 * 1024;  // less than any buffer on the way holds
 
 struct Frame {

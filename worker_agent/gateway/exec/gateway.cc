@@ -58,7 +58,7 @@ class ExecGateway final : public agent::Gateway {
   JobStore& store_;
   const Clock& clock_;
   std::optional<Round> round_;
-  std::optional<agent::Allgather> end_;  // in which the first node reports that the job's command has ended well
+  std::optional<agent::Allgather> end_;  // with it the first node reports that the job's command has ended well
   std::unique_ptr<ExecServer> server_;
 };
 
@@ -80,8 +80,9 @@ absl::StatusOr<std::unique_ptr<agent::Gateway>> ExecGateway::Open(Options option
   return made;
 }
 
-// Makes the folder of launch agents. Daemons of launchers start more daemons by the name that the first one was given.
-// The folder has another path on each node, so PATH must find that name.
+// Makes the folder with the launch agent, under the names ssh and ms-exec. A launcher's daemon starts more daemons, on
+// other nodes, with the launch agent's name as the launcher was given it. A path would be wrong there, because the
+// folder has another path on each node. So the launcher gets a bare name, which is found in PATH.
 absl::Status ExecGateway::MakeFiles() {
   const std::string folder = Path("launch-agent");
   bool is_made = ::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST;
@@ -144,11 +145,13 @@ agent::HandOver ExecGateway::HandOverOf(uint32_t /*slot*/) {
   return {kHolderVariable, std::make_shared<const UniqueFd>(pair[1])};
 }
 
-// Reports the success to the other nodes: their holders wait for it. The run succeeds once they have ended as well.
+// On the first node, reports to the other nodes that the job's command has ended well. Their holders wait for this, and
+// then end too. The run succeeds when they have ended.
 void ExecGateway::Judge(const agent::ProcessKey& /*key*/, agent::ProcessEnd& end) {
   if (!round_ || !round_->is_first() || !end.IsSuccess() || !end_) return;
   end_->Start("", absl::InfiniteDuration(), [](const auto& blobs) {
-    // (The others may have read it, and the round may be over, before the answer is here.)
+    // FAILED_PRECONDITION is no failure: the others may have read the report, and the round may be over, before the
+    // answer is here.
     if (!blobs.ok() && !absl::IsFailedPrecondition(blobs.status())) {
       Log(Severity::kWarning,
           absl::StrCat("can't report to the other nodes that the command has ended: ", blobs.status().message()));

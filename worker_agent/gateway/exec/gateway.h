@@ -1,6 +1,6 @@
-// Remote commands for launchers that start a job's ranks themselves (--per_job --allow_exec -- mpirun …). The command
-// runs on the first node. Its launcher reaches the other nodes through this gateway's launch agent, which it finds as
-// ssh and by the settings of Open MPI, PRRTE and Hydra.
+// Remote commands for launchers that start a job's ranks themselves (--per_job --allow_exec -- mpirun …). The job's
+// command runs on the first node. The launcher in it reaches the other nodes through this gateway's launch agent,
+// ms-exec. It finds the launch agent as ssh in PATH, and through the settings of Open MPI, PRRTE and Hydra.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@ struct Options {
   std::string work_folder;  // the agent's
   std::shared_ptr<const TlsStore> tls;
   uint16_t port = 0;            // reserved, and announced at the join
-  CommandSink report_commands;  // called by a thread of the gateway, as long as it lives
+  CommandSink report_commands;  // called by a thread of the gateway, until the gateway's end
 };
 
-// Listens from now on, and serves no request before a round begins. `store` and `clock` must outlive it.
+// The gateway listens at once, but serves no request before a round begins. `store` and `clock` must outlive it.
 absl::StatusOr<std::unique_ptr<agent::Gateway>> MakeGateway(Options options, JobStore& store, const Clock& clock);
 
 }  // namespace muster::exec

@@ -20,7 +20,8 @@ absl::Status Failed(const std::string& path) {
   return absl::UnavailableError(absl::StrCat(path, ": ", std::strerror(errno)));
 }
 
-// Creates a socket and calls `act` with its address, a short path through the folder's descriptor.
+// Creates a socket and calls `act` with it and the address of `path`. The address names the folder by a descriptor, so
+// that it is short.
 absl::StatusOr<UniqueFd> With(const std::string& path, int flags,
                               int (*act)(int socket, const sockaddr_un& to, socklen_t size)) {
   const size_t slash = path.rfind('/');

@@ -8,10 +8,10 @@
 
 namespace muster::exec {
 
-// Returns a nonblocking listener, for the folder's owner only. Replaces any file of that path.
+// Returns a nonblocking listener at `path`, which only the folder's owner can reach. Replaces any file at `path`.
 absl::StatusOr<UniqueFd> ListenLocally(const std::string& path);
 
-// Blocks.
+// Connects to the listener at `path`. Blocks.
 absl::StatusOr<UniqueFd> ConnectLocally(const std::string& path);
 
 }  // namespace muster::exec

@@ -1,4 +1,4 @@
-// The connections of an ExecServer, and the state they share. All of it belongs to the server's thread.
+// The connections of an ExecServer, and the state that they share. Only the server's thread may use them.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class ExecConnection;
 
 class ExecProtocol final : public TcpProtocol {
  public:
-  static constexpr uint32_t kForAgents = 0;  // listeners
+  static constexpr uint32_t kForAgents = 0;  // indices of the two listeners
   static constexpr uint32_t kForOwn = 1;
 
   // `clock` must outlive this.
@@ -39,10 +39,10 @@ class ExecProtocol final : public TcpProtocol {
   void EndRound();
   void SetHolder(UniqueFd control) { holder_ = std::move(control); }
   void EndHolder();
-  // Returns false if there is no holder, or it takes nothing.
+  // Sends the socket to the holder. Returns false if there is no holder, or it does not take the socket.
   bool GiveToHolder(const UniqueFd& socket);
 
-  // Sets the receiver of reports on remote commands; none is reported before.
+  // Sets the receiver of reports on remote commands. Before this call, none is reported.
   void ReportTo(CommandSink sink) { sink_ = std::move(sink); }
   void Report(v1::RemoteCommands command);
 
@@ -71,10 +71,10 @@ class ExecProtocol final : public TcpProtocol {
   bool has_ended_ = false;
 };
 
-// Two of them carry a command:
+// One connection. Two of them together carry a command:
 //
-//   kOwn     a launch agent of this node         with kAsked   the link to the other node's agent
-//   kAsker   the link of another node's agent    with kHolder  the socket to the process beside the command
+//   on the launcher's node  kOwn    from a launch agent of this node   kAsked   to the other node's agent
+//   on the command's node   kAsker  from the launcher's node's agent   kHolder  to the process beside the command
 class ExecConnection final : public TcpConnection {
  public:
   enum class Part { kOwn, kAsker, kAsked, kHolder };
@@ -86,7 +86,7 @@ class ExecConnection final : public TcpConnection {
   void CheckTimes() override;
   bool wants_read() const override;
   bool wants_write() const override;
-  // A connection that this side made never makes room for new clients.
+  // To make room for new clients, the server closes connections without work, but never one that it dialled itself.
   bool has_work() const override { return phase_ != Phase::kAsking || part_ == Part::kAsked; }
   bool has_spoken() const override { return has_work(); }
   size_t input_bytes() const override { return in_.size(); }
@@ -94,7 +94,7 @@ class ExecConnection final : public TcpConnection {
   Part part() const { return part_; }
   bool is_paired() const { return phase_ == Phase::kPaired || phase_ == Phase::kWaiting; }
   void End() { Finish(""), context_.touch(client_.connection); }
-  // For a launch agent's connection: dials the other node's agent when it is time.
+  // For kOwn: dials the other node's agent if it is time.
   void DialIfDue();
 
  protected:
@@ -103,7 +103,7 @@ class ExecConnection final : public TcpConnection {
  private:
   enum class Phase {
     kAsking,   // its request, or its answer, is incomplete
-    kWaiting,  // kOwn: for the other node's agent
+    kWaiting,  // kOwn: until the other node's agent has answered
     kPaired,
     kClosing  // sends what is left to write
   };
@@ -116,7 +116,7 @@ class ExecConnection final : public TcpConnection {
   void AskedByOwn(const Request& request);
   void AskedByAgent(const Request& request);
   void HandOn(const Request& request, UniqueFd socket);
-  // NOT_REFUSED: the reason is not one of permission; the refusal is only logged.
+  // Reports the refusal to the scheduler, if it is a matter of permission (not NOT_REFUSED). Logs it in any case.
   void Refuse(const std::string& who, const std::string& why,
               v1::RemoteCommands::Refusal refusal = v1::RemoteCommands::NOT_REFUSED);
   void Reply(const Answer& answer);
@@ -132,7 +132,7 @@ class ExecConnection final : public TcpConnection {
   uint64_t paired_ = 0;  // the paired connection; 0: none
   std::string in_;       // of an incomplete request or answer
   std::string out_;
-  std::string why_;  // of kAsked: why it broke
+  std::string why_;  // why it broke; of kOwn: why the last kAsked broke
   // kOwn, while it waits
   Request request_;
   std::string host_;  // as the launcher calls it

@@ -36,8 +36,9 @@ absl::StatusOr<std::optional<Request>> TakeRequest(std::string_view& bytes) {
   LittleEndianReader reader(bytes.substr(magic.size()));
   const auto version = reader.Take<uint8_t>();
   if (reader.is_good() && version != kVersion) {
-    return absl::InvalidArgumentError(absl::StrCat("a request of version ", int{version},
-                                                   "; only version 1 is known here: use one version of Muster"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the request has version ", int{version},
+                     "; only version 1 is known here: use the same version of Muster on all nodes"));
   }
   Request request;
   request.run = reader.Take<uint64_t>();

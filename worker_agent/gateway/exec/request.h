@@ -1,8 +1,8 @@
 // A request for a remote command, and its answer. A launch agent (ms-exec) sends the request to its own agent over a
-// local socket, and that agent to the other host's agent. After a good answer come frames (frames.h). Pure.
+// local socket. That agent sends it on to the other host's agent. If the answer is kGo, frames follow (frames.h). Pure.
 //
-//   request  "MUSTREXC", u8 version 1, then little-endian: u64 run, u32 round, and each with its length in front
-//            (u8): secret, job, from, to; (u32): words
+//   request  "MUSTREXC", u8 version 1, then little-endian: u64 run, u32 round, and the texts, each after its length:
+//            secret, job, from, to (length u8), words (length u32)
 //   answer   u8 code (AnswerCode), u16 length, text
 #pragma once
 
@@ -23,7 +23,7 @@ inline constexpr size_t kMaxExecRequestBytes = kMaxWordsBytes + 2048;
 inline constexpr size_t kMaxAnswerBytes = 1024;  // of the text
 
 struct Request {
-  uint64_t run = 0;  // between agents, as are round, job and from
+  uint64_t run = 0;  // set only between agents, like round, job and from
   uint32_t round = 0;
   std::string secret;  // the round's token; between agents the key that the other agent announced
   std::string job;
@@ -49,7 +49,8 @@ struct Answer {
 absl::StatusOr<std::string> RequestBytes(const Request& request);
 std::string AnswerBytes(Answer answer);
 
-// Takes one from the front of `bytes`. Returns nothing while it is incomplete, and an error if the bytes are not one.
+// Each takes one message from the front of `bytes`. Returns nothing while the message is incomplete, and an error if
+// the bytes are no such message.
 absl::StatusOr<std::optional<Request>> TakeRequest(std::string_view& bytes);
 absl::StatusOr<std::optional<Answer>> TakeAnswer(std::string_view& bytes);
 

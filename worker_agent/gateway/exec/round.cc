@@ -1,12 +1,12 @@
 // The answer to another agent's request:
 //
-//   there is no round here, or the request is of a newer one   later
-//   another job, run or round; it is meant for another node    refused
-//   the key is not the one that this agent announced           refused
-//   the sender is no node of the round, or its address is      refused
-//   not that node's
-//   its certificate is of another node, or another job         refused
-//   this is the first node, which runs the command             refused
+//   no round runs here, or the request is of a newer round     later
+//   it names another job, run, round or receiver               refused
+//   its key is not the one that this agent announced           refused
+//   the sender is no node of the round, or the connection's    refused
+//   address is not this node's
+//   the certificate is of another node or another job          refused
+//   this is the first node, which runs the job's command       refused
 #include "worker_agent/gateway/exec/round.h"
 
 #include <algorithm>

@@ -30,7 +30,7 @@ struct Round {
   uint32_t round = 0;
   size_t own = 0;  // index into peers
   std::vector<Peer> peers;
-  std::string token;  // of this round, for the processes of this node
+  std::string token;  // secret of this round, by which this node's processes are recognized
 
   const Peer& own_peer() const { return peers[own]; }
   // The job's command runs on the first node; the others serve it.
@@ -45,8 +45,8 @@ absl::StatusOr<Round> RoundOf(const v1::PeerList& peers, const std::string& node
 const Peer* FindHost(const Round& round, const std::string& host);
 bool IsHere(const Round& round, const Peer& peer);
 
-// The origin of another agent's request, for Judge (kGo: let it in). `name` is its certificate's (none: no TLS);
-// `is_local` is true if its address is one of this machine's.
+// The origin of another agent's request. `name` is from its certificate (none: no TLS); `is_local` is true if its
+// address is one of this machine's.
 struct Asker {
   IpAddress address = *IpAddress::Parse("127.0.0.1");
   bool is_local = false;
@@ -55,16 +55,17 @@ struct Asker {
 struct Judgement : Answer {
   v1::RemoteCommands::Refusal refusal = v1::RemoteCommands::NOT_REFUSED;
 };
+// Decides on another agent's request, as the table in round.cc says. kGo: it may run.
 Judgement Judge(const Round* round, const Request& request, const Asker& asker);
 
-// Returns why an agent that was dialled is not this node; empty: it is.
+// Returns why an agent that this one dialled is not the node `node` of `job`; empty: it is.
 std::string WhyNotNode(const std::optional<PeerName>& name, const std::string& job, const std::string& node);
 
-// Compares in a time that depends on the length only.
+// Compares in a time that depends on the lengths only, so that the time reveals nothing of the secret.
 bool IsSameSecret(const std::string& a, const std::string& b);
 
-// "ADDRESS slots=N", or "ADDRESS:N", a line for each machine, in the order of ranks. Where the address is IPv6 the line
-// has the host name, since launchers misread its colons.
+// Returns a host file: "ADDRESS slots=N" or "ADDRESS:N", one line for each machine, in the order of ranks. If the
+// address is IPv6, the line has the host name instead, since launchers misread its colons.
 std::string HostFileText(const Round& round, const std::string& between);
 
 }  // namespace muster::exec

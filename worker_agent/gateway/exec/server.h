@@ -1,6 +1,6 @@
 // Carries remote commands: from launch agents of this node (a local socket) to the agents of other nodes, and from
 // other nodes' agents to this node's holder (program/holder.h). It passes bytes on, with a bounded buffer in each
-// direction. Of these it reads only the request and its answer.
+// direction. It parses only the request and its answer.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class ExecProtocol;
 
 class ExecServer {
  public:
-  // `tls` null: without TLS. `clock` must outlive this.
+  // `tls` may be null: the connections then have no TLS. `clock` must outlive this.
   static absl::StatusOr<std::unique_ptr<ExecServer>> Start(std::shared_ptr<const TlsStore> tls, const Clock& clock,
                                                            size_t max_connections = kMaxConnections);
   ~ExecServer();
@@ -38,13 +38,13 @@ class ExecServer {
   absl::Status ListenForOwn(const std::string& path);  // for processes of this user that know the round's token
   void BeginRound(Round round);
   void EndRound();  // breaks every connection
-  // The server's thread calls `sink`, as long as this lives, with the commands run here for others, and those
-  // refused.
+  // From now on the server's thread calls `sink` with each remote command that was run here for another node, and with
+  // each that was refused. It does so as long as this object lives.
   void ReportTo(CommandSink sink);
-  // Takes this end of the holder's socket pair, and closes the one before.
+  // Takes the agent's end of the socket pair to the holder, and closes the previous one.
   void SetHolder(UniqueFd control);
-  // Returns a function that reports to the holder that the job's command has ended well. May be called after this has
-  // gone.
+  // Returns a function that reports to the holder that the job's command has ended well. It may be called after this
+  // object is gone.
   std::function<void()> HolderEnder() const;
 
  private:

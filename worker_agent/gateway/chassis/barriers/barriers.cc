@@ -1,15 +1,16 @@
-// Effects of an arrival:
+// What a task's arrival causes:
 //
-//   the same number as the barrier under way         it joins
-//   the same number as the last, ended barrier       its result again
-//   the number after that                            a new barrier begins
-//   another number                                   INTERNAL, with the expected number
-//   other tasks than the first caller's              INVALID_ARGUMENT for all
-//   a caller that is not one of the tasks            INVALID_ARGUMENT for all
+//   its name is new here, or was forgotten             a new barrier begins, with the number that it brings
+//   it brings the number of the barrier under way      the task joins this barrier
+//   it brings the number of the last, ended barrier    the task gets this barrier's result again
+//   it brings the next number after an ended barrier   a new barrier begins
+//   it brings another number                           INTERNAL, with the expected number
+//   it names other participants than the first caller  INVALID_ARGUMENT for all callers
+//   the task is not a participant                      INVALID_ARGUMENT for all callers
 //
-// The store's keys, which belong to the round, below PREFIX NAME#NUMBER/:
-//   a/AGENT   StoredArrival: all tasks of that agent have come
-//   p/AGENT   StoredArrival: these tasks had come after a second
+// The keys in the store belong to the round. They begin with PREFIX NAME#NUMBER/ and go on with:
+//   a/AGENT   StoredArrival: all participants on this agent have come
+//   p/AGENT   StoredArrival: the participants on this agent that have come so far, if some are missing after a second
 //   r         StoredResult
 #include "worker_agent/gateway/chassis/barriers/barriers.h"
 
@@ -26,7 +27,7 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kMaxNameInKey = 700;  // of kMaxStoreKeyBytes: prefix, counter and agent need room, too
+constexpr size_t kMaxNameInKey = 700;  // less than kMaxStoreKeyBytes: the key also has a prefix, a counter and an agent
 constexpr size_t kMaxNameBytes = 16 * 1024;
 constexpr size_t kShownNameBytes = 100;
 constexpr size_t kShownTasks = 8;
@@ -66,7 +67,7 @@ size_t Barriers::CountOwn(const Barrier& barrier) const {
   }));
 }
 
-// Returns "all" for all tasks, since thousands of agents write this text at every barrier.
+// Returns the short text "all" if `tasks` are all tasks, because thousands of agents write this text at every barrier.
 std::string Barriers::TextOf(const std::vector<int32_t>& tasks) const {
   return tasks == everyone_ ? "all" : absl::StrJoin(tasks, ",");
 }
@@ -80,7 +81,7 @@ std::vector<size_t> Barriers::AgentsOf(const Barrier& barrier) const {
       lowest.back().first = std::min(lowest.back().first, task);
     }
   }
-  // Every agent gets the same order: the first agent collects the arrivals and writes the result.
+  // All agents must compute the same order: the first agent in it collects the arrivals and writes the result.
   std::sort(lowest.begin(), lowest.end());
   std::vector<size_t> agents;
   for (const auto& [task, agent] : lowest) agents.push_back(agent);
@@ -116,7 +117,7 @@ void Barriers::Arrive(Arrival arrival, Done done) {
   tasks.erase(std::unique(tasks.begin(), tasks.end()), tasks.end());
 
   if (under_way_ >= kMaxUnderWay && !barriers_.contains(arrival.name)) {
-    return done(absl::ResourceExhaustedError(absl::StrCat(under_way_, " barriers are under way here already")),
+    return done(absl::ResourceExhaustedError(absl::StrCat(under_way_, " barriers are under way on this node already")),
                 std::nullopt);
   }
   Shared& barrier = barriers_[arrival.name];
@@ -135,8 +136,8 @@ void Barriers::Arrive(Arrival arrival, Done done) {
     ++under_way_;
   } else if (arrival.counter != barrier->counter) {
     const int64_t now_at = CounterOf(arrival.name);
-    return done(absl::InternalError(absl::StrCat("Barrier ", Quoted(arrival.name, kShownNameBytes),
-                                                 " is at its number ", now_at, " now.")),
+    return done(absl::InternalError(
+                    absl::StrCat("Barrier ", Quoted(arrival.name, kShownNameBytes), " is now at number ", now_at, ".")),
                 now_at);
   }
   const Shared joined = barrier;
@@ -205,11 +206,11 @@ void Barriers::TakeResult(const Shared& barrier, const std::string& stored) {
   if (!result.ParseFromString(stored)) {
     return Finish(barrier, absl::InternalError("the value in the job's store was not written by an agent"));
   }
-  if (result.all() != TextOf(barrier->tasks)) return Finish(barrier, Conflict(*barrier, ", elsewhere"));
+  if (result.all() != TextOf(barrier->tasks)) return Finish(barrier, Conflict(*barrier, ", on another node"));
   Finish(barrier, absl::Status(static_cast<absl::StatusCode>(result.code()), result.text()));
 }
 
-// Writes the result. The first one written counts, so the barrier may end with another result.
+// Writes the result. If another agent has already written one, that one counts, and the barrier ends with it.
 void Barriers::Publish(const Shared& barrier, const absl::Status& status) {
   if (barrier->result) return;
   StoredResult result;
@@ -236,7 +237,8 @@ void Barriers::Finish(const Shared& barrier, const absl::Status& result) {
   --under_way_;
   store_.Refresh();
   Sweep(*barrier);
-  if (barrier->name.front() != '[') ended_.push_back(barrier->name);  // those of this service's own are few
+  // Names that begin with '[' are those of the gateway's own barriers. They are few, and stay.
+  if (barrier->name.front() != '[') ended_.push_back(barrier->name);
   auto came = std::exchange(barrier->came, {});
   for (auto& [task, waiting] : came) waiting.second(result, barrier->counter);
   while (ended_.size() > kMaxNames) {
@@ -245,8 +247,9 @@ void Barriers::Finish(const Shared& barrier, const absl::Status& result) {
   }
 }
 
-// Removes what this agent wrote: its arrivals are collected, or don't count any more. The result stays for agents that
-// can't reach the scheduler now, for longer than an agent tries to reach it.
+// Deletes what this agent wrote for the barrier: its arrivals were collected, or no longer count. The result stays for
+// kKeepResult, so that agents that can't reach the scheduler now can read it later. No agent tries to reach the
+// scheduler for longer.
 void Barriers::Sweep(const Barrier& ended) {
   const auto ignore = [](const absl::Status&) {};
   const MonotonicTime now = clock_.Read().monotonic;
@@ -264,14 +267,15 @@ void Barriers::Tick() {
   std::vector<Shared> late;
   for (auto& [name, barrier] : barriers_) {
     if (barrier->result) continue;
-    if (!barrier->is_awaited) AwaitResult(barrier);  // it may have failed elsewhere
+    if (!barrier->is_awaited) AwaitResult(barrier);  // another agent may have ended it with an error
     if (now >= barrier->deadline && !barrier->is_late) late.push_back(barrier);
     if (now >= barrier->noted_at + kNoteAfter) Note(barrier);
   }
   for (const Shared& barrier : late) PublishMissing(barrier);
 }
 
-// Publishes the tasks that have come, for the agent that has to name the missing ones.
+// Writes to the store which of this agent's tasks have come. When time is up, the agent that notices it reads these
+// entries to name the missing tasks.
 void Barriers::Note(const Shared& barrier) {
   barrier->noted_at = clock_.Read().monotonic;
   if (barrier->is_written || barrier->noted == barrier->came.size()) return;
@@ -315,8 +319,8 @@ void Barriers::Incarnation(const std::string& name, int64_t counter,
   barrier.name = name;
   barrier.counter = counter;
   using Page = absl::StatusOr<JobStore::Listing>;
-  // (An agent's arrival takes less than 20 bytes for each task. With the largest number of ranks served, one page
-  // suffices.)
+  // One page holds all arrivals: an arrival takes less than 20 bytes for each task, and a gateway serves a limited
+  // number of ranks.
   store_.List(absl::StrCat(KeyOf(barrier), "a/"), "", 0,
               Posted(post_, std::function([this, name, counter, done](Page page) {
                        if (ComesAgain(page.status())) return Incarnation(name, counter, done);

@@ -1,12 +1,13 @@
-// Barriers of a round's ranks (tasks), over the job's store: JAX's, and those of scripts. When all of its own tasks
-// have come, an agent writes that to the store. The agent of the barrier's lowest task collects these entries and
-// writes the result, for which all others wait. So a barrier costs an agent three calls of the store (it removes what
-// it wrote), for any number of tasks. An agent that finds that the barrier can't end well (its time is up, its callers
-// disagree) writes that as the result. The first result counts.
+// Barriers of a round's ranks (here called tasks), over the job's store. JAX and scripts use them. When all of its own
+// tasks have come, an agent writes that to the store. The agent of the barrier's lowest task collects these entries and
+// writes the result, for which all others wait. So, for any number of tasks, a barrier costs an agent three calls of
+// the store: it writes its entry, waits for the result, and deletes its entry. An agent may find that the barrier can't
+// end well, because its time is up or its callers disagree. This agent writes the error as the result. The first result
+// counts.
 //
-// After a barrier each task sees what the others wrote to the store before it.
+// After a barrier each task sees all that the other tasks wrote to the store before the barrier.
 //
-// A name stands for a sequence of barriers, counted from 0. The next one begins after the end of the last.
+// The barriers with one name form a sequence, counted from 0. The next one begins after the previous one has ended.
 #pragma once
 
 #include <cstdint>
@@ -33,25 +34,25 @@ struct Arrival {
   std::string name;
   int64_t counter = 0;
   std::vector<int32_t> tasks;  // the participants; empty: all
-  absl::Duration limit;        // the first arrival's counts; zero: none
-  int32_t task = 0;            // the one that arrives: one of this agent's
-  uint64_t incarnation = 0;
+  absl::Duration limit;        // how long the barrier may take, as its first arrival says; zero: no limit
+  int32_t task = 0;            // the task that arrives, one of this agent's
+  uint64_t incarnation = 0;    // of the task's process
 };
 
-// Belongs to the gateway's thread. `done` is called there, once, unless the round ends first.
+// Only the gateway's thread may use it. `done` is called in this thread, once, unless the round ends first.
 class Barriers {
  public:
-  // `counter`: the number of the barrier that the status is about; none: it is about no barrier.
+  // `counter` is the number of the barrier that the status is about; none: the status is about no barrier.
   using Done = std::function<void(absl::Status status, std::optional<int64_t> counter)>;
   using Incarnations = std::map<int32_t, uint64_t>;  // by task
 
-  static constexpr size_t kMaxNames = 4096;      // that are remembered after they end
-  static constexpr size_t kMaxUnderWay = 16384;  // with different names
+  static constexpr size_t kMaxNames = 4096;      // names of ended barriers that are remembered
+  static constexpr size_t kMaxUnderWay = 16384;  // barriers under way; each has another name
 
   struct Options {
-    std::string prefix;                  // of the store's keys: separates these barriers from others
+    std::string prefix;                  // of the store's keys; no other keys have it
     std::string task = "task";           // the word for a task, for people
-    std::string keeps_arrivals_of = "";  // the barrier that Incarnation will be asked about; empty: none
+    std::string keeps_arrivals_of = "";  // the barrier for which Incarnation will be called; empty: none
   };
   // `store` and `clock` must outlive the pending calls to the store.
   Barriers(JobStore& store, const Clock& clock, Post post, TaskLayout layout, Options options)
@@ -62,17 +63,18 @@ class Barriers {
         everyone_(layout_.Everyone()),
         options_(std::move(options)) {}
 
-  // Errors: INVALID_ARGUMENT (the callers disagree on the participants, or a non-participant has come), INTERNAL
-  // (another barrier of the sequence is under way), DEADLINE_EXCEEDED (names the missing tasks), RESOURCE_EXHAUSTED
-  // (kMaxUnderWay).
+  // Errors: INVALID_ARGUMENT (the callers disagree on the participants, or a non-participant has come), INTERNAL (the
+  // arrival's counter is not the one that is expected), DEADLINE_EXCEEDED (names the missing tasks), RESOURCE_EXHAUSTED
+  // (more than kMaxUnderWay barriers).
   void Arrive(Arrival arrival, Done done);
-  // Ends the barrier with CANCELLED for all that wait at it.
+  // Ends the barrier with CANCELLED for all tasks that wait at it.
   void Cancel(const std::string& name, int64_t counter);
 
-  // Calls `done` with the incarnations that the tasks of a barrier gave; the barrier must have ended well.
+  // Calls `done` with the incarnations that the tasks gave when they arrived at the barrier, which must have ended
+  // well.
   void Incarnation(const std::string& name, int64_t counter, std::function<void(absl::StatusOr<Incarnations>)> done);
 
-  // Returns the number of the barrier of `name` that is under way, or comes next.
+  // Returns the number of the barrier `name` that is under way or, if none is, of the next one.
   int64_t CounterOf(const std::string& name) const;
 
   // Call every 100 ms or so while IsBusy.
@@ -85,13 +87,13 @@ class Barriers {
     int64_t counter = 0;
     std::vector<int32_t> tasks;  // sorted
     MonotonicTime deadline = MonotonicTime::Never();
-    MonotonicTime noted_at;                             // when the tasks that have come were last published
-    size_t noted = 0;                                   // how many had come then
+    MonotonicTime noted_at;                             // when `noted` was written to the store
+    size_t noted = 0;                                   // how many tasks had come then
     std::map<int32_t, std::pair<uint64_t, Done>> came;  // by task; with its incarnation
-    bool is_written = false;
-    bool is_awaited = false;  // waits for its result
-    size_t missing = 0;       // agents with tasks still to come, for the agent that collects
-    bool is_late = false;     // its end is being written
+    bool is_written = false;                            // this agent's entry
+    bool is_awaited = false;                            // this agent waits for the result
+    size_t missing = 0;    // agents without an entry so far, for the agent that collects the entries
+    bool is_late = false;  // its time is up, and an agent is writing that as the result
     std::optional<absl::Status> result;
   };
   using Shared = std::shared_ptr<Barrier>;
@@ -122,7 +124,7 @@ class Barriers {
   const Options options_;
   std::map<std::string, Shared> barriers_;                     // by name: the barrier under way, or the last one
   std::list<std::string> ended_;                               // names, oldest first
-  std::deque<std::pair<MonotonicTime, std::string>> results_;  // keys that this agent must remove, and when
+  std::deque<std::pair<MonotonicTime, std::string>> results_;  // keys that this agent must delete, and when
   size_t under_way_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// The command's side of a remote command (ServeCommand).
+// Runs a remote command on the node for which it is meant (ServeCommand).
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -26,14 +26,14 @@ namespace {
 
 using SteadyTime = std::chrono::steady_clock;
 
-constexpr auto kLastOutput = std::chrono::milliseconds(500);  // for other processes that hold the command's output open
-constexpr size_t kMaxOutgoing = 4 * kInputWindow;             // credit for a client that reads none of it
+constexpr auto kLastOutput = std::chrono::milliseconds(500);  // after its end, if others hold its output open
+constexpr size_t kMaxOutgoing = 4 * kInputWindow;             // the bytes that wait for a client that reads nothing
 constexpr auto kStopPatience = std::chrono::seconds(2);
 constexpr int kGoodbyeMs = 5000;
 constexpr int kLookMs = 20;
 
-// Kills the command's remaining processes: they become children of this process, a subreaper. Returns false if none is
-// left.
+// Kills the remaining processes that the command started. They have become children of this process, because it is a
+// subreaper. Returns false if none is left.
 bool KillChildren() {
   std::ifstream children("/proc/thread-self/children");
   bool is_any = false;
@@ -44,7 +44,7 @@ bool KillChildren() {
 // One of the command's two outputs.
 struct Output {
   UniqueFd fd;
-  size_t left = 0;  // the bytes it held when the command ended, and that are not read yet
+  size_t left = 0;  // bytes that it held when the command ended, and that are not read yet
   void Hold() {
     int bytes = 0;
     if (fd.is_open() && ::ioctl(fd.get(), FIONREAD, &bytes) == 0) left = static_cast<size_t>(bytes);
@@ -92,7 +92,7 @@ class Command {
     leader_ = ::fork();
     if (leader_ == 0) {
       ::setpgid(0, 0);
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // no one would end it any more
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // if this process died, nothing else would end the command
       ::dup2(in[0], STDIN_FILENO);
       ::dup2(out[1], STDOUT_FILENO);
       ::dup2(err[1], STDERR_FILENO);
@@ -183,7 +183,7 @@ class Command {
       if (frame->kind != FrameKind::kInput) continue;
       is_input_over_ = is_input_over_ || frame->bytes.empty();
       pending_ += frame->bytes;
-      if (pending_.size() > 2 * kInputWindow) is_asker_there_ = false;  // it exceeds its window
+      if (pending_.size() > 2 * kInputWindow) is_asker_there_ = false;  // the client exceeds its window
       GiveInput();
     }
     if (frames_.is_broken()) is_asker_there_ = false;
@@ -219,7 +219,8 @@ class Command {
     }
   }
 
-  // The client has gone. As when ssh's connection breaks, except that no process stays.
+  // Called when the client has gone. The command gets SIGTERM, as if an ssh connection had broken. Then all processes
+  // that are left are killed, unlike with ssh.
   void EndAll() {
     Signal(SIGTERM);
     const auto kill_at = SteadyTime::now() + kStopPatience;

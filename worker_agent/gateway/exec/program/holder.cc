@@ -19,7 +19,7 @@ namespace {
 
 using SteadyTime = std::chrono::steady_clock;
 
-constexpr auto kLastCommands = std::chrono::seconds(5);
+constexpr auto kLastCommands = std::chrono::seconds(5);  // for remote commands, after the job's command has ended
 
 // Reads a letter. Returns the descriptor that came with it, or -1.
 int TakeLetter(int control, char& letter) {
@@ -70,7 +70,7 @@ class Holder {
 
   void Start(int socket) {
     const pid_t child = ::fork();
-    if (child < 0) return;  // the socket closes, and so reports it
+    if (child < 0) return;  // the socket closes, by which the client sees the failure
     if (child > 0) {
       children_.insert(child);
       return;
@@ -80,9 +80,10 @@ class Holder {
     ::_exit(0);
   }
 
-  // Stops the commands with `signal`, like the processes of other nodes.
+  // Passes a stop signal to all commands, as the keeper of an ordinary node passes it to all processes.
   void Take(int signal) {
-    if (signal == SIGCHLD || signal == SIGUSR1 || signal == SIGUSR2) return;  // the launcher passes these on
+    // (The launcher sends user signals to its ranks itself.)
+    if (signal == SIGCHLD || signal == SIGUSR1 || signal == SIGUSR2) return;
     stop_signal_ = signal;
     for (const pid_t child : children_) ::kill(child, signal);
   }

@@ -11,18 +11,19 @@
 
 namespace muster::exec {
 
-// Returns false if the other side is gone.
+// Writes all bytes; blocks if necessary. Returns false if the other side is gone.
 bool WriteAll(int fd, std::string_view bytes);
 
 // Appends the bytes of one read. Returns kNothing if the descriptor has nothing now.
 enum class ReadResult { kSome, kNothing, kEnd };
 ReadResult ReadSome(int fd, size_t most, std::string& out);
 
-// Blocks these signals and makes them readable from the descriptor, SIGCHLD also where it was ignored until now.
+// Blocks these signals and returns a descriptor from which they can be read. SIGCHLD can be read even if it was ignored
+// before.
 UniqueFd TakeSignals(const std::vector<int>& signals);
 // Returns the next pending signal; 0: none.
 int NextSignal(int fd);
-// Restores the defaults, in a process that is about to become another program.
+// Restores default signal handling, in a process that is about to become another program.
 void RestoreSignals();
 
 }  // namespace muster::exec

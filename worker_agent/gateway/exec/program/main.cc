@@ -1,5 +1,5 @@
-// ms-exec. Launchers that start programs on other nodes of their job find it as ssh (RunClient). ms-worker starts it
-// for the commands that come to its node (holder.h).
+// ms-exec has two uses. Launchers find it as ssh and start programs with it on other nodes of their job (RunClient).
+// ms-worker starts it to run the commands that come to its node (holder.h).
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
@@ -31,8 +31,8 @@
 #include "worker_agent/gateway/exec/program/ssh_words.h"
 #include "worker_agent/gateway/exec/request.h"
 
-// The launch agent lives as long as the remote command. It passes on stdin, signals and output, and ends with the
-// command's exit code, or with 255, like ssh, where there is none.
+// The launch agent lives as long as the remote command. It passes on stdin, signals and output. It ends with the
+// command's exit code or, like ssh, with 255 if there is none.
 namespace muster::exec {
 namespace {
 
@@ -52,7 +52,7 @@ std::string Variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Returns the first ssh in PATH that is not this program, in any version; empty: there is none.
+// Returns the first ssh in PATH that is no ms-exec, of any version; empty: there is none.
 std::string OtherSsh() {
   std::error_code ignored;
   for (const absl::string_view folder : absl::StrSplit(Variable("PATH"), ':', absl::SkipEmpty())) {
@@ -67,7 +67,7 @@ class Client {
  public:
   Client(UniqueFd agent, char* const* next) : agent_(std::move(agent)), next_(next) {}
 
-  // Returns nothing if frames follow, otherwise the exit code.
+  // Sends the request and waits for the answer. Returns nothing if frames follow, otherwise this program's exit code.
   std::optional<int> Ask(const SshWords& words, const std::string& token) {
     Request request;
     request.secret = token;
@@ -156,7 +156,8 @@ class Client {
     return std::nullopt;
   }
 
-  // Writes no more than a pipe with room takes at once, so that a signal never waits behind output without a reader.
+  // Writes only as many bytes as a pipe that poll calls writable takes at once. So this program never blocks in the
+  // write, and passes signals on even if nothing reads its output.
   void WriteHeld() {
     const ssize_t written = ::write(held_for_, held_.data(), std::min<size_t>(held_.size(), PIPE_BUF));
     if (written >= 0) {
@@ -192,20 +193,20 @@ class Client {
   int held_for_ = STDOUT_FILENO;
   std::set<int> unread_;  // outputs without a reader
   int stop_signal_ = 0;
-  SteadyTime::time_point give_up_at_;  // if a stop was requested and the output is not read
+  SteadyTime::time_point give_up_at_;  // after a stop was requested: when to stop waiting for a reader of the output
   size_t credit_ = kInputWindow;
   bool is_input_open_ = true;
 };
 
-// Returns the exit code. If the host is not in the round, this process becomes the next ssh in PATH, with the arguments
-// `next` (the program's own name first); null: it fails.
+// Acts as the launch agent and returns the exit code. If the host is not in the round, this process becomes the next
+// ssh in PATH, with the arguments `next` (the program's own name first). If `next` is null, it fails instead.
 int RunClient(const SshWords& words, char* const* next) {
   std::signal(SIGPIPE, SIG_IGN);
   const std::string path = Variable("MUSTER_EXEC_SOCKET");
   const std::string token = Variable("MUSTER_EXEC_TOKEN");
   if (path.empty() || token.empty()) {
     return Fail(
-        "no agent of Muster's serves this process: start the job with ms-worker --per_job --allow_exec -- COMMAND on "
+        "no Muster agent serves this process: start the job with ms-worker --per_job --allow_exec -- COMMAND on "
         "every node");
   }
   absl::StatusOr<UniqueFd> agent = ConnectLocally(path);
@@ -224,7 +225,7 @@ int main(int argc, char** argv) {
     const char* const control = std::getenv(muster::exec::kHolderVariable);
     int number = -1;
     if (control == nullptr || !absl::SimpleAtoi(control, &number)) {
-      std::fputs("ms-exec: --serve is for ms-worker, which starts it\n", stderr);
+      std::fputs("ms-exec: only ms-worker may start ms-exec --serve\n", stderr);
       return 2;
     }
     ::unsetenv(muster::exec::kHolderVariable);
@@ -239,7 +240,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "ms-exec of Muster %s, in place of ssh\n", muster::kVersion);
     return 0;
   }
-  for (int fd = 0; fd <= STDERR_FILENO;) fd = ::open("/dev/null", O_RDWR);  // else a socket could become one of them
+  // Opens descriptors 0 to 2 where they are closed. Otherwise a socket could become one of them.
+  for (int fd = 0; fd <= STDERR_FILENO;) fd = ::open("/dev/null", O_RDWR);
   const std::string name = argc > 0 ? argv[0] : "";
   const bool stands_for_ssh = name.substr(name.rfind('/') + 1) == "ssh";
   return muster::exec::RunClient(*parsed, stands_for_ssh ? argv : nullptr);

@@ -1,3 +1,5 @@
+// How the words of an ssh command line are taken:
+//
 // -o V -p V -l V -i V … (also -pV)   skipped with their value: there is no ssh connection that they could affect
 // -x -q -T -4 …, several at once     skipped
 // -n -f                              no stdin

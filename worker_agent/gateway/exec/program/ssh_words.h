@@ -13,11 +13,11 @@ struct SshWords {
   std::string command;        // the command's words joined by blanks, for a shell
   bool takes_stdin = true;    // false: -n, -f
   bool asks_version = false;  // -V
-  std::string cannot;         // a request that is not served, for people; empty: none
+  std::string cannot;         // why the request can't be served, for people; empty: it can
 };
 
-// `words` excludes the program's name. Options may stand before and after the host, as with ssh. All options on how ssh
-// connects are skipped. The error says what is not understood.
+// `words` excludes the program's name. Options may stand before and after the host, as with ssh. Options about how ssh
+// connects are skipped. The error says which word is not understood.
 absl::StatusOr<SshWords> ParseSshWords(const std::vector<std::string>& words);
 
 }  // namespace muster::exec
