@@ -123,7 +123,8 @@ TEST(RequestTest, WhatIsNoRequestIsAnError) {
   EXPECT_THAT(ErrorOf(Hello() + Hello()), HasSubstr("query 0"));
   EXPECT_THAT(ErrorOf(Bytes<uint8_t>(7)), HasSubstr("WATCH_KEY"));
   EXPECT_THAT(ErrorOf("GET / HTTP/1.1\r\n"), HasSubstr("query 71 of PyTorch 1.13"));
-  EXPECT_THAT(ErrorOf(Bytes<uint8_t>(0) + Bytes<uint32_t>(0x12345678) + Bytes<uint32_t>(1)), HasSubstr("a key of"));
+  EXPECT_THAT(ErrorOf(Bytes<uint8_t>(0) + Bytes<uint32_t>(0x12345678) + Bytes<uint32_t>(1)),
+              HasSubstr("the length of a key in bytes"));
 }
 
 TEST(RequestTest, LimitsAreTheReferences) {
@@ -131,8 +132,9 @@ TEST(RequestTest, LimitsAreTheReferences) {
     return Hello() + Ask(Query::kSet, Text(std::string(key, 'k')) + Bytes<uint64_t>(value));
   };
   EXPECT_THAT(ErrorOf(set(kMaxKeyBytes, kMaxValueBytes)), IsEmpty());
-  EXPECT_THAT(ErrorOf(set(1, kMaxValueBytes + 1)), HasSubstr("a value of 8388609 in a request; a store takes at most"));
-  EXPECT_THAT(ErrorOf(set(kMaxKeyBytes + 1, 1)), HasSubstr("a key of 8193"));
+  EXPECT_THAT(ErrorOf(set(1, kMaxValueBytes + 1)),
+              HasSubstr("the length of a value in bytes is 8388609 in a request; a store takes at most"));
+  EXPECT_THAT(ErrorOf(set(kMaxKeyBytes + 1, 1)), HasSubstr("the length of a key in bytes is 8193"));
   for (const Query query : {Query::kCheck, Query::kWait, Query::kMultiGet, Query::kMultiSet}) {
     EXPECT_THAT(ErrorOf(Hello() + Ask(query, Bytes<uint64_t>(kMaxKeysOfRequest))), IsEmpty());
     EXPECT_THAT(ErrorOf(Hello() + Ask(query, Bytes<uint64_t>(kMaxKeysOfRequest + 1))), HasSubstr("131073"));

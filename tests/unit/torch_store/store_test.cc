@@ -153,7 +153,7 @@ TEST_F(StoreTest, OneClientWaitsForFewThingsAtOnce) {
     EXPECT_TRUE(store.Apply(1, Dialect::k2, Make(Query::kWait, {"/" + std::to_string(i)}), output).ok());
   }
   EXPECT_THAT(std::string(store.Apply(1, Dialect::k2, Make(Query::kWait, {"/x"}), output).message()),
-              HasSubstr("it waits for 16 things at once"));
+              HasSubstr("it waits for 16 keys or barriers at once"));
   EXPECT_FALSE(store.Apply(1, Dialect::k2, Make(Query::kBarrier, {"/b"}, {}, 2), output).ok());
   EXPECT_TRUE(store.Apply(2, Dialect::k2, Make(Query::kWait, {"/x"}), output).ok());
 }

@@ -1,4 +1,4 @@
-// The bytes to and from a client of the store. Never blocks.
+// Carries the bytes to and from one client of the store. Never blocks.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@ namespace muster::torch_store {
 class Channel {
  public:
   virtual ~Channel() = default;
-  // Like Stream's.
+  // Like Stream::Read and Stream::Write.
   virtual Stream::Io Read(char* out, size_t most, size_t* done) = 0;
   virtual Stream::Io Write(std::string_view bytes, size_t* done) = 0;
-  // Asks for the client to be served soon.
+  // Asks the server to serve the client soon.
   virtual void Touch() = 0;
 };
 

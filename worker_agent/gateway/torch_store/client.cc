@@ -7,7 +7,7 @@ namespace muster::torch_store {
 namespace {
 
 constexpr int kRequestsAtOnce = 64;
-constexpr size_t kMaxOutput = 1024 * 1024;  // reads nothing more from a client with so much unread output
+constexpr size_t kMaxOutput = 1024 * 1024;  // stops reading from a client that has not read so many bytes of answers
 constexpr absl::Duration kStalledOutputTimeout = absl::Seconds(10);
 
 }  // namespace
@@ -46,7 +46,7 @@ bool Client::Serve() {
   Write();
   Count();
   if (has_ended_ && !has_whole_one_ && output_.is_empty()) Finish("");
-  // (While more than that is to be sent, or the client is held, an event continues it.)
+  // If more than kMaxOutput must still be sent, or the client is held, an event of the connection continues the work.
   return !is_finished_ && has_whole_one_ && !is_held_ && output_.bytes() <= kMaxOutput;
 }
 
@@ -55,7 +55,7 @@ void Client::Read() {
   size_t done = 0;
   const Stream::Io io = channel_.Read(bytes.data(), bytes.size(), &done);
   if (io == Stream::Io::kDone) decoder_.Append({bytes.data(), done});
-  // Input before the end still counts: a SET has no answer, so its sender may close right after it.
+  // Requests that came before the end still count: a SET has no answer, so its sender may close right after it.
   if (io == Stream::Io::kClosed || io == Stream::Io::kFailed) has_ended_ = true;
 }
 
@@ -107,7 +107,7 @@ void Client::Count() {
 }
 
 void Client::CheckTimes() {
-  // A stopped process may read on in an hour. It does no harm unless others are held because of it.
+  // A client may be stopped, and read again in an hour. That does no harm unless other clients are held because of it.
   const bool is_stalled = !output_.is_empty() && context_.now - last_written_ > kStalledOutputTimeout;
   if (is_stalled && !shared_.has_room_for_answers()) Finish("it does not read its answers, and others wait for room");
 }

@@ -1,5 +1,5 @@
-// One client of the store: reads bytes, applies requests one after the other, writes answers. Its Channel is a
-// connection of its own, or a part of an agent's link that it shares with others.
+// One client of the store: reads bytes, applies requests one after the other, writes answers. Its Channel is either a
+// connection of its own, or a part of an agent's link, on which other clients have parts too.
 #pragma once
 
 #include <cstddef>
@@ -23,16 +23,16 @@ class Client;
 struct Shared {
   const Limits limits;
   Store store;
-  size_t output_bytes = 0;                                   // still to be sent, of all clients
+  size_t output_bytes = 0;                                   // of all clients' answers, still to be sent
   std::vector<char> scratch = std::vector<char>(64 * 1024);  // for one read or write
-  std::unordered_map<uint64_t, Client*> clients = {};        // all existing ones
+  std::unordered_map<uint64_t, Client*> clients = {};        // all clients that exist
 
   bool has_room_for_answers() const { return output_bytes + store.unread_bytes() <= limits.unread_bytes; }
 };
 
 class Client {
  public:
-  // `id`: never used twice.
+  // `id` must never be used twice.
   Client(uint64_t id, Channel& channel, Shared& shared, TcpServerContext& context);
   ~Client();
   Client(const Client&) = delete;
@@ -40,10 +40,10 @@ class Client {
 
   // Reads, handles and writes a little. Returns true if there is more to do without waiting for the channel.
   bool Serve();
-  // Sends the end of the client's wait.
+  // Sends the answer that ends the client's WAIT or barrier.
   void StopWaiting();
   void Write();
-  // Ends a client that does not read its answers, where others need room.
+  // Ends the client if it does not read its answers and other clients need the room.
   void CheckTimes();
 
   bool wants_read() const;
@@ -68,15 +68,15 @@ class Client {
   TcpServerContext& context_;
   RequestDecoder decoder_;
   Output output_;
-  size_t counted_input_ = 0;   // in context_.input_bytes
-  size_t counted_output_ = 0;  // in shared_.output_bytes
+  size_t counted_input_ = 0;   // this client's share of context_.input_bytes
+  size_t counted_output_ = 0;  // this client's share of shared_.output_bytes
   bool has_ended_ = false;     // no more input comes from it
   bool is_finished_ = false;
   bool has_spoken_ = false;
-  bool is_held_ = false;        // until others have read their answers
-  bool has_whole_one_ = false;  // a request in the decoder may wait for its turn
+  bool is_held_ = false;        // true until other clients have read their answers
+  bool has_whole_one_ = false;  // true if the decoder may have a whole request that waits for its turn
   MonotonicTime last_heard_;
-  MonotonicTime last_written_;  // the last time when the channel took bytes, or none waited
+  MonotonicTime last_written_;  // when the channel last took bytes, or no bytes were waiting
   std::string reason_;
 };
 

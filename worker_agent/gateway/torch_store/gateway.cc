@@ -35,7 +35,7 @@ bool AllowedPeers::Contains(const IpAddress& address) const {
 
 std::string WhyNotInRound(const IpAddress& address) {
   return absl::StrCat(
-      "no machine of this round has reported that address; if it is a translated address of one (NAT), ",
+      "no machine of this round has reported that address; if it is a translated address (NAT) of such a machine, ",
       "start rank 0's ms-worker with --torch_store_peers=", address.ToString());
 }
 
@@ -54,9 +54,9 @@ LinkRules::LinkRules(const v1::PeerList& peers, std::vector<IpNetwork> networks)
 
 // The conditions for serving a link:
 //
-//   it is of this job, run and round, and names a node of the round
-//   its address      this node announced it, or it is of --torch_store_peers, or of this machine for a node of it
-//   with TLS         the certificate is that node's (WhyNotNode)
+//   its hello        is of this job, run and round, and names a node of the round
+//   its address      was announced by this node, is in --torch_store_peers, or is of this machine and the node is, too
+//   its certificate  if it uses TLS, is this node's (WhyNotNode)
 std::string LinkRules::WhyNot(const torch_store::LinkHello& hello, const IpAddress& from, bool is_here) const {
   if (hello.job != job_ || hello.run != run_ || hello.round != round_) return "its link is of another round";
   const auto node = nodes_.find(hello.node);
@@ -66,8 +66,8 @@ std::string LinkRules::WhyNot(const torch_store::LinkHello& hello, const IpAddre
       std::any_of(networks_.begin(), networks_.end(), [&](const IpNetwork& network) { return network.Contains(from); });
   if (is_known) return "";
   return absl::StrCat(EscapeControl(hello.node),
-                      " has not reported that address; if it is a translated address of that node ",
-                      "(NAT), start rank 0's ms-worker with --torch_store_peers=", from.ToString());
+                      " has not reported that address; if it is a translated address (NAT) of this node",
+                      ", start rank 0's ms-worker with --torch_store_peers=", from.ToString());
 }
 
 size_t LinkRules::RanksOf(const std::string& node) const {
@@ -83,14 +83,15 @@ std::string WhyNotNode(const std::optional<PeerName>& name, const std::string& j
 
 namespace {
 
-constexpr size_t kConnectionsOfRank = 16;  // a process has one, and one more for each store that it clones or makes
+// A process has one connection, and one more for each store that it clones or makes.
+constexpr size_t kConnectionsOfRank = 16;
 constexpr uint64_t kOtherDescriptors = 256;
 
 constexpr char kTooOld[] =
     "--torch_store_relay: another agent of this round, or ms-scheduler, has a version that does not support it, ";
 constexpr char kNoPlainPort[] =
-    "and with --require_tls PyTorch's store gets no plain port: update what is too old (ms-ctl nodes --json shows "
-    "their versions), or start all agents with --torch_store_relay=false if a plain port will do";
+    "and with --require_tls PyTorch's store gets no plain port: update the old ones (ms-ctl nodes --json shows "
+    "their versions), or start all agents with --torch_store_relay=false to accept a plain port";
 
 bool HasRank0(const v1::Assignment& assignment) {
   return assignment.role() == v1::ROLE_WORKER &&
@@ -98,7 +99,7 @@ bool HasRank0(const v1::Assignment& assignment) {
                      [](const v1::SlotAssignment& slot) { return slot.rank() == 0; });
 }
 
-// Returns as many connections as descriptors are left for.
+// Returns for how many connections this process has file descriptors; at least one for each rank.
 size_t MostConnections(uint32_t ranks) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return kConnectionsOfRank * ranks;
@@ -196,7 +197,7 @@ absl::Status TorchStoreGateway::ServeByRelay(const GatewayRound& round, TorchSto
   return absl::OkStatus();
 }
 
-// On the store's own machine, the store has these ports.
+// On the store's machine the store itself has the wanted port and the script's ports, so the relay takes any free port.
 absl::StatusOr<uint16_t> TorchStoreGateway::ListenForRelay(torch_store::Service& relay, bool is_store_here) const {
   const uint16_t wanted = is_store_here ? 0 : options_.wanted_port;
   absl::StatusOr<uint16_t> port = relay.ListenOnLoopback(wanted);
@@ -208,15 +209,16 @@ absl::StatusOr<uint16_t> TorchStoreGateway::ListenForRelay(torch_store::Service&
     port = relay.ListenOnLoopback(0);
   }
   if (!port.ok()) {
-    return Reworded(port.status(), absl::StrCat(std::string(port.status().message()),
-                                                "; end what has that port (ss -tlnp), or choose another one with "
-                                                "--torch_master_port"));
+    return Reworded(port.status(),
+                    absl::StrCat(std::string(port.status().message()),
+                                 "; end the process that has that port (ss -tlnp), or choose another one with "
+                                 "--torch_master_port"));
   }
   for (const uint16_t also : options_.script_ports) {
     if (is_store_here || also == *port) continue;
     if (const absl::StatusOr<uint16_t> listens = relay.ListenOnLoopback(also); !listens.ok()) {
       return Reworded(listens.status(), absl::StrCat(std::string(listens.status().message()),
-                                                     ", a port that the script names; leave it to "
+                                                     ", a port that the script names; let the script use "
                                                      "MASTER_PORT"));
     }
   }
@@ -236,7 +238,8 @@ absl::Status TorchStoreGateway::Serve(const GatewayRound& round, TorchStoreServe
   torch_store::LinksOptions links;
   if (!round.assignment.torch_store_node().empty()) {
     links = LinksFor(round);
-    links.max_clients = std::max(options.max_connections, kConnectionsOfRank * ranks);  // most have no descriptor
+    // Most clients come over links, and need no descriptor here.
+    links.max_clients = std::max(options.max_connections, kConnectionsOfRank * ranks);
     options.tls = options_.tls;
     if (options.tls != nullptr) options.plain_from = PlainFrom::kThisMachine;
   }
@@ -248,7 +251,7 @@ absl::Status TorchStoreGateway::Serve(const GatewayRound& round, TorchStoreServe
   if (const absl::Status listens = (*store)->ListenEverywhere(port).status(); !listens.ok()) {
     return absl::Status(listens.code(),
                         absl::StrCat(std::string(listens.message()),
-                                     " (MASTER_PORT); end what has that port (ss -tlnp), "
+                                     " (MASTER_PORT); end the process that has that port (ss -tlnp), "
                                      "choose another one with --torch_master_port, or start with --torch_store=rank0"));
   }
   if (absl::Status listens = ListenWhereTheScriptSays(**store, port); !listens.ok()) return listens;
@@ -260,13 +263,15 @@ absl::Status TorchStoreGateway::Serve(const GatewayRound& round, TorchStoreServe
   return absl::OkStatus();
 }
 
-// If such a port is taken, another job's store may have it, and the script's clients would take that for theirs.
+// Returns an error if such a port is taken: another job's store may have it, and the script's clients would use that
+// store.
 absl::Status TorchStoreGateway::ListenWhereTheScriptSays(torch_store::Service& store, uint16_t master_port) const {
   for (const uint16_t port : options_.script_ports) {
     if (port == master_port) continue;
     if (const absl::Status listens = store.ListenEverywhere(port).status(); !listens.ok()) {
-      return absl::Status(listens.code(), absl::StrCat(std::string(listens.message()),
-                                                       ", a port that the script names; leave it to MASTER_PORT"));
+      return absl::Status(listens.code(),
+                          absl::StrCat(std::string(listens.message()),
+                                       ", a port that the script names; let the script use MASTER_PORT"));
     }
     Log(Severity::kInfo, absl::StrCat("the script names port ", port, ": PyTorch's store listens there, too"));
   }

@@ -1,7 +1,7 @@
-// PyTorch's store of the job: in the agent of rank 0's node, at MASTER_PORT, empty at the start of each round. All
-// processes are clients (TORCHELASTIC_USE_AGENT_STORE=True), so none has to bind a port, and the store survives the
-// death of any. Agents of other nodes only set that variable or, with relays, pass their processes' requests on: these
-// processes then find the store at their own machine's loopback.
+// The job's PyTorch store (TCPStore), in the agent of rank 0's node, at MASTER_PORT. It is empty at the start of each
+// round. All processes are its clients (TORCHELASTIC_USE_AGENT_STORE=True). So no process has to bind a port, and the
+// store survives the death of any process. Agents of other nodes only set that variable. With relays
+// (--torch_store_relay) they also pass their processes' requests on; their processes then find the store on loopback.
 #pragma once
 
 #include <cstddef>
@@ -26,14 +26,14 @@
 
 namespace muster::agent {
 
-// The machines that the store serves: connections of processes, and links of agents (--torch_store_relay). TCPStore has
-// no password, so without links only its address distinguishes a process of the round. Pure.
+// The machines from which processes may connect to the store. TCPStore has no password, so without agents' links
+// (--torch_store_relay) only its address shows that a process belongs to the round. Pure.
 class AllowedPeers {
  public:
-  // Takes the machines of the round, by all addresses that they announced, and `networks`.
+  // Allows the machines of the round, with all addresses that they announced, and `networks`.
   AllowedPeers(const v1::PeerList& peers, std::vector<IpNetwork> networks);
 
-  // The machine's own addresses are not included.
+  // Does not know this machine's own addresses.
   bool Contains(const IpAddress& address) const;
 
  private:
@@ -41,16 +41,17 @@ class AllowedPeers {
   std::vector<IpNetwork> networks_;
 };
 
-// Returns why a process of that address is not served, and what to do.
+// Returns the message for a refused process: why processes of that address are not served, and what to do.
 std::string WhyNotInRound(const IpAddress& address);
 
 // Checks the links of the round's agents.
 class LinkRules {
  public:
-  // `networks`: addresses of agents that their machines don't know themselves (NAT).
+  // `networks` are translated addresses of agents, which their machines don't know (NAT).
   LinkRules(const v1::PeerList& peers, std::vector<IpNetwork> networks);
 
-  // Returns why the link with this hello is not served; empty: it is. `is_here`: it comes from this machine.
+  // Returns why the link with this hello is not served; empty: it is. `is_here` is true if the link comes from this
+  // machine.
   std::string WhyNot(const torch_store::LinkHello& hello, const IpAddress& from, bool is_here) const;
   // Returns the number of ranks of a node of the round; 0: the node is not in the round.
   size_t RanksOf(const std::string& node) const;
@@ -68,20 +69,21 @@ class LinkRules {
   std::map<std::string, Node> nodes_;
 };
 
-// Returns why a certificate with this name is not that of `node`'s agent; empty: it is, or there is no name to check.
+// Returns why a certificate with this name is not that of `node`'s agent; empty: it is, or the agent used no
+// certificate.
 std::string WhyNotNode(const std::optional<PeerName>& name, const std::string& job, const std::string& node);
 
 struct TorchStoreOptions {
   std::string job_id;
   bool is_relay_asked = false;
-  bool is_plain_port_refused = false;   // with --require_tls, unless --torch_store_relay=false asks for it
-  std::shared_ptr<const TlsStore> tls;  // of links; null: they are plain
-  uint16_t wanted_port = 0;             // for this machine's processes, of a relay; 0: any port
-  std::vector<IpNetwork> networks;      // served besides the machines of the round
+  bool is_plain_port_refused = false;   // true with --require_tls, unless --torch_store_relay=false is set
+  std::shared_ptr<const TlsStore> tls;  // for links; null: links are plain
+  uint16_t wanted_port = 0;             // the relay's port for this machine's processes; 0: any port
+  std::vector<IpNetwork> networks;      // processes from these are served too, not only those of the round's machines
   std::vector<uint16_t> script_ports;   // see PortsOfScript
 };
 
-// A round's servers here; none where the store is elsewhere and there are no relays.
+// The servers of this node in a round. It has none if the store runs on another node and there are no relays.
 struct TorchStoreServers {
   std::unique_ptr<torch_store::Service> store;
   std::unique_ptr<torch_store::Service> relay;
@@ -93,17 +95,18 @@ class TorchStoreGateway final : public RoundGateway<TorchStoreServers> {
   // `clock` must outlive this.
   TorchStoreGateway(TorchStoreOptions options, const Clock& clock) : options_(std::move(options)), clock_(clock) {}
 
-  // Opens the store on rank 0's node, from then on.
+  // On rank 0's node, opens the store, which stays open until the round is over.
   absl::Status Begin(const GatewayRound& round) override;
   void AddTo(EnvironmentInput& input) const override;
-  // With relays no other process can serve the store. Where a plain port is refused, no other may.
+  // With relays, rank 0's process can't serve the store in the agent's place, since other nodes' processes connect to
+  // their agents. If a plain port is refused, rank 0's process may not serve it.
   bool IsNeeded(const GatewayRound& round) const override {
     return !round.assignment.torch_store_node().empty() || (options_.is_plain_port_refused && LacksRelays(round));
   }
   void Over(uint64_t run, uint32_t round) override;
 
  private:
-  // True if this agent must serve the store, and asked for relays but got none.
+  // Returns true if this agent must serve the store and relays were asked for, but this round has none.
   bool LacksRelays(const GatewayRound& round) const;
   absl::StatusOr<std::unique_ptr<TorchStoreServers>> ServerFor(const GatewayRound& round) override;
   absl::Status Serve(const GatewayRound& round, TorchStoreServers& servers) const;
@@ -115,7 +118,7 @@ class TorchStoreGateway final : public RoundGateway<TorchStoreServers> {
 
   const TorchStoreOptions options_;
   const Clock& clock_;
-  bool has_store_ = false;  // in this round, on any node
+  bool has_store_ = false;  // true if this round has a store, on any node
 };
 
 }  // namespace muster::agent

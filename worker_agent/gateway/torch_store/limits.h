@@ -1,5 +1,5 @@
-// The limits of one store: those of PyTorch's server on a request, and Muster's own on what all requests leave in
-// memory.
+// The limits of one store: PyTorch's own limits for a request, and Muster's limits for the memory that all requests
+// together may use.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,12 @@
 
 namespace muster::torch_store {
 
-// PyTorch's own server has these three. A larger request closes the connection.
+// PyTorch's own server has these three limits. The store closes the connection of a larger request.
 inline constexpr uint64_t kMaxKeyBytes = 8 * 1024;  // with the slash that the client adds at the front
 inline constexpr uint64_t kMaxValueBytes = 8 * 1024 * 1024;
 inline constexpr uint64_t kMaxKeysOfRequest = 128 * 1024;
 
-// A client's limit. PyTorch's clients wait for one thing at a time.
+// PyTorch's clients wait for one key or barrier at a time.
 inline constexpr size_t kMaxWaitsOfClient = 16;
 
 struct Limits {

@@ -7,9 +7,9 @@
 namespace muster::torch_store {
 namespace {
 
-constexpr size_t kCopied = 128;           // a value of up to that size is copied: a reference takes nearly as much
-constexpr size_t kMaxEmpty = 1024;        // pieces at the front that are written
-constexpr size_t kPieceBytes = 4 * 1024;  // an own piece grows to about that
+constexpr size_t kCopied = 128;           // larger values are shared; a reference takes about this much memory
+constexpr size_t kMaxEmpty = 1024;        // so many written pieces are kept before they are erased
+constexpr size_t kPieceBytes = 4 * 1024;  // a piece of the output's own grows to about this size
 
 }  // namespace
 
@@ -35,8 +35,8 @@ void Output::AppendValue(const ValuePtr& value) {
   own_bytes_ += sizeof(Piece);
 }
 
-// Returns the bytes to be written next. Joins several pieces into one: a write costs the kernel more than the copy
-// costs.
+// Returns the bytes to write next. Joins several small pieces in `scratch`, because one more write costs the kernel
+// more than the copy.
 std::string_view Output::Gather(std::vector<char>& scratch) const {
   const std::string_view first = pieces_[first_].text().substr(at_);
   if (first_ + 1 == pieces_.size() || first.size() >= scratch.size()) return first;

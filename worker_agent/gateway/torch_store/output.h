@@ -1,4 +1,4 @@
-// The bytes still to be sent to a client. Values are not copied into it, even if many clients wait for one.
+// The bytes that must still be sent to a client. A value is shared and not copied, even if many clients wait for it.
 #pragma once
 
 #include <cstddef>
@@ -24,14 +24,14 @@ class Output {
 
   bool is_empty() const { return bytes_ == 0; }
   size_t bytes() const { return bytes_; }
-  // Bytes held in this object itself, without values.
+  // Returns the memory of this object itself, without the values that it shares.
   size_t own_bytes() const { return own_bytes_; }
-  // Writes until all is written, or until a write is not Stream::Io::kDone. `scratch` must not be empty; it gathers the
-  // pieces of one write.
+  // Writes until all is written, or until a write returns anything but Stream::Io::kDone. `scratch` must not be empty;
+  // it takes the joined pieces of one write.
   Stream::Io WriteTo(Channel& channel, std::vector<char>& scratch);
 
  private:
-  // Holds a text of its own, or a value's.
+  // Has either a text of its own or a shared value.
   struct Piece {
     std::string own;
     ValuePtr value;

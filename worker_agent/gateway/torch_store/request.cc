@@ -16,11 +16,12 @@ static_assert(std::endian::native == std::endian::little);
 constexpr uint32_t kMagic = 0x3C85F7CE;
 constexpr size_t kKeptCapacity = 64 * 1024;
 
-// The fields of each Query, by its number.
+// The fields of each Query, by its number, in the letters of request.h.
 constexpr std::array<std::string_view, 19> kFields = {"u",  "KV",  "KVV", "K", "KI", "nK", "nK", "", "K", "KV",
                                                       "nK", "nKV", "",    "u", "KV", "K",  "K",  "", "KI"};
 
-// 1.13's numbers. WATCH_KEY (7) is not supported: no public script is known that registers a callback.
+// The queries of PyTorch 1.13, by their numbers. WATCH_KEY (7) is not supported: no public script is known that
+// registers a callback.
 constexpr uint8_t kWatchKey = 7;
 constexpr std::array<Query, 13> kQueriesOf1 = {
     Query::kSet,      Query::kCompareSet, Query::kGet,       Query::kAdd,       Query::kCheck,
@@ -28,7 +29,7 @@ constexpr std::array<Query, 13> kQueriesOf1 = {
     Query::kMultiGet, Query::kMultiSet,   Query::kCancelWait};
 
 absl::Status TooLarge(const std::string& what, uint64_t given, uint64_t most) {
-  return absl::ResourceExhaustedError(absl::StrCat(what, " of ", given, " in a request; a store takes at most ", most));
+  return absl::ResourceExhaustedError(absl::StrCat(what, " is ", given, " in a request; a store takes at most ", most));
 }
 
 }  // namespace
@@ -66,7 +67,7 @@ bool RequestDecoder::DetectDialect() {
   if (first.size() < 1 + sizeof(magic)) return false;
   std::memcpy(&magic, first.data() + 1, sizeof(magic));
   dialect_ = magic == kMagic ? Dialect::k2 : Dialect::k1;
-  if (dialect_ == Dialect::k2) at_ += 1 + sizeof(magic);  // it has no answer
+  if (dialect_ == Dialect::k2) at_ += 1 + sizeof(magic);  // VALIDATE has no answer
   return true;
 }
 
@@ -95,7 +96,8 @@ absl::StatusOr<bool> RequestDecoder::TakeText(bool is_key) {
     text_ = Take<uint64_t>();
     if (!text_) return false;
     const uint64_t most = is_key ? kMaxKeyBytes : kMaxValueBytes;
-    if (*text_ > most) return TooLarge(is_key ? "a key" : "a value", *text_, most);
+    if (*text_ > most)
+      return TooLarge(is_key ? "the length of a key in bytes" : "the length of a value in bytes", *text_, most);
   }
   const std::string_view bytes = rest();
   if (bytes.size() < *text_) {
@@ -117,7 +119,7 @@ absl::StatusOr<bool> RequestDecoder::TakeField(char kind) {
     case 'n': {
       const std::optional<uint64_t> count = Take<uint64_t>();
       if (!count) return false;
-      if (*count > kMaxKeysOfRequest) return TooLarge("a number of keys", *count, kMaxKeysOfRequest);
+      if (*count > kMaxKeysOfRequest) return TooLarge("the number of keys", *count, kMaxKeysOfRequest);
       repeats_ = *count;
       if (repeats_ == 0) field_ = fields_.size();
       return true;
@@ -149,12 +151,12 @@ absl::StatusOr<std::optional<Request>> RequestDecoder::Next() {
     ++field_;
     if (field_ >= fields_.size() && repeats_ > 1) {
       --repeats_;
-      field_ = 1;  // after `n`
+      field_ = 1;  // the field after `n`
     }
   }
   is_begun_ = false;
   request_bytes_ = 0;
-  if (at_ == buffer_.size() && buffer_.capacity() > kKeptCapacity) {  // its client may be silent for hours
+  if (at_ == buffer_.size() && buffer_.capacity() > kKeptCapacity) {  // the client may be silent for hours
     std::string().swap(buffer_);
     at_ = 0;
   }

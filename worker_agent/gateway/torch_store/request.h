@@ -1,13 +1,13 @@
 // Decodes requests of PyTorch's TCPStore. Pure.
 //
-// The protocol has no frames: a query byte, then its fields. Numbers are in the sender's byte order, assumed to be
-// little-endian. Source: torch/csrc/distributed/c10d/TCPStoreBackend.hpp of PyTorch 2.13 and 1.13.
+// The protocol has no frames: a request is a query byte and its fields. Numbers are in the sender's byte order, assumed
+// to be little-endian. Source: torch/csrc/distributed/c10d/TCPStoreBackend.hpp of PyTorch 2.13 and 1.13.
 //
-//   K  key: u64 length, bytes        V  value: the same        I  i64
-//   n  u64 count; the fields after it are repeated             u  u32
+//   K  key: u64 length, bytes        V  value: u64 length, bytes        I  i64
+//   n  u64 count; the fields after it are repeated                      u  u32
 //
-// A connection of PyTorch 2 begins with VALIDATE and its magic number. One of 1.13 begins with any of its queries,
-// which are numbered from 0. A first byte 0 without the magic number after it is 1.13's SET.
+// A connection of PyTorch 2 begins with VALIDATE (0) and its magic number. A connection of 1.13 begins with any of its
+// queries, which are numbered from 0. So a first byte 0 without the magic number after it is SET of 1.13.
 #pragma once
 
 #include <cstddef>
@@ -50,20 +50,20 @@ struct Request {
   Query query = Query::kPing;
   std::vector<std::string> keys;
   std::vector<std::string> values;
-  int64_t number = 0;  // ADD's, BARRIER's
-  uint32_t nonce = 0;  // PING's
+  int64_t number = 0;  // of ADD and BARRIER
+  uint32_t nonce = 0;  // of PING
 };
 
-// Continues where the bytes ended, and looks at nothing twice. Keeps the bytes of a field until it is complete.
+// Decodes bytes as they come, and decodes no byte twice. Keeps the bytes of a field until the field is complete.
 class RequestDecoder {
  public:
   void Append(std::string_view bytes);
-  // Returns nothing if more bytes are needed. Returns an error if the peer is no client of a store, or exceeds kMax…;
-  // then nothing more can be read from it.
+  // Returns nothing if more bytes are needed. Returns an error if the peer is no client of a store, or exceeds a limit
+  // of limits.h; after that no request can be read any more.
   absl::StatusOr<std::optional<Request>> Next();
 
   Dialect dialect() const { return dialect_; }
-  // Bytes held for incomplete requests.
+  // Returns the memory of incomplete requests.
   size_t buffered() const { return buffer_.size() - at_ + request_bytes_; }
 
  private:
@@ -80,12 +80,12 @@ class RequestDecoder {
   size_t at_ = 0;  // the bytes before it are consumed
   Dialect dialect_ = Dialect::kUnknown;
 
-  bool is_begun_ = false;  // the query of request_ is known
+  bool is_begun_ = false;  // the query byte of request_ has been read
   Request request_;
   size_t request_bytes_ = 0;      // in request_
-  std::string_view fields_;       // of the query, as above
-  size_t field_ = 0;              // the next one
-  uint64_t repeats_ = 0;          // repetitions of the fields after `n` still to come, with this one
+  std::string_view fields_;       // fields of the query, in the letters above
+  size_t field_ = 0;              // index of the next field
+  uint64_t repeats_ = 0;          // how often the fields after `n` still come, including this time
   std::optional<uint64_t> text_;  // the length of the next text
 };
 

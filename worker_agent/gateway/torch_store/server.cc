@@ -1,9 +1,9 @@
-// Service by the beginning of a connection:
+// A connection's kind, by its first bytes:
 //
-//                      TLS        a link's first byte    anything else
-//   no links here      (refused)  client, which fails    client
-//   links, this host   link       link, without TLS      client
-//   links, another     link       link, without TLS      refused
+//                             TLS      a link's first byte    any other first byte
+//   no links are served       refused  client, which fails    client
+//   links, from this machine  link     link, without TLS      client
+//   links, from another       link     link, without TLS      refused
 #include "worker_agent/gateway/torch_store/server.h"
 
 #include <cstddef>
@@ -22,11 +22,11 @@
 namespace muster::torch_store {
 namespace {
 
-// One connection to the store: a client's own, or the link of an agent, which stands for many clients (LinkEnd). The
-// first byte distinguishes them, or TLS, which only agents speak.
+// One connection to the store. It is either a client's own, or an agent's link with many clients (LinkEnd). A link
+// begins with kLinkByte, or with TLS, which only agents use.
 class Connection final : public TcpConnection, private Channel {
  public:
-  // `links` null: none are served.
+  // `links` may be null: no links are served.
   Connection(Stream stream, const TcpClient& client, Shared& shared, Links* links, TcpServerContext& context);
 
   ~Connection() override;
@@ -38,7 +38,8 @@ class Connection final : public TcpConnection, private Channel {
   bool is_held() const override { return speaker_ && speaker_->is_held(); }
   size_t input_bytes() const override;
   bool has_spoken() const override;
-  // A client may be silent for hours, and can't go on without its connection.
+  // A client that has sent a request is never closed to make room: it may be silent for hours, and can't go on without
+  // its connection.
   bool has_work() const override { return has_spoken(); }
   void FlushAtEnd() override;
 
@@ -46,19 +47,19 @@ class Connection final : public TcpConnection, private Channel {
   Stream::Io Read(char* out, size_t most, size_t* done) override { return stream_.Read(out, most, done); }
   Stream::Io Write(std::string_view bytes, size_t* done) override { return stream_.Write(bytes, done); }
   void Touch() override { context_.touch(client_.connection); }
-  // Returns false if the kind is not known yet, or the connection is turned away.
+  // Returns false if the first byte has not come yet, or the connection was refused.
   bool Recognise();
 
   Shared& shared_;
   Links* const links_;
-  std::optional<Client> speaker_;  // either that, …
-  std::unique_ptr<LinkEnd> link_;  // … or that
+  std::optional<Client> speaker_;  // if it is a client's own connection
+  std::unique_ptr<LinkEnd> link_;  // if it is a link
 };
 
 Connection::Connection(Stream stream, const TcpClient& client, Shared& shared, Links* links, TcpServerContext& context)
     : TcpConnection(std::move(stream), client, context), shared_(shared), links_(links) {}
 
-// A link that was cut for a reason does not come back.
+// If the link was ended for a reason, its session ends too: the agent would not come back to it.
 Connection::~Connection() {
   if (link_ != nullptr && !reason().empty()) link_->EndSession();
 }
@@ -82,7 +83,8 @@ bool Connection::Recognise() {
   }
   if (links_ != nullptr && !IsLocalAddress(client_.address)) {
     Finish(
-        "it is a process of another machine; with --torch_store_relay they reach the store through their own agent, at "
+        "it is a process of another machine; with --torch_store_relay such a process reaches the store through its own "
+        "agent, at "
         "MASTER_ADDR and MASTER_PORT");
     return false;
   }
@@ -152,7 +154,7 @@ class StoreProtocol final : public TcpProtocol {
     static const auto* const words = new Words{
         .name = "PyTorch's store",
         .thread = "ms-torch-store",
-        .without_tls = "only agents do, with --torch_store_relay; see what connects to MASTER_PORT",
+        .without_tls = "only agents use TLS, with --torch_store_relay; see what connects to MASTER_PORT",
         .with_tls = "PyTorch's processes reach the store through their own machine's agent (--torch_store_relay)",
     };
     return *words;
@@ -178,7 +180,7 @@ class StoreProtocol final : public TcpProtocol {
 
  private:
   Shared shared_;                 // outlives the connections, which the server owns
-  std::unique_ptr<Links> links_;  // null: none are served
+  std::unique_ptr<Links> links_;  // null: no links are served
   TcpServerContext* context_ = nullptr;
 };
 

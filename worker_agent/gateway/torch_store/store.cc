@@ -1,11 +1,12 @@
-// | query | wakes | error: the connection is closed |
+// | query | wakes these clients | errors, after which the connection is closed |
 // |---|---|---|
-// | SET, APPEND, MULTI_SET | the clients that wait for the key | no room |
-// | COMPARE_SET | the same, where it stores | no room |
-// | ADD, BARRIER | the same; BARRIER also those at the barrier, once enough have come | the value is no number |
-// | QUEUE_PUSH | one of those that wait for the key | no room |
-// | GET, MULTI_GET of a missing key | – | PyTorch 1.13; 2 gets an empty value |
-// | WAIT | – | too many keys are waited for |
+// | SET, APPEND, MULTI_SET | those that wait for the key | the store is full |
+// | COMPARE_SET | those that wait for the key, if it stores the value | the store is full |
+// | ADD | those that wait for the key | the value is no number |
+// | BARRIER | those that wait for the key; those at the barrier, once enough have come | the value is no number |
+// | QUEUE_PUSH | the one that has waited longest for the key | the store is full |
+// | GET, MULTI_GET | none | the key is missing (PyTorch 1.13; PyTorch 2 gets an empty value) |
+// | WAIT | none | clients wait for too many keys |
 #include "worker_agent/gateway/torch_store/store.h"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ namespace muster::torch_store {
 
 namespace {
 
-// Returns the memory of one awaited name: the name twice, and entries of four tables.
+// Returns the memory that a wait for this name takes: the name twice, and entries of four tables.
 size_t BytesOfName(const std::string& name) { return 2 * name.size() + 256; }
 
 }  // namespace
@@ -243,7 +244,7 @@ absl::Status Store::Append(Request request) {
   const auto found = values_.find(key);
   if (found == values_.end()) {
     Put(key, more);
-  } else if (found->second.use_count() > 1) {  // a client is being sent the old text
+  } else if (found->second.use_count() > 1) {  // output to a client still refers to the old text
     Put(key, found->second->text() + more);
   } else {
     found->second->Append(more);
@@ -261,7 +262,7 @@ absl::Status Store::CompareSet(Request request, Output& output) {
   const bool is_missing = found == values_.end();
   if (is_missing ? !expected.empty() : found->second->text() != expected) {
     if (is_missing) {
-      // PyTorch's server answers with the expected value, too, although the key is missing.
+      // Like PyTorch's server, answers with the expected value although the key is missing.
       output.AppendText(expected);
     } else {
       output.AppendValue(found->second);
@@ -301,7 +302,7 @@ absl::StatusOr<int64_t> Store::Add(const std::string& key, int64_t number) {
 absl::Status Store::CheckWaits(uint64_t client, const std::vector<std::string>& keys) const {
   if (waits_.CountOf(client) >= kMaxWaitsOfClient) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("it waits for ", kMaxWaitsOfClient, " things at once; PyTorch's client waits for one"));
+        absl::StrCat("it waits for ", kMaxWaitsOfClient, " keys or barriers at once; PyTorch's client waits for one"));
   }
   if (waits_.bytes() + Waits::BytesOf(keys) <= limits_.wait_bytes) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat("the keys that clients wait for take more than ",
@@ -313,7 +314,7 @@ absl::Status Store::Wait(uint64_t client, const Request& request, Output& output
   for (const std::string& key : request.keys) {
     if (!IsThere(key)) missing.push_back(key);
   }
-  // A key that is named twice comes only once: counted twice, the wait would never end.
+  // Removes duplicates. A key comes only once: if it were counted twice, the wait would never end.
   std::sort(missing.begin(), missing.end());
   missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
   if (missing.empty()) {

@@ -1,6 +1,7 @@
 // The state that the clients of one PyTorch store share: keys, queues, and waits. Pure: no sockets, no clock, one
-// thread. Semantics as measured of PyTorch 2.13's libuv server, except two of its oddities. A COMPARE_SET that stores
-// nothing wakes no client. A queue that is not empty counts as there also for a client that waits for other keys too.
+// thread. It behaves as PyTorch 2.13's libuv server was measured to behave, except in two points. A COMPARE_SET that
+// stores nothing wakes no client. And a key with entries in its queue counts as present even for a client that
+// also waits for other keys.
 #pragma once
 
 #include <cstddef>
@@ -24,35 +25,35 @@
 
 namespace muster::torch_store {
 
-// The clients' waits for keys and barriers of a store. A client that waits for many keys is woken once, when the last
-// one has come. A key that has come counts even if it was deleted meanwhile, as in PyTorch's server.
+// The waits of a store's clients, for keys and barriers. A client that waits for many keys is woken once, when the last
+// one has come. A key that has come counts even if it has been deleted since, as in PyTorch's server.
 class Waits {
  public:
   explicit Waits(std::function<void(uint64_t client)> wake) : wake_(std::move(wake)) {}
 
-  // Adds a wait for `keys`: at least one, each once.
+  // Adds a wait for `keys`. They must be at least one, and different.
   void Add(uint64_t client, const std::vector<std::string>& keys);
   // Adds a wait until the counter of this barrier is at least `world`.
   void AddToBarrier(uint64_t client, const std::string& key, int64_t world);
 
-  // The key is there: no wait needs it any more.
+  // Call it when the key has a value: ends the waits for it.
   void Came(const std::string& key);
-  // A queue of this name has one more entry. It counts for the longest wait only.
+  // Call it when the queue of this name has one more entry. Only the longest wait counts it.
   void CameForOne(const std::string& key);
   void BarrierIsAt(const std::string& key, int64_t count);
 
   // Removes all waits of the client without waking it.
   void Cancel(uint64_t client);
 
-  // The approximate memory of all waits, until they end.
+  // Returns the approximate memory of all waits.
   size_t bytes() const { return bytes_; }
-  // The additional memory of a wait for `keys`.
+  // Returns how much memory a wait for `keys` would add.
   static size_t BytesOf(const std::vector<std::string>& keys);
   // Returns the number of the client's waits.
   size_t CountOf(uint64_t client) const;
 
  private:
-  using WaitId = uint64_t;  // ascending: a longer wait has a lower id
+  using WaitId = uint64_t;  // ids rise, so a longer wait has a lower id
   // The waits for one name. It exists as long as a wait refers to it.
   struct Waiters {
     std::string name;
@@ -63,14 +64,14 @@ class Waits {
   struct Wait {
     uint64_t client = 0;
     std::vector<Waiters*> names;
-    size_t missing_num = 0;  // of `names`
-    int64_t world = 0;       // of a barrier
+    size_t missing_num = 0;  // how many of `names` have not come
+    int64_t world = 0;       // of a wait for a barrier
   };
 
   WaitId Begin(uint64_t client);
   Waiters& Refer(WaitId id, const std::string& name);
   void End(WaitId id);
-  // Counts one name less for the wait; wakes the client after the last one.
+  // Counts one name less for the wait. After the last name, ends the wait and wakes the client.
   void Advance(WaitId id);
 
   const std::function<void(uint64_t client)> wake_;
@@ -83,15 +84,16 @@ class Waits {
 
 class Store {
  public:
-  // Calls `wake` when a client's wait has ended; the caller must send it kStopWaiting.
+  // The store calls `wake` when a client's wait has ended. The caller must then send kStopWaiting to this client.
   Store(const Limits& limits, std::function<void(uint64_t client)> wake);
 
-  // Answers into `output` now, or by `wake` later. On an error the connection must be closed; nothing was changed.
+  // Answers into `output`, or calls `wake` later. After an error the caller must close the connection; nothing has
+  // changed.
   absl::Status Apply(uint64_t client, Dialect dialect, Request request, Output& output);
-  // The client is gone.
+  // Call it when the client is gone.
   void Forget(uint64_t client) { waits_.Cancel(client); }
 
-  // Bytes of values that were replaced or deleted, but are still to be sent to a client.
+  // Returns the memory of values that were replaced or deleted, but must still be sent to a client.
   size_t unread_bytes() const { return alive_bytes_ - value_bytes_; }
 
  private:
@@ -119,15 +121,15 @@ class Store {
   void Put(const std::string& key, std::string text);
 
   const Limits limits_;
-  size_t alive_bytes_ = 0;   // of all existing values; must outlive values_ and queues_
-  size_t value_bytes_ = 0;   // of the values stored here
-  size_t stored_bytes_ = 0;  // those, keys, and the overhead
+  size_t alive_bytes_ = 0;   // of all values that exist; must outlive values_ and queues_
+  size_t value_bytes_ = 0;   // of the values in values_ and queues_
+  size_t stored_bytes_ = 0;  // value_bytes_, the keys, and the overhead of the entries
   absl::flat_hash_map<std::string, std::shared_ptr<Value>> values_;
-  absl::flat_hash_map<std::string, Queue> queues_;  // none is empty
+  absl::flat_hash_map<std::string, Queue> queues_;  // no queue in it is empty
   Waits waits_;
 };
 
-// The byte that ends a WAIT and a BARRIER.
+// The byte that answers a WAIT or a BARRIER when it ends.
 inline constexpr char kStopWaiting = 0;
 
 }  // namespace muster::torch_store

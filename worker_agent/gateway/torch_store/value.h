@@ -1,4 +1,4 @@
-// A value of the store. Pending output holds it too, so that it may be replaced meanwhile.
+// A value of the store. Output that is still to be sent shares it, so that the store may replace it in the meantime.
 #pragma once
 
 #include <cstddef>

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kLinkMagic = "MUSTRLNK";
 
-// An answer's first byte.
+// The first byte of an answer.
 constexpr uint8_t kGoesOn = 0;
 constexpr uint8_t kUnknown = 1;
 constexpr uint8_t kRefused = 2;
@@ -39,8 +39,8 @@ absl::StatusOr<std::optional<LinkHello>> TakeHello(std::string_view& bytes) {
   hello.version = reader.Take<uint8_t>();
   if (reader.is_good() && (hello.version < kFirstLinkVersion || hello.version > kLinkVersion)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "a link of version ", static_cast<int>(hello.version), "; versions ", static_cast<int>(kFirstLinkVersion),
-        " to ", static_cast<int>(kLinkVersion), " are known here: use one version of Muster"));
+        "the link has version ", static_cast<int>(hello.version), "; versions ", static_cast<int>(kFirstLinkVersion),
+        " to ", static_cast<int>(kLinkVersion), " are known here: use the same version of Muster on all nodes"));
   }
   hello.is_new = reader.Take<uint8_t>() != 0;
   hello.session = reader.Bytes(kSessionBytes);

@@ -1,12 +1,14 @@
-// The beginning of a link. The relay names itself, the session that it continues, and the bytes received in it. The
-// store's side answers with the bytes that it received. Pure.
+// The first messages on a link, which connects a relay to the store's agent. The relay's hello names the relay's node,
+// the session that it continues, and how many bytes it has received in this session. The store's agent answers how many
+// bytes it has received. Pure.
 //
 //   relay   "MUSTRLNK" | u8 version | u8 is new | 16 bytes session | u64 run | u32 round | u64 received
 //           | u8 length, job | u8 length, node
 //   store   u8 0: go on, or 1: the session is not known here any more | u64 received
-//           u8 2, to version 2 only: refused | u64 0 | u16 length, why and what to do; then it closes
+//           u8 2 (only to relays of version 2): refused | u64 0 | u16 length, why and what to do; then it closes
 //
-// A store of version 1 closes where it sees a 2. A relay of version 1 gives its session up where it sees a refusal.
+// A store of version 1 closes the connection when a hello has version 2. A relay of version 1 gives up its session when
+// it is refused.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +28,7 @@ inline constexpr uint8_t kFirstLinkVersion = 1;
 inline constexpr uint8_t kLinkVersion = 2;
 
 struct LinkHello {
-  bool is_new = true;   // the store has not continued it yet
+  bool is_new = true;   // the store has not accepted this session yet
   std::string session;  // kSessionBytes, random: both a name and a secret
   uint64_t run = 0;
   uint32_t round = 0;
@@ -37,7 +39,7 @@ struct LinkHello {
 };
 
 std::string HelloBytes(const LinkHello& hello);
-// Takes one from the front of `bytes`. Returns nothing if more bytes are needed, and an error if this is no hello.
+// Takes a hello from the front of `bytes`. Returns nothing if more bytes are needed, and an error if this is no hello.
 absl::StatusOr<std::optional<LinkHello>> TakeHello(std::string_view& bytes);
 
 inline constexpr size_t kMaxRefusalBytes = 1024;
@@ -45,7 +47,7 @@ inline constexpr size_t kMaxRefusalBytes = 1024;
 struct LinkAnswer {
   bool goes_on = false;
   uint64_t received = 0;
-  std::string refusal = {};  // the reason why the store's agent refuses this link; empty: it does not
+  std::string refusal = {};  // why the store's agent refuses this link; empty: it does not
 };
 
 std::string AnswerBytes(const LinkAnswer& answer);

@@ -1,10 +1,11 @@
-// Results of a hello:
+// The effect of a hello depends on the session that the store has for the relay's node:
 //
-//   the agent has …         the same session    another session        none
-//   a new relay             continues it        a new one, if the old  a new one
-//                                               has no connection;
-//                                               otherwise it must wait
-//   a relay that continues  continues it        gone                   gone
+//   the store has …         the same session    another session        none
+//   a new session           continues it        begins a new session   begins a new session
+//                                               if the old one has no
+//                                               connection; otherwise
+//                                               the relay must wait
+//   a session to continue   continues it        answers "not known"    answers "not known"
 #include "worker_agent/gateway/torch_store/relay/links.h"
 
 #include <algorithm>
@@ -19,9 +20,9 @@
 namespace muster::torch_store {
 namespace {
 
-constexpr uint64_t kVirtual = uint64_t{1} << 63;  // first number of clients without a connection of their own
+constexpr uint64_t kVirtual = uint64_t{1} << 63;  // ids from here on are for clients without a connection of their own
 
-// One session may take 1/kPartsOfInput of the store's room for incomplete requests.
+// One session's incomplete requests may take 1/kPartsOfInput of the store's room for all incomplete requests.
 constexpr size_t kPartsOfInput = 4;
 
 uint64_t NextVirtual() {
@@ -60,13 +61,13 @@ struct Session::Virtual final : Channel {
     session.Touch(id);
     if (!session.is_serving_ && session.link != 0) session.context_.touch(session.link);
   }
-  // True if another turn is needed that no event announces.
+  // True if the client must be served again although no event will announce it.
   bool HasUnread() const { return client.wants_read() && (!session.mux_.Peek(id).empty() || session.mux_.IsAtEnd(id)); }
 
   Session& session;
   const uint32_t id;
   Client client;
-  bool is_ready = false;  // it is in ready_
+  bool is_ready = false;  // true if ready_ has this client
 };
 
 Session::Session(std::string secret, size_t places, const LinksOptions& options, Shared& shared,
@@ -86,8 +87,9 @@ Session::~Session() {
   shared_.output_bytes -= counted_kept_;
 }
 
-// Returns an empty text if there is a place. Clients that are about to end still count, and new ones may come before
-// they are gone.
+// Returns why no client can be added; empty: one can. Clients that have closed still count until they are gone. Since
+// new ones may come before that, the session may have as many more clients as its agent has closed, up to twice its
+// places in all.
 std::string Session::WhyNoPlace() const {
   if (shared_.clients.size() >= options_.max_clients) return absl::StrCat(options_.max_clients, " are open");
   if (clients_.size() < places_ || clients_.size() - places_ < std::min(mux_.closed_there(), places_)) return "";
@@ -102,7 +104,7 @@ void Session::Open(uint32_t id) {
   }
   context_.counted->Note(Severity::kWarning, "PyTorch's store: too many connections",
                          absl::StrCat("a connection was closed: ", why_not));
-  ready_.push_back(id);  // closed later: the mux is in the middle of a frame
+  ready_.push_back(id);  // closed later, since the mux is in the middle of a frame
 }
 
 void Session::Touch(uint32_t id) {
@@ -110,7 +112,8 @@ void Session::Touch(uint32_t id) {
   if (found != clients_.end() && !std::exchange(found->second->is_ready, true)) ready_.push_back(id);
 }
 
-// Serves clients in turn, from the first that found no room. Otherwise those before it would take all room again.
+// Serves clients in turn, from the first one that found no room. Otherwise the clients before it would take all room
+// again.
 void Session::TouchAll() {
   for (const auto& [id, client] : clients_) {
     if (client->client.wants_write()) Touch(id);
@@ -127,7 +130,7 @@ absl::Status Session::Receive(std::string_view bytes) {
   const size_t most = shared_.limits.input_bytes / kPartsOfInput;
   if (context_.input_bytes <= most || input_bytes() <= most) return absl::OkStatus();  // (the first test is cheap)
   return absl::ResourceExhaustedError(absl::StrCat("incomplete requests of its processes take more than ", most,
-                                                   " bytes: see what sends large values so slowly"));
+                                                   " bytes: find the process that sends large values so slowly"));
 }
 
 bool Session::ServeClients() {
@@ -202,7 +205,7 @@ absl::StatusOr<std::shared_ptr<Session>> Links::Attach(const LinkHello& hello, c
     End(*session);
     return status;
   }
-  if (session->link != 0) context.touch(session->link);  // the previous connection is of no use any more
+  if (session->link != 0) context.touch(session->link);  // the session has a newer connection now
   session->link = client.connection;
   return session;
 }
@@ -255,7 +258,7 @@ namespace {
 
 constexpr absl::Duration kHelloTimeout = absl::Seconds(10);
 
-// The end of a connection that needs no reason.
+// Ends a connection without a reason, for which nothing is logged.
 absl::Status Ended() { return absl::CancelledError(""); }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The store's side of all links: one session for each agent, with its clients. A session outlives its connection for a
-// while. All belongs to the server's thread.
+// The store's side of all links: one session for each agent, with its clients. When a link is cut, its session waits
+// for a while for the next connection. Only the server's thread may use these classes.
 #pragma once
 
 #include <cstddef>
@@ -23,21 +23,21 @@
 
 namespace muster::torch_store {
 
-// Returns why this link is not served; empty: it is. `client` was already let in as a connection.
+// Returns why this link is not served; empty: it is. `client` has passed the server's own checks already.
 using LinkCheck = std::function<std::string(const LinkHello& hello, const TcpClient& client)>;
 
 struct LinksOptions {
   LinkCheck why_not;
-  // The most clients that the processes of a node may open. No function: any number.
+  // Returns how many clients the processes of a node may open. Without a function: any number.
   std::function<size_t(const std::string& node)> places_of = nullptr;
   bool needs_tls = false;
-  size_t max_clients = 65536;                   // including those with their own connections
-  absl::Duration patience = absl::Seconds(60);  // with an agent after its link was cut
+  size_t max_clients = 65536;                   // including clients with a connection of their own
+  absl::Duration patience = absl::Seconds(60);  // how long a session waits for its agent after its link was cut
 };
 
 class Session {
  public:
-  // `places`: the most clients.
+  // `places` is the number of clients that the session may have.
   Session(std::string secret, size_t places, const LinksOptions& options, Shared& shared, TcpServerContext& context);
   ~Session();
   Session(const Session&) = delete;
@@ -45,17 +45,17 @@ class Session {
 
   const std::string& secret() const { return secret_; }
   ResumableStream& stream() { return mux_.stream(); }
-  // Takes bytes of the link. On an error the session must be ended.
+  // Takes bytes from the link. After an error the caller must end the session.
   absl::Status Receive(std::string_view bytes);
   // Returns true if there is more to do.
   bool ServeClients();
-  // Checks the clients' times. Returns true if there is more to do.
+  // Calls CheckTimes of each client. Returns true if there is more to do.
   bool CheckTimes();
   size_t input_bytes() const;
-  // Bytes that its agent has not acknowledged.
+  // Returns how many sent bytes the agent has not acknowledged.
   size_t kept_bytes() const { return counted_kept_; }
 
-  // The session's connection; 0: none, since `cut_at`.
+  // The session's connection; 0: it has had none since `cut_at`.
   uint64_t link = 0;
   MonotonicTime cut_at;
 
@@ -76,10 +76,10 @@ class Session {
   Mux mux_;
   absl::flat_hash_map<uint32_t, std::unique_ptr<Virtual>> clients_;
   std::vector<uint32_t> ready_;
-  uint32_t first_without_room_ = 0;  // the first client that found the link full, since it last had room
+  uint32_t first_without_room_ = 0;  // the first client that found the link full; 0: none since the link last had room
   bool is_serving_ = false;
-  size_t counted_ = 0;       // of the mux, in context_.input_bytes
-  size_t counted_kept_ = 0;  // of the stream, in shared_.output_bytes
+  size_t counted_ = 0;       // the mux's share of context_.input_bytes
+  size_t counted_kept_ = 0;  // the stream's share of shared_.output_bytes
 };
 
 class Links {
@@ -87,14 +87,16 @@ class Links {
   Links(LinksOptions options, Shared& shared) : options_(std::move(options)), shared_(shared) {}
 
   const LinksOptions& options() const { return options_; }
-  // Returns the session of this hello, taken over by the connection `client`; null: it is no longer known. An error:
-  // the link is not let in.
+  // Returns the session for this hello, which belongs to the connection `client` from now on. Returns null if the
+  // session is no longer known, and an error if the link is refused.
   absl::StatusOr<std::shared_ptr<Session>> Attach(const LinkHello& hello, const TcpClient& client,
                                                   TcpServerContext& context);
   void End(const Session& session);
-  // Ends sessions without a connection, those with most input first, until the store has room for input again.
+  // Ends sessions without a connection, those with the most incomplete input first, until the store has room for input
+  // again.
   void FreeInput(TcpServerContext& context);
-  // The same for unacknowledged bytes, until there is room for answers.
+  // Ends sessions without a connection, those with the most unacknowledged bytes first, until there is room for
+  // answers.
   void FreeKept(TcpServerContext& context);
   // Ends sessions that were without a connection for too long.
   void CheckTimes(TcpServerContext& context);
@@ -109,7 +111,7 @@ class Links {
   std::map<std::string, std::shared_ptr<Session>> sessions_;  // by node
 };
 
-// The store's end of a link's present connection.
+// The store's end of a link's current connection.
 class LinkEnd {
  public:
   LinkEnd(Stream& stream, const TcpClient& client, Links& links, TcpServerContext& context)
@@ -134,7 +136,7 @@ class LinkEnd {
   absl::Status Read();
   absl::Status Take(std::string_view bytes);
   absl::Status Greet(std::string_view& bytes);
-  // Null: there is none yet, it is over, or another connection has it.
+  // Returns null if there is no session yet, if it is over, or if another connection has it.
   std::shared_ptr<Session> session() const;
 
   Stream& stream_;
@@ -143,7 +145,7 @@ class LinkEnd {
   TcpServerContext& context_;
   const MonotonicTime begun_at_;
   std::string hello_;
-  bool is_refused_ = false;  // the relay gets the refusal, and nothing more
+  bool is_refused_ = false;  // true if the session is not known: the relay gets only this answer
   bool has_session_ = false;
   std::weak_ptr<Session> session_;
   LinkPipe pipe_;

@@ -1,10 +1,12 @@
-// Effects of a frame:
+// The effect of each frame, by the state of its connection:
 //
-//   kind     known id                    at its end   an id that was closed here    an id that never was
-//   kOpen    refused                     refused      refused                       the next one: opened; else refused
-//   kData    kept, within the window     refused      nothing                       refused
-//   kClose   at its end                  refused      nothing                       refused
-//   kCredit  room, at most a window      the same     nothing                       refused
+//   kind     open                       closed there  closed here  never opened
+//   kOpen    refused                    refused       refused      opens it if it is the next id, else refused
+//   kData    kept, within the window    refused       ignored      refused
+//   kClose   closes it there            refused       ignored      refused
+//   kCredit  more room, to one window   as if open    ignored      refused
+//
+// "Closed there" means closed by the other side, "closed here" by this side. After "refused" the link ends.
 #include "worker_agent/gateway/torch_store/relay/mux.h"
 
 #include <algorithm>
@@ -18,9 +20,9 @@ namespace {
 
 constexpr size_t kFrameHeaderBytes = 1 + 2 * sizeof(uint32_t);
 constexpr size_t kKeptInCapacity = 1024;
-constexpr size_t kLeastRoom = 4 * 1024;  // prevents frames of a byte each
+constexpr size_t kLeastRoom = 4 * 1024;  // with less room nothing is sent, which prevents frames of one byte each
 constexpr size_t kRoomForAll = ResumableStream::kMaxKept / 2;
-// More than the room: frames without data are sent even if the link is full.
+// More than kMaxKept, because frames without data are sent even if the link is full.
 constexpr size_t kMaxOwed = ResumableStream::kMaxKept * 2;
 
 absl::Status Refused(const std::string& what, uint32_t id) {
@@ -62,7 +64,7 @@ void Mux::Consume(uint32_t id, size_t bytes) {
   Credit(id, channel, bytes);
 }
 
-// Credits only in large steps, so that a short answer needs no frame of its own.
+// Sends credit only in large steps, so that a short answer does not cause a frame for its credit.
 void Mux::Credit(uint32_t id, Channel& channel, size_t bytes) {
   channel.owed += bytes;
   if (channel.owed < kWindow / 2 || channel.is_at_end) return;
@@ -78,7 +80,8 @@ bool Mux::IsAtEnd(uint32_t id) const {
 size_t Mux::Room(uint32_t id) {
   const auto found = channels_.find(id);
   if (found == channels_.end() || found->second.is_closed) return 0;
-  // (Once full, the link stays full until it has room for all. Otherwise the first client would take all of it.)
+  // Once full, the link stays full until it has room for all connections. Otherwise the first one would take all of the
+  // room.
   if (stream_.room() < (is_full_ ? kRoomForAll : kLeastRoom)) {
     is_full_ = true;
     return 0;
@@ -124,7 +127,7 @@ absl::Status Mux::Receive(std::string_view bytes) {
     return status;
   }
   if (stream_.kept() > kMaxOwed) {
-    return absl::ResourceExhaustedError("a link's other side asks for more than it confirms");
+    return absl::ResourceExhaustedError("the other side of a link asks for more data than it confirms");
   }
   if (is_full_ && stream_.room() >= kRoomForAll) {
     is_full_ = false;
@@ -162,11 +165,11 @@ absl::Status Mux::TakeFrame(uint8_t kind, uint32_t id, uint32_t number) {
   if (id == 0 || id > last_id_) return Refused("not open", id);
   const auto found = channels_.find(id);
   const bool is_here = found != channels_.end();
-  // (Credit is for bytes that this side has sent.)
+  // Credit may still come: it is for bytes that this side has sent.
   if (is_here && found->second.is_at_end && kind != kCredit) return Refused("closed", id);
   switch (kind) {
     case kData: {
-      // (For a connection closed here, these bytes were under way.)
+      // For a connection that was closed here, these bytes were under way.
       const size_t unread = is_here ? found->second.in.size() - found->second.in_at + found->second.owed : 0;
       if (number == 0 || number > kWindow - std::min(unread, kWindow)) return Refused("more than the window", id);
       data_id_ = id;

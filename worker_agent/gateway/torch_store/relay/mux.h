@@ -1,15 +1,16 @@
-// Many clients' connections over one link. Their bytes survive its reconnects (ResumableStream). Pure; one thread.
+// Carries the connections of many clients over one link. Their bytes survive the link's reconnects (ResumableStream).
+// Pure; one thread.
 //
-// Frames in the stream, little-endian: u8 kind, u32 id of the connection, u32 number; after kData as many bytes.
+// Frames in the stream, little-endian: u8 kind, u32 id of the connection, u32 number; after kData follow as many bytes.
 //
 //   kOpen    relay → store   a client has connected; ids rise by one, from 1
-//   kData    both            its bytes
-//   kClose   relay → store   nothing more comes from the client
+//   kData    both            bytes of the client or for it
+//   kClose   relay → store   the client sends nothing more
 //            store → relay   the connection has ended; the last frame for this id
-//   kCredit  both            so many more bytes may be sent to it
+//   kCredit  both            the receiver of this frame may send `number` more bytes on the connection
 //
-// Each direction of each connection begins with kWindow of credit. So a client that does not read holds up no other
-// one.
+// Each direction of each connection begins with kWindow of credit. So a client that does not read does not hold up
+// other clients.
 #pragma once
 
 #include <cstddef>
@@ -28,11 +29,11 @@ class Mux {
  public:
   static constexpr size_t kWindow = 128 * 1024;
   enum class Side { kRelay, kStore };
-  // Called by Receive; must not call back into it.
+  // Receive calls these; they must not call Receive.
   struct Events {
     std::function<void(uint32_t id)> opened;   // on the store's side
-    std::function<void(uint32_t id)> touched;  // there are bytes to read or room to write, or it is at its end
-    std::function<void()> has_room;            // for all: there is room again after Room found none
+    std::function<void(uint32_t id)> touched;  // the connection has bytes to read, room to write, or has ended
+    std::function<void()> has_room;            // there is room for all connections again after Room found none
   };
 
   Mux(Side side, Events events) : side_(side), events_(std::move(events)) {}
@@ -44,24 +45,24 @@ class Mux {
   void Consume(uint32_t id, size_t bytes);
   // Returns the number of connections that the other side has closed, but not this one.
   size_t closed_there() const { return closed_there_; }
-  // True once the other side has closed it, and all bytes before that are consumed.
+  // Returns true if the other side has closed the connection and all bytes before that are consumed.
   bool IsAtEnd(uint32_t id) const;
   // Returns the number of bytes that Write takes.
   size_t Room(uint32_t id);
-  // True if the link was full for a connection, and has_room is still to be called.
+  // Returns true if Room found no room and has_room will be called.
   bool is_full() const { return is_full_; }
-  // The room after the next Open; 0: it must wait.
+  // Returns the room of a connection that is opened next; 0: it must wait.
   size_t RoomOfNext() const;
   void Write(uint32_t id, std::string_view bytes);
-  // Ends the writing. The store's side then forgets the connection.
+  // Closes the connection for writing. The store's side then forgets the connection.
   void Close(uint32_t id);
-  // Closes it and discards all bytes that still come; for the relay's side.
+  // Closes the connection and discards all bytes that still come. For the relay's side.
   void Drop(uint32_t id);
 
   ResumableStream& stream() { return stream_; }
   // Takes bytes of the link. Errors are ResumableStream's.
   absl::Status Receive(std::string_view bytes);
-  // Returns the number of bytes that came and are not consumed.
+  // Returns the number of bytes that have come and are not consumed.
   size_t buffered() const { return buffered_; }
 
  private:
@@ -93,7 +94,7 @@ class Mux {
   size_t closed_there_ = 0;  // of channels_
   bool is_full_ = false;     // Room found the link full
 
-  std::string header_;    // of the next frame
+  std::string header_;    // bytes of the next frame's header
   uint32_t data_id_ = 0;  // the connection that the next bytes belong to
   size_t data_left_ = 0;
 };

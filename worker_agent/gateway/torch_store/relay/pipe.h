@@ -1,4 +1,4 @@
-// Writes to the link's connection, for both of its ends.
+// Writes to a link's connection. Both ends of the link use it.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@ namespace muster::torch_store {
 
 class LinkPipe {
  public:
-  // Adds bytes that go out first: a hello or its answer.
+  // Adds bytes that are sent before the stream's: a hello or its answer.
   void Say(std::string bytes) { out_ += bytes; }
   bool is_empty() const { return at_ == out_.size(); }
 
-  // Writes those bytes, then `of`'s, unless it is null. Returns kAgain after a part, if the socket takes no more.
+  // Writes the bytes of Say, then those of `of`, unless it is null. Returns kAgain if the socket takes no more for now.
   Stream::Io Write(Stream& to, ResumableStream* of);
 
  private:

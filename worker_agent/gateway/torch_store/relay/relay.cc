@@ -19,7 +19,7 @@
 namespace muster::torch_store {
 namespace {
 
-// The relay's state: its session with the store, its clients, and the present link. Belongs to the relay's thread.
+// The relay's state: its session with the store, its clients, and the current link. Only the relay's thread may use it.
 class LocalClient;
 
 class Uplink {
@@ -27,45 +27,45 @@ class Uplink {
   explicit Uplink(RelayOptions options) : options_(std::move(options)) {}
 
   void Begin(TcpServerContext& context);
-  // Touches no connection from now on.
+  // After this call, the object touches no connection.
   void End() { has_ended_ = true; }
   const RelayOptions& options() const { return options_; }
   TcpServerContext& context() { return *context_; }
   // A buffer for one read.
   std::vector<char>& scratch() { return scratch_; }
   Mux& mux() { return *mux_; }
-  // Returns the number of bytes that one client may read at once. If the link is short of room, all get some.
+  // Returns how many bytes one client may read at once. If the link is short of room, each client gets a part of it.
   size_t Share() const;
 
   uint32_t Enter(LocalClient& client);
   void Leave(uint32_t id);
-  // Wakes the link to send.
+  // Wakes the link so that it sends.
   void TouchLink();
 
   LinkHello Hello() const;
-  // The store closed after the hello: it may be of the previous version.
+  // Call it if the store closed the connection after the hello: the store may be of the previous version.
   void TryOtherVersion() { hello_.version = hello_.version == kLinkVersion ? kFirstLinkVersion : kLinkVersion; }
-  // The store continues the session. An error: it is not to be trusted.
+  // Call it if the store continues the session. Returns an error if the store can't be trusted.
   absl::Status GoOn(uint64_t received_there);
-  // The session is over: disconnects its clients. The next link begins another one.
+  // Call it if the session is over. Disconnects its clients; the next link begins another session.
   void Lose(const std::string& reason);
 
   // Makes the link if there is none and it is time.
   void DialIfDue();
-  // `is_refusal`: the store's agent refused it.
+  // Call it when the link has ended. `is_refusal` is true if the store's agent refused the link.
   void LinkEnded(const std::string& reason, bool is_refusal);
 
  private:
   void NewSession();
 
   const RelayOptions options_;
-  TcpServerContext* context_ = nullptr;  // since Begin
+  TcpServerContext* context_ = nullptr;  // null before Begin
   std::vector<char> scratch_ = std::vector<char>(64 * 1024);
   LinkHello hello_;
   std::unique_ptr<Mux> mux_;
   std::unordered_map<uint32_t, LocalClient*> clients_;
 
-  uint64_t link_ = 0;  // its connection; 0: none
+  uint64_t link_ = 0;  // the link's connection; 0: there is none
   bool is_up_ = false;
   bool has_ended_ = false;
   MonotonicTime down_since_;
@@ -73,8 +73,8 @@ class Uplink {
   absl::Duration back_off_;
 };
 
-// A process of this machine. The store learns of it with its first byte. So a client that connects and closes while the
-// link is cut leaves nothing behind.
+// The connection of one of this machine's processes. The store learns of it when it sends its first byte. So a client
+// that connects and closes while the link is cut leaves no trace.
 class LocalClient final : public TcpConnection {
  public:
   LocalClient(Stream stream, const TcpClient& client, Uplink& uplink, TcpServerContext& context)
@@ -89,7 +89,7 @@ class LocalClient final : public TcpConnection {
   bool has_spoken() const override { return has_spoken_; }
   size_t input_bytes() const override { return 0; }
 
-  // The session is over.
+  // Call it when the session is over.
   void Lose(const std::string& reason);
   void Touch() { context_.touch(client_.connection); }
 
@@ -99,7 +99,7 @@ class LocalClient final : public TcpConnection {
   void Write();
 
   Uplink& uplink_;
-  uint32_t id_ = 0;  // 0: it has sent nothing, or its session is over
+  uint32_t id_ = 0;  // 0: the client has sent nothing, or its session is over
   bool has_spoken_ = false;
 };
 
@@ -123,7 +123,8 @@ class StoreLink final : public TcpConnection {
   void HasOpened() override;
 
  private:
-  // Breaks the link without a line in the server's log. It is made again, and Uplink logs if that does not help.
+  // Breaks the link without a line in the server's log. The link is made again; Uplink logs a line if that fails for
+  // too long.
   void Break(const std::string& why);
   void Read();
   absl::Status Take(std::string_view bytes);
@@ -135,8 +136,8 @@ class StoreLink final : public TcpConnection {
   bool has_answer_ = false;
   bool is_refused_ = false;
   std::string answer_;
-  // True if the store has sent nothing since this side's last write. Bytes that come meanwhile are then sent together,
-  // within a millisecond: each packet costs the store more than the requests in it.
+  // True if the store has sent nothing since this side last wrote. Bytes that come in this time are collected for up to
+  // a millisecond and sent together, because each packet costs the store more than the requests in it.
   bool awaits_ = false;
   bool is_held_back_ = false;
   MonotonicTime written_at_;
@@ -146,7 +147,7 @@ class StoreLink final : public TcpConnection {
 
 constexpr absl::Duration kFirstBackOff = absl::Milliseconds(50);
 constexpr absl::Duration kMaxBackOff = absl::Seconds(1);
-constexpr absl::Duration kPatience = absl::Seconds(3);  // without a link, before it is logged
+constexpr absl::Duration kPatience = absl::Seconds(3);  // without a link, before the relay logs it
 constexpr absl::Duration kAnswerTimeout = absl::Seconds(10);
 constexpr size_t kLeastShare = 4 * 1024;
 constexpr absl::Duration kHeldBack = absl::Milliseconds(1);
@@ -259,7 +260,7 @@ LocalClient::~LocalClient() {
 }
 
 void LocalClient::Lose(const std::string& reason) {
-  id_ = 0;  // otherwise the destructor would remove the next session's client of the same number
+  id_ = 0;  // otherwise the destructor would remove a client of the next session that has the same id
   Finish(reason);
   Touch();
 }
@@ -349,7 +350,7 @@ void StoreLink::Read() {
       return;
     case Stream::Io::kClosed:
       if (answer_.empty() && !has_answer_) uplink_.TryOtherVersion();
-      return Break("the connection was closed there");
+      return Break("the other side closed the connection");
     case Stream::Io::kFailed:
       if (answer_.empty() && !has_answer_) uplink_.TryOtherVersion();
       return Break(stream_.error());
@@ -373,11 +374,12 @@ absl::Status StoreLink::Take(std::string_view bytes) {
   if (!answer->has_value()) return absl::OkStatus();
   if (!(*answer)->refusal.empty()) {
     is_refused_ = true;
-    Break((*answer)->refusal);  // the session stays: it may be let in later
+    Break((*answer)->refusal);  // the session stays, since the store may accept it later
     return absl::OkStatus();
   }
   if (!(*answer)->goes_on)
-    return absl::NotFoundError("rank 0's agent has given up the connections of this machine, because it was away");
+    return absl::NotFoundError(
+        "rank 0's agent has given up the connections of this machine, because this agent was not connected");
   if (absl::Status status = uplink_.GoOn((*answer)->received); !status.ok()) return status;
   has_answer_ = true;
   return uplink_.mux().Receive(rest);
@@ -398,7 +400,7 @@ class RelayProtocol final : public TcpProtocol {
     static const auto* const words = new Words{
         .name = "PyTorch's store, by relay,",
         .thread = "ms-torch-relay",
-        .without_tls = "PyTorch's store speaks none; see what connects to MASTER_PORT",
+        .without_tls = "PyTorch's store does not use TLS; see what connects to MASTER_PORT",
         .with_tls = "",
     };
     return *words;
@@ -413,7 +415,7 @@ class RelayProtocol final : public TcpProtocol {
     return std::make_unique<StoreLink>(std::move(stream), client, uplink_, context);
   }
   void Closed(const TcpClient& /*client*/) override {}
-  size_t MaxInputBytes() const override { return SIZE_MAX; }  // the windows bound it
+  size_t MaxInputBytes() const override { return SIZE_MAX; }  // the mux's windows limit it
   void Tick() override { uplink_.DialIfDue(); }
   bool HasTimers() const override { return true; }
 
@@ -427,7 +429,7 @@ absl::StatusOr<std::unique_ptr<Service>> StartRelay(RelayOptions options, const 
   TcpServerOptions tcp;
   tcp.max_connections = options.max_connections + 1;  // the link counts, too
   tcp.tls = options.tls;
-  tcp.takes_tls = false;  // PyTorch's clients speak none; the link still uses options.tls
+  tcp.takes_tls = false;  // PyTorch's clients do not use TLS; the link still uses options.tls
   tcp.plain_from = PlainFrom::kThisMachine;
   tcp.detects_dead_peers = false;
   return Service::Start(std::move(tcp), std::make_unique<RelayProtocol>(std::move(options)), clock);

@@ -9,7 +9,7 @@ namespace muster::torch_store {
 namespace {
 
 constexpr size_t kRecordHeaderBytes = sizeof(uint64_t) + sizeof(uint32_t);
-constexpr size_t kAcknowledgedAtOnce = 256 * 1024;  // acknowledges at the latest after so many bytes
+constexpr size_t kAcknowledgedAtOnce = 256 * 1024;  // after so many bytes an acknowledgement is due
 constexpr size_t kErasedAtOnce = 256 * 1024;
 
 }  // namespace
@@ -84,7 +84,7 @@ absl::Status ResumableStream::Resume(uint64_t received_there) {
   sent_ = received_there;
   header_.clear();
   in_record_ = 0;
-  acknowledged_ = received_;  // the hello, or its answer, says so
+  acknowledged_ = received_;  // the hello, or its answer, acknowledges them
   must_acknowledge_ = false;
   return absl::OkStatus();
 }
