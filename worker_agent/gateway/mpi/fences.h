@@ -1,5 +1,5 @@
-// The fences of one agent's ranks in a round, and the poller of the server thread that starts them. Everything belongs
-// to that thread, except the poller's Wake.
+// The fences of one agent's ranks in a round, with the poller of the server's thread that starts them. Only this thread
+// may use them, except the poller's Wake.
 #pragma once
 
 #include <memory>
@@ -20,20 +20,20 @@ class Fences {
  public:
   using Gathered = absl::StatusOr<Allgather::Blobs>;
 
-  // `name` is the allgather's. `store` and `clock` must outlive the pending calls to the store.
+  // `name` is the allgather's prefix for keys. `store` and `clock` must outlive the pending calls to the store.
   Fences(const RoundLayout& layout, JobStore& store, const Clock& clock, std::string name);
   ~Fences();
 
-  // The poller, also for the server's sockets. It wakes when there is a result to take.
+  // The server adds its sockets to this poller. It also wakes when there is a result to take.
   Poller& poller() { return inbox_->poller; }
   std::shared_ptr<Poller> shared_poller() { return {inbox_, &inbox_->poller}; }
-  // Starts a fence; one at a time. The first waits 10 minutes for the others, since all ranks are starting; later ones
-  // wait as long as ranks work.
+  // Starts a fence; the previous one must be over. The first waits at most 10 minutes for the other agents, since all
+  // ranks are starting. Later ones wait without a limit, since ranks may work for any time before they come.
   void Start(std::string bundle);
   std::vector<Gathered> TakeAll() { return inbox_->gathered.TakeAll(); }
 
  private:
-  struct Inbox {  // outlives this while a store call is pending
+  struct Inbox {  // outlives the Fences while a store call is pending
     Poller poller;
     Mailbox<Gathered> gathered{[this] { poller.Wake(); }};
   };

@@ -53,7 +53,7 @@ class MpiGateway final : public Gateway {
   void Over(uint64_t run, uint32_t round) override;
 
  private:
-  // ms-pmix needs a moment to be ready, and more on a busy machine: a thread waits for it.
+  // ms-pmix needs a moment to become ready, and longer on a busy machine. So a thread waits for it.
   struct Starting {
     Mutex mutex;
     std::optional<absl::StatusOr<std::unique_ptr<PmixServer>>> result ABSL_GUARDED_BY(mutex);
@@ -66,13 +66,13 @@ class MpiGateway final : public Gateway {
   const MpiGatewayOptions options_;
   JobStore& store_;
   const Clock& clock_;
-  std::optional<RoundLayout> layout_;  // of the present round, or of one that is over but still has processes
+  std::optional<RoundLayout> layout_;  // of the current round, or of an ended one that still has processes
   bool is_over_ = false;
   std::set<uint32_t> unended_;          // slots with a process that has not ended yet
-  std::shared_ptr<RankEnder> ender_;    // of the present round
+  std::shared_ptr<RankEnder> ender_;    // of the current round
   std::unique_ptr<Pmi1Server> pmi1_;    // null: not served
   std::unique_ptr<PmixServer> pmix_;    // null: not served
-  std::shared_ptr<Starting> starting_;  // null: it is not starting
+  std::shared_ptr<Starting> starting_;  // null: ms-pmix is not starting
   std::thread starter_;
 };
 
@@ -99,7 +99,8 @@ absl::Status MpiGateway::StartServers(const RoundLayout& layout, const std::func
   }
   if (options_.family == MpiFamily::kPmi1) return absl::OkStatus();
   if (::access(options_.pmix_program.c_str(), X_OK) != 0) {
-    // Python may have an mpi4py of MPICH. One of Open MPI does not connect, and Judge reports that.
+    // A Python program may use an mpi4py for MPICH, which is served. If it uses one for Open MPI, it does not connect,
+    // and Judge reports that.
     if (options_.family == MpiFamily::kEither) return absl::OkStatus();
     const int error = errno;
     return At(LaunchStep::kOwnProgram,
@@ -136,7 +137,8 @@ std::optional<absl::Status> MpiGateway::WhenBegun() {
   starting_.reset();
   if (!server.ok() && options_.family == MpiFamily::kEither) {
     Log(Severity::kWarning,
-        absl::StrCat(server.status().message(), "; an mpi4py of Open MPI's will not connect, one of MPICH's will"));
+        absl::StrCat(server.status().message(),
+                     "; Python with an mpi4py for Open MPI can't connect, with one for MPICH it can"));
     return absl::OkStatus();
   }
   if (!server.ok()) {
@@ -156,8 +158,8 @@ void MpiGateway::AddTo(EnvironmentInput& input) const {
   }
   if (pmix_ == nullptr) return;
   for (const auto& [name, value] : pmix_->VariablesOf(input.slot)) input.mpi_variables[name] = value;
-  // Open MPI 4 asks which launcher there is before it looks for PMIx, and runs alone if it knows none. This launcher,
-  // jsrun, also leaves the binding to CPUs to the launcher.
+  // Before it looks for PMIx, Open MPI 4 looks for a launcher that it knows, and runs alone if it finds none. This
+  // variable makes it find jsrun. With jsrun, Open MPI leaves the binding to CPUs to the launcher.
   input.mpi_variables["JSM_JSRUN_PORT"] = "1";
 }
 
@@ -185,7 +187,8 @@ void MpiGateway::JudgeByProgress(uint32_t slot, ProcessEnd& end) {
   JudgeMpiEnd(asks_pmix ? pmix_->ProgressOf(slot) : progress, end);
 }
 
-// Open MPI's ranks die with their server. So it stays until the last of them, perhaps writing a checkpoint, has ended.
+// Open MPI's ranks die when their server goes. So the server stays until the last of them has ended; a rank may still
+// be writing a checkpoint.
 void MpiGateway::Over(uint64_t /*run*/, uint32_t /*round*/) {
   is_over_ = true;
   if (unended_.empty()) Drop();
@@ -213,7 +216,7 @@ std::string LibraryIn(const std::string& maps_file) {
   return "";
 }
 
-// Returns the file name of the MPI library that a process or its child has loaded; empty: none, or it can't be seen.
+// Returns the file name of the MPI library that the process or one of its children has loaded; empty: none is seen.
 std::string LoadedMpiLibrary(pid_t pid) {
   std::string library = LibraryIn(absl::StrCat("/proc/", pid, "/maps"));
   std::istringstream children(
@@ -225,7 +228,7 @@ std::string LoadedMpiLibrary(pid_t pid) {
   return library;
 }
 
-// Looks at the first process 1, 2, 4 … and 64 s after its start, and warns once.
+// Looks at the first process 1, 2, 4 … and 64 s after its start. If it has loaded MPI, warns once.
 class UnservedMpi final : public Gateway {
  public:
   ~UnservedMpi() override;
@@ -240,7 +243,7 @@ class UnservedMpi final : public Gateway {
   Mutex mutex_;
   CondVar changed_;
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  bool has_begun_ = false;  // the loop's
+  bool has_begun_ = false;  // only the agent's loop uses it
   std::thread thread_;
 };
 
@@ -273,7 +276,7 @@ void UnservedMpi::Run(pid_t pid) {
     const char* family = FamilyOfLibrary(library) == MpiFamily::kPmix ? "pmix" : "pmi1";
     return Log(Severity::kWarning,
                absl::StrCat("process ", pid, " has loaded MPI (", Quoted(library, 64),
-                            "), and the command did not show that it needs it: if it calls MPI_Init, each process runs "
+                            "), which could not be seen from the command. If it calls MPI_Init, each process runs "
                             "alone, as rank 0 of 1; start with --mpi ",
                             family, " on every node, or with --mpi none if it uses no MPI"));
   }

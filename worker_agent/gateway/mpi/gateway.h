@@ -1,4 +1,4 @@
-// The launcher that MPI programs see: ranks start without mpirun, SSH and MPI's own daemons.
+// Stands in for the launcher of MPI programs: ranks start without mpirun, SSH and MPI's own daemons.
 #pragma once
 
 #include <memory>
@@ -17,11 +17,11 @@ struct MpiGatewayOptions {
   std::string work_folder;              // absolute
 };
 
-// `store` and `clock` must outlive it.
+// `store` and `clock` must outlive the gateway.
 std::unique_ptr<Gateway> MakeMpiGateway(MpiGatewayOptions options, JobStore& store, const Clock& clock);
 
-// Warns if a process has loaded an MPI library although MPI is not served. Each process is then "rank 0 of 1", which
-// looks like success.
+// Returns a gateway that only warns if a process has loaded an MPI library although MPI is not served. Each such
+// process is then "rank 0 of 1", which looks like success.
 std::unique_ptr<Gateway> MakeUnservedMpi();
 
 }  // namespace muster::agent

@@ -1,14 +1,16 @@
+// The judgement of a rank's end by its progress (MpiProgress):
+//
 // end      progress                          result
 //
-// stopped  any                               unchanged: its end means nothing
+// stopped  any                               unchanged, since a stopped process can't show success or failure
 // any      aborted                           failed, with the abort's code and message
 // any      could not be served               failed, with the reason
-// well     never connected                   failed: it was a job of its own, "rank 0 of 1"
-// well     connected, not finalized          failed: improper to mpirun too, since the other ranks wait for it
+// well     never connected                   failed: the rank ran as a job of its own, "rank 0 of 1"
+// well     connected, not finalized          failed, as with mpirun, since the other ranks wait for MPI_Finalize
 // well     finalized                         unchanged
-// failed   otherwise                         unchanged
+// failed   any other                         unchanged
 //
-// An error message of the process itself stays.
+// If the process has reported an error message itself, that message stays.
 #include "worker_agent/gateway/mpi/mpi_end.h"
 
 #include <signal.h>
@@ -60,12 +62,12 @@ void JudgeMpiEnd(const MpiProgress& progress, ProcessEnd& end) {
 }
 
 void RankEnder::Started(uint32_t slot, pid_t pid) {
-  if (pid <= 0) return;  // not known here: kill(0) would signal this program's own group
+  if (pid <= 0) return;  // not known: kill(0) would signal this program's own group
   const MutexLock lock(mutex_);
   Process process;
   process.pid = pid;
   process.pidfd.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (!process.pidfd.is_open() && errno == ESRCH) return;  // its end will be reported
+  if (!process.pidfd.is_open() && errno == ESRCH) return;  // it has ended already, which will be reported
   if (condemned_.contains(slot)) Kill(process);
   running_[slot] = std::move(process);
 }

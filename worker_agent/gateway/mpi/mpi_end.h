@@ -1,4 +1,4 @@
-// Judges a rank's end by its messages to MPI's launcher, and ends ranks that wait for it.
+// Judges how a rank ended by the messages that it sent to MPI's launcher. Also ends ranks that can't go on.
 #pragma once
 
 #include <sys/types.h>
@@ -14,23 +14,23 @@
 
 namespace muster::agent {
 
-// Explains an abort or a refusal, and turns an end that only looks like a success into a failure.
+// Adds an explanation after an abort or a refusal. Turns an end that only looks like a success into a failure.
 void JudgeMpiEnd(const MpiProgress& progress, ProcessEnd& end);
 
-// Ends ranks that wait for it: one that has called MPI_Abort, and those that have lost their launcher.
+// Ends ranks that wait for their own end: those that have called MPI_Abort, and those that have lost their launcher.
 //
 // Thread-safe. For one round.
 class RankEnder {
  public:
   // The slot's process is alive from Started to Ended, as the keeper reports.
   void Started(uint32_t slot, pid_t pid);
-  // Returns true if End was called for it.
+  // Returns true if End was called for this slot.
   bool Ended(uint32_t slot);
   // Sends SIGKILL as soon as the process is known; does nothing if it has ended.
   void End(uint32_t slot);
 
  private:
-  // Kills by the descriptor: unlike a reused id, it never means another process. Linux before 5.3 has none.
+  // Kills through the pidfd, since a pid may be used again for another process. Linux before 5.3 has no pidfd.
   struct Process {
     pid_t pid = -1;
     UniqueFd pidfd;

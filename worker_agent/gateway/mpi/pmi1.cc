@@ -1,15 +1,17 @@
+// The answer to each command:
+//
 // cmd                  answer
-// init                 response_to_init; another version than 1: refused
+// init                 response_to_init; a version other than 1 is refused
 // get_maxes            maxes: how long names, keys and values may be
 // get_appnum           appnum: 0
 // get_my_kvsname       my_kvsname
-// get_universe_size    universe_size: the job's
-// put                  put_result; all see the value after the next barrier
-// get                  get_result; rc=-1 where there is no such key
+// get_universe_size    universe_size: the number of the job's ranks
+// put                  put_result; all ranks see the value after the next barrier
+// get                  get_result; rc=-1 if there is no such key
 // barrier_in           barrier_out, once all ranks of the job are in it
 // finalize             finalize_ack
 // abort                none: the rank waits to be ended
-// anything else        (spawn, publish_name, …) rc=-1
+// any other            (spawn, publish_name, …) rc=-1
 #include "worker_agent/gateway/mpi/pmi1.h"
 
 #include <algorithm>
@@ -30,7 +32,7 @@ std::string ProcessMapping(const RoundLayout& layout, size_t most_bytes) {
     uint32_t ranks = 0;
   };
   std::vector<Block> blocks;
-  std::vector<Block> runs;  // of ranks that follow each other on one machine
+  std::vector<Block> runs;  // sequences of ranks that follow each other on one machine
   for (const uint32_t machine : layout.MachineOfRank()) {
     if (runs.empty() || runs.back().machine != machine) runs.push_back({machine, 1, 0});
     ++runs.back().ranks;
@@ -59,7 +61,7 @@ constexpr char kMappingKey[] = "PMI_process_mapping";
 
 using Words = std::map<std::string, std::string, std::less<>>;
 
-// Parses a line. The message of an abort is the rest of its line.
+// Parses a line. An abort's message has blanks, so it is the whole rest of the line.
 Words WordsOf(absl::string_view line) {
   Words words;
   for (size_t at = 0; at < line.size();) {
@@ -171,7 +173,8 @@ absl::Status Pmi1::TakeBundle(absl::string_view bundle) {
       return absl::InvalidArgumentError("another node's values are damaged");
     }
     value_bytes_ += line.size();
-    if (value_bytes_ > kMaxBytesOfJob) return absl::ResourceExhaustedError("the ranks have put too many values");
+    if (value_bytes_ > kMaxBytesOfJob)
+      return absl::ResourceExhaustedError("the values that the ranks have put are too large in all");
     values_[std::string(line.substr(0, equals))] = std::string(line.substr(equals + 1));
   }
   return absl::OkStatus();

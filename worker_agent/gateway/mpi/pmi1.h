@@ -1,7 +1,8 @@
 // PMI-1, the text protocol between MPICH's family and its launcher, for the ranks of one agent. It consists of lines of
 // "cmd=… key=value …" (MPICH's src/pmi/simple). Pure: it takes lines, and returns lines and fences.
 //
-// Values put by ranks are kept until the next barrier of all of them, and then go to the other agents as one bundle.
+// The values that ranks put are kept until all ranks are in the next barrier. Then they go to the other agents as one
+// bundle.
 #pragma once
 
 #include <cstddef>
@@ -17,18 +18,18 @@
 
 namespace muster::agent {
 
-// PMI-1's PMI_process_mapping: "(vector,(first machine,machines,ranks on each),…)". Empty where it is longer than a
-// value may be: MPICH then finds the mapping by itself.
+// Returns PMI-1's PMI_process_mapping: "(vector,(first machine,machines,ranks on each),…)". Returns "" if it is longer
+// than `most_bytes`: MPICH then finds the mapping by itself.
 std::string ProcessMapping(const RoundLayout& layout, size_t most_bytes);
 
-// A rank's progress.
+// A rank's progress, as its messages show it.
 struct MpiProgress {
   bool has_connected = false;
   bool has_finalized = false;
   bool has_aborted = false;
   int abort_code = 0;
   std::string abort_message;
-  std::string error;  // what could not be served; empty: none
+  std::string error;  // why the rank could not be served; empty: it could
 };
 
 class Pmi1 {
@@ -41,19 +42,20 @@ class Pmi1 {
 
   struct Reply {
     uint32_t slot = 0;
-    std::string line;  // with its end
+    std::string line;  // with its newline
   };
   struct Step {
     std::vector<Reply> replies;
-    bool has_fence = false;  // `bundle` must be gathered, and Gathered called with the result
+    bool has_fence = false;  // if true, the caller must gather `bundle` and call Gathered with the result
     std::string bundle;
   };
 
   explicit Pmi1(const RoundLayout& layout);
 
-  // Takes one line of a rank, without its end. On an error the rank is no longer served, and `progress` says why.
+  // Takes one line of a rank, without its newline. After an error the rank is no longer served, and `progress` says
+  // why.
   absl::StatusOr<Step> OnLine(uint32_t slot, absl::string_view line);
-  // Takes a fence's result. After an error no rank leaves the barrier.
+  // Takes the result of a fence. After an error no rank leaves the barrier.
   Step Gathered(const absl::StatusOr<std::vector<std::string>>& bundles);
 
   const MpiProgress& progress(uint32_t slot) const { return ranks_[slot].progress; }

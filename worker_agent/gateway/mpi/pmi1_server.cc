@@ -82,7 +82,7 @@ void Pmi1Server::Run() {
       {
         const MutexLock lock(mutex_);
         step = pmi_.Gathered(gathered);
-        // No rank leaves the barrier: MPICH ends when its launcher goes.
+        // No rank leaves the barrier. Closing the connections ends the ranks, since MPICH ends when its launcher goes.
         if (step.replies.empty()) {
           for (uint32_t i = 0; i < connections_.size(); ++i) {
             if (!pmi_.progress(i).error.empty()) Close(i);
@@ -150,9 +150,9 @@ void Pmi1Server::Write(uint32_t slot) {
   if (!connection.socket.is_open()) return;
   const ssize_t sent =
       ::send(connection.socket.get(), connection.output.data(), connection.output.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-  if (sent < 0 && errno != EAGAIN && errno != EINTR) return connection.output.clear();  // its last output still counts
+  if (sent < 0 && errno != EAGAIN && errno != EINTR) return connection.output.clear();  // its last messages still count
   if (sent > 0) connection.output.erase(0, static_cast<size_t>(sent));
-  if (connection.output.size() > kMaxOutputBytes) return Close(slot);  // it sends requests and does not read
+  if (connection.output.size() > kMaxOutputBytes) return Close(slot);  // it does not read the answers
   const uint32_t events = connection.output.empty() ? EPOLLIN : EPOLLIN | EPOLLOUT;
   if (!fences_.poller().Modify(connection.socket.get(), events, slot).ok()) Close(slot);
 }

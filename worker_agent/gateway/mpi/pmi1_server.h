@@ -22,8 +22,9 @@ namespace muster::agent {
 
 class Pmi1Server {
  public:
-  // RESOURCE_EXHAUSTED: no sockets or no thread. The server's thread calls `end` for the slot of a rank that has called
-  // MPI_Abort and waits to be ended. `store` and `clock` must outlive the pending calls to the store.
+  // Returns RESOURCE_EXHAUSTED if there are no sockets or no thread. The server's thread calls `end` with the slot of a
+  // rank that has called MPI_Abort and waits to be ended. `store` and `clock` must outlive the pending calls to the
+  // store.
   using EndRank = std::function<void(uint32_t slot)>;
   static absl::StatusOr<std::unique_ptr<Pmi1Server>> Start(const RoundLayout& layout, JobStore& store,
                                                            const Clock& clock, EndRank end);
@@ -32,12 +33,12 @@ class Pmi1Server {
   // Returns the descriptor that the slot's process inherits as PMI_FD. To be called once.
   std::shared_ptr<const UniqueFd> TakeDescriptor(uint32_t slot);
 
-  // Returns the progress. If the process has ended, waits a moment to include all that it wrote.
+  // Returns the rank's progress. If the process has ended, waits a moment so that all that it wrote is included.
   MpiProgress ProgressOf(uint32_t slot);
 
  private:
   struct Connection {
-    UniqueFd socket;  // closed: the process has ended, or is no longer served
+    UniqueFd socket;  // closed if the process has ended or is no longer served
     std::string input;
     std::string output;
   };
@@ -53,13 +54,13 @@ class Pmi1Server {
   void Carry(Pmi1::Step step);
 
   const EndRank end_;
-  Fences fences_;  // the thread's
+  Fences fences_;  // only the server's thread uses it
   Mutex mutex_;
   CondVar changed_;
   Pmi1 pmi_ ABSL_GUARDED_BY(mutex_);
   std::vector<Connection> connections_ ABSL_GUARDED_BY(mutex_);  // by slot
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<UniqueFd> theirs_;  // the loop's
+  std::vector<UniqueFd> theirs_;  // only the agent's loop uses it
   std::thread thread_;
 };
 

@@ -41,7 +41,7 @@ DirectModex::DirectModex(const RoundLayout& layout, JobStore& store, const Clock
 
 DirectModex::~DirectModex() { answers_->Close(); }
 
-// If the data can't be written, the agents that ask for it get an error at their deadline.
+// If the data can't be written, an agent that asks for it gets an error when its time is up.
 void DirectModex::Give(const std::string& bundle) {
   if (bundle.size() <= kMaxBytes) WriteText(store_, NameOf(own_), bundle, [](const absl::Status&) {});
 }
@@ -66,12 +66,12 @@ std::vector<DirectModex::Answer> DirectModex::TakeAll() {
 
 // Requests on published names:
 //
-// request             store                        answer
-// publish             CompareAndSet, if not there  OK; also where the same value is there already
-// lookup              List, which never reads a    the value, or NOT_FOUND
-//                     copy: it may be taken back
-// unpublish           Delete                       OK, whether it was there or not
-// beyond a limit      nothing                      at once
+// request             call of the store                    answer
+// publish             CompareAndSet, if the key is absent  OK, also if the key has the same value already
+// lookup              List, which never reads a copy,      the value, or NOT_FOUND
+//                     since a name may be unpublished
+// unpublish           Delete                               OK, also if the key did not exist
+// beyond a limit      none                                 an error, at once
 
 PublishedNames::PublishedNames(JobStore& store, std::shared_ptr<Poller> poller)
     : store_(store), answers_(std::make_shared<Mailbox<Answer>>([poller = std::move(poller)] { poller->Wake(); })) {}
@@ -110,7 +110,7 @@ void PublishedNames::Ask(Request request) {
     case Kind::kLookup:
       return store_.List(key, "", 1, [answer, key](absl::StatusOr<JobStore::Listing> there) {
         if (!there.ok()) return answer(there.status());
-        // The key comes before all keys that begin with it.
+        // The listing has the key itself before longer keys that begin with it.
         if (there->entries.empty() || there->entries[0].first != key) {
           return answer(absl::NotFoundError("no process has published the name"));
         }

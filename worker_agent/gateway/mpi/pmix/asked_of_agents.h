@@ -1,6 +1,6 @@
-// The agent's part of direct modex (own_ranks.h), over the job's store. Each agent writes there what its ranks have
-// put. It reads another agent's data when one of its ranks asks. Everything belongs to one thread, except the poller's
-// Wake.
+// The agent's part of direct modex (own_ranks.h), over the job's store. Each agent writes the data that its ranks have
+// put to the store. It reads another agent's data when one of its own ranks asks for them. Only one thread may use
+// these classes, except for the poller's Wake.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +21,19 @@ namespace muster::agent {
 class DirectModex {
  public:
   static constexpr size_t kMaxBytes = 1024 * 1024;  // of one agent
-  static constexpr size_t kMaxAsked = 4096;         // at once
+  static constexpr size_t kMaxAsked = 4096;         // requests at once
   static constexpr absl::Duration kLimit = absl::Minutes(1);
 
   struct Answer {
     uint32_t rank = 0;
-    absl::StatusOr<std::string> put;  // an error: it was missing at the deadline, or is damaged
+    absl::StatusOr<std::string> put;  // an error: the data were missing at the deadline, or are damaged
   };
 
   // `poller` wakes when there is an answer to take. `store` and `clock` must outlive the pending calls to the store.
   DirectModex(const RoundLayout& layout, JobStore& store, const Clock& clock, std::shared_ptr<Poller> poller);
   ~DirectModex();
 
-  // Writes, for each own rank: its number, a length and its data. To be called once.
+  // Writes the data of this agent's ranks. `bundle` has for each rank its number, a length and its data. Call it once.
   void Give(const std::string& bundle);
   void Ask(uint32_t rank);
   std::vector<Answer> TakeAll();
@@ -47,17 +47,17 @@ class DirectModex {
   const std::shared_ptr<Mailbox<Answer>> answers_;  // outlives this while a store call is pending
 };
 
-// Returns the data of `rank` in a bundle.
+// Returns the data of `rank` from a bundle.
 absl::StatusOr<std::string> PutBy(uint32_t rank, const std::string& bundle);
 
-// The names that ranks publish for each other (MPI_Publish_name, PMIx_Publish), over the job's store. They are seen in
-// the whole round, and go with it. Everything belongs to one thread, except the poller's Wake.
+// The names that ranks publish for each other (MPI_Publish_name, PMIx_Publish), over the job's store. All ranks of the
+// round see them, and they end with the round. Only one thread may use the class, except for the poller's Wake.
 class PublishedNames {
  public:
   static constexpr size_t kMaxNameBytes = 256;
   static constexpr size_t kMaxValueBytes = 4096;
-  static constexpr size_t kMaxAsked = 256;       // at once
-  static constexpr size_t kMaxPublished = 1024;  // by this agent's ranks in a round, with those taken back
+  static constexpr size_t kMaxAsked = 256;       // requests at once
+  static constexpr size_t kMaxPublished = 1024;  // by this agent's ranks in a round, including unpublished ones
 
   enum class Kind { kPublish, kLookup, kUnpublish };
   struct Request {
@@ -70,7 +70,7 @@ class PublishedNames {
   // RESOURCE_EXHAUSTED: a limit above is exceeded. Others: the store's.
   struct Answer {
     uint32_t token = 0;
-    absl::StatusOr<std::string> value;  // of kLookup, else empty
+    absl::StatusOr<std::string> value;  // of kLookup; otherwise empty
   };
 
   // `poller` wakes when there is an answer to take. `store` must outlive the pending calls to it.

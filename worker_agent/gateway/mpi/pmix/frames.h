@@ -1,5 +1,5 @@
-// Messages between the agent and ms-pmix over their pair of sockets: frames of a kind and some bytes. ms-pmix links
-// none of Muster's libraries, so this is all inline.
+// Messages between the agent and ms-pmix over a pair of sockets. A frame has a kind and some bytes. Everything is
+// inline, because ms-pmix links none of Muster's libraries.
 #pragma once
 
 #include <cstddef>
@@ -12,23 +12,23 @@
 namespace muster::pmix {
 
 enum class Kind : char {
-  // The agent's.
-  kSetup = 'S',     // lines of "name=value", see setup.h; once, first
-  kGathered = 'G',  // the data that all agents gave to the fence under way
+  // Sent by the agent:
+  kSetup = 'S',     // lines of "name=value" (setup.h); the first message, sent once
+  kGathered = 'G',  // the data that all agents gave to the fence that is under way
   kFenceFailed = 'E',
-  kModexOf = 'N',      // a rank, as a length, and its data
-  kModexFailed = 'M',  // a rank, as a length: its data is not known
-  kNamed = 'W',        // the answer to a kName: its token, as a length, a NameResult, and the value found
-  kPing = 'P',         // answered by a pong, after all earlier messages
-  // ms-pmix's.
-  kReady = 'R',      // for each slot NAME=VALUE, each with a zero after it, and one more zero after the slot's last
-  kFailed = 'X',     // the reason why it can't serve; it ends
+  kModexOf = 'N',      // a rank (coded as a length), and its data
+  kModexFailed = 'M',  // a rank (coded as a length) for which no data were found
+  kNamed = 'W',        // the answer to a kName: its token (coded as a length), a NameResult, and the value, if found
+  kPing = 'P',         // ms-pmix answers with a kPong, after all earlier messages
+  // Sent by ms-pmix:
+  kReady = 'R',      // for each slot, each NAME=VALUE and a zero byte; one more zero byte after each slot
+  kFailed = 'X',     // the reason why ms-pmix can't serve; it ends then
   kConnected = 'C',  // a rank, in digits
   kFinalized = 'Z',  // a rank, in digits
   kAborted = 'A',    // "RANK STATUS MESSAGE"
   kFence = 'F',      // the data that this agent's ranks give to the next fence
-  kModex = 'D',      // for each rank of this agent: its number and a length, as lengths, and its data
-  kAsk = 'Q',        // a rank, in digits, from which a rank here wants data
+  kModex = 'D',      // for each rank of this agent: its number and a length (both coded as lengths), and its data
+  kAsk = 'Q',        // a rank, in digits; a rank of this agent wants its data
   kName = 'B',       // a NameRequest
   kPong = 'O',
 };
@@ -38,7 +38,7 @@ struct NameRequest {
   char what = 'L';   // 'P': publish, 'L': look up, 'U': unpublish
   size_t token = 0;  // below 2^32; comes back with the answer
   std::string name;
-  std::string value;  // of a publication
+  std::string value;  // to publish
 };
 enum class NameResult : char { kDone = '0', kNotThere = '1', kTaken = '2', kFailed = '3' };
 
@@ -66,7 +66,7 @@ struct Frame {
 };
 
 inline constexpr size_t kMaxFrameBytes = 32 * 1024 * 1024;
-inline constexpr size_t kHeadBytes = kLengthBytes + 1;  // the bytes' length, and the kind
+inline constexpr size_t kHeadBytes = kLengthBytes + 1;  // the number of bytes, and the kind
 
 inline std::string Encode(Kind kind, const std::string& bytes) {
   std::string text = LengthText(bytes.size());
@@ -74,7 +74,8 @@ inline std::string Encode(Kind kind, const std::string& bytes) {
   return text + bytes;
 }
 
-// Takes the first frame off `input`, if it is complete. `is_broken`: it is not a frame, and no frame can follow.
+// Takes the first frame off `input`, if it is complete. Sets `is_broken` if the input is no frame; nothing can follow
+// then.
 inline std::optional<Frame> TakeFrame(std::string& input, bool& is_broken) {
   if (input.size() < kHeadBytes) return std::nullopt;
   std::string_view rest = input;

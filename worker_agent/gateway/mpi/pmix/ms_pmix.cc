@@ -1,9 +1,9 @@
 // ms-pmix: the PMIx server of one agent in one round, for Open MPI's ranks. The agent starts it with one end of a pair
-// of sockets as its standard input, and it ends when that is closed. It holds no key and decides nothing: the agent
-// handles the ranks' requests to other nodes.
+// of sockets as its standard input. It ends when the agent closes the other end. It keeps no data of its own and
+// decides nothing: the agent handles the ranks' requests to other nodes.
 //
 // It is a separate program because libpmix has its own threads, signal handlers and plugins, and no static archive that
-// works without them. libpmix calls back on its own thread, which only hands over here and never waits.
+// works without them. libpmix calls ms-pmix's callbacks on its own thread. They only queue messages, and never wait.
 #include <pmix.h>
 #include <pmix_server.h>
 #include <poll.h>
@@ -27,7 +27,7 @@
 namespace muster::pmix {
 namespace {
 
-// Callbacks of libpmix to its host, on libpmix's thread. They send everything to the agent, through the outbox.
+// The callbacks that libpmix calls, on its own thread. They send everything to the agent, through the outbox.
 
 uint32_t& JobSize() {
   static uint32_t size = 0;
@@ -59,7 +59,7 @@ bool Collects(const pmix_info_t infos[], size_t count) {
   return false;
 }
 
-// Serves fences of all ranks of the job only: the agents would need a name for a fence of some.
+// Serves only fences of all the job's ranks. A fence of some ranks would need a name on which the agents agree.
 pmix_status_t OnFence(const pmix_proc_t procs[], size_t count, const pmix_info_t infos[], size_t info_count, char* data,
                       size_t size, pmix_modex_cbfunc_t done, void* of_done) {
   const bool is_of_all = (count == 1 && procs[0].rank == PMIX_RANK_WILDCARD) || count == JobSize();
@@ -104,10 +104,10 @@ pmix_server_module_t* CallbacksOf(uint32_t job_size) {
   return &module;
 }
 
-// The round's description for libpmix.
+// The description of the round that libpmix gets.
 //
-// To PMIx an agent is a node: ranks share memory and files within a node through their server. So two agents of one
-// machine are two nodes, with TCP between them.
+// To PMIx an agent is a node, because the ranks of a node share memory and files through one server. So two agents of
+// one machine are two nodes, with TCP between them.
 
 class InfoList {
  public:
@@ -122,7 +122,7 @@ class InfoList {
     PMIX_INFO_LOAD(&info, key, const_cast<char*>(value.c_str()), type);
     infos_.push_back(info);
   }
-  // Adds libpmix's own text, with its own end.
+  // Adds a text that libpmix made, in its own format.
   void AddRegex(const char* key, char* regex) {
     pmix_info_t info;
     PMIX_INFO_LOAD(&info, key, regex, PMIX_REGEX);
@@ -170,7 +170,7 @@ const char* StartServer(const Setup& setup) {
   own.AddText(PMIX_SERVER_TMPDIR, setup.folder);
   own.AddText(PMIX_HOSTNAME, NodeName(setup.own));
   own.Add(PMIX_NODEID, static_cast<uint32_t>(setup.own), PMIX_UINT32);
-  // Ranks take this machine's topology from here. Otherwise each would look at all devices itself.
+  // The ranks get this machine's topology from the server. Otherwise each rank would search all devices itself.
   own.Add(PMIX_SERVER_SHARE_TOPOLOGY, true, PMIX_BOOL);
   const pmix_status_t status = PMIx_server_init(CallbacksOf(setup.size()), own.data(), own.size());
   return status == PMIX_SUCCESS ? nullptr : PMIx_Error_string(status);
@@ -208,7 +208,7 @@ const char* RegisterJob(const Setup& setup) {
   for (size_t agent = 0; agent < setup.ranks_of.size(); ++agent) {
     for (size_t slot = 0; slot < setup.ranks_of[agent].size(); ++slot) AddRank(setup, agent, slot, job);
   }
-  // Without a callback the call blocks, and may report success as PMIX_OPERATION_SUCCEEDED.
+  // Without a callback the call blocks, and may return PMIX_OPERATION_SUCCEEDED for success.
   const pmix_status_t status = PMIx_server_register_nspace(setup.nspace.c_str(), static_cast<int>(own_size), job.data(),
                                                            job.size(), nullptr, nullptr);
   return status == PMIX_SUCCESS || status == PMIX_OPERATION_SUCCEEDED ? nullptr : PMIx_Error_string(status);
@@ -239,7 +239,7 @@ constexpr int kAgent = STDIN_FILENO;
 
 class Server {
  public:
-  // Removes the folders that are left if the agent was killed.
+  // Removes the folders that may be left if the agent was killed.
   void RemoveFolders() const {
     std::error_code ignored;
     for (const std::string& folder : {setup_.folder, setup_.memory}) {

@@ -1,4 +1,5 @@
-// The queue from libpmix's thread to ms-pmix's main thread, which sends it to the agent. Thread-safe; no call waits.
+// A queue of messages to the agent: libpmix's thread fills it, and ms-pmix's main thread sends them. Thread-safe; no
+// call waits.
 #pragma once
 
 #include <pmix_server.h>
@@ -14,7 +15,7 @@
 
 namespace muster::pmix {
 
-// A fence or another request of libpmix that waits for its answer.
+// A request of libpmix, such as a fence, that waits for its answer.
 struct Pending {
   pmix_modex_cbfunc_t done = nullptr;
   void* data = nullptr;
@@ -33,7 +34,7 @@ class Outbox {
     frames_ += Encode(kind, bytes);
     waker_.Wake();
   }
-  // Records the fence before it is sent.
+  // Records the fence before sending it, so that the answer finds it.
   void SendFence(const std::string& bytes, Pending pending, bool has_data) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!std::exchange(had_fence_, true)) is_modex_wanted_ = !has_data;
@@ -69,7 +70,7 @@ class Outbox {
   bool is_modex_wanted_ = false;
 };
 
-// libpmix's callbacks take no object.
+// Global, because libpmix passes no object to its callbacks.
 inline Outbox& TheOutbox() {
   static Outbox outbox;
   return outbox;

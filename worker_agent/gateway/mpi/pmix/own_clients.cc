@@ -1,14 +1,14 @@
 // libpmix listens on a TCP port of the loopback device, and believes any client that claims to be one of the ranks. So
-// this file replaces its accept(): a connection is let in only if its other end is a socket of this user.
+// this file replaces its accept(): it lets a connection in only if the other end is a socket of this user.
 //
-// the kernel has for the other end                           result
+// what the kernel reports as the other end                    result
 //
-// a socket, connected, of this user's and with an inode      let in
-// one of another user's, or of none (closed already)         refused
-// none: of another machine, or it can't be looked at         refused
+// a connected socket of this user, with an inode              let in
+// a socket of another user, or without inode (closed)         refused
+// no socket: on another machine, or the kernel can't say      refused
 //
-// The kernel is asked for this one socket (sock_diag). If it does not answer, the table of all sockets is read, which
-// takes milliseconds on a large machine.
+// The kernel is asked for this one socket (sock_diag). If it does not answer, this file reads the table of all sockets,
+// which takes milliseconds on a large machine.
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
@@ -41,7 +41,7 @@ struct Found {
   unsigned long inode = 0;
 };
 
-// Formats like /proc/net/tcp and tcp6; empty: neither IPv4 nor IPv6.
+// Formats an address as in /proc/net/tcp and tcp6; empty: neither IPv4 nor IPv6.
 std::string ProcText(const sockaddr_storage& address) {
   uint32_t words[4] = {};
   int count = 0;
@@ -67,7 +67,7 @@ std::string ProcText(const sockaddr_storage& address) {
   return count == 0 ? "" : text + digits;
 }
 
-// The socket's id from the other end's view.
+// Returns the connection's id as the other end has it.
 inet_diag_sockid IdOf(const Ends& ends) {
   inet_diag_sockid id{};
   if (ends.here.ss_family == AF_INET) {
@@ -89,7 +89,7 @@ inet_diag_sockid IdOf(const Ends& ends) {
   return id;
 }
 
-// Returns nothing if this kernel does not answer, or has no such socket.
+// Returns nothing if this kernel does not answer, or knows no such socket.
 std::optional<Found> AskKernel(const Ends& ends) {
   struct {
     nlmsghdr head{};
@@ -119,7 +119,7 @@ std::optional<Found> AskKernel(const Ends& ends) {
 }
 
 std::optional<Found> ReadTable(const Ends& ends) {
-  const std::string wanted = ProcText(ends.there) + " " + ProcText(ends.here) + " ";  // as the other end has them
+  const std::string wanted = ProcText(ends.there) + " " + ProcText(ends.here) + " ";  // as the other end's row has them
   std::ifstream rows(ends.here.ss_family == AF_INET ? "/proc/self/net/tcp" : "/proc/self/net/tcp6");
   for (std::string row; std::getline(rows, row);) {
     const size_t at = row.find(wanted);
@@ -146,7 +146,7 @@ bool IsOtherEndOwn(int connection) {
   return found && found->state == TCP_ESTABLISHED && found->user == geteuid() && found->inode != 0;
 }
 
-// Replaces the connection by a socket that reads as ended. The connection itself is closed.
+// Closes the connection and puts a socket in its place from which the reader reads an end of file.
 bool PutAnEndedOneInPlaceOf(int connection) {
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return false;
@@ -159,13 +159,14 @@ bool PutAnEndedOneInPlaceOf(int connection) {
 }  // namespace
 }  // namespace muster::pmix
 
-// libpmix finds this before libc's accept. It always gets a connection, since it would stop listening without one.
+// The linker takes this accept() before libc's. It returns a connection even for a refused client, because libpmix
+// would stop listening after an error.
 extern "C" __attribute__((visibility("default"))) int accept(int listener, sockaddr* address, socklen_t* size) {
   const int connection = static_cast<int>(syscall(SYS_accept4, listener, address, size, 0));
   if (connection < 0 || muster::pmix::IsOtherEndOwn(connection)) return connection;
   static bool was_logged = false;
   if (!std::exchange(was_logged, true))
-    std::fprintf(stderr, "ms-pmix: a connection that is not of a rank was refused\n");
+    std::fprintf(stderr, "ms-pmix: refused a connection that does not come from a rank\n");
   if (muster::pmix::PutAnEndedOneInPlaceOf(connection)) return connection;
   close(connection);
   errno = ECONNABORTED;

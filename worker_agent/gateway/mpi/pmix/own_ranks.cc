@@ -50,7 +50,7 @@ pmix_status_t AskForName(NameRequest request, AskedName asked) {
 
 bool IsOne(char** keys) { return keys != nullptr && keys[0] != nullptr && keys[1] == nullptr; }
 
-// True for a key with a meaning for libpmix: these begin with "pmix.".
+// Returns true for a key that has a meaning for libpmix. Such keys begin with "pmix.".
 bool IsOwnWord(const pmix_info_t& info) { return std::string_view(info.key).substr(0, 5) == "pmix."; }
 
 pmix_status_t StatusOf(NameResult result) {
@@ -67,7 +67,7 @@ pmix_status_t StatusOf(NameResult result) {
   return PMIX_ERROR;
 }
 
-// Answers a lookup. `value`: the publishing rank, as a length, and the text.
+// Answers a lookup. `value` has the publishing rank (coded as a length) and the text.
 void GiveFound(const AskedName& asked, pmix_status_t status, std::string_view value) {
   const std::optional<size_t> rank = TakeLength(value);
   if (status != PMIX_SUCCESS || !rank) {
@@ -79,7 +79,7 @@ void GiveFound(const AskedName& asked, pmix_status_t status, std::string_view va
   PMIX_LOAD_PROCID(&found->proc, asked.nspace.c_str(), static_cast<pmix_rank_t>(*rank));
   PMIX_LOAD_KEY(found->key, asked.key.c_str());
   PMIX_VALUE_LOAD(&found->value, text.c_str(), PMIX_STRING);
-  asked.found(PMIX_SUCCESS, found, 1, asked.data);  // packs it before it returns
+  asked.found(PMIX_SUCCESS, found, 1, asked.data);  // copies `found` before it returns
   PMIX_PDATA_FREE(found, 1);
 }
 
@@ -135,7 +135,7 @@ bool AnswerName(const Frame& frame) {
 
 namespace {
 
-// The own ranks' data that libpmix has delivered so far. Belongs to its thread.
+// The data of this agent's ranks that libpmix has delivered so far. Only libpmix's thread uses it.
 struct Given {
   size_t left = 0;
   std::string bundle;
@@ -174,7 +174,8 @@ void GiveModex(const Setup& setup) {
     pmix_proc_t proc;
     PMIX_LOAD_PROCID(&proc, setup.nspace.c_str(), rank);
     auto* asked = new Asked{given, rank};
-    // If libpmix refuses at once, nothing is sent, since a part is missing. Askers then get an error at their deadline.
+    // If libpmix refuses at once, nothing is sent, because the data of one rank are missing. Agents that ask for them
+    // get an error when their time is up.
     if (PMIx_server_dmodex_request(&proc, OnModex, asked) != PMIX_SUCCESS) delete asked;
   }
 }

@@ -39,11 +39,11 @@ constexpr size_t kMaxVariables = 256;
 constexpr char kMemoryPrefix[] = "muster-mpi-";
 constexpr char kNeeds[] = " before it was ready (it needs libpmix2)";
 
-// Devices that hwloc must not look at: screens, and devices with drivers that it would start. MPI asks for neither.
+// Keeps hwloc away from screens, and from devices with drivers that it would start. MPI asks for neither.
 constexpr char kHwlocComponents[] = "HWLOC_COMPONENTS=-gl,-opencl,-cuda,-nvml,-rsmi,-levelzero";
 
-// The part of this process's environment that libpmix gets. If the agent is a PMIx client itself (srun --mpi=pmix), its
-// own variables are not ms-pmix's.
+// Returns the part of this process's environment that libpmix gets. If the agent is a PMIx client itself (srun
+// --mpi=pmix), the variables for this client must not reach ms-pmix.
 std::vector<std::string> EnvironmentOfServer() {
   std::vector<std::string> kept;
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -55,8 +55,8 @@ std::vector<std::string> EnvironmentOfServer() {
   return kept;
 }
 
-// Removes folders of this user's agents that were killed together with their ms-pmix: their lock is free. A young
-// folder may not be locked yet.
+// Removes the folders of this user's agents that were killed together with their ms-pmix. The lock of such a folder is
+// free. A young folder is kept, since its agent may not have locked it yet.
 void RemoveDeadFolders(const std::string& memory) {
   constexpr absl::Duration kYoung = absl::Minutes(1);
   std::error_code error;
@@ -113,7 +113,7 @@ PmixProcess::~PmixProcess() {
   if (!memory_folder_.empty()) std::filesystem::remove_all(memory_folder_, ignored);
 }
 
-// If this fails, ranks share memory in Open MPI's own place.
+// Makes the folder for memory that ranks share. Without it, ranks share memory where Open MPI does it by default.
 void PmixProcess::MakeMemoryFolder() {
   std::string name = absl::StrCat(options_.memory, "/", kMemoryPrefix, "XXXXXX");
   RemoveDeadFolders(options_.memory);
@@ -138,7 +138,7 @@ absl::Status PmixProcess::Spawn() {
   child.in = theirs.get();
   child.out = STDOUT_FILENO;
   child.err = STDERR_FILENO;
-  child.third = memory_lock_.get();  // keeps the folder locked if the agent is killed
+  child.third = memory_lock_.get();  // so that the folder stays locked if the agent is killed
   const int error = StartChild(child, pid_);
   if (error == 0) return absl::OkStatus();
   pid_ = -1;
@@ -198,7 +198,7 @@ absl::Status PmixProcess::TakeVariables(const std::string& bytes, size_t slots) 
   return absl::OkStatus();
 }
 
-// ms-pmix ends when its socket is closed; otherwise it is killed. Returns how it ended, in words.
+// Closes the socket, at which ms-pmix ends. Kills it if it does not. Returns how it ended, in words.
 std::string PmixProcess::End() {
   if (pid_ < 0) return "has ended";
   socket_.reset();

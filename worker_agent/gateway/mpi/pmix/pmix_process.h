@@ -18,25 +18,25 @@ namespace muster::agent {
 
 struct PmixOptions {
   std::string program;  // ms-pmix
-  std::string folder;   // the round's, absolute; is made and removed
-  // The place where a folder is made, and removed, for the memory that ranks share. Open MPI names its files by host
-  // and local rank, which agents of one machine have in common.
+  std::string folder;   // for this round, absolute; Start makes it, the destructor removes it
+  // Start makes a folder here for the memory that ranks share; the destructor removes it. Agents of one machine need
+  // different folders, because Open MPI names its files by host and local rank, which these agents have in common.
   std::string memory = "/dev/shm";
 };
 
 class PmixProcess {
  public:
-  // Waits until ms-pmix is ready, 5 s at most, because it gives the ranks' environments. The
-  // error has its message.
+  // Starts ms-pmix and waits until it is ready, because it provides the ranks' environments; at most 5 s. The error has
+  // ms-pmix's own message.
   static absl::StatusOr<std::unique_ptr<PmixProcess>> Start(PmixOptions options, const RoundLayout& layout);
   // Ends ms-pmix, and removes its folders.
   ~PmixProcess();
 
-  // Frames go both ways. Open until End.
+  // The socket to ms-pmix, for frames in both directions. Open until End.
   int socket() const { return socket_.get(); }
   // Returns the input that came after ms-pmix's report that it is ready. To be called once.
   std::string TakeInput() { return std::exchange(input_, {}); }
-  // Returns PMIX_… of the slot's process, and the place of its shared memory.
+  // Returns the variables for the slot's process: PMIX_… and the folder of the shared memory.
   const std::map<std::string, std::string>& VariablesOf(size_t slot) const { return variables_[slot]; }
 
  private:
@@ -51,7 +51,7 @@ class PmixProcess {
 
   const PmixOptions options_;
   std::string memory_folder_;  // empty: there is none
-  UniqueFd memory_lock_;       // of that folder; ms-pmix holds it too
+  UniqueFd memory_lock_;       // of memory_folder_; ms-pmix holds it too
   UniqueFd socket_;
   pid_t pid_ = -1;
   std::string input_;

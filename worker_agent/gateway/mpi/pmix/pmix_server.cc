@@ -109,12 +109,13 @@ void PmixServer::Run() {
         Send(Kind::kGathered, absl::StrJoin(*gathered, ""));
         continue;
       }
-      // The round is over and its ranks are being stopped: each ends in its own time.
+      // The round is over and its ranks are being stopped. The failed fence does not end them; each ends at its own
+      // time.
       if (absl::IsFailedPrecondition(gathered.status())) {
         Send(Kind::kFenceFailed, "");
         continue;
       }
-      // No rank leaves the fence, and some would go on without it.
+      // No rank would leave the fence properly: after an error some would go on without it. So all of them are ended.
       Condemn(absl::StrCat("MPI's fence between the nodes failed: ", std::string(gathered.status().message())));
     }
     NextFence();
@@ -147,7 +148,8 @@ MpiProgress* PmixServer::OfRank(const std::string& digits) {
 void PmixServer::Take(const pmix::Frame& frame) {
   const MutexLock lock(mutex_);
   if (frame.kind == Kind::kFence) {
-    // (A dropped fence would never be answered, and the answers after it would go to the wrong fences.)
+    // (A fence that was dropped would never get an answer. The answers to later fences would then go to the wrong
+    // ones.)
     if (bundles_.size() < kMaxFencesInAdvance) {
       bundles_.push_back(frame.bytes);
     } else {
@@ -215,7 +217,7 @@ void PmixServer::Send(Kind kind, const std::string& bytes) {
 void PmixServer::Write() {
   if (output_.empty() || is_lost_) return;
   const ssize_t sent = ::send(process_->socket(), output_.data(), output_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-  if (sent < 0 && errno != EAGAIN && errno != EINTR) return Lose("ms-pmix does not listen any more");
+  if (sent < 0 && errno != EAGAIN && errno != EINTR) return Lose("ms-pmix does not read its input any more");
   if (sent > 0) output_.erase(0, static_cast<size_t>(sent));
   const uint32_t events = output_.empty() ? EPOLLIN : EPOLLIN | EPOLLOUT;
   static_cast<void>(fences_.poller().Modify(process_->socket(), events, kKey));

@@ -26,8 +26,8 @@ namespace muster::agent {
 
 class PmixServer {
  public:
-  // Waits until ms-pmix is ready, see PmixProcess. A thread of this calls `end` for the slot of each rank that has lost
-  // ms-pmix, or is in a failed fence. `store` and `clock` must outlive the pending calls to the store.
+  // Waits until ms-pmix is ready, see PmixProcess. The server's thread calls `end` with the slot of each rank that has
+  // lost ms-pmix, or is in a failed fence. `store` and `clock` must outlive the pending calls to the store.
   using EndRank = std::function<void(uint32_t slot)>;
   static absl::StatusOr<std::unique_ptr<PmixServer>> Start(PmixOptions options, const RoundLayout& layout,
                                                            JobStore& store, const Clock& clock, EndRank end);
@@ -35,7 +35,8 @@ class PmixServer {
 
   const std::map<std::string, std::string>& VariablesOf(uint32_t slot) const { return process_->VariablesOf(slot); }
 
-  // Returns the progress. If the process has ended, waits a moment to include all that it sent to ms-pmix.
+  // Returns the rank's progress. If the process has ended, waits a moment so that all that it sent to ms-pmix is
+  // included.
   MpiProgress ProgressOf(uint32_t slot);
 
  private:
@@ -51,18 +52,18 @@ class PmixServer {
   void TakeModex();
   void TakeNames();
   void Lose(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Ends the ranks that have not ended by themselves.
+  // Ends all ranks that have neither finalized nor aborted, with the error `why`.
   void Condemn(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   MpiProgress* OfRank(const std::string& digits) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::unique_ptr<PmixProcess> process_;
   const std::vector<uint32_t> ranks_;  // by slot
   const EndRank end_;
-  Fences fences_;  // the thread's, like the five below
+  Fences fences_;  // only the server's thread uses these six
   DirectModex modex_;
   PublishedNames names_;
   std::string input_;
-  std::vector<std::string> bundles_;  // of fences; the first is under way
+  std::vector<std::string> bundles_;  // of the fences that have begun; the first fence is under way
   bool is_gathering_ = false;
   Mutex mutex_;
   CondVar changed_;
@@ -71,7 +72,7 @@ class PmixServer {
   uint64_t pings_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t pongs_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_lost_ ABSL_GUARDED_BY(mutex_) = false;
-  bool is_silent_ ABSL_GUARDED_BY(mutex_) = false;  // a ping had no answer: no call waits for one again
+  bool is_silent_ ABSL_GUARDED_BY(mutex_) = false;  // a ping got no answer in time, so no call waits for one again
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

@@ -1,4 +1,4 @@
-// The agent's first message to ms-pmix, sent once, about its round: lines, in this order.
+// The agent's first message to ms-pmix, which describes the round. It has these lines, in this order:
 //
 //   nspace=NAME      of the job's round
 //   folder=PATH      for all files that libpmix and Open MPI keep during the round
