@@ -1,9 +1,9 @@
-// Ends of a connection, other than by its client:
+// When the server ends a connection by itself:
 //
-//   no whole request within kMaxRequestTime       408
-//   a request that is not taken (request.h)     its status
-//   the answer is sent                          once the client has closed, or kMaxGoodbyeTime later
-//   nothing of the answer taken for kMaxStall
+//   no whole request within kMaxRequestTime       after the answer 408, or without one if nothing has come
+//   a request that is refused (request.h)         after an answer with its status
+//   the answer is sent                            once the client has closed, or kMaxGoodbyeTime later
+//   nothing of the answer taken for kMaxStall     at once
 #include "worker_agent/gateway/horovod/gateway.h"
 
 #include <string>
@@ -60,7 +60,7 @@ class Connection final : public TcpConnection {
   RequestReader reader_;
   Step step_ = Step::kReading;
   MonotonicTime since_;  // the start of this step; while answering, of the last progress
-  size_t counted_ = 0;   // in context_.input_bytes
+  size_t counted_ = 0;   // this connection's share of context_.input_bytes
   size_t discarded_ = 0;
   std::string output_;
   size_t written_ = 0;
@@ -91,7 +91,7 @@ void Connection::Read() {
   const Stream::Io io = stream_.Read(kReadAtOnce, bytes);
   if (io == Stream::Io::kClosed || io == Stream::Io::kFailed) has_ended_ = true;
   if (step_ == Step::kClosing) {
-    // An immediate close would make the kernel discard the answer.
+    // Reads and drops what the client still sends: closing with unread bytes would make the kernel discard the answer.
     discarded_ += bytes.size();
     if (discarded_ > kMaxDiscarded) Finish("");
     return;
@@ -163,7 +163,7 @@ class Protocol final : public TcpProtocol {
     static const auto* const words = new Words{
         .name = "Horovod's rendezvous",
         .thread = "ms-horovod",
-        .without_tls = "Horovod speaks none; see what connects to HOROVOD_GLOO_RENDEZVOUS_PORT",
+        .without_tls = "Horovod does not use TLS; see what connects to HOROVOD_GLOO_RENDEZVOUS_PORT",
         .with_tls = "",
     };
     return *words;

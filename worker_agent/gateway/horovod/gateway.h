@@ -1,4 +1,4 @@
-// The server at which Horovod's processes find each other for Gloo, in place of horovodrun's. Each process asks its own
+// Stands in for horovodrun's server, at which Horovod's processes find each other for Gloo. Each process asks its own
 // agent, on loopback. The agents share the data through the job's store, so no port is open to other machines.
 #pragma once
 

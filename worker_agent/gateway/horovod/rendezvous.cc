@@ -1,13 +1,13 @@
 // Answers:
 //
-//   PUT      kept                                    200
-//            too many scopes or keys, no room        507
-//            the store doesn't answer                503
-//   GET      it is there                             200 and the value
-//            it is not, for kHold                    404
-//            the value there is incomplete           500
-//            the round is over, …                    503
-//   DELETE                                           200
+//   PUT      the value is stored                             200
+//            too many scopes or keys, or the store is full   507
+//            the store doesn't answer                        503
+//   GET      the key exists                                  200 and its value
+//            the key does not come within kHold              404
+//            the value is incomplete                         500
+//            the round is over, or the store has failed      503
+//   DELETE                                                   200
 #include "worker_agent/gateway/horovod/rendezvous.h"
 
 #include <algorithm>

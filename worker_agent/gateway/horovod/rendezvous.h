@@ -1,10 +1,12 @@
-// Horovod's rendezvous: its ranks leave their addresses there for each other. A scope (global, local_…, cross_…, one
-// for each set of processes) has a key for each of its ranks. Here the scopes are in the job's store.
+// Horovod's rendezvous, in which Horovod's ranks leave their addresses for each other. The keys have scopes: one scope
+// for each set of processes (global, local_…, cross_…), with one key for each rank of the set. Here they are in the
+// job's store.
 //
-// Horovod's own server clears a scope once all its ranks have finished with it, so that the next hvd.init() begins with
-// an empty one. Here each slot has its own generation of a scope instead, and goes on to the next when it finishes. So
-// the agents need not count ranks. All ranks finish equally often, as they meet in each generation. When one finishes,
-// all have reached this generation, so no rank needs the keys of the one before.
+// Horovod's own server clears a scope after all its ranks have finished with it, so that the next hvd.init() begins
+// with an empty scope. Here each slot counts its own generations of a scope instead, and goes on to the next generation
+// when it finishes. So the agents need not count ranks. All ranks finish equally often, because they meet in each
+// generation. When one rank finishes a generation, all ranks have reached it, so none needs the keys of the generation
+// before.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +22,15 @@
 namespace muster::horovod {
 
 inline constexpr size_t kMaxScopes = 1024;  // of one slot
-inline constexpr size_t kMaxKeys = 16;      // of one slot in a generation of a scope; Horovod leaves one
+inline constexpr size_t kMaxKeys = 16;      // of one slot in one generation of a scope; Horovod writes one
 
 struct Answer {
   int status = 200;
   std::string body;
 };
 
-// The rendezvous of one round. One thread; answers come from any. A GET of a missing key waits for a moment, and then
-// gets 404: the client polls.
+// The rendezvous of one round. Only one thread may use it; answers come in any thread. A GET of a missing key waits for
+// kHold, and then gets 404; the client asks again.
 class Rendezvous {
  public:
   using Done = std::function<void(Answer answer)>;
@@ -43,7 +45,7 @@ class Rendezvous {
   struct Scope {
     uint64_t generation = 0;
     std::map<std::string, size_t> written;  // keys of this generation, with their number of pieces
-    std::map<std::string, size_t> before;   // those of the generation before
+    std::map<std::string, size_t> before;   // keys of the previous generation
   };
 
   static std::string NameOf(const Request& request, uint64_t generation);

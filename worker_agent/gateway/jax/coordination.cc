@@ -1,24 +1,28 @@
 // Answers to requests:
 //
-//   any, for another service incarnation       INTERNAL with ServiceMismatchError: a process of an older round ends
-//   any, from a task that is not this agent's  INVALID_ARGUMENT
-//   any, once the round is over                UNAVAILABLE with the cause; CANCELLED after a good end
-//   RegisterTask   first, or the same again    once all tasks have registered; DEADLINE_EXCEEDED with the missing ones
-//                                              before the caller gives up
-//                  another process             ABORTED
-//   Heartbeat      registered so               at once
-//                  else                        INVALID_ARGUMENT, ABORTED
-//   PollForError                               held until the round is over (UNAVAILABLE with the cause, which ends the
-//                                              process), a stop is near its limit or of no use to the process (the
-//                                              same), or the task has left (CANCELLED)
-//   ShutdownTask                               like RegisterTask, once all tasks shut down
-//   values                                     key_values.h
-//   barriers                                   barriers.h
-//   GetAliveTasks                              a barrier of the tasks asked for: if one dies the round is over, so all
-//                                              are alive
-//   GetTaskState       of some                 once all have registered: connected, to the end; UNAVAILABLE before
-//   GetJobState, WatchJobState, WatchTasks     the same, of all; a caller that has this version waits for the end
-//   ReportErrorToService                       at once; the error is logged
+//   all requests
+//     for another service incarnation           INTERNAL with ServiceMismatchError: a process of an older round ends
+//     from a task that is not this agent's      INVALID_ARGUMENT
+//     when the round is over                    UNAVAILABLE with the cause; CANCELLED if it ended well
+//   RegisterTask
+//     the task's first, or the same again       OK once all tasks have registered; before the caller gives up,
+//                                               DEADLINE_EXCEEDED with the missing tasks
+//     from another process of the task          ABORTED
+//   Heartbeat
+//     from the registered process               OK at once
+//     no process has registered                 INVALID_ARGUMENT
+//     from another process of the task          ABORTED
+//   PollForError                                UNAVAILABLE with the cause, which ends the process, when the round is
+//                                               over or a stop has to end now (Stop); CANCELLED when the task has left
+//   ShutdownTask                                like RegisterTask, when all tasks have called ShutdownTask
+//   requests on values                          see key_values.h
+//   Barrier, CancelBarrier                      see barriers.h
+//   GetAliveTasks                               all tasks of the request, after a barrier of these tasks: if one had
+//                                               died, the round would be over
+//   GetTaskState                                "connected" for each task; UNAVAILABLE before all have registered
+//   GetJobState, WatchJobState, WatchTasks      the same, for all tasks; a caller that has this version already gets an
+//                                               answer when the round is over
+//   ReportErrorToService                        OK at once; the error is logged
 #include "worker_agent/gateway/jax/coordination.h"
 
 #include <algorithm>
@@ -40,15 +44,16 @@ constexpr size_t kMaxErrorBytes = 2400;  // a trailer has 8 KiB in all; a byte b
 constexpr int64_t kVersion = 1;          // of the tasks' states, which stay the same until the round is over
 constexpr char kBarriers[] = "jax/b/";
 constexpr char kInit[] = "[Init]Wait_for_all_tasks_to_register";
-constexpr absl::Duration kToEnd = absl::Seconds(2);  // for processes, after the answer
-// From XLA's preemption_sync_manager.cc: each process sets such a key after a stop signal. 0: its script has not asked
-// for a sync point yet.
+constexpr absl::Duration kToEnd = absl::Seconds(2);  // how long processes have to end after an answer to PollForError
+// A key prefix of XLA's preemption_sync_manager.cc: each process sets such a key after a stop signal. The value 0 means
+// that its script has never asked for a sync point.
 constexpr char kStepKey[] = "PREEMPTION_CURRENT_COUNTER/";
 constexpr char kServiceError[] = "type.googleapis.com/tensorflow.CoordinationServiceError";
 constexpr char kBarrierError[] = "type.googleapis.com/tensorflow.BarrierError";
 constexpr char kMismatch[] = "type.googleapis.com/tensorflow.ServiceMismatchError";
 
-// Marks the status as a decision of the service. jaxlib retries others, as a trouble of the network.
+// Marks the status as a decision of the service. Without the mark jaxlib takes an error for a network problem, and
+// tries again.
 absl::Status Decided(absl::Status status) {
   if (!status.ok()) status.SetPayload(kServiceError, absl::Cord());
   return status;
@@ -158,9 +163,10 @@ void Coordination::HandleTask(const Request& request, const SharedHeld& held) {
 void Coordination::Register(const Request& request, const SharedHeld& held) {
   Task& task = tasks_[*request.task];
   if (task.incarnation != 0 && task.incarnation != request.incarnation && !task.has_left) {
-    return held->Complete(Decided(absl::AbortedError(absl::StrCat(
-        "task ", *request.task, " has registered already, from another process: each rank has one, with process_id=",
-        "int(os.environ[\"RANK\"])"))));
+    return held->Complete(Decided(absl::AbortedError(
+        absl::StrCat("task ", *request.task,
+                     " has registered already, from another process: start one process for each rank, with process_id=",
+                     "int(os.environ[\"RANK\"])"))));
   }
   task = {request.incarnation, false};
   agent::Arrival arrival;
@@ -190,7 +196,7 @@ void Coordination::Heartbeat(const Request& request, const SharedHeld& held) {
 
 void Coordination::GetStates(const Request& request, const SharedHeld& held) {
   const bool is_watch = request.method == Method::kWatchStates;
-  if (is_watch && request.version >= kVersion) return;  // End answers it
+  if (is_watch && request.version >= kVersion) return;  // End answers it later
   const auto size = static_cast<size_t>(layout_.size());
   const std::vector<int32_t> tasks = is_watch ? layout_.Everyone() : request.tasks;
   barriers_.Incarnation(kInit, 0, [size, held, tasks](const absl::StatusOr<agent::Barriers::Incarnations>& known) {
@@ -222,7 +228,8 @@ void Coordination::Shutdown(int32_t task, absl::Duration limit, const SharedHeld
   });
 }
 
-// The task may have left without a Shutdown: the others' shutdown must not wait for it.
+// The process may have ended without ShutdownTask. Arrives at the shutdown barrier for it, so that the others don't
+// wait.
 void Coordination::Ended(int32_t task) {
   if (end_ || !tasks_.contains(task) || tasks_[task].has_left) return;
   Shutdown(task, absl::ZeroDuration(), std::make_shared<HeldRequest>([](const absl::StatusOr<Reply>&) {}));

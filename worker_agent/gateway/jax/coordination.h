@@ -49,16 +49,17 @@ class Coordination {
 
   void Handle(Request request, SharedHeld held);
 
-  // A task's process has ended by itself, successfully.
+  // Call it when a task's process has ended by itself, successfully.
   void Ended(int32_t task);
 
-  // The processes were sent a stop signal and are killed after `limit`; `why` is a line for people. JAX's processes
-  // only pass the signal on to each other. If their scripts ask for a sync point
-  // (multihost_utils.reached_preemption_sync_point), they agree on the step at which they stop, and run on until
-  // shortly before `limit`. Otherwise the round ends now. The first call counts.
+  // Call it when the processes get a stop signal and will be killed after `limit`; `why` is a line for people. JAX's
+  // processes only pass the signal on to each other. If their scripts ask for a sync point
+  // (multihost_utils.reached_preemption_sync_point), the processes agree on the step at which they stop, and run on
+  // until shortly before `limit`. Otherwise Stop ends the round at once. Only the first call counts.
   void Stop(const std::string& why, absl::Duration limit);
 
-  // The round is over; `why` is a line for people, empty: it ended well. Answers all waiting and all later requests so.
+  // Call it when the round is over. `why` is a line for people; empty: the round ended well. Answers all waiting and
+  // all later requests with this end.
   void End(const std::string& why);
 
   void Tick();
@@ -81,7 +82,8 @@ class Coordination {
   void Shutdown(int32_t task, absl::Duration limit, const SharedHeld& held);
   void GetAlive(const Request& request, const SharedHeld& held);
   void Leave(int32_t task, const absl::Status& why);
-  // Takes the step that a process reports, from which all find a step at which they stop.
+  // Takes the step that a process writes after a stop signal (see kStepKey). The value 0 makes Stop end the round at
+  // once.
   void NoteStep(const std::string& step);
   void DropOver();
 
@@ -94,7 +96,7 @@ class Coordination {
   std::multimap<int32_t, SharedHeld> polls_;
   std::list<SharedHeld> held_;      // all that wait, and some that are already answered
   size_t drop_at_ = 0;              // the size at which the answered ones are removed
-  bool has_no_sync_point_ = false;  // true if one of this agent's scripts has never asked for one
+  bool has_no_sync_point_ = false;  // true if one of this agent's scripts has never asked for a sync point
   std::string stop_why_;
   MonotonicTime stop_at_ = MonotonicTime::Never();
   std::optional<absl::Status> end_;

@@ -22,7 +22,7 @@ constexpr int kMaxRequestBytes = 32 << 20;     // one request may have a value o
 constexpr size_t kMaxBytesInAll = 256u << 20;  // of gRPC's buffers
 constexpr size_t kMaxQueuedBytes = 64u << 20;  // of requests that wait for the gateway's thread
 constexpr absl::Duration kToAnswer = absl::Seconds(2);
-// A JAX process has one; the rest is for a user's tools.
+// A JAX process has one connection; the rest is for a user's tools.
 constexpr size_t kConnectionsOfTask = 8;
 constexpr size_t kMoreConnections = 64;
 constexpr absl::Duration kTick = absl::Milliseconds(100);
@@ -35,7 +35,7 @@ std::string PayloadsOf(const absl::Status& status) {
   return message.payloads().empty() ? "" : message.SerializeAsString();
 }
 
-// The same on all agents of the round. Processes of another round or job have another one.
+// Returns the service's incarnation. It is the same on all agents of the round. Other rounds and jobs have another one.
 uint64_t IncarnationOf(const agent::RoundLayout& layout) {
   const std::string digest = Sha256(absl::StrCat("jax ", layout.id, " ", layout.run, ".", layout.round));
   uint64_t incarnation = 0;
@@ -45,13 +45,15 @@ uint64_t IncarnationOf(const agent::RoundLayout& layout) {
   return incarnation | 1;  // never 0, which means none
 }
 
-// Milliseconds; 0: for ever. A caller that waits for others should get the missing tasks before it gives up itself.
+// Returns how many milliseconds an answer may take; 0: any time. It is less than the time after which the caller gives
+// up, so that a caller that waits for other tasks first gets the names of the missing ones.
 int64_t LeftToAnswer(absl::Duration left) {
   if (left == absl::InfiniteDuration()) return 0;
   return std::max<int64_t>(absl::ToInt64Milliseconds(left - kToAnswer), 1);
 }
 
-// JAX's coordination service in one round. Each request is a step of the server's thread; none holds a thread.
+// JAX's coordination service in one round. Each request is a step of the server's thread; a waiting request blocks no
+// thread.
 class Service final : public agent::GrpcService {
  public:
   Service(JobStore& store, const Clock& clock, agent::TaskLayout layout, uint64_t incarnation)
@@ -124,11 +126,11 @@ class Service final : public agent::GrpcService {
 
   const Clock& clock_;
   JobStore& store_;
-  MonotonicTime next_tick_;  // belongs to the thread
+  MonotonicTime next_tick_;  // only the server's thread uses it
   std::atomic<size_t> queued_bytes_ = 0;
   agent::GrpcServer server_;
   const agent::Post post_ = server_.post();
-  Coordination coordination_;  // belongs to the thread
+  Coordination coordination_;  // only the server's thread uses it
 };
 
 class JaxGateway final : public agent::RoundGateway<Service> {

@@ -1,7 +1,7 @@
-// Each change is sent to the store once, and the answer says its result (AgentStore::patient). Where the store says
-// that the change was perhaps not made, it is sent again. A StoredValue has the unique number of its write, so one that
-// already took effect is distinguished from another's. (A number that others add to meanwhile could be counted twice
-// then.)
+// Each change is sent to the store once, and the store reports its result (AgentStore::patient). If the store reports
+// that the change may not have been made, the change is sent again. Each StoredValue has the unique number of its
+// write. By this number a repeated write recognizes its own value, if the first try took effect after all. (An addition
+// can still count twice, if another node has added to the number in between.)
 #include "worker_agent/gateway/jax/key_values.h"
 
 #include <optional>
@@ -30,10 +30,10 @@ using agent::WriteText;
 constexpr char kKeys[] = "jax/k/";     // whole keys
 constexpr char kDigests[] = "jax/h/";  // digests of longer keys
 constexpr char kTexts[] = "jax/t/";
-constexpr size_t kInlineBytes = kMaxStoreValueBytes - 2 * kMaxStoreKeyBytes;  // leaves room for a StoredValue's rest
-constexpr size_t kAtOnce = 8;                               // changes: together they must fit into the agent's backlog
-constexpr size_t kMaxWaiting = 4096;                        // changes
-constexpr absl::Duration kTextPatience = absl::Seconds(5);  // then the key is read again: it may have another text
+constexpr size_t kInlineBytes = kMaxStoreValueBytes - 2 * kMaxStoreKeyBytes;  // leaves room for other fields
+constexpr size_t kAtOnce = 8;         // changes under way at once: together they must fit into the agent's backlog
+constexpr size_t kMaxWaiting = 4096;  // changes that wait
+constexpr absl::Duration kTextPatience = absl::Seconds(5);  // then reads the key again: its text may have changed
 
 absl::Status AlreadyThere(const std::string& key) {
   return absl::AlreadyExistsError(absl::StrCat("key ", key, " already exists."));
@@ -146,7 +146,8 @@ void KeyValues::Increment(const std::string& key, int64_t by, ValueDone done) {
   TryGet(key, [this, key, by, done](const absl::StatusOr<std::string>& value) {
     if (absl::IsNotFound(value.status())) return SwapNumber(key, by, std::nullopt, done);
     if (!value.ok()) return done(value.status());
-    // A swap that can't succeed returns the exact bytes stored, with the number of their write.
+    // The expected value "" never matches. So the swap fails and returns the stored bytes exactly, with the number of
+    // their write.
     SwapNumber(key, by, std::string(), done);
   });
 }
@@ -175,7 +176,7 @@ void KeyValues::SwapNumber(const std::string& key, int64_t by, std::optional<std
   });
 }
 
-// Passes what the key then holds to `done`: `stored`, if the swap took effect.
+// Passes the key's value after the swap to `done`: it is `stored` if the swap took effect.
 void KeyValues::Swap(const std::string& key, const std::optional<std::string>& expected, const StoredValue& stored,
                      JobStore::ValueDone done) {
   store_.CompareAndSet(StoreKey(key), expected, stored.SerializeAsString(), Lifetime::kRound,
@@ -195,7 +196,7 @@ void KeyValues::Delete(const std::string& key, Done done) {
         DropText(stored);
         store_.Delete(StoreKey(name), [](const absl::Status&) {});
       }
-      // The store makes changes in their order: after the last one all are made.
+      // The store makes changes in the order of the calls, so after this last one all are made.
       store_.Delete(StoreKey(key), Posted(post_, done));
     });
   });
@@ -207,7 +208,7 @@ void KeyValues::DropText(const StoredValue& stored) {
 
 // ----------------------------------------------------------------------------------------------------------- reading
 
-// The text may be gone meanwhile, because the key was overwritten or deleted.
+// If the text is gone, because the key was overwritten or deleted in the meantime, reads the key again.
 void KeyValues::Fetch(const std::string& key, const StoredValue& stored, ValueDone done) {
   if (stored.text().empty()) return done(stored.value());
   ReadText(store_, clock_, {stored.text(), kMaxValueBytes, clock_.Read().monotonic + kTextPatience, stored.bytes()},

@@ -1,11 +1,11 @@
 // The key-value pairs of JAX's coordination service, in the job's store. Keys are paths: "/a//b/" is "a/b".
 //
-// Each pair is one value of the store, so that it changes atomically. It holds the value itself or, for larger values,
-// the name of a text that was written before (store_text.h). A key that is too long for the store is replaced by its
-// digest.
+// Each pair is one value of the store, so that it changes atomically. The value of the store has the pair's value
+// itself or, if this is large, the name of a text that was written before (store_text.h). A key that is too long for
+// the store is replaced by its digest.
 //
-// TryGet, List and Increment are always fresh. A Get sees another node's change within a second, like the agent's
-// store, and at once after a barrier. All values belong to the round.
+// TryGet, List and Increment always see the latest value. Get sees another node's change within a second, like the
+// agent's store, and at once after a barrier. All values belong to the round.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +26,11 @@
 
 namespace muster::jax {
 
-// "/a//b/" is "a/b".
+// Removes empty parts: "/a//b/" becomes "a/b".
 std::string NormalKey(const std::string& key);
 
-// Belongs to the gateway's thread. `done` is called there, once, unless the round ends first. Errors besides the
-// store's have the codes and texts of XLA's own service: ALREADY_EXISTS, NOT_FOUND, FAILED_PRECONDITION.
+// Used by the gateway's thread only. This thread also calls `done`: once, unless the round ends first. Errors besides
+// the store's have the codes and texts of XLA's own service: ALREADY_EXISTS, NOT_FOUND, FAILED_PRECONDITION.
 class KeyValues {
  public:
   using Done = std::function<void(absl::Status status)>;
@@ -45,7 +45,7 @@ class KeyValues {
       : store_(store), clock_(clock), post_(std::move(post)), writer_(std::move(writer)) {}
 
   void Insert(const std::string& key, const std::string& value, bool may_overwrite, Done done);
-  // Waits for the key, as long as `is_wanted`.
+  // Waits until the key has a value, as long as `is_wanted` returns true.
   void Get(const std::string& key, std::function<bool()> is_wanted, ValueDone done);
   void TryGet(const std::string& key, ValueDone done);
   // Adds to the decimal number that the key holds (0 if there is none). `done` gets the sum as text.
@@ -76,9 +76,9 @@ class KeyValues {
   void Swap(const std::string& key, const std::optional<std::string>& expected, const StoredValue& stored,
             JobStore::ValueDone done);
   void SwapNumber(const std::string& key, int64_t by, std::optional<std::string> expected, ValueDone done);
-  // NOT_FOUND: there is no such key.
+  // Gives NOT_FOUND if there is no such key.
   void Find(const std::string& key, StoredDone done);
-  // NOT_FOUND: the key has gone meanwhile.
+  // Gives NOT_FOUND if the key has been deleted in the meantime.
   void Fetch(const std::string& key, const StoredValue& stored, ValueDone done);
   void DropText(const StoredValue& stored);
   void ListPage(const std::string& prefix, const std::string& after, std::shared_ptr<JobStore::Listing> all, Done done);
@@ -90,7 +90,7 @@ class KeyValues {
   const agent::Post post_;
   const std::string writer_;
   uint64_t last_ = 0;           // the number of the last write
-  size_t under_way_ = 0;        // changes
+  size_t under_way_ = 0;        // number of changes
   std::deque<Change> waiting_;  // until there is room in the agent's store
   size_t waiting_bytes_ = 0;    // of their values
 };

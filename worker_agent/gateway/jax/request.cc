@@ -1,19 +1,19 @@
-// The message of each request:
+// The message of each request, in both dialects:
 //
 //   method                           up to jaxlib 0.9         from 0.10 on
 //   RegisterTask                     OldRegister              NewRegister
 //   Heartbeat                        OldHeartbeat             NewHeartbeat
 //   PollForError, ShutdownTask       OldTaskOfOne             NewTaskOfOne
-//   ResetTask                        OldTaskOfOne             is not there
-//   ReportErrorToService             OldReportError           is not there
+//   ResetTask                        OldTaskOfOne             -
+//   ReportErrorToService             OldReportError           -
 //   InsertKeyValue                   OldInsert                NewInsert
 //   Get…, TryGet…, …Dir, Increment…  OldKey                   NewKey
 //   DeleteKeyValue                   OldKey                   NewKey
 //   Barrier, CancelBarrier           Old…                     New…
 //   GetAliveTasks                    OldGetAlive              NewGetAlive
-//   GetTaskState                     OldGetStates             is not there
-//   GetJobState, WatchJobState       OldWatchStates           is not there
-//   WatchTasks                       is not there             NewWatchStates
+//   GetTaskState                     OldGetStates             -
+//   GetJobState, WatchJobState       OldWatchStates           -
+//   WatchTasks                       -                        NewWatchStates
 #include "worker_agent/gateway/jax/request.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ constexpr std::array kMethods = {
     Named{"WatchTasks", Method::kWatchStates, false, true},
 };
 
-// The messages of each dialect. Their fields have the same names here.
+// The messages of each dialect. Fields with the same meaning have the same name in both.
 struct Old {
   using Register = OldRegister;
   using Heartbeat = OldHeartbeat;
@@ -97,7 +97,7 @@ void TakeTasks(const Message& message, Request& request) {
   for (const auto& task : message.tasks()) request.tasks.push_back(IdOf(task));
 }
 
-// Parses a message, then takes the fields that most messages have, and those that `take` does.
+// Parses a message and takes the fields that most messages have. `take` takes the others.
 template <typename Message, typename Take>
 bool Read(const std::string& bytes, Request& request, const Take& take) {
   Message message;
@@ -168,7 +168,7 @@ bool ReadAs(Method method, const std::string& bytes, Request& request) {
 
 // ---- replies
 
-constexpr int32_t kConnected = 3;  // of XLA's TaskState; no other state is reported
+constexpr int32_t kConnected = 3;  // of XLA's TaskState; Muster reports no other state
 
 void FillTask(int32_t id, OldTask& task) {
   task.set_job_name(kJobName);
@@ -236,7 +236,7 @@ absl::StatusOr<Request> ReadRequest(Call call, const std::string& bytes) {
                                                      : ReadAs<New>(call.method, bytes, request);
   if (is_read) return request;
   return absl::InvalidArgumentError(
-      "the request is not written as this version of JAX's coordination service writes it");
+      "the request does not have the format of this version of JAX's coordination service");
 }
 
 std::string WriteReply(Call call, const Reply& reply) {

@@ -1,5 +1,5 @@
-// A JAX process's requests to its coordination service, and the replies, in the service's two dialects. Pure. Source:
-// the message descriptors in jaxlib's wheels, 0.4.13 to 0.10.2.
+// The requests of JAX processes to their coordination service, and the replies, in the service's two dialects. Pure.
+// Source: the message descriptors in jaxlib's wheels, 0.4.13 to 0.10.2.
 #pragma once
 
 #include <cstdint>
@@ -29,23 +29,23 @@ enum class Method {
   kBarrier,
   kCancelBarrier,
   kGetAlive,
-  kGetStates,    // of tasks
-  kWatchStates,  // of all tasks, once they differ from the version in the request
+  kGetStates,    // the states of some tasks
+  kWatchStates,  // the states of all tasks, when they differ from the version in the request
 };
 
 struct Request {
   Method method = Method::kHeartbeat;
-  std::optional<int32_t> task;       // the caller; none: not in this request
+  std::optional<int32_t> task;       // the calling task; none: the request does not name it
   uint64_t incarnation = 0;          // of the calling task; 0: not given
   uint64_t service_incarnation = 0;  // of the service that the caller expects; 0: not given
   std::string name;                  // a key, a directory or a barrier; the text of a reported error
   std::string value;
   bool may_overwrite = false;
   int64_t increment = 0;
-  int64_t counter = 0;         // the number of the barrier, of those with that name
-  int64_t timeout_ms = 0;      // of a barrier, or until the caller gives up; 0 or less: none
+  int64_t counter = 0;         // which of the barriers with this name
+  int64_t timeout_ms = 0;      // how long the barrier may take, or the caller waits; 0 or less: no limit
   std::vector<int32_t> tasks;  // a barrier's participants (empty: all), or the tasks to report on
-  int64_t version = 0;         // of the states that the caller has; 0 or less: none
+  int64_t version = 0;         // of the states that the caller has; 0 or less: it has none
 };
 
 // The method determines which fields are sent.
@@ -66,10 +66,10 @@ struct Call {
   Method method = Method::kHeartbeat;
 };
 
-// `path` as in HTTP/2: "/package.CoordinationService/Method". None: no such method here.
+// `path` is the one in HTTP/2: "/package.CoordinationService/Method". Returns nothing if no such method is served.
 std::optional<Call> CallOf(absl::string_view path);
 
-// INVALID_ARGUMENT: the bytes don't fit this dialect.
+// Returns INVALID_ARGUMENT if the bytes don't fit the dialect.
 absl::StatusOr<Request> ReadRequest(Call call, const std::string& bytes);
 
 std::string WriteReply(Call call, const Reply& reply);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kMaxRequestBytes = 2 * static_cast<int>(kMaxReplicaMemberBytes);
 constexpr size_t kMaxBytesInAll = 64u << 20;  // of gRPC's buffers
-// A process of a replica group has one or two. The rest is for a user's tools.
+// A process of a replica group has one or two connections. The rest is for a user's tools.
 constexpr size_t kConnectionsOfSlot = 8;
 constexpr size_t kMoreConnections = 64;
 constexpr absl::Duration kTick = absl::Milliseconds(50);
@@ -24,10 +24,10 @@ constexpr absl::Duration kTick = absl::Milliseconds(50);
 constexpr char kQuorumMethod[] = "/torchft.LighthouseService/Quorum";
 constexpr char kHeartbeatMethod[] = "/torchft.LighthouseService/Heartbeat";
 
-// torchft's lighthouse in one round. A waiting call holds no thread. The replicas belong to the server's thread.
+// torchft's lighthouse in one round. A waiting call blocks no thread. Only the server's thread may use the replicas.
 class Service final : public agent::GrpcService {
  public:
-  // Opens a port for each slot, which shows a replica's process. `last_number`: see Replicas.
+  // Opens a port for each slot, so that the port shows which process a call comes from. For `last_number` see Replicas.
   Service(Settings settings, uint32_t slots, SendReport send, const Clock& clock, uint64_t& last_number)
       : clock_(clock),
         send_(std::move(send)),
@@ -105,7 +105,7 @@ class Service final : public agent::GrpcService {
   const Clock& clock_;
   const SendReport send_;
   Replicas replicas_;
-  std::map<const agent::HeldCall*, uint64_t> calls_;  // calls of Quorum that wait
+  std::map<const agent::HeldCall*, uint64_t> calls_;  // waiting calls of Quorum
   std::string last_problem_;
   agent::GrpcServer server_;
   const agent::Post post_ = server_.post();
@@ -120,7 +120,7 @@ class LighthouseGateway final : public agent::RoundGateway<Service> {
     const uint16_t port = server()->PortOf(input.is_one_for_node ? 0 : input.slot);
     input.gateway_variables["TORCHFT_LIGHTHOUSE"] = absl::StrCat("http://127.0.0.1:", port);
   }
-  // Reports a replica's death to the others now, so that they need not wait for its silence.
+  // Reports a replica's death to the other replicas at once, so that they need not wait for its heartbeat time-out.
   void Judge(const agent::ProcessKey& key, agent::ProcessEnd& /*end*/) override {
     if (Serves(key)) server()->Ended(key.slot);
   }
@@ -139,7 +139,7 @@ class LighthouseGateway final : public agent::RoundGateway<Service> {
   const Settings settings_;
   const SendReport send_;
   const Clock& clock_;
-  uint64_t last_number_ = 0;  // belongs to the server's thread, while there is one
+  uint64_t last_number_ = 0;  // only the server's thread uses it while there is a server
 };
 
 }  // namespace

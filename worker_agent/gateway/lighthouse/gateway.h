@@ -1,5 +1,6 @@
-// torchft's lighthouse for this agent's processes. TORCHFT_LIGHTHOUSE leads to a port of loopback, which speaks gRPC
-// without TLS. Requests go on to the scheduler, where the replicas of all jobs with this lighthouse meet.
+// torchft's lighthouse for this agent's processes. TORCHFT_LIGHTHOUSE names a port of loopback, which speaks gRPC
+// without TLS. The gateway passes requests on to the scheduler, where the replicas of all jobs with this lighthouse
+// meet.
 #pragma once
 
 #include <functional>
@@ -13,7 +14,7 @@
 
 namespace muster::lighthouse {
 
-// Asks the scheduler. Calls `done` once, from any thread, also from inside.
+// Sends the report to the scheduler. Calls `done` once with the answer, in any thread or from inside the call.
 using SendReport =
     std::function<void(v1::ReplicasReport report, std::function<void(absl::StatusOr<v1::StoreReply>)> done)>;
 

@@ -113,7 +113,7 @@ void Replicas::AnswerAll(const absl::Status& status) {
 void Replicas::End(const std::string& why) {
   has_ended_ = true;
   AnswerAll(absl::UnavailableError(why.empty() ? "the round is over" : why));
-  is_changed_ = !replicas_.empty();  // the other agents then learn at once that these have gone
+  is_changed_ = !replicas_.empty();  // so that the other agents learn at once that these are gone
   replicas_.clear();
 }
 
@@ -155,7 +155,7 @@ std::optional<v1::ReplicasReport> Replicas::NextReport(MonotonicTime now) {
 std::string Replicas::Replied(uint64_t report, absl::StatusOr<v1::StoreReply> reply, MonotonicTime now) {
   open_.erase(report);
   if (!reply.ok()) {
-    // Reports again what the scheduler did not get, even if no replica is left.
+    // If the scheduler did not get the report, reports again, even if no replica is left.
     is_changed_ |= WasNotHeard(reply.status()) ? !has_ended_ : !replicas_.empty();
     const bool goes_on = WasNotHeard(reply.status()) || absl::IsFailedPrecondition(reply.status());
     not_before_ = now + (WasNotHeard(reply.status()) ? kPause : kLongPause);
@@ -169,7 +169,7 @@ std::string Replicas::Replied(uint64_t report, absl::StatusOr<v1::StoreReply> re
                                       [&](const auto& one) { return one.second.call == call && one.second.done; });
       if (asker == replicas_.end()) continue;
       asker->second.call = 0;
-      is_changed_ = true;  // it no longer asks
+      is_changed_ = true;  // the replica no longer asks
       std::exchange(asker->second.done, nullptr)(ReplyOf(quorum));
     }
   }

@@ -1,14 +1,14 @@
-// The torchft replica groups in this agent's processes: the time of each one's last call, those that wait for a quorum,
-// and the reports on them to the scheduler (proto/muster/v1/store.proto, ReplicasReport). Pure; one caller at a time.
+// The torchft replica groups in this agent's processes: when each last called, which of them wait for a quorum, and the
+// reports on them to the scheduler (proto/muster/v1/store.proto, ReplicasReport). Pure; one caller at a time.
 //
-//   a report goes out        at once when a call came or was given up, or a process ended, with at most kMaxOpen open
-//                            reports; also whenever none is open and there is a replica, but not before half the wait
-//                            of the last report
-//   a report got no answer   again after kPause, with all that is known by then; calls go on waiting
+//   when a report is sent          at once after a new call, a call that was given up, or a process's end, as long as
+//                                  fewer than kMaxOpen reports are open. Without such a change: if there is a replica
+//                                  and no report is open, half the wait time after the last report
+//   when a report got no answer    again after kPause, with all that is known by then. The calls go on waiting
 //   (no scheduler)
-//   a report was refused     each waiting call gets the reason; again after kLongPause
-//   a replica is forgotten   when its process ends, or when it asks nothing and is silent for twice the heartbeat
-//                            time-out; the scheduler declares it dead long before
+//   when a report was refused      again after kLongPause. Each waiting call ends with the reason
+//   when a replica is forgotten    when its process ends; or when it has no waiting call and is silent for twice the
+//                                  heartbeat time-out, since the scheduler declares it dead long before
 #pragma once
 
 #include <cstdint>
@@ -35,44 +35,44 @@ struct Settings {
 class Replicas {
  public:
   static constexpr size_t kMaxOpen = 4;
-  // A report waits so long for its answer, and at most a quarter of the heartbeat time-out: the next report has the
-  // heartbeats since then.
+  // A report waits this long for its answer, but at most a quarter of the heartbeat time-out, because only the next
+  // report brings the heartbeats that have come since.
   static constexpr absl::Duration kWait = absl::Seconds(1);
   static constexpr absl::Duration kPause = absl::Milliseconds(200);
   static constexpr absl::Duration kLongPause = absl::Seconds(1);
 
-  // The reply of torchft's Quorum, serialized. Called once for each accepted call, from inside any of the functions
+  // Gets the serialized reply of torchft's Quorum. Called once for each accepted call, from inside any of the functions
   // below.
   using Done = std::function<void(absl::StatusOr<std::string> reply)>;
 
-  // The numbers of calls and reports rise over all rounds of this start of the agent. `last_number` must outlive this.
+  // The numbers of calls and reports rise over all rounds of this agent process. `last_number` must outlive this.
   Replicas(Settings settings, uint64_t& last_number) : settings_(std::move(settings)), last_number_(last_number) {}
 
-  // A heartbeat of the process in `slot`; none: unknown. INVALID_ARGUMENT, RESOURCE_EXHAUSTED: the call is not
-  // accepted.
+  // Takes a heartbeat of the process in `slot` (none: the slot is not known). After INVALID_ARGUMENT or
+  // RESOURCE_EXHAUSTED the heartbeat does not count.
   absl::Status Beat(std::optional<uint32_t> slot, const std::string& request, MonotonicTime now);
-  // A call of Quorum. Returns its number, for GiveUp.
+  // Takes a call of Quorum. Returns its number, for GiveUp.
   absl::StatusOr<uint64_t> Ask(std::optional<uint32_t> slot, const std::string& request, Done done, MonotonicTime now);
   void GiveUp(uint64_t call);
 
   void Ended(uint32_t slot);
-  // The round is over. `why`: the error of the waiting calls.
+  // Call it when the round is over. `why` is the error that the waiting calls get.
   void End(const std::string& why);
 
-  // Returns the report to be sent now, if any, without the caller's fields.
+  // Returns the report that is due now, if any. The caller adds the fields about itself.
   std::optional<v1::ReplicasReport> NextReport(MonotonicTime now);
-  // Takes the answer to the report of that number. UNAVAILABLE, DEADLINE_EXCEEDED and CANCELLED: the scheduler did not
-  // get it. Returns a text for people, "" for none.
+  // Takes the answer to the report with this number. UNAVAILABLE, DEADLINE_EXCEEDED or CANCELLED mean that the
+  // scheduler did not get the report. Returns a problem for people; "": there is none.
   std::string Replied(uint64_t report, absl::StatusOr<v1::StoreReply> reply, MonotonicTime now);
 
-  // True if time alone can change something.
+  // True if NextReport may return a report without a new call.
   bool IsBusy() const { return !replicas_.empty() || is_changed_; }
 
  private:
   struct Replica {
     std::optional<uint32_t> slot;
     MonotonicTime heard;
-    uint64_t call = 0;  // the one that waits; 0: none
+    uint64_t call = 0;  // the waiting call; 0: none
     std::string member;
     bool shrink_only = false;
     bool has_commit_failures = false;
@@ -88,10 +88,10 @@ class Replicas {
   uint64_t& last_number_;
   std::map<std::string, Replica> replicas_;
   std::set<uint64_t> open_;  // reports without an answer yet
-  bool is_changed_ = false;  // since the last report
+  bool is_changed_ = false;  // true if a replica or a call came or went since the last report
   bool has_ended_ = false;
   MonotonicTime not_before_;
-  MonotonicTime unchanged_not_before_;  // for a report with the same contents
+  MonotonicTime unchanged_not_before_;  // for a report without a change
 };
 
 }  // namespace muster::lighthouse

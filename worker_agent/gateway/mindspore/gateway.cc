@@ -45,7 +45,7 @@ class MindSporeGateway final : public Gateway {
   // `store` and `clock` must outlive this. It doesn't listen before the first round.
   MindSporeGateway(MindSporeGatewayOptions options, JobStore& store, const Clock& clock);
 
-  // Opens the ports at the round's own address, from then on.
+  // Opens the ports at the round's own address. They stay open until this object's end.
   absl::Status Begin(const GatewayRound& round) override;
   void AddTo(EnvironmentInput& input) const override;
 
@@ -54,7 +54,7 @@ class MindSporeGateway final : public Gateway {
   const Clock& clock_;
   MindSporeSlots slots_;
   std::unique_ptr<mindspore::Server> server_;  // asks slots_
-  std::string address_;                        // where it listens at all ports; empty: nowhere
+  std::string address_;                        // the address at which all ports listen; empty: they do not
 };
 
 MindSporeGateway::MindSporeGateway(MindSporeGatewayOptions options, JobStore& store, const Clock& clock)
@@ -82,14 +82,15 @@ absl::Status MindSporeGateway::Begin(const GatewayRound& round) {
   }
   const std::string address = own_address->ToString();
   if (address == address_) return absl::OkStatus();
-  address_.clear();  // after a failure half-way, all ports are tried again
+  address_.clear();  // if one port fails, the next Begin tries all again
   for (uint32_t slot = 0; slot < options_.ports.size(); ++slot) {
     server_->StopListening(slot);
     const absl::StatusOr<uint16_t> port = server_->Listen(*own_address, options_.ports[slot], slot);
     if (!port.ok()) {
-      return absl::Status(port.status().code(),
-                          absl::StrCat(std::string(port.status().message()),
-                                       "; correct MS_WORKER_IP, or switch this off with --mindspore_gateway off"));
+      return absl::Status(
+          port.status().code(),
+          absl::StrCat(std::string(port.status().message()),
+                       "; correct MS_WORKER_IP, or switch the gateway off with --mindspore_gateway off"));
     }
   }
   address_ = address;
@@ -154,7 +155,7 @@ std::optional<v1::Role> RoleOfMindSpore(const std::string& role) {
   return std::nullopt;
 }
 
-// Called again in one round when some processes start again: the others stay registered.
+// Called again within a round when some processes restart: the other processes stay registered.
 void MindSporeSlots::BeginRound(GatewayRound round) {
   const MutexLock lock(mutex_);
   if (round.run != round_.run || round.round != round_.round) {
@@ -216,7 +217,7 @@ Admission MindSporeSlots::Register(const Peer& peer, const mindspore::Registrati
 
 LeaveResult MindSporeSlots::Unregister(const Peer&, const std::string& node_id) {
   const MutexLock lock(mutex_);
-  // A client tries again, perhaps for ever, if its first try was answered too late.
+  // A client repeats the request, perhaps for ever, if the answer to its first one came too late.
   if (left_.contains(node_id)) return LeaveResult::kDone;
   const std::optional<uint32_t> rank = RankOfNode(node_id);
   if (!rank) return LeaveResult::kUnknownNode;
@@ -250,7 +251,7 @@ std::optional<std::string> MindSporeSlots::Published(const Peer&, const std::str
   return std::nullopt;
 }
 
-// Versions up to 2.4.1 look for their node id or for their host name.
+// Versions of MindSpore up to 2.4.1 look for a range under their node id or their host name.
 std::string MindSporeSlots::PortRanges() const {
   mindspore::PortRanges ranges;
   mindspore::PortRange whole;

@@ -1,6 +1,7 @@
-// The scheduler that this agent's MindSpore processes see. It has one port for each slot, on the node's own address (a
-// worker's CPU collectives listen on the address from which it reaches its scheduler), open to this machine only. The
-// processes' heartbeats end here; their metadata goes to the job's store. So they don't notice if ms-scheduler is away.
+// Stands in for MindSpore's scheduler, for this agent's MindSpore processes. It has one port for each slot, on the
+// node's own address, open to this machine only. (A worker's CPU collectives listen on the address from which it
+// reaches its scheduler.) The gateway answers the processes' heartbeats itself, and puts their metadata into the job's
+// store. So they notice nothing if ms-scheduler is away.
 #pragma once
 
 #include <cstdint>
@@ -29,14 +30,14 @@ struct MindSporeGatewayOptions {
   std::function<bool()> store_has_room;  // empty: always
 };
 
-// `store` and `clock` must outlive it. It doesn't listen before the first round.
+// `store` and `clock` must outlive the gateway. It doesn't listen before the first round.
 std::unique_ptr<Gateway> MakeMindSporeGateway(MindSporeGatewayOptions options, JobStore& store, const Clock& clock);
 
 // Returns the host names that MindSpore gets, in rank order.
 //
-// MindSpore counts the ranks with its own host name to find its local rank, so equal names must mean one machine.
-// Muster distinguishes machines not by name (see docs/frameworks.md). So every rank of one machine gets one name, and a
-// second machine of the same name gets another one, "name~<its NODE_RANK>".
+// MindSpore finds a process's local rank by counting the ranks with its own host name. So equal names must mean one
+// machine. In Muster, however, different machines may have the same host name (see docs/frameworks.md). So all ranks of
+// one machine get one name, and a second machine with this name gets another name, "name~<its NODE_RANK>".
 //
 // There is one name for each rank of `role`. The ranks of machine `own_machine` always get `own_name`.
 std::vector<std::string> NamesOfRanks(const v1::PeerList& peers, v1::Role role, uint32_t own_machine,
@@ -50,7 +51,8 @@ std::vector<std::string> NamesOfRanks(const v1::PeerList& peers, v1::Role role, 
 // ends the processes of a round that was given up.
 class MindSporeSlots final : public mindspore::Cluster {
  public:
-  // `store` must outlive this. `has_room`: true if the store takes a write now; empty: always.
+  // `store` must outlive this. `has_room` returns true if the store can take a write now; an empty function means
+  // always.
   MindSporeSlots(JobStore& store, std::function<bool()> has_room) : store_(store), has_room_(std::move(has_room)) {}
 
   void BeginRound(GatewayRound round);
@@ -68,11 +70,12 @@ class MindSporeSlots final : public mindspore::Cluster {
  private:
   struct Process {
     std::string node_id;
-    uint64_t connection = 0;  // the one it registered on; 0: closed
+    uint64_t connection = 0;  // on which it registered; 0: closed
   };
 
-  // Returns the slot's rank, or the rank of another slot of this agent that a numeric id names (a command that starts
-  // the processes of all slots by itself). Returns std::nullopt for a number that is no rank of this agent.
+  // If `node_id` is no number, returns the slot's rank. If it is a rank of this agent, returns this rank. (It may
+  // belong to another slot, because a command may start the processes of all slots by itself.) Otherwise returns
+  // std::nullopt.
   std::optional<uint32_t> RankFor(uint32_t slot, const std::string& node_id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<uint32_t> RankOfNode(const std::string& node_id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -88,7 +91,7 @@ class MindSporeSlots final : public mindspore::Cluster {
   std::set<std::string> left_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Returns MindSpore's name of a role as a Role; std::nullopt: no process of a training job.
+// Returns MindSpore's name of a role as a Role; std::nullopt if no process of a training job has such a role.
 std::optional<v1::Role> RoleOfMindSpore(const std::string& role);
 
 }  // namespace muster::agent
