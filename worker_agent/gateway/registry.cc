@@ -84,14 +84,15 @@ Made MakeMpi(const GatewayInputs& inputs) {
       inputs.clock);
 }
 
-// --horovod   what is served
+// Values of --horovod and what they serve:
 //
-// gloo        the rendezvous
+// gloo        Horovod's rendezvous
 // mpi         MPI, of either family
 // none        nothing
-// auto        the rendezvous, for Python that imports horovod, unless MPI is served, or the command is started once
+// auto        Horovod's rendezvous, if the command is Python that imports horovod, MPI is not served, and each rank has
+//             a process of its own
 //
-// The command may be linked with MPI and not use it.
+// auto does not choose MPI: the command may be linked with MPI and not use it.
 Serving ServeHorovod(const AgentSettings& settings, const Variables& environment) {
   bool is_served = settings.horovod == "gloo";
   if (settings.horovod == "auto") {
@@ -124,25 +125,25 @@ Made MakeLighthouse(const GatewayInputs& inputs) {
       inputs.clock);
 }
 
-// --jax        the coordination service is served
+// When --jax makes the agents serve JAX's coordination service:
 //
 // on           always
-// auto-detect  the same
+// auto-detect  always
 // none         never
-// auto         for Python that imports jax, unless its script names a coordinator_address, which would not be this one,
-//              or ranks start again one by one, or the command is started once
+// auto         if the command is Python that imports jax, each rank has a process of its own, and ranks do not restart
+//              one by one; but not if the script names a coordinator_address, since that is another service
 Serving ServeJax(const AgentSettings& settings, const Variables&) {
   if (settings.jax != "auto") return {IsJaxNamed(settings) ? How::kAlways : How::kNot};
   const bool may_be_served = HasAProcessForEachRank(settings) && settings.restart_scope.value_or("job") == "job" &&
                              UsesPythonModule(settings.command, "jax");
   if (!may_be_served) return {};
-  // (If the script takes its address from JAX's variable, that is this agent's address.)
+  // If the script takes the address from JAX's variable, it is this agent's address.
   const bool has_own_coordinator = ScriptContains(settings.command, "coordinator_address") &&
                                    !ScriptContains(settings.command, "JAX_COORDINATOR_ADDRESS");
   if (!has_own_coordinator) return {How::kIfItBegins};
   return {How::kNot,
           "--jax auto: the script names a coordinator_address of its own, so its process 0 is JAX's coordination "
-          "service; without that address, or with --jax on, the agents are"};
+          "service; to use the agents' service, remove that address or set --jax on"};
 }
 
 Serving ServeExec(const AgentSettings& settings, const Variables&) {
@@ -180,7 +181,7 @@ constexpr GatewayRow kRows[] = {
      .values = "auto|pmix|pmi1|none",
      .variables = "MPI_LOCALNRANKS MPI_LOCALRANKID",
      .without = "MPI programs don't find each other",
-     .threads = 3,  // one for each family, and one that starts ms-pmix
+     .threads = 3,  // two servers, one for each family, and a thread that starts ms-pmix
      .slot_descriptors = 2,
      .needs_all_peers = true,
      .serve = ServeMpi,
@@ -237,7 +238,7 @@ constexpr GatewayRow kRows[] = {
      .flag = "allow_exec",
      .values = "",
      .variables = "",
-     .without = "launchers start nothing on other nodes",
+     .without = "launchers can't start anything on other nodes",
      .threads = 1,
      .slot_descriptors = 0,
      .needs_all_peers = true,

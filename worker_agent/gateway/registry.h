@@ -1,5 +1,5 @@
-// The frameworks' gateways that this agent has, by its settings and its command, and the inputs they take. registry.cc
-// holds the table.
+// The gateways that this agent serves, as its settings and its command require, and the inputs from which they are
+// made. registry.cc has the table.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@
 
 namespace muster::agent {
 
-// The inputs from which gateways are made. Everything it refers to must outlive them.
+// The inputs from which gateways are made. All that they refer to must outlive the gateways.
 struct GatewayInputs {
   const AgentSettings& settings;
   const std::map<std::string, std::string>& environment;
@@ -33,27 +33,27 @@ struct GatewayInputs {
   std::string work_folder;
   std::string programs;                   // the folder of Muster's own programs
   std::vector<uint16_t> mindspore_ports;  // reserved, one for each slot; empty: see no_mindspore_ports
-  std::string no_mindspore_ports;         // why there are no such ports
+  std::string no_mindspore_ports;         // why there are no ports for MindSpore
   uint16_t exec_port = 0;                 // reserved, and announced by the node
   std::function<void(v1::RemoteCommands)> report_commands;  // takes the remote commands that were run or refused
 };
 
 struct Serving {
-  enum class How { kNot, kIfItBegins, kAlways };  // kAlways: no process starts where Begin fails
+  enum class How { kNot, kIfItBegins, kAlways };  // kAlways: no process starts if Begin fails
   How how = How::kNot;
-  std::string remark = {};  // for the log, once; empty: none
+  std::string remark = {};  // a line for the log; empty: none
 };
 
 struct GatewayRow {
   const char* name;
   const char* flag;       // of ms-worker
   const char* values;     // its values, as --help shows them
-  const char* variables;  // that its processes get, separated by blanks
-  const char* without;    // the effect for the processes where it can't begin, for people
+  const char* variables;  // the variables that the gateway's processes get, separated by blanks
+  const char* without;    // what the processes lack if the gateway can't begin, for people
   size_t threads = 0;
-  size_t slot_descriptors = 0;   // for each slot
-  bool needs_all_peers = false;  // where it is always served: the round's peer list, however long
-  // Reads the files that the command names, and nothing else.
+  size_t slot_descriptors = 0;   // file descriptors, for each slot
+  bool needs_all_peers = false;  // true if the gateway, when always served, needs the round's whole peer list
+  // Decides by the settings and the environment. It may read the files that the command names, but no other files.
   Serving (*serve)(const AgentSettings& settings, const std::map<std::string, std::string>& environment);
   // Returns null if the gateway is not served after all.
   absl::StatusOr<std::unique_ptr<Gateway>> (*make)(const GatewayInputs& inputs);
@@ -76,11 +76,11 @@ class ServedGateways {
   bool need_all_peers() const;
   size_t threads() const;
   size_t slot_descriptors() const;
-  // Logs the remarks and makes the gateways. To be called once.
+  // Logs the remarks and makes the gateways. Call it once.
   absl::StatusOr<std::vector<MadeGateway>> Make(const GatewayInputs& inputs) const;
 
  private:
-  std::vector<std::pair<const GatewayRow*, Serving>> rows_;  // those that are served, or have a remark
+  std::vector<std::pair<const GatewayRow*, Serving>> rows_;  // rows that are served or have a remark
 };
 
 }  // namespace muster::agent

@@ -127,7 +127,7 @@ TEST_F(ScriptOperationsTest, ABarrierNamesTheMissingRanks) {
 
 TEST_F(ScriptOperationsTest, ARankOfAnotherAgentIsRefused) {
   EXPECT_THAT(Ask(1, R"({"op":"barrier","name":"b","rank":0})"),
-              HasSubstr("rank 0 is not of this node: its ranks are 2, 3"));
+              HasSubstr("rank 0 does not run on this node, which has the ranks 2, 3"));
   EXPECT_THAT(Ask(0, R"({"op":"barrier","name":"b"})"), HasSubstr("INVALID_ARGUMENT"));
   EXPECT_THAT(Barrier(0, R"(,"ranks":[0,9])"), HasSubstr("INVALID_ARGUMENT"));
 }

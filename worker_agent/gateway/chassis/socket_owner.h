@@ -27,7 +27,7 @@ SocketOwner OwnerOf(const SocketAddress& client, const SocketAddress& server);
 // root are served. If the kernel can't be asked, processes of all users are served.
 std::string WhyNotServed(const SocketAddress& client, const SocketOwner& owner, uid_t own);
 
-// Asks the kernel who owns `client`, a client of this process's socket `server`, and returns the same. Fits
+// Asks the kernel for the owner of `client`, a client of this process's socket `server`, and returns the same. Fits
 // TcpServerOptions::why_not.
 std::string WhyNotOfThisUser(const SocketAddress& client, const SocketAddress& server);
 

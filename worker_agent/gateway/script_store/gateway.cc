@@ -1,9 +1,9 @@
-// Ends of a connection:
+// When the server ends a connection:
 //
-//   its client has closed its side, once all that it asked is answered
-//   a line beyond kMaxLineBytes
-//   no whole line within kMaxLineTime, once one has begun
-//   nothing of the answer taken for kMaxStall
+//   the client has closed its side, and all that it asked is answered
+//   a line is longer than kMaxLineBytes
+//   a line is not whole kMaxLineTime after its first byte
+//   the client takes nothing of the answer for kMaxStall
 #include "worker_agent/gateway/script_store/gateway.h"
 
 #include <optional>
@@ -22,8 +22,8 @@
 namespace muster::script_store {
 namespace {
 
-constexpr size_t kConnectionsEach = 64;             // of a process: one for each of its threads that use the store
-constexpr size_t kMaxHeldBytes = size_t{64} << 20;  // of requests and answers, over all connections
+constexpr size_t kConnectionsEach = 64;             // of a process; each of its threads that uses the store has one
+constexpr size_t kMaxHeldBytes = size_t{64} << 20;  // all bytes of requests and answers, over all connections
 constexpr absl::Duration kMaxLineTime = absl::Seconds(10);
 constexpr absl::Duration kMaxStall = absl::Seconds(30);
 constexpr size_t kReadAtOnce = 64 * 1024;
@@ -34,10 +34,10 @@ class Connection;
 struct Round {
   Operations* operations = nullptr;
   std::set<Connection*> connections;
-  std::optional<std::string> end;  // the answer to everything, once the round is over
+  std::optional<std::string> end;  // the answer to all requests once the round is over
 };
 
-// One connection of a script: it asks, and asks again once it has the answer.
+// One connection of a script. The script sends its next request after it has got the answer to the last one.
 class Connection final : public TcpConnection {
  public:
   Connection(Stream stream, const TcpClient& client, Round& round, TcpServerContext& context);
@@ -49,15 +49,15 @@ class Connection final : public TcpConnection {
   bool wants_write() const override { return !output_.empty(); }
   bool has_work() const override { return is_waiting_ || wants_write(); }
   bool has_spoken() const override { return has_spoken_; }
-  // (Counts answers as well: a client that asks for much and reads nothing is cut, like one that sends much.)
+  // Counts answers as well: a client that asks for much and does not read is cut off, like a client that sends much.
   size_t input_bytes() const override { return input_.size() + output_.size(); }
 
-  // The round is over: answers the waiting request with that.
+  // Call it when the round is over. Answers the waiting request with that.
   void AnswerEnd();
 
  private:
   void Read();
-  bool HasLine() const;  // one that may be answered now
+  bool HasLine() const;  // true if a line is whole and may be answered now
   void TakeLine();
   void Say(std::string line);
   void Write();
@@ -65,14 +65,14 @@ class Connection final : public TcpConnection {
 
   Round& round_;
   std::string input_;
-  size_t counted_ = 0;  // in context_.input_bytes
+  size_t counted_ = 0;  // this connection's share of context_.input_bytes
   MonotonicTime line_begun_at_;
-  uint64_t number_ = 0;      // of the last request
-  bool is_waiting_ = false;  // for its answer
+  uint64_t number_ = 0;      // number of the last request
+  bool is_waiting_ = false;  // true while the last request has no answer
   bool has_spoken_ = false;
   std::string output_;
   size_t written_ = 0;
-  MonotonicTime moved_at_;  // the time of the last progress of the output
+  MonotonicTime moved_at_;  // when the client last took bytes of the answer
 };
 
 Connection::Connection(Stream stream, const TcpClient& client, Round& round, TcpServerContext& context)
@@ -193,7 +193,7 @@ class Protocol final : public TcpProtocol {
     static const auto* const words = new Words{
         .name = "the job's store for scripts",
         .thread = "ms-store",
-        .without_tls = "the store speaks none; see what connects to MUSTER_STORE",
+        .without_tls = "the store does not use TLS; see what connects to MUSTER_STORE",
         .with_tls = "",
     };
     return *words;
@@ -208,21 +208,22 @@ class Protocol final : public TcpProtocol {
   bool HasTimers() const override { return operations_.IsBusy(); }
 
  private:
-  const std::shared_ptr<agent::Post> poster_ = std::make_shared<agent::Post>();  // the store keeps it for a while
+  // Shared, because pending store calls keep it for a while.
+  const std::shared_ptr<agent::Post> poster_ = std::make_shared<agent::Post>();
   Operations operations_;
   Round round_;
 };
 
 using Service = agent::TcpService<Protocol>;
 
-// Returns the round's workers, or the reason why there are no barriers.
+// Returns the round's workers. The error says why there are no barriers.
 absl::StatusOr<agent::TaskLayout> Workers(const agent::GatewayRound& round) {
   if (round.assignment.role() != v1::ROLE_WORKER) {
     return absl::UnimplementedError("they are for workers, and this is a parameter server");
   }
   if (round.peers == nullptr) {
     return absl::UnimplementedError(
-        "beyond 1,024 ranks an agent knows the others only with --mindspore_gateway on: set it on every node");
+        "beyond 1,024 ranks an agent knows the other ranks only with --mindspore_gateway on: set it on every node");
   }
   const absl::StatusOr<agent::RoundLayout> layout = agent::LayoutOf(round);
   if (!layout.ok()) return layout.status();
@@ -234,7 +235,8 @@ class ScriptStoreGateway final : public agent::RoundGateway<Service> {
   ScriptStoreGateway(JobStore& store, const Clock& clock) : store_(store), clock_(clock) {}
 
   void AddTo(agent::EnvironmentInput& input) const override { input.script_store_port = port_; }
-  // The server stays until its processes are gone, so that they get the reason instead of a broken connection.
+  // The server stays until the round's processes are gone. So they get the reason as an answer instead of a broken
+  // connection.
   void WhyOver(const std::string& why) override {
     if (server() != nullptr) server()->Post([why](Protocol& protocol) { protocol.EndRound(why); });
   }

@@ -10,7 +10,7 @@
 
 namespace muster::script_store {
 
-// `store` and `clock` must outlive it. The store must report each change's result (AgentStore::patient).
+// `store` and `clock` must outlive the gateway. `store` must report the result of each change (AgentStore::patient).
 std::unique_ptr<agent::Gateway> MakeGateway(JobStore& store, const Clock& clock);
 
 }  // namespace muster::script_store

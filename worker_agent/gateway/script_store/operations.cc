@@ -1,10 +1,10 @@
-// Answers, besides the store's own (job_store.h):
+// Answers besides the store's own (job_store.h). Only "barrier" has such answers:
 //
-//   barrier   all have come                                     nothing
-//             not by then                                       DEADLINE_EXCEEDED, with the missing ranks
-//             a rank that is not of this agent, or of the job   INVALID_ARGUMENT
-//             the ranks disagree on the participants            INVALID_ARGUMENT, to all of them
-//             the agent doesn't know the other ranks            UNIMPLEMENTED
+//   all participants have come                        OK, without members
+//   some have not come within limit_ms                DEADLINE_EXCEEDED, with the missing ranks
+//   a rank that is not of this agent, or of the job   INVALID_ARGUMENT
+//   the ranks disagree on the participants            INVALID_ARGUMENT, to all of them
+//   the agent doesn't know the other ranks            UNIMPLEMENTED
 #include "worker_agent/gateway/script_store/operations.h"
 
 #include <memory>
@@ -98,9 +98,9 @@ void Operations::Arrive(const Request& request, Done done) {
         absl::UnimplementedError(absl::StrCat("barriers are not served here: ", why_no_barriers_.message()))));
   }
   if (!layout_.IsOwn(request.rank)) {
-    return done(
-        ErrorLine(absl::InvalidArgumentError(absl::StrCat("rank ", request.rank, " is not of this node: its ranks are ",
-                                                          absl::StrJoin(layout_.agents[layout_.own], ", ")))));
+    return done(ErrorLine(absl::InvalidArgumentError(absl::StrCat("rank ", request.rank,
+                                                                  " does not run on this node, which has the ranks ",
+                                                                  absl::StrJoin(layout_.agents[layout_.own], ", ")))));
   }
   agent::Arrival arrival;
   arrival.name = request.key;

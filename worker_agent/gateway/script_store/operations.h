@@ -1,4 +1,4 @@
-// Carries out a script's requests in the job's store. The keys below app/ are for scripts only.
+// Carries out scripts' requests in the job's store. Scripts' keys are stored below app/, and no others are.
 #pragma once
 
 #include <functional>
@@ -14,20 +14,20 @@
 
 namespace muster::script_store {
 
-// Serves one round; belongs to the gateway's thread.
+// Serves one round. Only the gateway's thread may use it.
 class Operations {
  public:
   using Done = std::function<void(std::string line)>;
 
-  // `store` must report each change's result (AgentStore::patient). It and `clock` must outlive the pending calls to
-  // the store. `layout`: the round's workers, or the reason why there are no barriers.
+  // `store` must report the result of each change (AgentStore::patient). It and `clock` must outlive the pending calls
+  // to the store. `layout` is the round's workers, or the reason why there are no barriers.
   Operations(JobStore& store, const Clock& clock, agent::Post post, const absl::StatusOr<agent::TaskLayout>& layout);
 
-  // Calls `done` once, from any thread and perhaps from inside the call, but not if the round ends first: then the
-  // connection itself answers.
+  // Calls `done` once, in any thread, perhaps from inside this call. If the round ends before that, `done` is not
+  // called, and the connection answers by itself.
   void Handle(const Request& request, Done done);
 
-  // Every 100 ms or so while IsBusy.
+  // Call it every 100 ms or so while IsBusy.
   void Tick();
   bool IsBusy() const { return barriers_ != nullptr && barriers_->IsBusy(); }
 
@@ -37,7 +37,7 @@ class Operations {
   JobStore& store_;
   const absl::Status why_no_barriers_;
   const agent::TaskLayout layout_;
-  const std::unique_ptr<agent::Barriers> barriers_;  // null: there are none
+  const std::unique_ptr<agent::Barriers> barriers_;  // null: there are no barriers
 };
 
 }  // namespace muster::script_store

@@ -35,7 +35,7 @@ const char* KeyNameOf(Operation operation) {
   return operation == Operation::kList ? "prefix" : "key";
 }
 
-// The members of one object. `status` keeps the first error.
+// Reads the members of one JSON object. `status` returns the first error.
 class Members {
  public:
   explicit Members(const Json& object) : object_(object) {}

@@ -1,18 +1,18 @@
-// A script's request to its agent about the job's store: one JSON object in a line, answered by one line. Pure.
+// A script's request to its agent about the job's store: one JSON object in a line. The answer is one line, too. Pure.
 //
 //   op                    its members                                the answer's members
-//   get                   key                                        value, null where it is not there
-//   peek                  key                                        the same, up to a second old
-//   wait                  key, limit_ms (5,000 at most)              value, once it is there
-//   set                   key, value, lifetime                       nothing
-//   delete                key                                        nothing
+//   get                   key                                        value, null if there is no such key
+//   peek                  key                                        value as with get, up to a second old
+//   wait                  key, limit_ms (5,000 at most)              value, once the key has one
+//   set                   key, value, lifetime                       none
+//   delete                key                                        none
 //   add                   key, delta, lifetime                       number: the sum
-//   compare_and_set       key, value, lifetime, expected             value: what the key holds then
+//   compare_and_set       key, value, lifetime, expected             value: the key's value after the request
 //   list                  prefix, after                              entries: pairs of key and value; has_more
-//   barrier               name, rank, limit_ms, ranks (none: all)    nothing, once all have come
+//   barrier               name, rank, limit_ms, ranks (none: all)    none, once all participants have come
 //
-// Values are in Base64. `lifetime` is "round", which is the default, or "run". `expected` null or missing: not there.
-// An error's answer has `error`, the name of gRPC's status code, and `message`.
+// Values are in Base64. `lifetime` is "round", which is the default, or "run". If `expected` is null or missing, the
+// key must not exist. The answer to a failed request has `error`, the name of gRPC's status code, and `message`.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +45,7 @@ struct Request {
   std::vector<int32_t> ranks;
 };
 
-// Returns INVALID_ARGUMENT with the problem.
+// Parses a request. The error is INVALID_ARGUMENT and says what is wrong.
 absl::StatusOr<Request> ReadRequest(std::string_view line);
 
 // The answers, as whole lines.

@@ -1,4 +1,4 @@
-// What a task's arrival causes:
+// The effect of a task's arrival:
 //
 //   its name is new here, or was forgotten             a new barrier begins, with the number that it brings
 //   it brings the number of the barrier under way      the task joins this barrier

@@ -39,7 +39,7 @@ struct Arrival {
   uint64_t incarnation = 0;    // of the task's process
 };
 
-// Only the gateway's thread may use it. `done` is called in this thread, once, unless the round ends first.
+// Used by the gateway's thread only. This thread also calls `done`: once, unless the round ends first.
 class Barriers {
  public:
   // `counter` is the number of the barrier that the status is about; none: the status is about no barrier.

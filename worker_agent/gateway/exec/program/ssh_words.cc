@@ -1,4 +1,4 @@
-// How the words of an ssh command line are taken:
+// The words of an ssh command line, and the parser's use of them:
 //
 // -o V -p V -l V -i V … (also -pV)   skipped with their value: there is no ssh connection that they could affect
 // -x -q -T -4 …, several at once     skipped
