@@ -24,7 +24,7 @@ namespace muster::agent {
 class Allgather {
  public:
   // One blob for each agent, ordered by node. An agent that can't give its blob writes nothing, and the others wait for
-  // it until their limit.
+  // it until their limit, or until the round is over.
   using Blobs = std::vector<std::string>;
   using Done = std::function<void(absl::StatusOr<Blobs>)>;
 
