@@ -1,5 +1,5 @@
-// The one clock that the keeper reads: CLOCK_BOOTTIME, which also runs while the machine is suspended. A fence must not
-// stand still because a laptop's lid or a paused virtual machine did.
+// The only clock by which the keeper decides: CLOCK_BOOTTIME. It also runs while the machine is suspended, so a fence's
+// time passes even while a laptop's lid is closed. A paused virtual machine stops it: see clock_jumps.h.
 #pragma once
 
 #include "common/base/clock.h"

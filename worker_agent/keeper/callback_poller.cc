@@ -24,7 +24,7 @@ void CallbackPoller::Forget(int fd) {
 void CallbackPoller::Wait() {
   for (const epoll_event& event : poller_.Wait()) {
     const auto it = handlers_.find(static_cast<int>(event.data.u64));
-    if (it == handlers_.end()) continue;  // an earlier handler of this batch forgot it
+    if (it == handlers_.end()) continue;  // an earlier handler of this batch called Forget for it
     const Handler handler = it->second;   // a copy: the handler may forget itself
     handler();
   }

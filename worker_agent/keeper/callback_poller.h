@@ -1,4 +1,4 @@
-// A Poller with a function for each descriptor. One thread.
+// A Poller (common/net/poller.h) that calls a function for each ready descriptor. One thread owns it.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,15 @@ class CallbackPoller {
 
   CallbackPoller();
 
-  // Calls `handler` whenever `fd` is ready for one of `events` (EPOLLIN, EPOLLOUT), or broken. A second call for the
-  // same descriptor replaces the first. False if the descriptor can't be watched (a regular file).
+  // Calls `handler` whenever `fd` is ready for one of `events` (EPOLLIN, EPOLLOUT) or has an error. A second call for
+  // the same descriptor replaces the first. Returns false if epoll can't watch the descriptor (a regular file, for
+  // example).
   bool Watch(int fd, uint32_t events, Handler handler);
-  // Must be called before a watched descriptor is closed. Harmless for one that isn't watched.
+  // Must be called before a watched descriptor is closed. Does nothing for a descriptor that isn't watched.
   void Forget(int fd);
 
-  // Waits for at least one event, or a signal, and calls the handlers; these may watch and forget anything.
+  // Waits for at least one event, or a signal, and calls the handlers. A handler may watch and forget any descriptor,
+  // its own included.
   void Wait();
 
  private:

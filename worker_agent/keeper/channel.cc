@@ -78,7 +78,7 @@ void Channel::Flush() {
       sent_ += static_cast<size_t>(n);
       total_sent_ += static_cast<uint64_t>(n);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ETOOMANYREFS) {
-      // (ETOOMANYREFS: this user has as many descriptors under way as it may hold open.)
+      // ETOOMANYREFS: this user has as many descriptors in flight as a process may hold open. A later call tries again.
       break;
     } else if (errno != EINTR) {
       can_send_ = false;
@@ -92,7 +92,8 @@ void Channel::Flush() {
   }
 }
 
-// Sends up to the next byte with which a descriptor goes; that one begins a call of its own.
+// Sends the bytes up to the next one that carries a descriptor. That byte begins a call of its own, because sendmsg
+// attaches a descriptor to the first byte.
 ssize_t Channel::SendSome() {
   size_t size = outgoing_.size() - sent_;
   size_t with = 0;  // how many descriptors go with this call: none or one
@@ -119,7 +120,7 @@ bool Channel::Receive(std::vector<std::string>& frames) {
     bool has_descriptor = false;
     UniqueFd descriptor;
     const ssize_t n = ReceiveWithDescriptor(fd(), buffer, sizeof buffer, has_descriptor, descriptor);
-    // One that found no room keeps its turn, empty: the next ones must not be taken for it.
+    // A descriptor that found no free number still takes its turn, empty. Otherwise the next one would be taken for it.
     if (n > 0 && has_descriptor) incoming_descriptors_.push_back(std::move(descriptor));
     if (n > 0) {
       total += static_cast<size_t>(n);

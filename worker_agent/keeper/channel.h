@@ -1,4 +1,5 @@
-// Frames over one end of a stream socket, never blocking. Used by both ends: the agent and its keeper.
+// Sends and receives frames (wire.h) over one end of a stream socket, without blocking. The agent, the keeper and the
+// keeper's file helpers use it to talk to each other.
 #pragma once
 
 #include <sys/types.h>
@@ -14,9 +15,10 @@
 
 namespace muster::agent {
 
-// sendmsg and recvmsg, not blocking, of bytes and of a descriptor that goes with the first of them (-1: none).
+// Calls sendmsg without blocking and returns its result. Sends `descriptor` with the first of the bytes (-1: none).
 ssize_t SendWithDescriptor(int socket, const void* bytes, size_t size, int descriptor);
-// `has_descriptor`: one was sent with the bytes; `descriptor` is not open if it found no place here.
+// Calls recvmsg without blocking and returns its result. `has_descriptor`: a descriptor was sent with the bytes.
+// `descriptor` receives it; it is not open if this process had no free descriptor number.
 ssize_t ReceiveWithDescriptor(int socket, void* buffer, size_t size, bool& has_descriptor, UniqueFd& descriptor);
 
 class Channel {
@@ -26,22 +28,23 @@ class Channel {
   int fd() const { return socket_.get(); }
 
   // Appends a frame (at most kMaxFrameBytes) to the outgoing bytes, and sends as much as the socket takes.
-  // `descriptor`, if not null, goes with it.
+  // `descriptor`, if not null, goes with the frame.
   void Send(const std::string& content, std::shared_ptr<const UniqueFd> descriptor = nullptr);
   // Sends as much as the socket takes.
   void Flush();
-  // Bytes that wait for the socket. Once the other end has gone nothing waits any more.
+  // Returns how many bytes the socket has not taken yet; 0 once the other end has closed.
   size_t pending_bytes() const { return outgoing_.size() - sent_; }
 
-  // Appends the frames that have come; at most about 1 MiB a call, so that others get their turn. False when the other
-  // end has gone or sent nonsense: what came before that has been appended, and nothing will come after it.
+  // Appends the frames that have arrived to `frames`. Takes at most about 1 MiB in one call, so that the caller can
+  // serve its other descriptors. Returns false when the other end has closed or has sent an invalid frame. Even then
+  // the valid frames before that are appended; none comes after it.
   bool Receive(std::vector<std::string>& frames);
-  // The next of the descriptors that have come, in the order of the frames that they came with; null: there is none
-  // (it came where no more can be open).
+  // Returns the next received descriptor, in the order of the frames that they were sent with. Null: none has come, or
+  // it came when this process had no free descriptor number.
   std::shared_ptr<const UniqueFd> TakeDescriptor();
 
  private:
-  // A descriptor that goes with the byte of that number, counted from the first that was ever sent.
+  // A descriptor that is sent with byte number `at`, counted from the first byte that this channel ever sent.
   struct Outgoing {
     uint64_t at = 0;
     std::shared_ptr<const UniqueFd> descriptor;
@@ -52,7 +55,7 @@ class Channel {
 
   UniqueFd socket_;
   std::string outgoing_;
-  size_t sent_ = 0;  // of outgoing_
+  size_t sent_ = 0;  // bytes of outgoing_
   std::string incoming_;
   bool can_send_ = true;
   uint64_t total_sent_ = 0;

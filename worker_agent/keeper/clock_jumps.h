@@ -1,7 +1,9 @@
-// Forward jumps of the wall clock against CLOCK_BOOTTIME. A machine that was suspended shows none, since both go on. A
-// virtual machine that was paused (a snapshot, a live migration) stops both, and when its wall clock is set right again
-// the jump is as long as the pause. So a jump is a hint that others may have counted time that this machine has not.
-// It may also be a person's doing. Source: timerfd_create(2), TFD_TIMER_CANCEL_ON_SET.
+// Detects forward jumps of the wall clock against CLOCK_BOOTTIME.
+//
+// A suspended machine shows no jump, since both clocks go on. A paused virtual machine (a snapshot, a live migration)
+// stops both clocks. When its wall clock is set right again, it jumps forward by the length of the pause. So a jump is
+// a hint that other machines have counted time that this machine has not. A person who sets the clock also causes a
+// jump. Source: timerfd_create(2), TFD_TIMER_CANCEL_ON_SET.
 #pragma once
 
 #include "absl/time/time.h"
@@ -13,16 +15,17 @@ class ClockJumps {
  public:
   ClockJumps();
 
-  // Readable when the wall clock was set; -1 where the kernel doesn't report it.
+  // Readable once somebody has set the wall clock; -1 where the kernel doesn't report this.
   int fd() const { return timer_.get(); }
-  // Returns the jump forward since the last call; zero or less: backward, or none.
+  // Returns how far the wall clock has jumped forward since the last call: negative for a jump backward, about zero for
+  // no jump.
   absl::Duration Take();
 
  private:
   void Arm();
 
   UniqueFd timer_;
-  absl::Duration offset_;  // of the wall clock
+  absl::Duration offset_;  // wall clock minus CLOCK_BOOTTIME
 };
 
 }  // namespace muster::agent

@@ -59,13 +59,14 @@ absl::Status UnsharePids() {
 
 absl::Status MountOwnProc() {
   if (::unshare(CLONE_NEWNS) != 0) return Failed("unshare(CLONE_NEWNS)");
-  // Mounts that are made outside later still arrive; ours don't go out.
+  // MS_SLAVE: mounts that are made outside later still appear here, but our mounts don't appear outside.
   if (::mount("none", "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) return Failed("mount(MS_SLAVE)");
   if (::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0) return Failed("mount of /proc");
   return absl::OkStatus();
 }
 
-// Reads from the pipe until all other ends are closed; returns an error of its own if that takes too long.
+// Returns what the first process writes into the pipe before it closes its end, or an error text if that takes longer
+// than kPatience.
 std::string ReadWhy(int fd) {
   std::string why;
   char bytes[256];
@@ -110,7 +111,7 @@ void PidIsolation::AwaitFirstProcess() {
 }
 
 pid_t OuterPidBelow(pid_t root, int64_t inner) {
-  size_t level = 0;  // of the first one below that is in a namespace of its own: the keeper's
+  size_t level = 0;  // how deep the keeper's namespace is nested; 0: not known yet
   for (const ProcessInfo& process : DescendantsOf(root, {}).value_or(std::vector<ProcessInfo>())) {
     const std::vector<int64_t> pids = PidsOf(process.pid);
     if (level == 0 && pids.size() > 1) level = pids.size() - 1;

@@ -1,11 +1,12 @@
-// --isolate pid: one pid namespace for all processes of a start of an agent. Its first process is the keeper. When the
-// keeper ends, for any reason, the kernel ends every process in it: also if agent, guardian and shims are killed in the
-// same instant, and also what a shell or launcher among the processes had started. There is one for the whole start,
-// since ranks of a node have to see each other (MPI's cross-memory attach, CUDA's IPC). Sources: pid_namespaces(7),
-// user_namespaces(7).
+// --isolate pid: one pid namespace for all processes of one start of an agent. The keeper is its first process.
 //
-//   needs      CAP_SYS_ADMIN, or user namespaces; and a /proc of which nothing is covered, as the kernel demands it
-//   costs      what runs inside sees other pids than tools outside; see docs/recovery.md
+// When the keeper ends, for any reason, the kernel ends every process in the namespace. This works even if agent,
+// guardian and shims are killed at the same instant, and for processes that a shell or launcher in the namespace has
+// started. All processes share one namespace, since the ranks of a node must see each other (MPI's cross-memory attach,
+// CUDA's IPC). Sources: pid_namespaces(7), user_namespaces(7).
+//
+//   needs      CAP_SYS_ADMIN or user namespaces, and a /proc of which no part is covered by another mount
+//   costs      processes inside see other pids than tools outside do; see docs/recovery.md
 #pragma once
 
 #include <sys/types.h>
@@ -17,18 +18,19 @@
 
 namespace muster::agent {
 
-// The two steps, by two processes: Begin, then fork, then EndInFirstProcess in the child and AwaitFirstProcess in the
-// parent. Blocks for a moment.
+// Makes the namespace in these steps: the parent calls Begin and forks; then the child calls EndInFirstProcess, and the
+// parent calls AwaitFirstProcess, which blocks for 10 s at most.
 class PidIsolation {
  public:
-  // The next child of this process is the first one of a new pid namespace. Without CAP_SYS_ADMIN this process is in a
-  // user namespace of its own from then on, in which its user and group are themselves.
+  // Makes the next child of this process the first process of a new pid namespace. Without CAP_SYS_ADMIN it also moves
+  // this process into a new user namespace, in which its user and group keep their numbers.
   void Begin();
-  // Called in that first process: makes a mount namespace with a /proc of its own. Ends the process if it can't.
+  // Called in the namespace's first process: makes a mount namespace with a /proc of its own. If that fails, ends the
+  // process, and the parent finds the reason in why().
   void EndInFirstProcess();
   void AwaitFirstProcess();
 
-  // The reason why there can be no namespace; empty: nothing has stood against it so far.
+  // Returns why the namespace can't be made; empty while no step has failed.
   const std::string& why() const { return why_; }
 
  private:
@@ -36,7 +38,8 @@ class PidIsolation {
   std::string why_;
 };
 
-// The pid by which this process sees the one that is `inner` to `root`'s descendants in a namespace; 0: there is none.
+// Returns the pid, as this process sees it, of the process that has the pid `inner` inside the namespace. `root` is an
+// ancestor of the namespace's first process. 0: there is no such process.
 pid_t OuterPidBelow(pid_t root, int64_t inner);
 
 }  // namespace muster::agent

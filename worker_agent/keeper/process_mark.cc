@@ -36,7 +36,7 @@ constexpr char kRow[] = "Max realtime timeout";
 bool IsMark(uint64_t value) { return value >= kLowest && value <= kHighest; }
 bool IsOuter(uint64_t value) { return IsMark(value) && (value & kNestedMask) == kNestedMask; }
 
-// Doesn't wait for the kernel's entropy, which is there long before an agent starts.
+// Fails rather than waits for the kernel's entropy, which is available long before an agent starts.
 absl::StatusOr<uint64_t> RandomNumber() {
   uint64_t number = 0;
   if (getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number) {
@@ -49,7 +49,8 @@ absl::Status Refused(const char* call) {
   return absl::UnavailableError(absl::StrCat(call, "(RLIMIT_RTTIME): ", std::strerror(errno)));
 }
 
-// Checks that the system takes the limit and shows it. Only the soft one is changed, which can be undone.
+// Checks that the system accepts the limit and shows it in /proc. Changes only the soft limit for this test, because a
+// lowered hard limit could not be raised again.
 absl::Status Try(uint64_t value, const rlimit& before) {
   const rlimit tried{value, before.rlim_max};
   if (setrlimit(RLIMIT_RTTIME, &tried) != 0) return Refused("setrlimit");

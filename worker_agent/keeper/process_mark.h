@@ -1,14 +1,16 @@
-// A mark on every process that descends from a start of an agent: the hard limit RLIMIT_RTTIME, set to a random number.
-// Every child inherits it over fork and exec, even if environment, session, parent, user or namespaces change. Only
-// CAP_SYS_RESOURCE raises it again. A process may lower it, but then it is no longer unlimited, as that of an unmarked
-// process is. /proc/<pid>/limits shows it to everybody. The limit concerns real-time scheduling only, and 2^62 µs are
-// 146,000 years. Sources: getrlimit(2), proc(5). For the reasons see docs/decisions/process-mark.md.
+// Marks every process that descends from one start of an agent: sets its hard limit RLIMIT_RTTIME to a random number.
 //
-//   bits   62       61 … 23             22 … 0
-//          1        the start           all ones; for an agent that itself runs in a marked process: its own start
+// Every child inherits the limit over fork and exec, even if its environment, session, parent, user or namespaces
+// change. Only a process with CAP_SYS_RESOURCE can raise it again. A process may lower it, but even then it differs
+// from an unmarked process, whose limit is unlimited. /proc/<pid>/limits shows it to everybody. It does not disturb the
+// process: it applies only to real-time scheduling, and 2^62 µs are 146,000 years. Sources: getrlimit(2), proc(5). For
+// the reasons see docs/decisions/process-mark.md.
 //
-// A nested start only lowers the limit within the outer start's numbers, so the outer start's processes, the nested
-// ones included, still share the upper bits.
+//   bits   62       61 … 23                       22 … 0
+//          1        random, one for each start    all ones; random if the agent itself runs in a marked process
+//
+// An agent that runs in a marked process makes a nested start: it changes only the lower bits of the outer start's
+// mark. So all processes of the outer start, nested ones included, share the upper bits.
 #pragma once
 
 #include <sys/types.h>
@@ -23,19 +25,20 @@ namespace muster::agent {
 
 class ProcessMark {
  public:
-  // Makes a new random mark below this process's own limit. Error: why this system, or this limit, allows none.
+  // Makes a new random mark that is below this process's own limit. The error says why this system, or this limit,
+  // allows no mark.
   static absl::StatusOr<ProcessMark> Make();
-  // Returns the mark with that value(), as a lock's record keeps it; nothing if it is none.
+  // Returns the mark whose value() is `value`; the record of a node's lock keeps that number. Nothing: it is no mark.
   static std::optional<ProcessMark> Of(uint64_t value);
 
   uint64_t value() const { return value_; }
 
-  // Marks the calling process and all that it will start.
+  // Marks the calling process and all processes that it starts later.
   absl::Status Set() const;
 
   // True if a process with this hard limit (in µs) belongs to this mark's start.
   bool Covers(uint64_t limit) const;
-  // True if the limit is below all marks: a process that had one may have lowered it.
+  // Returns true if the limit is below all marks: a marked process may have lowered its limit.
   static bool IsBelowMarks(uint64_t limit);
 
  private:
@@ -44,8 +47,8 @@ class ProcessMark {
   uint64_t value_;
 };
 
-// The hard limit RLIMIT_RTTIME of a process, in µs; the highest number for "unlimited". NotFound: there is no such
-// process any more. Any other error: the limit can't be read.
+// Returns the hard limit RLIMIT_RTTIME of a process, in µs; the highest number stands for "unlimited". NotFound: the
+// process has ended. Any other error: the limit can't be read.
 absl::StatusOr<uint64_t> RealTimeLimitOf(pid_t pid);
 
 }  // namespace muster::agent

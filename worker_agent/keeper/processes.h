@@ -17,11 +17,12 @@
 
 namespace muster::agent {
 
-// A secret for a process, which it inherits behind a descriptor (see common/sys/secret_descriptor.h). The keeper and
-// its shims pass on the descriptor and never have the bytes in their memory.
+// A secret for a process, which reads it from a descriptor that it inherits (see common/sys/secret_descriptor.h). The
+// keeper and its shims pass on the descriptor and never have the secret in their memory.
 struct HandOver {
-  std::string variable;  // of its environment, where the descriptor's number stands; empty: nothing is handed over
-  std::shared_ptr<const UniqueFd> descriptor;  // shared, since specs are copied; null only where it was lost on the way
+  std::string variable;  // the environment variable with the descriptor's number; empty: there is no secret
+  std::shared_ptr<const UniqueFd>
+      descriptor;  // shared, since specs are copied; null if it was lost on the way (too many open files)
 };
 
 struct ProcessSpec {
@@ -31,15 +32,16 @@ struct ProcessSpec {
   std::string working_directory;  // empty: the agent's
   std::string log_path;           // appended to, created with its folder; empty: none
   bool passes_output = false;     // bytes go on unchanged to the agent's own stdout and stderr
-  std::string prefix;             // if not empty (and passes_output is not set), lines go to stdout with it
-  bool inherits_stdin = false;    // else /dev/null
-  std::vector<int> cpus;          // CPU affinity; empty: inherited
-  std::string error_file;         // TORCHELASTIC_ERROR_FILE: read (and removed before the start); empty: none
+  std::string prefix;           // goes before each line that is shown on stdout; empty: none is. Not with passes_output
+  bool inherits_stdin = false;  // false: stdin is /dev/null
+  std::vector<int> cpus;        // CPU affinity; empty: inherited
+  std::string error_file;       // TORCHELASTIC_ERROR_FILE: removed before the start, read after the end; empty: none
   HandOver hand_over = {};
-  // It stands for all slots. After it has ended with 0, the background processes that it left are waited for.
+  // stands_for_all: this is the one process for all slots of the node (--per_node, --per_job). waits_for_background:
+  // after the process has ended with 0, the shim waits for the background jobs that it has left.
   bool stands_for_all = false;
   bool waits_for_background = false;
-  std::string device_logs = {};  // folder of its device's logs, looked at when it fails; empty: none
+  std::string device_logs = {};  // folder of its device's logs, which are read when it fails; empty: none
 };
 
 struct Started {
@@ -47,43 +49,44 @@ struct Started {
   int64_t pid = 0;
 };
 
-// Once for each spec: the process has died.
+// The process has died. Comes exactly once for each spec.
 struct Ended {
   ProcessKey key;
-  ProcessEnd end;          // at most kMaxErrorMessageBytes and kMaxLastLines
+  ProcessEnd end;          // its texts are within kMaxErrorMessageBytes and kMaxLastLines
   MonotonicTime ended_at;  // of Clock::Boot
-  // Descendants of it may be left, which have been sent SIGKILL: Cleared follows. Until then nothing may take the
-  // process's place.
+  // Descendants of the process may still exist, although they were sent SIGKILL. Cleared follows when none is left;
+  // until then nothing may start in the process's place.
   bool is_anything_left = false;
 };
 
-// After an Ended that left something: nothing is left now.
+// Follows an Ended with is_anything_left: now no descendant of the process is left.
 struct Cleared {
   ProcessKey key;
 };
 
-// A process of `key`, its own or a descendant, is still there some seconds after SIGKILL: it hangs in the kernel, or a
-// tracer holds it. Comes again when another process is found, or another state.
+// The process of `key`, or a descendant of it, still exists some seconds after SIGKILL: it hangs in the kernel, or a
+// tracer such as a debugger stops it. Comes again when another such process is found, or the same one in another state.
 struct Unkillable {
   ProcessKey key;
   int64_t pid = 0;
-  std::string name;     // as ShownName
-  std::string state;    // as in proc(5): "D"
-  MonotonicTime since;  // of Clock::Boot: the first SIGKILL
+  std::string name;     // as ShownName returns it
+  std::string state;    // a letter of proc(5), "D" for example
+  MonotonicTime since;  // when the first SIGKILL was sent, by Clock::Boot
 };
 
-// The fence's deadline passed: the processes are being stopped.
+// The fence's deadline has passed, and the keeper is stopping the processes.
 struct FenceFell {};
 
-// The wall clock has jumped forward by that much while the fence was armed: this machine may have stood still, and
-// others may have its ranks by now. The processes are suspended until a fence is set that counts from a heartbeat sent
-// after this, and killed when none is within kClockDoubt.
+// The wall clock has jumped forward by `jump_ms` while the fence was armed: this machine may have stood still (as a
+// paused virtual machine does), and other nodes may have its ranks by now. The keeper has suspended the processes. They
+// go on when the agent sets a fence that counts from a heartbeat sent after the jump. If none is set within
+// kClockDoubt, the keeper kills them.
 struct ClockJumped {
   int64_t jump_ms = 0;
 };
 inline constexpr absl::Duration kClockDoubt = absl::Seconds(2);
 
-// The answer to a ping; Poll keeps it to itself.
+// The answer to a ping. Keeper::Poll takes it and does not return it.
 struct Pong {};
 
 // A request for lines of a slot's output. `query` and `asked_on` come back with the answer.
@@ -92,15 +95,15 @@ struct OutputWish {
   uint64_t asked_on = 0;
   uint32_t slot = 0;
   uint32_t lines = 0;  // at most
-  ProcessKey known;    // its output is known up to …
-  uint64_t after = 0;  // … here
+  ProcessKey known;    // the process whose output the asker has already …
+  uint64_t after = 0;  // … up to this byte
 };
 
-// The answer, of the slot's latest process.
+// The answer to an OutputWish: the output of the slot's latest process, as in OutputPart (output_tail.h).
 struct OutputRead {
   uint64_t query = 0;
   uint64_t asked_on = 0;
-  bool is_found = false;  // false: the slot had none
+  bool is_found = false;  // false: the slot had no process
   ProcessKey key;
   int64_t pid = 0;
   bool has_ended = false;
@@ -111,12 +114,12 @@ struct OutputRead {
   std::string log_file;
 };
 
-// The keeper itself has died or closed its end, or was given up. Everything it had started is to be treated as ended by
-// KillAllDescendants, which the agent calls next.
+// The keeper has died or has closed its end, or was given up because it does not answer. The agent must call
+// KillAllDescendants next, to end all processes that the keeper had started.
 struct KeeperLost {};
 
-// The keeper has answered no ping for some seconds: it is stopped, or the machine leaves it no time. Sent once;
-// KeeperAnswers follows when it answers.
+// The keeper has answered no ping for some seconds: it was stopped (SIGSTOP), or the machine is overloaded. Comes once;
+// KeeperAnswers follows when the keeper answers again.
 struct KeeperSilent {};
 struct KeeperAnswers {};
 
@@ -126,15 +129,16 @@ using KeeperEvent = std::variant<Started, Ended, Cleared, Unkillable, FenceFell,
 struct KeeperOptions {
   int stop_signal = 15;
   absl::Duration stop_timeout = absl::Seconds(30);  // between stop_signal and SIGKILL
-  std::optional<ProcessMark> mark = {};             // of all processes; none: the system allows none
+  std::optional<ProcessMark> mark = {};             // set on all processes; none: the system allows no mark
   bool isolates_pids = false;                       // see pid_namespace.h
-  // The time from SIGKILL until a process that is still there is named, and until a stopped shim is ended.
+  // The time after SIGKILL until a process that still exists is reported as Unkillable. Also the time until a stopped
+  // shim is killed.
   absl::Duration leftovers_patience = absl::Seconds(5);
 };
 
-// The command that the keeper runs when the agent has died and all processes are gone: `argv` with `env`, killed after
-// 10 s. The placeholders {signal} and {exit_code} in argv become those of the agent's death; both are 0 where that is
-// not known (see agent_watch.h). Its standard streams are /dev/null.
+// The command that the keeper runs when the agent has died and all processes are gone. The keeper kills it after 10 s.
+// In argv, the placeholders {signal} and {exit_code} stand for those of the agent's death; both become 0 where that is
+// not known (see agent_watch.h). The command's standard streams are /dev/null.
 struct LastReportCommand {
   std::vector<std::string> argv;
   std::vector<std::string> env;

@@ -6,7 +6,8 @@
 namespace muster::agent {
 namespace {
 
-// Length of the UTF-8 character at the beginning, 0 if there is none (cut, overlong, surrogate, beyond U+10FFFF).
+// Returns the length of the UTF-8 character at the beginning; 0 if the bytes there are not a valid character (cut,
+// overlong, surrogate, beyond U+10FFFF).
 size_t CharacterBytes(std::string_view s) {
   auto byte = [&](size_t i) { return i < s.size() ? static_cast<unsigned char>(s[i]) : 0U; };
   auto is_tail = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
@@ -28,7 +29,8 @@ size_t CharacterBytes(std::string_view s) {
   return 0;
 }
 
-// Length of the terminal escape sequence at the beginning (which is ESC): "ESC [ … letter" and "ESC ] … BEL".
+// Returns the length of the terminal escape sequence that begins with the ESC at s[0]: "ESC [ … letter" or "ESC ] …
+// BEL".
 size_t EscapeBytes(std::string_view s) {
   if (s.size() < 2) return 1;
   if (s[1] == '[') {

@@ -1,4 +1,4 @@
-// From a process's bytes to lines that may be shown and sent anywhere.
+// Turns the bytes that a process writes into lines that are safe to show on a terminal and to send.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,9 @@
 
 namespace muster::agent {
 
-// Valid UTF-8 of at most `max_bytes`: terminal escape sequences and control characters are left out (tabs stay, and
-// newlines if `keeps_newlines`), each byte that isn't UTF-8 becomes '?', and no character is cut in two.
+// Returns `bytes` as valid UTF-8 of at most `max_bytes`. Leaves out terminal escape sequences and control characters,
+// except tabs, and except newlines if `keeps_newlines`. Replaces each byte that isn't UTF-8 by '?', and cuts no
+// character in two.
 std::string CleanText(std::string_view bytes, size_t max_bytes, bool keeps_newlines = false);
 
 // Cuts a stream of bytes into lines. "\r\n" ends a line like "\n"; a lone '\r' starts the line over, so that the last
@@ -26,7 +27,8 @@ class LineSplitter {
   void Finish(const Emit& emit);
   // Forgets the line that has no end yet.
   void Reset();
-  // Returns that line, if a '\r' began it or stands at its end: the state of a progress bar. Empty: there is none.
+  // Returns the line that has no end yet if a '\r' began it or stands at its end, because then it is the state of a
+  // progress bar. Otherwise returns an empty text.
   std::string_view Progress() const { return is_progress_ || has_return_ ? line_ : std::string_view(); }
 
  private:
@@ -36,7 +38,7 @@ class LineSplitter {
   const Overlong overlong_;
   std::string line_;
   bool has_return_ = false;   // a '\r' came last
-  bool is_progress_ = false;  // one began this line
+  bool is_progress_ = false;  // a '\r' began this line
 };
 
 }  // namespace muster::agent

@@ -72,7 +72,7 @@ void Fields(A& a, ProcessKey& key) {
 }
 template <typename A>
 void Fields(A& a, HandOver& hand_over) {
-  a(hand_over.variable);  // its descriptor goes beside the frame
+  a(hand_over.variable);  // the socket sends its descriptor beside the frame
 }
 template <typename A>
 void Fields(A& a, ProcessSpec& spec) {

@@ -1,10 +1,10 @@
 // The messages between the agent, its keeper, and the keeper's helpers, as bytes.
 //
 // A frame is a length (4 bytes, little-endian) and that many bytes: the kind (1 byte), then the fields in order.
-// Numbers are little-endian and of fixed width; texts and lists begin with their length (4 bytes). All ends are always
-// the same binary (forked from the agent), so there are no versions. The descriptor of a HandOver is no part of the
-// bytes: it goes with the frame (channel.h), and HandOverOf returns its place. A frame that doesn't decode exactly is
-// an error.
+// Numbers are little-endian and of fixed width; texts and lists begin with their length (4 bytes). There is no version
+// number, because all ends are forked from one agent and so are the same binary. The bytes do not contain the
+// descriptor of a HandOver: the socket sends it beside the frame (channel.h), and HandOverOf returns the field for it.
+// A frame that is too short or too long for its fields is an error.
 #pragma once
 
 #include <cstddef>
@@ -35,13 +35,13 @@ struct ForwardCommand {
   int signal = 0;
 };
 struct SetFenceCommand {
-  MonotonicTime at = MonotonicTime::Never();  // never: it is disarmed
-  uint32_t fence_falls_seen = 0;              // how many FenceFell the agent had taken when it sent this
-  MonotonicTime counted_from = {};            // when the heartbeat was sent that was acknowledged
+  MonotonicTime at = MonotonicTime::Never();  // Never(): disarm the fence
+  uint32_t fence_falls_seen = 0;              // how many FenceFell the agent had received by then
+  MonotonicTime counted_from = {};            // when the agent sent the heartbeat that the scheduler answered
 };
-// The agent ends in order: kill everything, send no last report, end.
+// The agent ends as planned: the keeper kills all processes, sends no last report, and ends.
 struct EndCommand {};
-// The node's lock, which goes with it.
+// Brings the descriptor of the node's lock, which the keeper then holds open.
 struct HoldLockCommand {};
 // The answer is a Pong.
 struct PingCommand {};
@@ -61,12 +61,12 @@ using KeeperCommand = std::variant<StartCommand, StopCommand, StopAllCommand, Ki
                                    SetFenceCommand, LastReportCommand, EndCommand, PingCommand, BeginRunCommand,
                                    WriteFileCommand, HoldLockCommand, ReadOutputCommand>;
 
-// The keeper's requests to the processes that touch files for it (file_helper.h). Each request is answered by one
-// frame, which is a text, in the order of the requests.
+// The keeper's requests to its helpers, the processes that access files in its place (file_helper.h). A helper answers
+// the requests in their order, each with one frame that contains a text.
 struct OpenLogRequest {
-  uint32_t log = 0;  // the keeper's choice
+  uint32_t log = 0;  // a number that the keeper chooses
   std::string path;
-};  // answer: why it can't be written, or empty
+};  // answer: why the log can't be written; empty: it can
 struct AppendRequest {
   uint32_t log = 0;
   std::string bytes;
@@ -80,7 +80,7 @@ struct RemoveRequest {
 struct WriteRequest {
   std::string path;
   std::string content;
-};  // answer: why it couldn't be written, or empty
+};  // answer: why the file could not be written; empty: it was
 struct BeginRunRequest {
   RunFolder folder;
 };  // answer: a line for the user, or empty
@@ -95,12 +95,12 @@ struct ReadDeviceLogRequest {
 using FileRequest = std::variant<OpenLogRequest, AppendRequest, CloseLogRequest, RemoveRequest, WriteRequest,
                                  BeginRunRequest, ReadErrorFileRequest, ReadDeviceLogRequest>;
 
-// Returns the secret that a command hands over; null: none.
+// Returns the part of a command that hands over a secret; null if there is none.
 HandOver* HandOverOf(KeeperCommand& command);
 
-// One frame's content, without the length.
+// Returns the content of one frame, without the length.
 std::string Encode(const KeeperCommand& command);
-std::string Encode(const KeeperEvent& event);  // not for those that the agent's side makes itself
+std::string Encode(const KeeperEvent& event);  // not for events that the agent's side makes itself
 
 std::string Encode(const FileRequest& request);
 

@@ -39,16 +39,17 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kMaxUnsentBytes = 256 * 1024 * 1024;  // a keeper that takes nothing for so long is broken
+constexpr size_t kMaxUnsentBytes = 256 * 1024 * 1024;  // a keeper that leaves this much unread is broken
 constexpr absl::Duration kEndLookPause = absl::Milliseconds(100);
-constexpr absl::Duration kEndPatience = absl::Seconds(8);  // above what the keeper waits for a terminal and a disk
-constexpr absl::Duration kUnkillablePatience = absl::Seconds(1);  // in its place where something can't be killed
+constexpr absl::Duration kEndPatience = absl::Seconds(8);  // longer than the keeper waits for a terminal and a disk
+constexpr absl::Duration kUnkillablePatience = absl::Seconds(1);  // instead, if a process can't be killed
 constexpr absl::Duration kTurnSlack = absl::Seconds(2);
 constexpr absl::Duration kLosePatience = absl::Seconds(2);
-constexpr absl::Duration kHelpersPatience = absl::Seconds(2);  // for all: work that takes longer hangs or nearly so
+constexpr absl::Duration kHelpersPatience = absl::Seconds(2);  // for all together; a helper that needs longer hangs
 constexpr absl::Duration kKillPatience = absl::Seconds(10);
 
-// Children of the agent's own. One set for the process, since KillAllDescendants is about the process.
+// The agent's own children, which are not killed. There is one set for the process, since KillAllDescendants acts on
+// the whole process.
 std::set<pid_t>& Spared() {
   static auto* spared = new std::set<pid_t>;
   return *spared;
@@ -56,7 +57,7 @@ std::set<pid_t>& Spared() {
 
 bool HasOneThread() {
 #if defined(__SANITIZE_THREAD__)
-  return true;  // the sanitizer's own thread
+  return true;  // the sanitizer has a thread of its own
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)
   return true;
@@ -102,7 +103,7 @@ class Keeper::Impl {
     UpdateWatch();
   }
 
-  // Polls readable also while only something waits to be sent: then the next Poll sends it.
+  // Also readable when the socket has room for bytes that wait to be sent: the next Poll sends them.
   int fd() const { return epoll_.get(); }
   const Family& family() const { return family_; }
 
@@ -130,13 +131,13 @@ class Keeper::Impl {
 
   Channel channel_;
   const Family family_;
-  std::vector<pid_t> helpers_;  // not reaped
+  std::vector<pid_t> helpers_;  // not reaped yet
   const absl::Duration stop_timeout_;
   UniqueFd epoll_;
-  std::vector<KeeperEvent> own_events_;  // answers that needed no keeper
+  std::vector<KeeperEvent> own_events_;  // answers that were given without the keeper
   std::set<ProcessKey> unkillable_;
   KeeperPulse pulse_;
-  std::map<uint32_t, std::pair<int64_t, int64_t>> outer_pids_;  // by slot: inner and outer one of its last process
+  std::map<uint32_t, std::pair<int64_t, int64_t>> outer_pids_;  // by slot: its last process's pid inside and outside
   uint32_t fence_falls_seen_ = 0;
   uint32_t watched_events_ = 0;
   bool is_lost_ = false;
@@ -176,13 +177,13 @@ void Keeper::Impl::KillAll() {
 
 void Keeper::Impl::SetFence(MonotonicTime at, MonotonicTime counted_from) {
   pulse_.SetFence(at);
-  // Guardian and shims read the page, so that the fence falls even if the keeper hangs.
+  // Guardian and shims read the fence from this page, so that it works even if the keeper hangs.
   family_.page->SetFence(at);
   Send(SetFenceCommand{at, fence_falls_seen_, counted_from});
 }
 
 absl::Status Keeper::Impl::HoldLock(int fd) {
-  // The byte that goes to the guardian says nothing, but a stream socket carries no descriptor without data.
+  // The byte for the guardian has no meaning, but a stream socket carries a descriptor only together with data.
   auto copy = std::make_shared<const UniqueFd>(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
   if (!copy->is_open() || SendWithDescriptor(family_.guardian_socket->get(), "", 1, fd) != 1) {
     return absl::UnavailableError(absl::StrCat("the keeper can't hold the lock: ", std::strerror(errno)));
@@ -200,7 +201,7 @@ void Keeper::Impl::SendFrame(const std::string& frame, std::shared_ptr<const Uni
 
 void Keeper::Impl::UpdateWatch() {
   uint32_t wanted = EPOLLIN;
-  // A socket with room polls writable at once, which is how an event of our own wakes the agent.
+  // A socket with room is writable at once: in this way an event of our own makes fd() readable.
   if (channel_.pending_bytes() > 0 || !own_events_.empty()) wanted |= EPOLLOUT;
   if (is_lost_ || wanted == watched_events_) return;
   epoll_event event{};
@@ -244,7 +245,7 @@ std::vector<KeeperEvent> Keeper::Impl::Poll() {
   return events;
 }
 
-// The keeper uses the pids of its namespace.
+// Replaces the pids of the keeper's pid namespace by those that this process sees.
 void Keeper::Impl::TranslatePids(KeeperEvent& event) {
   if (auto* started = std::get_if<Started>(&event)) {
     const int64_t inner = started->pid;
@@ -278,10 +279,12 @@ void Keeper::Impl::Lose() {
   is_lost_ = true;
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, channel_.fd(), nullptr);
   if (!is_reaped_) ::kill(family_.guardian, SIGKILL);  // the keeper ends with it
-  // Doesn't wait for ever: something that hangs must not hang the agent too. KillAllDescendants follows.
+  // Waits for kLosePatience at most: a process that hangs must not make the agent hang too. The caller calls
+  // KillAllDescendants next.
   const MonotonicTime deadline = BootTime() + kLosePatience;
   AwaitGuardian(deadline);
-  // A keeper that is stopped is a child of ours by now, and holds up the helpers. If it is, no one else reaps it.
+  // A keeper that was stopped (SIGSTOP) lives on as our child, now that the guardian is dead, and the helpers don't end
+  // before it. If waitid succeeds, the keeper is our child and not reaped, so the pid can't mean another process.
   siginfo_t info{};
   const bool is_ours = ::waitid(P_PID, static_cast<id_t>(family_.keeper), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
   if (is_ours) ::kill(family_.keeper, SIGKILL);
@@ -297,7 +300,7 @@ void Keeper::Impl::EndHelpers() {
       Spared().erase(*it);
       it = helpers_.erase(it);
     } else {
-      ++it;  // it dies when its file system answers; until then nothing waits for it
+      ++it;  // it ends when its file system answers; the agent doesn't wait for that
     }
   }
   if (lost_error == 0) return;
@@ -330,7 +333,7 @@ void Keeper::Impl::End() {
   }
   const MonotonicTime begin = BootTime();
   channel_.Send(Encode(EndCommand{}));
-  // The keeper ends by itself once it has no children; then its end of the socket closes.
+  // The keeper ends by itself once it has no children. The kernel then closes its end of the socket.
   bool is_open = true;
   const MonotonicTime deadline = begin + (unkillable_.empty() ? kEndPatience : kUnkillablePatience);
   while (is_open && BootTime() < deadline) {
@@ -342,7 +345,7 @@ void Keeper::Impl::End() {
   }
   AwaitGuardian(deadline);
   if (is_reaped_ && !is_open) return EndHelpers();
-  if (is_open && IsKeeperAtWork(begin)) return;  // its helpers end with it
+  if (is_open && IsKeeperAtWork(begin)) return;  // it goes on killing; its helpers end with it
   Lose();
   KillDescendantsUntilNone(Spared(), kKillPatience).IgnoreError();
 }
@@ -369,7 +372,7 @@ absl::StatusOr<std::unique_ptr<Keeper>> Keeper::Spawn(const KeeperOptions& optio
   auto to_guardian = std::make_shared<UniqueFd>(sockets[0]);
   UniqueFd guardians(sockets[1]);
 
-  // All signals are blocked across the forks, so that no child runs a handler of the agent's.
+  // All signals are blocked across the forks, so that no child runs a signal handler of the agent.
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);

@@ -1,8 +1,10 @@
 // The agent's check that the keeper still answers.
 //
-// Silence is added up by looks, at most kStep each: a machine that was frozen, with the agent on it, has not been
-// silent for all that time. A keeper that is silent when the processes must end, because the fence's time has come or
-// they were ordered to stop, can't be relied on. It is given up, and its death ends the processes (SIGKILL, see
+// Each Look adds at most kStep to the keeper's silence. So while the whole machine is frozen, the agent included,
+// hardly any silence is counted.
+//
+// If the keeper is silent when the processes must end (the fence's time has come, or they were ordered to stop), it
+// can't be relied on. Then the agent gives it up: it kills the keeper, and the processes end with it (SIGKILL, see
 // keeper.h).
 #pragma once
 
@@ -13,23 +15,24 @@ namespace muster::agent {
 
 class KeeperPulse {
  public:
-  static constexpr absl::Duration kStep = absl::Seconds(1);    // also between two pings
-  static constexpr absl::Duration kSilent = absl::Seconds(5);  // then it is reported
-  static constexpr absl::Duration kGiveUp =
-      absl::Seconds(3);  // and when the processes had to end: then it is given up …
-  static constexpr absl::Duration kGrace = absl::Seconds(1);  // … so long after that moment at the earliest
+  static constexpr absl::Duration kStep =
+      absl::Seconds(1);  // the most that one Look counts; also the time between two pings
+  static constexpr absl::Duration kSilent = absl::Seconds(5);  // a silence that is reported
+  // The keeper is given up after this silence if the processes had to end at least kGrace ago.
+  static constexpr absl::Duration kGiveUp = absl::Seconds(3);
+  static constexpr absl::Duration kGrace = absl::Seconds(1);
 
   enum class Finding { kNone, kSilent, kGiveUp };
 
-  // All times are of Clock::Boot. When the fence falls; never: it is not armed.
+  // Sets when the fence falls; Never(): it is not armed. All times of this class are of Clock::Boot.
   void SetFence(MonotonicTime at) { fence_at_ = at; }
-  // The keeper got an order by which the processes are gone at that time.
+  // Notes that the keeper was given an order after which the processes must be gone by `at`.
   void MustEndBy(MonotonicTime at);
 
-  // True once every kStep unless a ping is unanswered: send one.
+  // Returns true once every kStep, unless a ping is unanswered. The caller must then send a ping.
   bool WantsPing(MonotonicTime now);
   Finding Look(MonotonicTime now);
-  // An answer came. True if the silence had been reported.
+  // Notes that an answer came. Returns true if the silence had been reported.
   bool Heard();
 
  private:

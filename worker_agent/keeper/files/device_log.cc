@@ -30,7 +30,7 @@ struct Newest {
   timespec changed{};
 };
 
-// A process may have several: the older ones are full.
+// Finds the newest log of the process. There may be several, because a full one is followed by another.
 void LookInto(const std::string& folder, const std::string& prefix, Newest& newest) {
   DIR* dir = ::opendir(folder.c_str());
   if (dir == nullptr) return;

@@ -8,15 +8,18 @@
 
 namespace muster::agent {
 
-// Returns its path, and then at most four lines: the last ones with an error, of the newest file of this process. Clean
-// lines of at most kMaxLastLineBytes, with a newline between them; empty: there is none, or no error in its last 64
-// KiB. Looks at 20,000 files of a folder at most. Blocks where the file system does: for the helper.
+// Returns the path of the process's newest device log, then the last lines in it that report an error, at most four.
+// The lines are clean text of at most kMaxLastLineBytes each, with a newline between them. Empty: there is no such log,
+// or its last 64 KiB contain no error. Looks at 20,000 files of a folder at most. Blocks if the file system hangs, so
+// only a helper may call it.
 std::string ReadDeviceLog(const std::string& folder, int64_t pid);
 
-// Puts `text`, as ReadDeviceLog returned it, before `last_lines`, and drops the oldest of those if there is no room.
+// Puts `text`, which ReadDeviceLog has returned, before `last_lines`. Drops the oldest of `last_lines` if there would
+// be more than kMaxLastLines.
 void PutInFront(const std::string& text, std::vector<std::string>& last_lines);
 
-// Returns the folder that a process with this environment (NAME=VALUE) logs to; empty: not known.
+// Returns the folder in which the device's software keeps the logs of a process with this environment (NAME=VALUE);
+// empty: not known.
 std::string DeviceLogFolder(const std::vector<std::string>& environment);
 
 }  // namespace muster::agent

@@ -17,8 +17,8 @@ namespace {
 constexpr size_t kMaxFileBytes = 64 * 1024;
 constexpr size_t kMaxDepth = 64;
 
-// Event by event rather than as a document: a call stack may be longer than what we read, and the message before it is
-// still good.
+// Parses event by event, not into a document: our read limit may cut a long call stack, and the message before it must
+// still be found.
 class MessageFinder : public nlohmann::json_sax<nlohmann::json> {
  public:
   bool null() override { return true; }
@@ -55,7 +55,7 @@ class MessageFinder : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
 
-  std::vector<std::string> path_;  // the keys that lead to where we are
+  std::vector<std::string> path_;  // the keys from the root to the current place
   std::string message_;
 };
 

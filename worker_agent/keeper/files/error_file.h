@@ -8,12 +8,11 @@
 
 namespace muster::agent {
 
-// Returns the inner message, clean and at most kMaxErrorMessageBytes; empty if there is no such file or nothing of use
-// in it.
-// At most 64 KiB are read. Blocks where the file system does: for the helper.
+// Returns the inner message as clean text of at most kMaxErrorMessageBytes; empty if there is no such file or no
+// message in it. Reads 64 KiB at most. Blocks if the file system hangs, so only a helper may call it.
 std::string ReadErrorFile(const std::string& path);
 
-// Reads the same from the file's content, which may be cut short at its end.
+// Returns the same from the file's content, which may be cut at its end.
 std::string ParseErrorFile(std::string_view text);
 
 }  // namespace muster::agent

@@ -43,7 +43,8 @@ uint32_t FileHelper::OpenLog(const std::string& path, Answer answer) {
 void FileHelper::Append(uint32_t log, std::string_view bytes) {
   Log& entry = logs_.at(log);
   const size_t room = IsHung(BootTime()) ? kMaxHungBytes : kMaxBytes;
-  // Once something is missing it stays so until there is room for a good deal: one note, not one for each line.
+  // Once bytes were dropped, later ones are dropped too until there is room for many. So the log gets one note for a
+  // gap, not one for each line.
   if (is_dead_ || entry.dropped != 0 || unwritten_bytes_ + bytes.size() > room) {
     entry.dropped += bytes.size();
     return;

@@ -38,7 +38,7 @@
 namespace muster::agent {
 namespace {
 
-constexpr absl::Duration kKilledPatience = absl::Milliseconds(200);  // until a killed one that doesn't hang is gone
+constexpr absl::Duration kKilledPatience = absl::Milliseconds(200);  // a killed helper is gone by then, unless it hangs
 
 class FileServant {
  public:
@@ -46,7 +46,7 @@ class FileServant {
     absl::StatusOr<LogFile> log = LogFile::Open(open.path);
     if (!log.ok()) return Pack(LaunchErrorOf(log.status()));
     logs_.insert_or_assign(open.log, *std::move(log));
-    run_.LinkNewest(open.path);  // (an answer would be taken for a log that can't be written)
+    run_.LinkNewest(open.path);  // its result is dropped: an answer means that the log can't be written
     return {};
   }
   std::string Do(const AppendRequest& append) {
@@ -94,8 +94,9 @@ void ServeFiles(UniqueFd socket) {
   }
 }
 
-// `line`: that of the file, if the agent writes there too. Returns why the file could not take all, as errno: the exit
-// code, which the agent reports. The relay keeps no stderr of its own for that: it may hang in the file for ever, and a
+// Copies bytes from `socket` to `file` until the socket is closed. `line`: the file's SharedLine if the agent writes
+// there too. Returns the errno of a write that lost output, or 0. That is the helper's exit code, which the agent
+// reports. The helper can't report it itself, because it keeps no stderr: it may hang in the file for ever, and a
 // reader of stderr would wait for its end.
 int Relay(const UniqueFd& socket, const UniqueFd& file, SharedLine* line) {
   static char buffer[64 * 1024];
@@ -109,7 +110,7 @@ int Relay(const UniqueFd& socket, const UniqueFd& file, SharedLine* line) {
   }
 }
 
-// `work` returns the exit code.
+// Forks a helper that runs `work` and ends with the exit code that this returns.
 absl::Status Fork(const char* name, UniqueFd file, int (*work)(UniqueFd socket, UniqueFd file), HelperProcess& helper) {
   int sockets[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
@@ -171,7 +172,7 @@ void KeeperHelpers::TakeStandardStreams() {
   if (out.pid != 0) ::dup2(out.socket.get(), STDOUT_FILENO);
   if (are_one) ::dup2(out.socket.get(), STDERR_FILENO);
   if (err.pid != 0) ::dup2(err.socket.get(), STDERR_FILENO);
-  if (are_one || err.pid != 0) SharedLine::LeaveStderr();  // it is the relay that writes to the agent's
+  if (are_one || err.pid != 0) SharedLine::LeaveStderr();  // only the relay writes to the agent's stderr now
 }
 
 std::vector<pid_t> KeeperHelpers::pids() const {
@@ -185,7 +186,7 @@ std::vector<pid_t> KeeperHelpers::pids() const {
 bool EndHelper(pid_t pid, MonotonicTime deadline, int& lost_error) {
   ChildState state = AwaitChild(pid, deadline - BootTime());
   if (state == ChildState::kRuns) {
-    ::kill(pid, SIGKILL);  // not reaped, so the number is still its own
+    ::kill(pid, SIGKILL);  // not reaped, so its pid can't mean another process
     state = AwaitChild(pid, kKilledPatience);
   }
   if (state == ChildState::kRuns) return false;

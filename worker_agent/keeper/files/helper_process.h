@@ -1,5 +1,5 @@
-// The agent's end of the processes beside the keeper, forked before it, that touch files in its place. They are
-// children of the agent, since the keeper ends all its own descendants.
+// The agent's end of the helpers: processes that access files in the keeper's place (file_helper.h). The agent forks
+// them before the keeper. They are the agent's children, because the keeper kills all its own descendants.
 #pragma once
 
 #include <sys/types.h>
@@ -14,7 +14,7 @@ namespace muster::agent {
 
 struct HelperProcess {
   pid_t pid = 0;    // 0: there is none
-  UniqueFd socket;  // to it; for the keeper alone: the helper ends when this is closed everywhere
+  UniqueFd socket;  // to the helper, which ends when it is closed everywhere; only the keeper keeps it
 };
 
 // The helpers of one keeper.
@@ -22,19 +22,20 @@ struct KeeperHelpers {
   // All signals must be blocked.
   static absl::StatusOr<KeeperHelpers> Fork();
 
-  // In the keeper: stdout and stderr that are files lead to their relays from now on.
+  // Called in the keeper: where stdout or stderr is a file, makes it lead to the helper that copies output to this
+  // file.
   void TakeStandardStreams();
   std::vector<pid_t> pids() const;
 
-  HelperProcess logs;   // writes the logs and
-  HelperProcess files;  // touches the error files as the keeper asks (file_helper.h)
-  HelperProcess out;    // copies what comes to stdout, if that is a file, and
-  HelperProcess err;    // to stderr, if that is another one
+  HelperProcess logs;   // writes the logs
+  HelperProcess files;  // reads and removes the error files (file_helper.h)
+  HelperProcess out;    // copies output to stdout, if that is a file
+  HelperProcess err;    // copies output to stderr, if that is another file
 };
 
-// Waits for the end of a helper that has no user any more; SIGKILL from `deadline` (CLOCK_BOOTTIME) on. True when
-// it is gone: one that hangs in a file system dies only when that answers. `lost_error` becomes the errno with which
-// the file of a relay could not take all output.
+// Waits until a helper that is not used any more has ended, and sends it SIGKILL at `deadline` (CLOCK_BOOTTIME).
+// Returns true when it is gone; a helper that hangs in a file system dies only when that answers. If the helper lost
+// output because it could not write to its file, sets `lost_error` to the errno of the failed write.
 bool EndHelper(pid_t pid, MonotonicTime deadline, int& lost_error);
 
 }  // namespace muster::agent

@@ -25,7 +25,7 @@ bool EndsInsideALine(int fd, off_t size) {
 }  // namespace
 
 absl::StatusOr<LogFile> LogFile::Open(const std::string& path) {
-  // `error`: 0 if no call failed.
+  // `error`: the errno, or 0 if no system call failed.
   auto failed = [&](const std::string& why, int error) {
     const std::string text = absl::StrCat("the log file ", path, " can't be written: ", why, " (--log_dir)");
     return At(LaunchStep::kLogFile, absl::FailedPreconditionError(text), error);
@@ -33,14 +33,14 @@ absl::StatusOr<LogFile> LogFile::Open(const std::string& path) {
   const auto [folder_path, name] = SplitPath(path);
   const absl::StatusOr<UniqueFd> folder = OpenFolder(folder_path, {FolderTrust::kShared, /*makes_missing=*/true});
   if (!folder.ok()) return failed(std::string(folder.status().message()), ErrnoOf(folder.status()));
-  // The folder may be another user's: the name may be a link to a file of ours, or a pipe without a reader.
+  // The folder may be another user's, who may have put there a link to a file of ours, or a pipe without a reader.
   const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
   UniqueFd fd(::openat(folder->get(), name.c_str(), flags, 0644));
   if (!fd.is_open() && errno == ELOOP) return failed("it is a symbolic link, which is not followed: remove it", ELOOP);
   if (!fd.is_open()) return failed(std::strerror(errno), errno);
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0) return failed(std::strerror(errno), errno);
-  // (A device is root's to make.)
+  // A device is accepted, since only root can make one.
   if (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode)) return failed("it is not a regular file: remove it", EEXIST);
   if (info.st_nlink > 1) return failed("it has another name elsewhere (a hard link): remove it", EEXIST);
   LogFile log(std::move(fd), path);

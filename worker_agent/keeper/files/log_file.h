@@ -1,5 +1,5 @@
-// A process's log: appended to as the bytes come, nothing dropped unless the disk refuses it. Blocks where the file
-// system does: for the helper (helper_process.h), never for the keeper itself.
+// The log file of a process. Bytes are appended as they come, and none is dropped unless the disk refuses it. Blocks if
+// the file system hangs, so only a helper may use it (helper_process.h), never the keeper itself.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace muster::agent {
 
 class LogFile {
  public:
-  // Opens for appending; creates the file and its folders, which may be another user's: follows no link, takes nothing
-  // but a regular file (or device) with one name. Where a killed process left half a line, the next one's first does
-  // not run into it. The error names the path, what to do and the setting.
+  // Opens the file for appending; creates it and its folders. A folder may be another user's, so this follows no link,
+  // and accepts only a regular file (or device) that has no second name. If a killed process has left a line without an
+  // end there, ends that line. The error names the path, the remedy and the setting.
   static absl::StatusOr<LogFile> Open(const std::string& path);
 
-  // Never fails: what the disk doesn't take (it is full) is lost, later bytes are tried again. Returns a line for the
-  // user the first time that happens, else an empty text. How much was lost is written into the file itself once it
-  // takes something again.
+  // Never fails: bytes that the disk doesn't take (it is full) are lost, and later bytes are tried again. Returns a
+  // line for the user the first time that bytes are lost, else an empty text. When the file accepts bytes again, a note
+  // in it says how many were lost.
   std::string Append(std::string_view bytes);
 
  private:

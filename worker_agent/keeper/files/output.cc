@@ -20,7 +20,7 @@ namespace muster::agent {
 
 namespace {
 
-// More than is shown, since escape sequences are taken out later.
+// More than the limit for a shown line, because escape sequences are removed later.
 constexpr size_t kMaxRawLineBytes = 4 * kMaxLastLineBytes;
 
 // Returns where the last kMaxLastLines complete lines of `bytes` begin; npos when there are fewer.
@@ -42,7 +42,7 @@ LastLines::LastLines()
 
 void LastLines::Feed(size_t stream, std::string_view bytes) {
   LineSplitter& splitter = splitters_.at(stream);
-  // A process that writes much should cost little: so this looks only at lines that can remain.
+  // Looks only at lines that can be among the last ones, so that a process that writes a lot costs little.
   if (size_t begin = BeginOfLastLines(bytes); begin != std::string_view::npos) {
     splitter.Reset();
     bytes.remove_prefix(begin);
@@ -67,11 +67,12 @@ std::vector<std::string> LastLines::Take() {
 namespace {
 
 constexpr size_t kReadBytes = 64 * 1024;
-constexpr size_t kReadBytesPerTurn = 4 * kReadBytes;  // then it is the others' turn
-constexpr size_t kMaxDrainBytes = 4 * 1024 * 1024;    // above any pipe's size; a grandchild may write on for ever
+constexpr size_t kReadBytesPerTurn = 4 * kReadBytes;  // then other descriptors get their turn
+constexpr size_t kMaxDrainBytes = 4 * 1024 * 1024;    // more than a pipe holds; a grandchild may write for ever
 constexpr size_t kMaxPrefixedLineBytes = 16 * 1024;
 constexpr absl::Duration kProgressInterval = absl::Milliseconds(500);  // between two states of a process's progress bar
-constexpr absl::Duration kProgressSettles = absl::Milliseconds(50);    // for the rest of one that is written in parts
+constexpr absl::Duration kProgressSettles =
+    absl::Milliseconds(50);  // the wait for the rest of a state that is written in parts
 
 absl::Status MakePipe(UniqueFd& read_end, UniqueFd& write_end) {
   int fds[2];
@@ -86,7 +87,7 @@ absl::Status MakePipe(UniqueFd& read_end, UniqueFd& write_end) {
 
 }  // namespace
 
-// The agent's lines always go to stderr.
+// Only stderr has a SharedLine, because the agent's own lines always go there.
 LiveOutputs::LiveOutputs(int stdout_fd, int stderr_fd)
     : standard_(stdout_fd, IsSameFile(stdout_fd, stderr_fd) ? SharedLine::OfStderr() : nullptr) {
   if (!IsSameFile(stdout_fd, stderr_fd)) error_.emplace(stderr_fd, SharedLine::OfStderr());
@@ -157,7 +158,7 @@ void ProcessOutput::Watch(size_t stream) {
   poller_.Watch(streams_[stream].pipe.get(), EPOLLIN, [this, stream] {
     const Stream& s = streams_[stream];
     if (ShouldPause(s, BootTime())) {
-      poller_.Forget(s.pipe.get());  // not just silenced: epoll would report a closed writer for ever
+      poller_.Forget(s.pipe.get());  // without Forget, epoll would report a closed writer again and again
       streams_[stream].is_paused = true;
       return;
     }
@@ -226,7 +227,7 @@ void ProcessOutput::ShowWithPrefix(std::string_view bytes) {
   }
 }
 
-// The state is shown as a line: bars of several processes can't share one that is rewritten.
+// Shows the state as a line of its own: the bars of several processes can't share one line that is rewritten.
 void ProcessOutput::ShowProgress(MonotonicTime now) {
   progress_at_ = MonotonicTime::Never();
   next_progress_ = now + kProgressInterval;

@@ -24,14 +24,15 @@
 
 namespace muster::agent {
 
-// The last lines that a process wrote, from both of its streams, as they came.
+// The last lines that a process wrote, from both of its streams, in the order in which they came.
 class LastLines {
  public:
   LastLines();
 
   void Feed(size_t stream, std::string_view bytes);  // stream: 0 or 1
 
-  // At most kMaxLastLines of at most kMaxLastLineBytes, clean text; a last line without an end counts. Call it once.
+  // Returns at most kMaxLastLines lines of clean text, each of at most kMaxLastLineBytes. A last line without an end
+  // counts. Must be called once only.
   std::vector<std::string> Take();
   // Returns the last lines so far; may be called any number of times.
   std::vector<std::string> SoFar() const { return LastLines(*this).Take(); }
@@ -43,7 +44,8 @@ class LastLines {
   std::deque<std::string> lines_;
 };
 
-// The agent's stdout and stderr. One and the same object when both are the same file, so that order is kept.
+// The agent's stdout and stderr. If both are the same file, standard() and error() return one object, so that the order
+// of the output is kept.
 class LiveOutputs {
  public:
   LiveOutputs(int stdout_fd, int stderr_fd);
@@ -54,9 +56,10 @@ class LiveOutputs {
 
   void Flush(MonotonicTime now);
   bool has_pending() const { return standard_.has_pending() || (error_.has_value() && error_->has_pending()); }
-  // The time when a stuck reader is given up, if anything waits for that, or for the end of a line; else never.
+  // Returns when Flush is needed next: to give up a reader that takes nothing, or to pass on a line that has no end.
+  // Never(): nothing waits for that.
   MonotonicTime NextDeadline(MonotonicTime now) const;
-  // Flushes what has waited for a line, and watches for writing what has something pending.
+  // Passes on lines that have waited long enough for their end, and watches the outputs that have bytes pending.
   void UpdateWatches(CallbackPoller& poller);
 
  private:
@@ -71,14 +74,14 @@ class ProcessOutput {
     UniqueFd err;  // not open: the same as `out`
   };
 
-  // A log that is open with its helper, which outlives this; 0: none.
+  // A log that the helper has open. The helper outlives this. `number` 0: there is no log.
   struct Log {
     FileHelper& helper;
     uint32_t number = 0;
   };
 
-  // Makes the pipes (one for both streams where order matters and nothing is lost by it). Error: too many open files.
-  // `poller` and `live` outlive this. The log is closed by Finish.
+  // Makes the pipes. Both streams share one pipe, which keeps their order, except where stdout and stderr go to
+  // different places. Error: too many open files. `poller` and `live` outlive this. Finish closes the log.
   static absl::StatusOr<std::unique_ptr<ProcessOutput>> Create(const ProcessSpec& spec, LiveOutputs& live,
                                                                CallbackPoller& poller, Log log, ChildEnds& child_ends);
   ~ProcessOutput();
@@ -88,20 +91,21 @@ class ProcessOutput {
   bool has_log() const { return log_.number != 0; }
   const OutputTail& tail() const { return tail_; }
 
-  // Goes on reading where it was paused, if the destination takes bytes again or is given up as stuck. Shows the state
-  // of a progress bar, when that is due.
+  // Reads again from each stream that was paused, if its destination takes bytes again or was given up. Shows the state
+  // of a progress bar when that is due.
   void Resume(MonotonicTime now);
-  // When that is due; never: no bar moves.
+  // Returns when the state of a progress bar is due; Never(): no bar has moved.
   MonotonicTime NextDeadline() const { return progress_at_; }
 
-  // Takes the bytes that are in the pipes now. Doesn't wait for their end: a grandchild may hold them open.
+  // Reads the bytes that are in the pipes now. Doesn't wait for the pipes to be closed, because a grandchild may keep
+  // them open.
   void Drain();
   // Drains, and returns the last lines so far.
   std::vector<std::string> LastLinesSoFar();
   // Returns the exception in the part of the output that is still kept; empty: none.
   RaisedException FindException() const;
-  // Drains, closes the pipes, passes on a last unfinished line, and returns the last lines; if there is a log,
-  // `log_is_written` is called when that is so. Call it once.
+  // Drains and closes the pipes, passes on a last unfinished line, and returns the last lines. If there is a log,
+  // `log_is_written` is called when all of it is written. Must be called once only.
   std::vector<std::string> Finish(std::function<void()> log_is_written);
 
  private:
@@ -115,7 +119,7 @@ class ProcessOutput {
   bool ShouldPause(const Stream& stream, MonotonicTime now) const;
   void Watch(size_t stream);
   void Close(size_t stream);
-  // Takes at most about `max_bytes` of what is there now.
+  // Reads the bytes that are there now, at most about `max_bytes`.
   void Read(size_t stream, size_t max_bytes);
   void Take(size_t stream, std::string_view bytes);
   void ShowWithPrefix(std::string_view bytes);
@@ -127,9 +131,9 @@ class ProcessOutput {
   const Log log_;
   std::array<Stream, 2> streams_;
   LineSplitter prefix_splitter_;
-  std::string shown_progress_;  // of the line that has not ended
+  std::string shown_progress_;  // the state that was shown last of the line that has not ended
   MonotonicTime progress_at_ = MonotonicTime::Never();
-  MonotonicTime next_progress_;  // not before
+  MonotonicTime next_progress_;  // no state is shown before this time
   LastLines last_lines_;
   OutputTail tail_;
 };

@@ -1,11 +1,12 @@
-// The output that a reader gets, by its place:
+// The output that a reader gets. It depends on `after`, the position up to which the reader has the output already:
 //
-//   0                             the last lines that are still here; has_gap if there were more
-//   within what is still here     what came since, or its last lines
-//   before that                   the last lines, with has_gap
-//   beyond the end                nothing: it is no place of this process
+//   0                             the last lines; has_gap if earlier ones are not returned
+//   within the kept bytes         the lines since then, or the last of them
+//   before the kept bytes         the last lines, with has_gap
+//   beyond the end                nothing: the process has not written so much
 //
-// A line without its forgotten beginning can still be shown if it has started over since, as a progress bar does.
+// The beginning of a line may no longer be kept. The rest can still be shown if a '\r' has started the line over since,
+// as in a progress bar.
 #include "worker_agent/keeper/files/output_tail.h"
 
 #include <algorithm>
@@ -17,7 +18,8 @@ namespace muster::agent {
 
 namespace {
 
-// True if the rest of a line without its beginning starts over. (A '\r' before the line's end does not count.)
+// Returns true if a '\r' in `line`, the rest of a line, starts it over. A '\r' just before the line's end does not
+// count.
 bool BeginsAnew(std::string_view line) {
   const size_t last = line.find_last_not_of('\r');
   return last != std::string_view::npos && line.substr(0, last).find('\r') != std::string_view::npos;

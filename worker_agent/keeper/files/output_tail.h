@@ -19,7 +19,7 @@ struct OutputPart {
 
 class OutputTail {
  public:
-  static constexpr size_t kMaxBytes = 64 * 1024;        // that can be read again
+  static constexpr size_t kMaxBytes = 64 * 1024;        // the latest bytes, which can be read again
   static constexpr size_t kMaxLogLineBytes = 4 * 1024;  // longer ones are cut
 
   void Feed(std::string_view bytes);
@@ -28,12 +28,12 @@ class OutputTail {
   OutputPart Read(uint64_t after, uint32_t lines) const;
 
  private:
-  // Returns where the line with this byte of bytes_ begins.
+  // Returns where the line begins that contains byte number `byte` of bytes_.
   uint64_t LineStartOf(size_t byte) const;
 
-  std::string bytes_;        // at most 2 * kMaxBytes; its end is …
-  uint64_t total_ = 0;       // … that many bytes after the process's start
-  uint64_t line_start_ = 0;  // likewise: of the line that its first byte belongs to
+  std::string bytes_;        // the latest output, at most 2 * kMaxBytes
+  uint64_t total_ = 0;       // all bytes so far: the position at which bytes_ ends
+  uint64_t line_start_ = 0;  // the position at which the first line in bytes_ begins
 };
 
 }  // namespace muster::agent

@@ -41,7 +41,7 @@ bool IsDigits(std::string_view text) {
   return !text.empty() && text.size() <= 20 && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
 }
 
-// The order of runs by age: by time, then by number.
+// The age of a run, for sorting: first its time, then its number.
 using Age = std::tuple<std::string, uint64_t>;
 
 std::optional<Age> AgeOf(const std::string& name) {
@@ -74,14 +74,15 @@ std::optional<Age> AgeOfTarget(const std::string& link, const std::string& targe
   return AgeOf(parts[1]);
 }
 
-// Empty: it is no link.
+// Returns the target of a link; empty: it is no link.
 std::string ReadLink(const UniqueFd& folder, const std::string& name) {
   std::array<char, PATH_MAX> target{};
   const ssize_t size = ::readlinkat(folder.get(), name.c_str(), target.data(), target.size());
   return size <= 0 ? "" : std::string(target.data(), static_cast<size_t>(size));
 }
 
-// A file of Muster 0.1, which made no links. Empty: the name is free now.
+// Frees a link's name from a file that Muster 0.1, which made no links, has left. Returns an empty text if the name is
+// free now, else a line for the user.
 std::string PutAside(const UniqueFd& folder, const std::string& folder_path, const std::string& name,
                      const struct stat& info) {
   const std::string path = absl::StrCat(folder_path, "/", name);
@@ -97,7 +98,7 @@ std::string PutAside(const UniqueFd& folder, const std::string& folder_path, con
                       name == kLatest ? "folder" : "file", " there");
 }
 
-// Empty, or a line for the user.
+// Makes the link `name` lead to `target`. Returns an empty text, or a line for the user if that failed.
 std::string ReplaceLink(const UniqueFd& folder, const std::string& folder_path, const std::string& name,
                         const std::string& target) {
   struct stat info {};
@@ -115,7 +116,7 @@ std::string ReplaceLink(const UniqueFd& folder, const std::string& folder_path, 
     return absl::StrCat("can't make the link ", folder_path, "/", name, " -> ", target, ": ", std::strerror(errno));
   };
   timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);  // only for a name that no other node makes
+  ::clock_gettime(CLOCK_MONOTONIC, &now);  // read only to make a name that no other node uses
   const std::string temporary = absl::StrCat(kLinkInTheMaking, ::getpid(), "-", now.tv_sec, ".", now.tv_nsec);
   if (::symlinkat(target.c_str(), folder.get(), temporary.c_str()) != 0) return failed();
   if (::renameat(folder.get(), temporary.c_str(), folder.get(), name.c_str()) == 0) return {};
@@ -140,8 +141,8 @@ bool IsStillThere(const UniqueFd& folder, const UniqueFd& marker) {
          held.st_dev == named.st_dev;
 }
 
-// Locks the marker, so that no one prunes the folder from here on. Another node may be pruning it just now: then the
-// folder is made again.
+// Locks the marker, so that nobody prunes the folder from here on. If another node is just pruning it, makes the folder
+// again.
 UniqueFd LockMarker(const std::string& path) {
   for (int i = 0; i < kLockTries; ++i) {
     if (i > 0) Pause(kLockPause);
@@ -155,13 +156,13 @@ UniqueFd LockMarker(const std::string& path) {
     } else if (errno == EWOULDBLOCK) {
       continue;
     }
-    ::futimens(marker.get(), nullptr);  // by the file system's own clock
+    ::futimens(marker.get(), nullptr);  // sets its time by the file system's own clock
     return marker;
   }
   return {};
 }
 
-// Returns at most kMaxListed names. Nothing: the folder can't be read, or holds more.
+// Returns the names in a folder. Nothing: it can't be read, or contains more than kMaxListed.
 std::optional<std::vector<std::string>> List(const UniqueFd& folder) {
   const int listing = ::openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* dir = listing < 0 ? nullptr : ::fdopendir(listing);
@@ -180,15 +181,15 @@ std::optional<std::vector<std::string>> List(const UniqueFd& folder) {
   return names;
 }
 
-// The folders of one job beyond the newest `keep`. Cases for a folder, in their order:
+// Removes the folders of one job beyond the newest `keep`. The first case that applies decides about a folder:
 //
-//   it is a link, or another user's, or another file system begins there   stays, and does not count
+//   it is a link, another user's, or on another file system                stays, and does not count
 //   it has no marker of this user                                          stays, and does not count
 //   it is among the newest                                                 stays
 //   its marker is locked, or can't be locked, or was just removed          stays
 //   it holds something that Muster does not write                          stays, whole
 //   something in it was written within the last hour                       stays
-//   else                                                                   its files are removed, then the folder
+//   otherwise                                                              its files are removed, then the folder
 class Pruner {
  public:
   Pruner(const RunFolder& own, const UniqueFd& base, const UniqueFd& job, int64_t now)
@@ -286,7 +287,7 @@ std::string RunLogs::Begin(const RunFolder& folder) {
   const std::optional<Age> failed = AgeOfTarget(kFailure, ReadLink(*base, kFailure));
   if (failed && *failed < AgeOf(folder.name).value_or(Age())) ::unlinkat(base->get(), kFailure, 0);
   std::string notice = ReplaceLink(*job, job_path, kLatest, folder.name);
-  // As root it removes only files that no other user may have put there.
+  // As root, prunes only where no other user may have put files.
   const FolderTrust trust = ::geteuid() == 0 ? FolderTrust::kTrusted : FolderTrust::kShared;
   struct stat now {};
   if (folder.keep > 0 && ::fstat(marker_.get(), &now) == 0 && OpenFolder(job_path, {trust}).ok()) {

@@ -1,4 +1,4 @@
-// The places of a run's logs, and how long they stay. `base` is --log_dir:
+// Where a run's logs are, and how long they are kept. `base` is --log_dir:
 //
 //   base/<job>/<run>-<opened>/             worker_<rank>.log, server_<rank>.log, failure.json
 //   base/<job>/latest                      -> the folder of the newest run
@@ -6,16 +6,20 @@
 //
 // <opened> is the time when the run was opened, in UTC: 20261125T015200.123Z.
 //
-// Links are relative, and replaced as a whole: several nodes may share the folder. Only links that lead to such a
-// place are replaced; a file of the same name (Muster 0.1 wrote such) is put aside as <name>.old.
+// Several nodes may share the folder, so links are relative, and each is replaced in one step. Only links that lead to
+// one of these places are replaced. A regular file in a link's place (from Muster 0.1, which made no links) is renamed
+// to <name>.old.
 //
-// A folder of a run has a marker, .muster-run, which each keeper holds locked (flock, shared) while it writes there.
-// Pruning removes the folders beyond the newest `keep` runs of the job, and of these only folders of this user that
-// have the marker and nothing but Muster's files, whose marker no process holds locked, and in which nothing was
-// written for an hour: for file systems whose locks don't reach other machines (NFS with nolock or local_lock). A
-// folder that can't be read stays. No link is followed. As root it prunes only where no other user can write.
+// The folder of a run contains a marker, .muster-run. Each keeper holds it locked (flock, shared) while it writes in
+// the folder.
 //
-// Blocks where the file system does: for the helper (helper_process.h), never for the keeper itself.
+// Pruning removes the folders of the job's runs beyond the newest `keep`. It removes a folder only if all of this is
+// true: it belongs to this user; it has the marker, and no process holds that locked; it contains only Muster's files;
+// nothing was written in it for an hour. The hour is for file systems whose locks don't reach other machines (NFS with
+// nolock or local_lock). Pruning keeps a folder that it can't read, and follows no link. As root it works only where no
+// other user can write.
+//
+// Blocks if the file system hangs, so only a helper may use it (helper_process.h), never the keeper itself.
 #pragma once
 
 #include <cstdint>
@@ -28,19 +32,21 @@ namespace muster::agent {
 
 struct RunFolder {
   std::string base;    // absolute
-  std::string job_id;  // an id: safe as a part of a path
+  std::string job_id;  // an id, so it is safe as a part of a path
   std::string name;    // see RunFolderName
-  uint32_t keep = 0;   // runs of this job; 0: all
+  uint32_t keep = 0;   // how many runs of this job are kept; 0: all
 
   std::string path() const;
 };
 
-// "3-20261125T015200.123Z": two runs of a memory journal that begin in one second must not share a folder.
-// `opened_unix_ms` may be anything: a time beyond years of four digits counts as 1970.
+// Returns a name like "3-20261125T015200.123Z". It contains milliseconds, since two runs of a memory journal may begin
+// in one second and must not share a folder. `opened_unix_ms` may be any number: a time after the year 9999 counts as
+// 1970.
 std::string RunFolderName(uint64_t run, int64_t opened_unix_ms);
 
-// True if Muster gives this name to a link or file of its own in `base`, so that no job's folder can have it: links to
-// the runs' files, files put aside for them, links in the making, and the log of a scheduler that an agent starts.
+// Returns true if Muster gives this name to a link or file of its own in `base`, so that no job may have it. These are
+// the links to a run's files, files that were renamed to make room for a link, links that are being made, and the log
+// of a scheduler that an agent starts.
 bool IsTakenInBase(std::string_view name);
 
 class RunLogs {
@@ -49,16 +55,17 @@ class RunLogs {
   static constexpr int64_t kQuietSeconds = 3600;
 
   RunLogs() = default;
-  // Makes the folder with its marker, links it as the latest, takes away the link to the last run's failure.json, and
-  // prunes. Returns a line for the user about what can't be done, or an empty text; logs are written nevertheless.
+  // Makes the run's folder with its marker, links it as `latest`, removes the link to an earlier run's failure.json,
+  // and prunes. Returns a line for the user about a step that failed, or an empty text; the logs are written even then.
   std::string Begin(const RunFolder& folder);
 
-  // A file was opened for writing. Links it in base if it is one of this run's. Returns the same as Begin.
+  // Called after `path` was opened for writing. Makes the link in `base` if `path` is a file of this run. Returns a
+  // line for the user if that failed, or an empty text.
   std::string LinkNewest(const std::string& path) const;
 
  private:
   RunFolder folder_;
-  UniqueFd marker_;  // locked
+  UniqueFd marker_;  // open and locked while this lives
 };
 
 }  // namespace muster::agent

@@ -19,7 +19,7 @@
 namespace muster::agent {
 namespace {
 
-// The /proc of another PID namespace shows other processes under our numbers.
+// Returns true if /proc is that of our pid namespace. Another one shows other processes under our pids.
 bool IsProcOurs() {
   char link[32] = {};
   return ::readlink("/proc/self", link, sizeof link - 1) > 0 && std::atoi(link) == ::getpid();
@@ -41,7 +41,7 @@ Children Children::OfThisProcess(bool may_use_list) {
 }
 
 bool Children::ForEach(absl::FunctionRef<void(pid_t)> visit) {
-  if (!CanLook()) *this = OfThisProcess(may_use_list_);  // no descriptor was free then
+  if (!CanLook()) *this = OfThisProcess(may_use_list_);  // at the start no descriptor was free
   if (list_.is_open()) return ForEachInList(visit);
   if (proc_.is_open()) return ForEachInProc(visit);
   errno = ENOENT;
@@ -57,7 +57,7 @@ bool Children::Kill(absl::FunctionRef<bool(pid_t)> is_spared) {
 bool Children::ForEachInList(absl::FunctionRef<void(pid_t)> visit) {
   if (::lseek(list_.get(), 0, SEEK_SET) != 0) return false;
   char buffer[4096];
-  pid_t pid = 0;  // numbers, each followed by a blank; one may be cut by the end of the buffer
+  pid_t pid = 0;  // the file has numbers, each followed by a blank; the buffer's end may cut one
   while (true) {
     const ssize_t n = ::read(list_.get(), buffer, sizeof buffer);
     if (n < 0 && errno == EINTR) continue;
@@ -95,7 +95,7 @@ pid_t Children::ParentOf(const char* pid) {
 }
 
 bool Children::ForEachInProc(absl::FunctionRef<void(pid_t)> visit) {
-  struct Entry {  // as the kernel writes it: getdents(2)
+  struct Entry {  // the kernel's layout: getdents(2)
     uint64_t inode;
     int64_t offset;
     uint16_t length;

@@ -27,8 +27,8 @@
 namespace muster::agent {
 namespace {
 
-constexpr absl::Duration kFirstPause = absl::Milliseconds(1);  // between two looks; it doubles up to …
-constexpr absl::Duration kMaxPause = absl::Milliseconds(50);   // … this
+constexpr absl::Duration kFirstPause = absl::Milliseconds(1);  // between two looks; doubles each time
+constexpr absl::Duration kMaxPause = absl::Milliseconds(50);   // the longest pause between two looks
 
 template <typename T>
 std::optional<T> ParseNumber(std::string_view text) {
@@ -38,7 +38,7 @@ std::optional<T> ParseNumber(std::string_view text) {
   return value;
 }
 
-// Returns nothing when not all could be read.
+// Returns nothing if any process could not be read.
 std::optional<std::vector<ProcessInfo>> AllProcesses() {
   std::vector<ProcessInfo> all;
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
@@ -71,7 +71,7 @@ std::optional<ProcessInfo> ParseProcStat(std::string_view text) {
   char state = 0;
   uint64_t threads = 0;
   std::string_view rest = text.substr(name_end + 1);
-  // Numbers of the fields as in proc(5): 3 state, 4 parent, 5 group, 6 session, 20 threads, 22 start time.
+  // The numbers of the fields in proc(5): 3 state, 4 parent, 5 group, 6 session, 20 threads, 22 start time.
   for (int field = 3; field <= 22; ++field) {
     rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
     std::string_view word = rest.substr(0, std::min(rest.find(' '), rest.size()));
@@ -84,7 +84,8 @@ std::optional<ProcessInfo> ParseProcStat(std::string_view text) {
     if (field == 20) threads = ParseNumber<uint64_t>(word).value_or(0);
     if (field == 22) info.start_time = ParseNumber<uint64_t>(word).value_or(0);
   }
-  // A main thread that ended before the others is shown as a zombie too, with more than one thread.
+  // A main thread that has ended before other threads is also shown as a zombie. Then the number of threads is above
+  // one.
   info.is_dead = (state == 'Z' || state == 'X') && threads <= 1;
   info.is_stopped = state == 'T' || state == 't';
   info.state = state;
@@ -138,7 +139,7 @@ std::optional<std::vector<ProcessInfo>> DescendantsOf(pid_t root, const std::set
 }
 
 std::string ShownName(const ProcessInfo& process) {
-  // A byte takes four at most when it is escaped.
+  // EscapeControl makes at most four bytes of one.
   return EscapeControl(CleanText(process.name, kMaxStuckNameBytes / 4));
 }
 
@@ -155,7 +156,7 @@ bool HasLivingMember(pid_t group) {
 
 std::string StatusRow(pid_t pid, std::string_view name) {
   const UniqueFd fd(::open(absl::StrCat("/proc/", pid, "/status").c_str(), O_RDONLY | O_CLOEXEC));
-  char buffer[8192];  // its longest row, of memory nodes, has some 4 KiB
+  char buffer[8192];  // the longest row, Mems_allowed, has some 4 KiB
   const ssize_t size = fd.is_open() ? ::read(fd.get(), buffer, sizeof buffer) : -1;
   if (size <= 0) return "";
   const std::string_view text(buffer, static_cast<size_t>(size));
@@ -188,8 +189,8 @@ void SignalExactly(const ProcessInfo& process, int signal) {
 namespace {
 
 struct Look {
-  bool has_looked = false;  // else errno says why not
-  pid_t found = 0;          // one of the processes that were found, 0: there was none
+  bool has_looked = false;  // false: errno says why
+  pid_t found = 0;          // a process that was found; 0: there was none
 };
 
 std::string NameOf(pid_t pid) {
@@ -198,30 +199,30 @@ std::string NameOf(pid_t pid) {
   return absl::StrCat("process ", pid, " (", ShownName(*process), ", state ", std::string(1, StateOf(*process)), ")");
 }
 
-// Sends SIGKILL to all that it finds; reaps those that have ended.
+// Looks once: sends SIGKILL to all descendants that it finds, and reaps those that have ended.
 Look KillDescendants(const std::set<pid_t>& spared) {
   const std::optional<std::vector<ProcessInfo>> found = DescendantsOf(::getpid(), spared);
   if (!found.has_value()) return {};
   for (const ProcessInfo& process : *found) {
     SignalExactly(process, SIGKILL);
-    // Reaps only the processes that it found, one by one: the ends of the spared ones belong to others.
+    // Reaps only processes that it found, one by one, because other code reaps the spared ones.
     ::waitpid(process.pid, nullptr, WNOHANG);
   }
   if (!found->empty()) return {true, found->front().pid};
-  // Another user's may be hidden (hidepid); among its own children a process sees all.
+  // /proc may hide another user's processes (hidepid). The list of a process's own children shows them all.
   Look look{true, 0};
   look.has_looked = Children::OfThisProcess().ForEach([&](pid_t child) {
     if (spared.count(child) == 0) look.found = child;
   });
   if (look.found == 0) return look;
-  ::kill(look.found, SIGKILL);  // ours, and not reaped: the number is its own
+  ::kill(look.found, SIGKILL);  // our child and not reaped, so the pid can't mean another process
   ::waitpid(look.found, nullptr, WNOHANG);
   return look;
 }
 
 }  // namespace
 
-// Ends only after a look that finds none: a process that was found may have forked before it died.
+// Returns OK only after a look that finds nothing, because a process that was found may have forked before it died.
 absl::Status KillDescendantsUntilNone(const std::set<pid_t>& spared, absl::Duration patience) {
   const MonotonicTime deadline = BootTime() + patience;
   for (absl::Duration pause = kFirstPause;; pause = std::min(2 * pause, kMaxPause)) {

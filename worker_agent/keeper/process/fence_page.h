@@ -1,11 +1,14 @@
-// The fence's time in a page of memory that agent, guardian, keeper and shims share: any of them that is left can see
-// that the keeper has not obeyed, without a message from another. All times are of Clock::Boot.
+// The fence's time, in a page of memory that agent, guardian, keeper and shims share. If the keeper does not obey the
+// fence, each of the others can see that without a message. All times are of Clock::Boot.
 //
-// The fence falls at `fence_ns_`; the keeper stops the processes then, orders the death of what is left of them
-// stop_timeout later, and notes that (`obeyed_ns_`). From then on it makes sure that each shim carries the order out. A
-// keeper that has not done so when that has been seen for kOverdue is ended by the guardian with all that it has
-// started, and each shim ends its own processes. It must be seen for so long because a machine that was suspended
-// leaves the keeper that time. The scheduler lets the ranks start elsewhere 5 s after stop_timeout.
+// The fence falls at `fence_ns_`: then the keeper stops the processes. stop_timeout later it orders the shims to kill
+// the processes that are left, and notes that in `obeyed_ns_`. From then on it makes sure that each shim carries the
+// order out.
+//
+// A keeper that has not noted this in time is overdue. Guardian and shims act when they have seen that for kOverdue:
+// the guardian kills the keeper and all that it has started, and each shim kills its own processes. They wait for
+// kOverdue because a machine that wakes from suspension must leave the keeper time to act. The scheduler lets the ranks
+// start elsewhere 5 s after stop_timeout.
 #pragma once
 
 #include <algorithm>
@@ -22,21 +25,23 @@ namespace muster::agent {
 class FencePage {
  public:
   static constexpr absl::Duration kOverdue = absl::Seconds(1);
-  static constexpr int kLookMs = 1000;    // how often to look, at least …
-  static constexpr int kDueLookMs = 100;  // … and once the keeper should have obeyed
+  static constexpr int kLookMs = 1000;    // the longest time between two looks
+  static constexpr int kDueLookMs = 100;  // the same once the keeper should have obeyed
 
-  // Must be called before the forks that share it. It stays for as long as the process lives. Error: no memory.
+  // Must be called before the processes that share the page are forked. The page stays for as long as the process
+  // lives. Error: no memory.
   static absl::StatusOr<FencePage*> Create(absl::Duration stop_timeout);
 
   // Arms the fence, or disarms it (never). Called by the agent.
   void SetFence(MonotonicTime fence) { fence_ns_ = fence.nanoseconds(); }
 
-  // Called by the keeper: it has ordered the death of what was left at the fence that falls, or fell, at that time.
+  // Called by the keeper when it has ordered the shims to kill what is left. `fence`: the time of the fence that it has
+  // obeyed.
   void NoteObeyed(MonotonicTime fence) { obeyed_ns_ = std::max(obeyed_ns_.load(), fence.nanoseconds()); }
   // Called by the keeper in each turn of its loop.
   void NoteTurn(MonotonicTime now) { turn_ns_ = now.nanoseconds(); }
 
-  // Called by the keeper, before it starts anything.
+  // Called by the keeper before it starts a process.
   bool HasFallen(MonotonicTime now) const { return now >= MonotonicTime::FromNanoseconds(fence_ns_); }
 
   // Called by guardian and shims: see FenceWatch.

@@ -21,7 +21,8 @@
 namespace muster::agent {
 namespace {
 
-// Longer than anything that the keeper does in one turn after the agent's death: the last report, the last output.
+// Longer than the keeper needs for any one turn of its loop after the agent's death, the last report and the last
+// output included.
 constexpr absl::Duration kHung = absl::Seconds(40);
 
 struct Reaped {
@@ -46,10 +47,11 @@ void TakeLock(UniqueFd& socket, UniqueFd& lock) {
   UniqueFd descriptor;
   const ssize_t n = ReceiveWithDescriptor(socket.get(), &byte, 1, has_descriptor, descriptor);
   if (has_descriptor) lock = std::move(descriptor);
-  if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) socket.reset();  // the agent is gone, or wants no more
+  if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+    socket.reset();  // the agent is dead, or has closed its end
 }
 
-// Counts how long the keeper has stood still while the agent was gone, not counting while the machine slept.
+// Counts for how long the keeper has stood still since the agent died. Does not count time in which the machine slept.
 class StandstillWatch {
  public:
   explicit StandstillWatch(MonotonicTime now) : looked_at_(now) {}
@@ -70,7 +72,7 @@ class StandstillWatch {
 
 [[noreturn]] void Watch(const GuardianOptions& options, pid_t keeper, Children& children, int signals,
                         UniqueFd socket) {
-  UniqueFd lock;  // held until the end
+  UniqueFd lock;  // the node's lock, held until this process ends
   FenceWatch fence(options.page);
   StandstillWatch standstill(BootTime());
   bool is_agent_gone = false;
@@ -87,7 +89,8 @@ class StandstillWatch {
     if (is_keeper_gone || is_hung || fence.IsOverdue(now)) ends_since = std::min(ends_since, now);
     const bool ends_all = !ends_since.is_never();
     if (ends_all && !is_keeper_gone) ::kill(keeper, SIGKILL);  // not reaped, so the number is its own
-    // If it could not look, it looks again: it ends only when the kernel reports that no child is left.
+    // If Kill could not look at /proc, the next turn tries again: the guardian ends only when the kernel reports that
+    // no child is left.
     if (ends_all && now - ends_since >= kShimsTime) children.Kill([](pid_t) { return false; });
     pollfd ready[] = {
         {signals, POLLIN, 0}, {is_agent_gone ? -1 : options.watch.fd(), POLLIN, 0}, {socket.get(), POLLIN, 0}};
@@ -133,7 +136,7 @@ AgentWatch BecomeGuardian(const GuardianOptions& options, UniqueFd socket) {
   }
   report.is_guarded = children.CanLook();
   [[maybe_unused]] const ssize_t written = ::write(socket.get(), &report, sizeof report);
-  if (report.keeper == 0) ::_exit(1);  // a keeper that was forked dies with it
+  if (report.keeper == 0) ::_exit(1);  // if a keeper was forked, it ends when its parent does
   Watch(options, keeper, children, signals, std::move(socket));
 }
 

@@ -1,19 +1,20 @@
-// The guardian: the keeper's parent, and a second pair of eyes. It forks the keeper and after that neither forks nor
-// allocates; all it does is to wait and, when it must, to end everything below it.
+// The guardian: the keeper's parent, which watches over the keeper and the fence. It forks the keeper, and after that
+// neither forks nor allocates memory. It only waits and, when it must, ends everything below it.
 //
 //   what happens                                        what it does
-//   the keeper ends in order                            ends, too
-//   the keeper dies                                     leaves the shims a moment, ends what is left, then itself
-//   the agent dies                                      leaves it to the keeper, which ends all and reports …
-//   … and the keeper stands still for kHung             ends the keeper and everything else
-//   the fence fell and the keeper has not obeyed        the same (fence_page.h)
+//   the keeper ends as planned                          it ends, too
+//   the keeper dies                                     gives the shims kShimsTime, kills what is left, then ends
+//   the agent dies                                      nothing: the keeper ends all processes and reports that
+//   the agent is dead, and the keeper stands still      kills the keeper and everything else, after kHung
+//   the fence fell and the keeper has not obeyed        kills the keeper and everything else (fence_page.h)
 //   the guardian itself dies                            the keeper ends everything: nothing trains unguarded
 //
-// Guardian, keeper and shims get SIGCONT when their parent dies: one that was stopped from outside wakes then, and does
-// what is said here.
+// Guardian, keeper and shims get SIGCONT when their parent dies. So one that somebody has stopped (SIGSTOP) wakes up,
+// and does what this table or its own header says.
 //
-// The guardian is a child subreaper, like the agent above and the keeper below it: a process that loses its parent
-// stays in reach of any of the three that is left. It holds the node's lock until nothing is left.
+// The guardian is a child subreaper, as the agent above it and the keeper below it are. So a process that loses its
+// parent stays a descendant of the nearest of the three that lives. The guardian holds the node's lock until no process
+// below it is left.
 #pragma once
 
 #include <sys/types.h>
@@ -26,28 +27,29 @@
 
 namespace muster::agent {
 
-// The signal that guardian, keeper and shims get when their parent dies. It is blocked, as all signals are, but still
-// wakes a stopped process.
+// The signal that guardian, keeper and shims get when their parent dies. They block all signals, but SIGCONT wakes a
+// stopped process even if it is blocked.
 inline constexpr int kParentDied = SIGCONT;
 
 struct GuardianOptions {
   pid_t agent = 0;
   bool isolates_pids = false;
-  AgentWatch& watch;  // of the agent
+  AgentWatch& watch;  // watches the agent
   FencePage& page;
 };
 
-// The guardian's report to the agent of its start: `keeper` is its pid, or 0 and `error` an errno.
+// The guardian's report to the agent after its start. `keeper`: the keeper's pid; 0: it could not be started, and
+// `error` is the errno.
 struct GuardianReport {
   pid_t keeper = 0;
   int error = 0;
-  char why[200] = {};       // why there can be no pid namespace; empty: that did not fail
-  bool is_guarded = false;  // false: /proc can't be looked at, so it could not end anything
+  char why[200] = {};       // why the pid namespace could not be made; empty: no error there
+  bool is_guarded = false;  // false: /proc can't be read, so the guardian could not kill anything
 };
 
-// Runs the freshly forked guardian. Returns only in the keeper that it has forked, with a watch of the guardian. All
-// signals must be blocked. `socket`: to the agent, for the GuardianReport, and for the node's lock, which may come with
-// a byte later.
+// Runs the guardian in the process that was just forked. Returns only in the keeper, which it forks, with a watch of
+// the guardian. All signals must be blocked. `socket` leads to the agent: it takes the GuardianReport, and the node's
+// lock may come over it later, with one byte.
 AgentWatch BecomeGuardian(const GuardianOptions& options, UniqueFd socket);
 
 }  // namespace muster::agent

@@ -38,18 +38,21 @@ namespace muster::agent {
 namespace {
 
 constexpr MonotonicTime kNever = MonotonicTime::Never();
-// No more commands are carried out for an agent that takes no answers.
+// If the agent leaves this much unread, the keeper takes no more commands from it.
 constexpr size_t kMaxUnreadBytes = 64 * 1024 * 1024;
-// The time for output that the terminal hasn't taken when the agent ends; when it died, the last report must not wait.
+// How long the keeper waits at its end for a terminal that takes its output slowly. The wait is short if the agent has
+// died, because the last report must not wait.
 constexpr absl::Duration kLastOutputPatience = absl::Seconds(2);
 constexpr absl::Duration kLastOutputOfDeadPatience = absl::Milliseconds(100);
-// The time for bytes that the log files' disk hasn't taken; and the time if it hangs.
+// How long the keeper waits at its end for the disk to take the logs; less if the file system hangs.
 constexpr absl::Duration kLastLogPatience = absl::Seconds(4);
 constexpr absl::Duration kLastLogOfHungPatience = absl::Seconds(1);
 constexpr absl::Duration kLastLookPause = absl::Milliseconds(20);
-constexpr absl::Duration kLeastJump = absl::Seconds(2);            // of the wall clock: a heartbeat's interval
-constexpr absl::Duration kAgentDeathPatience = absl::Seconds(10);  // between a broken socket and the agent's death
-constexpr absl::Duration kHangUpAfter = absl::Seconds(2);  // between the guardian's death and that of all processes
+constexpr absl::Duration kLeastJump =
+    absl::Seconds(2);  // shorter jumps of the wall clock are ignored: a heartbeat's interval is as long
+constexpr absl::Duration kAgentDeathPatience = absl::Seconds(10);  // from a broken socket to the agent's death
+constexpr absl::Duration kHangUpAfter =
+    absl::Seconds(2);  // the time for all processes to end after the guardian's death
 
 class KeeperProcess {
  public:
@@ -58,7 +61,7 @@ class KeeperProcess {
   void Run();
 
  private:
-  // The way in which the keeper's work ends.
+  // Why the keeper's work ends.
   enum class Ending { kNone, kInOrder, kAgentDied, kGuardianDied };
 
   void WatchSocket();
@@ -94,7 +97,7 @@ class KeeperProcess {
 
   AgentWatch guardian_;
   const absl::Duration stop_timeout_;
-  const pid_t parent_ = ::getppid();  // the guardian; 0 in a pid namespace of its own
+  const pid_t parent_ = ::getppid();  // the guardian; 0 if the keeper has a pid namespace of its own
   FencePage* const page_;
   CallbackPoller poller_;
   Channel channel_;
@@ -103,17 +106,18 @@ class KeeperProcess {
   UniqueFd timer_;
   LiveOutputs live_;
   FileHelper logs_;
-  FileHelper files_;  // error files: elsewhere than the logs, as a rule
+  FileHelper files_;  // for the error files, which usually are on another file system than the logs
   Supervisor supervisor_;
   LastReportCommand last_report_;
   std::optional<ExitStatus> fate_;
   Ending ending_ = Ending::kNone;
   MonotonicTime fence_ = kNever;
   uint32_t fence_falls_ = 0;
-  bool is_fence_down_ = false;  // it fell and was not set again
+  bool is_fence_down_ = false;  // the fence fell and was not set again
   ClockJumps clock_jumps_;
-  MonotonicTime doubts_since_ = kNever;  // the clock has jumped, and the processes are suspended
-  MonotonicTime last_jump_ = kNever;     // in this doubt
+  MonotonicTime doubts_since_ =
+      kNever;  // when the wall clock jumped and the processes were suspended; never: they are not
+  MonotonicTime last_jump_ = kNever;  // when the wall clock jumped last
   MonotonicTime hang_up_at_ = kNever;
   MonotonicTime timer_set_to_ = kNever;
 };
@@ -152,7 +156,7 @@ KeeperProcess::KeeperProcess(KeeperSockets sockets, KeeperFamily family, const K
 void KeeperProcess::Run() {
   while (true) {
     page_->NoteTurn(BootTime());
-    CheckFence();  // first: processes that the fence leaves no time are killed in this turn
+    CheckFence();  // first, because processes that the fence leaves no time must be killed in this turn
     supervisor_.RunDeadlines();
     logs_.RunDeadlines(BootTime());
     files_.RunDeadlines(BootTime());
@@ -163,8 +167,8 @@ void KeeperProcess::Run() {
     SetTimer();
     poller_.Wait();
   }
-  // The agent may have died with its guardian. One that ended in order, but before us, could not wait until nothing was
-  // left: now that is so.
+  // The last report is sent if the agent is dead, also when `ending_` has another reason: agent and guardian may have
+  // died together. An agent that ended as planned may have ended before all processes were gone; now they are.
   if (ending_ == Ending::kAgentDied || agent_.IsDead()) {
     FlushLastOutput(kLastOutputOfDeadPatience);
     SendLastReport();
@@ -189,7 +193,7 @@ void KeeperProcess::ReadCommands() {
   bool is_open = channel_.Receive(frames);
   for (const std::string& frame : frames) {
     absl::StatusOr<KeeperCommand> command = DecodeCommand(frame);
-    if (!command.ok()) is_open = false;  // the agent's memory is broken: it can't be trusted with the processes
+    if (!command.ok()) is_open = false;  // the agent's memory is corrupt, so it can't be trusted with the processes
     if (!command.ok() || ending_ != Ending::kNone) break;
     if (HandOver* hand_over = HandOverOf(*command)) hand_over->descriptor = channel_.TakeDescriptor();
     std::visit([this](auto& kind) { Obey(kind); }, *command);
@@ -199,7 +203,7 @@ void KeeperProcess::ReadCommands() {
 
 void KeeperProcess::Obey(StartCommand& command) {
   CheckFence();
-  // No fence would cover such a process: others may have its rank.
+  // The fence does not cover a process that starts now, and another node may have its rank.
   if (is_fence_down_) return supervisor_.Refuse(command.spec.key);
   supervisor_.Start(command.spec);
 }
@@ -210,9 +214,10 @@ void KeeperProcess::Obey(StopAllCommand& command) {
 }
 
 void KeeperProcess::Obey(SetFenceCommand& command) {
-  // The new fence counts even if the one before is over by now: it counts from a heartbeat that was acknowledged.
+  // The new fence applies even if the previous one has fallen meanwhile, because it counts from a heartbeat that was
+  // answered.
   fence_ = command.at;
-  // If it was set before the agent knew of the fall, it concerns only processes of before.
+  // If the agent set it before it knew of the last fall, it is only for the processes from before the fall.
   if (command.fence_falls_seen == fence_falls_) is_fence_down_ = false;
   const bool is_settled = command.at == kNever || command.counted_from >= last_jump_;
   if (doubts_since_ == kNever || !is_settled) return;
@@ -222,11 +227,12 @@ void KeeperProcess::Obey(SetFenceCommand& command) {
 
 void KeeperProcess::CheckFence() {
   if (ending_ != Ending::kNone) return;
-  // Suspended processes couldn't use the time to stop.
+  // Suspended processes could not use a time to stop, so they are killed at once.
   if (BootTime() >= fence_) return DropFence(doubts_since_ == kNever ? fence_ : BootTime() - stop_timeout_);
-  // No answer says that the ranks are still this node's: they get no time beside others that may have them.
+  // The scheduler has not confirmed within kClockDoubt that the ranks are still this node's. Other nodes may have them,
+  // so the processes are killed at once.
   if (doubts_since_ == kNever || BootTime() < doubts_since_ + kClockDoubt) return;
-  // The guardian and the shims know only the fence that was set: they need not act on it any more.
+  // Guardian and shims know only the fence that was set. This tells them that they need not act on it.
   page_->NoteObeyed(fence_);
   DropFence(BootTime() - stop_timeout_);
 }
@@ -242,7 +248,7 @@ void KeeperProcess::DropFence(MonotonicTime since) {
 void KeeperProcess::OnClockSet() {
   const absl::Duration jump = clock_jumps_.Take();
   if (jump < kLeastJump || fence_ == kNever || ending_ != Ending::kNone) return;
-  last_jump_ = BootTime();  // after another one the answer that is under way says nothing
+  last_jump_ = BootTime();  // an answer to a heartbeat from before the last jump confirms nothing
   if (doubts_since_ == kNever) {
     doubts_since_ = last_jump_;
     supervisor_.Suspend();
@@ -251,7 +257,7 @@ void KeeperProcess::OnClockSet() {
 }
 
 void KeeperProcess::OnAgentGone() {
-  // Reads it at once: on older kernels that works only until the agent's parent has reaped it.
+  // Reads the exit status at once: on older kernels it is there only until the agent's parent has reaped the agent.
   if (!fate_.has_value()) fate_ = agent_.ReadFate();
   if (agent_.fd() >= 0 && agent_.IsDead()) poller_.Forget(agent_.fd());
   if (ending_ == Ending::kInOrder) LeaveTerminal();
@@ -272,7 +278,8 @@ void KeeperProcess::End(Ending ending) {
   supervisor_.Reap();
 }
 
-// Something hangs, and without a guardian no more reports come: the agent learns now that it has lost its keeper.
+// Some process hangs, and without a guardian the keeper sends no more reports. Closes the socket, so that the agent
+// learns that it has lost its keeper.
 void KeeperProcess::HangUp() {
   hang_up_at_ = kNever;
   ::shutdown(channel_.fd(), SHUT_RDWR);
@@ -281,17 +288,18 @@ void KeeperProcess::HangUp() {
 // ------------------------------------------------------------------------------------------------- signals and time
 
 void KeeperProcess::ReadSignals() {
-  // The signals' details are of no use: Linux merges equal ones, so one SIGCHLD may stand for several children.
+  // The details of the signals are not used: Linux merges equal signals, so one SIGCHLD may stand for several children.
   signalfd_siginfo info[16];
   while (::read(signals_.get(), info, sizeof info) > 0) {
   }
   supervisor_.Reap();
-  // Such a signal from any other sender is ignored.
+  // kParentDied from any other sender is ignored: only a new parent shows that the guardian is dead.
   if (::getppid() != parent_) End(Ending::kGuardianDied);
 }
 
 void KeeperProcess::SetTimer() {
-  // While it ends the guardian sees by its turns that it doesn't hang, however long the processes take to die.
+  // While the keeper ends, the guardian sees by these turns that it doesn't hang, however long the processes take to
+  // die.
   const MonotonicTime turn = ending_ == Ending::kNone ? kNever : BootTime() + kKeeperTurn;
   const MonotonicTime next =
       std::min({supervisor_.NextDeadline(), fence_, doubts_since_ + kClockDoubt, live_.NextDeadline(BootTime()),
@@ -309,8 +317,8 @@ void KeeperProcess::SetTimer() {
 
 // ---------------------------------------------------------------------------------------------------------- the end
 
-// The agent did not wait for processes that can't be killed. So a program that reads its output up to the end should
-// not wait either.
+// Called when the agent has ended without waiting for processes that can't be killed. Closes the keeper's standard
+// streams, so that a program that reads the agent's output to its end need not wait either.
 void KeeperProcess::LeaveTerminal() {
   FlushLastOutput(kLastOutputOfDeadPatience);
   for (LiveOutput* output : {&live_.standard(), &live_.error()}) {
@@ -342,8 +350,8 @@ void KeeperProcess::FlushLogs() {
 }
 
 void KeeperProcess::SendLastReport() {
-  // The socket breaks a moment before the agent is dead. One that lives on has only closed it: then there is no death
-  // to report.
+  // The socket breaks a moment before the agent is dead. If the agent lives on, it has only closed the socket, and
+  // there is no death to report.
   if (agent_.fd() >= 0) WaitFor(agent_.fd(), POLLIN, kAgentDeathPatience);
   if (!agent_.IsDead()) return;
   if (!fate_.has_value()) fate_ = agent_.ReadFate();
@@ -357,8 +365,9 @@ void KeeperProcess::SendLastReport() {
 void RunKeeper(KeeperSockets sockets, KeeperFamily family, const KeeperOptions& options) {
   BecomeOwnProcess("ms-keeper", {sockets.agent.get(), sockets.logs.get(), sockets.files.get(), family.agent.fd(),
                                  family.agent.stat_fd(), family.guardian.fd(), family.guardian.stat_fd()});
-  AdoptOrphans();  // what a killed shim leaves becomes a child of this process: a stray
-  // Two pipes and a socket for each process; the processes themselves have the limit of before.
+  AdoptOrphans();  // the children of a killed shim become children of this process: strays
+  // The keeper needs two pipes and a socket for each process, so it raises its own limit. The training processes get
+  // the old one.
   const ShimOptions shim{options.stop_signal, RaiseDescriptorLimit(), options.mark, family.page, nullptr};
   KeeperProcess(std::move(sockets), std::move(family), options, shim).Run();
   ::_exit(0);

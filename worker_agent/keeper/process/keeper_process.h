@@ -1,4 +1,4 @@
-// The keeper process itself: its loop.
+// The keeper's own process, with its loop.
 #pragma once
 
 #include <sys/types.h>
@@ -14,7 +14,7 @@ namespace muster::agent {
 // While the keeper ends, it calls FencePage::NoteTurn at least this often, however long its processes take to die.
 inline constexpr absl::Duration kKeeperTurn = absl::Seconds(5);
 
-// To the agent, and to two file helpers (helper_process.h).
+// The keeper's sockets to the agent and to two file helpers (helper_process.h).
 struct KeeperSockets {
   UniqueFd agent;
   UniqueFd logs;
@@ -28,7 +28,7 @@ struct KeeperFamily {
   FencePage* page = nullptr;
 };
 
-// Runs the process that the guardian forked as keeper. All signals must be blocked.
+// Runs the keeper in the process that the guardian has forked for it. All signals must be blocked.
 [[noreturn]] void RunKeeper(KeeperSockets sockets, KeeperFamily family, const KeeperOptions& options);
 
 }  // namespace muster::agent

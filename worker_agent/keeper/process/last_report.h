@@ -9,11 +9,11 @@
 
 namespace muster::agent {
 
-// Returns argv with {signal} and {exit_code} filled in, wherever they stand.
+// Returns argv with {signal} and {exit_code} replaced wherever they occur.
 std::vector<std::string> FillLastReport(const std::vector<std::string>& argv, const ExitStatus& fate);
 
-// Runs it with /dev/null as its standard streams (otherwise a reader would wait for the end of a pipe that we hold),
-// kills it after 10 s, and returns when it has ended. Blocks.
+// Runs the command with /dev/null as its standard streams (otherwise a reader would wait for the end of a pipe that the
+// command keeps open). Kills it after 10 s. Returns when it has ended. Blocks.
 void RunLastReport(const LastReportCommand& command, const ExitStatus& fate);
 
 }  // namespace muster::agent

@@ -1,7 +1,9 @@
-// SIGKILL, and a kill was counted that no other end was blamed on     the kernel killed it
-// another failure, and such a kill was counted                        the kernel killed a process that it had started
-// SIGKILL, nothing can be counted, and the kernel's log names it      the kernel killed it
-// a good end, no such kill, or nothing can be looked at               nothing is reported
+// How an end is judged. A kill is "free" if it was counted while the process ran and explains no other end.
+//
+//   SIGKILL, and there is a free kill                               the kernel killed the process
+//   another failure, and there is a free kill                       the kernel killed a process that it had started
+//   SIGKILL, nothing is counted, and the kernel's log names it      the kernel killed the process
+//   success, no free kill, or nothing can be read                   nothing is reported
 #include "worker_agent/keeper/process/memory_watch.h"
 
 #include <fcntl.h>
@@ -25,11 +27,12 @@
 namespace muster::agent {
 namespace {
 
-constexpr uint64_t kNoLimit = uint64_t{1} << 62;  // what version 1 says is somewhat below 2^63
+constexpr uint64_t kNoLimit = uint64_t{1} << 62;  // version 1 shows a number just below 2^63 for "no limit"
 
-constexpr int kMaxRecords = 65536;             // of the kernel's log, which is a ring
-constexpr uint64_t kLogSlackUs = 600'000'000;  // its clock may go a little faster or slower than ours
-// The link of /proc/self/ns/pid in the first namespace; the kernel's log has the ids of that one.
+constexpr int kMaxRecords = 65536;             // read at most from the kernel's log, which is a ring
+constexpr uint64_t kLogSlackUs = 600'000'000;  // the log's clock may run a little faster or slower than ours
+// The target of the link /proc/self/ns/pid in the machine's first pid namespace. The kernel's log has the pids of that
+// namespace.
 constexpr char kFirstPidNamespace[] = "pid:[4026531836]";
 
 uint64_t MonotonicUs() {
@@ -83,7 +86,8 @@ MemoryWatch::MemoryWatch(const std::string& groups, const std::string& root, std
     if (parts.size() != 3 || parts[2].empty() || parts[2][0] != '/') continue;
     const bool is_unified = parts[0] == "0" && parts[1].empty();
     const bool is_memory = absl::StrContains(absl::StrCat(",", parts[1], ","), ",memory,");
-    if (!is_memory && !(is_unified && root_.empty())) continue;  // where version 1 has the memory, it counts
+    if (!is_memory && !(is_unified && root_.empty()))
+      continue;  // if version 1 has the memory controller, its counts are used
     is_v2_ = !is_memory;
     root_ = is_memory ? absl::StrCat(root, "/memory") : root;
     path_ = parts[2] == "/" ? "" : parts[2];
@@ -104,7 +108,8 @@ std::optional<uint64_t> MemoryWatch::Kills() const {
   return std::nullopt;
 }
 
-// Returns the lowest limit of the group and those above it, which is reached first, and that group's peak.
+// Returns the lowest limit of the group and the groups above it, which is the one that is reached first, and the peak
+// of the group that has it.
 MemoryEnd MemoryWatch::Limits() const {
   MemoryEnd end;
   uint64_t least = kNoLimit;
@@ -119,7 +124,7 @@ MemoryEnd MemoryWatch::Limits() const {
   return end;
 }
 
-// One read gives one record of /dev/kmsg.
+// Each read of /dev/kmsg returns one record.
 bool MemoryWatch::IsInKernelLog(int64_t pid, uint64_t since_us) const {
   if (kernel_log_.empty()) return false;
   const UniqueFd fd(open(kernel_log_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));

@@ -1,9 +1,10 @@
-// Finds out from the control group's counts if the kernel killed a process for want of memory. One thread; never waits.
+// Finds out whether the kernel killed a process because memory ran out. For one thread; never waits.
 //
-// Version 2 counts the killed processes of a group and of those below it (memory.events: oom_kill, for any limit that
-// was reached, the machine's included), version 1 those of the group itself (memory.oom_control). An old kill is not
-// blamed for a new end: each process is judged by the kills counted while it ran, and each kill is blamed for one end.
-// Where nothing is counted, the kernel's log may name the killed process (/dev/kmsg, if this user may read it).
+// The control group counts its killed processes. Version 2 counts those of a group and of the groups below it (oom_kill
+// in memory.events, whichever limit was reached, even the machine's memory). Version 1 counts those of the group itself
+// (memory.oom_control). A process is judged only by kills that were counted while it ran, and each kill explains one
+// end only. Where nothing is counted, the kernel's log may name the killed process (/dev/kmsg, if this user may read
+// it).
 #pragma once
 
 #include <cstdint>
@@ -19,20 +20,21 @@ class MemoryWatch {
  public:
   // The counts when a process started.
   struct Mark {
-    std::optional<uint64_t> kills;  // none: can't look
+    std::optional<uint64_t> kills;  // none: the count can't be read
     uint64_t blamed = 0;
-    uint64_t us = 0;  // of the monotonic clock, which the kernel's log has, too
+    uint64_t us = 0;  // by the monotonic clock, which the kernel's log uses, too
   };
 
-  // `groups` is the content of /proc/self/cgroup, `root` stands for /sys/fs/cgroup, `kernel_log` for /dev/kmsg, empty
-  // where it has other process ids than we. Where the group's folder is not there, as in a container that is shown its
-  // own group as the root, the nearest one above it is the group.
+  // `groups`: the content of /proc/self/cgroup. `root`: the folder to read in place of /sys/fs/cgroup. `kernel_log`:
+  // the file to read in place of /dev/kmsg; empty where that has other pids than this process sees. If the group's
+  // folder does not exist (a container may see its own group as the root), reads the nearest group above it.
   MemoryWatch(const std::string& groups, const std::string& root, std::string kernel_log = "");
   static MemoryWatch OfThisProcess();
 
   Mark Now() const;
-  // Judges a process that ended by itself. With an exit code it counts as well, when a kill has no other end to be
-  // blamed for: then the killed one was a process that it had started.
+  // Returns whether the kernel killed a process that ended by itself with `exit`. If the process failed with an exit
+  // code, and a counted kill explains no other end, then the kernel has killed a process that it had started; that
+  // counts, too.
   MemoryEnd Judge(const Mark& start, const ExitStatus& exit, int64_t pid);
 
  private:
@@ -41,10 +43,10 @@ class MemoryWatch {
   bool IsInKernelLog(int64_t pid, uint64_t since_us) const;
 
   bool is_v2_ = false;
-  std::string root_;  // under which the groups stand; empty: there is none
-  std::string path_;  // our group's below it, "" or "/job/step"
+  std::string root_;  // the folder that contains the groups; empty: there is none
+  std::string path_;  // our group's path below root_, "" or "/job/step"
   std::string kernel_log_;
-  uint64_t blamed_ = 0;  // kills that were blamed for an end
+  uint64_t blamed_ = 0;  // how many kills have explained an end so far
 };
 
 }  // namespace muster::agent

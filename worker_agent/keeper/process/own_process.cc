@@ -36,7 +36,7 @@ void CloseAllBut(std::vector<int> kept) {
   CloseRange(first, std::numeric_limits<int>::max());
 }
 
-// A stream that the agent was started without must not become a pipe's number by chance.
+// Opens /dev/null for each standard stream with which the agent was not started. Otherwise a pipe could get its number.
 void OpenMissingStandardStreams() {
   for (int fd = 0; fd <= 2; ++fd) {
     if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", O_RDWR);
@@ -71,13 +71,14 @@ void SetProcessTitle(std::string_view title) {
   std::string word;
   uintptr_t begin = 0;
   uintptr_t end = 0;
-  // proc(5): 48 and 49 are where the arguments begin and end; field 3 is the first one here.
+  // proc(5): fields 48 and 49 are the addresses where the arguments begin and end. The first field in `fields` is
+  // number 3.
   for (int field = 3; field <= 49 && fields >> word; ++field) {
     if (field == 48) begin = static_cast<uintptr_t>(std::stoull(word));
     if (field == 49) end = static_cast<uintptr_t>(std::stoull(word));
   }
   if (begin == 0 || end <= begin + 1) return;
-  // The last byte stays 0, else the kernel would go on into the environment.
+  // The last byte stays 0; otherwise the kernel would show the environment as well.
   const size_t room = end - begin - 1;
   const size_t length = std::min(title.size(), room);
   char* const arguments = reinterpret_cast<char*>(begin);  // NOLINT(performance-no-int-to-ptr): from the kernel

@@ -1,4 +1,4 @@
-// The first steps of a child of the agent that isn't to run another program.
+// The first steps of a forked child of the agent that does not run another program: guardian, keeper, shim, helper.
 #pragma once
 
 #include <string_view>
@@ -6,21 +6,21 @@
 
 namespace muster::agent {
 
-// Gives the process its own session, the name `name` for ps (at most 15 bytes) and standard streams, and closes all
-// other descriptors of the agent's except `kept` (-1: none).
+// Gives the process a session of its own and the name `name` for ps (at most 15 bytes), and opens standard streams that
+// are missing. Closes all other descriptors except `kept` (-1: none).
 void BecomeOwnProcess(const char* name, std::vector<int> kept);
 
-// Puts /dev/null in the place of the standard streams: this process must not make others wait for the end of a pipe, or
-// hold a terminal.
+// Replaces the standard streams by /dev/null. Otherwise a reader of the agent's output would wait for the end of this
+// process, too, and the process would keep a terminal open.
 void LeaveStandardStreams();
 
-// Makes this process a child subreaper: a process below it that loses its parent becomes its child, and waits for it to
-// reap.
+// Makes this process a child subreaper: when a process below it loses its parent, this process becomes the new parent
+// and must reap it.
 void AdoptOrphans();
 
-// Sets the command line that ps shows for this process. Overwrites the arguments that the process was started with, cut
-// to their room: a keeper that showed the agent's own command line would fall to every `pkill -f train.py`. Nothing may
-// read argv after this.
+// Sets the command line that ps shows for this process. With the agent's own command line, each `pkill -f train.py`
+// would kill the keeper, too. Overwrites the arguments with which the process was started, and cuts the title to their
+// length. Nothing may read argv after this.
 void SetProcessTitle(std::string_view title);
 
 }  // namespace muster::agent

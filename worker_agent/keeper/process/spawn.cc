@@ -29,7 +29,7 @@ namespace {
 struct LaunchReport {
   LaunchStep step;
   int error;
-  char path[2048];  // of the file that could not be executed, cut; empty: it was not found in PATH
+  char path[2048];  // the file that could not be executed, cut; empty: argv[0] was not found in PATH
 };
 
 [[noreturn]] void Fail(int report_fd, LaunchStep step, int error, std::string_view path = {}) {
@@ -55,14 +55,14 @@ bool BindTo(const std::vector<int>& cpus) {
   return is_bound;
 }
 
-// `inherited`: one more that stays open; -1: none.
+// `inherited`: a descriptor that stays open in the program beside the standard streams; -1: none.
 bool SetDescriptors(const ProcessSpec& spec, int stdout_fd, int stderr_fd, int inherited) {
   if (!spec.inherits_stdin) {
     const int null_fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null_fd < 0 || ::dup2(null_fd, 0) < 0) return false;
   }
   if (::dup2(stdout_fd, 1) < 0 || ::dup2(stderr_fd, 2) < 0) return false;
-  // Keeper and shim open everything with O_CLOEXEC; this is for what a library might have opened without it.
+  // Keeper and shim open everything with O_CLOEXEC; this is for descriptors that a library may have opened without it.
   if (::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0) {
     for (int fd = 3; fd < 1024; ++fd) ::fcntl(fd, F_SETFD, FD_CLOEXEC);  // kernels before 5.11
   }
@@ -89,7 +89,7 @@ void ResetSignals() {
                            int report_fd, const rlimit& open_files) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(127);  // it died before the line above
+  if (::getppid() != parent) ::_exit(127);  // the caller died before prctl took effect
   ResetSignals();
   ::setrlimit(RLIMIT_NOFILE, &open_files);
   if (!spec.working_directory.empty() && ::chdir(spec.working_directory.c_str()) != 0) {
@@ -99,7 +99,7 @@ void ResetSignals() {
   if (!SetDescriptors(spec, stdout_fd, stderr_fd, inherited)) Fail(report_fd, LaunchStep::kStreams, errno);
   const std::vector<std::string> environment = EnvironmentOf(spec, inherited);
   std::vector<char*> env = ExecPointers(environment);
-  ::environ = env.data();  // PATH is that of what stands here
+  ::environ = env.data();  // Execute searches the PATH of this environment
   const ExecFailure failure = Execute(spec.argv);
   Fail(report_fd, failure.step, failure.error, failure.path);
 }
@@ -125,7 +125,8 @@ LaunchError Explain(const ProcessSpec& spec, const LaunchReport& report) {
 
 namespace {
 
-// Reads the limit once for all slots of a launch: it may read all of /proc, and the keeper takes no order meanwhile.
+// Returns the limit of tasks in words. Reads it once for all slots of a launch: it may have to read all of /proc, and
+// the keeper takes no orders meanwhile.
 const std::string& TaskLimitOfThisLaunch() {
   constexpr absl::Duration kLaunch = absl::Seconds(10);
   static std::string text;
@@ -164,7 +165,7 @@ absl::StatusOr<Spawned> SpawnProcess(const ProcessSpec& spec, int stdout_fd, int
   spawned.pid = ::fork();
   if (spawned.pid == 0) RunChild(spec, parent, stdout_fd, stderr_fd, inherited, report_end.get(), open_files);
   if (spawned.pid < 0) return ForkError();
-  ::setpgid(spawned.pid, spawned.pid);  // here too: a signal to the group must not come before it exists
+  ::setpgid(spawned.pid, spawned.pid);  // also here, so that the group exists before anybody signals it
   return spawned;
 }
 

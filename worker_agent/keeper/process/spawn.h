@@ -1,5 +1,5 @@
-// fork and exec of one process: a training process by its shim, the last-report command by the keeper. The caller has
-// one thread and has blocked all signals.
+// Forks and executes one process: a shim starts its training process in this way, and the keeper the last-report
+// command. The caller must have one thread and must have blocked all signals.
 #pragma once
 
 #include <sys/resource.h>
@@ -17,22 +17,23 @@ namespace muster::agent {
 
 struct Spawned {
   pid_t pid = 0;
-  // Closed by a successful exec; readable with the reason after a failed one. Non-blocking.
+  // The read end of a pipe, non-blocking. It has no data and is closed if the exec succeeds, and has the reason if the
+  // exec fails.
   UniqueFd launch_report;
 };
 
-// The child has: a process group of its own, SIGKILL at the caller's death, default signals, the given affinity, folder
-// and environment (its PATH decides where argv[0] is found), stdin from /dev/null unless inherited, no descriptors
-// above 2 but the one that is handed over, and the agent's own limit of open files. A text file without a first line
-// that names its interpreter runs under /bin/sh, as in a shell; a program that the kernel can't run does not. An error
-// knows its step (LaunchErrorOf).
+// Starts the process with: a process group of its own, SIGKILL at the caller's death, default signals, the given
+// affinity, folder and environment (its PATH decides where argv[0] is found), stdin from /dev/null unless inherited, no
+// descriptors above 2 except the one that is handed over, and the agent's own limit of open files. A text file whose
+// first line names no interpreter runs under /bin/sh, as in a shell; any other file that the kernel can't execute is an
+// error. LaunchErrorOf returns the step at which an error happened.
 absl::StatusOr<Spawned> SpawnProcess(const ProcessSpec& spec, int stdout_fd, int stderr_fd, const rlimit& open_files);
 
-// Returns the error of a fork that has failed (errno).
+// Returns the error for a fork that has just failed; reads errno.
 absl::Status ForkError();
 
-// Returns what the child reported before it ended; nothing if the exec succeeded or hasn't been tried yet (see
-// is_done).
+// Returns the error that the child reported. Nothing: the exec succeeded, or (`is_done` is false) it has not been tried
+// yet, and the caller must read again later.
 std::optional<LaunchError> ReadLaunchReport(const ProcessSpec& spec, const UniqueFd& launch_report, bool& is_done);
 
 }  // namespace muster::agent

@@ -24,7 +24,8 @@ namespace muster::agent {
 namespace {
 
 constexpr size_t kMaxNamed = 5;
-constexpr absl::Duration kEarly = absl::Seconds(1);  // after the process's end
+constexpr absl::Duration kEarly =
+    absl::Seconds(1);  // a job that ends within this time after the process's end is early
 
 bool EndsByOrder(int signal) {
   constexpr int kOrders[] = {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGKILL};
@@ -73,7 +74,7 @@ bool HasJobFailed(int wait_status, bool is_early) {
 
 namespace {
 
-// A child that isn't reaped proves that its group is still the one that was started here.
+// Signals the groups of the shim's children. While a child is not reaped, its group's number can't mean another group.
 void SignalGroupsOfChildren(Children& children, pid_t group, int signal, bool lets_go_on) {
   std::set<pid_t> groups;
   children.ForEach([&](pid_t child) {
@@ -102,7 +103,8 @@ bool SignalLeft(Children& children, pid_t group, int signal, bool lets_go_on) {
     errno = error;
     return false;
   }
-  // Among the descendants: the group's number may be another's once the group is gone.
+  // Signals the members that are descendants, not the group as a whole: once the group is gone, its number may mean
+  // another.
   for (const ProcessInfo& process : *found) {
     const bool is_meant = group != 0 ? process.group == group : process.session == ::getpid();
     if (!is_meant || process.is_dead) continue;
@@ -112,7 +114,7 @@ bool SignalLeft(Children& children, pid_t group, int signal, bool lets_go_on) {
   return true;
 }
 
-// Uses only system calls on held descriptors: files can't be opened when no descriptor is free.
+// Opens no file, so it works even when no descriptor is free.
 void BackgroundJobs::Begin(Children& children, MonotonicTime ended_at) {
   ended_at_ = ended_at;
   knows_started_ = children.ForEach([&](pid_t child) {

@@ -1,5 +1,6 @@
-// The processes that one that ended with 0 has left: background jobs, which are in its session, and daemons, which have
-// one of their own. A shim has a session of its own, so its number distinguishes its process's jobs from all others.
+// The processes that a training process has left when it ended with 0: background jobs, which are in its session, and
+// daemons, which have sessions of their own. Each shim has its own session, which its process shares. So the session's
+// number tells the jobs of this process from all others.
 #pragma once
 
 #include <sys/types.h>
@@ -23,9 +24,9 @@ struct LeftProcesses {
   bool empty() const { return jobs.empty() && daemons.empty(); }
 };
 
-// Returns the living descendants of the calling shim. Nothing, with errno, when /proc can't be read. Another user's
-// processes may be hidden (hidepid), and all where /proc is not mounted: an empty result doesn't prove that none is
-// left.
+// Returns the living descendants of the calling shim. Nothing: /proc can't be read (errno says why). An empty result
+// does not prove that none is left: other users' processes may be hidden (hidepid), and all are where /proc is not
+// mounted.
 std::optional<LeftProcesses> LookForLeft();
 
 // "python3 (12), redis-server (13, in a session of its own) and 3 more".
@@ -34,24 +35,26 @@ std::string NamesOf(const LeftProcesses& left);
 // Returns the wait status for a result of waitid.
 int WaitStatusOf(const siginfo_t& info);
 
-// True if a job with this end has failed. `is_early`: the script may have ended it as its last act, with a signal.
+// Returns true if a job that ended with this status has failed: see the table in left_processes.cc. `is_early`: it
+// ended so soon that the script may have killed it as its last act.
 bool HasJobFailed(int wait_status, bool is_early);
 
-// Sends the signal to all living descendants of the calling shim in the group; 0: in the shim's session. False, with
-// errno, when /proc can't be read: then it goes to the groups in which the shim has a child, which is nearly all.
-// `children`: the shim's.
+// Sends `signal` to all living descendants of the calling shim that are in `group`; 0: in the shim's session.
+// `lets_go_on`: sends SIGCONT after it. Returns false, with errno, if /proc can't be read: then it has signalled the
+// groups in which the shim has a child, and these contain nearly all descendants. `children`: the shim's.
 bool SignalLeft(Children& children, pid_t group, int signal, bool lets_go_on);
 
-// The jobs that a process has started itself, from its end on. It must judge for itself what they start in turn.
+// Watches the background jobs of a process from its end on. Only jobs that the process has started itself count: each
+// job must judge for itself the processes that it starts.
 class BackgroundJobs {
  public:
-  // The process has died, and nothing else was reaped since. Where the shim's children can't be seen, each one that
-  // ends later in its session counts as a job.
+  // Must be called when the process has died and nothing was reaped since. If it can't look at the shim's children,
+  // each child in the shim's session that ends later counts as a job.
   void Begin(Children& children, MonotonicTime ended_at);
-  // To be called before the child is reaped. True if it is a job that has failed since Begin.
+  // Must be called for each dead child before it is reaped. Returns true if it is a job that has failed since Begin.
   bool NoteEnd(const siginfo_t& info);
 
-  // The first job that failed, also before Begin: then others may wait for it.
+  // These describe the first job that failed, even if it was dead before Begin.
   bool has_failed() const { return !failure_.empty(); }
   int failed_status() const { return failed_status_; }
   const std::string& failure() const { return failure_; }  // "python3 (12) ended with 1"
@@ -59,8 +62,8 @@ class BackgroundJobs {
  private:
   bool IsJob(pid_t child) const;
 
-  std::map<pid_t, bool> started_;  // whether it had died at Begin
-  bool knows_started_ = true;      // false: Begin could not look
+  std::map<pid_t, bool> started_;  // the jobs; true: it was dead before Begin
+  bool knows_started_ = true;      // false: Begin could not look at the children
   MonotonicTime ended_at_;
   int failed_status_ = 0;
   std::string failure_;

@@ -20,7 +20,7 @@ ShimReport MakeShimReport(ShimReport::Kind kind, int32_t value, std::string_view
 void SendShimReport(int socket, const ShimReport& report) {
   const bool must_arrive = report.kind == ShimReport::kStarted || report.kind == ShimReport::kNotStarted ||
                            report.kind == ShimReport::kEnded;
-  // Any other report is lost when the keeper has not read for long: a shim that blocks looks at no fence.
+  // Any other report is dropped if the socket is full, because a shim that blocks does not watch the fence.
   const int flags = MSG_NOSIGNAL | (must_arrive ? 0 : MSG_DONTWAIT);
   [[maybe_unused]] const ssize_t sent = ::send(socket, &report, sizeof report, flags);
 }
@@ -30,7 +30,8 @@ std::vector<ShimReport> ReadShimReports(int socket, bool& is_open) {
   while (true) {
     ShimReport report;
     const ssize_t n = ::recv(socket, &report, sizeof report, MSG_DONTWAIT);
-    // ECONNRESET, once: it ended with orders unread. What it sent before is still to come.
+    // ECONNRESET comes once: the shim ended without reading all its orders. The reports that it sent before that still
+    // follow.
     if (n < 0 && (errno == EINTR || errno == ECONNRESET)) continue;
     is_open = n > 0 || (n < 0 && errno == EAGAIN);
     if (n != sizeof report) return reports;

@@ -33,12 +33,13 @@
 namespace muster::agent {
 namespace {
 
-constexpr int kLookIntoProcAfterMs = 80;  // a pause this long: see whether only zombies hold the group
+constexpr int kLookIntoProcAfterMs = 80;  // after a pause this long, looks in /proc whether the group has only zombies
 
-// After a process that ended with 0. Python's helpers, for example, see within a few milliseconds that it is gone.
+// How long the processes that a process has left when it ended with 0 may take to end by themselves. Python's helpers,
+// for example, notice its end within a few milliseconds.
 constexpr absl::Duration kMoment = absl::Milliseconds(200);
-constexpr absl::Duration kNameEach = absl::Seconds(30);        // of the jobs that are waited for
-constexpr absl::Duration kJobsLook = absl::Milliseconds(100);  // at least between two looks for them
+constexpr absl::Duration kNameEach = absl::Seconds(30);        // how often the jobs are named for which the shim waits
+constexpr absl::Duration kJobsLook = absl::Milliseconds(100);  // the shortest time between two looks for jobs
 
 struct Order {
   enum Kind : int32_t { kForward, kStop, kInterrupt, kKill, kSuspend, kResume };
@@ -58,15 +59,16 @@ class ShimProcess {
   [[noreturn]] void Run();
 
  private:
-  // After a process that ended with 0, until its end is reported.
+  // The phases between the end of a process that ended with 0 and the report of this end.
   enum class Phase {
     kNone,
-    kLingers,  // what it left has kMoment to end by itself
-    kWaits,    // its background jobs are waited for
+    kLingers,  // the processes that it left have kMoment to end by themselves
+    kWaits,    // the shim waits for its background jobs
   };
 
   bool IsRunning() const { return leader_ > 0; }
-  // True if the end of what the shim was started for is still to come. Processes that linger don't count.
+  // Returns true while the process runs, or while the shim waits for its background jobs. Processes that only linger
+  // don't count.
   bool IsUnderWay() const { return IsRunning() || (phase_ != Phase::kNone && spec_->waits_for_background); }
   void Report(ShimReport::Kind kind, int32_t value, const std::string& text = {}) const;
   void ReportNotStarted(const LaunchError& error) const;
@@ -96,12 +98,12 @@ class ShimProcess {
   UniqueFd signals_;
   UniqueFd launch_report_;
   Children children_;
-  pid_t group_ = 0;   // of the process; its pid
-  pid_t leader_ = 0;  // the same until it is reaped, then 0
+  pid_t group_ = 0;   // the process's group; its number is the process's pid
+  pid_t leader_ = 0;  // the process's pid; 0 once it is reaped
   int pause_ms_ = kFirstPauseMs;
   Phase phase_ = Phase::kNone;
   bool has_had_phase_ = false;  // after a phase, signals go to the session; before, to the group
-  bool has_reaped_ = false;     // since the last look for what it left
+  bool has_reaped_ = false;     // a child was reaped since the last look for jobs
   BackgroundJobs jobs_;
   MonotonicTime ended_at_;
   MonotonicTime looked_at_;
@@ -109,11 +111,11 @@ class ShimProcess {
   Suspension suspension_;
   bool has_children_ = true;
   bool is_stopping_ = false;
-  bool is_interrupted_ = false;  // and not stopped since
-  bool was_stopped_ = false;     // while it was under way
+  bool is_interrupted_ = false;  // had an order to interrupt, and none to stop since
+  bool was_stopped_ = false;     // had an order to stop while the process was under way
   bool kills_ = false;
-  bool has_said_that_it_cant_look_ = false;  // to see what is left
-  bool has_said_that_it_cant_kill_ = false;
+  bool has_said_that_it_cant_look_ = false;  // kCantLook was sent for seeing what is left …
+  bool has_said_that_it_cant_kill_ = false;  // … and for killing it
 };
 
 void ShimProcess::Report(ShimReport::Kind kind, int32_t value, const std::string& text) const {
@@ -130,13 +132,13 @@ void ShimProcess::Send(ShimReport report) const {
   SendShimReport(socket_.get(), report);
 }
 
-// Reports only once: what is left is looked at again and again.
+// Reports this only once, because the shim looks again and again.
 void ShimProcess::ReportCantLook(bool& has_reported, const char* why) const {
   if (!std::exchange(has_reported, true)) Report(ShimReport::kCantLook, 0, why);
 }
 
 void ShimProcess::Start(const ProcessSpec& spec, int stdout_fd, int stderr_fd) {
-  ::prctl(PR_SET_PDEATHSIG, kParentDied);  // the keeper's death before this line is seen at the socket
+  ::prctl(PR_SET_PDEATHSIG, kParentDied);  // if the keeper died before this line, the closed socket shows it
   AdoptOrphans();
   children_ = Children::OfThisProcess();
   sigset_t child_signal;
@@ -188,7 +190,7 @@ void ShimProcess::Wait() {
   if (count <= 0) return;
   if (ready[2].revents != 0) ReadLaunchReport();
   if (ready[1].revents != 0) {
-    Reap();  // what has ended before an order has ended by itself
+    Reap();  // a process that has ended before the order came has ended by itself
     TakeOrders();
   }
   signalfd_siginfo info[16];
@@ -229,7 +231,7 @@ void ShimProcess::Obey(const Order& order) {
     case Order::kInterrupt:
       return Interrupt();
     case Order::kKill:
-      if (IsRunning()) ::kill(-group_, SIGKILL);  // nearly all, at once
+      if (IsRunning()) ::kill(-group_, SIGKILL);  // kills nearly all descendants at once; Run kills the rest
       kills_ = true;
       pause_ms_ = kFirstPauseMs;
       return Report(ShimReport::kKilling, 0);
@@ -273,7 +275,8 @@ void ShimProcess::SignalLeft(int signal) {
   }
 }
 
-// A stopped process takes a signal only once it goes on.
+// Sends SIGCONT, because a stopped process takes another signal only once it goes on. A suspended process must stay
+// stopped.
 void ShimProcess::LetGoOn() {
   if (suspension_.is_empty()) ::kill(-group_, SIGCONT);
 }
@@ -290,7 +293,7 @@ void ShimProcess::ReadLaunchReport() {
 
 void ShimProcess::Reap() {
   while (true) {
-    // Looks before it reaps: as long as the dead process isn't reaped its number can't become another's, so its group
+    // Looks before it reaps. As long as the dead process isn't reaped, its pid can't mean another process, so its group
     // can be signalled safely.
     siginfo_t info{};
     const int result = ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT);
@@ -323,7 +326,7 @@ void ShimProcess::Reap() {
   }
 }
 
-// Must be called before anything else is reaped: the dead can still be seen.
+// Must be called before any other child is reaped, because only then dead jobs can still be seen.
 void ShimProcess::BeginPhase() {
   phase_ = Phase::kLingers;
   has_had_phase_ = true;
@@ -332,7 +335,7 @@ void ShimProcess::BeginPhase() {
 
 void ShimProcess::LookAtLeft() {
   if (phase_ == Phase::kNone) return;
-  if (kills_) {  // the fence, or the keeper is gone: it was not left to end
+  if (kills_) {  // an order, the fence or the keeper's end cut the wait short
     was_stopped_ = was_stopped_ || IsUnderWay();
     return FinishPhase(0);
   }
@@ -350,12 +353,12 @@ void ShimProcess::LookAtLeft() {
     if (is_any_seen) Report(ShimReport::kLeaves, static_cast<int32_t>(left->jobs.size()), NamesOf(*left));
     return FinishPhase(0);
   }
-  // Processes that can't be seen may live: only Reap finds out that nothing is left.
+  // If /proc can't be read, jobs may still live: only Reap finds out that no child is left.
   if (jobs_.has_failed() && (is_any_seen || !left.has_value())) return FailByJob();
   if (!left.has_value()) ReportCantLook(has_said_that_it_cant_look_, std::strerror(error));
   if (is_name_due && !is_any_seen) ReportCantLook(has_said_that_it_cant_look_, "it shows none of its children");
   if (phase_ != Phase::kLingers && !is_name_due) return;
-  int unread = 0;  // leaves room for the end if the keeper hangs
+  int unread = 0;  // bytes; 0 leaves room for kEnded even if the keeper hangs
   if (is_any_seen && ::ioctl(socket_.get(), SIOCOUTQ, &unread) == 0 && unread == 0) {
     Report(ShimReport::kWaits, static_cast<int32_t>(left->jobs.size()), NamesOf({left->jobs, {}}));
   }
@@ -375,7 +378,8 @@ void ShimProcess::FinishPhase(int status) {
   Report(ShimReport::kEnded, status);
 }
 
-// Called by an order: what is left has the time that a stop gives. Lingering processes have their moment, and no more.
+// Called for an order to stop or to interrupt: reports the end now. Background jobs then get the time that a stop
+// gives. Processes that only linger get their kMoment and no more.
 void ShimProcess::EndPhase() {
   if (!IsUnderWay()) return;
   phase_ = Phase::kNone;
@@ -383,12 +387,13 @@ void ShimProcess::EndPhase() {
   Report(ShimReport::kEnded, 0);
 }
 
-// After a stop: once the group is empty, there is no process left that was given time.
+// After a stop: kills all descendants once the group is empty, because only the group was given time.
 void ShimProcess::LookAtGroup() {
   if (IsRunning() || kills_ || phase_ != Phase::kNone) return;
   const bool is_empty = !has_had_phase_ && ::kill(-group_, 0) != 0 && errno == ESRCH;
   if (!is_empty && pause_ms_ < kLookIntoProcAfterMs) return;
-  // A zombie that has a living parent elsewhere would hold the group for ever.
+  // The group may contain only zombies. A zombie that has a living parent elsewhere would keep it from being empty for
+  // ever.
   std::optional<std::vector<ProcessInfo>> living = std::vector<ProcessInfo>();
   if (has_had_phase_) {
     std::optional<LeftProcesses> left = LookForLeft();
@@ -406,7 +411,7 @@ void ShimProcess::LookAtGroup() {
 
 absl::StatusOr<Shim> Shim::Start(const ProcessSpec& spec, int stdout_fd, int stderr_fd, const ShimOptions& options) {
   int sockets[2];
-  // A packet is a whole order or report: a stream could split or join them.
+  // Each packet is a whole order or report. A stream could split or join them.
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) {
     return At(LaunchStep::kStreams, OsError(absl::StatusCode::kResourceExhausted, "socketpair", errno));
   }
@@ -426,7 +431,8 @@ absl::StatusOr<Shim> Shim::Start(const ProcessSpec& spec, int stdout_fd, int std
 
 void Shim::SendOrder(int32_t kind, int32_t signal) const {
   const Order order{static_cast<Order::Kind>(kind), signal};
-  // One that doesn't fit is lost: a shim that has read nothing for so long is stopped, and will be killed.
+  // An order for which there is no room is dropped: a shim that has read nothing for so long was stopped (SIGSTOP), and
+  // the keeper will kill it.
   [[maybe_unused]] const ssize_t sent = ::send(socket_.get(), &order, sizeof order, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 

@@ -33,7 +33,8 @@ bool Suspension::Begin(pid_t group) {
     }
     if (!is_any_found) return true;
   }
-  // They start others faster than these are found. One signal to a group reaches all of it at once.
+  // The processes start others faster than this loop finds them. One signal to a group reaches all its processes at
+  // once.
   is_group_suspended_ = group > 0 && ::kill(-group, SIGSTOP) == 0;
   return true;
 }

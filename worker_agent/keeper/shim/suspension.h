@@ -1,4 +1,4 @@
-// SIGSTOP to all that a shim's process has started, and SIGCONT to what that has stopped.
+// Stops (SIGSTOP) all that a shim's process has started, and lets the processes that it has stopped go on (SIGCONT).
 #pragma once
 
 #include <sys/types.h>
@@ -11,8 +11,8 @@ namespace muster::agent {
 
 class Suspension {
  public:
-  // Stops all descendants of the calling shim. False, with errno, when /proc can't be read: then the process's group
-  // was stopped, which is nearly all. `group`: the process's; 0: it has ended.
+  // Stops all descendants of the calling shim. `group`: the process's group; 0: the process has ended. Returns false,
+  // with errno, if /proc can't be read: then it has stopped only the group, which contains nearly all descendants.
   bool Begin(pid_t group);
   void End(pid_t group);
 

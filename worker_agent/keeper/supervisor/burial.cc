@@ -1,5 +1,5 @@
-// The parts of the report of a process's death: its last lines, its error file and its device's log, as far as they
-// come within a second.
+// Collects the parts of the report of a process's death: its last lines, its error file and its device's log. A part
+// that does not come within a second is left out.
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -14,7 +14,8 @@ constexpr absl::Duration kFilesPatience = absl::Seconds(1);
 
 }  // namespace
 
-// Asks the files. The caller counts one answer of its own, and gives it when the last lines are there.
+// Begins the report, and requests the files for it. The report waits for the files and for the caller, which must call
+// TakeLastAnswer once the last lines are set.
 Supervisor::Burial& Supervisor::Bury(const Process& process) {
   const ProcessKey key = process.spec.key;
   const MonotonicTime now = BootTime();
@@ -25,7 +26,7 @@ Supervisor::Burial& Supervisor::Bury(const Process& process) {
   burial.answers_left = 1;
   ProcessEnd& end = burial.ended.end;
   if (process.output->has_log()) end.log_file = process.spec.log_path;
-  if (sinks_.files.IsLate(now)) return burial;  // it has hardly got better
+  if (sinks_.files.IsLate(now)) return burial;  // it was late already, so it is not asked
   if (!process.spec.error_file.empty()) {
     ++burial.answers_left;
     sinks_.files.ReadErrorFile(process.spec.error_file,
@@ -41,7 +42,7 @@ Supervisor::Burial& Supervisor::Bury(const Process& process) {
 
 void Supervisor::TakeDeviceLog(const ProcessKey& key, const std::string& text) {
   const auto found = burials_.find(key);
-  if (found == burials_.end()) return;  // reported without it
+  if (found == burials_.end()) return;  // the death was reported without the device log
   if (found->second.has_passed_output && !text.empty()) {
     sinks_.live.error().Write(absl::StrCat("ms-worker: ", text, "\n"), BootTime());
   }
@@ -51,7 +52,7 @@ void Supervisor::TakeDeviceLog(const ProcessKey& key, const std::string& text) {
 
 void Supervisor::TakeLastAnswer(const ProcessKey& key, const std::string& error_message) {
   const auto found = burials_.find(key);
-  if (found == burials_.end()) return;  // reported without it
+  if (found == burials_.end()) return;  // the death was reported without this answer
   if (!error_message.empty()) found->second.ended.end.error_message = error_message;
   if (--found->second.answers_left == 0) report_(burials_.extract(found).mapped().ended);
 }

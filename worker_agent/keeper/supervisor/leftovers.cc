@@ -1,16 +1,16 @@
-// The remains of a process that has died, and shims that were stopped. All remains have been sent SIGKILL: by the shim,
-// or by the keeper where the shim was killed.
+// Handles the remains of a process that has died (descendants that still exist), and shims that were stopped (SIGSTOP).
+// All remains have been sent SIGKILL by the shim, or by the keeper if the shim was killed.
 //
-//   after SIGKILL                                     what is reported
-//   nothing is left within kTogether                  the death, and that nothing is left
-//   something is left for longer                      the death at once; "cleared" when nothing is left
-//   something is left for leftovers_patience          one process of it: it hangs in the kernel, or a tracer holds it
-//   (what is left can't be seen)                      nothing: it is looked at again
+//   after SIGKILL                                     what the keeper reports
+//   nothing is left within kTogether                  the death, and in the same report that nothing is left
+//   something is left for longer                      the death after kTogether; Cleared when nothing is left
+//   something is left for leftovers_patience          Unkillable: one of the processes hangs in the kernel or is traced
+//   it can't be seen whether something is left        nothing; the keeper looks again
 //
 //   the shim                                          what the keeper does
-//   was stopped (SIGSTOP)                             says so: it notices no end, and takes no order
-//   goes on within leftovers_patience                 nothing
-//   is still stopped then                             kills it: its process has failed, and what it left are strays
+//   was stopped (SIGSTOP)                             logs that: the shim notices no end, and takes no order
+//   goes on within leftovers_patience                 logs that
+//   is still stopped then                             kills it: its process has failed, and its children are strays
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -29,13 +29,15 @@
 namespace muster::agent {
 namespace {
 
-// This delays a cause only a little, and in nearly all cases there is one report instead of two.
+// The report of a death waits this long for the end of the remains. This delays a cause only a little, and nearly
+// always makes one report instead of two.
 constexpr absl::Duration kTogether = absl::Milliseconds(250);
-constexpr absl::Duration kLate = absl::Seconds(1);  // a keeper that runs meets its deadlines by then
+constexpr absl::Duration kLate = absl::Seconds(1);  // only a keeper that was stopped itself is so late
 
 }  // namespace
 
-// For a process that has ended with 0. Remains that are ended then are logged once: each restart would log them again.
+// Logs the processes that a process has left when it ended with 0. If they are killed, logs that once only: each
+// restart would log it again.
 void Supervisor::SayWhatIsLeft(const Process& process, const ShimReport& report) {
   const ProcessSpec& spec = process.spec;
   const std::string who = spec.stands_for_all ? "the command" : absl::StrCat("the process of slot ", spec.key.slot);
@@ -65,7 +67,7 @@ void Supervisor::SayCantLook(const std::string& what, const char* why) {
                             BootTime());
 }
 
-// Comes with the death and with each order to kill.
+// Called at the death, and for each order to kill.
 void Supervisor::NoteKilled(Process& process) {
   const MonotonicTime now = BootTime();
   if (process.killed_at.is_never()) {
@@ -87,7 +89,7 @@ void Supervisor::ReportEarly(Process& process) {
 
 void Supervisor::LookForUnkillable(Process& process, MonotonicTime now) {
   process.look_at = now + options_.leftovers_patience;
-  // Strays may be another process's: then that one waits for them as well.
+  // If the shim was killed, every stray counts: the keeper can't know to which process it belongs.
   std::set<pid_t> shims;
   for (const auto& [pid, key] : shims_) shims.insert(pid);
   const auto left =
@@ -104,8 +106,8 @@ void Supervisor::LookForUnkillable(Process& process, MonotonicTime now) {
 
 // ------------------------------------------------------------------------------------------------------ stopped shims
 
-// Takes, after SIGCHLD, the stops that waitpid doesn't take. A shim that was stopped before the keeper looked is among
-// them.
+// Called after SIGCHLD: logs shims that were stopped or go on, which Reap's waitpid doesn't report. Also finds a shim
+// that was stopped before the keeper looked.
 void Supervisor::TakeStops() {
   while (true) {
     siginfo_t info{};
@@ -137,11 +139,11 @@ void Supervisor::EndStoppedShim(Process& process) {
   process.stopped_at = MonotonicTime::Never();
   const pid_t shim = process.shim->pid();
   const std::optional<ProcessInfo> now = ReadProcess(shim);
-  if (now.has_value() && !now->is_stopped) {  // it goes on, and the word of that is on its way
+  if (now.has_value() && !now->is_stopped) {  // it goes on; the next TakeStops logs that
     process.stop_signal = 0;
     return;
   }
-  ::kill(shim, SIGKILL);  // not reaped, so the number is still its own
+  ::kill(shim, SIGKILL);  // not reaped, so its pid can't mean another process
   const std::string why = absl::StrCat("its shim (pid ", shim, ") was stopped by ", NameOfSignal(process.stop_signal),
                                        " for ", absl::ToInt64Seconds(options_.leftovers_patience), " s");
   sinks_.live.error().Write(absl::StrCat("ms-worker: the process of slot ", process.spec.key.slot,
@@ -157,8 +159,8 @@ void Supervisor::RunLeftoverDeadlines(Process& process, MonotonicTime now) {
   if (now >= process.look_at) LookForUnkillable(process, now);
   const MonotonicTime end_at = process.stopped_at + options_.leftovers_patience;
   if (now >= end_at + kLate) {
-    process.stopped_at =
-        now;  // the keeper was stopped itself, or the machine slept: no one could have let the shim go on
+    // The keeper was stopped itself, or the machine slept: nobody could have let the shim go on in this time.
+    process.stopped_at = now;
   } else if (now >= end_at) {
     EndStoppedShim(process);
   }

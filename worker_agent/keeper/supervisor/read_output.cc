@@ -1,7 +1,7 @@
 // The last output of a slot's latest process:
 //
 //   it runs, or has left something that runs    its output so far
-//   it has ended, and no other has begun        what remains of it
+//   it has ended, and no other has begun        its last output, which was kept in remains_
 //   none was started                            is_found is false
 #include <utility>
 

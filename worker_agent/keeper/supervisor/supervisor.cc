@@ -2,13 +2,13 @@
 //
 // | what ends                   | what it means                                                                         |
 // |-----------------------------|---------------------------------------------------------------------------------------|
-// | the process                 | it has died (its shim says so); what is left of it is in leftovers.cc                 |
+// | the process                 | it has died (its shim says so); leftovers.cc handles what is left of it               |
 // | the shim, with 0            | nothing of its process is left: it is cleared                                         |
-// | the shim was killed         | what it had are strays, children of the keeper: they are killed, and the process is   |
-// |                             | cleared when there are none                                                           |
+// | the shim was killed         | its children are strays, children of the keeper now: they are killed, and the process |
+// |                             | is cleared when no stray is left                                                      |
 // | a child that is no shim     | a stray: so its shim is dead, or about to be                                          |
-// | (children can't be seen)    | any may be alive: no process with a killed shim is cleared. It is logged, and         |
-// |                             | looked at again                                                                       |
+// | (children can't be seen)    | any may be alive: no process with a killed shim is cleared. The keeper logs that, and |
+// |                             | looks again                                                                           |
 #include "worker_agent/keeper/supervisor/supervisor.h"
 
 #include <sys/epoll.h>
@@ -32,10 +32,10 @@ namespace muster::agent {
 namespace {
 
 constexpr size_t kMaxProcesses = 2 * kMaxSlotsPerNode;
-constexpr absl::Duration kBeginPatience = absl::Seconds(5);  // for the files of a process that is to begin
-// The time for a shim to take the order to kill; else the keeper kills in its place.
+constexpr absl::Duration kBeginPatience = absl::Seconds(5);  // the longest wait of a process for its files
+// How long a shim may need to take the order to kill. After that the keeper kills the shim, and then its processes.
 constexpr absl::Duration kShimPatience = absl::Milliseconds(200);
-constexpr absl::Duration kKillPatience = absl::Seconds(2);  // for it to have killed all
+constexpr absl::Duration kKillPatience = absl::Seconds(2);  // how long a shim may need to kill everything
 
 LaunchError Fault(std::string text) { return MakeLaunchError(LaunchStep::kInternal, 0, std::move(text)); }
 
@@ -67,7 +67,7 @@ void Supervisor::Start(const ProcessSpec& spec) {
   Waiting& waiting = waiting_[key];
   waiting.spec = spec;
   waiting.begin_at = is_late ? now : now + kBeginPatience;
-  waiting.answers_left = 1;  // our own, at the end of this
+  waiting.answers_left = 1;  // our own answer, at the end of this function
   auto answer = [this, key](const std::string& error) { TakeAnswer(key, error); };
   if (!spec.error_file.empty()) {
     ++waiting.answers_left;
@@ -80,7 +80,8 @@ void Supervisor::Start(const ProcessSpec& spec) {
   TakeAnswer(key, "");
 }
 
-// Nothing waits for the answer of a log that couldn't be opened in time, or that of a refused process.
+// If nothing waits for the answer any more, it only logs the error: the log was opened too late, or the process was
+// refused.
 void Supervisor::TakeAnswer(const ProcessKey& key, const std::string& error) {
   const auto found = waiting_.find(key);
   if (found == waiting_.end()) {
@@ -99,7 +100,7 @@ void Supervisor::BeginWaiting(const ProcessKey& key) {
   process.ended.key = key;
   if (!waiting.error.empty()) return FailLaunch(process, Unpack(waiting.error));
   if (!shim_options_.page->HasFallen(BootTime())) return Launch(process);
-  // The fence fell while the files were waited for: others may have its rank.
+  // The fence fell while the process waited for its files: another node may have its rank.
   if (process.log != 0) sinks_.logs.CloseLog(process.log, {});
   Refuse(key);
 }
@@ -127,7 +128,7 @@ void Supervisor::Launch(Process& process) {
   has_children_ = true;
   const ProcessKey key = spec.key;
   shims_[process.shim->pid()] = key;
-  Process& kept = processes_.emplace(key, std::move(process)).first->second;  // a std::map never moves it
+  Process& kept = processes_.emplace(key, std::move(process)).first->second;  // a std::map never moves its entries
   poller_.Watch(kept.shim->fd(), EPOLLIN, [this, &kept] { TakeReports(kept); });
   if (is_suspended_) kept.shim->Suspend();
 }
@@ -189,7 +190,8 @@ void Supervisor::TakeReport(Process& process, const ShimReport& report) {
       process.kill_shim_at = BootTime() + kKillPatience;
       return NoteKilled(process);
     case ShimReport::kCantLook:
-      if (process.is_killing && children_.CanLook()) process.kill_shim_at = BootTime();  // the keeper does it
+      if (process.is_killing && children_.CanLook())
+        process.kill_shim_at = BootTime();  // the keeper kills the rest in its place
       return SayCantLook(absl::StrCat("what slot ", process.spec.key.slot, " has started is left"), report.text);
   }
 }
@@ -198,12 +200,12 @@ void Supervisor::TakeWaitStatus(Process& process, int status, MonotonicTime at) 
   process.has_ended = true;
   process.ended.ended_at = at;
   ProcessEnd& end = process.ended.end;
-  if (end.launch_error.empty()) {  // what never ran has the code that says why
+  if (end.launch_error.empty()) {  // a process that never ran keeps the code that says why
     end.exit = ExitStatus::FromWaitStatus(status);
     if (!end.was_stopped) end.memory = memory_.Judge(process.memory_at_start, end.exit, process.pid);
   }
   process.output->Drain();
-  // The remains of a stopped process have their time; those of another one are killed now.
+  // The remains of a process that was stopped still have time to end. Those of any other process are being killed now.
   if (!end.was_stopped || !process.killed_at.is_never()) NoteKilled(process);
 }
 
@@ -214,7 +216,7 @@ void Supervisor::BeginStop(Process& process, MonotonicTime since) {
   if (process.has_ended || process.is_stop_requested) return;
   process.is_stop_requested = true;
   process.kill_at = since + options_.stop_timeout;
-  // If that is over RunDeadlines kills it: nothing that is suspended gets to run again.
+  // If that time is over, RunDeadlines kills the process at once: a suspended process must not run again.
   if (process.kill_at > BootTime()) process.shim->Stop();
 }
 
@@ -242,7 +244,8 @@ void Supervisor::InterruptAll(absl::Duration interrupt_time) {
 
 void Supervisor::FenceFell(MonotonicTime since) {
   StopAllSince(since);
-  is_suspended_ = false;  // what is suspended ends; what starts once the fence is up again is not
+  is_suspended_ =
+      false;  // the suspended processes end; processes that start after the fence is set again are not suspended
   fence_ = since;
   fence_kill_at_ = since + options_.stop_timeout;
   fence_through_ = last_number_;
@@ -253,7 +256,7 @@ void Supervisor::StopAllSince(MonotonicTime since) {
   const MonotonicTime kill_at = since + options_.stop_timeout;
   for (auto& [key, process] : processes_) {
     BeginStop(process, since);
-    // One with an order to stop already has no more time than that either.
+    // A process that was ordered to stop before this gets no more time either.
     if (!process.has_ended) process.kill_at = std::min(process.kill_at, kill_at);
   }
 }
@@ -283,7 +286,7 @@ void Supervisor::KillAll() {
 
 void Supervisor::KillForGood() {
   KillAll();
-  LookForStrays();  // any others that there may be
+  LookForStrays();  // kills all other children, too
 }
 
 void Supervisor::KillThrough(uint64_t last_number) {
@@ -321,7 +324,7 @@ void Supervisor::Reap() {
 
 void Supervisor::ReapShim(pid_t pid, int status) {
   Process& process = processes_.at(shims_.extract(pid).mapped());
-  TakeReports(process);  // its last ones may be unread: SIGCHLD can come before the socket's event
+  TakeReports(process);  // its last reports may be unread: SIGCHLD can come before the socket's event
   const ExitStatus exit = ExitStatus::FromWaitStatus(status);
   if (exit.IsSuccess()) return Finish(process);
   LoseShim(process, exit);
@@ -357,7 +360,7 @@ void Supervisor::LookForStrays() {
   strays_at_ = BootTime();
 }
 
-// Ends processes that have lost their shim. Only a look that finds none proves that none is left.
+// Kills the strays: processes that have lost their shim. Only a look that finds none proves that none is left.
 void Supervisor::RunStrays(MonotonicTime now) {
   bool is_any_left = false;
   const bool has_looked = children_.Kill([&](pid_t child) {
@@ -383,14 +386,14 @@ void Supervisor::RunStrays(MonotonicTime now) {
 
 void Supervisor::Finish(Process& process) {
   poller_.Forget(process.shim->fd());
-  if (!process.has_ended &&
-      process.ended.end.launch_error.empty()) {  // killed with its shim before its pid was reported
+  // If the report of its end never came, the process was killed together with its shim before its pid was reported.
+  if (!process.has_ended && process.ended.end.launch_error.empty()) {
     process.ended.end.was_stopped = process.is_stop_requested;
     TakeWaitStatus(process, SIGKILL, BootTime());
   }
   const ProcessKey key = process.spec.key;
   const bool has_log = process.output->has_log();
-  // A helper that is late already has hardly got better.
+  // A helper that was late already is not waited for.
   const bool waits_for_log = !process.is_reported && has_log && !sinks_.logs.IsLate(BootTime());
   Burial* const burial = process.is_reported ? nullptr : &Bury(process);
   if (waits_for_log) ++burial->answers_left;
@@ -425,7 +428,7 @@ void Supervisor::RunDeadlines() {
     RunLeftoverDeadlines(process, now);
     if (now < process.kill_shim_at) continue;
     process.kill_shim_at = MonotonicTime::Never();
-    ::kill(process.shim->pid(), SIGKILL);  // not reaped, so the number is still its own
+    ::kill(process.shim->pid(), SIGKILL);  // not reaped, so its pid can't mean another process
   }
   if (now >= fence_kill_at_) {
     fence_kill_at_ = MonotonicTime::Never();

@@ -1,14 +1,15 @@
-// The keeper's processes: starts, stops and buries them. Runs in the keeper, one thread, never blocks.
+// Starts and stops the keeper's processes, and reports their ends. Runs in the keeper, in one thread, and never blocks.
 //
-// A process begins when its old error file is removed and its log is open, or when the file system hasn't answered for
-// some seconds: no training waits for a disk that hangs. Likewise its end is reported when its log is written and its
-// error file read, or a second later.
+// A process starts when its old error file is removed and its log is open, or when the file system hasn't answered for
+// 5 s: no training waits for a disk that hangs. For the same reason its end is reported when its log is written and its
+// error file is read, or one second later without them.
 //
-// A process's end has two parts. It has died: that is reported with what it died of. It is cleared: none of its
-// descendants is left, as the end of its shim shows (shim.h), and devices and ports are free. Both are one report,
-// unless something is still there a moment after SIGKILL. If a shim was killed, its children come to the keeper as
-// strays. It can't be known which process they belong to. So they are killed, and until all of them have ended no
-// process with a killed shim is cleared.
+// A process's end has two parts. First the process dies, and the report says what it died of. Later it is cleared: none
+// of its descendants is left, which the end of its shim shows (shim.h), and devices and ports are free. One report
+// (Ended) covers both parts, unless a descendant still exists a moment after SIGKILL. Then Cleared is a second report.
+//
+// If a shim was killed, its children become children of the keeper: strays. The keeper can't know to which process a
+// stray belongs. So it kills all strays. While any is left, no process whose shim was killed is cleared.
 #pragma once
 
 #include <sys/types.h>
@@ -36,7 +37,7 @@ class Supervisor {
  public:
   using EventSink = std::function<void(const KeeperEvent&)>;
 
-  // All outlive this.
+  // All of them outlive the Supervisor.
   struct Sinks {
     LiveOutputs& live;
     FileHelper& logs;
@@ -54,30 +55,32 @@ class Supervisor {
   void Refuse(const ProcessKey& key);
   void Stop(const ProcessKey& key);
   void StopAll();
-  // Sends SIGINT to all, each with its group, and stops them after `interrupt_time`; the stop's time counts from here.
+  // Sends SIGINT to all processes and their groups, and stops them after `interrupt_time`. SIGKILL follows stop_timeout
+  // after this call.
   void InterruptAll(absl::Duration interrupt_time);
-  // The fence fell at that time: processes that are not gone stop_timeout after it may run elsewhere, so a keeper that
-  // comes late leaves that much less time, or none. Then everything that was started before is killed.
+  // The fence fell at `since`: stops all processes. stop_timeout after `since`, kills all that were started before this
+  // call, because other nodes may run their ranks soon. So if the keeper is late, the processes get less time to stop,
+  // or none.
   void FenceFell(MonotonicTime since);
-  // Suspends all processes, those that start meanwhile too, until Resume, or until the fence falls.
+  // Suspends all processes, also those that start later, until Resume is called or the fence falls.
   void Suspend();
   void Resume();
   void Forward(int signal);
   // Returns the last output of the slot's latest process, also when it has ended.
   OutputRead ReadOutput(const OutputWish& wish) const;
 
-  // Sends SIGKILL to all that was started until now, with all its descendants, until it is gone. Processes started
-  // later are left alone.
+  // Sends SIGKILL to all processes that were started so far, and to all their descendants, until they are gone.
+  // Processes that are started later are left alone.
   void KillAll();
-  // Does the same for good: kills any descendant until HasChildren is false. No Start may follow.
+  // Does the same for every descendant, until HasChildren returns false. No Start may follow.
   void KillForGood();
 
-  // To be called after SIGCHLD: reaps the dead children, strays too, and acts on that.
+  // Must be called after SIGCHLD: reaps all dead children, strays too, and handles their ends.
   void Reap();
   // False when Reap found that no child of any kind is left.
   bool HasChildren() const { return has_children_; }
 
-  // Carries out what is due; to be called in every turn.
+  // Carries out everything that is due. Must be called in every turn of the loop.
   void RunDeadlines();
   MonotonicTime NextDeadline() const;
 
@@ -87,19 +90,20 @@ class Supervisor {
     ProcessSpec spec;
     uint32_t log = 0;
     int answers_left = 0;
-    MonotonicTime begin_at = MonotonicTime::Never();  // without them
+    MonotonicTime begin_at = MonotonicTime::Never();  // when it begins without the missing answers
     std::string error;
   };
 
-  // A process that has died, while parts of the report on that have not come yet.
+  // A process that has died, whose report waits for some of its parts (its error file, for example).
   struct Burial {
     Ended ended;
-    bool has_passed_output = false;  // the user has seen the last lines, but not those of the device's log
+    bool has_passed_output =
+        false;  // its output was shown live: the user has seen the last lines, but not the device's log
     int answers_left = 0;
-    MonotonicTime report_at = MonotonicTime::Never();  // without them
+    MonotonicTime report_at = MonotonicTime::Never();  // when it is reported without the missing answers
   };
 
-  // The remains of a slot's process when it has ended, until the next one begins.
+  // The data of a slot's last process that ReadOutput needs after its end.
   struct Remains {
     ProcessKey key;
     pid_t pid = 0;
@@ -111,25 +115,25 @@ class Supervisor {
     ProcessSpec spec;
     uint32_t log = 0;
     std::optional<Shim> shim;
-    uint64_t number = 0;  // of its start
+    uint64_t number = 0;  // counts the starts
     pid_t pid = 0;        // 0: not reported yet
     std::unique_ptr<ProcessOutput> output;
     MemoryWatch::Mark memory_at_start;
     Ended ended;
-    bool has_ended = false;    // the process, not all that it left
-    bool is_reported = false;  // its end, while something of it is left
+    bool has_ended = false;    // the process itself; its descendants may live
+    bool is_reported = false;  // its end was reported while something of it is left
     bool is_stop_requested = false;
-    bool is_killing = false;                              // its shim has taken the order
-    bool is_shim_lost = false;                            // it was killed
-    MonotonicTime stop_at = MonotonicTime::Never();       // the order to stop, after an interrupt
-    MonotonicTime kill_at = MonotonicTime::Never();       // the order to kill
-    MonotonicTime kill_shim_at = MonotonicTime::Never();  // it takes no orders, or can't carry them out
-    MonotonicTime killed_at = MonotonicTime::Never();     // SIGKILL has gone to all that is left
-    MonotonicTime report_at = MonotonicTime::Never();     // its end, although something is left
-    MonotonicTime look_at = MonotonicTime::Never();       // for what can't be killed
-    Unkillable unkillable;                                // as reported last; pid 0: nothing
-    int stop_signal = 0;                                  // its shim was stopped by it …
-    MonotonicTime stopped_at = MonotonicTime::Never();    // … then; never: it is not stopped
+    bool is_killing = false;                              // its shim has taken the order to kill
+    bool is_shim_lost = false;                            // its shim was killed
+    MonotonicTime stop_at = MonotonicTime::Never();       // when it is ordered to stop, after an interrupt
+    MonotonicTime kill_at = MonotonicTime::Never();       // when it is ordered to be killed
+    MonotonicTime kill_shim_at = MonotonicTime::Never();  // when its shim is killed because it does not obey, or can't
+    MonotonicTime killed_at = MonotonicTime::Never();     // when SIGKILL had gone to all that is left
+    MonotonicTime report_at = MonotonicTime::Never();     // when its end is reported although something is left
+    MonotonicTime look_at = MonotonicTime::Never();       // when to look next for what can't be killed
+    Unkillable unkillable;                                // as it was reported last; pid 0: it was not
+    int stop_signal = 0;                                  // the signal that has stopped its shim; 0: none has
+    MonotonicTime stopped_at = MonotonicTime::Never();    // when its shim was stopped; never: it is not
   };
 
   void TakeAnswer(const ProcessKey& key, const std::string& error);
@@ -172,11 +176,11 @@ class Supervisor {
   const KeeperOptions options_;
   ShimOptions shim_options_;
   const EventSink report_;
-  std::map<ProcessKey, Waiting> waiting_;    // no process yet
+  std::map<ProcessKey, Waiting> waiting_;    // their processes are not started yet
   std::map<ProcessKey, Process> processes_;  // started and not cleared
-  std::map<ProcessKey, Burial> burials_;     // has died; processes_ has it, too, while something is left
+  std::map<ProcessKey, Burial> burials_;     // dead and not reported; also in processes_ while something is left
   std::map<uint32_t, Remains> remains_;      // by slot
-  std::map<pid_t, ProcessKey> shims_;        // not reaped
+  std::map<pid_t, ProcessKey> shims_;        // the shims that are not reaped
   uint64_t last_number_ = 0;
   Children children_;
   MemoryWatch memory_;
@@ -186,9 +190,9 @@ class Supervisor {
   bool has_said_what_is_left_ = false;
   MonotonicTime strays_at_ = MonotonicTime::Never();
   absl::Duration strays_pause_;
-  MonotonicTime fence_;                                   // the last one that fell …
-  MonotonicTime fence_kill_at_ = MonotonicTime::Never();  // … what has to be killed when …
-  uint64_t fence_through_ = 0;                            // … of what was started until then
+  MonotonicTime fence_;                                   // when the last fence fell
+  MonotonicTime fence_kill_at_ = MonotonicTime::Never();  // when what is left after that must be killed
+  uint64_t fence_through_ = 0;  // the number of the last process that was started before it fell
   bool has_children_ = false;
 };
 
