@@ -15,8 +15,8 @@ namespace muster::agent {
 
 class KeeperPulse {
  public:
-  static constexpr absl::Duration kStep =
-      absl::Seconds(1);  // the most that one Look counts; also the time between two pings
+  // The most that one Look counts; also the time between two pings.
+  static constexpr absl::Duration kStep = absl::Seconds(1);
   static constexpr absl::Duration kSilent = absl::Seconds(5);  // a silence that is reported
   // The keeper is given up after this silence if the processes had to end at least kGrace ago.
   static constexpr absl::Duration kGiveUp = absl::Seconds(3);

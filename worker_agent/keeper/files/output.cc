@@ -71,8 +71,8 @@ constexpr size_t kReadBytesPerTurn = 4 * kReadBytes;  // then other descriptors 
 constexpr size_t kMaxDrainBytes = 4 * 1024 * 1024;    // more than a pipe holds; a grandchild may write for ever
 constexpr size_t kMaxPrefixedLineBytes = 16 * 1024;
 constexpr absl::Duration kProgressInterval = absl::Milliseconds(500);  // between two states of a process's progress bar
-constexpr absl::Duration kProgressSettles =
-    absl::Milliseconds(50);  // the wait for the rest of a state that is written in parts
+// The wait for the rest of a state that is written in parts.
+constexpr absl::Duration kProgressSettles = absl::Milliseconds(50);
 
 absl::Status MakePipe(UniqueFd& read_end, UniqueFd& write_end) {
   int fds[2];
@@ -87,7 +87,7 @@ absl::Status MakePipe(UniqueFd& read_end, UniqueFd& write_end) {
 
 }  // namespace
 
-// Only stderr has a SharedLine, because the agent's own lines always go there.
+// A stream has a SharedLine only if it is stderr, because the agent's own lines always go there.
 LiveOutputs::LiveOutputs(int stdout_fd, int stderr_fd)
     : standard_(stdout_fd, IsSameFile(stdout_fd, stderr_fd) ? SharedLine::OfStderr() : nullptr) {
   if (!IsSameFile(stdout_fd, stderr_fd)) error_.emplace(stderr_fd, SharedLine::OfStderr());

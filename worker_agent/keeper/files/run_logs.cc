@@ -141,8 +141,8 @@ bool IsStillThere(const UniqueFd& folder, const UniqueFd& marker) {
          held.st_dev == named.st_dev;
 }
 
-// Locks the marker, so that nobody prunes the folder from here on. If another node is just pruning it, makes the folder
-// again.
+// Locks the marker, so that no node prunes the folder from here on. If another node is just pruning it, makes the
+// folder again.
 UniqueFd LockMarker(const std::string& path) {
   for (int i = 0; i < kLockTries; ++i) {
     if (i > 0) Pause(kLockPause);

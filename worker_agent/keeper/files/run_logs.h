@@ -1,4 +1,4 @@
-// Where a run's logs are, and how long they are kept. `base` is --log_dir:
+// The places of a run's logs, and the rules for their removal. `base` is --log_dir:
 //
 //   base/<job>/<run>-<opened>/             worker_<rank>.log, server_<rank>.log, failure.json
 //   base/<job>/latest                      -> the folder of the newest run

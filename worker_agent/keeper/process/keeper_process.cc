@@ -40,19 +40,19 @@ namespace {
 constexpr MonotonicTime kNever = MonotonicTime::Never();
 // If the agent leaves this much unread, the keeper takes no more commands from it.
 constexpr size_t kMaxUnreadBytes = 64 * 1024 * 1024;
-// How long the keeper waits at its end for a terminal that takes its output slowly. The wait is short if the agent has
+// The longest wait at the keeper's end for a terminal that takes its output slowly. The wait is short if the agent has
 // died, because the last report must not wait.
 constexpr absl::Duration kLastOutputPatience = absl::Seconds(2);
 constexpr absl::Duration kLastOutputOfDeadPatience = absl::Milliseconds(100);
-// How long the keeper waits at its end for the disk to take the logs; less if the file system hangs.
+// The longest wait at the keeper's end for the disk to take the logs; less if the file system hangs.
 constexpr absl::Duration kLastLogPatience = absl::Seconds(4);
 constexpr absl::Duration kLastLogOfHungPatience = absl::Seconds(1);
 constexpr absl::Duration kLastLookPause = absl::Milliseconds(20);
-constexpr absl::Duration kLeastJump =
-    absl::Seconds(2);  // shorter jumps of the wall clock are ignored: a heartbeat's interval is as long
+// Shorter jumps of the wall clock are ignored: a heartbeat's interval is as long.
+constexpr absl::Duration kLeastJump = absl::Seconds(2);
 constexpr absl::Duration kAgentDeathPatience = absl::Seconds(10);  // from a broken socket to the agent's death
-constexpr absl::Duration kHangUpAfter =
-    absl::Seconds(2);  // the time for all processes to end after the guardian's death
+// The time for all processes to end after the guardian's death.
+constexpr absl::Duration kHangUpAfter = absl::Seconds(2);
 
 class KeeperProcess {
  public:
@@ -61,7 +61,7 @@ class KeeperProcess {
   void Run();
 
  private:
-  // Why the keeper's work ends.
+  // The reason why the keeper's work ends.
   enum class Ending { kNone, kInOrder, kAgentDied, kGuardianDied };
 
   void WatchSocket();
@@ -115,8 +115,8 @@ class KeeperProcess {
   uint32_t fence_falls_ = 0;
   bool is_fence_down_ = false;  // the fence fell and was not set again
   ClockJumps clock_jumps_;
-  MonotonicTime doubts_since_ =
-      kNever;  // when the wall clock jumped and the processes were suspended; never: they are not
+  // When the wall clock jumped and the processes were suspended; never: they are not.
+  MonotonicTime doubts_since_ = kNever;
   MonotonicTime last_jump_ = kNever;  // when the wall clock jumped last
   MonotonicTime hang_up_at_ = kNever;
   MonotonicTime timer_set_to_ = kNever;
@@ -232,7 +232,7 @@ void KeeperProcess::CheckFence() {
   // The scheduler has not confirmed within kClockDoubt that the ranks are still this node's. Other nodes may have them,
   // so the processes are killed at once.
   if (doubts_since_ == kNever || BootTime() < doubts_since_ + kClockDoubt) return;
-  // Guardian and shims know only the fence that was set. This tells them that they need not act on it.
+  // Guardian and shims know only the fence that was set. From this note they learn that they need not act on it.
   page_->NoteObeyed(fence_);
   DropFence(BootTime() - stop_timeout_);
 }

@@ -1,4 +1,4 @@
-// How an end is judged. A kill is "free" if it was counted while the process ran and explains no other end.
+// The cases of an end. A kill is "free" if it was counted while the process ran and explains no other end.
 //
 //   SIGKILL, and there is a free kill                               the kernel killed the process
 //   another failure, and there is a free kill                       the kernel killed a process that it had started

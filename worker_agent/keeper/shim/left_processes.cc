@@ -24,8 +24,8 @@ namespace muster::agent {
 namespace {
 
 constexpr size_t kMaxNamed = 5;
-constexpr absl::Duration kEarly =
-    absl::Seconds(1);  // a job that ends within this time after the process's end is early
+// A job that ends within this time after the process's end is early.
+constexpr absl::Duration kEarly = absl::Seconds(1);
 
 bool EndsByOrder(int signal) {
   constexpr int kOrders[] = {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGKILL};

@@ -1,6 +1,6 @@
 // The processes that a training process has left when it ended with 0: background jobs, which are in its session, and
 // daemons, which have sessions of their own. Each shim has its own session, which its process shares. So the session's
-// number tells the jobs of this process from all others.
+// number distinguishes the jobs of this process from all other processes.
 #pragma once
 
 #include <sys/types.h>

@@ -35,8 +35,8 @@ namespace {
 
 constexpr int kLookIntoProcAfterMs = 80;  // after a pause this long, looks in /proc whether the group has only zombies
 
-// How long the processes that a process has left when it ended with 0 may take to end by themselves. Python's helpers,
-// for example, notice its end within a few milliseconds.
+// The time for processes that a process has left when it ended with 0 to end by themselves. Python's helpers, for
+// example, notice its end within a few milliseconds.
 constexpr absl::Duration kMoment = absl::Milliseconds(200);
 constexpr absl::Duration kNameEach = absl::Seconds(30);        // how often the jobs are named for which the shim waits
 constexpr absl::Duration kJobsLook = absl::Milliseconds(100);  // the shortest time between two looks for jobs

@@ -1,7 +1,6 @@
 // The shim: the parent of one training process, and the child subreaper of all its descendants. So it knows to which
 // process a descendant belongs, even if the descendant has its own session, has lost its parent, or has an empty
-// environment. And the slot's next process can start as soon as nothing of the last one is left, whatever the other
-// slots do.
+// environment. Each slot's next process can start as soon as nothing of its last one is left; other slots don't matter.
 //
 //   what happens                                  what the shim does
 //   the process ends by itself                    SIGKILL to all its descendants, in its group or not. If it ended

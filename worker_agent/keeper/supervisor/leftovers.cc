@@ -159,7 +159,7 @@ void Supervisor::RunLeftoverDeadlines(Process& process, MonotonicTime now) {
   if (now >= process.look_at) LookForUnkillable(process, now);
   const MonotonicTime end_at = process.stopped_at + options_.leftovers_patience;
   if (now >= end_at + kLate) {
-    // The keeper was stopped itself, or the machine slept: nobody could have let the shim go on in this time.
+    // The keeper was stopped itself, or the machine slept: no one could have let the shim go on in this time.
     process.stopped_at = now;
   } else if (now >= end_at) {
     EndStoppedShim(process);

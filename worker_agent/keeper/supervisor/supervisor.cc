@@ -33,9 +33,9 @@ namespace {
 
 constexpr size_t kMaxProcesses = 2 * kMaxSlotsPerNode;
 constexpr absl::Duration kBeginPatience = absl::Seconds(5);  // the longest wait of a process for its files
-// How long a shim may need to take the order to kill. After that the keeper kills the shim, and then its processes.
+// A shim may take this long to receive the order to kill. After that the keeper kills the shim, and then its processes.
 constexpr absl::Duration kShimPatience = absl::Milliseconds(200);
-constexpr absl::Duration kKillPatience = absl::Seconds(2);  // how long a shim may need to kill everything
+constexpr absl::Duration kKillPatience = absl::Seconds(2);  // the same to kill everything
 
 LaunchError Fault(std::string text) { return MakeLaunchError(LaunchStep::kInternal, 0, std::move(text)); }
 
@@ -80,8 +80,7 @@ void Supervisor::Start(const ProcessSpec& spec) {
   TakeAnswer(key, "");
 }
 
-// If nothing waits for the answer any more, it only logs the error: the log was opened too late, or the process was
-// refused.
+// If nothing waits for the answer any more (it is late, or the process was refused), only logs the error.
 void Supervisor::TakeAnswer(const ProcessKey& key, const std::string& error) {
   const auto found = waiting_.find(key);
   if (found == waiting_.end()) {
@@ -190,8 +189,7 @@ void Supervisor::TakeReport(Process& process, const ShimReport& report) {
       process.kill_shim_at = BootTime() + kKillPatience;
       return NoteKilled(process);
     case ShimReport::kCantLook:
-      if (process.is_killing && children_.CanLook())
-        process.kill_shim_at = BootTime();  // the keeper kills the rest in its place
+      if (process.is_killing && children_.CanLook()) process.kill_shim_at = BootTime();  // the keeper kills instead
       return SayCantLook(absl::StrCat("what slot ", process.spec.key.slot, " has started is left"), report.text);
   }
 }
@@ -244,8 +242,7 @@ void Supervisor::InterruptAll(absl::Duration interrupt_time) {
 
 void Supervisor::FenceFell(MonotonicTime since) {
   StopAllSince(since);
-  is_suspended_ =
-      false;  // the suspended processes end; processes that start after the fence is set again are not suspended
+  is_suspended_ = false;  // for processes that start after the fence is set again
   fence_ = since;
   fence_kill_at_ = since + options_.stop_timeout;
   fence_through_ = last_number_;
@@ -386,7 +383,7 @@ void Supervisor::RunStrays(MonotonicTime now) {
 
 void Supervisor::Finish(Process& process) {
   poller_.Forget(process.shim->fd());
-  // If the report of its end never came, the process was killed together with its shim before its pid was reported.
+  // Without a report of its end, the process was killed together with its shim before its pid was reported.
   if (!process.has_ended && process.ended.end.launch_error.empty()) {
     process.ended.end.was_stopped = process.is_stop_requested;
     TakeWaitStatus(process, SIGKILL, BootTime());

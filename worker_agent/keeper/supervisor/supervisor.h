@@ -97,8 +97,8 @@ class Supervisor {
   // A process that has died, whose report waits for some of its parts (its error file, for example).
   struct Burial {
     Ended ended;
-    bool has_passed_output =
-        false;  // its output was shown live: the user has seen the last lines, but not the device's log
+    // Its output was shown live: the user has seen the last lines, but not the device's log.
+    bool has_passed_output = false;
     int answers_left = 0;
     MonotonicTime report_at = MonotonicTime::Never();  // when it is reported without the missing answers
   };
