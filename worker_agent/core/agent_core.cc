@@ -18,19 +18,21 @@ namespace {
 constexpr absl::string_view kKeeperRemedy =
     "find what killed it on {host}: an administrator, earlyoom or systemd-oomd, or the kernel when memory ran out "
     "(`dmesg`)";
-constexpr absl::Duration kTryInterval = absl::Seconds(3);  // what MS_CLUSTER_RETRY_NUM counts
+constexpr absl::Duration kTryInterval = absl::Seconds(3);  // one try of MS_CLUSTER_RETRY_NUM
 
 constexpr const char* kNoAnswer = "it accepted the connection but did not answer within 15 s";
 
 constexpr int kKillSignal = 9;
 
-// Renewed certificates are shown within this many heartbeats: in a large cluster these are longer.
+// A renewed certificate is shown to the scheduler within this many heartbeats. Their interval is longer in a large
+// cluster.
 constexpr int kReplacementHeartbeats = 5;
 
-// The time from sending a heartbeat over the stream to its answer, with a packet lost and a slow disk on the way.
+// The time for a heartbeat over the stream and its answer, even with a lost packet and a slow disk.
 constexpr absl::Duration kRepairTime = absl::Seconds(2);
 
-// An agent that is woken so much too late was stopped, and maybe its processes with it (a paused VM, a frozen cgroup).
+// An agent that wakes up this much too late was stopped, and maybe its processes with it (a paused virtual machine, a
+// frozen cgroup).
 constexpr absl::Duration kAsleep = absl::Seconds(2);
 
 }  // namespace
@@ -81,7 +83,7 @@ void AgentCore::Impl::OnEvent(const MessageReceived& event) {
     default:
       break;
   }
-  // Nothing else is for an agent that was not welcomed, and a leader of an older term has no say.
+  // An agent that was not welcomed ignores all other messages. Every agent ignores those of a leader of an older term.
   if (!connector_.IsOpen() || event.message.term() < membership_.term) return;
   membership_.term = event.message.term();
   if (event.message.has_acknowledgement()) {
@@ -139,7 +141,8 @@ void AgentCore::Impl::ReportEnd(const ProcessKey& key, const ProcessEnd& end, ab
   if (!processes_.MarkEnded(key, end, leaves_some)) return;
   progress_.Forget(key);
   const MonotonicTime happened = now_ - std::max(age, absl::ZeroDuration());
-  // To the scheduler a node has no processes once all of them have ended well, and its ranks may start elsewhere.
+  // Once all processes of a node are reported as ended well, the scheduler counts it as free of processes, and may
+  // start its ranks elsewhere. So an end is held back while something of the process is left.
   if (leaves_some && end.IsSuccess() && !end.was_stopped) {
     held_ends_.Hold(key, end, happened);
     if (processes_.Stuck().contains(key)) held_ends_.Report(key, true);
@@ -160,13 +163,13 @@ void AgentCore::Impl::OnEvent(const ProcessIsStuck& event) {
   const absl::Duration age = std::max(event.age, absl::ZeroDuration());
   if (!processes_.MarkStuck(event.key, {event.pid, event.name, event.state, now_ - age})) return;
   held_ends_.Report(event.key, true);
-  // An agent that ends names all of them in a moment.
+  // An agent that is ending names all stuck processes at its end.
   if (!is_known && !ending_) {
     Emit(SayLeft({processes_.RankOf(event.key.slot), event.pid, event.name, event.state}, age));
   }
 }
 
-// The next report says that no fence is armed here, and the answer to that one arms it again.
+// The next report says that no fence is armed here. The scheduler's answer to it arms the fence again.
 void AgentCore::Impl::OnEvent(const FenceHasFallen&) {
   fence_.OnFallen(effects_);
   if (!processes_.IsAnyLeft()) return;
@@ -200,7 +203,7 @@ void AgentCore::Impl::OnEvent(const KeeperDied& event) {
   }
   if (std::exchange(is_keeper_dead_, true)) return;
   Emit(Say{Severity::kError, "the keeper process was killed; the processes of this node ended with it"});
-  // A process of which no word has come yet may never have been started.
+  // A process about which the keeper has reported nothing may never have been started.
   FailLaunch(processes_.Unconfirmed(desired_.round()), {.text = "the keeper process was killed",
                                                         .reason = std::string(reason::kKilledFromOutside),
                                                         .remedy = std::string(kKeeperRemedy)});
@@ -337,13 +340,16 @@ void AgentCore::Impl::SendDueReport() {
   if (heartbeat_path_.CountDue(now_, heartbeat_interval_)) {
     replacement_.Want(heartbeat_interval_, Replacement::Purpose::kAnswers, connector_, now_);
   }
-  // The fence can't end what has survived SIGKILL: the node promises nothing until that is gone.
+  // The fence can't end a process that has survived SIGKILL. Until that is gone, the node reports that no fence is
+  // armed.
   const bool is_fenced = fence_.falls_at() && !processes_.HasSurvivors();
   const auto armed_fence_ms = is_fenced ? static_cast<uint32_t>(absl::ToInt64Milliseconds(fence_.counted_on())) : 0;
-  // Once more when nothing is stuck any longer: a datagram has no room for that.
+  // After a report that named stuck processes, one more goes over the stream: a datagram can't say that nothing is
+  // stuck now.
   const bool has_news =
       !reporter_.IsAllAcknowledged() || !progress_.empty() || processes_.HasSurvivors() || has_reported_stuck_;
-  // The loss of a datagram shows when the next one is due: the fence must not fall before that one's answer.
+  // The loss of a datagram shows only when the next heartbeat is due. If the fence could fall before that one is
+  // answered, this heartbeat must go over the stream.
   const bool is_asked = std::exchange(wants_word_, false);
   const bool must_arrive =
       is_asked || (fence_.falls_at() && *fence_.falls_at() < now_ + heartbeat_interval_ + kRepairTime);
@@ -361,7 +367,8 @@ void AgentCore::Impl::SendDueReport() {
     heartbeat_path_.StreamSent(message.report().heartbeat_seq(), now_);
     SendToScheduler(std::move(message));
   }
-  // The datagram goes last: after a higher number the scheduler would take it for a late one.
+  // The datagram has the higher number, so it goes last: the scheduler ignores a datagram after a higher number as
+  // late.
   if (way != HeartbeatPath::Way::kStream) {
     const SendHeartbeat heartbeat{connector_.connect_seq(), reporter_.CountHeartbeat(now_), armed_fence_ms};
     heartbeat_path_.DatagramSent(heartbeat.heartbeat_seq);

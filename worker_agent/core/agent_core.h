@@ -1,7 +1,7 @@
 // The agent's state machine: joins, reports, converges on the desired state, decides the exit code.
 //
-// As pure as the scheduler's core: no I/O, no threads, no clock; its jitter is drawn from the incarnation, so equal
-// events at equal times give equal effects. One thread owns it.
+// It does no I/O and has no threads and no clock, like the scheduler's core. Its jitter is drawn from the incarnation,
+// so equal events at equal times give equal effects. One thread owns it.
 #pragma once
 
 #include <memory>
@@ -16,19 +16,20 @@ namespace muster::agent {
 struct AgentOptions {
   std::string job_id = "default";
   std::string node_id;  // empty: the scheduler assigns one
-  std::string
-      kept_node_id;  // the id that it assigned to a former start; asked for again, and dropped when that is refused
+  // The id that the scheduler assigned to a former start. The join asks for it again; if that is refused, it is
+  // dropped.
+  std::string kept_node_id;
   uint64_t incarnation = 0;  // random, not 0
   v1::JobSettings settings;
   v1::NodeInfo node;
-  uint32_t retry_num = 610;  // MS_CLUSTER_RETRY_NUM: the patience is retry_num × 3 s
+  uint32_t retry_num = 610;  // MS_CLUSTER_RETRY_NUM: gives up after retry_num × 3 s without the scheduler
   absl::Duration stop_timeout = absl::Seconds(30);
   bool passes_interrupt = false;       // SIGINT goes on to the processes before they get stop_signal
   std::string scheduler;               // host:port, for messages
   std::string scheduler_hint;          // what to do if no scheduler is found there; may be empty
-  bool wants_whole_peer_list = false;  // also beyond kMaxRanksInClusterFile
-  bool has_command = true;             // false: print the assignment and wait for nothing
-  bool shows_output = false;           // the user has seen what this node's processes wrote, as it was
+  bool wants_whole_peer_list = false;  // even if the job has more than kMaxRanksInClusterFile ranks
+  bool has_command = true;             // false: print the assignment and start no process
+  bool shows_output = false;           // the user sees the output of this node's processes unchanged
 };
 
 class AgentCore {
@@ -40,13 +41,14 @@ class AgentCore {
 
   Effects Apply(const Event& event, MonotonicTime now);
 
-  // When Apply(Tick) is due next; Never() if nothing waits for time.
+  // Returns when Apply(Tick) is due next; Never() if the core waits for no time.
   MonotonicTime NextDeadline() const;
 
-  // The time between two reports, as the scheduler last set it: observations should be no older than that.
+  // Returns the time between two reports, as the scheduler last set it. The caller should look for progress at least
+  // that often.
   absl::Duration heartbeat_interval() const;
 
-  // True once Finish was given out; nothing more comes.
+  // Returns true once Apply has returned Finish. Later calls of Apply return nothing.
   bool IsFinished() const;
 
   void CheckInvariants() const;

@@ -1,19 +1,20 @@
-// The desired processes, and what has to be stopped for them.
+// Starts the processes that the scheduler's order (the desired state) wants, and stops those that must end for it.
 //
-//   the agent ends                            stops all
-//     … by SIGINT                             interrupts all, where the options want it; the keeper then stops them
-//   desired: RUNNING with an assignment       starts each free slot that had no process of its attempt, once …
-//     … processes of another round are left   … these were stopped and nothing is left
-//     … a process was asked to stop           … nothing of it is left
-//     … its last process left something       … that is gone; stop_timeout + 10 s later the agent ends
-//     … the fence is down                     … an answer of the scheduler has lifted it
-//     … the peer list is not here             … it was fetched and its digest fits
-//   desired: RECOVERING                       stops all; "quit" once nothing of the round is left, and the keeper lives
-//   desired: STOPPING as planned              likewise
+//   state                                     what the agent does
+//   the agent ends                            stops all processes
+//     … by SIGINT                             interrupts them first, if passes_interrupt is set
+//   desired: RUNNING with an assignment       starts each free slot that had no process of its attempt. Waits before:
+//     … if another round's are left           until these were stopped and nothing is left
+//     … if a process was asked to stop        until nothing of it is left
+//     … if the slot has remains               until they are gone; after stop_timeout + 10 s the agent ends
+//     … if the fence is down                  until an answer of the scheduler has armed it again
+//     … if the peer list is not here          until it was fetched and its digest fits
+//   desired: RECOVERING                       stops all; when nothing is left and the keeper lives, reports "quit"
+//   desired: STOPPING as planned              does the same
 //   desired: anything else                    stops all
-//   the keeper is dead                        leaves, unless an outcome may still come
-//   stop_timeout + 5 s later some are left    kills; after 5 s more names them by rank and pid, and the agent ends
-//   … the agent ends, and none can be killed  names them, and the agent ends at once
+//   the keeper is dead                        leaves the job, unless an outcome may still come
+//   some are left stop_timeout + 5 s later    kills them; 5 s later names those that are left by rank and pid, and ends
+//   the agent ends, and none can be killed    names them, and ends at once
 #include <algorithm>
 #include <utility>
 
@@ -52,8 +53,9 @@ void AgentCore::Impl::Converge() {
   StopPatiently();
 }
 
-// The next round waits for this report of every node, and so does the end of a job that is stopped as planned: also of
-// nodes that had not come to start anything.
+// Reports once for each round that this node has quit it, which means that none of its processes is left. The next
+// round waits for this report of every node, and so does the end of a job that is stopped as planned. So a node that
+// has started nothing sends it, too.
 void AgentCore::Impl::QuitRound() {
   const bool is_planned = desired_.phase() == v1::RUN_PHASE_STOPPING && desired_.is_planned_stop();
   if ((desired_.phase() != v1::RUN_PHASE_RECOVERING && !is_planned) || quit_round_ >= desired_.round()) return;
@@ -71,8 +73,8 @@ void AgentCore::Impl::StartRound() {
     return stopping_.StopAll(now_, effects_);
   }
   if (processes_.IsAnyLeftOutside(desired_.round())) return stopping_.StopAll(now_, effects_);
-  if (stopping_.IsUnderWay()) return;  // those that were asked to stop have to end first
-  if (fence_.IsDown(now_)) return;     // this order may be older than the fall; the answer to the next report shows it
+  if (stopping_.IsUnderWay()) return;  // processes that were asked to stop must end first
+  if (fence_.IsDown(now_)) return;     // the order may be from before the fall; the answer to the next report decides
   const std::vector<uint32_t> slots = SlotsToStart();
   if (slots.empty() || is_keeper_dead_) return;
   if (NeedsPeers(desired_.assignment(), options_.wants_whole_peer_list) && !peers_.Have(desired_, now_, effects_))
@@ -134,10 +136,10 @@ void AgentCore::Impl::StopPatiently() {
   const bool is_hopeless = ending_ && processes_.IsAllStuck();
   if (!is_hopeless && now_ < stopping_.StopDeadline()) return;
   if (is_hopeless || stopping_.was_killed()) {
-    // A keeper that doesn't answer is given up long before (KeeperSilent, then KeeperDied): this one still sees them
-    // run.
+    // The keeper answers, and still sees these processes. If it did not answer, it would have been given up long before
+    // (KeeperSilent, then KeeperDied).
     Say stuck = SayStuck(NameAllLeft(processes_), membership_.node_id);
-    if (ending_) {  // its exit code stays
+    if (ending_) {  // the exit code of ending_ stays
       Emit(std::move(stuck));
     } else {
       EndHopeless(kExitStuck, std::move(stuck));

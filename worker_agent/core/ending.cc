@@ -2,16 +2,25 @@
 //
 //   kind       because                                      once nothing is left                      at the latest
 //   hopeless   refused, or the scheduler is lost for good   ends at once                              -
-//              (the one that this agent started; its process has ended)
+//                (for the scheduler that this agent started: its process has ended)
 //   outcome    the run has one                              ends when its reports are acknowledged    3 s later
-//   leaving    a signal, or without a keeper                says so; ends when that is acknowledged   2 s later
+//   leaving    a signal came, or the keeper is dead         says so; ends when that is acknowledged   2 s later
 //
-// Hopeless and outcome replace leaving; nothing replaces them. Without an open stream the agent waits for no one.
+// Hopeless and outcome replace leaving; nothing replaces them. Without an open stream the agent waits for no
+// acknowledgement.
 //
-// The exit code: 128 + signal if a signal ended the agent; else, with an outcome, 0 if the run succeeded, 16 if it gave
-// up, the agent's own first failed process's, or what the cause says; else what the ending was given. When the
-// scheduler that this agent started is lost: the first failed process's; 0 if all of the job were here and ended well;
-// else 14.
+// The exit code is that of the first row that applies:
+//
+//   a signal ended the agent                                  128 + signal
+//   outcome: the run succeeded                                0
+//   outcome: the run gave up                                  16
+//   outcome: a process of this agent had failed               that of the first process that failed
+//   outcome: any other                                        12, 13 or 14, by its cause
+//   the agent's own scheduler is lost: the whole job was      0
+//     here and ended well
+//   the agent's own scheduler is lost: otherwise              that of the first process that failed, else 14; 10 if the
+//                                                             agent was never welcomed
+//   any other ending                                          the code that EndHopeless or Leave was given
 #include <utility>
 
 #include "common/base/exit_codes.h"
@@ -45,7 +54,7 @@ void AgentCore::Impl::EndByOutcome() {
   ending.kind = Ending::Kind::kOutcome;
   const bool are_lines_shown = options_.shows_output && desired_.outcome().cause().node_id() == membership_.node_id;
   ending.last_words = SayOutcome(options_.job_id, membership_.run, desired_.outcome(), are_lines_shown);
-  // Hopeless stays hopeless: there is no stream any more.
+  // A hopeless ending stays hopeless, because there is no stream any more.
   if (!ending_ || ending_->kind == Ending::Kind::kLeaving) ending_ = std::move(ending);
 }
 
@@ -65,27 +74,28 @@ void AgentCore::Impl::EndHopeless(int exit_code, Say last_word) {
 
 void AgentCore::Impl::Leave(int signal, const std::string& reason, Say last_word) {
   Emit(std::move(last_word));
-  if (ending_) return;  // going already
+  if (ending_) return;  // the agent is ending already
   Ending ending;
   ending.kind = Ending::Kind::kLeaving;
   ending.exit_code = kExitSignalBase + signal;
   ending.leaving.set_signal(signal);
   ending.leaving.set_reason(reason);
   ending_ = std::move(ending);
-  // This lets the other nodes start without waiting for our processes' end.
+  // Reports the leaving before our processes have ended, so that the scheduler and the other nodes need not wait for
+  // that.
   if (processes_.IsAnyLeft()) reporter_.Add(ending_->LeavingEvent(false), now_);
 }
 
 void AgentCore::Impl::LeaveWithoutKeeper() {
-  // While the scheduler decides on the failure that we reported, its decision is worth waiting for; a new round is not
-  // for us.
+  // While the scheduler decides about the failure that this agent has reported, the agent waits for that decision. It
+  // can't take part in a new round, because it can start nothing.
   const bool may_be_judged = processes_.WasAnyLaunched() &&
                              (desired_.phase() == v1::RUN_PHASE_RUNNING || desired_.phase() == v1::RUN_PHASE_STOPPING);
   if (may_be_judged && SlotsToStart().empty()) return;
   Leave(9, "its keeper process was killed", Say{Severity::kError, "leaving the job: nothing can be started any more"});
 }
 
-// The stream's end comes after all that the scheduler has said: it may have said how the job ended.
+// If a stream is open, waits for its end: messages that come before it may say how the job ended.
 void AgentCore::Impl::OnEvent(const OwnSchedulerLost& event) {
   own_scheduler_lost_ = event;
   if (!connector_.HasStream()) EndWithOwnScheduler();

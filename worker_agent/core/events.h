@@ -22,34 +22,36 @@ namespace muster::agent {
 
 struct Begin {};
 
-// True if this version knows the value. An unknown one comes from a newer scheduler, and changes nothing here.
+// Returns true if this version knows the value. An unknown one comes from a newer scheduler: an order with an unknown
+// phase is ignored, and after a refusal for an unknown reason the agent tries again.
 inline bool IsKnown(v1::RunPhase phase) { return v1::RunPhase_IsValid(phase) && phase != v1::RUN_PHASE_UNSPECIFIED; }
 inline bool IsKnown(v1::Refusal::Reason reason) {
   return v1::Refusal::Reason_IsValid(reason) && reason != v1::Refusal::REASON_UNSPECIFIED;
 }
 
-// `connect_seq` names the Dial that a message or a break belongs to; those of an older dial are ignored.
+// `connect_seq` names the Dial to which the event belongs, here and in other events. Events of an older dial are
+// ignored.
 struct MessageReceived {
   uint64_t connect_seq = 0;
   v1::SchedulerMessage message;
 };
 
-// The answer to a SendHeartbeat, by datagram.
+// The answer to a SendHeartbeat has come, as a datagram.
 struct HeartbeatAnswered {
   uint64_t connect_seq = 0;
   v1::Acknowledgement acknowledgement;
 };
 
-// The kernel has connected this dial, but the scheduler has not taken it yet, or only now: it has others before it.
-// Comes again while that lasts.
+// The kernel has connected this dial, but the scheduler has not answered: it serves other connections first. Comes
+// again while that lasts, and once more when the scheduler has accepted the dial.
 struct DialWaits {
   uint64_t connect_seq = 0;
 };
 
-// The reason why a stream ended or was never opened, as far as a decision depends on it.
+// The reason why a stream ended or was never opened. The kinds differ only where a decision depends on them.
 enum class BreakReason {
-  kConnection,  // no answer, or the other end closed. Also a refused connect: it looks the same from here whether the
-                // machine is down or something on the way cuts this node off
+  kConnection,  // no answer, a refused connect, or the other end closed: the agent can't know whether the scheduler's
+                // machine is down or the network is cut
   kSecurity,    // TLS or identity
 };
 
@@ -59,7 +61,7 @@ struct StreamBroken {
   BreakReason reason = BreakReason::kConnection;
 };
 
-// Answer to FetchPeers; an empty list with an error when it failed.
+// The answer to FetchPeers. If it failed, `status` is the error and `peer_list` is null.
 struct PeersFetched {
   uint32_t round = 0;
   absl::Status status;
@@ -74,9 +76,9 @@ struct ProcessHasStarted {
 struct ProcessHasEnded {
   ProcessKey key;
   ProcessEnd end;
-  absl::Duration age;  // how long ago
-  // Processes that it started may be left, although they were sent SIGKILL: NothingLeft follows. Until then nothing
-  // starts in its place, and the node doesn't report that its processes have ended.
+  absl::Duration age;  // the time since its end
+  // Descendants of the process may still exist, although they were sent SIGKILL. NothingLeft follows when none is left.
+  // Until then nothing starts in its place, and the node doesn't report that its processes have ended.
   bool leaves_some = false;
 };
 
@@ -84,35 +86,36 @@ struct NothingLeft {
   ProcessKey key;
 };
 
-// This process was sent SIGKILL some seconds ago and is still there: the slot's own, or one that it left.
+// This process was sent SIGKILL some seconds ago and still exists. It is the slot's own process, or a descendant of it.
 struct ProcessIsStuck {
   ProcessKey key;
   uint64_t pid = 0;
   std::string name;    // at most 64 bytes, clean text
   std::string state;   // as in proc(5)
-  absl::Duration age;  // of the first SIGKILL
+  absl::Duration age;  // the time since the first SIGKILL
 };
 
 struct FenceHasFallen {};
 
-// The wall clock has jumped forward while the fence was armed: the keeper has suspended the processes, and waits for an
-// answer to a heartbeat that is sent from now on.
+// The wall clock has jumped forward while the fence was armed. The keeper has suspended the processes until the
+// scheduler answers a heartbeat that is sent from now on.
 struct ClockHasJumped {
   absl::Duration jump;
 };
 
-// The keeper died; all processes have been killed. Comes again when nothing is left that was left the first time.
+// The keeper died, and all processes have been sent SIGKILL. If `leaves_some` is true, the event comes again, with
+// false, when nothing is left.
 struct KeeperDied {
-  bool leaves_some = false;  // as for ProcessHasEnded
+  bool leaves_some = false;  // some processes may still exist, as in ProcessHasEnded
 };
 
-// The scheduler that this agent has started has ended too early, and its memory of the job with it.
+// The scheduler that this agent has started has ended before the job, and its record of the job is lost.
 struct OwnSchedulerLost {
   std::string how;             // "was killed by SIGKILL (pid 12)"
-  bool has_whole_job = false;  // there is no other node
+  bool has_whole_job = false;  // the job has no other node
 };
 
-// A signal that ends the agent: SIGINT, SIGTERM, SIGHUP, SIGQUIT. The second one kills at once.
+// A signal that ends the agent: SIGINT, SIGTERM, SIGHUP, SIGQUIT. A second one kills the processes at once.
 struct EndSignal {
   int signal = 0;
 };
@@ -120,7 +123,7 @@ struct EndSignal {
 // Preparing a round's processes failed (a folder that can't be written, …).
 struct LaunchFailed {
   uint32_t round = 0;
-  std::vector<uint32_t> slots = {};  // of the Launch; others of the round may be on their way
+  std::vector<uint32_t> slots = {};  // those of the Launch; other slots of the round may be starting
   std::string text;
   std::string reason = {};  // one of common/base/reason.h's
   std::string remedy = {};  // {host}: the name of this machine
@@ -135,18 +138,19 @@ struct ProgressMade {
   std::optional<uint64_t> step;  // none: it only touches the file
 };
 
-// Answer to GatherStacks: one for each process named there, within the limits of an answer.
+// The answer to GatherStacks: one stack for each of its processes, within the limits of an answer.
 struct StacksGathered {
   uint64_t query = 0;
   std::vector<v1::SlotStack> stacks;
 };
 
-// Remote commands to report. At most kMaxCommandsWaiting of them wait for their acknowledgement.
+// Commands that others ran on this node, or that it refused, to be reported to the scheduler. If kMaxCommandsWaiting of
+// them wait for an acknowledgement, this one is dropped.
 struct CommandsReported {
   v1::RemoteCommands commands;
 };
 
-// Answer to ReadLog.
+// The answer to ReadLog.
 struct LogRead {
   uint64_t query = 0;
   uint64_t asked_on = 0;
@@ -154,8 +158,8 @@ struct LogRead {
 };
 
 // Our certificate or the CAs that we trust have changed. Dials that begin later use them, and the keeper needs them for
-// its last report. An open connection goes on, but a new certificate needs a new connection in its place: before the
-// old certificate ends or is revoked, and so that the scheduler sends the new one to the peers.
+// its last report. An open connection goes on. But if our certificate is new, a new connection must replace the open
+// one before the old certificate ends or is revoked. The scheduler also sends the new certificate to the peers then.
 struct TlsChanged {
   bool has_new_certificate = false;
 };
@@ -169,8 +173,8 @@ using Event = std::variant<Begin, MessageReceived, HeartbeatAnswered, DialWaits,
 
 // --------------------------------------------------------------------------------------------------------- effects
 
-// Open a stream; what was open before is to be dropped, unless the new one is a replacement: then both are open until
-// one of them is hung up.
+// Open a stream. Drop the streams that were open before, unless the new one is a replacement: then both stay open until
+// a HangUp ends one of them.
 struct Dial {
   uint64_t connect_seq = 0;
   bool is_replacement = false;
@@ -181,7 +185,7 @@ struct Send {
   v1::AgentMessage message;
 };
 
-// A heartbeat without news, by datagram: see v1::DatagramOffer. It may be lost.
+// Send a heartbeat without news, as a datagram: see v1::DatagramOffer. It may be lost.
 struct SendHeartbeat {
   uint64_t connect_seq = 0;
   uint64_t heartbeat_seq = 0;
@@ -199,8 +203,8 @@ struct FetchPeers {
   uint64_t connect_seq = 0;  // the stream over which to fetch it
 };
 
-// Start the processes of the slots that should run. `peer_list` is null beyond kMaxRanksInClusterFile, unless
-// the options want it.
+// Start the processes of these slots. `peer_list` is null if the round has more than kMaxRanksInClusterFile ranks,
+// except where the whole list is needed (NeedsPeers in converging.cc).
 struct Launch {
   v1::DesiredState desired;
   std::shared_ptr<const std::string> peer_list;
@@ -212,7 +216,7 @@ struct StopProcesses {
 };
 struct KillProcesses {};
 
-// Print the assignment as JSON (an agent without a command).
+// Print the assignment as JSON, for an agent without a command.
 struct PrintAssignment {
   v1::DesiredState desired;
   std::shared_ptr<const std::string> peer_list;
@@ -222,16 +226,16 @@ struct PrintAssignment {
 struct SetFence {
   bool is_armed = false;
   MonotonicTime deadline;
-  MonotonicTime counted_from;  // when the heartbeat was sent that was acknowledged
+  MonotonicTime counted_from;  // when the heartbeat was sent that the scheduler answered
 };
 
-// The node and run for which the keeper sends the last report: set after each welcome.
+// Give the keeper the node and run for its last report. Comes after each welcome.
 struct SetLastReport {
   v1::LastReportRequest last_report;
-  int64_t run_opened_unix_ms = 0;  // names the run's log folder on all nodes
+  int64_t run_opened_unix_ms = 0;  // a part of the name of the run's log folder, which is the same on all nodes
 };
 
-// Find out where these processes stand. The answer comes as StacksGathered; only then is there a next one.
+// Gather the stacks of these processes. The answer is StacksGathered; no second GatherStacks comes before it.
 struct GatherStacks {
   struct Process {
     uint32_t slot = 0;
@@ -241,19 +245,18 @@ struct GatherStacks {
   std::vector<Process> processes;  // at most kMaxStackRanks
 };
 
-// Read what the slot's latest process wrote last. The answer comes as LogRead, with query and asked_on as they are
-// here.
+// Read the last output of the slot's latest process. The answer is LogRead, with the same query and asked_on.
 struct ReadLog {
   uint64_t query = 0;
-  uint64_t asked_on = 0;  // connect_seq
+  uint64_t asked_on = 0;  // connect_seq of the stream that asked
   uint32_t slot = 0;
   uint32_t lines = 0;
-  ProcessKey known;    // its output is known up to …
-  uint64_t after = 0;  // … here
+  ProcessKey known;    // of this process the asker has the output already …
+  uint64_t after = 0;  // … up to this byte
 };
 
-// A line for the terminal or log. With `is_progress` it may be shown live (rewritten in place on a terminal) and is
-// only logged at growing intervals.
+// Show a line to the user. With `is_progress`, a terminal rewrites it in place, and a log gets it only at growing
+// intervals.
 struct Say {
   Severity severity = Severity::kInfo;
   std::string text;
@@ -264,7 +267,7 @@ struct Say {
 struct Finish {
   int exit_code = 0;
   v1::Outcome outcome;
-  bool leaves_some = false;  // something can't be killed, and is not waited for
+  bool leaves_some = false;  // some process can't be killed; the agent doesn't wait for it
 };
 
 using Effect = std::variant<Dial, Send, SendHeartbeat, HangUp, FetchPeers, Launch, StopProcesses, KillProcesses,

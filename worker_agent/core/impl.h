@@ -1,6 +1,5 @@
-// The parts of AgentCore, one file for each idea: receiving.cc (what the scheduler says), converging.cc (what shall
-// run), ending.cc (when and how the agent ends), agent_core.cc (events and time).
-// Private to worker_agent/core.
+// The parts of AgentCore, one file for each: receiving.cc (the scheduler's messages), converging.cc (the processes that
+// must run), ending.cc (when and how the agent ends), agent_core.cc (events and time). Private to worker_agent/core.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +26,7 @@
 
 namespace muster::agent {
 
-// The node's place in the cluster: what the last welcome said, and each join shows again.
+// The node's place in the cluster, as the last welcome gave it. Each later join sends it to the scheduler.
 struct Membership {
   std::string cluster_id;
   uint64_t run = 0;  // 0: never welcomed
@@ -60,19 +59,21 @@ class AgentCore::Impl {
   void CheckInvariants() const;
 
  private:
-  // The reason why the agent is going to end. kOutcome and kHopeless may still replace kLeaving; nothing else changes.
+  // The reason why the agent is about to end. kOutcome and kHopeless may replace kLeaving; no other kind is ever
+  // replaced.
   struct Ending {
     enum class Kind {
-      kOutcome,   // the run has ended: acknowledge that to the scheduler, then go
-      kLeaving,   // a signal, or the keeper is gone: say that we leave, then go
-      kHopeless,  // refused, or the scheduler is lost: there is no one to report to
+      kOutcome,   // the run has ended: acknowledge that to the scheduler, then end
+      kLeaving,   // a signal came, or the keeper is dead: report that this node leaves, then end
+      kHopeless,  // refused, or the scheduler is lost: no report is possible
     };
     Kind kind = Kind::kOutcome;
     int exit_code = 0;
     std::vector<Say> last_words;
-    v1::NodeLeaving leaving;                            // kLeaving
-    std::optional<MonotonicTime> quiet_since;           // no process runs any more
-    MonotonicTime give_up_at = MonotonicTime::Never();  // of waiting for acknowledgements, once quiet
+    v1::NodeLeaving leaving;                   // only for kLeaving
+    std::optional<MonotonicTime> quiet_since;  // since when nothing is left of any process
+    // The end of waiting for acknowledgements, once quiet_since is set.
+    MonotonicTime give_up_at = MonotonicTime::Never();
 
     v1::NodeEvent LeavingEvent(bool is_quiet) {
       leaving.set_is_quiet(is_quiet);
@@ -115,7 +116,7 @@ class AgentCore::Impl {
 
   // receiving.cc
   void OnWelcome(const v1::SchedulerMessage& message);
-  // Takes the part that the welcomes of a dial and of a replacement share.
+  // Does what the welcomes of a dial and of a replacement have in common.
   void TakeWelcome(const v1::SchedulerMessage& message);
   void OnReplacementMessage(const v1::SchedulerMessage& message);
   SetLastReport MakeLastReport() const;
@@ -136,7 +137,7 @@ class AgentCore::Impl {
   std::vector<uint32_t> SlotsToStart() const;
   void LaunchSlots(const std::vector<uint32_t>& slots);
   void PrintAndReport(const std::vector<uint32_t>& slots);
-  // Kills the processes that have not ended long after stop_timeout.
+  // Kills the processes that have not ended some time after stop_timeout.
   void StopPatiently();
 
   // ending.cc
@@ -144,7 +145,7 @@ class AgentCore::Impl {
   void EndByOutcome();
   void Leave(int signal, const std::string& reason, Say last_word);
   void LeaveWithoutKeeper();
-  // True if the end was decided: the scheduler that this agent started is lost.
+  // If the scheduler that this agent started is lost, decides how the agent ends and returns true.
   bool EndWithOwnScheduler();
   void StepEnding();
   void StepOutcome();
@@ -178,14 +179,14 @@ class AgentCore::Impl {
   uint64_t answered_seq_ = 0;  // the latest heartbeat that the scheduler has answered
   v1::DesiredState desired_;
 
-  bool has_hinted_ = false;     // options_.scheduler_hint was said while others were awaited
-  bool is_shut_out_ = false;    // the last connection failed for its security
-  std::string unwelcome_text_;  // the reason, as it was last logged
+  bool has_hinted_ = false;     // options_.scheduler_hint was logged while the job waited for nodes
+  bool is_shut_out_ = false;    // the last connection failed because of TLS or identity
+  std::string unwelcome_text_;  // why the scheduler refuses this node, as it was last logged
   uint32_t printed_round_ = 0;
   uint32_t quit_round_ = 0;  // the last round that was reported as quit
   bool is_keeper_dead_ = false;
-  bool has_reported_stuck_ = false;  // in the last report
-  bool wants_word_ = false;          // the next report can't wait until it is due, and must be answered
+  bool has_reported_stuck_ = false;  // the last report named stuck processes
+  bool wants_word_ = false;          // the next report must go at once, and over the stream
   bool was_dead_path_reported_ = false;
   std::optional<OwnSchedulerLost> own_scheduler_lost_;
   std::optional<Ending> ending_;

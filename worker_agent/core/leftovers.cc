@@ -20,7 +20,7 @@ void HeldEnds::ReportAll() {
 
 std::vector<NamedProcess> NameAllLeft(const Processes& processes) {
   std::vector<NamedProcess> named;
-  std::set<uint64_t> pids;  // one may be that of several slots (--per_node)
+  std::set<uint64_t> pids;  // several slots may share one process (--per_node)
   for (const auto& [id, stuck] : processes.Stuck()) {
     if (!pids.insert(stuck.pid).second) continue;
     named.push_back({processes.RankOf(id.slot), stuck.pid, stuck.name, stuck.state});

@@ -1,11 +1,13 @@
-// Remains: the processes of one that has died. They are sent SIGKILL, but hang in the kernel or are traced.
+// Remains: descendants of a process that has died, which still exist. They were sent SIGKILL, but hang in the kernel or
+// are traced. The table shows when the process's end is reported to the scheduler:
 //
 //   the process                  something is left                      nothing is left
 //   failed, or was stopped       reported at once                       -
-//   ended well                   reported once it is known that it      reported
-//                                can't be killed, with that word
+//   ended well                   reported when it is known that the        reported
+//                                remains can't be killed, with has_remains
 //
-// Until nothing is left the slot is taken, and the round is not quit (converging.cc), nor the node left (ending.cc).
+// Until nothing is left, the slot is taken, and the node neither reports that it has quit the round (converging.cc) nor
+// leaves (ending.cc).
 #pragma once
 
 #include <map>
@@ -19,16 +21,16 @@
 
 namespace muster::agent {
 
-// Processes that have ended well, and are not reported while something of them is left.
+// Holds back the ends of processes that ended well, while something of them is left.
 class HeldEnds {
  public:
   // `reporter` outlives this.
   explicit HeldEnds(Reporter& reporter) : reporter_(reporter) {}
 
   void Hold(const ProcessKey& key, const ProcessEnd& end, MonotonicTime happened) { held_[key] = {end, happened}; }
-  // Nothing of it is left, or (`has_remains`) what is left can't be killed.
+  // Reports the end of this process: nothing of it is left, or (`has_remains`) its remains can't be killed.
   void Report(const ProcessKey& key, bool has_remains);
-  // Nothing is left of any.
+  // Reports all ends that are held back: nothing is left of any process.
   void ReportAll();
 
  private:

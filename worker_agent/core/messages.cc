@@ -7,9 +7,9 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kMaxNamed = 8;  // of processes
+constexpr size_t kMaxNamed = 8;  // how many processes a message names
 
-// Whole seconds are enough for people, but half a second is not "0".
+// Shows tenths of a second only below 10 s, so that half a second is not shown as "0".
 std::string Duration(absl::Duration duration) {
   return absl::FormatDuration(
       absl::Trunc(duration, duration < absl::Seconds(10) ? absl::Milliseconds(100) : absl::Seconds(1)));
@@ -77,9 +77,10 @@ Say SayApart(const std::string& scheduler, const std::string& reason, absl::Dura
 
 Say SayFenceRuns(absl::Duration fence_timeout, absl::Duration left) {
   return {Severity::kWarning,
-          absl::StrCat("if no scheduler answers within ", Duration(std::max(left, absl::ZeroDuration())),
-                       ", the processes of this node end, as others may take its ranks then (--fence_timeout ",
-                       Duration(fence_timeout), ")")};
+          absl::StrCat(
+              "if no scheduler answers within ", Duration(std::max(left, absl::ZeroDuration())),
+              ", this node ends its processes, because other nodes may take its ranks after that (--fence_timeout ",
+              Duration(fence_timeout), ")")};
 }
 
 Say SayFenceHasFallen(const std::string& scheduler, absl::Duration fence_timeout) {
@@ -233,12 +234,13 @@ Say SayStuck(const std::vector<NamedProcess>& processes, const std::string& node
     absl::StrAppend(&text, i == 0 ? "" : ", ", NameOf(processes[i]));
   }
   if (processes.size() > kMaxNamed) absl::StrAppend(&text, " and ", processes.size() - kMaxNamed, " more");
-  return {Severity::kError,
-          absl::StrCat(text,
-                       " can't be killed, or their descendants can't: something hangs in the kernel (see dmesg; often "
-                       "a driver or a file system). Ending without it. Reboot this machine, or wait until it is gone; "
-                       "if a job waits for this node, run `ms-ctl fence ",
-                       node_id, "` then")};
+  return {
+      Severity::kError,
+      absl::StrCat(text,
+                   " can't be killed, or a descendant can't: it hangs in the kernel (see dmesg; often a driver or a "
+                   "file system). The agent ends without waiting for it. Reboot this machine, or wait until the "
+                   "process is gone; after that, if a job waits for this node, run `ms-ctl fence ",
+                   node_id, "`")};
 }
 
 std::vector<Say> SayOutcome(const std::string& job_id, uint64_t run, const v1::Outcome& outcome, bool are_lines_shown) {

@@ -17,25 +17,27 @@ Say SayWaitingForScheduler(const std::string& scheduler, const std::string& reas
 Say SayDialWaits(const std::string& scheduler);
 // After a welcome: the connection is gone and the processes keep running.
 Say SayApart(const std::string& scheduler, const std::string& reason, absl::Duration apart, absl::Duration patience);
-// After it, where the fence is armed.
+// Follows SayApart if the fence is armed.
 Say SayFenceRuns(absl::Duration fence_timeout, absl::Duration left);
 // `fence_timeout`: 0 where it is not known any more.
 Say SayFenceHasFallen(const std::string& scheduler, absl::Duration fence_timeout);
 Say SayFenceTooShort(absl::Duration fence_timeout, absl::Duration stop_timeout);
 Say SayReconnected(absl::Duration apart);
-// A connection with the renewed certificate has taken the place of the open one, or has failed to.
+// A replacement has taken the place of the open connection: to show the renewed certificate (SayReplaced), or because
+// the open one did not answer (SayAnswersAgain). SayStillSilent and SayNotRelieved: a replacement for the second or the
+// first of these reasons has failed.
 Say SayReplaced();
 Say SayAnswersAgain(const std::string& scheduler);
 Say SayStillSilent(const std::string& scheduler, const std::string& reason);
 Say SayNotRelieved(const std::string& scheduler, const std::string& reason);
-// After a welcome: the scheduler does not take this node any more.
+// After a welcome: the scheduler now refuses this node.
 Say SayUnwelcome(const std::string& scheduler, const std::string& reason, absl::Duration patience);
 Say SayJoined(const v1::Welcome& welcome);
 Say SayNoDatagrams(const std::string& scheduler);
 Say SayRound(const v1::DesiredState& desired, const std::vector<uint32_t>& slots);
 Say SayProgress(const v1::WaitStatus& waiting);
 
-// Last messages; each says what was found and which setting fixes it.
+// The last messages of an agent. Each says what happened and which setting fixes it.
 Say SayUnreachable(const std::string& scheduler, const std::string& reason, absl::Duration waited, uint32_t retry_num);
 Say SaySchedulerLost(const std::string& scheduler, const std::string& reason, absl::Duration waited,
                      uint32_t retry_num);
@@ -44,33 +46,33 @@ Say SayOwnSchedulerEnded(const std::string& how);
 Say SayOwnSchedulerLost(const std::string& how);
 Say SayDoneWithoutScheduler(const std::string& how);
 Say SaySchedulerForgot(const std::string& scheduler);
-// In the scheduler's words, or in ours where it gave none.
+// Returns the reason in the scheduler's words, or in ours if it gave none.
 std::string WhyRefused(const v1::Refusal& refusal);
 Say SayRefused(const std::string& scheduler, const v1::Refusal& refusal);
 // The node was drained on request: this is no failure.
 Say SayDrained(const v1::Refusal& refusal);
 Say SaySecurity(const std::string& scheduler, const std::string& reason);
-// It was welcomed once and has been refused for so long.
+// The node was welcomed before, and has been refused for the time `waited`.
 Say SayShutOut(const std::string& scheduler, const std::string& reason, absl::Duration waited, uint32_t retry_num);
 
 // A process of a rank that was sent SIGKILL and is still there.
 struct NamedProcess {
   uint32_t rank = 0;
   uint64_t pid = 0;      // 0: not known
-  std::string name;      // empty: not known; then it is the rank's own process
+  std::string name;      // empty: not known, and the process is the rank's own
   std::string state;     // as in proc(5)
-  bool is_left = false;  // the rank's own process has died
+  bool is_left = false;  // the rank's own process has died and has left this one
 };
-// The rank's next start waits for it.
+// Says that the process can't be killed, and that the rank's next start waits for its end.
 Say SayLeft(const NamedProcess& process, absl::Duration stuck);
-// The agent ends without waiting for them.
+// Says that the agent ends without waiting for these processes.
 Say SayStuck(const std::vector<NamedProcess>& processes, const std::string& node_id);
 
-// The end of a run: the last lines of the failed process, unless they stand right above, then the cause as the last
-// line.
+// Returns the messages at the end of a run: the last lines of the failed process, unless the user sees them right above
+// (`are_lines_shown`), and then the cause as the last line.
 std::vector<Say> SayOutcome(const std::string& job_id, uint64_t run, const v1::Outcome& outcome, bool are_lines_shown);
 
-// The message for a SIGINT that goes on to the processes.
+// Returns the message about a SIGINT that the agent passes on to the processes.
 std::string InterruptingInWords(absl::Duration interrupt_time, absl::Duration stop_timeout);
 
 }  // namespace muster::agent

@@ -1,4 +1,4 @@
-// The peer list of the round that is to be started: fetched, fetched again after a failure, and kept.
+// Fetches the peer list of the round that is about to start, repeats that after a failure, and keeps the list.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,18 @@ class PeerList {
   // `jitter` and `connector` outlive this.
   PeerList(Jitter& jitter, const Connector& connector) : jitter_(jitter), connector_(connector) {}
 
-  // No round waits for the list, until Have is called.
+  // Notes that no round waits for the list until Have is called again.
   void Release() { request_.is_wanted = false; }
-  // True once the list of the desired round is there; else requests it when that is due.
+  // Returns true once the list of the desired round is here. Otherwise requests it if a request is due.
   bool Have(const v1::DesiredState& desired, MonotonicTime now, Effects& out);
-  // Null if it is not there.
+  // Returns the list of this round; null if it is not here.
   std::shared_ptr<const std::string> Of(uint32_t round) const {
     return request_.round == round ? request_.list : nullptr;
   }
   void OnFetched(const PeersFetched& event, MonotonicTime now, Effects& out);
-  // The stream on which it may have been asked for has ended.
+  // The stream on which the list may have been requested has ended.
   void OnStreamClosed(MonotonicTime now);
-  // The run is another one.
+  // Another run begins: forgets the list and any request.
   void Forget() { request_ = Request{}; }
   MonotonicTime NextDeadline() const { return request_.is_wanted ? request_.next_at : MonotonicTime::Never(); }
 
@@ -39,7 +39,7 @@ class PeerList {
     std::shared_ptr<const std::string> list;
     bool is_wanted = false;  // a round waits for it, and there is a scheduler to ask
     bool is_asked = false;
-    MonotonicTime next_at;  // is_asked: when the answer is given up; else: when to ask (again)
+    MonotonicTime next_at;  // if is_asked: when to give up the answer; otherwise: when to ask next
     absl::Duration back_off;
     std::string last_error;
   };

@@ -1,7 +1,9 @@
-// The processes that this agent has started: those that run, those that have left something, and those that failed.
+// The processes that this agent has started: those that run, those that have died and left something, and those that
+// failed.
 //
-// A process runs, then it has died. Processes that it started may be left, and are being killed; then it is cleared. A
-// slot is free, and the node has no processes, when nothing runs and nothing is left.
+// A process runs until it dies. Then some of its descendants may be left, which the keeper kills. When none is left,
+// the process is cleared. A slot is free when no process runs in it and nothing of one is left. The node has no
+// processes when all its slots are free.
 #pragma once
 
 #include <cstdint>
@@ -27,16 +29,16 @@ struct StuckProcess {
 
 class Processes {
  public:
-  // Counts as running from here on. The causes of the slot's earlier ends no longer matter.
+  // The process counts as running from now on. Forgets the failures of the slot's earlier processes.
   void Launched(const ProcessKey& id, uint32_t rank);
-  // Its ProcessStarted came: it is no launch failure any more.
+  // The keeper has reported the process's start, so its launch can't fail any more. Returns false if it does not run.
   bool MarkStarted(const ProcessKey& id, uint64_t pid);
-  // False when it was not running: a repetition, or nothing of ours.
+  // Returns false if the process was not running: the event is a repetition, or not about a process of ours.
   bool MarkEnded(const ProcessKey& id, const ProcessEnd& end, bool leaves_some = false);
-  // False when it had left nothing.
+  // Returns false if the process had left nothing.
   bool MarkCleared(const ProcessKey& id);
   void MarkAllCleared();
-  // False when nothing of it is there, as far as is known.
+  // Returns false if, as far as is known, neither the process nor anything that it left exists.
   bool MarkStuck(const ProcessKey& id, StuckProcess stuck);
 
   // True if any process runs or is left.
@@ -52,25 +54,25 @@ class Processes {
   // The rank of the slot's last start.
   uint32_t RankOf(uint32_t slot) const { return launched_.at(slot).rank; }
   bool IsAnyLeftOutside(uint32_t round) const;
-  // Something was sent SIGKILL and is still there.
+  // Returns true if something was sent SIGKILL and still exists.
   bool HasSurvivors() const { return !left_.empty() || !stuck_.empty(); }
-  // Something is left, and it has been found that none of it can be killed.
+  // Returns true if something is left, and the keeper has reported that none of it can be killed.
   bool IsAllStuck() const;
   const std::map<ProcessKey, StuckProcess>& Stuck() const { return stuck_; }
-  // This or a later start of the slot has been made.
+  // Returns true if this or a later start of the slot was made.
   bool WasLaunched(const ProcessKey& id) const;
   bool WasAnyLaunched() const { return !launched_.empty(); }
 
   std::vector<ProcessKey> Running() const { return {running_.begin(), running_.end()}; }
-  // Processes that have died and left something.
+  // Returns the processes that have died and left something.
   const std::set<ProcessKey>& Left() const { return left_; }
-  // Processes that run, but of which no word has come since Launched.
+  // Returns the running processes of this round about which the keeper has reported nothing since Launched.
   std::vector<ProcessKey> Unconfirmed(uint32_t round) const;
 
-  // The exit code of the first process that failed by itself (its own code, or 128 + signal), of those that no later
-  // start has replaced.
+  // Returns the exit code of the first process that failed by itself (its own code, or 128 + signal). Does not count
+  // processes that a later start has replaced.
   std::optional<int> FirstFailure() const;
-  // At least one was started, none runs, and the last one of each slot ended with 0.
+  // Returns true if at least one process was started, none runs, and the last one of each slot ended with 0.
   bool HaveAllEndedWell() const;
 
   void CheckInvariants() const;
@@ -87,10 +89,10 @@ class Processes {
   };
 
   std::set<ProcessKey> running_;
-  std::set<ProcessKey> left_;                 // that have died and left something
-  std::map<ProcessKey, StuckProcess> stuck_;  // of those that run or have left something
-  std::set<ProcessKey> unconfirmed_;          // part of running_
-  std::map<uint32_t, uint64_t> pids_;         // by slot, of those that run
+  std::set<ProcessKey> left_;                 // those that have died and left something
+  std::map<ProcessKey, StuckProcess> stuck_;  // by process, which runs or has left something
+  std::set<ProcessKey> unconfirmed_;          // a part of running_: nothing was reported about them
+  std::map<uint32_t, uint64_t> pids_;         // by slot: the pid of its running process
   std::map<uint32_t, Start> launched_;        // slot → its last start
   std::vector<Failure> failures_;             // in the order in which they came
   std::set<uint32_t> ended_well_;             // slots with a last process that ended with 0

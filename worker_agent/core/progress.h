@@ -1,6 +1,7 @@
 // The progress of the running processes, and how long each has stood still.
 //
-// It holds only processes that have written at least once: of the others nothing is known, and nothing is reported.
+// It contains only processes that have written their progress at least once. About the others nothing is known, and
+// nothing is reported.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +20,12 @@ class Progress {
   void Made(const ProcessKey& id, std::optional<uint64_t> step, MonotonicTime now);
   void Forget(const ProcessKey& id) { last_.erase(id); }
 
-  // Excludes this time for all processes: this agent did not run, and maybe neither did they.
+  // Does not count this time as standing still, for any process: the agent did not run during it, and maybe the
+  // processes did not either.
   void Excuse(absl::Duration time);
 
   bool empty() const { return last_.empty(); }
-  // Fills a report; at most kMaxSlotsPerNode entries of kMaxBytesPerSlot.
+  // Adds the progress to a report: at most kMaxSlotsPerNode entries, each of at most kMaxBytesPerSlot.
   void Fill(v1::Report& report, MonotonicTime now) const;
   static constexpr size_t kMaxBytesPerSlot = 40;
 

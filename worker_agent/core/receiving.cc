@@ -13,10 +13,10 @@
 //   DRAINED                                ends with 0        0
 //   all others                             ends with 11       11
 //
-// An agent that ends stops its processes with stop_signal and stop_timeout. Where others may already write with their
-// ranks there is no time for that: it kills them at once.
+// An agent that ends stops its processes with stop_signal and stop_timeout. If other processes may already write with
+// the same ranks, it kills its own at once.
 //
-// An order (desired state) of an unknown phase changes nothing, nor does a message of an unknown kind.
+// The agent ignores an order (desired state) of an unknown phase, and a message of an unknown kind.
 #include <algorithm>
 #include <utility>
 
@@ -29,11 +29,11 @@
 namespace muster::agent {
 namespace {
 
-// Within it the agents of a job that were started together have joined, and progress has been logged once (another
-// line puts that off).
+// Within this time, agents that were started together have all joined, and the progress of the job was logged once. The
+// hint comes later, because each other line puts off the next line of progress.
 constexpr absl::Duration kSoon = absl::Seconds(10);
 
-// A scheduler that says nonsense must not make the agent spin or fall silent.
+// Limits the interval, because a wrong value from the scheduler must not make the agent spin or fall silent.
 absl::Duration HeartbeatInterval(uint32_t ms, absl::Duration otherwise) {
   if (ms == 0) return otherwise;
   return std::clamp(absl::Milliseconds(ms), absl::Milliseconds(10), absl::Minutes(5));
@@ -72,10 +72,12 @@ void AgentCore::Impl::TakeWelcome(const v1::SchedulerMessage& message) {
   unwelcome_text_.clear();
   is_shut_out_ = false;
   heartbeat_interval_ = HeartbeatInterval(welcome.heartbeat_interval_ms(), heartbeat_interval_);
-  // An older copy of the journal has lost what was acknowledged: that this node quit is said again.
+  // A scheduler that uses an older copy of its journal has lost events that were acknowledged. So this node reports
+  // again that it has quit the round.
   if (welcome.events_through() < reporter_.AcknowledgedThrough()) quit_round_ = 0;
   reporter_.Acknowledge(welcome.events_through());
-  // The first heartbeat comes somewhere within the interval, so that agents that joined at once don't stay in step.
+  // The first heartbeat comes at a random time within the interval, so that agents that joined together don't all send
+  // at once.
   reporter_.StreamOpened(now_, heartbeat_interval_, heartbeat_interval_ * jitter_.Factor(0.25, 1));
   heartbeat_path_.StreamOpened(now_, welcome.has_datagrams(), jitter_);
   fence_.OnWelcome(absl::Milliseconds(welcome.fence_timeout_ms()), connector_.dialed_at(), heartbeat_interval_, now_,
@@ -95,7 +97,8 @@ SetLastReport AgentCore::Impl::MakeLastReport() const {
 
 void AgentCore::Impl::OnReplacementMessage(const v1::SchedulerMessage& message) {
   if (message.has_refusal()) {
-    // A refusal that concerns this node comes on the open stream as well, or when that one breaks.
+    // If the refusal concerns this node, and not only the replacement, it also comes on the open stream, or at the next
+    // dial when that stream breaks.
     return replacement_.GiveUp(message.refusal().text(), absl::Milliseconds(message.refusal().retry_after_ms()), now_,
                                effects_);
   }
@@ -139,7 +142,7 @@ void AgentCore::Impl::OnRefusal(const v1::Refusal& refusal) {
     case v1::Refusal::STALE_CONNECT:
       Emit(HangUp{});
       return Redial("another connect of this agent came first");
-    case v1::Refusal::STALE_TERM:  // the newest journal may still be found
+    case v1::Refusal::STALE_TERM:  // a scheduler with the newest journal may still be found
       Emit(HangUp{});
       return Redial(refusal.text());
     case v1::Refusal::CLUSTER_CHANGED:
@@ -160,8 +163,8 @@ void AgentCore::Impl::OnRefusal(const v1::Refusal& refusal) {
   }
 }
 
-// A scheduler may have been started with a wrong configuration, or list too much as revoked: its user must be able to
-// fix that before it costs a running job its processes.
+// After a welcome the agent keeps trying. The scheduler may have a wrong configuration, or list too many certificates
+// as revoked. Its user must have time to fix that before a running job loses its processes.
 void AgentCore::Impl::OnNotAuthorized(const v1::Refusal& refusal) {
   if (!membership_.IsWelcomed()) return EndHopeless(kExitSecurity, SayRefused(options_.scheduler, refusal));
   Emit(HangUp{});
@@ -175,7 +178,7 @@ void AgentCore::Impl::OnNotAuthorized(const v1::Refusal& refusal) {
 
 void AgentCore::Impl::OnClusterChanged(const v1::Refusal& refusal) {
   if (processes_.WasAnyLaunched()) return EndHopeless(kExitSchedulerLost, SaySchedulerForgot(options_.scheduler));
-  // Nothing has begun here: join the new one as if for the first time.
+  // No process was started here, so the agent joins the new cluster as if for the first time.
   membership_ = Membership{};
   membership_.node_id = options_.node_id;
   desired_.Clear();
@@ -188,7 +191,7 @@ void AgentCore::Impl::OnClusterChanged(const v1::Refusal& refusal) {
 
 void AgentCore::Impl::OnAcknowledgement(const v1::Acknowledgement& acknowledgement) {
   reporter_.Acknowledge(acknowledgement.events_through());
-  // Datagrams and the stream may overtake each other: an older message means nothing now.
+  // Datagrams and messages on the stream may overtake each other, so the rest of an older answer is ignored.
   if (acknowledgement.heartbeat_seq() < answered_seq_) return;
   answered_seq_ = acknowledgement.heartbeat_seq();
   heartbeat_interval_ = HeartbeatInterval(acknowledgement.heartbeat_interval_ms(), heartbeat_interval_);
@@ -207,10 +210,10 @@ void AgentCore::Impl::ShowWaiting(const v1::WaitStatus& waiting) {
 }
 
 void AgentCore::Impl::OnDesired(const v1::DesiredState& desired) {
-  // An agent takes the outcome of its own run only; orders older than what it knows have come too late.
+  // Ignores orders of another run, orders for an older round, and, once it has the outcome, all orders.
   if (desired.run() != membership_.run || desired.round() < desired_.round() || desired_.has_outcome()) return;
   if (!IsKnown(desired.phase())) return;
-  // An order to stop may overtake the one to start: a round that was given up doesn't begin again.
+  // An order to stop may overtake the order to start, so a round that was given up is not begun again.
   if (desired.phase() == v1::RUN_PHASE_RUNNING && desired.round() == desired_.round() &&
       desired_.phase() != v1::RUN_PHASE_RUNNING && desired_.round() > 0) {
     return;
@@ -227,7 +230,7 @@ void AgentCore::Impl::OnProbe(const v1::Probe& probe) {
   SendToScheduler(std::move(message));
 }
 
-// The keeper answers at once, so any number may be under way.
+// The keeper answers at once, so any number of these queries may be under way.
 void AgentCore::Impl::OnLogQuery(const v1::LogQuery& query) {
   if (query.slot() >= static_cast<uint32_t>(options_.node.slots_size())) return;
   Emit(ReadLog{query.query(),

@@ -1,5 +1,5 @@
-// The scheduler's questions where this node's processes stand. A gathering takes seconds: there is one at a time, and
-// of the queries that come meanwhile the last one is kept.
+// Handles the scheduler's queries for the stacks of this node's processes. Gathering stacks takes seconds, so there is
+// one gathering at a time. Of the queries that come during it, only the last one is kept.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,19 @@ namespace muster::agent {
 
 class StackQueries {
  public:
-  // `slots`: how many this node has. The others outlive this.
+  // `slots`: how many this node has. The other arguments outlive this.
   StackQueries(const Connector& connector, const Processes& processes, int slots)
       : connector_(connector), processes_(processes), slots_(static_cast<uint32_t>(slots)) {}
 
   // A query came over the open stream.
   void OnQuery(const v1::StackQuery& query, Effects& out);
-  // The gathering has ended. True if the asking stream is still open: with another one the query was given up.
+  // The gathering has ended. Returns true if the stream that asked is still open; otherwise the scheduler has given up
+  // the query.
   bool OnGathered();
-  // After OnGathered: begins with the query that has waited, if there is one.
+  // Must be called after OnGathered: begins the query that has waited, if there is one.
   void GatherNext(Effects& out);
-  // The scheduler still waits for the answer: it knows the node, not the stream.
+  // Moves the queries from a stream to its replacement. The scheduler still waits for the answers, since it asks the
+  // node and not the stream.
   void OnStreamReplaced(uint64_t from, uint64_t to);
 
   void CheckInvariants() const;
@@ -32,7 +34,7 @@ class StackQueries {
   const Connector& connector_;
   const Processes& processes_;
   const uint32_t slots_;
-  uint64_t gathering_for_ = 0;  // connect_seq of the stream that the one under way was asked on; 0: none
+  uint64_t gathering_for_ = 0;  // connect_seq of the stream that asked for the present gathering; 0: there is none
   std::optional<v1::StackQuery> waiting_;
   uint64_t waiting_for_ = 0;
 };

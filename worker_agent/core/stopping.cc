@@ -7,7 +7,8 @@ namespace {
 
 constexpr int kInterruptSignal = 2;
 
-// The keeper kills after stop_timeout; if it has not reported by then, it gets this much longer before the agent kills.
+// The keeper kills the processes after stop_timeout, and reports that. The agent waits this much longer for its
+// reports.
 constexpr absl::Duration kStopGrace = absl::Seconds(5);
 
 }  // namespace
@@ -45,7 +46,8 @@ void Stopping::NoteHeldUp(bool is_any, MonotonicTime now) {
   }
 }
 
-// A third of the time for scripts that save on Ctrl-C; a process that ignores SIGINT has two thirds for stop_signal.
+// Scripts that save their state on Ctrl-C get a third of stop_timeout. A process that ignores SIGINT gets the other two
+// thirds for stop_signal.
 absl::Duration Stopping::InterruptTime() const { return is_interrupted_ ? stop_timeout_ / 3 : absl::ZeroDuration(); }
 
 MonotonicTime Stopping::StopDeadline() const {

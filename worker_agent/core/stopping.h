@@ -1,10 +1,11 @@
-// The time limits of an end: of processes that were asked to stop, and of remains that hold up a slot's next start.
+// The time limits for processes that were asked to stop, and for remains (leftovers.h) that hold up the next start in a
+// slot.
 //
-//   stop was asked             the keeper kills after stop_timeout
-//   stop_timeout + 5 s later   it has not reported: they are killed
-//   … and 5 s after that       they can't be killed, and are given up
+//   the processes were asked to stop      nothing: the keeper kills them after stop_timeout
+//   stop_timeout + 5 s later              orders the keeper to kill all that are left
+//   5 s after that                        gives up: the processes that are left can't be killed
 //
-// The remains of a slot's last process have the same time, from when the slot's next process could have started.
+// Remains have the same time in all (stop_timeout + 10 s). It begins when the slot's next process could have started.
 #pragma once
 
 #include <optional>
@@ -22,25 +23,26 @@ class Stopping {
   Stopping(const Processes& processes, absl::Duration stop_timeout, bool passes_interrupt)
       : processes_(processes), stop_timeout_(stop_timeout), passes_interrupt_(passes_interrupt) {}
 
-  // Processes that are stopped from now on get SIGINT first, where the options want it.
+  // Notes the signal that ends the agent. After SIGINT, StopAll sends the processes SIGINT first, if
+  // `passes_interrupt`.
   void OnEndSignal(int signal);
   void StopAll(MonotonicTime now, Effects& out);
   // Kills at once, even processes that were asked to stop before.
   void KillAll(MonotonicTime now, Effects& out);
-  // The keeper stops them by itself.
+  // The keeper is stopping the processes by itself, because the fence fell.
   void NoteStopped(MonotonicTime now);
   // A process has ended, or its remains are gone.
   void NoteCleared();
-  // `is_any`: a slot waits for the remains of its last process. A stop under way has its own deadline, and resets this
-  // one.
+  // `is_any`: a slot waits for the remains of its last process. A stop that is under way has its own deadline, so the
+  // time for remains does not run during it.
   void NoteHeldUp(bool is_any, MonotonicTime now);
 
   // True while a process that was asked to stop is not gone.
   bool IsUnderWay() const { return since_.has_value(); }
   bool was_killed() const { return was_killed_; }
-  // The time between SIGINT and stop_signal; 0: the processes don't get SIGINT.
+  // Returns the time between SIGINT and stop_signal; 0: the processes don't get SIGINT.
   absl::Duration InterruptTime() const;
-  // The time to kill the stopped processes, or to give up the killed ones.
+  // Returns when to kill the processes that were asked to stop, or when to give up those that were killed.
   MonotonicTime StopDeadline() const;
   MonotonicTime HeldUpDeadline() const;
 

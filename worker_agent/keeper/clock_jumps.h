@@ -2,8 +2,8 @@
 //
 // A suspended machine shows no jump, since both clocks go on. A paused virtual machine (a snapshot, a live migration)
 // stops both clocks. When its wall clock is set right again, it jumps forward by the length of the pause. So a jump is
-// a hint that other machines have counted time that this machine has not. A person who sets the clock also causes a
-// jump. Source: timerfd_create(2), TFD_TIMER_CANCEL_ON_SET.
+// a hint that other machines have counted time that this machine has not. The jump may also come from a person: anyone
+// with the right to set the clock can cause one. Source: timerfd_create(2), TFD_TIMER_CANCEL_ON_SET.
 #pragma once
 
 #include "absl/time/time.h"

@@ -2,7 +2,7 @@
 //
 // Every child inherits the limit over fork and exec, even if its environment, session, parent, user or namespaces
 // change. Only a process with CAP_SYS_RESOURCE can raise it again. A process may lower it, but even then it differs
-// from an unmarked process, whose limit is unlimited. /proc/<pid>/limits shows it to everybody. It does not disturb the
+// from an unmarked process, which has no limit. /proc/<pid>/limits shows it to everybody. It does not disturb the
 // process: it applies only to real-time scheduling, and 2^62 µs are 146,000 years. Sources: getrlimit(2), proc(5). For
 // the reasons see docs/decisions/process-mark.md.
 //
@@ -28,7 +28,7 @@ class ProcessMark {
   // Makes a new random mark that is below this process's own limit. The error says why this system, or this limit,
   // allows no mark.
   static absl::StatusOr<ProcessMark> Make();
-  // Returns the mark whose value() is `value`; the record of a node's lock keeps that number. Nothing: it is no mark.
+  // Returns the mark with the value() `value`; the record of a node's lock keeps that number. Nothing: it is no mark.
   static std::optional<ProcessMark> Of(uint64_t value);
 
   uint64_t value() const { return value_; }

@@ -95,7 +95,7 @@ struct OutputWish {
   uint64_t asked_on = 0;
   uint32_t slot = 0;
   uint32_t lines = 0;  // at most
-  ProcessKey known;    // the process whose output the asker has already …
+  ProcessKey known;    // of this process the asker has the output already …
   uint64_t after = 0;  // … up to this byte
 };
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr absl::Duration kFirstBackOff = absl::Milliseconds(100);
 constexpr absl::Duration kMaxBackOff = absl::Seconds(3);
-constexpr size_t kMaxNews = 3;  // reasons logged out of turn
+constexpr size_t kMaxNews = 3;  // how many new reasons are logged at once
 
 // The times after the loss of the connection at which it is logged again; then every five minutes.
 constexpr std::array kSayAfter = {absl::Seconds(10), absl::Seconds(30), absl::Minutes(1), absl::Minutes(2),
@@ -86,7 +86,7 @@ void Connector::Fail(const std::string& reason, absl::Duration delay, MonotonicT
   has_failed_ = true;
   last_reason_ = reason;
   if (times_said_ > 0 && now < say_at_) {
-    // An agent that was never let in may have a wrong setting, and the new reason may say which.
+    // An agent that was never welcomed may have a wrong setting, and the new reason may say which.
     if (was_open_ || reason == said_reason_ || news_said_ == kMaxNews) return;
     ++news_said_;
   }

@@ -1,9 +1,9 @@
 // The states, and what changes them. "off": counted_on_ is 0. "armed": counted_on_ and falls_at_ are set. "fallen":
-// only counted_on_ is set, for the scheduler has counted on the fence and may have given the ranks away.
+// only counted_on_ is set, because the scheduler has relied on the fence and may have given the ranks away.
 //
 //                                                       off             armed            fallen
 //   welcome or answer, with timeout 0                   off             off              off
-//   answer, while its fall would lie ahead              arms            arms             arms
+//   answer, if its fall is still ahead                  arms            arms             arms
 //   answer that came too late, or to an unknown         off             armed            fallen
 //     heartbeat
 //   welcome with the timeout that was counted on        -               arms             arms
@@ -12,13 +12,14 @@
 //   the scheduler leaves, or is another one             off             off              off
 //   it falls                                            off             fallen           fallen
 //
-// "arms": armed with the scheduler's timeout. The fall is counted from the sending of what was answered: the heartbeat,
-// at a welcome its dial or the heartbeat that was answered last ("heard"). Where the timeout is another one than was
-// counted on, and leaves no room for stop_timeout or would have ended already: off instead.
+// "arms": the fence is armed with the scheduler's timeout. The timeout is counted from the sending of the message that
+// was answered. For an answer that is the heartbeat; for a welcome, the dial or the last heartbeat that was answered,
+// whichever is later ("heard"). If the timeout is not the one that was counted on, and leaves no room for stop_timeout
+// or has passed already, the fence goes off instead.
 //
-// The keeper gets each arming, and each change to off. A fall while it is off has crossed that order on its way: the
-// keeper gets it once more. From the message that the scheduler leaves until the next welcome, each answer counts as
-// one with timeout 0.
+// The keeper gets an order each time the fence is armed or goes off. If a fall is reported while the fence is off, the
+// order had not reached the keeper yet, so the keeper gets it once more. From the message that the scheduler leaves
+// until the next welcome, each answer counts as one with timeout 0.
 #include "worker_agent/core/connection/fence.h"
 
 #include <algorithm>
@@ -30,7 +31,7 @@
 namespace muster::agent {
 namespace {
 
-// Between the fence's SIGKILL and the moment from which the ranks may start elsewhere.
+// The time between the fence's SIGKILL and the moment from which the ranks may start elsewhere.
 constexpr absl::Duration kFenceMargin = absl::Seconds(5);
 
 }  // namespace
@@ -40,8 +41,9 @@ void Fence::OnWelcome(absl::Duration timeout, MonotonicTime dialed_at, absl::Dur
   is_scheduler_leaving_ = false;
   scheduler_timeout_ = timeout;
   heard_at_ = std::max(heard_at_, dialed_at);
-  // A dial may have waited for minutes for its turn: then the answer to the first heartbeat arms the fence. The same
-  // holds where the scheduler was started again with another timeout: it counts on none until the next report.
+  // A dial may have waited for minutes until the scheduler took it. Then only the answer to the first heartbeat arms
+  // the fence. The same applies after the scheduler was restarted with another timeout: until the next report it does
+  // not rely on a fence here.
   const bool is_armed_now = IsTimeoutCountedOn() || now - heard_at_ < kFenceMargin;
   if (timeout == absl::ZeroDuration() || !is_armed_now) return Disarm(out);
   Arm(heard_at_, heartbeat_interval, now, out);
@@ -53,13 +55,13 @@ void Fence::OnAnswer(absl::Duration timeout, std::optional<MonotonicTime> sent_a
   if (scheduler_timeout_ == absl::ZeroDuration()) {
     Disarm(out);
   } else if (sent_at && FallsAt(*sent_at) > now) {
-    // An answer that is read too late (the machine slept) arms nothing: what is armed falls.
+    // An answer that is read too late (the machine slept) arms nothing, so the armed fence falls.
     Arm(*sent_at, heartbeat_interval, now, out);
   }
   if (sent_at) heard_at_ = std::max(heard_at_, *sent_at);
 }
 
-// The scheduler's last message, as a rule: a datagram that comes later was sent before.
+// This is usually the scheduler's last message. A datagram that comes after it was sent before it.
 void Fence::OnSchedulerLeaving(Effects& out) {
   is_scheduler_leaving_ = true;
   scheduler_timeout_ = absl::ZeroDuration();
@@ -89,15 +91,16 @@ MonotonicTime Fence::FallsAt(MonotonicTime since) const {
   return since + (scheduler_timeout_ - stop_timeout_ - kFenceMargin);
 }
 
-// False after the scheduler was started again with another timeout.
+// Returns true if the fence was armed with the scheduler's present timeout. That is false, for example, after the
+// scheduler was restarted with another timeout.
 bool Fence::IsTimeoutCountedOn() const {
   return counted_on_ > absl::ZeroDuration() && scheduler_timeout_ == counted_on_;
 }
 
 void Fence::Arm(MonotonicTime since, absl::Duration heartbeat_interval, MonotonicTime now, Effects& out) {
-  // An armed fence would end a healthy job where the processes' own stop_timeout leaves no room for it: then it stays
-  // off, and the scheduler learns that. An armed one stays so when only the heartbeat changes: the scheduler counts on
-  // it.
+  // If stop_timeout leaves no room for a heartbeat, an armed fence would end a healthy job. So it stays off, and the
+  // next report says that. If only the heartbeat interval has changed, an armed fence stays armed, because the
+  // scheduler relies on it.
   if (!IsTimeoutCountedOn() && scheduler_timeout_ < stop_timeout_ + kFenceMargin + heartbeat_interval) {
     if (!std::exchange(was_too_short_, true)) out.push_back(SayFenceTooShort(scheduler_timeout_, stop_timeout_));
     return Disarm(out);

@@ -1,8 +1,8 @@
-// When the keeper has to end this node's processes because no scheduler has answered for too long.
+// Decides when the keeper must end this node's processes because no scheduler has answered for too long.
 //
 // The scheduler may start the ranks elsewhere once fence_timeout has passed since the heartbeat that it answered last.
-// The keeper ends the processes so long before that moment that they are gone by then: stop_timeout and kFenceMargin.
-// Only an answer moves that time, or a welcome. The table of states is in fence.cc.
+// The keeper begins to end the processes stop_timeout + kFenceMargin before that moment, so that they are gone by then.
+// Only an answer or a welcome moves this time. The table of states is in fence.cc.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,8 @@ class Fence {
  public:
   explicit Fence(absl::Duration stop_timeout) : stop_timeout_(stop_timeout) {}
 
-  // Each of these appends to `out` the keeper's orders and the messages worth logging. `timeout`: the scheduler's; 0:
-  // the fence is not to be armed.
+  // Each On… method appends orders for the keeper and messages for the user to `out`. `timeout`: the scheduler's
+  // timeout of the fence; 0: the fence must not be armed.
 
   // A stream that was dialed at `dialed_at` was welcomed.
   void OnWelcome(absl::Duration timeout, MonotonicTime dialed_at, absl::Duration heartbeat_interval, MonotonicTime now,
@@ -26,21 +26,22 @@ class Fence {
   // A heartbeat was answered; `sent_at`: when it was sent, if that is still known.
   void OnAnswer(absl::Duration timeout, std::optional<MonotonicTime> sent_at, absl::Duration heartbeat_interval,
                 MonotonicTime now, Effects& out);
-  // The scheduler has said its last word on this stream.
+  // The scheduler has announced that it is leaving.
   void OnSchedulerLeaving(Effects& out);
-  // The scheduler is another one now.
+  // Another cluster's scheduler answers now.
   void OnClusterChanged(Effects& out);
   // The keeper reports that it is ending the processes.
   void OnFallen(Effects& out);
 
-  // True if it fell or is about to, and no answer has moved it yet: others may have the ranks, so nothing may start.
+  // Returns true if the fence has fallen, or its time has come, and no answer has armed it again. Then other nodes may
+  // have the ranks, so nothing may start here.
   bool IsDown(MonotonicTime now) const;
-  // When it falls, while it is armed.
+  // Returns when the fence falls; nothing if it is not armed.
   const std::optional<MonotonicTime>& falls_at() const { return falls_at_; }
-  // The scheduler's timeout when the fence was armed last, also after it fell; 0: it was disarmed since.
+  // Returns the timeout with which the fence was armed last, also after its fall; 0: it is off.
   absl::Duration counted_on() const { return counted_on_; }
 
-  // Aborts if the fields are no state of the table.
+  // Aborts if the fields match no state of the table.
   void CheckInvariants() const;
 
  private:
@@ -50,9 +51,9 @@ class Fence {
   void Disarm(Effects& out);
 
   const absl::Duration stop_timeout_;
-  absl::Duration scheduler_timeout_;       // by the scheduler, last
+  absl::Duration scheduler_timeout_;       // the last one that the scheduler sent
   absl::Duration counted_on_;              // 0: off
-  std::optional<MonotonicTime> falls_at_;  // what the keeper is armed with
+  std::optional<MonotonicTime> falls_at_;  // the time that the keeper was given
   MonotonicTime heard_at_;                 // when the last message was sent that the scheduler has answered
   bool is_scheduler_leaving_ = false;
   bool was_too_short_ = false;  // the warning was given

@@ -5,7 +5,8 @@
 namespace muster::agent {
 namespace {
 
-// A scheduler that is slow for a moment should not get the most expensive question from all of its agents.
+// After more than this many heartbeats without an answer the stream counts as silent. A scheduler that is slow for a
+// moment must not get a new connection from each of its agents.
 constexpr int kStreamPatience = 3;  // heartbeats
 
 }  // namespace
@@ -13,7 +14,7 @@ constexpr int kStreamPatience = 3;  // heartbeats
 void HeartbeatPath::StreamOpened(MonotonicTime now, bool is_offered, Jitter& jitter) {
   *this = HeartbeatPath();
   is_offered_ = is_offered;
-  // Agents that joined at once don't stay in step.
+  // The time is random, so that agents that joined together don't all send at once.
   if (is_offered) stream_at_ = now + kStreamEvery * jitter.Factor(0, 1);
 }
 

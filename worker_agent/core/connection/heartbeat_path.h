@@ -1,11 +1,14 @@
-// The way of the next heartbeat: as a datagram, over the stream, or both.
+// Chooses the way of the next heartbeat: as a datagram, over the stream, or both.
 //
-// A datagram costs either end a small part of a message on the stream, but may get lost, or never get through (a
-// firewall). So it has to prove itself: the first goes beside a heartbeat over the stream. If one stays unanswered
-// until the next is due, that one goes both ways again. Losses in a row make the attempts rare.
-// The stream has to prove itself, too, since only it carries orders: now and then a heartbeat goes that way, and while
-// that one has no answer none goes by datagram. So a node that orders can't reach falls silent, as it should. The agent
-// opens another stream meanwhile: after a cut of the network TCP may wait as long again before it tries the old one.
+// A datagram costs both ends much less than a message on the stream. But it may be lost, and a firewall may let none
+// through. So the first datagram only accompanies a heartbeat over the stream. If a datagram has no answer when the
+// next heartbeat is due, this heartbeat goes both ways again. After kTries losses in a row, datagrams are tried only
+// every kTryEvery.
+//
+// The stream must be checked, too, because only it carries orders. So at least every kStreamEvery a heartbeat goes over
+// the stream. If this one stays unanswered for some heartbeats, no more go by datagram. A node that orders can't reach
+// falls silent in this way, as it should. Meanwhile the agent dials another stream: after a network outage, TCP may
+// pause for as long as the outage lasted before it uses the old one again.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +20,10 @@ namespace muster::agent {
 
 class HeartbeatPath {
  public:
-  static constexpr absl::Duration kStreamEvery = absl::Seconds(60);  // over the stream at least so often
-  static constexpr absl::Duration kTryEvery = absl::Seconds(60);     // once kTries in a row have failed
+  // The longest time between two heartbeats over the stream.
+  static constexpr absl::Duration kStreamEvery = absl::Seconds(60);
+  // Between two tries by datagram once kTries in a row have failed.
+  static constexpr absl::Duration kTryEvery = absl::Seconds(60);
   static constexpr int kTries = 3;
 
   enum class Way { kStream, kDatagram, kBoth };
@@ -26,19 +31,21 @@ class HeartbeatPath {
   // `is_offered`: the scheduler takes datagrams for this stream.
   void StreamOpened(MonotonicTime now, bool is_offered, Jitter& jitter);
 
-  // A heartbeat is due, of any kind; one that comes within `interval` of the last one that counted (news) does not
-  // count. True once when the stream falls silent with it.
+  // Notes that a heartbeat of any kind is due. It does not count if it comes within `interval` of the last one that
+  // counted, because it only carries news. Returns true once, when the stream counts as silent from this heartbeat on.
   bool CountDue(MonotonicTime now, absl::Duration interval);
   // Returns the way of a heartbeat that is due now and carries no news.
   Way Choose(MonotonicTime now);
   void DatagramSent(uint64_t heartbeat_seq) { awaited_ = heartbeat_seq; }
   void StreamSent(uint64_t heartbeat_seq, MonotonicTime now);
-  // A datagram has come back for this heartbeat of the present stream; late or not, it shows that they get through.
+  // An answer by datagram has come for this heartbeat of the present stream. Even a late answer shows that datagrams
+  // get through.
   void DatagramAnswered(uint64_t heartbeat_seq);
   // An answer to this heartbeat, or to one after it, has come over the stream.
   void StreamAnswered(uint64_t heartbeat_seq);
 
-  // kTries in a row have stayed without an answer while the stream had its own: a firewall, as a rule.
+  // Returns true if kTries datagrams in a row had no answer although the stream had one. Usually a firewall blocks
+  // them.
   bool is_dead() const { return failures_ >= kTries && stream_awaited_ == 0; }
 
  private:
@@ -49,8 +56,8 @@ class HeartbeatPath {
   uint64_t awaited_ = 0;         // the last datagram, while it has no answer; 0: none
   int failures_ = 0;             // in a row
   uint64_t stream_awaited_ = 0;  // the first heartbeat over the stream that has no answer; 0: none
-  int stream_silence_ = 0;       // heartbeats that came due since that one …
-  MonotonicTime counted_at_;     // … the last of them, or that one
+  int stream_silence_ = 0;       // how many heartbeats were due since stream_awaited_ was sent
+  MonotonicTime counted_at_;     // when the last of these was due, or stream_awaited_ was sent
   MonotonicTime try_at_;
   MonotonicTime stream_at_;  // when a heartbeat goes over the stream at the latest
 };

@@ -14,7 +14,7 @@ constexpr absl::Duration kMaxReplacementBackOff = absl::Minutes(1);
 }  // namespace
 
 void Replacement::Want(absl::Duration span, Purpose purpose, const Connector& connector, MonotonicTime now) {
-  // One that is planned or under way will answer, too, whichever its purpose.
+  // A replacement that is planned or being dialed will get answers, too, even if it has another purpose.
   if (purpose == Purpose::kAnswers && (seq_ != 0 || at_ != MonotonicTime::Never())) return;
   span_ = span;
   purpose_ = purpose;
@@ -23,7 +23,7 @@ void Replacement::Want(absl::Duration span, Purpose purpose, const Connector& co
 }
 
 void Replacement::Plan(MonotonicTime now) {
-  // One that is planned already will show the certificate of that moment.
+  // A replacement that is planned already will show the certificate that is the newest when it is dialed.
   at_ = std::min(at_, now + span_ * jitter_.Factor(0, 1));
 }
 
@@ -36,7 +36,7 @@ void Replacement::Start(uint64_t connect_seq, MonotonicTime now) {
 
 void Replacement::OnFailure(const std::string& reason, absl::Duration delay, MonotonicTime now, Effects& out) {
   seq_ = 0;
-  is_wanted_ = false;  // the next one shows the certificate of that moment
+  is_wanted_ = false;  // the next replacement shows the newest certificate
   at_ = now + std::max(delay, back_off_) * jitter_.Factor(1, 1 + Connector::kSpread);
   back_off_ = std::min(back_off_ * 2, kMaxReplacementBackOff);
   if (reason == reason_) return;

@@ -12,10 +12,11 @@
 namespace muster::agent {
 namespace {
 
-// A scheduler that takes messages but never answers must not make this grow without limit.
+// The limit for heartbeats without an answer: a scheduler may take messages and never answer.
 constexpr size_t kMaxUnanswered = 256;
 
-// The limit for the events of one report; the progress of each slot is beside them, and the rest of a message is small.
+// The limit for the events of one report. It leaves room for the progress of each slot, and 4096 bytes for everything
+// else.
 constexpr size_t kMaxReportBytes = kMaxSessionMessageBytes - kMaxSlotsPerNode * Progress::kMaxBytesPerSlot - 4096;
 constexpr size_t kEventOverhead = 32;  // number, age, framing
 
@@ -68,7 +69,7 @@ void Reporter::AddEnd(const ProcessKey& key, const ProcessEnd& end, MonotonicTim
     exception.set_is_native(end.exception.is_native);
   }
   if (end.log_file == Cut(end.log_file, kMaxLogFileBytes) && end.log_file == EscapeControl(end.log_file)) {
-    ended.set_log_file(end.log_file);  // else it could not be reported exactly
+    ended.set_log_file(end.log_file);  // a path that would be cut or escaped is left out, because it would be wrong
   }
   Add(std::move(event), happened);
 }

@@ -1,8 +1,8 @@
-// The agent's events and heartbeats: what is not yet acknowledged, and when to say it (again).
+// The agent's events and heartbeats: keeps events until they are acknowledged, and decides when to send them again.
 //
 // Events are numbered from 1 for each incarnation. A report carries the oldest unacknowledged ones, without a gap and
-// at most kMaxEventsPerReport; it is due with each heartbeat, and at once when one of these has not been sent on the
-// present stream.
+// at most kMaxEventsPerReport; it is due with each heartbeat, and at once if one of these events was not sent on the
+// present stream yet.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ inline constexpr size_t kMaxCommandsWaiting = 256;
 
 class Reporter {
  public:
-  // Texts beyond their limits are cut.
+  // These methods cut texts that exceed their limits.
   void AddStart(const ProcessKey& key, uint64_t pid, MonotonicTime happened);
-  // `has_remains`: it ended well, and what it started may still be there.
+  // `has_remains`: the process ended well, and descendants of it may still exist.
   void AddEnd(const ProcessKey& key, const ProcessEnd& end, MonotonicTime happened, bool has_remains = false);
-  // Drops them when kMaxCommandsWaiting wait already: no scheduler takes them, and the agent's log has them.
+  // Drops the commands if kMaxCommandsWaiting wait already: no scheduler takes them, and the agent's log has them.
   void AddCommands(const v1::RemoteCommands& commands, MonotonicTime happened);
-  // `event` without its number and age.
+  // `event` comes without its number and age, which this sets.
   void Add(v1::NodeEvent event, MonotonicTime happened);
   void Acknowledge(uint64_t through);
   uint64_t AcknowledgedThrough() const { return last_number_ - pending_.size(); }
@@ -40,15 +40,15 @@ class Reporter {
 
   bool IsDue(MonotonicTime now) const;
   MonotonicTime NextDeadline() const;
-  // The next report; it counts as sent at `now`.
+  // Returns the next report, which counts as sent at `now`.
   v1::Report MakeReport(MonotonicTime now);
-  // The number of a heartbeat without events, sent at `now`.
+  // Returns the number for a heartbeat without events that is sent at `now`.
   uint64_t CountHeartbeat(MonotonicTime now);
 
-  // When the report with this number was sent, if it was one of the last ones; forgets the older ones.
+  // Returns when the heartbeat with this number was sent, if it was one of the last ones. Forgets the older ones.
   std::optional<MonotonicTime> TakeSentAt(uint64_t heartbeat_seq);
 
-  // Forgets all events, as for a scheduler that has never heard of this agent: it counts from 1.
+  // Forgets all events: a scheduler that has never heard of this agent expects the numbers from 1.
   void ForgetEvents() {
     pending_.clear();
     last_number_ = sent_through_ = 0;
@@ -69,13 +69,13 @@ class Reporter {
   };
 
   bool HasUnsent() const;
-  // The number of pending events in the next report.
+  // Returns how many pending events the next report contains.
   size_t Window() const;
 
   std::deque<Pending> pending_;
   std::deque<Sent> sent_;
   uint64_t last_number_ = 0;
-  uint64_t sent_through_ = 0;  // on this stream
+  uint64_t sent_through_ = 0;  // the last event that was sent on this stream
   uint64_t heartbeat_seq_ = 0;
   bool is_open_ = false;
   absl::Duration interval_ = absl::Seconds(2);

@@ -33,7 +33,8 @@ absl::StatusOr<LogFile> LogFile::Open(const std::string& path) {
   const auto [folder_path, name] = SplitPath(path);
   const absl::StatusOr<UniqueFd> folder = OpenFolder(folder_path, {FolderTrust::kShared, /*makes_missing=*/true});
   if (!folder.ok()) return failed(std::string(folder.status().message()), ErrnoOf(folder.status()));
-  // The folder may be another user's, who may have put there a link to a file of ours, or a pipe without a reader.
+  // The folder may be another user's. That user may have put there a link to a file of ours, or a pipe without a
+  // reader.
   const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
   UniqueFd fd(::openat(folder->get(), name.c_str(), flags, 0644));
   if (!fd.is_open() && errno == ELOOP) return failed("it is a symbolic link, which is not followed: remove it", ELOOP);

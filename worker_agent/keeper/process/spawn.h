@@ -24,9 +24,9 @@ struct Spawned {
 
 // Starts the process with: a process group of its own, SIGKILL at the caller's death, default signals, the given
 // affinity, folder and environment (its PATH decides where argv[0] is found), stdin from /dev/null unless inherited, no
-// descriptors above 2 except the one that is handed over, and the agent's own limit of open files. A text file whose
-// first line names no interpreter runs under /bin/sh, as in a shell; any other file that the kernel can't execute is an
-// error. LaunchErrorOf returns the step at which an error happened.
+// descriptors above 2 except the one that is handed over, and the agent's own limit of open files. A text file without
+// a first line that names its interpreter runs under /bin/sh, as in a shell; any other file that the kernel can't
+// execute is an error. LaunchErrorOf returns the step at which an error happened.
 absl::StatusOr<Spawned> SpawnProcess(const ProcessSpec& spec, int stdout_fd, int stderr_fd, const rlimit& open_files);
 
 // Returns the error for a fork that has just failed; reads errno.

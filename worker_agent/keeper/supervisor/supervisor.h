@@ -9,7 +9,7 @@
 // (Ended) covers both parts, unless a descendant still exists a moment after SIGKILL. Then Cleared is a second report.
 //
 // If a shim was killed, its children become children of the keeper: strays. The keeper can't know to which process a
-// stray belongs. So it kills all strays. While any is left, no process whose shim was killed is cleared.
+// stray belongs. So it kills all strays. While any is left, no process with a killed shim is cleared.
 #pragma once
 
 #include <sys/types.h>
@@ -94,7 +94,7 @@ class Supervisor {
     std::string error;
   };
 
-  // A process that has died, whose report waits for some of its parts (its error file, for example).
+  // A process that has died. Its report waits for some of its parts (its error file, for example).
   struct Burial {
     Ended ended;
     // Its output was shown live: the user has seen the last lines, but not the device's log.
