@@ -24,9 +24,9 @@ namespace muster::agent {
 namespace {
 
 constexpr absl::Duration kLastWordsTimeout = absl::Seconds(1);
-constexpr absl::Duration kEndPatience = absl::Seconds(60);  // of which the keeper may take half
+constexpr absl::Duration kEndPatience = absl::Seconds(60);  // for the whole end; the keeper may take half of it
 constexpr absl::Duration kMaxPoll = absl::Minutes(1);
-// A lost keeper's processes are killed for so long before their deaths are reported, and then once a second.
+// The time to kill the processes of a lost keeper: at first, before their deaths are reported, and then once a second.
 constexpr absl::Duration kFirstKillTime = absl::Seconds(1);
 constexpr absl::Duration kNextKillTime = absl::Milliseconds(100);
 constexpr absl::Duration kNameLeftAfter = absl::Seconds(5);
@@ -90,7 +90,8 @@ void AgentLoop::Wait() {
                   {options_.scheduler == nullptr ? -1 : options_.scheduler->fd(), POLLIN, 0}};
   FlushLog();
   poll(fds, std::size(fds), PollMs(std::min(left, kMaxPoll)));
-  // Answers come first: one that waits here is not missing, and the next report must not be older than necessary.
+  // Takes the answers first, because an answer that waits here must not count as missing, and then the progress,
+  // because the next report must have the newest.
   if (fds[3].revents != 0) {
     for (v1::Acknowledgement& answer : heartbeats_.socket->TakeAnswers()) {
       pending_.push_back(HeartbeatAnswered{heartbeats_.connect_seq, std::move(answer)});
@@ -150,7 +151,7 @@ void AgentLoop::Apply(const Event& event) {
   }
 }
 
-// Also called when a process starts again within the round.
+// Also called when a process starts again within the round; then it does nothing.
 void AgentLoop::BeginRound(const Launch& effect) {
   const v1::DesiredState& desired = effect.desired;
   if (round_ == desired.round() && round_run_ == desired.run()) return;
@@ -166,7 +167,7 @@ void AgentLoop::BeginRound(const Launch& effect) {
   store_.BeginRound(std::move(caller));
 }
 
-// A message of an earlier connection may come late: it is about this round or one before.
+// A message of an earlier connection may come late. It does no harm, because it is about this round or an earlier one.
 void AgentLoop::EndRoundIfOver(const v1::SchedulerMessage& message) {
   if (round_ == 0 || !message.has_desired()) return;
   const v1::DesiredState& desired = message.desired();
@@ -189,7 +190,7 @@ bool AgentLoop::BeginLogs() {
   return true;
 }
 
-// The gateways get the reason first: otherwise calls that wait in the store for them would end without a reason.
+// The gateways get the reason first: otherwise their calls that wait in the store would end without a reason.
 void AgentLoop::EndRound(const std::string& why) {
   if (round_ == 0) return;
   launcher_.NotifyOver(why);
@@ -198,7 +199,7 @@ void AgentLoop::EndRound(const std::string& why) {
   round_ = 0;
 }
 
-// Also pushes it for the slots that share the process (--per_node).
+// Pushes the event for its own slot, and for the slots that share the process (--per_node).
 template <typename Event>
 void AgentLoop::PushForAll(Event event) {
   pending_.push_back(event);
@@ -278,8 +279,8 @@ void AgentLoop::On(const KeeperSilent&) {
   Log(Severity::kError,
       absl::StrCat("the keeper (process ", keeper_->pid(), ") has not answered for 5 s: it was stopped (kill -CONT ",
                    keeper_->pid(),
-                   " lets it go on), or the machine is overloaded. Until it answers, the ends of processes are not "
-                   "noticed; if they have to be stopped, it is killed, and they with it"));
+                   " lets it go on), or the machine is overloaded. Until it answers, the agent does not notice when a "
+                   "process ends. If the processes must be stopped, the agent kills the keeper, and they end with it"));
 }
 
 void AgentLoop::Do(const Dial& effect) {
@@ -309,7 +310,7 @@ void AgentLoop::Do(const Launch& effect) {
   Start(effect, launcher_.Prepare(effect, last_report_.node_id()));
 }
 
-// Other events come first meanwhile: this thread never waits for a gateway.
+// Called when a gateway may be ready. The loop handles other events until then: this thread never waits for a gateway.
 void AgentLoop::ContinueLaunch() {
   if (!waiting_launch_) return;
   absl::StatusOr<LaunchPlan> plan = launcher_.Continue();
@@ -318,7 +319,7 @@ void AgentLoop::ContinueLaunch() {
   Start(launch, std::move(plan));
 }
 
-// Ends the slots that were to start, without a start.
+// Gives up the launch that waits: reports each of its slots as stopped without a start.
 void AgentLoop::GiveLaunchUp() {
   if (!waiting_launch_) return;
   const v1::DesiredState& desired = waiting_launch_->desired;
@@ -385,7 +386,7 @@ void AgentLoop::Do(const SetLastReport& effect) {
   store_.SetChannel(session_.channel());
   if (options_.on_welcome) options_.on_welcome(effect.last_report.node_id());
   LastReportCommand command;
-  // Never uses plain text where the agent speaks TLS, also when the secrets for that can't be handed over.
+  // If the agent uses TLS, the last report never uses plain text, even if the TLS hand-over can't be made.
   const Security& security = options_.session.security;
   command.argv = FarewellArguments(options_.program, options_.session.host, options_.session.port,
                                    security.requires_tls || security.tls != nullptr, effect.last_report);
@@ -405,7 +406,7 @@ void AgentLoop::Do(const GatherStacks& effect) {
 void AgentLoop::Do(const ReadLog& effect) {
   if (is_keeper_lost_) {
     v1::SlotLog log;
-    log.set_note("the keeper was lost, with the last output of the process; its log file may have that");
+    log.set_note("the keeper was lost, and the last output of the process with it; the log file may have that output");
     pending_.push_back(LogRead{effect.query, effect.asked_on, std::move(log)});
     return;
   }
@@ -418,8 +419,8 @@ void AgentLoop::Do(const ReadLog& effect) {
                        effect.after});
 }
 
-// Returns the slot with the process that this one shares (--per_node), also when that has ended: its log is still asked
-// for.
+// Returns the slot whose process this one shares (--per_node), also after that has ended, because its log can still be
+// read.
 uint32_t AgentLoop::OwnerOf(uint32_t slot) const {
   const auto found = owners_.find(slot);
   return found == owners_.end() ? slot : found->second;
@@ -433,7 +434,7 @@ void AgentLoop::Do(const Finish& effect) {
   has_outcome_ = effect.outcome.succeeded() || effect.outcome.has_cause();
   leaves_some_ = effect.leaves_some;
   if (options_.logs.base.empty() || !effect.outcome.has_cause()) return;
-  BeginLogs();  // for failure.json. No notice: the last line has the reason, and no process has written any log
+  BeginLogs();  // for failure.json. Says nothing about the folder, since no process has written a log there
   if (!is_keeper_lost_) {
     // The keeper writes it: a file system that hangs must not hang this process.
     keeper_->WriteFile(FailureFile(logs_.path()),

@@ -29,48 +29,50 @@ namespace muster::agent {
 struct AgentLoopOptions {
   AgentOptions agent;
   SessionOptions session;
-  std::string program;                                         // this one, for the last report …
-  std::function<HandOver()> hand_over;                         // … and for its TLS
+  std::string program;                  // the path of this program, which also sends the last report
+  std::function<HandOver()> hand_over;  // makes the TLS hand-over for the last report
   std::function<void(const std::string& node_id)> on_welcome;  // called by the loop's thread
-  std::string work_folder;                                     // of the slots' files
+  std::string work_folder;                                     // contains the slots' files
   std::string search_path;                                     // PATH
-  // base, absolute (empty: no logs), and keep; the rest follows from the run.
+  // Only `base` (absolute; empty: no logs) and `keep` are set. The run determines the other fields.
   RunFolder logs;
-  ServiceManager manager;             // gets the agent's states
+  ServiceManager manager;             // is informed of the agent's states
   OwnScheduler* scheduler = nullptr;  // the one that this agent has started; must outlive the loop
   bool has_whole_job = false;         // --standalone
 };
 
 class AgentLoop {
  public:
-  // The keeper is owned; `signals` and `launcher` must outlive this. `clock`: Clock::Boot(), as the keeper's; by
-  // another an answer that is read after the machine has slept would set the fence too late.
+  // Owns the keeper; `signals` and `launcher` must outlive this. `clock` must be Clock::Boot(), which the keeper uses.
+  // With a clock that stands still while the machine sleeps, an answer that is read after the sleep would set the fence
+  // too late.
   AgentLoop(AgentLoopOptions options, std::unique_ptr<Keeper> keeper, Launcher& launcher, Signals& signals,
             const Clock& clock);
 
-  // The job's store, for gateways; as long as this lives.
+  // Returns the job's store, for gateways. It lives as long as this.
   AgentStore& store() { return store_; }
 
-  // Runs until the core has finished; every process is gone then, except any that can't be killed, and the scheduler
-  // has its last reports. Returns the exit code.
+  // Runs until the core has finished, and returns the exit code. Then every process is gone, except any that can't be
+  // killed, and the scheduler has the agent's last reports.
   int Run();
 
-  // For any thread, until Run returns: our certificate, or the CAs that we trust, have changed.
+  // May be called from any thread until Run returns. Notes that our certificate, or the CAs that we trust, have
+  // changed.
   void NoteTlsChange(bool has_new_certificate) {
     mailbox_.Push(TlsChanged{has_new_certificate});
     session_.CheckPeer();
   }
 
-  // For any thread, until Run returns: reports that these commands of others were run here, or refused.
+  // May be called from any thread until Run returns. Reports commands that others ran on this node, or that it refused.
   void ReportCommands(v1::RemoteCommands commands) { mailbox_.Push(CommandsReported{std::move(commands)}); }
 
-  // True if the run had ended for all when this agent did.
+  // Returns true if the whole run had ended when this agent did.
   bool HasOutcome() const { return has_outcome_; }
 
-  // True if some of its processes are left, since they can't be killed.
+  // Returns true if some of the agent's processes are left because they can't be killed.
   bool LeavesSome() const { return leaves_some_; }
 
-  // True if it ended well before its run did: the node was asked to leave the job.
+  // Returns true if the agent ended with 0 before its run did: the node was drained.
   bool WasDrained() const { return !has_outcome_ && exit_code_ == 0; }
 
  private:
@@ -82,7 +84,7 @@ class AgentLoop {
   void BeginRound(const Launch& effect);
   void EndRoundIfOver(const v1::SchedulerMessage& message);
   void EndRound(const std::string& why);
-  bool BeginLogs();  // true if it is another folder than before
+  bool BeginLogs();  // returns true if the folder is a new one
 
   template <typename Event>
   void PushForAll(Event event);
@@ -132,26 +134,26 @@ class AgentLoop {
   struct {
     uint64_t connect_seq = 0;
     std::shared_ptr<HeartbeatSocket> socket;  // null: none
-  } heartbeats_;                              // by datagram, the last one that was sent
+  } heartbeats_;                              // the last heartbeat by datagram: its stream and socket
   AgentStore store_;
-  uint64_t round_run_ = 0;  // of the round that the store and the listeners are in …
-  uint32_t round_ = 0;      // … 0: none
+  uint64_t round_run_ = 0;  // the run of round_
+  uint32_t round_ = 0;      // the round that the store and the gateways serve; 0: none
   StackGatherer stacks_;
   ProgressReader progress_;
-  MonotonicTime look_at_;  // when progress_ is to be polled next, unless it is idle
+  MonotonicTime look_at_;  // when to poll progress_ next, unless it is idle
 
   std::deque<Event> pending_;
-  std::optional<Launch> waiting_launch_;  // for a gateway
+  std::optional<Launch> waiting_launch_;  // a launch that waits for a gateway
   MonotonicTime keeper_polled_at_;
   bool is_keeper_lost_ = false;
-  bool is_anybody_left_ = false;  // processes of a lost keeper …
-  MonotonicTime keeper_lost_at_;  // … then
+  bool is_anybody_left_ = false;  // processes of a lost keeper are left
+  MonotonicTime keeper_lost_at_;  // when the keeper was lost
   bool has_named_left_ = false;
   std::map<ProcessKey, std::vector<ProcessKey>> followers_;  // see LaunchPlan
-  std::map<uint32_t, uint32_t> owners_;  // of slots that share, or shared last, the process of another slot
+  std::map<uint32_t, uint32_t> owners_;  // by slot: the slot that has the process that it shares, or shared last
   v1::LastReportRequest last_report_;
   int64_t run_opened_unix_ms_ = 0;
-  RunFolder logs_;  // of the run with begun logs; without a name: none
+  RunFolder logs_;  // the run's log folder, if it was begun; without a name: none
   int exit_code_ = 0;
   bool has_outcome_ = false;
   bool leaves_some_ = false;

@@ -22,7 +22,7 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kMaxNoted = 100;  // of the scheduler's remarks
+constexpr size_t kMaxNoted = 100;  // how many remarks of the scheduler are logged
 
 }  // namespace
 
@@ -57,13 +57,13 @@ absl::StatusOr<LaunchPlan> Launcher::Prepare(const Launch& launch, const std::st
   if (absl::Status status = CheckNodeRank(*round); !status.ok()) return status;
   if (absl::Status status = CheckTfConfig(*round); !status.ok()) return status;
   WarnOfRankFormula(*round, plan);
-  // The remarks on harm by the node's own variables (common/hosts/endpoints.h).
+  // The scheduler's remarks on variables of this node that do harm (common/hosts/endpoints.h).
   for (const std::string& remark : round->desired.remarks()) {
     if (noted_.size() < kMaxNoted && noted_.insert(remark).second) plan.warnings.push_back(remark);
   }
   const absl::Status written = WriteClusterFile(round->cluster_file, FileInput(*round));
   if (!written.ok()) return At(LaunchStep::kWorkFile, written);
-  // Nothing of the round before runs any more: the core starts none beside it.
+  // No process of the previous round runs any more: the core does not start two rounds side by side.
   if (!cluster_file_.empty() && cluster_file_ != round->cluster_file) unlink(cluster_file_.c_str());
   cluster_file_ = round->cluster_file;
   if (const absl::Status status = PrepareHccl(*round); !status.ok()) return status;
@@ -216,8 +216,8 @@ void Launcher::Judge(const ProcessKey& key, ProcessEnd& end) {
   }
 }
 
-// Refuses {node_rank} for several agents of one machine: they have the same, and launchers that are started for each of
-// them would take themselves for one.
+// Refuses {node_rank} if several agents of the job are on one machine. They would all have the same number, and the
+// launchers that each of them starts would all take themselves for the same one.
 absl::Status Launcher::CheckNodeRank(const Round& round) const {
   const AgentSettings& settings = options_.settings;
   const v1::Assignment& assignment = round.desired.assignment();

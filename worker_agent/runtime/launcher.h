@@ -28,30 +28,32 @@ namespace muster::agent {
 
 struct LauncherOptions {
   AgentSettings settings;                          // checked
-  v1::NodeInfo node;                               // as it joined
+  v1::NodeInfo node;                               // this node, as it was described at the join
   TableDevices table_devices;                      // empty: there is no rank table
   std::map<std::string, std::string> environment;  // this process's own
   std::string work_folder;
-  std::string own_address;    // numeric, where the assignment has none; may be empty
-  std::string python_folder;  // of muster_training.py; empty: there is none
+  std::string own_address;    // numeric; used if the assignment has no address; may be empty
+  std::string python_folder;  // contains muster_training.py; empty: there is none
   std::string ring_program;   // ms-ring, for --preflight ring
-  // Its TLS hand-over: as the owner of the certificate with this fingerprint, which the round's peers expect.
+  // Makes the TLS hand-over for ms-ring, with the certificate that has this fingerprint: the round's peers expect it.
   std::function<HandOver(const std::string& fingerprint)> hand_over;
   std::string start_secret;                             // of the node's lock; empty: there is none
   std::optional<std::vector<IpAddress>> own_name = {};  // see ChooseCollectiveInterface
   std::function<std::vector<InterfaceAddress>()> interfaces = InterfaceAddresses;
-  DeviceChoice devices = {};  // one for each slot; none: they are left alone
+  DeviceChoice devices = {};  // one for each slot; none: the processes' devices are not set
   HostRoots roots = {};
   bool has_ascend = false;        // devices with software that writes logs
   std::string exec_program = {};  // ms-exec, for --allow_exec
 };
 
 struct LaunchPlan {
-  bool is_waiting = false;  // for a gateway: Continue gives the rest of the plan
+  bool is_waiting = false;  // for a gateway; Continue returns the rest of the plan
   std::vector<ProcessSpec> specs;
-  // Slots that have no process of their own: they begin, make progress and end with another slot's (--per_node) …
+  // Slots that have no process of their own, by the process that they share: they begin, make progress and end with it
+  // (--per_node).
   std::map<ProcessKey, std::vector<ProcessKey>> followers;
-  // … or are done at once, because the one process is on another node (--per_job) and runs nothing here.
+  // Slots that are done at once, because the job's one process is on another node (--per_job) and this one runs
+  // nothing.
   std::vector<ProcessKey> done_at_once;
   std::vector<std::string> notices;   // for people
   std::vector<std::string> warnings;  // for people, to act on
@@ -60,7 +62,7 @@ struct LaunchPlan {
 // Returns the event for a launch that Prepare or Continue refused.
 LaunchFailed FailedLaunch(const Launch& launch, const absl::Status& why);
 
-// True if the output of its one process goes on to the agent's own output, unchanged.
+// Returns true if the node runs one process, and its output goes unchanged to the agent's own output.
 bool PassesOutput(const AgentSettings& settings, int slots);
 
 class Launcher {
@@ -68,31 +70,34 @@ class Launcher {
   explicit Launcher(LauncherOptions options);
   ~Launcher();
 
-  // Adds a gateway, before the first Prepare. Where a required one can't begin, nothing is started. `without`: what
-  // processes do where another one can't, for people: "MindSpore processes …". Not owned.
+  // Adds a gateway, which is not owned. Must be called before the first Prepare. If a required gateway can't begin,
+  // nothing is started. If another one can't, `without` says to people what its processes do then: "MindSpore processes
+  // …".
   void AddGateway(Gateway& gateway, bool is_required, std::string without) {
     gateways_.push_back({&gateway, is_required, std::move(without)});
   }
 
-  // Prepares a round, when no process of another round runs. Writes the cluster file, removes that of the round before,
-  // makes and clears the needed files. The error says what could not be done.
+  // Prepares a round. No process of another round may run. Writes the cluster file, removes that of the previous round,
+  // and makes and clears the files that the processes need. The error says what could not be done.
   absl::StatusOr<LaunchPlan> Prepare(const Launch& launch, const std::string& node_id);
 
-  // Returns the plan of the last Prepare, which waited. To be called by any thread when `wake` has been called.
+  // Returns the plan of the last Prepare, if that had to wait. Must be called after the gateways have called `wake`,
+  // which they may do on any thread.
   absl::StatusOr<LaunchPlan> Continue();
   void SetWake(std::function<void()> wake) { wake_ = std::move(wake); }
 
-  // These are for the gateways: the processes of the round that was prepared last are being stopped as planned; the
-  // round is over, first why, then that it is.
+  // These inform the gateways. NotifyStopping: the processes of the round that was prepared last are being stopped as
+  // planned. NotifyOver: why the round is over; comes before EndRound. EndRound: the round is over.
   void NotifyStopping(const std::string& why, absl::Duration limit);
   void NotifyOver(const std::string& why);
   void EndRound(uint64_t run, uint32_t round);
 
-  // A process of that round runs, or has ended: see Gateway.
+  // These inform the gateways that a process of that round runs, or has ended: see Gateway.
   void Started(const ProcessKey& key, int64_t pid);
   void Judge(const ProcessKey& key, ProcessEnd& end);
 
-  // Sets the folder of the processes' logs from here on: before the first Prepare if there is a log_dir.
+  // Sets the folder for the logs of processes that are prepared from now on. If there is a log_dir, must be called
+  // before the first Prepare.
   void SetLogFolder(std::string folder) { log_folder_ = std::move(folder); }
 
   // Returns the text that an agent without a command prints.
@@ -105,7 +110,7 @@ class Launcher {
     Gateway* gateway = nullptr;
     bool is_required = false;
     std::string without;
-    bool is_begun = false;  // in this round
+    bool is_begun = false;  // Begin was called in this round
     bool is_ready = false;
   };
 
@@ -125,23 +130,23 @@ class Launcher {
   void AddDevices(const Round& round, EnvironmentInput& input) const;
   CpuChoice CpusAtDevice(const Round& round, uint32_t slot) const;
   void ChooseOutput(const Round& round, uint32_t slot, ProcessSpec& spec) const;
-  // --preflight: the ring is checked in the process's own place, which then becomes the command.
+  // --preflight: starts ms-ring in the process's place, which checks the ring and then becomes the command.
   void AddPreflight(const Round& round, ProcessSpec& spec) const;
-  // Adds the secret that the process inherits: a gateway's, or the ring's. A process can have one.
+  // Adds the secret that the process inherits: a gateway's, or that of ms-ring. A process can have only one.
   absl::Status HandOverTo(uint32_t slot, ProcessSpec& spec);
   bool IsOneForAll() const;
-  // GLOO_SOCKET_IFNAME and TP_SOCKET_IFNAME; empty: they are left alone.
+  // Returns the value for GLOO_SOCKET_IFNAME and TP_SOCKET_IFNAME; empty: they are not set.
   std::string InterfaceFor(const Round& round, LaunchPlan& plan);
   bool IsSetByUser(const std::string& variable) const;
   void Note(const std::string& notice, LaunchPlan& plan);
 
   const LauncherOptions options_;
-  const bool brings_torch_store_;  // the command does; known from its words and scripts
+  const bool brings_torch_store_;  // the command starts a store of its own, as its words and scripts show
   TableFiles made_tables_{options_.work_folder};
   std::vector<Opening> gateways_;
   std::function<void()> wake_;
   std::unique_ptr<Waiting> waiting_;
-  std::string cluster_file_;     // the last one
+  std::string cluster_file_;     // of the round that was prepared last
   std::string log_folder_;       // empty: no logs are written
   std::set<std::string> noted_;  // each notice is logged once
 };

@@ -32,7 +32,7 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
 
   EnvironmentInput input;
   input.desired = &round.desired;
-  input.peers = FileInput(round).peers;  // the same on all nodes
+  input.peers = FileInput(round).peers;  // null in a large round, on all nodes
   input.slot = slot;
   if (slot < round.offers.size()) input.offer = round.offers[slot];
   AddDevices(round, input);
@@ -83,7 +83,7 @@ absl::StatusOr<ProcessSpec> Launcher::SpecFor(const Round& round, uint32_t slot,
 void Launcher::AddDevices(const Round& round, EnvironmentInput& input) const {
   const v1::Assignment& assignment = round.desired.assignment();
   const bool is_alone = static_cast<uint32_t>(assignment.slots_size()) >= assignment.local_world_size();
-  // A rank table and HCCL's chief count devices as the machine does.
+  // A rank table and HCCL's chief use the machine's own device numbers.
   const bool counts_all = !options_.settings.hccl_mode.empty() || !round.rank_table_file.empty();
   DeviceWords words = WordsFor(options_.devices, input.slot, is_alone && !counts_all);
   input.device_variable = std::move(words.variable);
@@ -96,8 +96,8 @@ void Launcher::AddPreflight(const Round& round, ProcessSpec& spec) const {
   if (!ChecksRing(options_.settings)) return;
   const std::string passed = PassedFile(options_.work_folder, spec.key.slot);
   std::error_code ignored;
-  // A process that is started again by itself finds no neighbours for the check: they are training. But where the check
-  // itself failed, all start again.
+  // A process that starts again alone finds no neighbours for the check, because they are training. So it skips the
+  // check, if that has passed before. Where the check itself has failed, all processes start again, and check again.
   if (spec.key.attempt > 0 && std::filesystem::exists(passed, ignored)) return;
   std::filesystem::remove_all(passed, ignored);
   spec.env.push_back(absl::StrCat("MUSTER_RING_PASSED=", passed));

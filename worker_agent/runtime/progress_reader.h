@@ -1,12 +1,12 @@
 // Reads MS_PROGRESS_FILE, in which the running processes write a step number, or which they only touch.
 //
-// The agent's loop polls and owns it. Never blocks on anything that a process may have put there (a pipe, a folder, a
-// link, a huge file): all but a regular file counts as none, and at most 64 bytes are read.
+// The agent's loop polls and owns it. Never blocks on anything that a process may have put in the file's place (a pipe,
+// a folder, a link, a huge file): only a regular file counts as a file, and at most 64 bytes are read.
 //
-// What counts as progress: the first number and each other number (the leading decimal digits; a lower one too, an
-// epoch may begin at 0). As long as there was no number, each change of the file's time of modification. After a number
-// only numbers count, so that neither a file that is just being written (empty for a moment) nor one that a heartbeat
-// thread keeps touching looks like a step.
+// Progress is the first number in the file, and each change of the number (its leading decimal digits). A lower number
+// counts, too, because an epoch may begin at 0. Until there was a number, each change of the file's modification time
+// counts as progress. After that only numbers count: neither a file that is just being written (empty for a moment) nor
+// one that a heartbeat thread keeps touching must look like a step.
 #pragma once
 
 #include <cstdint>

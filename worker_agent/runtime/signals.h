@@ -1,7 +1,7 @@
 // The signals that the agent handles, as a readable descriptor.
 //
 // SIGINT, SIGTERM, SIGHUP and SIGQUIT end it, SIGUSR1 and SIGUSR2 go on to the processes. Signals that were ignored
-// when the agent was started (nohup, a shell's background job) stay so, except SIGTERM. SIGPIPE is ignored.
+// when the agent was started (nohup, a shell's background job) stay ignored, except SIGTERM. SIGPIPE is ignored.
 #pragma once
 
 #include <optional>
@@ -15,9 +15,10 @@ class Signals {
   Signals();
 
   int fd() const { return pipe_.fd(); }
-  // Returns the next one that has come, without waiting.
+  // Returns the next signal that has come, without waiting; nothing: none has.
   std::optional<int> Take() { return pipe_.Take(); }
-  // Takes all that have come, when no process runs any more. True if one of them ends the agent.
+  // Takes all signals that have come; for the time when no process runs any more. Returns true if one of them ends the
+  // agent.
   bool TakeEnd();
 
   static bool IsForwarded(int signal);

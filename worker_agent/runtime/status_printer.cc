@@ -15,11 +15,12 @@
 namespace muster::agent {
 namespace {
 
-// Between two lines of progress in a log; then every five minutes. A job that forms at once logs none.
+// The times between two lines of progress in a log; the last of them repeats. A job that forms at once logs no
+// progress.
 constexpr std::array kLogAfter = {absl::Seconds(5), absl::Seconds(10), absl::Seconds(30),
                                   absl::Minutes(1), absl::Minutes(2),  absl::Minutes(5)};
 
-// Returns false while it is held (Ctrl-S): the next line of progress will do.
+// Returns false while the terminal is held (Ctrl-S). The line is left out then, because the next one will replace it.
 bool TakesMore(std::FILE* terminal) { return LookAt(fileno(terminal), POLLOUT) != 0; }
 
 size_t Columns(std::FILE* terminal) {

@@ -1,6 +1,6 @@
 // Shows the core's messages: lines go to the log; progress is rewritten in place on a terminal and logged at growing
-// intervals elsewhere, so that a log stays short even if a job waits long. The latest one that is no complaint is also
-// what `systemctl status` shows.
+// intervals elsewhere, so that a log stays short even if a job waits long. `systemctl status` shows the latest message
+// that is neither a warning nor an error.
 #pragma once
 
 #include <cstdio>
@@ -35,7 +35,7 @@ class StatusPrinter {
   std::FILE* const terminal_;
   const ServiceManager manager_;
   bool is_progress_shown_ = false;
-  bool has_progress_ = false;  // since the last ordinary line
+  bool has_progress_ = false;  // there was progress since the last ordinary line
   size_t times_logged_ = 0;
   MonotonicTime log_at_;
 };

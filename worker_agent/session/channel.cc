@@ -13,19 +13,20 @@ namespace muster::agent {
 namespace {
 
 constexpr absl::Duration kPollInterval = absl::Milliseconds(200);
-constexpr absl::Duration kPatienceEndsFirst = absl::Seconds(1);  // and says what it has seen
+// GRPC's own limit is this much longer, so that Patience reports the error.
+constexpr absl::Duration kPatienceEndsFirst = absl::Seconds(1);
 constexpr int kFirstBackOffMs = 100;
 constexpr int kMaxBackOffMs = 3000;
-constexpr int kReplyOverhead = 1024;  // what GetPeersReply adds to the peer list
+constexpr int kReplyOverhead = 1024;  // bytes that GetPeersReply adds to the peer list
 
-// Waits for one dial. gRPC doesn't report whether a silent server can't be reached, or has others to shake hands with
-// first; the kernel does.
+// Waits until one dial is connected. If the server is silent, gRPC doesn't report whether it can't be reached or shakes
+// hands with other clients first. The kernel does: it shows whether it has connected.
 class Patience {
  public:
   Patience(const ConnectOptions& options, const std::vector<IpAddress>& addresses)
       : options_(options), addresses_(addresses), others_(CountConnected()) {}
 
-  // True once the channel is connected, false when it has failed to connect or time is up.
+  // Returns true once the channel is connected, false if it has failed to connect or time is up.
   bool AwaitConnected(grpc::Channel& channel) {
     const MonotonicTime begin = Now();
     MonotonicTime next_look = begin + options_.timeout;
@@ -56,7 +57,7 @@ class Patience {
 
  private:
   static MonotonicTime Now() { return Clock::System().Read().monotonic; }
-  // Connections of this process to the scheduler; the kernel watches over them from now on.
+  // Returns how many connections this process has to the scheduler. Also makes the kernel watch these for a dead peer.
   int CountConnected() const { return SetDeadPeerDetectionTowards(addresses_, options_.port); }
 
   const ConnectOptions& options_;
@@ -90,11 +91,11 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target,
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstBackOffMs);
-  // This option's other meaning: the time limit of one connect.
+  // gRPC also takes this option as the time limit of one connect.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, static_cast<int>(absl::ToInt64Milliseconds(connect_limit)));
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxBackOffMs);
-  // The messages are small and rare: each would be followed by a PING and its answer, to measure a throughput that
-  // nothing needs.
+  // Switches off gRPC's measurement of the throughput, which nothing needs: it would add a PING and its answer to each
+  // of our messages, which are small and rare.
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   arguments.SetMaxReceiveMessageSize(static_cast<int>(kMaxPeerListBytes) + kReplyOverhead);
   return grpc::CreateCustomChannel(target, credentials, arguments);

@@ -15,11 +15,11 @@
 
 namespace muster::agent {
 
-// Returns the addresses of one family, as gRPC wants them: "ipv4:10.0.0.1:8118,10.0.0.2:8118". One target for each
-// family, in the resolver's order.
+// Returns one gRPC target for each address family, in the resolver's order. A target lists the family's addresses:
+// "ipv4:10.0.0.1:8118,10.0.0.2:8118".
 std::vector<std::string> Targets(const std::vector<IpAddress>& addresses, uint16_t port);
 
-// Makes a channel with a connection of its own: no sharing with other channels, no proxy.
+// Makes a channel with a connection of its own, which it shares with no other channel. Uses no proxy.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target,
                                            const std::shared_ptr<grpc::ChannelCredentials>& credentials,
                                            absl::Duration connect_limit);
@@ -27,16 +27,18 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target,
 struct ConnectOptions {
   std::string host;
   uint16_t port = 0;
-  absl::Duration timeout;              // for each address family, for the kernel's connect and all later steps
-  absl::Duration turn_timeout;         // the same if the kernel's connect was in time
+  absl::Duration timeout;              // for each address family, from the connect until the channel is ready
+  absl::Duration turn_timeout;         // in its place if the kernel connected within `timeout`
   std::function<bool()> is_cancelled;  // asked several times a second
-  std::function<void()> on_waiting;    // after each `timeout` that passes because of turn_timeout, and when it is over
+  std::function<void()> on_waiting;    // called for each `timeout` that passes after the kernel has connected, and when
+                                       // the channel is ready then
   Security security;
   std::string job_id;                                 // the scheduler's certificate must cover it
   std::shared_ptr<HandshakeResult> handshake_result;  // may be null; see MakeClientCredentials
 };
 
-// Resolves and connects; the kernel watches for a dead peer from then on. The error is for people. Blocks.
+// Resolves the host name and connects. From then on the kernel watches for a dead peer. The error is for people.
+// Blocks.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(const ConnectOptions& options);
 
 }  // namespace muster::agent

@@ -44,7 +44,7 @@ bool TryOnce(const std::string& host, uint16_t port, const Security& security, c
   return v1::Rendezvous::NewStub(*channel)->LastReport(&context, last_report, &reply).ok();
 }
 
-// Null without TLS.
+// Returns the TLS state that this process was handed; null: it was handed none.
 absl::StatusOr<std::shared_ptr<const TlsStore>> OpenTls(CountedLog& counted) {
   ForbidCoreDumps();
   absl::StatusOr<std::optional<HandedOverTls>> handed = TakeHandedOverTls(ToAbslTime(Clock::System().Read().wall));

@@ -18,11 +18,12 @@ inline constexpr char kLastReportFlag[] = "--internal_farewell";
 std::vector<std::string> FarewellArguments(const std::string& program, const std::string& host, uint16_t port,
                                            bool requires_tls, const v1::LastReportRequest& last_report);
 
-// Runs the internal mode; `arguments` are those after kLastReportFlag. Speaks TLS with the hand-over that it got (see
-// common/tls/tls_hand_over.h), else plain text, with `requires_tls` to this machine only. Returns the exit code.
+// Runs the internal mode; `arguments` are those after kLastReportFlag. Uses TLS if it was handed the TLS state (see
+// common/tls/tls_hand_over.h). Otherwise uses plain text, but with `requires_tls` only to this machine. Returns the
+// exit code.
 int RunLastReport(const std::vector<std::string>& arguments);
 
-// Tries for `patience`, each try with a deadline of 5 s. True when the scheduler has taken it.
+// Tries for `patience`; each try has a deadline of 5 s. Returns true once the scheduler has taken the report.
 bool SendLastReport(const std::string& host, uint16_t port, const Security& security,
                     const v1::LastReportRequest& last_report, absl::Duration patience);
 

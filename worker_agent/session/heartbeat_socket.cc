@@ -31,10 +31,11 @@ void HeartbeatSocket::Send(uint64_t heartbeat_seq, uint32_t armed_fence_ms) {
 
 std::vector<v1::Acknowledgement> HeartbeatSocket::TakeAnswers() {
   std::vector<v1::Acknowledgement> answers;
-  std::array<char, AnswerDatagram::kBytes + 1> bytes;  // a longer one comes cut, but not down to the right size
+  std::array<char, AnswerDatagram::kBytes + 1>
+      bytes;  // one byte more than an answer has, so that a longer datagram is not taken for one
   for (int i = 0; i < kMaxAtOnce; ++i) {
     const ssize_t size = recv(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
-    if (size < 0 && errno == ECONNREFUSED) continue;  // the error that an earlier one met
+    if (size < 0 && errno == ECONNREFUSED) continue;  // an error that an earlier datagram of ours met
     if (size < 0) return answers;
     const auto answer = seal_.OpenAnswer({bytes.data(), static_cast<size_t>(size)}, key_);
     if (!answer || answer->stream != stream_) continue;

@@ -1,7 +1,7 @@
 // The agent's end of its heartbeats by datagram, for one stream. Private to worker_agent.
 //
-// The thread that reads the stream makes it; only the agent's loop uses it. Nothing here blocks or fails: a heartbeat
-// that can't be sent is lost, and the loop's core takes that for an answer that never came.
+// The thread that reads the stream makes this object; only the agent's loop uses it. Nothing here blocks or fails: a
+// heartbeat that can't be sent is lost, and to the core it looks like one without an answer.
 #pragma once
 
 #include <memory>
@@ -17,12 +17,12 @@ namespace muster::agent {
 
 class HeartbeatSocket {
  public:
-  // Null if the offer makes no sense, or this machine can't send there.
+  // Returns null if the offer is not valid, or this machine can't send to the scheduler's address.
   static std::shared_ptr<HeartbeatSocket> Open(const GrpcPeer& scheduler, const v1::DatagramOffer& offer);
 
   int fd() const { return fd_.get(); }  // readable when answers have come
   void Send(uint64_t heartbeat_seq, uint32_t armed_fence_ms);
-  // Returns the answers that have come since, without those that the scheduler has not sealed.
+  // Returns the answers that have come since the last call. Leaves out datagrams without the scheduler's seal.
   std::vector<v1::Acknowledgement> TakeAnswers();
 
  private:

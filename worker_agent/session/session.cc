@@ -18,18 +18,18 @@
 namespace muster::agent {
 namespace {
 
-// The time in which cancelled dials, and those that are still connecting, end.
+// The time to end for cancelled dials and for those that are still connecting.
 constexpr absl::Duration kCancelTime = absl::Seconds(1);
 constexpr int kShutOuts = 5;
 constexpr char kShutOutText[] =
     "it closes the connection right after each TLS handshake, so it does not accept this node's certificate; see the "
     "scheduler's log and `ms-ctl counters`";
 
-// `may_want_tls`: the connection is plain text, and was never answered.
+// `may_want_tls`: the connection is plain text and had no answer, so the scheduler may want TLS.
 std::string EndInWords(const grpc::Status& status, bool may_want_tls) {
   if (status.ok()) return "the scheduler ended the connection";
   if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
-    return absl::StrCat("what answers there is no ms-scheduler (", status.error_message(), ")");
+    return absl::StrCat("the server that answers there is not ms-scheduler (", status.error_message(), ")");
   }
   if (IsAnotherServer(status.error_message())) {
     return "it answers, but is no ms-scheduler: is MS_SCHED_PORT right?";
@@ -44,10 +44,10 @@ std::string EndInWords(const grpc::Status& status, bool may_want_tls) {
 // session.
 class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
  public:
-  // One dial and what came of it.
+  // One dial and its stream.
   struct Link {
     Stream stream;
-    // The outcome of its channel's handshake; asked also while that is still under way.
+    // The outcome of the channel's TLS handshake. Other threads read it even while the handshake is under way.
     const std::shared_ptr<HandshakeResult> handshake_result = std::make_shared<HandshakeResult>();
     std::shared_ptr<grpc::Channel> channel;             // once it is connected; guarded by mutex_
     std::shared_ptr<HeartbeatSocket> heartbeat_socket;  // once the scheduler has offered it; guarded by mutex_
@@ -56,7 +56,7 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
   Impl(SessionOptions options, std::function<void(Event)> deliver)
       : options_(std::move(options)), deliver_(std::move(deliver)) {}
 
-  // Adds a link that is being opened. Those that were open before end at once, unless this one is to replace them.
+  // Adds a link that is being opened. Ends all links from before at once, unless the new one is a replacement.
   std::shared_ptr<Link> Dial(uint64_t connect_seq, bool is_replacement) {
     auto link = std::make_shared<Link>();
     std::map<uint64_t, std::shared_ptr<Link>> old;
@@ -69,7 +69,7 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
     return link;
   }
 
-  // Connects, in a thread of its own, and stays with the stream until it is over.
+  // Runs in a thread of its own: connects, and reads the stream until it is over.
   void Run(uint64_t connect_seq, const std::shared_ptr<Link>& link) {
     ConnectAndRead(connect_seq, link);
     MutexLock lock(mutex_);
@@ -104,7 +104,8 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
     const std::shared_ptr<const TlsState> state = options_.security.tls->Current();
     MutexLock lock(mutex_);
     for (const auto& [seq, link] : links_) {
-      if (!link->handshake_result->IsStillGood(*state->trust)) link->stream.Cancel();  // its thread says why
+      if (!link->handshake_result->IsStillGood(*state->trust))
+        link->stream.Cancel();  // the link's own thread then reports why
     }
   }
 
@@ -123,7 +124,7 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
     return found == links_.end() ? nullptr : found->second->heartbeat_socket;
   }
 
-  // Ends at once the streams that were hung up.
+  // Cancels the streams that were hung up and are not over yet.
   void CancelEnding() {
     MutexLock lock(mutex_);
     for (const std::shared_ptr<Link>& link : ending_) link->stream.Cancel();
@@ -153,7 +154,7 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
  private:
   void ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<Link>& link);
 
-  // Opens the offered socket. An offer that can't be taken up is removed.
+  // Opens the socket for the datagrams that the scheduler offers. If that fails, removes the offer from the welcome.
   void TakeOffer(Link& link, v1::Welcome& welcome) {
     if (!welcome.has_datagrams()) return;
     const std::optional<GrpcPeer> scheduler = ParseGrpcPeer(link.stream.peer());
@@ -179,8 +180,8 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
   Mutex mutex_;
   std::map<uint64_t, std::shared_ptr<Link>> links_ ABSL_GUARDED_BY(mutex_);  // open or being opened, by connect_seq
   std::vector<std::shared_ptr<Link>> ending_ ABSL_GUARDED_BY(mutex_);        // hung up and not over yet
-  std::atomic<int> shut_out_ = 0;                                            // dials in a row
-  std::atomic<int> plain_cuts_ = 0;                                          // the same
+  std::atomic<int> shut_out_ = 0;    // dials in a row that were shut out, as kShutOutText says
+  std::atomic<int> plain_cuts_ = 0;  // dials in a row over plain text that were closed unanswered
 };
 
 void Session::Impl::ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<Link>& link) {
@@ -217,9 +218,10 @@ void Session::Impl::ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<L
   });
   const TlsRefusal refusal = connect.handshake_result->refusal();
   if (!refusal.ok()) return Break(connect_seq, refusal.text, BreakReason::kSecurity);
-  // The scheduler has taken our handshake and then hung up: so does one that refuses our certificate.
-  const bool has_said_why =
-      status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;  // said by it, or by us (no thread)
+  // "Shut out" means: the scheduler has completed the TLS handshake and then closed the connection without an answer. A
+  // scheduler that refuses our certificate does so.
+  // RESOURCE_EXHAUSTED comes with a reason, from the scheduler, or from this process if it could start no thread.
+  const bool has_said_why = status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;
   const bool is_shut_out = connect.handshake_result->was_asked() && !was_answered && !has_said_why;
   shut_out_ = is_shut_out ? shut_out_ + 1 : 0;
   if (is_shut_out && shut_out_ >= kShutOuts) return Break(connect_seq, kShutOutText, BreakReason::kSecurity);

@@ -70,7 +70,7 @@ void Stream::Cancel() {
     is_cancelled_ = true;
     changed_.NotifyAll();
   }
-  context_.TryCancel();  // before Run it cancels what Run will begin
+  context_.TryCancel();  // if Run has not begun yet, its call is cancelled from the start
 }
 
 }  // namespace muster::agent

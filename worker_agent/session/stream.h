@@ -1,7 +1,7 @@
 // One Session stream over the blocking API. Private to worker_agent/session.
 //
-// gRPC's callback API is left alone here: in 1.51 it tears its threads down from one of them when the last channel goes
-// away in a callback, and aborts.
+// It does not use gRPC's callback API: when the last channel goes away inside a callback, gRPC 1.51 tears down its
+// threads from one of these threads, and aborts.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -18,28 +18,29 @@ namespace muster::agent {
 
 class Stream {
  public:
-  // Opens the stream, reads until it is over, returns how it ended. Must be called once, in a thread of its own.
+  // Opens the stream, reads it until it is over, and returns how it ended. Must be called once, in a thread of its own.
   grpc::Status Run(const std::shared_ptr<grpc::Channel>& channel,
                    const std::function<void(v1::SchedulerMessage)>& on_message);
 
-  // The scheduler's address and port, in gRPC's form. For the thread that runs it, once something was read.
+  // Returns the scheduler's address and port, in gRPC's form. Only the thread in Run may call it, once it has read a
+  // message.
   std::string peer() const { return context_.peer(); }
 
-  // A scheduler that is stopped reads nothing for as long as its machine keeps the connection. Beyond this the stream
-  // is broken off: a new one repeats what was not acknowledged.
+  // The most that may wait to be sent. A scheduler that was stopped (SIGSTOP) reads nothing while its machine keeps the
+  // connection. Above the limit the stream is cancelled; a new one repeats what was not acknowledged.
   static constexpr size_t kMaxUnsentBytes = 8 << 20;
 
-  // The others may be called from any thread, also before Run, and don't block.
+  // The methods below may be called from any thread, also before Run, and don't block.
   void Send(v1::AgentMessage message);
-  // Sends nothing more after the earlier messages; the scheduler then ends the stream.
+  // Ends the sending after the messages from before; the scheduler then ends the stream.
   void HangUp();
-  // Ends it at once.
+  // Ends the stream at once.
   void Cancel();
 
  private:
   using Call = grpc::ClientReaderWriterInterface<v1::AgentMessage, v1::SchedulerMessage>;
 
-  // Writes until nothing more is to be sent.
+  // Writes messages until the stream is hung up, cancelled or over.
   void WriteAll(Call& call);
 
   grpc::ClientContext context_;

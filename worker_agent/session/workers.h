@@ -17,14 +17,15 @@ class Workers {
  public:
   ~Workers() { LetGo(); }
 
-  // Starts a thread. For any thread. Also joins those that have ended. RESOURCE_EXHAUSTED: no thread can be started.
+  // Starts a thread that runs `work`. May be called from any thread. Also joins threads that have ended.
+  // RESOURCE_EXHAUSTED: no thread can be started.
   absl::Status Start(std::function<void()> work);
 
-  // True when all have ended in time.
+  // Waits until all threads have ended. Returns false if they have not within `timeout`.
   bool WaitUntilIdle(absl::Duration timeout);
 
-  // Joins those that have ended and lets go of the others (a name look-up can't be interrupted): these must own what
-  // they work on.
+  // Joins the threads that have ended and detaches the others, since a name look-up can't be interrupted. So each
+  // `work` must own what it works on.
   void LetGo();
 
  private:

@@ -54,17 +54,18 @@ def test_a_helper_that_the_script_ends_is_no_failure(cluster):
 def test_daemons_and_leftover_end(cluster):
     agent = start(cluster, "setsid sleep 1000 & exit 0", "--per_node", name="daemon")
     agent.expect(0)
-    agent.expect_said(r"the command has ended with 0, and what it left is ended: sleep \(\d+, in a session of its own\)")
+    agent.expect_said(r"the command has ended with 0, and the processes that it left are killed: "
+                      r"sleep \(\d+, in a session of its own\)")
     agent = start(cluster, LOOP % "sleep 1000", "--per_node", "--leftover", "end", name="end")
     agent.expect(0)
-    agent.expect_said(r"what it left is ended: sleep \(\d+\), sleep \(\d+\); --leftover wait would wait")
+    agent.expect_said(r"the processes that it left are killed: sleep \(\d+\), sleep \(\d+\); --leftover wait would wait")
     agent = start(cluster, "sleep 1000 & exit 0", "--leftover", "wait", name="each")
     agent.expect(0)
-    assert agent.output().count("and what it left is ended: sleep (") == 1, agent.output()
+    assert agent.output().count("and the processes that it left are killed: sleep (") == 1, agent.output()
     assert "leftover has no effect without --per_node or --per_job" in agent.output()
     agent = start(cluster, "sleep 1000 & exit 3", name="failed")
     agent.expect(3)
-    assert "what it left" not in agent.output()
+    assert "that it left are" not in agent.output()
     cluster.expect_nothing_left()
 
 

@@ -167,7 +167,7 @@ class ShimWithoutProc : public ::testing::Test {
 
   void WaitUntilItCantLook() {
     std::string said;
-    while (!absl::StrContains(said, "can't see whether what slot 0 has started is left (/proc: Too many open files)")) {
+    while (!absl::StrContains(said, "can't see whether processes of slot 0 are left (/proc: Too many open files)")) {
       pollfd ready{piped_.pipe.read.get(), POLLIN, 0};
       ASSERT_EQ(::poll(&ready, 1, static_cast<int>(kBoundMs)), 1) << said;
       char text[4096];

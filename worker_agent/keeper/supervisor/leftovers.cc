@@ -56,14 +56,14 @@ void Supervisor::SayWhatIsLeft(const Process& process, const ShimReport& report)
                              ? "--leftover wait does not wait for processes in a session of their own"
                          : spec.stands_for_all ? "--leftover wait would wait for those in the background"
                                                : "let it wait for what it needs, as `wait` does in a shell";
-    line = absl::StrCat(who, " has ended with 0, and what it left is ended: ", names, "; ", advice);
+    line = absl::StrCat(who, " has ended with 0, and the processes that it left are killed: ", names, "; ", advice);
   }
   sinks_.live.error().WriteLines(absl::StrCat("ms-worker: ", line, "\n"), BootTime());
 }
 
 void Supervisor::SayCantLook(const std::string& what, const char* why) {
   sinks_.live.error().Write(absl::StrCat("ms-worker: the keeper can't see whether ", what, " (/proc: ", why,
-                                         "); it counts as alive, and the keeper looks again\n"),
+                                         "); it treats them as alive, and looks again\n"),
                             BootTime());
 }
 
@@ -127,9 +127,9 @@ void Supervisor::TakeStops() {
       process.stop_signal = info.si_status;
       sinks_.live.error().Write(
           absl::StrCat(which, "was stopped by ", NameOfSignal(info.si_status), ": kill -CONT ", info.si_pid,
-                       " lets it go on; until then the end of its process is not noticed, and in ",
+                       " lets it go on; until then the keeper does not notice the end of its process, and in ",
                        absl::ToInt64Seconds(options_.leftovers_patience),
-                       " s it is ended with all that it has started\n"),
+                       " s the keeper kills it with all that it has started\n"),
           BootTime());
     }
   }
@@ -147,7 +147,7 @@ void Supervisor::EndStoppedShim(Process& process) {
   const std::string why = absl::StrCat("its shim (pid ", shim, ") was stopped by ", NameOfSignal(process.stop_signal),
                                        " for ", absl::ToInt64Seconds(options_.leftovers_patience), " s");
   sinks_.live.error().Write(absl::StrCat("ms-worker: the process of slot ", process.spec.key.slot,
-                                         " is ended with all that it has started: ", why, "\n"),
+                                         " is killed with all that it has started: ", why, "\n"),
                             BootTime());
   if (!process.has_ended) process.ended.end.error_message = why;
 }

@@ -190,7 +190,7 @@ void Supervisor::TakeReport(Process& process, const ShimReport& report) {
       return NoteKilled(process);
     case ShimReport::kCantLook:
       if (process.is_killing && children_.CanLook()) process.kill_shim_at = BootTime();  // the keeper kills instead
-      return SayCantLook(absl::StrCat("what slot ", process.spec.key.slot, " has started is left"), report.text);
+      return SayCantLook(absl::StrCat("processes of slot ", process.spec.key.slot, " are left"), report.text);
   }
 }
 
@@ -346,9 +346,9 @@ void Supervisor::LoseShim(Process& process, const ExitStatus& exit) {
   NoteKilled(process);
   if (process.is_stop_requested || process.stop_signal != 0) return;
   const std::string how =
-      exit.signal != 0 ? absl::StrCat("killed by signal ", exit.signal) : absl::StrCat("ended with ", exit.code);
-  sinks_.live.error().Write(absl::StrCat("ms-worker: the shim of slot ", process.spec.key.slot, " was ", how,
-                                         "; its process is ended with all that it started\n"),
+      exit.signal != 0 ? absl::StrCat("was killed by signal ", exit.signal) : absl::StrCat("ended with ", exit.code);
+  sinks_.live.error().Write(absl::StrCat("ms-worker: the shim of slot ", process.spec.key.slot, " ", how,
+                                         "; its process is killed with all that it started\n"),
                             BootTime());
 }
 
@@ -366,7 +366,7 @@ void Supervisor::RunStrays(MonotonicTime now) {
     return is_shim;
   });
   if (!has_looked && !std::exchange(has_said_that_it_cant_look_, true)) {
-    SayCantLook("anything is left of a process after its shim was killed", std::strerror(errno));
+    SayCantLook("processes are left after their shim was killed", std::strerror(errno));
   }
   if (has_looked && !is_any_left) {
     has_strays_ = has_said_that_it_cant_look_ = false;
