@@ -24,7 +24,7 @@ struct AgentOptions {
   v1::NodeInfo node;
   uint32_t retry_num = 610;  // MS_CLUSTER_RETRY_NUM: gives up after retry_num × 3 s without the scheduler
   absl::Duration stop_timeout = absl::Seconds(30);
-  bool passes_interrupt = false;       // SIGINT goes on to the processes before they get stop_signal
+  bool passes_interrupt = false;       // after SIGINT, the processes get SIGINT first, and stop_signal later
   std::string scheduler;               // host:port, for messages
   std::string scheduler_hint;          // what to do if no scheduler is found there; may be empty
   bool wants_whole_peer_list = false;  // even if the job has more than kMaxRanksInClusterFile ranks

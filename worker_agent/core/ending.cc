@@ -81,8 +81,8 @@ void AgentCore::Impl::Leave(int signal, const std::string& reason, Say last_word
   ending.leaving.set_signal(signal);
   ending.leaving.set_reason(reason);
   ending_ = std::move(ending);
-  // Reports the leaving before our processes have ended, so that the scheduler and the other nodes need not wait for
-  // that.
+  // Reports this before our processes have ended, so that the scheduler and the other nodes need not wait for their
+  // end.
   if (processes_.IsAnyLeft()) reporter_.Add(ending_->LeavingEvent(false), now_);
 }
 

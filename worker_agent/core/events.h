@@ -48,7 +48,7 @@ struct DialWaits {
   uint64_t connect_seq = 0;
 };
 
-// The reason why a stream ended or was never opened. The kinds differ only where a decision depends on them.
+// The reason why a stream ended or was never opened. Each kind leads to another decision of the core.
 enum class BreakReason {
   kConnection,  // no answer, a refused connect, or the other end closed: the agent can't know whether the scheduler's
                 // machine is down or the network is cut
@@ -125,7 +125,7 @@ struct LaunchFailed {
   uint32_t round = 0;
   std::vector<uint32_t> slots = {};  // those of the Launch; other slots of the round may be starting
   std::string text;
-  std::string reason = {};  // one of common/base/reason.h's
+  std::string reason = {};  // a word of common/base/reason.h
   std::string remedy = {};  // {host}: the name of this machine
   int exit_code = 126;
 };
@@ -251,8 +251,8 @@ struct ReadLog {
   uint64_t asked_on = 0;  // connect_seq of the stream that asked
   uint32_t slot = 0;
   uint32_t lines = 0;
-  ProcessKey known;    // of this process the asker has the output already …
-  uint64_t after = 0;  // … up to this byte
+  ProcessKey known;    // the asker has a part of this process's output already
+  uint64_t after = 0;  // the output of `known` that the asker has ends at this byte
 };
 
 // Show a line to the user. With `is_progress`, a terminal rewrites it in place, and a log gets it only at growing

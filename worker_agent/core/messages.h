@@ -23,9 +23,9 @@ Say SayFenceRuns(absl::Duration fence_timeout, absl::Duration left);
 Say SayFenceHasFallen(const std::string& scheduler, absl::Duration fence_timeout);
 Say SayFenceTooShort(absl::Duration fence_timeout, absl::Duration stop_timeout);
 Say SayReconnected(absl::Duration apart);
-// A replacement has taken the place of the open connection: to show the renewed certificate (SayReplaced), or because
-// the open one did not answer (SayAnswersAgain). SayStillSilent and SayNotRelieved: a replacement for the second or the
-// first of these reasons has failed.
+// SayReplaced and SayNotRelieved: the replacement (connection/replacement.h) that must show a renewed certificate has
+// taken the place of the open connection, or has failed. SayAnswersAgain and SayStillSilent: the same for the
+// replacement of a connection that does not answer.
 Say SayReplaced();
 Say SayAnswersAgain(const std::string& scheduler);
 Say SayStillSilent(const std::string& scheduler, const std::string& reason);

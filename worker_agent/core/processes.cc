@@ -30,8 +30,8 @@ bool Processes::MarkEnded(const ProcessKey& id, const ProcessEnd& end, bool leav
   unconfirmed_.erase(id);
   pids_.erase(id.slot);
   if (end.IsSuccess()) {
-    if (!end.was_stopped)
-      ended_well_.insert(id.slot);  // a stopped process may end with 0 without being done: it has saved its state
+    // A stopped process may end with 0 without being done: it has saved its state.
+    if (!end.was_stopped) ended_well_.insert(id.slot);
   } else if (!end.was_stopped) {
     failures_.push_back({id, end.exit.AsExitCode()});
   }

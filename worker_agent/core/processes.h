@@ -91,7 +91,7 @@ class Processes {
   std::set<ProcessKey> running_;
   std::set<ProcessKey> left_;                 // those that have died and left something
   std::map<ProcessKey, StuckProcess> stuck_;  // by process, which runs or has left something
-  std::set<ProcessKey> unconfirmed_;          // a part of running_: nothing was reported about them
+  std::set<ProcessKey> unconfirmed_;          // the part of running_ about which the keeper has reported nothing
   std::map<uint32_t, uint64_t> pids_;         // by slot: the pid of its running process
   std::map<uint32_t, Start> launched_;        // slot → its last start
   std::vector<Failure> failures_;             // in the order in which they came

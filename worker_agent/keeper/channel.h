@@ -36,8 +36,8 @@ class Channel {
   size_t pending_bytes() const { return outgoing_.size() - sent_; }
 
   // Appends the frames that have arrived to `frames`. Takes at most about 1 MiB in one call, so that the caller can
-  // serve its other descriptors. Returns false when the other end has closed or has sent an invalid frame. Even then
-  // the valid frames before that are appended; none comes after it.
+  // serve its other descriptors. Returns false when the other end has closed or has sent an invalid frame. Even then it
+  // appends the valid frames that came before. No more frames come after that.
   bool Receive(std::vector<std::string>& frames);
   // Returns the next received descriptor, in the order of the frames that they were sent with. Null: none has come, or
   // it came when this process had no free descriptor number.

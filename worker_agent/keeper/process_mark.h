@@ -9,8 +9,8 @@
 //   bits   62       61 … 23                       22 … 0
 //          1        random, one for each start    all ones; random if the agent itself runs in a marked process
 //
-// An agent that runs in a marked process makes a nested start: it changes only the lower bits of the outer start's
-// mark. So all processes of the outer start, nested ones included, share the upper bits.
+// An agent that runs in a marked process makes a nested start: its mark differs from that of the outer start only in
+// the lower bits. So all processes of the outer start, nested ones included, share the upper bits.
 #pragma once
 
 #include <sys/types.h>
@@ -28,7 +28,7 @@ class ProcessMark {
   // Makes a new random mark that is below this process's own limit. The error says why this system, or this limit,
   // allows no mark.
   static absl::StatusOr<ProcessMark> Make();
-  // Returns the mark with the value() `value`; the record of a node's lock keeps that number. Nothing: it is no mark.
+  // Returns the mark that has this value() (the record of a node's lock keeps it). Nothing: no mark has it.
   static std::optional<ProcessMark> Of(uint64_t value);
 
   uint64_t value() const { return value_; }

@@ -21,8 +21,8 @@ namespace muster::agent {
 // keeper and its shims pass on the descriptor and never have the secret in their memory.
 struct HandOver {
   std::string variable;  // the environment variable with the descriptor's number; empty: there is no secret
-  std::shared_ptr<const UniqueFd>
-      descriptor;  // shared, since specs are copied; null if it was lost on the way (too many open files)
+  // Shared, since specs are copied. Null if it was lost on the way, because the keeper had too many open files.
+  std::shared_ptr<const UniqueFd> descriptor;
 };
 
 struct ProcessSpec {
@@ -32,7 +32,7 @@ struct ProcessSpec {
   std::string working_directory;  // empty: the agent's
   std::string log_path;           // appended to, created with its folder; empty: none
   bool passes_output = false;     // bytes go on unchanged to the agent's own stdout and stderr
-  std::string prefix;           // goes before each line that is shown on stdout; empty: none is. Not with passes_output
+  std::string prefix;  // shown before each output line on stdout; empty: no line is shown. Not used with passes_output
   bool inherits_stdin = false;  // false: stdin is /dev/null
   std::vector<int> cpus;        // CPU affinity; empty: inherited
   std::string error_file;       // TORCHELASTIC_ERROR_FILE: removed before the start, read after the end; empty: none
@@ -95,8 +95,8 @@ struct OutputWish {
   uint64_t asked_on = 0;
   uint32_t slot = 0;
   uint32_t lines = 0;  // at most
-  ProcessKey known;    // of this process the asker has the output already …
-  uint64_t after = 0;  // … up to this byte
+  ProcessKey known;    // the asker has a part of this process's output already
+  uint64_t after = 0;  // the output of `known` that the asker has ends at this byte
 };
 
 // The answer to an OutputWish: the output of the slot's latest process, as in OutputPart (output_tail.h).

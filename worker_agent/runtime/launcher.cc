@@ -216,8 +216,8 @@ void Launcher::Judge(const ProcessKey& key, ProcessEnd& end) {
   }
 }
 
-// Refuses {node_rank} if several agents of the job are on one machine. They would all have the same number, and the
-// launchers that each of them starts would all take themselves for the same one.
+// Refuses {node_rank} if several agents of the job are on one machine. They all have the same node rank, so the
+// launchers that they start would all take the same place.
 absl::Status Launcher::CheckNodeRank(const Round& round) const {
   const AgentSettings& settings = options_.settings;
   const v1::Assignment& assignment = round.desired.assignment();

@@ -71,8 +71,8 @@ class Launcher {
   ~Launcher();
 
   // Adds a gateway, which is not owned. Must be called before the first Prepare. If a required gateway can't begin,
-  // nothing is started. If another one can't, `without` says to people what its processes do then: "MindSpore processes
-  // …".
+  // nothing is started. If another one can't, the user gets `without`, which says what this means for processes:
+  // "MindSpore processes …".
   void AddGateway(Gateway& gateway, bool is_required, std::string without) {
     gateways_.push_back({&gateway, is_required, std::move(without)});
   }

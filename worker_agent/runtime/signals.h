@@ -1,7 +1,8 @@
 // The signals that the agent handles, as a readable descriptor.
 //
-// SIGINT, SIGTERM, SIGHUP and SIGQUIT end it, SIGUSR1 and SIGUSR2 go on to the processes. Signals that were ignored
-// when the agent was started (nohup, a shell's background job) stay ignored, except SIGTERM. SIGPIPE is ignored.
+// SIGINT, SIGTERM, SIGHUP and SIGQUIT end it, SIGUSR1 and SIGUSR2 are passed on to the processes. Signals that were
+// ignored when the agent was started (nohup, a shell's background job) stay ignored, except SIGTERM. SIGPIPE is
+// ignored.
 #pragma once
 
 #include <optional>

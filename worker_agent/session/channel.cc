@@ -13,14 +13,14 @@ namespace muster::agent {
 namespace {
 
 constexpr absl::Duration kPollInterval = absl::Milliseconds(200);
-// GRPC's own limit is this much longer, so that Patience reports the error.
+// The time limit of gRPC is longer by this, so that Patience ends first and reports the error.
 constexpr absl::Duration kPatienceEndsFirst = absl::Seconds(1);
 constexpr int kFirstBackOffMs = 100;
 constexpr int kMaxBackOffMs = 3000;
 constexpr int kReplyOverhead = 1024;  // bytes that GetPeersReply adds to the peer list
 
-// Waits until one dial is connected. If the server is silent, gRPC doesn't report whether it can't be reached or shakes
-// hands with other clients first. The kernel does: it shows whether it has connected.
+// Waits until one dial is connected. If the server is silent, gRPC does not report why: the server may be out of reach,
+// or busy with the handshakes of other clients. In the second case the kernel has connected, and shows that.
 class Patience {
  public:
   Patience(const ConnectOptions& options, const std::vector<IpAddress>& addresses)

@@ -30,8 +30,8 @@ struct ConnectOptions {
   absl::Duration timeout;              // for each address family, from the connect until the channel is ready
   absl::Duration turn_timeout;         // in its place if the kernel connected within `timeout`
   std::function<bool()> is_cancelled;  // asked several times a second
-  std::function<void()> on_waiting;    // called for each `timeout` that passes after the kernel has connected, and when
-                                       // the channel is ready then
+  std::function<void()> on_waiting;    // called each time another `timeout` passes after the kernel has connected, and
+                                       // once when the channel is ready the channel is ready then
   Security security;
   std::string job_id;                                 // the scheduler's certificate must cover it
   std::shared_ptr<HandshakeResult> handshake_result;  // may be null; see MakeClientCredentials

@@ -31,8 +31,8 @@ void HeartbeatSocket::Send(uint64_t heartbeat_seq, uint32_t armed_fence_ms) {
 
 std::vector<v1::Acknowledgement> HeartbeatSocket::TakeAnswers() {
   std::vector<v1::Acknowledgement> answers;
-  std::array<char, AnswerDatagram::kBytes + 1>
-      bytes;  // one byte more than an answer has, so that a longer datagram is not taken for one
+  // One byte more than an answer has, so that a longer datagram is not taken for an answer.
+  std::array<char, AnswerDatagram::kBytes + 1> bytes;
   for (int i = 0; i < kMaxAtOnce; ++i) {
     const ssize_t size = recv(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (size < 0 && errno == ECONNREFUSED) continue;  // an error that an earlier datagram of ours met

@@ -104,8 +104,8 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
     const std::shared_ptr<const TlsState> state = options_.security.tls->Current();
     MutexLock lock(mutex_);
     for (const auto& [seq, link] : links_) {
-      if (!link->handshake_result->IsStillGood(*state->trust))
-        link->stream.Cancel();  // the link's own thread then reports why
+      // The link's own thread then reports why.
+      if (!link->handshake_result->IsStillGood(*state->trust)) link->stream.Cancel();
     }
   }
 

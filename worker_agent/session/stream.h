@@ -32,7 +32,7 @@ class Stream {
 
   // The methods below may be called from any thread, also before Run, and don't block.
   void Send(v1::AgentMessage message);
-  // Ends the sending after the messages from before; the scheduler then ends the stream.
+  // Ends the stream gracefully: sends the messages that wait, and no later ones. The scheduler then ends the stream.
   void HangUp();
   // Ends the stream at once.
   void Cancel();

@@ -27,7 +27,7 @@ absl::Status Workers::Start(std::function<void()> work) {
   absl::StatusOr<std::thread> thread =
       TryThread([state = state_, has_ended, note_end, work = std::move(work)]() mutable {
         work();
-        work = nullptr;  // destroys what it kept alive before the thread counts as ended
+        work = nullptr;  // destroys the objects of `work` before the thread counts as ended
         has_ended->store(true);
         note_end(*state);
       });

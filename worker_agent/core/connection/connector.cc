@@ -13,7 +13,7 @@ constexpr absl::Duration kFirstBackOff = absl::Milliseconds(100);
 constexpr absl::Duration kMaxBackOff = absl::Seconds(3);
 constexpr size_t kMaxNews = 3;  // how many new reasons are logged at once
 
-// The times after the loss of the connection at which it is logged again; then every five minutes.
+// The times after the loss of the connection at which the loss is logged again; then every five minutes.
 constexpr std::array kSayAfter = {absl::Seconds(10), absl::Seconds(30), absl::Minutes(1), absl::Minutes(2),
                                   absl::Minutes(5)};
 

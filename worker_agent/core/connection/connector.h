@@ -3,11 +3,11 @@
 // Retries come after 100 ms, doubling to 3 s, with ±30 % jitter. A dial that brings neither a welcome nor a refusal
 // within 15 s is given up, and the next one follows. It may take longer if the kernel of the scheduler's machine has
 // accepted it (OnDialWaits): a scheduler that thousands dial at once takes them one after the other, and a new dial
-// would have to wait from the start.
+// would begin at the end of the queue.
 //
 // The agent gives up when it has been without a connection for `patience`, counted from its last connection or from
 // Begin. The first failure is logged at once, later ones at growing intervals. Before the first connection, up to three
-// new reasons are also logged at once.
+// failures with a new reason are also logged at once.
 #pragma once
 
 #include <cstdint>
@@ -106,7 +106,7 @@ class Connector {
   std::string said_reason_;
   size_t news_said_ = 0;         // new reasons that were logged at once
   bool waits_for_turn_ = false;  // the dial waits on the scheduler's machine (OnDialWaits)
-  bool has_said_waits_ = false;  // that was logged since the last connection
+  bool has_said_waits_ = false;  // the message about this wait was logged since the last connection
   bool is_promoted_ = false;     // the last dial came from Promote
 };
 

@@ -42,7 +42,7 @@ namespace {
 constexpr size_t kMaxUnsentBytes = 256 * 1024 * 1024;  // a keeper that leaves this much unread is broken
 constexpr absl::Duration kEndLookPause = absl::Milliseconds(100);
 constexpr absl::Duration kEndPatience = absl::Seconds(8);  // longer than the keeper waits for a terminal and a disk
-constexpr absl::Duration kUnkillablePatience = absl::Seconds(1);  // instead, if a process can't be killed
+constexpr absl::Duration kUnkillablePatience = absl::Seconds(1);  // the same if a process can't be killed
 constexpr absl::Duration kTurnSlack = absl::Seconds(2);
 constexpr absl::Duration kLosePatience = absl::Seconds(2);
 constexpr absl::Duration kHelpersPatience = absl::Seconds(2);  // for all together; a helper that needs longer hangs
@@ -137,7 +137,8 @@ class Keeper::Impl {
   std::vector<KeeperEvent> own_events_;  // answers that were given without the keeper
   std::set<ProcessKey> unkillable_;
   KeeperPulse pulse_;
-  std::map<uint32_t, std::pair<int64_t, int64_t>> outer_pids_;  // by slot: its last process's pid inside and outside
+  // By slot: the pid of its last process inside and outside the keeper's pid namespace.
+  std::map<uint32_t, std::pair<int64_t, int64_t>> outer_pids_;
   uint32_t fence_falls_seen_ = 0;
   uint32_t watched_events_ = 0;
   bool is_lost_ = false;

@@ -5,7 +5,7 @@
 // stderr where that is a file. Threads would not do: a process can't end while one of its threads hangs in a file
 // system.
 //
-// The agent forks it before any thread exists, so before gRPC starts. The keeper has its own session, is named
+// It is forked before the agent has a second thread, so before gRPC starts. The keeper has its own session, is named
 // ms-keeper, and is a child subreaper: every descendant of a training process that loses its parent becomes its child.
 // It drains the processes' output into log files and the terminal, and keeps the last lines. When the agent dies, it
 // kills every descendant and runs the last-report command. PR_SET_PDEATHSIG alone would not be enough: it fires when

@@ -32,8 +32,8 @@ KeeperPulse::Finding KeeperPulse::Look(MonotonicTime now) {
 bool KeeperPulse::Heard() {
   is_waiting_ = false;
   silent_ = absl::ZeroDuration();
-  if (has_ping_since_order_)
-    order_at_ = MonotonicTime::Never();  // the keeper takes messages in sequence: before the ping it took the order
+  // The keeper takes messages in sequence: before the ping it took the order.
+  if (has_ping_since_order_) order_at_ = MonotonicTime::Never();
   return std::exchange(has_reported_, false);
 }
 

@@ -29,7 +29,7 @@ class FileHelper {
  public:
   static constexpr size_t kFullBytes = 1024 * 1024;
   static constexpr size_t kMaxHungBytes = 8 * 1024 * 1024;
-  // While it answers: room for all that pipes contain when processes end.
+  // The most that is kept for a file system that answers: room for the content of all pipes when processes end.
   static constexpr size_t kMaxBytes = 32 * 1024 * 1024;
   static constexpr absl::Duration kLatePatience = absl::Seconds(1);
   static constexpr absl::Duration kStallPatience = absl::Seconds(5);

@@ -14,7 +14,7 @@ namespace muster::agent {
 
 struct HelperProcess {
   pid_t pid = 0;    // 0: there is none
-  UniqueFd socket;  // to the helper, which ends when it is closed everywhere; only the keeper keeps it
+  UniqueFd socket;  // to the helper, which ends when the last copy is closed; only the keeper may keep a copy
 };
 
 // The helpers of one keeper.

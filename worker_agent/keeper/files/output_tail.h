@@ -9,7 +9,7 @@
 
 namespace muster::agent {
 
-// The answer to a reader. Clean text: no control characters but tabs and line feeds, valid UTF-8.
+// The answer to a reader. Clean text: valid UTF-8, without control characters except tabs and line feeds.
 struct OutputPart {
   std::string text;        // whole lines, with their ends
   std::string unfinished;  // the text after the last line's end, cut at kMaxLogLineBytes
@@ -33,7 +33,7 @@ class OutputTail {
 
   std::string bytes_;        // the latest output, at most 2 * kMaxBytes
   uint64_t total_ = 0;       // all bytes so far: the position at which bytes_ ends
-  uint64_t line_start_ = 0;  // the position at which the first line in bytes_ begins
+  uint64_t line_start_ = 0;  // where the line begins to which the first byte of bytes_ belongs
 };
 
 }  // namespace muster::agent

@@ -55,7 +55,7 @@ std::optional<Age> AgeOf(const std::string& name) {
   return Age{parts[1], run};
 }
 
-// worker_<rank>.log, server_<rank>.log, failure.json
+// Returns true for worker_<rank>.log, server_<rank>.log and failure.json.
 bool IsOurFile(std::string_view name) {
   if (name == kFailure) return true;
   if (!name.ends_with(".log")) return false;
@@ -187,7 +187,7 @@ std::optional<std::vector<std::string>> List(const UniqueFd& folder) {
 //   it has no marker of this user                                          stays, and does not count
 //   it is among the newest                                                 stays
 //   its marker is locked, or can't be locked, or was just removed          stays
-//   it holds something that Muster does not write                          stays, whole
+//   it contains something that Muster does not write                       stays, whole
 //   something in it was written within the last hour                       stays
 //   otherwise                                                              its files are removed, then the folder
 class Pruner {
@@ -245,7 +245,7 @@ class Pruner {
         ::unlinkat(base_.get(), file.c_str(), 0);
       }
     }
-    // The marker goes last: until then another pruner goes on where this one was interrupted.
+    // Removes the marker last, so that another pruner can go on if this one is interrupted.
     ::unlinkat(folder.get(), RunLogs::kMarker, 0);
     ::unlinkat(job_.get(), name.c_str(), AT_REMOVEDIR);
   }

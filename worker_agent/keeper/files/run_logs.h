@@ -14,10 +14,10 @@
 // the folder.
 //
 // Pruning removes the folders of the job's runs beyond the newest `keep`. It removes a folder only if all of this is
-// true: it belongs to this user; it has the marker, and no process holds that locked; it contains only Muster's files;
-// nothing was written in it for an hour. The hour is for file systems whose locks don't reach other machines (NFS with
-// nolock or local_lock). Pruning keeps a folder that it can't read, and follows no link. As root it works only where no
-// other user can write.
+// true: it belongs to this user; it has the marker, and no process has locked the marker; it contains only Muster's
+// files; nothing was written in it for an hour. The hour is for file systems whose locks don't reach other machines
+// (NFS with nolock or local_lock). Pruning keeps a folder that it can't read, and follows no link. As root it works
+// only where no other user can write.
 //
 // Blocks if the file system hangs, so only a helper may use it (helper_process.h), never the keeper itself.
 #pragma once

@@ -4,7 +4,7 @@
 
 namespace muster::agent {
 
-// True if two descriptors are of one file.
+// Returns true if both descriptors refer to the same file.
 inline bool IsSameFile(int a, int b) {
   struct stat stat_a {};
   struct stat stat_b {};

@@ -7,7 +7,7 @@
 // a kernel without this file (CONFIG_PROC_CHILDREN) it searches all of /proc, with descriptors that it keeps open for
 // this.
 //
-// An empty list is no proof that all children have ended. Only waitid is: it fails with ECHILD.
+// An empty list does not prove that all children have ended. Only waitid proves that, when it fails with ECHILD.
 #pragma once
 
 #include <sys/types.h>

@@ -47,7 +47,7 @@ std::optional<std::vector<ProcessInfo>> DescendantsOf(pid_t root, const std::set
 // state of the first of the others: if that thread hangs in the kernel, its state shows it.
 char StateOf(const ProcessInfo& process);
 
-// Returns its name as it may be shown anywhere: one line of clean text, at most kMaxStuckNameBytes.
+// Returns the process's name in a form that is safe to show: one line of clean text, at most kMaxStuckNameBytes.
 std::string ShownName(const ProcessInfo& process);
 
 // Returns the processes of the group that are not zombies. Nothing: /proc can't be read.

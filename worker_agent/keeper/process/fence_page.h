@@ -7,8 +7,8 @@
 //
 // A keeper that has not noted this in time is overdue. Guardian and shims act when they have seen that for kOverdue:
 // the guardian kills the keeper and all that it has started, and each shim kills its own processes. They wait for
-// kOverdue because a machine that wakes from suspension must leave the keeper time to act. The scheduler lets the ranks
-// start elsewhere 5 s after stop_timeout.
+// kOverdue because the keeper needs time to act after the machine was suspended. The scheduler lets the ranks start
+// elsewhere 5 s after stop_timeout.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +25,8 @@ namespace muster::agent {
 class FencePage {
  public:
   static constexpr absl::Duration kOverdue = absl::Seconds(1);
-  static constexpr int kLookMs = 1000;    // the longest time between two looks
-  static constexpr int kDueLookMs = 100;  // the same once the keeper should have obeyed
+  static constexpr int kLookMs = 1000;    // guardian and shims look at least this often
+  static constexpr int kDueLookMs = 100;  // and this often once the keeper should have obeyed
 
   // Must be called before the processes that share the page are forked. The page stays for as long as the process
   // lives. Error: no memory.

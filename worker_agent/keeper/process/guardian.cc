@@ -47,8 +47,8 @@ void TakeLock(UniqueFd& socket, UniqueFd& lock) {
   UniqueFd descriptor;
   const ssize_t n = ReceiveWithDescriptor(socket.get(), &byte, 1, has_descriptor, descriptor);
   if (has_descriptor) lock = std::move(descriptor);
-  if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-    socket.reset();  // the agent is dead, or has closed its end
+  // The agent is dead, or has closed its end.
+  if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) socket.reset();
 }
 
 // Counts for how long the keeper has stood still since the agent died. Does not count time in which the machine slept.
@@ -88,7 +88,7 @@ class StandstillWatch {
     const bool is_hung = standstill.IsHung(options.page, is_agent_gone, now);
     if (is_keeper_gone || is_hung || fence.IsOverdue(now)) ends_since = std::min(ends_since, now);
     const bool ends_all = !ends_since.is_never();
-    if (ends_all && !is_keeper_gone) ::kill(keeper, SIGKILL);  // not reaped, so the number is its own
+    if (ends_all && !is_keeper_gone) ::kill(keeper, SIGKILL);  // not reaped, so its pid can't mean another process
     // If Kill could not look at /proc, the next turn tries again: the guardian ends only when the kernel reports that
     // no child is left.
     if (ends_all && now - ends_since >= kShimsTime) children.Kill([](pid_t) { return false; });

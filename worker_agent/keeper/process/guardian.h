@@ -1,8 +1,8 @@
 // The guardian: the keeper's parent, which watches over the keeper and the fence. It forks the keeper, and after that
 // neither forks nor allocates memory. It only waits and, when it must, ends everything below it.
 //
-//   what happens                                        what it does
-//   the keeper ends as planned                          it ends, too
+//   what happens                                        what the guardian does
+//   the keeper ends as planned                          ends, too
 //   the keeper dies                                     gives the shims kShimsTime, kills what is left, then ends
 //   the agent dies                                      nothing: the keeper ends all processes and reports that
 //   the agent is dead, and the keeper stands still      kills the keeper and everything else, after kHung

@@ -48,7 +48,7 @@ constexpr absl::Duration kLastOutputOfDeadPatience = absl::Milliseconds(100);
 constexpr absl::Duration kLastLogPatience = absl::Seconds(4);
 constexpr absl::Duration kLastLogOfHungPatience = absl::Seconds(1);
 constexpr absl::Duration kLastLookPause = absl::Milliseconds(20);
-// Shorter jumps of the wall clock are ignored: a heartbeat's interval is as long.
+// Shorter jumps of the wall clock are ignored: they are not longer than the interval of heartbeats.
 constexpr absl::Duration kLeastJump = absl::Seconds(2);
 constexpr absl::Duration kAgentDeathPatience = absl::Seconds(10);  // from a broken socket to the agent's death
 // The time for all processes to end after the guardian's death.

@@ -21,7 +21,7 @@ struct KeeperSockets {
   UniqueFd files;
 };
 
-// The processes around it: the agent, the guardian that is its parent, and the page that they share.
+// The processes around the keeper: the agent, the guardian that is its parent, and the page that they share.
 struct KeeperFamily {
   AgentWatch agent;
   AgentWatch guardian;

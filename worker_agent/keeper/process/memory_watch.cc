@@ -86,8 +86,8 @@ MemoryWatch::MemoryWatch(const std::string& groups, const std::string& root, std
     if (parts.size() != 3 || parts[2].empty() || parts[2][0] != '/') continue;
     const bool is_unified = parts[0] == "0" && parts[1].empty();
     const bool is_memory = absl::StrContains(absl::StrCat(",", parts[1], ","), ",memory,");
-    if (!is_memory && !(is_unified && root_.empty()))
-      continue;  // if version 1 has the memory controller, its counts are used
+    // If version 1 has the memory controller, its counts are used.
+    if (!is_memory && !(is_unified && root_.empty())) continue;
     is_v2_ = !is_memory;
     root_ = is_memory ? absl::StrCat(root, "/memory") : root;
     path_ = parts[2] == "/" ? "" : parts[2];

@@ -17,8 +17,8 @@ namespace muster::agent {
 
 struct Spawned {
   pid_t pid = 0;
-  // The read end of a pipe, non-blocking. It has no data and is closed if the exec succeeds, and has the reason if the
-  // exec fails.
+  // The read end of a pipe, non-blocking. If the exec succeeds, the pipe is closed without data. If it fails, the pipe
+  // contains the reason.
   UniqueFd launch_report;
 };
 

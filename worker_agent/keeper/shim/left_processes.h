@@ -29,7 +29,7 @@ struct LeftProcesses {
 // mounted.
 std::optional<LeftProcesses> LookForLeft();
 
-// "python3 (12), redis-server (13, in a session of its own) and 3 more".
+// Returns the names for a message: "python3 (12), redis-server (13, in a session of its own) and 3 more".
 std::string NamesOf(const LeftProcesses& left);
 
 // Returns the wait status for a result of waitid.

@@ -114,8 +114,8 @@ class ShimProcess {
   bool is_interrupted_ = false;  // had an order to interrupt, and none to stop since
   bool was_stopped_ = false;     // had an order to stop while the process was under way
   bool kills_ = false;
-  bool has_said_that_it_cant_look_ = false;  // kCantLook was sent for seeing what is left …
-  bool has_said_that_it_cant_kill_ = false;  // … and for killing it
+  bool has_said_that_it_cant_look_ = false;  // kCantLook was sent because it can't see what is left
+  bool has_said_that_it_cant_kill_ = false;  // the same because it can't kill what is left
 };
 
 void ShimProcess::Report(ShimReport::Kind kind, int32_t value, const std::string& text) const {

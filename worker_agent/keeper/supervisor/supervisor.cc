@@ -35,7 +35,7 @@ constexpr size_t kMaxProcesses = 2 * kMaxSlotsPerNode;
 constexpr absl::Duration kBeginPatience = absl::Seconds(5);  // the longest wait of a process for its files
 // A shim may take this long to receive the order to kill. After that the keeper kills the shim, and then its processes.
 constexpr absl::Duration kShimPatience = absl::Milliseconds(200);
-constexpr absl::Duration kKillPatience = absl::Seconds(2);  // the same to kill everything
+constexpr absl::Duration kKillPatience = absl::Seconds(2);  // a shim may take this long to kill everything
 
 LaunchError Fault(std::string text) { return MakeLaunchError(LaunchStep::kInternal, 0, std::move(text)); }
 
