@@ -38,7 +38,7 @@ std::string NameOf(const NamedProcess& process) {
     return absl::StrCat("process ", process.pid, " (", process.name, ", state ", process.state, ") of rank ",
                         process.rank);
   }
-  if (process.is_left) return absl::StrCat("what rank ", process.rank, "'s process started");
+  if (process.is_left) return absl::StrCat("a process that was started by rank ", process.rank, "'s process");
   return absl::StrCat("rank ", process.rank, "'s process", process.pid == 0 ? "" : absl::StrCat(" ", process.pid));
 }
 

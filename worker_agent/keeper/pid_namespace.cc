@@ -74,7 +74,7 @@ std::string ReadWhy(int fd) {
   while (true) {
     const int count = ::poll(&ready, 1, PollMs(kPatience));
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return "it takes too long: a file system hangs";
+    if (count <= 0) return "the mount of /proc takes too long: a file system hangs";
     const ssize_t n = ::read(fd, bytes, sizeof bytes);
     if (n <= 0) return why;
     why.append(bytes, static_cast<size_t>(n));

@@ -26,7 +26,7 @@ def test_a_loop_without_wait_trains(cluster, job):
     agent.expect(0)
     assert done(cluster) == ["done.0", "done.1"], agent.output()
     said = agent.expect_said(r"the command has ended with 0, waiting for \d+ processes that it left in the background: "
-                             r"(.*) \(--leftover end would end them\)")
+                             r"(.*) \(with --leftover end they would be killed\)")
     assert "sh (" in said.group(1) or "sleep (" in said.group(1), said.group(0)
     cluster.expect_nothing_left()
 
@@ -41,7 +41,7 @@ def test_a_background_job_that_fails_fails_the_command(cluster):
     job = "sh -c \"sleep 0.5; test $i = 0 || exit 7; sleep 1000\""
     agent = start(cluster, LOOP % job, "--per_node")
     agent.expect(7)
-    agent.expect_said(r"sh \(\d+\) ended with 7, which the command had left in the background")
+    agent.expect_said(r"sh \(\d+\) ended with 7; it was a background job that the command had left")
     cluster.expect_nothing_left()
 
 

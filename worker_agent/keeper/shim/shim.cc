@@ -147,12 +147,13 @@ void ShimProcess::Start(const ProcessSpec& spec, int stdout_fd, int stderr_fd) {
   signals_.reset(::signalfd(-1, &child_signal, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals_.is_open()) {
     const int error = errno;
-    ReportNotStarted(MakeLaunchError(LaunchStep::kOther, error,
-                                     absl::StrCat("its shim can't watch it: signalfd: ", std::strerror(error))));
+    ReportNotStarted(MakeLaunchError(
+        LaunchStep::kOther, error, absl::StrCat("the shim can't watch the process: signalfd: ", std::strerror(error))));
     ::_exit(0);
   }
   if (const absl::Status marked = options_.mark ? options_.mark->Set() : absl::OkStatus(); !marked.ok()) {
-    ReportNotStarted(LaunchErrorOf(Reworded(marked, absl::StrCat("its shim can't mark it: ", marked.message()))));
+    ReportNotStarted(
+        LaunchErrorOf(Reworded(marked, absl::StrCat("the shim can't mark the process: ", marked.message()))));
     ::_exit(0);
   }
   absl::StatusOr<Spawned> spawned = SpawnProcess(spec, stdout_fd, stderr_fd, options_.open_files);

@@ -46,16 +46,16 @@ void Supervisor::SayWhatIsLeft(const Process& process, const ShimReport& report)
   if (report.kind == ShimReport::kWaits) {
     line = absl::StrCat(who, " has ended with 0, waiting for ", report.value,
                         report.value == 1 ? " process" : " processes", " that it left in the background: ", names,
-                        " (--leftover end would end them)");
+                        " (with --leftover end they would be killed)");
   } else if (report.kind == ShimReport::kJobFailed) {
-    line = absl::StrCat(names, ", which ", who, " had left in the background");
+    line = absl::StrCat(names, "; it was a background job that ", who, " had left");
   } else if (std::exchange(has_said_what_is_left_, true)) {
     return;
   } else {
-    const char* advice = spec.waits_for_background
-                             ? "--leftover wait does not wait for processes in a session of their own"
-                         : spec.stands_for_all ? "--leftover wait would wait for those in the background"
-                                               : "let it wait for what it needs, as `wait` does in a shell";
+    const char* advice =
+        spec.waits_for_background ? "--leftover wait does not wait for processes in a session of their own"
+        : spec.stands_for_all     ? "--leftover wait would wait for those in the background"
+                                  : "let it wait for the processes that it needs, as `wait` does in a shell";
     line = absl::StrCat(who, " has ended with 0, and the processes that it left are killed: ", names, "; ", advice);
   }
   sinks_.live.error().WriteLines(absl::StrCat("ms-worker: ", line, "\n"), BootTime());
