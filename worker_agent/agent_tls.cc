@@ -39,7 +39,7 @@ AgentTls::AgentTls(std::shared_ptr<TlsStore> store) : store_(std::move(store)) {
 absl::StatusOr<std::unique_ptr<AgentTls>> AgentTls::Open(AgentSettings& settings, const PasswordSource& password,
                                                          CountedLog& counted) {
   TlsSettings tls = settings.tls;
-  if (settings.standalone) tls.require_tls = false;  // it stays on this machine
+  if (settings.standalone) tls.require_tls = false;  // no connection leaves this machine
   absl::StatusOr<std::shared_ptr<TlsStore>> store = OpenClientTls(tls, password, settings.sched_host, counted);
   if (!store.ok()) return store.status();
   if (*store == nullptr) return std::unique_ptr<AgentTls>();

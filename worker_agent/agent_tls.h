@@ -17,9 +17,9 @@ namespace muster::agent {
 
 class AgentTls {
  public:
-  // Returns null without TLS. Faults that the peers would refuse are found here, before anything is dialed: the error
-  // names the setting. Fills in the node id that the certificate names. See OpenClientTls for when to call it;
-  // `counted` must outlive this.
+  // Returns null if the settings turn TLS off. The error names the setting to correct, so that a fault shows before the
+  // scheduler or a peer refuses the connection. If the certificate names a node and MS_NODE_ID is not set, sets
+  // settings.node_id. See OpenClientTls for when to call it; `counted` must outlive the returned object.
   static absl::StatusOr<std::unique_ptr<AgentTls>> Open(AgentSettings& settings, const PasswordSource& password,
                                                         CountedLog& counted);
 
@@ -29,13 +29,14 @@ class AgentTls {
 
   std::shared_ptr<const TlsStore> store() const { return store_; }
 
-  // `on_change` is called by a thread of its own after each change of the files. RESOURCE_EXHAUSTED: no thread can be
-  // started.
+  // Starts a thread that watches the files of certificates, keys and revocation lists, and calls `on_change` after each
+  // change. RESOURCE_EXHAUSTED: no thread can be started.
   absl::Status Start(std::function<void(bool has_new_certificate)> on_change);
   void Stop() { store_->Stop(); }
 
-  // Returns the secrets for a child process that speaks as this agent: with the certificate of that fingerprint, as
-  // long as it is one of the last ones, else with the present one. Any thread.
+  // Packs key, certificate and CAs for a child process that connects in this agent's name (ms-ring, the last report).
+  // Uses the certificate with that fingerprint if it is among the last 8 that this agent has used, else the current
+  // one. After a failure, which is logged, the result has an empty `variable`. Any thread may call it.
   HandOver Pack(const std::string& fingerprint = "") const;
 
  private:
@@ -43,7 +44,8 @@ class AgentTls {
 
   const std::shared_ptr<TlsStore> store_;
   mutable Mutex mutex_;
-  // The newest last. A round's peers expect the certificate that was shown when the round began.
+  // The last certificates of this agent, the newest at the end. Old ones are kept because a round's peers expect the
+  // certificate that this agent had when the round began.
   std::deque<std::shared_ptr<const KeyMaterial>> shown_ ABSL_GUARDED_BY(mutex_);
 };
 

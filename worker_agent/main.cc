@@ -1,4 +1,5 @@
-// ms-worker: settings, logging, scheduler of its own, keeper, node, loop.
+// ms-worker's main program, from top to bottom: the agent's steps as the class Agent, then Main, which settles the
+// settings and starts logging before it runs the Agent.
 #include <unistd.h>
 
 #include <cerrno>
@@ -53,16 +54,16 @@ namespace {
 constexpr char kNoSchedulerNamed[] =
     "no scheduler was named (--sched_host), so this machine is tried: start ms-scheduler here, or add --standalone "
     "(all processes on this machine) or --with_scheduler (several machines)";
-constexpr size_t kKeeperProcesses = 6;  // guardian, keeper, the first shim, helpers
-// A session's two, four for TLS, one for slow questions, and some that gRPC makes when it is busy. Gateways have more
-// (GatewayRow::threads).
+constexpr size_t kKeeperProcesses = 6;  // guardian, keeper, the first shim and helpers (see client/keeper.h)
+// The agent's threads: two of the session, four for TLS, one for slow queries, and a reserve for those that gRPC adds
+// when it is busy. Each gateway needs more (GatewayRow::threads).
 constexpr size_t kOwnThreads = 12;
-constexpr size_t kDescriptors = 44;     // a third of it for the keeper, until it has forked
-constexpr size_t kOwnDescriptors = 28;  // of those, the number that is still to come once the node's lock is taken
-constexpr size_t kSlotDescriptors = 2;  // its port and its device; gateways have more (GatewayRow::slot_descriptors)
+constexpr size_t kDescriptors = 44;     // of the agent; a third of them are open only while the keeper is forked
+constexpr size_t kOwnDescriptors = 28;  // the part of kDescriptors that is opened after the node's lock is taken
+constexpr size_t kSlotDescriptors = 2;  // a slot's port and device; gateways add GatewayRow::slot_descriptors
 constexpr absl::Duration kEndPatience = absl::Seconds(30);
 
-// Returns a program that is installed beside ours.
+// Returns the path of the program `name` in the folder of `own_program`.
 std::string ProgramBeside(const std::string& own_program, const char* name) {
   return (std::filesystem::path(own_program).parent_path() / name).string();
 }
@@ -72,7 +73,8 @@ int Fail(const absl::Status& status, int code = kExitUsage) {
   return code;
 }
 
-// This happens while no other node waits for this one yet.
+// Makes --log_dir and checks that files can be written there. An error ends this start, so this runs before the node
+// joins: no other node waits for this one yet.
 absl::Status PrepareLogFolder(const std::string& folder) {
   if (folder.empty()) return absl::OkStatus();
   const absl::StatusOr<UniqueFd> opened = OpenFolder(folder, {FolderTrust::kShared, /*makes_missing=*/true});
@@ -83,7 +85,8 @@ absl::Status PrepareLogFolder(const std::string& folder) {
       LaunchStep::kLogFile, error, absl::StrCat("log_dir: no files can be written in ", folder, ": ", why))));
 }
 
-// One start of ms-worker: joins the job and stays with it. The steps are in the order in which they must come.
+// One start of ms-worker: joins the job and stays with it until the end. Run takes the steps in the only order that
+// works; comments at the steps say why.
 class Agent {
  public:
   Agent(AgentSettings settings, std::map<std::string, std::string>& environment, ServiceManager manager)
@@ -99,7 +102,7 @@ class Agent {
   }
 
  private:
-  // Each step returns the code to end with if it can't be done.
+  // Each step returns nullopt, or, if it fails, the exit code with which ms-worker ends. The reason is then logged.
   std::optional<int> ForkKeeper();
   std::optional<int> TakeLockAndKeys();
   std::optional<int> TakeDevices();
@@ -129,18 +132,18 @@ class Agent {
   std::optional<ProcessMark> mark_;
   std::unique_ptr<Keeper> keeper_;
   CountedLog counted_{Clock::System()};
-  std::optional<absl::StatusOr<NodeLock>> lock_;  // an error: the agent goes on without
+  std::optional<absl::StatusOr<NodeLock>> lock_;  // an error: the agent goes on without a lock
   std::unique_ptr<AgentTls> tls_;                 // null: no TLS
-  std::unique_ptr<OwnScheduler> scheduler_;       // null: none of our own
+  std::unique_ptr<OwnScheduler> scheduler_;       // null: this agent started no scheduler
   NodeDevices devices_;
   KnownNames names_;
-  std::string loopback_remark_;  // not logged yet; empty: nothing is wrong, or it was logged
+  std::string loopback_remark_;  // from LoopbackRemark; empty: there is none, or it has been logged
   NodeDescription node_;
   const ServedGateways gateways_{settings_, environment_};
   std::unique_ptr<WorkFolder> folder_;
 };
 
-// Must come before gRPC, while this is the only thread.
+// Must come before gRPC starts, while this is the only thread: a fork copies only the thread that calls it.
 std::optional<int> Agent::ForkKeeper() {
   const absl::Status room = CheckRoom({.tasks = kKeeperProcesses, .descriptors = kDescriptors});
   if (!room.ok()) return Fail(room);
@@ -155,20 +158,20 @@ std::optional<int> Agent::ForkKeeper() {
 }
 
 std::optional<int> Agent::TakeLockAndKeys() {
-  // The lock comes before keys and passwords are read, since a process is forked to look for remains of a former start;
-  // but not before the node's id is known, which may come from the certificate.
+  // TakeNodeLock may fork a process, which must get no copy of keys and passwords. So the lock is taken before they are
+  // read. The exception: if only the certificate names the node, its id is not known before.
   const bool does_certificate_name_it = settings_.tls.is_on() && settings_.node_id.empty();
   if (!does_certificate_name_it) lock_.emplace(TakeNodeLock(settings_, environment_, signals_->fd(), mark_, *keeper_));
   const PasswordSource password = PasswordFrom(environment_, TlsRole::kClient);
   absl::StatusOr<std::unique_ptr<AgentTls>> tls = AgentTls::Open(settings_, password, counted_);
   if (!tls.ok()) return Fail(tls.status(), kExitSecurity);
   tls_ = *std::move(tls);
-  // Our own scheduler takes its password from there.
+  // A scheduler that this agent starts inherits its password from these variables; StartOwnScheduler wipes them then.
   if (!settings_.standalone && !settings_.with_scheduler) WipePasswordVariables(environment_);
   if (settings_.standalone && !settings_.worker_num) settings_.worker_num = SlotCount(settings_, environment_);
 
   if (does_certificate_name_it) lock_.emplace(TakeNodeLock(settings_, environment_, signals_->fd(), mark_, *keeper_));
-  RaiseDescriptorLimit();  // sockets and reserved ports of each slot; the keeper knows what the processes get
+  RaiseDescriptorLimit();  // for sockets and reserved ports of each slot; the processes don't inherit this limit
   const absl::Status slot_room =
       CheckRoom({.descriptors = kOwnDescriptors + (kSlotDescriptors + gateways_.slot_descriptors()) *
                                                       SlotCount(settings_, environment_)});
@@ -187,7 +190,8 @@ std::optional<int> Agent::FindScheduler() {
   if (settings_.standalone) return std::nullopt;
   if (const auto code = Await("sched_host (MS_SCHED_HOST)", settings_.sched_host, names_.scheduler)) return code;
   loopback_remark_ = LoopbackRemark(settings_, names_.scheduler, SlotCount(settings_, environment_), LocalHostName());
-  // Each machine would have a scheduler of its own. Without --with_scheduler there is one here, or none is found.
+  // With --with_scheduler and a loopback address, each machine would start a scheduler of its own, so this warns at
+  // once. Without it, the remark is shown only if no scheduler is found at that address.
   if (settings_.with_scheduler && !loopback_remark_.empty()) {
     Log(Severity::kWarning, std::exchange(loopback_remark_, ""));
   }
@@ -205,7 +209,7 @@ std::optional<int> Agent::StartOwnScheduler() {
     if (const absl::Status status = scheduler_->WaitUntilItListens(settings_); !status.ok()) return Fail(status);
   }
   WipePasswordVariables(environment_);
-  if (settings_.standalone) {  // inherited values are meant for another job
+  if (settings_.standalone) {  // the inherited values name another job's scheduler
     environment_.erase("MS_SCHED_HOST");
     environment_.erase("MS_SCHED_PORT");
   }
@@ -227,8 +231,8 @@ std::optional<int> Agent::DescribeThisNode() {
   if (!node.ok()) return Fail(node.status());
   node_ = *std::move(node);
   AddEndpointFacts(EndpointsOf(settings_, environment_, gateways_.Has("jax")), node_.node);
-  // The folder has a number of its own: others see its name, and without TLS only the agent's incarnation proves that
-  // it is this agent.
+  // The folder's name gets a random number of its own, not the incarnation: other users can see the name, and without
+  // TLS the incarnation is the only proof that a message comes from this agent.
   auto folder = WorkFolder::Create(WorkFolder::DefaultBase(environment_), settings_.job_id, NewIncarnation());
   if (!folder.ok()) return Fail(folder.status());
   folder_ = *std::move(folder);
@@ -237,7 +241,7 @@ std::optional<int> Agent::DescribeThisNode() {
     node_.node.set_certificate_fingerprint(tls_->store()->Current()->identity->leaf().Fingerprint());
   }
   node_.node.set_is_fence_guarded(keeper_->is_guarded());
-  // The first process of a pid namespace takes all others there with it.
+  // When the first process (pid 1) of a pid namespace ends, the kernel kills all others in it.
   node_.node.set_ends_with_all_four(keeper_->is_isolated() || getpid() == 1);
   return std::nullopt;
 }
@@ -293,7 +297,7 @@ AgentLoopOptions Agent::OptionsOfLoop() {
   options.agent.scheduler = JoinHostPort(settings_.sched_host, settings_.sched_port);
   options.agent.scheduler_hint = loopback_remark_;
   if (settings_.names_no_scheduler && scheduler_ == nullptr) options.agent.scheduler_hint = kNoSchedulerNamed;
-  // HCCL asks for all devices.
+  // HCCL's rank table or chief needs the devices of all nodes.
   options.agent.wants_whole_peer_list = !settings_.hccl_mode.empty() || gateways_.need_all_peers();
   options.agent.has_command = !settings_.command.empty();
   options.agent.shows_output = PassesOutput(settings_, node_.node.slots_size());
@@ -324,11 +328,11 @@ AgentLoopOptions Agent::OptionsOfLoop() {
 }
 
 int Agent::StayWithTheJob() {
-  RaiseDescriptorLimit();  // PyTorch's store takes one for each connection; the keeper has forked
+  RaiseDescriptorLimit();  // PyTorch's store takes a descriptor for each connection
   Launcher launcher(OptionsOfLauncher());
   AgentLoop loop(OptionsOfLoop(), std::move(keeper_), launcher, *signals_, Clock::Boot());
   for (const std::string& warning : node_.warnings) Log(Severity::kWarning, warning);
-  // They end before the loop, which their threads call.
+  // Declared after the loop, so that they are destroyed before it: their threads call the loop.
   const absl::StatusOr<std::vector<MadeGateway>> gateways = MakeGateways(loop);
   if (!gateways.ok()) return Fail(gateways.status());
   for (const MadeGateway& made : *gateways) launcher.AddGateway(*made.gateway, made.is_required, made.without);
@@ -366,8 +370,9 @@ void Agent::Leave(const AgentLoop& loop, int code) {
   manager_.Stopping();  // from now on systemd does not wait for long
 }
 
-// Other nodes still need the scheduler: to learn how the job ended, for which they may take stop_timeout; or to go on
-// without this node, which was drained.
+// Waits for the end of the scheduler that this agent started, since other nodes may still need it. If the job has
+// ended, they learn the outcome from it; they may take stop_timeout to stop their processes. If this node was drained,
+// the other nodes go on with the job.
 void Agent::LetOwnSchedulerEnd(const AgentLoop& loop, int code) {
   if (scheduler_ == nullptr || (!loop.HasOutcome() && !loop.WasDrained())) return;
   EndAtTheLatest(absl::InfiniteDuration(), code);  // the wait below may last as long as the job
@@ -385,7 +390,8 @@ int Main(const std::vector<std::string>& args) {
   LoadResult loaded = LoadSettings(table, args, environment, true);
   if (const auto code = AnswerAtOnce(table, loaded)) return *code;
   settings.command = loaded.command;
-  // Before Take, which removes the service manager's variables: the scheduler takes over this process and needs them.
+  // This comes before ServiceManager::Take, which removes systemd's variables: the scheduler replaces this process and
+  // needs them.
   if (settings.role == "MS_SCHED") return BecomeScheduler(FlagsOf(args, loaded.command));
   const ServiceManager manager = ServiceManager::Take();
   for (const char* name : ServiceManager::kVariables) environment.erase(name);

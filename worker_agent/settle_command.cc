@@ -30,7 +30,8 @@ void TakeSize(AgentSettings& settings, LoadResult& loaded) {
   if (settings.local_worker_num != before.local_worker_num) loaded.sources["local_worker_num"] = "rank table";
 }
 
-// Drops a master that is another job's, as in a pod of Kubeflow's PyTorchJob.
+// With --standalone, drops an inherited MASTER_ADDR that is not this machine's: it belongs to another job, as in a pod
+// of Kubeflow's PyTorchJob.
 void DropForeignMaster(std::map<std::string, std::string>& environment, AgentSettings& settings, LoadResult& loaded) {
   if (!settings.standalone || loaded.sources["torch_master_addr"] != "MASTER_ADDR") return;
   const auto addresses = ResolveHost(settings.master_addr);
@@ -59,7 +60,7 @@ void TakeMore(const SettingsTable& table, std::map<std::string, std::string>& en
         TakeFromPlatform(ReadPlatform(settings.from, environment), table,
                          {settings.with_scheduler, [&] { return SlotCount(settings, environment); }}, loaded);
   }
-  // A shared file or variable names the cluster's port.
+  // A port counts only if it was given on the command line: one from a file or variable is the cluster's scheduler's.
   if (settings.standalone && !absl::StartsWith(loaded.sources["sched_port"], "--")) settings.sched_port = 0;
   if (loaded.findings.errors.empty()) DropForeignMaster(environment, settings, loaded);
   settings.names_no_scheduler = loaded.sources["sched_host"] == "default";
@@ -79,7 +80,8 @@ void CheckThereIsACommand(const AgentSettings& settings, SettingsFindings& findi
       "--help-all shows all settings");
 }
 
-// Refuses a job id if its log folder would be where the newest logs are linked.
+// Refuses a job id that is also the name of a file or link of Muster's in --log_dir, since the job's folder of logs
+// gets that name.
 void CheckLogFolder(const AgentSettings& settings, SettingsFindings& findings) {
   if (settings.log_dir.empty() || !IsTakenInBase(settings.job_id)) return;
   findings.errors.push_back(absl::StrCat("job_id (MS_JOB_ID) is ", settings.job_id,
@@ -123,7 +125,7 @@ std::optional<CommandProblem> SettleCommand(AgentSettings& settings,
                                       " runs under ", python.python));
   }
   const auto problem = python.problem ? python.problem : CheckCommand(settings.command, settings.env, environment);
-  // With --per_job it runs on one node, which is not known yet; the others need not have it.
+  // With --per_job the command runs on one node only, and which one is not known yet: other nodes may lack the program.
   return settings.per_job ? std::nullopt : problem;
 }
 

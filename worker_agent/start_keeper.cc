@@ -17,7 +17,8 @@ absl::StatusOr<std::unique_ptr<Keeper>> Spawn(const KeeperOptions& options, cons
                                               std::map<std::string, std::string>& environment) {
   absl::StatusOr<WithheldPasswords> withheld = WithheldPasswords::Take(environment);
   if (!withheld.ok()) return withheld.status();
-  if (!settings.tls.config.empty()) ForbidCoreDumps();  // the keeper will hold a descriptor of the key
+  if (!settings.tls.config.empty())
+    ForbidCoreDumps();  // the keeper will get a descriptor of the key, and inherits this
   absl::StatusOr<std::unique_ptr<Keeper>> keeper = Keeper::Spawn(options);
   if (absl::Status status = withheld->Return(environment); !status.ok()) return status;
   return keeper;
@@ -49,7 +50,7 @@ absl::StatusOr<StartedKeeper> StartKeeper(const AgentSettings& settings,
   } else {
     Log(Severity::kInfo, absl::StrCat("processes can't be marked here: ", mark.status().message(),
                                       "; if this agent and its helper processes are all killed at once, the next start "
-                                      "of this node can't know whether their processes are gone"));
+                                      "of this node can't know whether the training processes are gone"));
   }
   absl::StatusOr<std::unique_ptr<Keeper>> keeper = Spawn(
       {settings.stop_signal.value_or(SIGTERM), settings.stop_timeout, started.mark, settings.isolate == kIsolatePids},

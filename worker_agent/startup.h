@@ -1,4 +1,5 @@
-// The steps of an agent's start before it is a node, in the order in which main takes them.
+// The first steps of ms-worker's start, in the order in which main takes them: settling the settings, starting the
+// keeper, taking the node's lock.
 #pragma once
 
 #include <map>
@@ -18,45 +19,48 @@
 
 namespace muster::agent {
 
-// ---- settle_command.cc: additions of the platform, the command, the rank table and the surroundings to the settings,
-// before anything is started; and the durations that follow from them.
+// ---- settle_command.cc: completes the settings from the platform, the rank table and the environment, checks the
+// command, and computes durations from the settings. Nothing has been started yet.
 
-// Adds missing settings: those of the platform (--from), and the job's size, from the rank table. Takes away those that
-// are meant for another job than one of --standalone.
+// Adds settings that were not given: those that the platform (--from) has, and the job's size, from the rank table.
+// With
+// --standalone, drops settings that are meant for another job: the scheduler's port and MASTER_ADDR, MASTER_PORT.
 void TakeMore(const SettingsTable& table, std::map<std::string, std::string>& environment, AgentSettings& settings,
               LoadResult& loaded);
 
-// Does CheckAgentSettings, and adds findings on the command and the surroundings.
+// Does CheckAgentSettings, and adds findings on the command and on the environment that this program was started in.
 SettingsFindings FindMore(const AgentSettings& settings, const std::map<std::string, std::string>& environment);
 
-// Logs the settings that were taken from the platform. Puts a Python script under its interpreter, and logs that.
-// Returns why the command can't be started here, if that is so.
+// Logs the settings that were taken from the platform. If the command is a Python script, puts the interpreter in front
+// of it, and logs that. Returns the reason why the command can't be started here; nullopt if it can.
 std::optional<CommandProblem> SettleCommand(AgentSettings& settings,
                                             const std::map<std::string, std::string>& environment);
 
-// Returns MindSpore's setting, cut to this program's own limit.
+// Returns how long a request to the scheduler may take: MS_RECEIVE_MSG_TIMEOUT, but at most SessionOptions' default.
 absl::Duration RequestTimeout(const AgentSettings& settings);
 
-// Returns the timeouts for --check_config.
+// Returns the timeouts that --check_config prints.
 std::vector<TimeoutStep> AgentTimeouts(const AgentSettings& settings);
 
-// The time for processes to stop, for the last report to the scheduler, and for the keeper and our own scheduler to
-// end.
+// Returns how long an orderly end may take after a signal, before this program ends at once. It covers the stop of the
+// processes, the last report to the scheduler, and the end of the keeper and of a scheduler that this agent started.
 absl::Duration SignalPatience(const AgentSettings& settings);
 
-// ---- start_keeper.cc: the agent's keeper, and the node's lock, which both hold.
+// ---- start_keeper.cc: starts the agent's keeper and takes the node's lock, which agent and keeper both hold.
 
 struct StartedKeeper {
   std::unique_ptr<Keeper> keeper;
-  std::optional<ProcessMark> mark;  // of the processes that it will start; none: the system allows none, as is logged
+  std::optional<ProcessMark> mark;  // on each process that it will start; nullopt: the system allows none (logged)
 };
 
-// Forks, with the passwords out of memory and before anything secret is read: the child gets no copy. To be called
-// while this is the only thread. The error says why the agent can't start.
+// Forks the keeper. Takes the passwords of TLS out of memory for the time of the fork, so that the keeper gets no copy
+// of a secret. Call it while this is the only thread, and before a key is read. The error says why the agent can't
+// start.
 absl::StatusOr<StartedKeeper> StartKeeper(const AgentSettings& settings,
                                           std::map<std::string, std::string>& environment);
 
-// The error, which is logged, says why the agent goes on without a lock. `wake_fd`: see NodeLock::Options.
+// Takes the node's lock for this agent and its keeper. If that fails, logs the reason and returns it; the agent can go
+// on without a lock. `wake_fd`: see NodeLock::Options.
 absl::StatusOr<NodeLock> TakeNodeLock(const AgentSettings& settings,
                                       const std::map<std::string, std::string>& environment, int wake_fd,
                                       const std::optional<ProcessMark>& mark, Keeper& keeper);

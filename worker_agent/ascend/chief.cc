@@ -1,11 +1,11 @@
-// The pairs of workers of a round that don't go together; the first row that fits holds:
+// CheckSameHcclMode refuses a round with these pairs of workers; the first row that fits applies:
 //
-//   | one has reported         | another has reported     | seen by agents with        |
+//   | one has reported         | another has reported     | refused by agents with     |
 //   |--------------------------|--------------------------|----------------------------|
 //   | a chief's port (chief)   | none (table, or no mode) | --hccl_mode chief or table |
 //   | a device's address       | no device (no mode)      | --hccl_mode table          |
 //
-// An agent without --hccl_mode does not look: the others' error ends the job.
+// An agent without --hccl_mode does not check this. The agents that do check refuse, and that ends the job.
 #include "worker_agent/ascend/chief.h"
 
 #include <netinet/in.h>
@@ -35,7 +35,7 @@ constexpr uint32_t kBasePort = 60000;
 constexpr uint32_t kLowestBasePort = 1024;
 constexpr uint32_t kHighestBasePort = 65520;
 
-// Returns the value of --env, else the inherited one; empty: not set.
+// Returns the variable's value from --env, else the inherited one; empty: not set.
 std::string ValueOf(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
                     const std::string& name) {
   const auto given = settings.env.find(name);
@@ -46,7 +46,8 @@ std::string ValueOf(const AgentSettings& settings, const std::map<std::string, s
 
 bool IsInUse(const AgentSettings& settings) { return !settings.hccl_mode.empty() || !settings.rank_table_file.empty(); }
 
-// Looks for a listener, or a socket that is bound for itself alone. Remains of a closed connection don't hinder.
+// True if another socket listens on the port, or is bound to it without SO_REUSEADDR. A closed connection that is still
+// in TIME_WAIT does not count.
 bool IsTaken(uint32_t port) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return false;
@@ -65,7 +66,7 @@ std::string FirstWords(const HostRoots& roots, const char* name) {
   return text.ok() ? std::string(absl::StripAsciiWhitespace(*text)) : "";
 }
 
-// True if the kernel may give one of low..high to an outgoing connection; false if that can't be read.
+// True if the kernel may give one of `ports` to an outgoing connection. False also if /proc does not show it.
 bool MayBeGivenAway(const HostRoots& roots, NumberRange ports) {
   std::istringstream range(FirstWords(roots, "ip_local_port_range"));
   NumberRange kernel;
@@ -88,7 +89,7 @@ absl::Status TwoMinds(const v1::PeerNode& one, const std::string& mode, const v1
                                                     " was not: give all nodes the same --hccl_mode"));
 }
 
-// HCCL would wait for one more device for ever.
+// Refuses two nodes that use the same device of a machine: HCCL would wait for ever for the device that is missing.
 absl::Status CheckDevicesOnce(const v1::PeerList& peers) {
   std::map<std::pair<uint32_t, std::string>, std::string> owner;  // machine and device → node
   for (const v1::PeerNode& peer : peers.nodes()) {
@@ -108,7 +109,7 @@ absl::Status CheckDevicesOnce(const v1::PeerList& peers) {
 }  // namespace
 
 absl::Status CheckSameHcclMode(const std::string& mode, const v1::PeerList& peers) {
-  const v1::PeerNode* chief = nullptr;  // the first of each kind
+  const v1::PeerNode* chief = nullptr;  // each of these: the first worker of that kind
   const v1::PeerNode* not_chief = nullptr;
   const v1::PeerNode* table = nullptr;
   const v1::PeerNode* silent = nullptr;

@@ -1,4 +1,5 @@
-// HCCL without a rank table (TensorFlow on Ascend): rank 0's process is the chief, which collects the others.
+// HCCL without a rank table (TensorFlow on Ascend): rank 0's process is the chief, to which all other ranks connect.
+// Also the checks of HCCL's own variables and ports.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +17,26 @@
 
 namespace muster::agent {
 
-// Checks that the nodes of a round have the same --hccl_mode, as far as their entries show it. `mode` is this node's,
-// "table" or "chief". The error names two nodes that differ.
+// Checks that the nodes of a round have the same --hccl_mode, as far as their entries in the peer list show it. `mode`
+// is this node's, "table" or "chief". The error names two nodes that differ.
 absl::Status CheckSameHcclMode(const std::string& mode, const v1::PeerList& peers);
 
-// Returns address, port and device of rank 0, the same on all nodes, since all have the same peer list. The error names
-// the node that has not reported it, or two nodes that share a machine and a device.
+// Returns address, port and device of rank 0. All nodes get the same result, since all have the same peer list. The
+// error names rank 0's node if that has not reported them, or two nodes that share a machine and a device.
 absl::StatusOr<HcclChief> ChiefOf(const v1::PeerList& peers);
 
-// Checks HCCL's own variables, of the environment and of --env, against the guide's rules. Warnings only, and none
-// where HCCL is not in use (no --hccl_mode, no rank table).
+// Checks the HCCL_* variables of the environment and of --env against the rules of HCCL's guide. Returns warnings,
+// never errors; nothing if HCCL is not in use (neither --hccl_mode nor a rank table is given).
 SettingsFindings CheckHcclVariables(const AgentSettings& settings,
                                     const std::map<std::string, std::string>& environment);
 
-inline constexpr uint32_t kHcclPorts = 16;  // from the base port on
+inline constexpr uint32_t kHcclPorts = 16;  // HCCL listens on so many ports, the base port being the first
 
-// Returns HCCL_IF_BASE_PORT, 60000 where it is not set to a good number.
+// Returns HCCL_IF_BASE_PORT; HCCL's default, 60000, if it is not set or is no port that HCCL takes.
 uint32_t HcclBasePort(const AgentSettings& settings, const std::map<std::string, std::string>& environment);
 
-// Returns the problems with the ports that HCCL is going to listen on: a process listens there, or the kernel may give
-// one to an outgoing connection. Looks at this moment; nothing is held, since HCCL binds them itself.
+// Returns warnings about the ports that HCCL will listen on: a port is in use now, or the kernel may give it to an
+// outgoing connection. Does not reserve the ports, since HCCL binds them itself: they may be taken after this check.
 std::vector<std::string> CheckHcclPorts(const AgentSettings& settings, const HostRoots& roots, uint32_t base_port);
 
 }  // namespace muster::agent

@@ -1,17 +1,17 @@
-// The source of a slot's device; the first row that fits holds:
+// Where a slot's device comes from; the first row that fits applies:
 //
-//   the slot has one already         that one: of --devices, or the first that are visible
+//   the slot has one already         it keeps it: from --devices, or one of the first that are visible
 //   --device_ips 4=ADDRESS,…         device 4, …, in the order of the slots
 //   otherwise                        0, 1, …
 //
-// The source of its address, with --hccl_mode table only:
+// Where the device's address comes from, with --hccl_mode table only:
 //
 //   --device_ips                     in the order of the slots, or by the device's number where it is named
-//   /etc/hccn.conf has address_N     that one
+//   /etc/hccn.conf has address_N     its value
 //   hccn_tool -i N -ip -g            its output; one call at a time
-//   none of them                     none, with a warning: one server alone needs none
+//   otherwise                        unknown, with a warning: only a job of one server can do without
 //
-// As root no file and no program is used that others could have put there.
+// As root, this uses no file and no program that other users can change.
 #include "worker_agent/ascend/device_addresses.h"
 
 #include <fcntl.h>
@@ -51,7 +51,7 @@ std::string AddressOrNothing(absl::string_view text) {
   return address && !address->is_any() && !IsLinkLocal(*address) ? address->ToString() : "";
 }
 
-// True if root may use the file.
+// Always true for an ordinary user. For root: true if only root can change the file and the folders above it.
 bool IsTrusted(const std::string& path) {
   if (geteuid() != 0) return true;
   const PathParts parts = SplitPath(path);
@@ -61,7 +61,7 @@ bool IsTrusted(const std::string& path) {
          S_ISREG(info.st_mode) && info.st_uid == 0 && (info.st_mode & 022) == 0;
 }
 
-// The known addresses of this node's devices, and the reasons why others are missing.
+// The known addresses of this node's devices, by device number, and the reasons why some are missing.
 struct Found {
   std::map<uint32_t, std::string> addresses;
   std::vector<std::string> reasons;
@@ -110,7 +110,8 @@ absl::Status CheckCount(const char* setting, size_t count, const v1::NodeInfo& n
                                                  " processes (--local_worker_num): give one for each"));
 }
 
-// Takes the addresses of --device_ips, by device.
+// Adds the addresses of --device_ips to `found`. Gives each slot that has no device one: the number that its item
+// names, else its place in the list.
 absl::Status TakeDeviceIps(const AgentSettings& settings, v1::NodeInfo& node, Found& found) {
   const auto given = ParseDeviceAddresses(settings.device_ips);
   if (!given.ok()) return given.status();  // the settings have been checked

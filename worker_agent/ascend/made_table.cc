@@ -1,10 +1,10 @@
-// | the devices                                       | the table                                  |
+// | the devices                                       | RankTableText returns                      |
 // |---------------------------------------------------|--------------------------------------------|
-// | no node has reported its super pod                | version 1.0                                |
-// | all have                                          | version 1.2, with super_pod_list           |
-// | some have                                         | none: the node without one is named        |
-// | a worker's device is not known                    | none: its node is named                    |
-// | a rule is broken (an address twice, missing, …)   | none: rule and entry are named             |
+// | no node has reported its super pod                | a table of version 1.0                     |
+// | all nodes have reported it                        | one of version 1.2, with super_pod_list    |
+// | some nodes have, others have not                  | an error that names a node without one     |
+// | a worker's device is not known                    | an error that names its node               |
+// | a rule is broken (an address twice, missing, …)   | an error that names the rule and the entry |
 #include "worker_agent/ascend/made_table.h"
 
 #include <algorithm>
@@ -78,7 +78,7 @@ absl::StatusOr<std::string> RankTableText(std::vector<RankedDevice> devices) {
   if (absl::Status status = CheckAllKnown(devices); !status.ok()) return status;
   std::sort(devices.begin(), devices.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
   std::map<uint32_t, size_t> place_of;  // machine → its place in server_list, in the order of its first rank
-  std::vector<std::pair<std::string, Json>> pods;  // super pod and its servers, in the same order
+  std::vector<std::pair<std::string, Json>> pods;  // super pod and its servers, in the order of first ranks
   Json servers = Json::array();
   for (const RankedDevice& device : devices) {
     const auto [place, is_new] = place_of.emplace(device.machine, servers.size());

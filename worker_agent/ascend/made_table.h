@@ -1,4 +1,4 @@
-// The rank table of a round, made from its nodes' reports of their devices. Pure.
+// Makes the rank table of a round from the devices that its nodes have reported. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,24 @@
 
 namespace muster::agent {
 
-// One worker and its device. Empty texts are not known.
+// One worker and its device. An empty text: not known.
 struct RankedDevice {
   uint32_t rank = 0;
-  uint32_t machine = 0;   // NODE_RANK
-  std::string address;    // the machine's, as its peers see it
-  std::string node_id;    // for messages
-  std::string device_id;  // the physical one
+  uint32_t machine = 0;   // its number, NODE_RANK
+  std::string address;    // of the machine, as its peers see it
+  std::string node_id;    // used in messages only
+  std::string device_id;  // the device's physical number
   std::string device_ip;  // of the device's own network port
-  std::string super_pod;  // all or none have one
+  std::string super_pod;  // RankTableText wants it for all devices or for none
   std::string super_device_id;
 };
 
-// Returns the devices of the workers; parameter servers have none.
+// Returns one entry for each worker of the round; parameter servers have no device.
 std::vector<RankedDevice> DevicesOf(const v1::PeerList& peers);
 
-// Returns the table as a JSON text: version 1.0, or 1.2 where the nodes have reported their super pods. A server is a
-// machine, its server_id the address of its first node. The result keeps all rules of CheckRankTable; the error says
-// which one it would break, at which node, and what to do.
+// Returns the table as a JSON text: version 1.2 if the nodes have reported their super pods, else 1.0. A server of the
+// table is a machine, and its server_id is the address of its first rank's node. The result passes CheckRankTable. The
+// error says which rule the table would break, where, and what to do.
 absl::StatusOr<std::string> RankTableText(std::vector<RankedDevice> devices);
 
 }  // namespace muster::agent

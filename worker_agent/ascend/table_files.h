@@ -1,8 +1,8 @@
-// The rank tables that an agent has made, in its work folder: a file for each round, and one name for the newest.
+// The rank tables that an agent has made, in its work folder.
 //
-// rank_table-<round>.json is whole from its first moment on and never changes; rank_table.json is a link to the newest.
-// The one of the round before stays, so that a reader of the link finds a file as long as it is not two rounds late.
-// Not thread-safe.
+// Each round has a file rank_table-<round>.json, which appears complete and never changes in a run. rank_table.json is
+// a link to the newest of them. The file of the round before is kept, for a process that has just read the link; older
+// ones are deleted. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ class TableFiles {
  public:
   explicit TableFiles(std::string folder) : folder_(std::move(folder)) {}
 
-  // Writes the round's file and returns its path. The same round again replaces it as a whole.
+  // Writes the round's file, lets the link name it, and returns the file's path. If the file exists, replaces it
+  // atomically.
   absl::StatusOr<std::string> Write(uint32_t round, const std::string& text);
 
   std::string LinkPath() const { return folder_ + "/rank_table.json"; }

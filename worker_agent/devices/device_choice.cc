@@ -1,18 +1,20 @@
-// --devices     devices that are visible     the processes get
-// none          any                          none, and nothing is said
-// (not given)   more than processes          none by us; how many there are is said
-//               others                       none by us
-// auto          none                         none; it is said
-// not a list    none, --local_worker_num     none; it is said that one process is started
-//                 is auto
-//               fewer than slots             error
-//               others                       the first ones; if there are more, it is said
-// a list        without all of them          error: the missing one is named
-//               fewer named than slots       error
-//               others                       the first of the list; if it has more, it is said
+// The cases of ChooseDevices; the first row that fits applies. "Notice": the result has a line for people, too.
 //
-// A variable of visible devices that this program inherited has narrowed the visible ones. Where it names devices by
-// other words than numbers, auto and a list are errors.
+// --devices     visible devices              the result
+// not a list    none, and                    no devices; notice that one process is started
+//                 --local_worker_num auto
+// none          any                          no devices
+// (not given)   more than slots              no devices; notice of the number found
+//               any other number             no devices
+// auto          none                         no devices; notice
+//               fewer than slots             error
+//               any other number             the first ones; notice if there are more
+// a list        one of the list is missing   error, which names it
+//               fewer in the list than slots error
+//               any other number             the first of the list; notice if it has more
+//
+// An inherited variable such as CUDA_VISIBLE_DEVICES narrows the visible devices. If it names devices by anything but
+// numbers (UUIDs), auto and a list are errors.
 #include "worker_agent/devices/device_choice.h"
 
 #include <algorithm>
@@ -88,7 +90,8 @@ absl::StatusOr<DeviceChoice> ChooseDevices(const DevicesWanted& wanted, const De
   if (wanted.devices.empty()) {
     if (has_devices && found.count > wanted.slots && !wanted.is_one_for_all) {
       choice.notice = absl::StrCat(Text(found), " found, ", wanted.slots,
-                                   " used, as it seems: --local_worker_num auto starts a process for each");
+                                   " used (one by each process): --local_worker_num auto starts a process for each "
+                                   "device");
     }
     return choice;
   }
@@ -100,7 +103,7 @@ absl::StatusOr<DeviceChoice> ChooseDevices(const DevicesWanted& wanted, const De
   if (has_devices && found.list.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("devices: ", VisibleDevicesVariable(found.kind),
-                     " names none of them by its number; write numbers there, or leave --devices (MS_DEVICES) out"));
+                     " does not name devices by number; write numbers there, or leave --devices (MS_DEVICES) out"));
   }
   std::vector<Device> devices = found.list;
   if (!named.empty()) {
@@ -112,7 +115,8 @@ absl::StatusOr<DeviceChoice> ChooseDevices(const DevicesWanted& wanted, const De
       named.empty() ? Text(found) : absl::StrCat(devices.size(), " named by --devices"), named.empty() ? " found" : "");
   if (devices.size() < wanted.slots) return TooFew(has, wanted.slots);
   if (devices.size() > wanted.slots) {
-    choice.notice = absl::StrCat(has, ", ", wanted.slots, " used: --local_worker_num auto starts a process for each");
+    choice.notice =
+        absl::StrCat(has, ", ", wanted.slots, " used: --local_worker_num auto starts a process for each device");
   }
   devices.resize(wanted.slots);
   choice.kind = found.kind;

@@ -1,4 +1,4 @@
-// --devices: the devices of this machine for the processes of this agent, one for each slot. Pure.
+// --devices: chooses this machine's devices for the processes of this agent, one for each slot. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -10,37 +10,38 @@
 
 namespace muster::agent {
 
-// Returns the numbers of "0-2,5", none twice, in that order; empty for "auto", "none" and "".
+// Returns the numbers in a list such as "0-2,5", in its order, each once. Empty for "auto", "none" and "".
 std::vector<uint32_t> NamedDevices(const std::string& wanted);
 
 struct DevicesWanted {
   std::string devices;  // --devices, checked; empty: not given
   uint32_t slots = 1;
-  bool is_one_for_all = false;  // --per_node, --per_job: one process may well use them all
+  bool is_one_for_all = false;  // --per_node, --per_job: a single process, which may use all devices
   bool is_number_auto = false;  // --local_worker_num auto
 };
 
 struct DeviceChoice {
-  std::string kind;             // "Ascend" or "NVIDIA"; empty: the processes are given none
+  std::string kind;             // "Ascend" or "NVIDIA"; empty: no device is chosen
   std::vector<Device> devices;  // one for each slot
-  bool are_named = false;       // by the user, and so above an inherited variable
+  bool are_named = false;       // by --devices; they then replace an inherited variable of visible devices
   std::string notice;           // one line for people; may be empty
 };
 
 std::vector<uint32_t> NumbersOf(const DeviceChoice& choice);
 
-// The error says which devices can't be given, and what to do.
+// Chooses the devices by the table in device_choice.cc. The error says which devices can't be used, and what to do.
 absl::StatusOr<DeviceChoice> ChooseDevices(const DevicesWanted& wanted, const Devices& found);
 
-// The words for the device in the environment of a process of `slot`.
+// The words that name a process's device in its environment.
 struct DeviceWords {
-  std::string variable;  // of visible devices; empty: it is left alone
-  std::string list;
-  std::string device_id;  // empty: the local rank
+  std::string variable;   // the variable of visible devices, as CUDA_VISIBLE_DEVICES; empty: it is not set
+  std::string list;       // its value
+  std::string device_id;  // DEVICE_ID; empty: the local rank
 };
 
-// `is_alone`: no other agent of the job is on this machine. Else local ranks count over all of them, and a list of this
-// agent's devices would lead a process that opens the device of its local rank beyond its end.
+// Returns the words for the process of `slot`. `is_alone`: no other agent of the job runs on this machine. Otherwise
+// local ranks count over all agents of the machine, and no list of visible devices is set: a process that opens the
+// device of its local rank could look beyond the end of a list of this agent's devices only.
 DeviceWords WordsFor(const DeviceChoice& choice, uint32_t slot, bool is_alone);
 
 }  // namespace muster::agent

@@ -28,14 +28,15 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kMaxSocketName = sizeof(sockaddr_un::sun_path) - 1;  // without the zero that it begins with
-constexpr size_t kMaxSocketsText = 4 * 1024 * 1024;                   // of /proc/net/unix
-constexpr int kBacklog = 4096;     // a connection that asks is never accepted, and stays in the queue
-constexpr int kListenPauses = 20;  // in all: a process that has taken a name may be about to listen
+constexpr size_t kMaxSocketName =
+    sizeof(sockaddr_un::sun_path) - 1;               // without the zero byte that an abstract name begins with
+constexpr size_t kMaxSocketsText = 4 * 1024 * 1024;  // bytes of /proc/net/unix
+constexpr int kBacklog = 4096;     // connections that ask for the holder are never accepted: they fill this queue
+constexpr int kListenPauses = 20;  // for all devices together: a process that has just bound a name may not listen yet
 constexpr absl::Duration kListenPause = absl::Milliseconds(5);
-constexpr size_t kMaxNamedDevices = 4;  // devices for which the holder's own words are looked up
+constexpr size_t kMaxNamedDevices = 4;  // warnings that describe the holder, since each one reads /proc/net/unix
 constexpr int kMaxGroups = 1024;
-constexpr int kMaxForged = 64;  // names that are looked at
+constexpr int kMaxForged = 64;  // names with a holder's pid that are tried: any user can take such names
 constexpr size_t kMaxUserRecord = 16 * 1024;
 
 std::string KindsFile(const std::string& kind) { return kind == "Ascend" ? "davinci" : "nvidia"; }
@@ -44,8 +45,9 @@ std::string DeviceFile(uint32_t number, const DeviceClaimOptions& options) {
   return absl::StrCat(options.folder, "/", KindsFile(options.kind), number);
 }
 
-// Returns the claim's name, by the kernel's number of the device, which is the same in containers that number theirs
-// otherwise. A file that is no device (a test has such) goes by its path.
+// Returns the name of the claim's socket. It has the kernel's number of the device, which is the same in all
+// containers, even if they number their device files differently. For a file that is no device (in tests) it has the
+// path.
 std::string ClaimName(uint32_t number, const DeviceClaimOptions& options) {
   struct stat file {};
   if (::stat(DeviceFile(number, options).c_str(), &file) == 0 && S_ISCHR(file.st_mode)) {
@@ -56,7 +58,7 @@ std::string ClaimName(uint32_t number, const DeviceClaimOptions& options) {
   return absl::StrCat("muster-device/", place, KindsFile(options.kind), number);
 }
 
-// The begin of a socket's name that says which process has the claims.
+// Returns how the name of an owner socket begins. Each process with claims has one: its name says the time and the job.
 std::string OwnerPrefix(pid_t pid) { return absl::StrCat("muster-devices-of/", pid, "/"); }
 
 socklen_t FillAddress(const std::string& name, sockaddr_un& address) {
@@ -66,12 +68,13 @@ socklen_t FillAddress(const std::string& name, sockaddr_un& address) {
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + size);
 }
 
-// Takes the name. Not open: another process has it, or (errno) no socket can be made.
+// Binds the abstract name and listens on it. If the result is not open, errno says why; EADDRINUSE: another process has
+// the name.
 UniqueFd TakeName(const std::string& name) {
   UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un address{};
   const socklen_t size = FillAddress(name, address);
-  // No connection is accepted: it listens so that the kernel reports the holder.
+  // It listens only so that SO_PEERCRED of a connection shows the holder; it accepts none.
   if (fd.is_open() &&
       (::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 || ::listen(fd.get(), kBacklog) != 0)) {
     const int error = errno;
@@ -81,8 +84,8 @@ UniqueFd TakeName(const std::string& name) {
   return fd;
 }
 
-// Returns the listener; nullopt: there is none to see. A claim listens at once, so a name without a listener is none.
-// `pauses`: how many this may wait for it; they become fewer.
+// Returns the process that listens on the name; nullopt if none does. A claim's holder listens right after it has bound
+// the name, so this retries, with a pause before each try. `pauses`: how many are left; each one lowers it.
 std::optional<ucred> HolderOf(const std::string& name, int& pauses) {
   sockaddr_un address{};
   const socklen_t size = FillAddress(name, address);
@@ -124,18 +127,19 @@ bool IsInGroup(const User& user, gid_t group) {
 bool MayUse(const ucred& holder, const std::string& device_file) {
   if (holder.uid == 0 || holder.uid == geteuid()) return true;
   struct stat file {};
-  if (::stat(device_file.c_str(), &file) != 0) return true;  // nothing speaks against it
+  if (::stat(device_file.c_str(), &file) != 0) return true;  // not known; so the claim counts
   if ((file.st_mode & S_IWOTH) != 0) return true;
   if (file.st_uid == holder.uid) return (file.st_mode & S_IWUSR) != 0;
   return (file.st_mode & S_IWGRP) != 0 && (file.st_gid == holder.gid || IsInGroup(LookUp(holder.uid), file.st_gid));
 }
 
+// The facts about a holder that the name of its owner socket shows.
 struct OwnWords {
   std::string job;
-  std::string since;  // with words around it
+  std::string since;  // ", since 2026-01-31 12:00:00"; empty: not known
 };
 
-// Returns the process's own words, from a socket's name. Others can take such a name, too.
+// Returns the words of process `pid`. Ignores owner sockets with that pid that another process listens on.
 OwnWords WordsOf(pid_t pid) {
   const std::string prefix = OwnerPrefix(pid);
   const absl::StatusOr<std::string> sockets = ReadSmallFile("/proc/net/unix", kMaxSocketsText);
@@ -145,7 +149,7 @@ OwnWords WordsOf(pid_t pid) {
   for (size_t at = sockets->find(listed); at != std::string::npos && looks < kMaxForged; ++looks) {
     const std::string name = sockets->substr(at + 2, std::min(kMaxSocketName, sockets->find('\n', at) - (at + 2)));
     at = sockets->find(listed, at + 1);
-    int no_pauses = 0;  // it has listened for as long as it has its claims
+    int no_pauses = 0;  // no need to wait: an agent makes this socket before its claims
     const std::optional<ucred> speaker = HolderOf(name, no_pauses);
     if (!speaker || speaker->pid != pid) continue;
     const std::pair<std::string, std::string> words =
@@ -161,7 +165,7 @@ OwnWords WordsOf(pid_t pid) {
   return {};
 }
 
-// Returns "job digits (pid 4711, user alice, since …)": the agent's own words, by its number.
+// Returns "job digits (pid 4711, user alice, since …)", for a job named digits.
 std::string HolderText(const std::optional<ucred>& holder) {
   if (!holder) return "an unidentified program";
   const std::string user = LookUp(holder->uid).name;
@@ -182,11 +186,11 @@ absl::Status Refuse(uint32_t number, const ucred& holder) {
 }  // namespace
 
 absl::StatusOr<DeviceClaims> ClaimDevices(std::vector<uint32_t> numbers, const DeviceClaimOptions& options) {
-  // All agents in one order: of two that want the same devices at once, one gets them.
+  // All agents claim in rising order: if two want the same devices at once, one of them gets them all.
   std::sort(numbers.begin(), numbers.end());
   DeviceClaims claims;
   if (numbers.empty()) return claims;
-  // (If this one can't be had, agents that are refused get less information.)
+  // Without the owner socket, agents that find a device claimed can't name this agent's job. That is no error.
   int pauses = kListenPauses;
   UniqueFd owner = TakeName(absl::StrCat(OwnerPrefix(getpid()), options.now_unix_ms / 1000, "/", options.job_id));
   if (owner.is_open()) claims.held.push_back(std::move(owner));

@@ -1,13 +1,15 @@
 // A claim on devices of this machine, so that two agents do not give one device to their processes.
 //
-// A claim is an abstract Unix socket's name, which the kernel gives to one program at a time and takes back when that
-// ends, in any way. Its name has the kernel's number of the device, and it holds among all users of one network
-// namespace: containers with a network of their own don't see each other's. A name can be taken by any user, so a claim
-// counts only if its holder could use the device: with root's or the owner's, the group's or everybody's right to the
-// device's file. A name that another user holds, or an unknown holder, causes a warning, and refuses no one.
+// To claim a device, the agent listens on an abstract Unix socket with the kernel's number of the device in its name.
+// The kernel gives such a name to one program at a time, and frees it when that program ends in any way. All users of
+// one network namespace share the names; containers with networks of their own don't see each other's claims.
 //
-// A connection that asks for the holder stays in its queue, which nothing empties: after 4,096 refusals
-// (net.core.somaxconn) the holder can't be found any more, and its claim no longer counts.
+// Any user can take any name. So a claim counts only if its holder may use the device: if it is root, or the owner,
+// group or mode of the device's file lets it write there. A claim whose holder may not, or is not known, only causes a
+// warning.
+//
+// An agent that finds a name taken connects to it to learn the holder. Nothing accepts these connections: after 4,096
+// of them (net.core.somaxconn) the queue is full, the holder can't be found any more, and its claim no longer counts.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +23,18 @@ namespace muster::agent {
 
 struct DeviceClaimOptions {
   std::string kind;             // "Ascend", "NVIDIA"
-  std::string folder = "/dev";  // of the devices' files; a file there that is no device is claimed by its name
-  std::string job_id;           // shown to agents that are refused, and …
-  int64_t now_unix_ms = 0;      // … since when this one has them
+  std::string folder = "/dev";  // of the devices' files; a file that is no device (in tests) is claimed by its path
+  std::string job_id;           // this agent's job, which other agents name when they find the device claimed
+  int64_t now_unix_ms = 0;      // the time of the claim, which they name, too
 };
 
 struct DeviceClaims {
-  std::vector<UniqueFd> held;         // the claims hold for as long as these are open
+  std::vector<UniqueFd> held;         // closing one ends its claim
   std::vector<std::string> warnings;  // for people
 };
 
-// Claims all of them or none. The error names the device and its holder.
+// Claims the devices with these numbers. Devices that can't be claimed but may be used cause warnings. On an error,
+// which names a device that another agent uses and its holder, nothing stays claimed.
 absl::StatusOr<DeviceClaims> ClaimDevices(std::vector<uint32_t> numbers, const DeviceClaimOptions& options);
 
 }  // namespace muster::agent

@@ -32,7 +32,7 @@ std::vector<std::string> EntriesOf(const std::string& folder) {
   return names;
 }
 
-// A machine with one node says -1.
+// Returns the number of a NUMA node from a file; nullopt: unknown. On a machine with one node the file contains -1.
 std::optional<int> ReadNode(const std::string& path) {
   const absl::StatusOr<std::string> text = ReadSmallFile(path, kMaxText);
   int node = 0;

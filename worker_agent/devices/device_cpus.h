@@ -1,4 +1,4 @@
-// The CPUs near a device: those of its NUMA node.
+// Finds the CPUs that are near a device: those of its NUMA node.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace muster::agent {
 
-// Returns them, rising; empty: not known, or the machine has one node only. An Ascend device is looked up in sysfs
-// under its name in any class (class/*/davinci3/device/numa_node), an NVIDIA one by its minor number in
-// /proc/driver/nvidia/gpus, too.
+// Returns the CPU numbers, rising. Empty: not known, or the machine has only one NUMA node. `kind` is "Ascend" or
+// "NVIDIA". Looks in sysfs for the device's name in any class (class/*/davinci3/device/numa_node). For an NVIDIA device
+// it then looks for the minor number in /proc/driver/nvidia/gpus.
 std::vector<int> CpusOfDevice(const std::string& kind, uint32_t number, const HostRoots& roots);
 
 }  // namespace muster::agent

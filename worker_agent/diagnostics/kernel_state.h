@@ -1,4 +1,4 @@
-// The state of a process that the kernel shows to its user: /proc/<pid>/… . Linux; see proc(5).
+// Reads the state of a process from /proc/<pid>; see proc(5). Its own user may read it. Linux only.
 #pragma once
 
 #include <sys/types.h>
@@ -8,14 +8,14 @@
 
 namespace muster::agent {
 
-// Returns state and wait channel of the process and of its threads, the first 64 of them; several lines. Nothing when
-// there is no such process.
+// Returns lines for people: the state of the process and of at most 64 of its threads, and the kernel function in which
+// each one waits. nullopt: there is no such process.
 std::optional<std::string> KernelText(pid_t pid);
 
 // True if the process has a handler for the signal.
 bool CatchesSignal(pid_t pid, int signal);
 
-// True if its program is a Python interpreter, by its name.
+// True if the name of its program is that of a Python interpreter.
 bool IsPython(pid_t pid);
 
 }  // namespace muster::agent

@@ -27,7 +27,7 @@ namespace muster::agent {
 namespace {
 
 constexpr absl::Duration kTraceLook = absl::Milliseconds(20);
-constexpr absl::Duration kQuiet = absl::Milliseconds(200);  // it has stopped growing
+constexpr absl::Duration kQuiet = absl::Milliseconds(200);  // a file unchanged for so long is taken as complete
 constexpr off_t kMaxTraceBytes = 1024 * 1024;
 
 std::string ReadFrom(int fd, off_t from, off_t to) {
@@ -39,14 +39,14 @@ std::string ReadFrom(int fd, off_t from, off_t to) {
 
 }  // namespace
 
-// It keeps the file open for the stacks, and catches the signal: a launcher that catches all signals does not have it
-// open.
+// To catch the signal is not enough: a launcher may catch all signals. A process that has called enable_stacks() also
+// keeps the file open.
 bool HasAgreed(const ProcessInfo& process, const std::string& stacks_file) {
   if (!CatchesSignal(process.pid, kStacksSignal)) return false;
   std::error_code error;
   for (std::filesystem::directory_iterator entry(absl::StrCat("/proc/", process.pid, "/fd"), error), end;
        !error && entry != end; entry.increment(error)) {
-    std::error_code unreadable;  // closed meanwhile
+    std::error_code unreadable;  // the descriptor was closed meanwhile
     if (std::filesystem::read_symlink(entry->path(), unreadable) == stacks_file) return true;
   }
   return false;
@@ -80,7 +80,7 @@ namespace {
 constexpr size_t kMaxPySpyBytes = 256 * 1024;
 constexpr size_t kMaxErrorBytes = 200;
 
-// Looks its command up in PATH: 127 if it isn't there.
+// env finds py-spy in PATH; it exits with 127 if there is none.
 constexpr char kEnv[] = "/usr/bin/env";
 constexpr int kNotThere = 127;
 
@@ -89,7 +89,7 @@ std::string WithoutRelativeFolders(const std::string& search_path) {
       absl::StrSplit(search_path, ':', [](absl::string_view folder) { return absl::StartsWith(folder, "/"); }), ":");
 }
 
-// Passes only the variables that a program needs to be found and to find its own files: the rest may hold passwords.
+// Returns py-spy's environment. It has only PATH, HOME and LANG, since other variables may contain passwords.
 std::vector<std::string> EnvironmentWith(const std::string& search_path) {
   std::vector<std::string> env = {absl::StrCat("PATH=", search_path)};
   for (const char* name : {"HOME", "LANG"}) {
@@ -98,7 +98,7 @@ std::vector<std::string> EnvironmentWith(const std::string& search_path) {
   return env;
 }
 
-// Returns the first line with content.
+// Returns the first line that is not empty.
 std::string FirstLine(const std::string& errors) {
   const std::string text = CleanText(std::string(absl::StripAsciiWhitespace(errors)), kMaxErrorBytes, true);
   return text.substr(0, text.find('\n'));

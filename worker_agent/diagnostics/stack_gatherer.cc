@@ -25,7 +25,7 @@ namespace muster::agent {
 namespace {
 
 constexpr size_t kMaxAtOnce = 8;
-// The time for work that has been cut short. If it takes longer, it hangs.
+// The time that work may take to end after it was cut short. Work that takes longer counts as hanging.
 constexpr absl::Duration kPatience = absl::Seconds(2);
 constexpr char kGone[] = "the process ended meanwhile";
 constexpr char kHangs[] = "an earlier query has not finished: a file system that ms-worker uses (TMPDIR) hangs";
@@ -38,14 +38,14 @@ struct Request {
   std::vector<StackTarget> targets;
 };
 
-// The part that looks at processes: it doesn't need the gatherer, since its thread may outlive that.
+// Collects the stacks. It uses nothing of the gatherer, since a thread that was left behind may outlive the gatherer.
 struct Looker {
   const StackGathererOptions options;
   const Clock& clock;
-  const Waker cancel;  // awake while everything is to be cut short
+  const Waker cancel;  // awake: all work must end as soon as possible
 
   StacksGathered Answer(const Request& request) const;
-  // `is_py_spy_slow`: no time is left for it, here or at the others of the request.
+  // `is_py_spy_slow` is shared by all processes of a request: once py-spy has timed out for one, it is not tried again.
   v1::SlotStack Look(const StackTarget& target, MonotonicTime deadline, std::atomic<bool>& is_py_spy_slow) const;
   bool IsCancelled() const;
 };
@@ -60,15 +60,15 @@ v1::SlotStack WithNote(const StackTarget& target, const std::string& note) {
   return stack;
 }
 
-// True if a process is a child of `parent` or of a child of it.
+// True if the process is a child or grandchild of `parent`.
 bool IsNearBelow(const ProcessInfo& process, pid_t parent) {
   if (process.parent == parent) return true;
   const std::optional<ProcessInfo> between = ReadProcess(process.parent);
   return between.has_value() && between->parent == parent;
 }
 
-// Returns the process itself first, then every Python below it: a shell or a launcher may have started the training
-// process.
+// Returns the process itself, then every Python process that descends from it: the process may be a shell or a launcher
+// that has started the training process.
 std::vector<ProcessInfo> Candidates(const ProcessInfo& process) {
   std::vector<ProcessInfo> found = {process};
   for (const ProcessInfo& below : DescendantsOf(process.pid, {}).value_or(std::vector<ProcessInfo>())) {
@@ -92,7 +92,7 @@ StacksGathered Looker::Answer(const Request& request) const {
         gathered.stacks[i] = WithNote(target, "no process runs");
       } else if (same->slot != target.slot) {  // one process for several slots (--per_node)
         gathered.stacks[i] = WithNote(target, absl::StrCat("the same process as that of slot ", same->slot));
-      } else if (!std::exchange(is_first, false) && IsCancelled()) {  // new work is cut short by itself
+      } else if (!std::exchange(is_first, false) && IsCancelled()) {  // a first Look notices it itself
         gathered.stacks[i] = WithNote(target, "ms-worker ends");
       } else {
         gathered.stacks[i] = Look(target, deadline, is_py_spy_slow);
@@ -102,7 +102,7 @@ StacksGathered Looker::Answer(const Request& request) const {
   std::vector<std::thread> helpers;
   while (helpers.size() + 1 < std::min(kMaxAtOnce, request.targets.size())) {
     absl::StatusOr<std::thread> helper = TryThread(work);
-    if (!helper.ok()) break;  // it takes longer then
+    if (!helper.ok()) break;  // fewer threads do the work
     helpers.push_back(*std::move(helper));
   }
   work();
@@ -167,7 +167,7 @@ StacksGathered NoneOf(const Request& request, const std::string& why) {
   return none;
 }
 
-constexpr size_t kSmallest = 256;  // of a text that is cut
+constexpr size_t kSmallest = 256;  // no text is cut to less than this
 constexpr size_t kMarkBytes = 64;
 
 std::string CutMiddle(const std::string& text, size_t limit) {
@@ -186,7 +186,7 @@ struct StackGatherer::Shared {
   // Runs in the gatherer's thread.
   void Run() ABSL_LOCKS_EXCLUDED(mutex);
   bool WasLeftBehind() ABSL_LOCKS_EXCLUDED(mutex);
-  // Returns false if nothing is to be done any more.
+  // Waits for the next request. Returns false if the thread should end instead.
   bool Await(Request& request) ABSL_LOCKS_EXCLUDED(mutex);
 
   const Looker looker;
@@ -197,7 +197,7 @@ struct StackGatherer::Shared {
   std::deque<Request> requests ABSL_GUARDED_BY(mutex);
   bool is_busy ABSL_GUARDED_BY(mutex) = false;
   bool is_ending ABSL_GUARDED_BY(mutex) = false;
-  bool is_left_behind ABSL_GUARDED_BY(mutex) = false;  // no one wants its result
+  bool is_left_behind ABSL_GUARDED_BY(mutex) = false;  // its thread is detached, and must deliver nothing
 };
 
 bool StackGatherer::Shared::WasLeftBehind() {
@@ -269,7 +269,7 @@ void StackGatherer::Abandon() {
       shared_->changed.WaitFor(shared_->mutex, give_up - now);
       continue;
     }
-    shared_->is_left_behind = true;  // it stays cut short
+    shared_->is_left_behind = true;  // `cancel` stays awake, so that the thread ends once it can
     if (thread_.joinable()) thread_.detach();
     return;
   }

@@ -1,11 +1,12 @@
-// Finds out where training processes stand, in threads of its own: the agent's loop never waits for it.
+// Collects the stacks of training processes, for `ms-ctl why` and similar questions. It works in threads of its own, so
+// the agent's loop never waits for it.
 //
-// For each process the best of
-//   py-spy        if that is in PATH, which a process of its own finds out: a folder there may hang;
-//   faulthandler  if the process has agreed (muster_training.enable_stacks());
-//   kernel        else: states and wait channels from /proc.
-// An answer always comes within 8 s. A process is touched only if it is still the child of `parent`; it gets no signal
-// except the one that it catches on purpose.
+// For each process it uses the first of these methods that works:
+//   py-spy        needs py-spy in PATH;
+//   faulthandler  needs a script that has called muster_training.enable_stacks();
+//   kernel        no stacks, only each thread's state and wait channel from /proc.
+// An answer always comes within 8 s. Before it looks at a process, it checks that the process is still `parent`'s child
+// or grandchild. It sends a process no signal other than kStacksSignal, and that only if the process catches it.
 #pragma once
 
 #include <sys/types.h>
@@ -23,8 +24,8 @@
 namespace muster::agent {
 
 struct StackGathererOptions {
-  std::string search_path;  // a PATH, for py-spy and its environment; relative folders are left out
-  pid_t parent = 0;         // of the training processes' shims: the keeper
+  std::string search_path;  // a PATH in which py-spy is found, and which it gets; relative folders are ignored
+  pid_t parent = 0;         // the keeper: the parent of the shims, whose children the training processes are
   absl::Duration py_spy_timeout = absl::Seconds(4);
   absl::Duration signal_timeout = absl::Seconds(2);
   absl::Duration total_timeout = absl::Seconds(7);
@@ -36,23 +37,24 @@ struct StackTarget {
   std::string stacks_file;  // its MS_STACKS_FILE
 };
 
-// One thread calls it. A file system that hangs may hold the gatherer's thread, but not the caller: the thread is left
-// behind then, and delivers nothing any more.
+// All methods must be called by one thread. If a file system hangs, the gatherer's thread may hang, but the caller does
+// not: it detaches that thread, which then delivers nothing any more.
 class StackGatherer {
  public:
-  // `deliver` is called by the gatherer's thread, once for each Gather, and mustn't call back.
+  // `deliver` is called once for each Gather, by the gatherer's thread, or in Gather if there is no usable thread. It
+  // must not call this object.
   StackGatherer(StackGathererOptions options, const Clock& clock, std::function<void(StacksGathered)> deliver);
-  // Cuts short the work under way; within a second, two where something hangs.
+  // Cuts short the work in progress. Takes at most a second, or two if something hangs.
   ~StackGatherer();
   StackGatherer(const StackGatherer&) = delete;
   StackGatherer& operator=(const StackGatherer&) = delete;
 
-  // Never blocks. The thread starts with the first call.
+  // Starts collecting and returns at once. The first call starts the thread.
   void Gather(uint64_t query, std::vector<StackTarget> targets);
 
-  // Cuts short the work under way and waits until it has been answered, within a second, two where something hangs. No
-  // child of this object is left then: to be called before Keeper::KillAllDescendants, which would take such a child
-  // for a training process.
+  // Cuts short the work in progress and waits until its answer has been delivered: at most a second, or two if
+  // something hangs. After that this object has no child process. Call it before Keeper::KillAllDescendants, which
+  // would take a running py-spy for a training process.
   void Abandon();
 
  private:
@@ -62,8 +64,8 @@ class StackGatherer {
   std::thread thread_;
 };
 
-// Makes all texts together fit into kMaxStacksBytes, the longest ones first; a text is cut in its middle, since the
-// main thread is at the top with py-spy and at the bottom with faulthandler. Valid UTF-8 afterwards.
+// Cuts the longest texts until all texts together fit into kMaxStacksBytes, and makes each one valid UTF-8. Cuts a text
+// in its middle, since the main thread is at the top of py-spy's output and at the bottom of faulthandler's.
 void KeepToLimits(std::vector<v1::SlotStack>& stacks);
 
 }  // namespace muster::agent

@@ -1,4 +1,4 @@
-// The places of the machine's own files and tools; a test can put others there.
+// The folders of the machine's own files and tools. A test can replace them.
 #pragma once
 
 #include <map>
@@ -13,12 +13,12 @@ struct HostRoots {
   std::string dev = "/dev";
   std::string sys = "/sys";
   std::string proc = "/proc";
-  std::string tools;  // the folder of hccn_tool and similar tools; empty: those of PATH
+  std::string tools;  // the folder of hccn_tool and similar tools; empty: the folders of PATH
   std::string driver = "/usr/local/Ascend/driver";
 };
 
-// MUSTER_HOST_ROOT=FOLDER, for tests: FOLDER/etc, …/dev, …/sys, …/proc, …/bin and …/driver. For root it counts only if
-// no other user can write there.
+// Returns the folders. MUSTER_HOST_ROOT=FOLDER, for tests, replaces them by FOLDER/etc, /dev, /sys, /proc, /bin and
+// /driver. For root the variable counts only if no other user can write to FOLDER.
 inline HostRoots RootsFrom(const std::map<std::string, std::string>& environment) {
   const auto found = environment.find("MUSTER_HOST_ROOT");
   if (found == environment.end() || found->second.empty()) return {};

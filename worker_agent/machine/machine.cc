@@ -34,7 +34,7 @@ constexpr size_t kMachineHexDigits = 16;
 constexpr size_t kMaxDeviceNumber = 4;
 constexpr char kNvidia[] = "NVIDIA";
 
-// Returns the numbers of the folder's entries that are `prefix` and a number, rising.
+// Returns the numbers of the folder's entries whose names are `prefix` and a number, rising.
 std::vector<uint32_t> Numbered(const std::string& folder, const std::string& prefix) {
   std::vector<uint32_t> numbers;
   DIR* dir = opendir(folder.c_str());
@@ -52,8 +52,8 @@ std::vector<uint32_t> Numbered(const std::string& folder, const std::string& pre
   return numbers;
 }
 
-// Returns the words of the variable, up to the first that names no device, as in CUDA: a negative number, or nothing.
-// nullopt: it is not set.
+// Returns the items of the variable's list. As in CUDA, the list ends before the first item that names no device: an
+// empty one or a negative number. nullopt: the variable is not set.
 std::optional<std::vector<std::string>> VisibleDevices(const std::map<std::string, std::string>& environment,
                                                        const std::string& variable) {
   const auto found = environment.find(variable);
@@ -67,12 +67,13 @@ std::optional<std::vector<std::string>> VisibleDevices(const std::map<std::strin
   return visible;
 }
 
-// Returns the visible devices, in that order; a range is Ascend's way to write several ("0-3").
+// Returns the devices that the items of `visible` name, in that order. An item may be a range ("0-3"), as Ascend's
+// variable allows. Empty if an item is no number.
 std::vector<Device> Narrow(const std::vector<Device>& all, const std::vector<std::string>& visible) {
   std::vector<Device> list;
   for (const std::string& text : visible) {
     const auto ranges = ParseNumberRanges(text, kMaxSlotsPerNode - 1);
-    if (!ranges.ok()) return {};  // a UUID
+    if (!ranges.ok()) return {};  // a UUID, for example
     for (const Device& device : all) {
       const bool is_there =
           std::any_of(list.begin(), list.end(), [&](const Device& one) { return one.number == device.number; });
@@ -84,7 +85,7 @@ std::vector<Device> Narrow(const std::vector<Device>& all, const std::vector<std
   return list;
 }
 
-// Returns nothing if there is none of this kind.
+// Returns nullopt if no device of this kind is visible.
 std::optional<Devices> DevicesOfKind(const std::string& kind, const std::string& prefix, const std::string& folder,
                                      const std::map<std::string, std::string>& environment) {
   Devices devices;

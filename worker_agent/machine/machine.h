@@ -1,4 +1,4 @@
-// The facts of the machine that the agent runs on.
+// Facts about the machine that the agent runs on: its id, devices and addresses.
 #pragma once
 
 #include <cstdint>
@@ -13,46 +13,46 @@
 
 namespace muster::agent {
 
-// Returns an id that is equal for all agents that share a boot and a network namespace, different otherwise: two
-// containers with networks of their own on one host are two machines, and host names decide nothing. 16 hexadecimal
-// digits, drawn from /proc/sys/kernel/random/boot_id and the namespace's device and inode; with `name` (--machine) it
-// is "name:NAME".
+// Returns the machine's id. Agents have the same id if they run since the same boot of a host and in the same network
+// namespace: two containers with networks of their own on one host are two machines. Host names don't matter. The id is
+// 16 hexadecimal digits of a hash of /proc/sys/kernel/random/boot_id and the namespace's device and inode. With `name`
+// (--machine) it is "name:NAME".
 absl::StatusOr<std::string> MachineId(const std::string& name);
 
-// The pure part of it.
+// Computes the hash for MachineId. Pure.
 std::string HashMachine(const std::string& boot_id, uint64_t namespace_device, uint64_t namespace_inode);
 
 struct Device {
-  uint32_t number = 0;    // of /dev/davinci3, /dev/nvidia3
-  uint32_t index = 0;     // its number in the variable of visible devices: NVIDIA counts those that are there
-  uint32_t position = 0;  // among those that are visible to this program: a process of it opens it by this number
+  uint32_t number = 0;    // 3 for /dev/davinci3 or /dev/nvidia3
+  uint32_t index = 0;     // its number in the variable of visible devices: NVIDIA counts from 0 without gaps
+  uint32_t position = 0;  // its place among the visible devices: a process opens it by this number
 };
 
 struct Devices {
-  std::string kind;    // "Ascend", "NVIDIA" or "CPU"
-  uint32_t count = 1;  // at least 1
-  std::vector<Device>
-      list;  // those that are visible, as they are counted; empty: a CPU, or they have no numbers (UUIDs)
+  std::string kind;          // "Ascend", "NVIDIA" or "CPU"
+  uint32_t count = 1;        // at least 1
+  std::vector<Device> list;  // the visible ones, in their order; empty: a CPU, or UUIDs name the visible ones
 };
 
-// Returns the devices that --local_worker_num=auto counts: Ascend devices (davinci0, davinci1, …), else NVIDIA ones
-// (nvidia0, …), else one process on the CPU. ASCEND_RT_VISIBLE_DEVICES and CUDA_VISIBLE_DEVICES narrow the number, as
-// they do for the frameworks. `device_folder` is /dev. At most 1,024 devices.
+// Returns the devices that --local_worker_num=auto counts: Ascend devices (davinci0, davinci1, …) if there are any,
+// else NVIDIA devices (nvidia0, …), else a count of 1 for the CPU. ASCEND_RT_VISIBLE_DEVICES and CUDA_VISIBLE_DEVICES
+// limit them, as they do for the frameworks. `device_folder` is /dev, except in tests. Returns at most 1,024 devices,
+// the most slots that a node can have.
 Devices FindDevices(const std::string& device_folder, const std::map<std::string, std::string>& environment);
 
-// Returns ASCEND_RT_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES; for a CPU: none.
+// Returns ASCEND_RT_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES; for the kind "CPU" an empty text.
 std::string VisibleDevicesVariable(const std::string& kind);
 
 struct InterfaceAddress {
-  std::string name;  // as getifaddrs has it: an IPv4 address with a label has that one (eth0:1)
+  std::string name;  // as getifaddrs shows it; for an IPv4 address with a label that is the label (eth0:1)
   IpAddress address;
 };
 
-// Returns all that are up, in the order of getifaddrs.
+// Returns the addresses of all interfaces that are up, in the order of getifaddrs.
 std::vector<InterfaceAddress> InterfaceAddresses();
 
-// Returns the addresses of this host's own name, in the resolver's order; nullopt: none, or not known within `limit`.
-// The look-up may run on in a thread that is left behind.
+// Returns the addresses that this host's own name resolves to, in the resolver's order. nullopt: it has none, or the
+// resolver has not answered within `limit`; the look-up then runs on in a thread of its own.
 std::optional<std::vector<IpAddress>> ResolveOwnName(absl::Duration limit);
 
 // Returns the addresses of all interfaces that are up, loopback last.
