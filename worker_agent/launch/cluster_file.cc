@@ -70,7 +70,7 @@ Json AllPeers(const v1::PeerList& peers) {
   return list;
 }
 
-// Returns own ranks and their neighbours, by rank; a rank that is both counts as own.
+// Returns the node's own ranks and their neighbours, in the order of ranks, each once.
 Json NearPeers(const ClusterFileInput& input) {
   const v1::Assignment& assignment = input.desired->assignment();
   const char* role = RoleName(assignment.role());

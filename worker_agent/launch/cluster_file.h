@@ -1,4 +1,5 @@
-// MS_CLUSTER_FILE: the description of its cluster for a training process, as JSON. One file for a node and round.
+// MS_CLUSTER_FILE: a JSON file that describes the cluster to the training processes of a node. A new one for each
+// round.
 //
 //   {"schema": "muster.cluster/1", "job_id": "default", "run": 1, "round": 1, "restart_count": 0, "role": "worker",
 //    "world_size": 4, "server_num": 0, "nnodes": 2, "node_id": "a-1", "node_rank": 0,
@@ -12,9 +13,12 @@
 //               "certificate_fingerprint": ""}],
 //    "peers_complete": true}
 //
-// world_size is that of the node's own role. Readers must accept members that they don't know; a change that would
-// break them gets a new schema. Beyond 1,024 ranks the peers are the node's own ranks and their neighbours only and
-// peers_complete is false; unknown members of a neighbour (its node_rank, local_rank and device) are then left out.
+// world_size counts the ranks of the node's own role. Readers must accept members that they don't know; a change that
+// would break them gets a new schema.
+//
+// In a round of more than 1,024 ranks, "peers" has only the node's own ranks and their neighbours in the ring, and
+// peers_complete is false. A neighbour on another node then lacks node_rank, local_rank and device, which this node
+// does not know.
 #pragma once
 
 #include <string>
@@ -26,8 +30,8 @@
 namespace muster::agent {
 
 struct ClusterFileInput {
-  const v1::DesiredState* desired = nullptr;  // with an assignment
-  const v1::PeerList* peers = nullptr;        // checked; null beyond kMaxRanksInClusterFile
+  const v1::DesiredState* desired = nullptr;  // must have an assignment
+  const v1::PeerList* peers = nullptr;        // from CheckedPeerList; null: more ranks than kMaxRanksInClusterFile
   std::string job_id;
   std::string node_id;
   std::string host_name;
@@ -35,10 +39,11 @@ struct ClusterFileInput {
   std::vector<v1::SlotOffer> offers;  // of this node, by slot
 };
 
-// Returns the text of the file; an agent without a command prints it, too.
+// Returns the text of the file; --print_assignment prints it.
 std::string ClusterFileText(const ClusterFileInput& input);
 
-// Writes atomically, mode 0644: a process that was started under another user may read it as far as its folder lets it.
+// Writes the file atomically. Its mode is 0644, so that a process that runs as another user can read it if the folder
+// allows it.
 absl::Status WriteClusterFile(const std::string& path, const ClusterFileInput& input);
 
 }  // namespace muster::agent

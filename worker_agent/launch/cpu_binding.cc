@@ -35,7 +35,7 @@ std::map<int, uint32_t> NumaNodes(const std::string& sysfs) {
       const auto text = ReadSmallFile(absl::StrCat(sysfs, "/node/node", node, "/cpulist"), 64 * 1024);
       if (!text.ok()) continue;
       const auto cpus = ParseNumberRanges(*text, kHighestCpu);
-      if (!cpus.ok()) continue;  // a node with memory only has an empty list
+      if (!cpus.ok()) continue;  // a NUMA node without CPUs has an empty list
       for (const NumberRange& part : *cpus) {
         for (uint32_t cpu = part.low; cpu <= part.high; ++cpu) node_of[static_cast<int>(cpu)] = node;
       }
@@ -76,7 +76,7 @@ std::vector<int> AllowedCpus() {
       if (CPU_ISSET_S(static_cast<size_t>(cpu), size, set)) cpus.push_back(cpu);
     }
     CPU_FREE(set);
-    if (result == 0 || error != EINVAL) return cpus;  // EINVAL: the kernel's mask is larger
+    if (result == 0 || error != EINVAL) return cpus;  // EINVAL: the buffer is too small for the kernel's mask
   }
   return cpus;
 }

@@ -20,7 +20,7 @@ std::string IsoTime(int64_t unix_ms) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::FromUnixMillis(unix_ms), absl::UTCTimeZone());
 }
 
-// Tabs are common in output and harmless.
+// Escapes control characters, except tabs, which are common and harmless: they become spaces.
 std::string Shown(const std::string& line) {
   std::string untabbed = line;
   std::replace(untabbed.begin(), untabbed.end(), '\t', ' ');

@@ -1,4 +1,5 @@
-// The report of a failed run, beside its logs and on the terminal: the same cause, the same words, everywhere.
+// Writes the report of a failed run: as failure.json in the log folder, and as text for the terminal. Both have the
+// same cause in the same words.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +16,21 @@ namespace muster::agent {
 //    "host": "node2", "exit_code": null, "signal": 9, "signal_name": "SIGKILL", "last_lines": ["…"],
 //    "log_file": "/logs/default/3-20261120T230000.000Z/worker_3.log", "remedy": "…",
 //    "ended": "2026-11-20T23:04:30.123Z"}
-// `rank` is null when no rank was to blame, `reason` when it is not known (docs/errors.md lists them),
-// `exit_code` after a signal; `signal_name` is empty without one.
+// `rank` is null if the failure is not that of a rank, `reason` if it is not known (docs/errors.md lists the reasons),
+// `exit_code` if a signal ended the process. `signal_name` is empty if none did.
 std::string FailureText(const std::string& job_id, uint64_t run, const v1::Outcome& outcome);
 
 std::string FailureFile(const std::string& log_dir);
 
-// Writes <log_dir>/failure.json atomically; makes the folder. `outcome` has a cause.
+// Writes <log_dir>/failure.json atomically. Makes the folder if it is missing. `outcome` must have a cause.
 absl::Status WriteFailureFile(const std::string& log_dir, const std::string& job_id, uint64_t run,
                               const v1::Outcome& outcome);
 
-// Returns the cause for a terminal: its line of text, the last lines of output each after "  | ", and the remedy if
-// there is one. No newline at the end. Foreign control characters are escaped.
+// Returns the cause as text for a terminal: a line with the cause, then the process's last lines of output, each after
+// "  | ", then the remedy if there is one. Has no newline at the end. Control characters in the output are escaped.
 std::string FormatCause(const v1::Cause& cause);
 
-// Returns "SIGKILL"; "signal 63" for one without a name; empty for 0.
+// Returns the signal's name, such as "SIGKILL"; "signal 63" if it has no name; empty for 0.
 std::string SignalName(int signal);
 
 }  // namespace muster::agent

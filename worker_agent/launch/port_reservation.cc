@@ -26,7 +26,8 @@ namespace {
 
 constexpr char kPortsOfKernel[] = "/proc/sys/net/ipv4/ip_local_port_range";
 constexpr uint32_t kPortsOfHccl = 32;
-constexpr int kMaxTries = 256;  // more than `avoided` can turn down, with room for ports that others lock
+constexpr int kMaxTries =
+    256;  // more than the 32 ports of `avoided`, so that ports which other agents have locked can be skipped, too
 
 absl::Status SystemError(const std::string& what) {
   return absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(errno)));
@@ -37,7 +38,8 @@ void SetReuseAddress(int fd) {
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 }
 
-// Binds to all addresses of both families, else of IPv4 alone. Returns -1 with errno set by socket or bind.
+// Returns a socket bound to the port on all addresses of IPv6 and IPv4, or of IPv4 alone if there is no IPv6. -1:
+// failed; errno says why.
 int BindAnyAddress(uint16_t port, bool reuses_address) {
   int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd >= 0) {
@@ -72,11 +74,11 @@ uint16_t BoundPort(int fd) {
   sockaddr_storage address{};
   socklen_t size = sizeof(address);
   if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
-  // The port is at the same place in both kinds of address.
+  // sockaddr_in and sockaddr_in6 have the port at the same place.
   return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 
-// True if another agent of ours has the port, or looks at it just now.
+// True if another agent of this user has reserved the port, or tries to at this moment.
 bool IsOfAnother(const absl::StatusOr<UniqueFd>& lock) { return absl::IsAlreadyExists(lock.status()); }
 
 bool IsOutOfDescriptors(int error) { return error == EMFILE || error == ENFILE; }
@@ -98,11 +100,11 @@ absl::Status NoPortOfKernels(int error) {
 
 }  // namespace
 
-// Looks for free ports; hands them out as reservations.
+// Finds free ports and returns reservations of them.
 class PortSearch {
  public:
   static absl::StatusOr<ReservedPort> AnyOutside(const PortOptions& options) {
-    std::vector<UniqueFd> turned_down;  // kept open meanwhile, or the kernel might offer them again
+    std::vector<UniqueFd> turned_down;  // stay open during the search, so that the kernel offers other ports
     for (int i = 0; i < kMaxTries; ++i) {
       UniqueFd fd(BindAnyAddress(0, false));
       if (!fd.is_open() && errno == EADDRINUSE && !turned_down.empty()) break;
@@ -121,8 +123,8 @@ class PortSearch {
 
   static absl::StatusOr<ReservedPort> In(const NumberRange& range, const PortOptions& options) {
     std::string no_locks;
-    // Looks first for ports that are wholly free, then for ports on which only old connections linger: there only the
-    // lock shows what another agent of ours has reserved.
+    // Looks first for ports that are wholly free, then for ports on which only old connections linger (TIME_WAIT). For
+    // the latter only the lock shows whether another agent of this user has reserved the port.
     for (const bool reuses_address : {false, true}) {
       for (uint32_t number = range.low; number <= range.high; ++number) {
         const auto port = static_cast<uint16_t>(number);
@@ -195,7 +197,7 @@ absl::StatusOr<std::vector<ReservedPort>> ReservePorts(const PortOptions& option
 namespace {
 
 constexpr off_t kPorts = 65536;
-constexpr off_t kNamespaces = off_t{1} << 40;  // their numbers have 32 bits
+constexpr off_t kNamespaces = off_t{1} << 40;  // numbers of namespaces have 32 bits
 
 }  // namespace
 
@@ -205,7 +207,7 @@ absl::StatusOr<UniqueFd> LockPort(const std::string& base, uint16_t port, PortUs
   absl::StatusOr<UniqueFd> file = OpenOwnFile(*folder, WorkFolder::UserFolder(base), "ports", O_RDWR | O_CREAT, 0600);
   if (!file.ok()) return file.status();
   struct stat space {};
-  if (stat("/proc/self/ns/net", &space) != 0) space.st_ino = 0;  // then all namespaces of this user count as one
+  if (stat("/proc/self/ns/net", &space) != 0) space.st_ino = 0;  // all namespaces of this user then count as one
   struct flock lock {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;

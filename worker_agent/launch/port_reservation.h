@@ -1,14 +1,14 @@
-// TCP ports that are ours from before the join until a training process listens on them.
+// Reserves TCP ports: from before the join until a training process listens on them, no other program can get them.
 //
-// A reserved port is held by a socket that is bound to all addresses, has SO_REUSEADDR and never listens. The kernel
-// (measured on Linux, see the test) then gives the port to no other bind to port 0 and to no outgoing connection, and
-// lets no process bind it without SO_REUSEADDR; yet a process that binds it with SO_REUSEADDR and listens succeeds, as
-// do PyTorch's, gRPC's and nearly every other server. The socket is bound before it gets SO_REUSEADDR: two sockets that
-// both have it may share a port, so only an exclusive bind proves that a port is free.
+// A reservation is a socket that is bound to the port on all addresses, has SO_REUSEADDR and never listens. The kernel
+// (measured on Linux, see the test) then does not choose the port for a bind to port 0 or an outgoing connection, and
+// no process can bind it without SO_REUSEADDR. But a process that binds it with SO_REUSEADDR and listens succeeds; the
+// servers of PyTorch, gRPC and nearly all other programs do so. This code binds the socket first and sets SO_REUSEADDR
+// after that: two sockets that both have it may share a port, so only a bind without it proves that a port is free.
 //
-// Beside it a lock is held (LockPort, below). It keeps two reservations of one user apart where a port of a range has
-// to be bound with SO_REUSEADDR from the start, because connections of an ended process still linger on it (TIME_WAIT,
-// a minute after a restart). Elsewhere the exclusive bind is proof enough, also without the lock.
+// That proof fails for a port on which connections of an ended process linger (TIME_WAIT, a minute after a restart): it
+// can only be bound with SO_REUSEADDR. So each reservation also has a lock (LockPort, below), which keeps two agents of
+// one user from reserving the same port.
 #pragma once
 
 #include <cstdint>
@@ -25,21 +25,22 @@
 namespace muster::agent {
 
 struct PortOptions {
-  std::optional<NumberRange> range;  // ports come from here only; none: the kernel chooses, outside of `avoided`
+  std::optional<NumberRange> range;  // the only ports to use; nullopt: the kernel chooses one, outside `avoided`
   NumberRange avoided{60000, 60031};
   std::string setting = "port_range";  // the setting that names `range`
   std::string lock_base = "/tmp";      // see WorkFolder::DefaultBase
 };
 
-// `port_range` is the setting. The ports to avoid are HCCL_IF_BASE_PORT..+31 (60000 when not set): HCCL binds there on
-// every node. A port range is taken as it is.
+// Returns the options for --port_range, or without it for any port but HCCL_IF_BASE_PORT..+31 (default 60000), which
+// HCCL binds on every node. Ports in --port_range may be HCCL's: that is the user's choice.
 absl::StatusOr<PortOptions> PortOptionsFrom(const std::optional<NumberRange>& port_range,
                                             const std::map<std::string, std::string>& environment);
 
-// Held until destroyed. Movable. Two descriptors each (one where no lock can be had), closed on exec.
+// A reservation, which ends with this object. Takes two descriptors (one if no lock can be had), both closed on exec.
 class ReservedPort {
  public:
-  // The error names what is used up: --port_range, the kernel's own range or this process's descriptors.
+  // Reserves one port. The error names what is exhausted: --port_range, the kernel's range, or this process's
+  // descriptors.
   static absl::StatusOr<ReservedPort> Reserve(const PortOptions& options);
 
   uint16_t port() const { return port_; }
@@ -50,21 +51,23 @@ class ReservedPort {
       : port_(port), lock_(std::move(lock)), socket_(std::move(socket)) {}
 
   uint16_t port_ = 0;
-  UniqueFd lock_;  // closed last: until then no one else takes the port
+  UniqueFd lock_;  // declared first, so that it is closed after the socket
   UniqueFd socket_;
 };
 
-// Reserves all or none; the error says how many were wanted and how many there were.
+// Reserves `count` ports, or none: the error then says how many were wanted and how many were found.
 absl::StatusOr<std::vector<ReservedPort>> ReservePorts(const PortOptions& options, size_t count);
 
-// The use of TCP ports of a network namespace by the agents of one user, where the kernel doesn't keep them apart.
+// The purpose for which an agent locks a port. Agents of one user in one network namespace lock the ports that they
+// use, since the kernel would let two of them bind the same one.
 //
-// Each use has a byte of the file <base>/muster-<uid>/ports (work_folder.h), at the namespace's number and the port,
-// locked (F_OFD_SETLK) for as long as the descriptor is open: only this user can open the file. An abstract Unix
-// socket's name, which everybody may take, would let every user of the machine keep us from our ports.
+// The lock (F_OFD_SETLK) is on one byte of the file <base>/muster-<uid>/ports (work_folder.h); the namespace's number,
+// the port and the use give the byte's position. The lock ends when the descriptor is closed. Only this user can open
+// the file. An abstract Unix socket would not do as a lock: any user of the machine could take its name.
 enum class PortUse { kReservation, kOwnScheduler };
 
-// `base`: see WorkFolder::DefaultBase. kAlreadyExists: another agent of this user has it. Other errors: unknown.
+// Locks a port. `base`: see WorkFolder::DefaultBase. kAlreadyExists: another agent of this user has the lock. Any other
+// error: it is not known whether one has.
 absl::StatusOr<UniqueFd> LockPort(const std::string& base, uint16_t port, PortUse use);
 
 }  // namespace muster::agent

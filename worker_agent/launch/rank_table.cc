@@ -30,7 +30,8 @@ constexpr size_t kMaxNamed = 8;
 constexpr size_t kMaxPath = 4096;  // HCCL's limit
 constexpr char kTable[] = "the table";
 
-// The format has strings throughout; some tools write numbers. Empty when absent or of another kind.
+// Returns the member as a text. The format wants strings; some tools write numbers, which this also takes. Empty: it is
+// missing or of another type.
 std::string Text(const nlohmann::json& object, const char* name) {
   const auto found = object.find(name);
   if (found == object.end()) return "";
@@ -39,7 +40,7 @@ std::string Text(const nlohmann::json& object, const char* name) {
   return "";
 }
 
-// Returns the value as it is written, for a message.
+// Returns the member's value as the table has it, for a message.
 std::string Shown(const nlohmann::json& object, const char* name) {
   const auto found = object.find(name);
   if (found == object.end()) return "missing";
@@ -48,7 +49,7 @@ std::string Shown(const nlohmann::json& object, const char* name) {
   return found->dump();
 }
 
-// Reads a table's entries, one after the other, and goes on after a wrong one.
+// Reads a table's entries one after the other. After a wrong entry it goes on with the next one.
 class Reader {
  public:
   explicit Reader(TableReport& report) : report_(report), problems_(report.problems) {}
@@ -78,7 +79,7 @@ class Reader {
 
 std::string Pair(const char* name, size_t number) { return absl::StrCat("\"", name, "\": \"", number, "\""); }
 
-// Notes the numbers that the devices of the list have.
+// Marks the numbers that the devices of the list have as used.
 void UseNumbers(const nlohmann::json& devices, const char* name, FreeNumbers& numbers) {
   uint32_t number = 0;
   for (const nlohmann::json& device : devices) {
@@ -177,7 +178,7 @@ void Reader::ReadDevices(const nlohmann::json& json, TableServer& server) {
     auto device = ReadDevice((*devices)[i], server, absl::StrCat(server.entry, ".device[", i, "]"), free_ids);
     if (device) server.devices.push_back(*std::move(device));
   }
-  // A device's place in this order is the number of its slot (see TableRanks and TableOffers).
+  // The devices are sorted because a device's place in the list is the number of its slot (TableRanks, TableOffers).
   std::stable_sort(server.devices.begin(), server.devices.end(),
                    [](const TableDevice& a, const TableDevice& b) { return a.device_id < b.device_id; });
 }
@@ -195,7 +196,7 @@ void Reader::ReadServer(const nlohmann::json& json, size_t index) {
                   absl::StrCat(server.entry, ": server_id is ", Shown(json, "server_id"), ", expected 1 to ",
                                kServerIdBytes, " characters"),
                   "the server's address, as a text");
-    server.server_id = server.entry;  // in its other problems
+    server.server_id = server.entry;  // later messages call the server by its place
   }
   server.server_id = EscapeControl(server.server_id);
   if (json.contains("host_ip") && !IpAddress::Parse(Text(json, "host_ip"))) {
@@ -219,7 +220,7 @@ void Reader::ReadServer(const nlohmann::json& json, size_t index) {
   report_.table.servers.push_back(std::move(server));
 }
 
-// False: there is nothing to read after it.
+// Reads the members of the whole table. Returns false if its servers can't be read: another format, or no list of them.
 bool Reader::ReadHead(const nlohmann::json& json) {
   const std::string version = Text(json, "version");
   const std::string other = OtherFormat(json);
@@ -290,7 +291,7 @@ void Reader::AddRemarks(const nlohmann::json& json) {
   uint32_t highest = 0;
   for (const TableServer& server : table.servers) {
     has_equal_counts = has_equal_counts && server.devices.size() == table.servers[0].devices.size();
-    highest = std::max(highest, server.devices.back().device_id);  // they are in order
+    highest = std::max(highest, server.devices.back().device_id);  // devices are sorted by id
     for (const TableDevice& device : server.devices) {
       rises = rises && (!before || device.rank > *before);
       before = device.rank;
@@ -329,7 +330,7 @@ void Reader::Read(const std::string& text) {
     if (server.is_object() && server.contains("device")) UseNumbers(server["device"], "rank_id", free_ranks_);
   }
   for (size_t i = 0; i < servers.size(); ++i) ReadServer(servers[i], i);
-  // Rules on several entries can be checked once each entry can be read.
+  // Rules on several entries are only checked if each entry by itself could be read.
   if (report_.problems.size() > in_head) return;
   CheckWhole(json);
   if (problems_.none()) AddRemarks(json);

@@ -23,7 +23,7 @@ std::string TextOf(const nlohmann::json& object, const char* name) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-// Server id → index of its pod, as far as the list can be read.
+// Returns the index of each server's pod, by server id. Leaves out entries that can't be read, and reports them.
 std::map<std::string, size_t> PodsOfServers(const nlohmann::json& pods, TableProblems& problems) {
   std::map<std::string, size_t> pod_of;
   for (size_t i = 0; i < pods.size(); ++i) {
@@ -88,7 +88,7 @@ void CheckSuperDevices(const RankTable& table, const std::map<std::string, size_
   }
 }
 
-// Checks the addresses of one device. Returns how many it has.
+// Checks the addresses of one device, and returns their number. `owner` has the devices of the addresses seen so far.
 size_t CheckAddressesOf(const TableServer& server, const TableDevice& device, std::map<IpAddress, std::string>& owner,
                         TableProblems& problems) {
   size_t count = 0;
@@ -147,7 +147,7 @@ void CheckRanks(const RankTable& table, TableProblems& problems) {
                    absl::StrCat("\"rank_id\": \"", free_ranks.Take(), "\", which no device has"));
     }
   }
-  if (owner.size() != count) return;  // then one is missing, too
+  if (owner.size() != count) return;  // a rank that is given twice, reported above, explains the missing one
   uint32_t expected = 0;
   for (const auto& [rank, has_it] : owner) {
     if (rank != expected) {
@@ -170,7 +170,7 @@ void CheckServers(const RankTable& table, TableProblems& problems) {
     }
     FreeNumbers free_ids;
     for (const TableDevice& device : server.devices) free_ids.Use(device.device_id);
-    for (size_t i = 1; i < server.devices.size(); ++i) {  // they are in order
+    for (size_t i = 1; i < server.devices.size(); ++i) {  // devices are sorted by id
       if (server.devices[i].device_id != server.devices[i - 1].device_id) continue;
       problems.Add("device_id_unique", server.devices[i].entry,
                    absl::StrCat(Place(server, server.devices[i]), " appears twice"),

@@ -1,18 +1,18 @@
-// The message for a syntax error, by the text found there and the expected one; the first row that fits:
+// The message for a syntax error, by the text at which parsing fails. The first row that fits applies:
 //
-//   the text begins as UTF-16                     save it as UTF-8
-//   it nests too deep                             at the bracket that is one too many
-//   the text ends                                 which bracket is still open, and where it is
-//   a text that its line does not end             where it begins
-//   something after the whole object              one file holds one table
+//   the file begins as UTF-16                     save it as UTF-8
+//   brackets nest too deep                        names the first bracket that is too deep
+//   the end of the file                           names the bracket that is still open, and its place
+//   a string without an end in its line           names the place where the string begins
+//   something after the whole object              one file contains one table
 //   ] or } after a comma                          remove the comma
-//   ] in the place of }, or the reverse           where the bracket is that it would close
-//   '                                             texts are in double quotes
+//   ] instead of }, or the reverse                names the open bracket and its place
+//   '                                             strings need double quotes
 //   / or #                                        JSON has no comments
 //   a value right after a value                   a comma is missing
 //   a word or a number that JSON does not have    put it in quotes
-//   anything else                                 the text found there and the expected one
-//   bytes that only nlohmann's parser refuses     where it stopped (escapes, UTF-8)
+//   anything else                                 what was found, and what is expected there
+//   bytes that only nlohmann's parser refuses     names the place (wrong escapes or UTF-8)
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
@@ -30,11 +30,11 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kDeepest = 8;  // a table nests five deep
+constexpr size_t kDeepest = 8;  // the most nested brackets; a correct table has five
 constexpr size_t kShownBytes = 20;
 constexpr char kByteOrderMark[] = "\xef\xbb\xbf";  // nlohmann's parser skips it, too
 
-// Returns "line 4, column 2" for a byte.
+// Returns the place of a byte as "line 4, column 2".
 std::string Place(const std::string& text, size_t byte) {
   const absl::string_view before = absl::string_view(text).substr(0, byte);
   const size_t line_begin = before.rfind('\n') == absl::string_view::npos ? 0 : before.rfind('\n') + 1;
@@ -44,9 +44,9 @@ std::string Place(const std::string& text, size_t byte) {
                       std::count_if(line.begin(), line.end(), is_first_byte) + 1);
 }
 
-// Returns the first bracket that nests deeper than kDeepest. Must run before parsing, since deep nesting takes a
-// hundred times its text in memory. nlohmann's parser would ask a callback, but with one it looks at a whole list after
-// each of its entries: 3 s for 100,000 servers.
+// Returns the position of the first bracket that nests deeper than kDeepest. Must run before parsing: for a deeply
+// nested text the parser needs a hundred times the text's size in memory. nlohmann's own means, a callback, is too
+// slow: with one it goes through a whole list after each of its entries (3 s for 100,000 servers).
 std::optional<size_t> TooDeep(const std::string& text) {
   size_t depth = 0;
   bool is_quoted = false;
@@ -67,7 +67,7 @@ std::optional<size_t> TooDeep(const std::string& text) {
   return std::nullopt;
 }
 
-// Finds where nlohmann's parser stopped; it reports that only to a receiver of events.
+// Finds the byte where nlohmann's parser stopped. The parser reports it only through this interface for events.
 class StopFinder : public nlohmann::json_sax<nlohmann::json> {
  public:
   bool null() override { return true; }
@@ -87,14 +87,14 @@ class StopFinder : public nlohmann::json_sax<nlohmann::json> {
     return false;
   }
 
-  size_t end = 0;  // the byte after the last one that it took
+  size_t end = 0;  // the byte after the last one that the parser has read
 };
 
 bool IsOfWord(char c) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("_.+-", c) || (c & 0x80) != 0;
 }
 
-// Returns the word, or the one character, that begins there.
+// Returns the word that begins at `begin`, or the single character if no word does.
 std::string WordAt(const std::string& text, size_t begin) {
   size_t end = begin;
   while (end < text.size() && IsOfWord(text[end])) ++end;
@@ -123,7 +123,7 @@ const char* Words(Expected expected) {
   return "";
 }
 
-// Looks for the first syntax error of a text, token by token.
+// Goes through a text token by token to its first syntax error, and explains that.
 class Slip {
  public:
   explicit Slip(const std::string& text) : text_(text) {}
@@ -131,7 +131,7 @@ class Slip {
   std::string Find();
 
  private:
-  // True: the next token begins there.
+  // Skips white space. Returns true if a token follows.
   bool Skip();
   bool TakeString();
   bool TakeWord();
@@ -146,8 +146,8 @@ class Slip {
 
   const std::string& text_;
   size_t at_ = 0;
-  size_t last_ = 0;           // where the token before it ends
-  std::vector<size_t> open_;  // the bytes of the open brackets
+  size_t last_ = 0;           // the end of the token before the current one
+  std::vector<size_t> open_;  // the positions of the open brackets
   Expected expected_ = Expected::kValue;
   bool is_cut_text_ = false;
 };
@@ -269,7 +269,7 @@ std::string Slip::Find() {
 }
 
 struct Format {
-  const char* key;  // only this format has it
+  const char* key;  // a member that only this format has
   const char* name;
 };
 

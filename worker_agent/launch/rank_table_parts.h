@@ -11,19 +11,20 @@
 
 namespace muster::agent {
 
-// ---- rank_table_json.cc: the text as JSON, and its syntax errors: tables are merged and edited by hand.
+// ---- rank_table_json.cc: parses the text. Explains syntax errors well, since people merge and edit tables by hand.
 
-// Returns the table's object. The error's message has the line and column of the syntax error (both from 1; a column is
-// a character) and how to correct it. Texts of any size and depth are taken.
+// Returns the table's object. The error's message has line and column of the syntax error (both count from 1; a column
+// is a character) and says how to correct it. Any text may be given, of any size and depth.
 absl::StatusOr<nlohmann::json> ParseTableJson(const std::string& text);
 
-// Returns the name of the other format that this object is in, and how to get it as a table that is read; empty: none
-// that is known.
+// Returns a text that names the format of the object if it is one of the known formats that this program can't read;
+// else an empty text.
 std::string OtherFormat(const nlohmann::json& table);
 
-// ---- rank_table_check.cc: the rules that concern several entries.
+// ---- rank_table_check.cc: checks the rules that concern several entries. Each function adds what it finds to
+// `problems`.
 
-// Gathers problems, up to a limit: a table of a million wrong entries is no reason for as many messages.
+// Collects problems up to a limit, so that a table with a million wrong entries does not cause a million messages.
 class TableProblems {
  public:
   explicit TableProblems(std::vector<TableProblem>& problems) : problems_(problems) {}
@@ -35,7 +36,8 @@ class TableProblems {
   std::vector<TableProblem>& problems_;
 };
 
-// The numbers that nothing has, for proposals: the lowest first, each once.
+// Finds numbers that no entry of the table has, which remedies can propose. Take returns them in rising order, each
+// once.
 class FreeNumbers {
  public:
   void Use(uint32_t number) { used_.insert(number); }
@@ -49,17 +51,17 @@ class FreeNumbers {
   uint32_t next_ = 0;
 };
 
-// Rank ids 0..N-1, each once.
+// Rank ids must be 0..N-1, each once.
 void CheckRanks(const RankTable& table, TableProblems& problems);
 
-// Server ids unique; device ids unique within a server.
+// Server ids must be unique; device ids must be unique within a server.
 void CheckServers(const RankTable& table, TableProblems& problems);
 
-// Device addresses present where they are needed, unique, as many everywhere. `has_one_pod`: all servers are in one
-// super pod, which has links of its own and needs no device addresses.
+// Device addresses must be unique, every device must have equally many, and with several servers each needs one.
+// `has_one_pod`: all servers are in one super pod, whose devices have links of their own and need no addresses.
 void CheckDeviceAddresses(const RankTable& table, bool has_one_pod, TableProblems& problems);
 
-// super_pod_list of version 1.2: every server in exactly one pod; super device ids unique within a pod.
+// super_pod_list of version 1.2: every server must be in exactly one pod; super device ids must be unique within a pod.
 void CheckPods(const RankTable& table, const nlohmann::json& pods, TableProblems& problems);
 
 }  // namespace muster::agent

@@ -29,7 +29,8 @@ void RemoveProgressAndStacks(const std::string& work_folder, uint32_t slot) {
   std::error_code ignored;
   std::filesystem::remove_all(ProgressFile(work_folder, slot), ignored);
   std::filesystem::remove_all(StacksFile(work_folder, slot), ignored);
-  // muster_training.py writes beside it and renames: a process that was killed in between has left its half file.
+  // muster_training.py writes to a file "<progress file>.…" and renames it. A process that was killed in between has
+  // left that file.
   const std::string half_written = ProgressFile(work_folder, slot) + ".";
   std::vector<std::filesystem::path> left;
   for (std::filesystem::directory_iterator entry(work_folder, ignored), end; !ignored && entry != end;

@@ -1,6 +1,6 @@
-// The files of the work folder that belong to one slot and start over with each of its processes.
+// The files of the work folder that belong to one slot. Each process of the slot starts with new ones.
 //
-// A process writes them, so nothing about their content or kind is to be trusted.
+// The training process writes them, so the agent trusts neither their content nor that they are regular files.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@ namespace muster::agent {
 std::string ErrorFile(const std::string& work_folder, uint32_t slot);     // TORCHELASTIC_ERROR_FILE
 std::string ProgressFile(const std::string& work_folder, uint32_t slot);  // MS_PROGRESS_FILE
 std::string StacksFile(const std::string& work_folder, uint32_t slot);    // MS_STACKS_FILE
-std::string PassedFile(const std::string& work_folder, uint32_t slot);    // MUSTER_RING_PASSED, ms-ring's
+std::string PassedFile(const std::string& work_folder, uint32_t slot);    // MUSTER_RING_PASSED, written by ms-ring
 
-// Clears the slot before a start: files of a former process must not count for the next one, nor pile up. So files
-// beside the progress file with its name and a dot go, too; also a folder; a symbolic link is removed, not followed.
-// (The keeper removes the error file.)
+// Removes what a former process of the slot left, so that it does not count for the next one: the progress file, the
+// stacks file, and files named like the progress file with a dot after it (half-written ones). A folder in such a place
+// is removed, too; a symbolic link is removed, not followed. The keeper removes the error file.
 void RemoveProgressAndStacks(const std::string& work_folder, uint32_t slot);
 
 }  // namespace muster::agent

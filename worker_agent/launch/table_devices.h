@@ -1,7 +1,7 @@
-// The device of each rank, by the rank table.
+// Finds the device of each rank in the rank table.
 //
-// A node joins before it has ranks, so it can offer its devices only where it has as many slots as its server has
-// devices. Where agents share a server only the round decides which of them has which ranks, and so which devices.
+// A node joins before it has ranks. So it can name its devices in the join only if it has as many slots as its server
+// has devices. If several agents share a server, their devices are known only once a round has given them ranks.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace muster::agent {
 
-// Device id and address by rank, of all servers.
+// Device id and address of each rank, of all servers in the table.
 using TableDevices = std::map<uint32_t, v1::SlotOffer>;
 TableDevices DevicesByRank(const RankTable& table);
 
-// Writes devices into `offers` (of this node, by slot) and, where a peer has offered none, into `peers` (null: none).
-// Only if the round has given all ranks of this node by the table: a spare from another server has those of the lost
-// node, and where a node came without the table the ranks follow other rules.
+// Fills in the devices in `offers` (this node's, by slot), and in `peers` for peers that have offered none. `peers` may
+// be null. Does nothing unless all ranks of this node are those of its server in the table. They are not if this node
+// is a spare that replaces a node of another server, or if some node joined without the table.
 void SetDevices(const TableDevices& table, const v1::NodeInfo& node, const v1::Assignment& assignment,
                 std::vector<v1::SlotOffer>& offers, v1::PeerList* peers);
 

@@ -55,7 +55,7 @@ std::string FolderName(const std::string& job_id, uint64_t incarnation) {
   return absl::StrCat(name, "-", absl::Hex(incarnation, absl::kZeroPad16));
 }
 
-// True if FolderName makes such a name, with the ".1" of a second attempt or without.
+// True if the name is one that MakeLocked gives: FolderName's, perhaps with ".1" of a second attempt at its end.
 bool IsFolderName(const std::string& name) {
   const size_t dash = name.rfind('-');
   if (dash == std::string::npos || name.size() < dash + 1 + kFolderHexDigits) return false;
@@ -64,7 +64,7 @@ bool IsFolderName(const std::string& name) {
   return digits.find_first_not_of("0123456789abcdef") == std::string::npos && (rest.empty() || rest.front() == '.');
 }
 
-// Removes folders with a lock that no agent holds.
+// Removes the work folders that no agent has locked.
 void RemoveDead(int parent, const std::string& path) {
   const int listing = dup(parent);
   DIR* dir = listing < 0 ? nullptr : fdopendir(listing);
@@ -75,8 +75,8 @@ void RemoveDead(int parent, const std::string& path) {
     if (!IsFolderName(name) || cleaned >= kMaxCleaned) continue;
     const int fd = OpenFolder(parent, name);
     if (fd < 0) continue;
-    // The lock is held until the folder is gone, so that no agent that has just made it takes it for its own: see the
-    // check in MakeLocked.
+    // Keep the lock until the folder is gone: an agent that has just made it may not have locked it yet, and must then
+    // find out that it is gone (see MakeLocked).
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
       std::error_code ignored;
       std::filesystem::remove_all(absl::StrCat(path, "/", name), ignored);
@@ -87,8 +87,8 @@ void RemoveDead(int parent, const std::string& path) {
   closedir(dir);
 }
 
-// Makes a new folder, locked. Another agent that cleans up may take the lock between our mkdir and our flock, and
-// remove it: then we try again under another name. Returns name and descriptor.
+// Makes a new folder and locks it; returns its name and descriptor. Between mkdir and flock another agent's RemoveDead
+// may lock and remove the folder; this then tries again under another name.
 absl::StatusOr<std::pair<std::string, int>> MakeLocked(int parent, const std::string& base_name) {
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     const std::string name = attempt == 0 ? base_name : absl::StrCat(base_name, ".", attempt);
@@ -115,10 +115,11 @@ std::string WorkFolder::DefaultBase(const std::map<std::string, std::string>& en
 
 std::string WorkFolder::UserFolder(const std::string& base) { return absl::StrCat(base, "/muster-", geteuid()); }
 
-// Opens the folder: ours, no symbolic link, closed to others. It is made and locked through its descriptor.
+// From here on the folder is only used through the returned descriptor, so that no one can replace it.
 absl::StatusOr<UniqueFd> WorkFolder::OpenUserFolder(const std::string& base) {
   const std::string path = UserFolder(base);
-  // The owners of a folder on the way can put something else in its place. For root that is more than an accident.
+  // The owner of a folder above it could replace the path. Only for root is that a danger: its files would go to
+  // another user's folder.
   if (geteuid() == 0) {
     const absl::StatusOr<UniqueFd> way = muster::OpenFolder(base, {FolderTrust::kOwned});
     if (absl::IsPermissionDenied(way.status())) {

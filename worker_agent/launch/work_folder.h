@@ -1,8 +1,8 @@
 // A private folder for one agent's files: the cluster file and the files of its processes (slot_files.h).
 //
-// <base>/muster-<uid>/<job>-<incarnation>/, mode 0700, with an advisory lock (flock) on the folder itself for as long
-// as the agent lives: it shows whether a folder's owner is dead, and keeps systemd-tmpfiles, which honours it, from
-// clearing away the files of a long job.
+// Its path is <base>/muster-<uid>/<job>-<random number>/, its mode 0700. As long as the agent lives it has an advisory
+// lock (flock) on the folder. So another agent can see whether the folder's owner is dead, and systemd-tmpfiles, which
+// respects the lock, does not delete the files of a long job.
 #pragma once
 
 #include <sys/types.h>
@@ -19,19 +19,21 @@ namespace muster::agent {
 
 class WorkFolder {
  public:
-  // Returns TMPDIR, else /tmp. Absolute, since processes get paths below it and may change their folder.
+  // Returns TMPDIR, else /tmp. The path is absolute: processes get paths below it, and may change their working folder.
   static std::string DefaultBase(const std::map<std::string, std::string>& environment);
 
-  // Makes and locks the folder, and removes those of dead agents of this user beside it. Refused when muster-<uid> is a
-  // symbolic link or another user's. Odd characters of the job id become '_' in the name.
+  // Makes and locks the folder, and removes the folders that dead agents of this user have left. `incarnation`: the
+  // random number in its name, in which '_' replaces odd characters of the job id. It is an error if muster-<uid> is a
+  // symbolic link or belongs to another user.
   static absl::StatusOr<std::unique_ptr<WorkFolder>> Create(const std::string& base, const std::string& job_id,
                                                             uint64_t incarnation);
 
-  // <base>/muster-<uid>, made if need be and closed to others; the same refusals.
+  // Returns <base>/muster-<uid>.
   static std::string UserFolder(const std::string& base);
+  // Opens it; makes it if it is missing, and takes all permissions from other users. The same errors as with Create.
   static absl::StatusOr<UniqueFd> OpenUserFolder(const std::string& base);
 
-  // Removes it with all that is in it; only in the process that made it.
+  // Removes the folder with all its files, but only in the process that made it (not in a forked child).
   ~WorkFolder();
   WorkFolder(const WorkFolder&) = delete;
   WorkFolder& operator=(const WorkFolder&) = delete;

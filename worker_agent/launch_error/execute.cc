@@ -1,10 +1,11 @@
-// The error of execve for a file, and its effect:
+// Execute's reaction to a file for which execve fails:
 //
-//   ENOEXEC, a first line with an interpreter    its interpreter has the wrong format
-//   ENOEXEC, text                                /bin/sh runs it
-//   ENOEXEC, something else                      the error
-//   it may be elsewhere (MayBeElsewhere)         the next folder of PATH, if it is looked for there
-//   something else                               the error
+//   the error, and the file                      what follows
+//   ENOEXEC, a first line with an interpreter    fails: the interpreter has the wrong format
+//   ENOEXEC, another text                        /bin/sh runs it
+//   ENOEXEC, no text                             fails with that error
+//   an error as in MayBeElsewhere                tries the next folder of PATH; without one, fails with the error
+//   any other error                              fails with that error
 #include "worker_agent/launch_error/execute.h"
 
 #include <sys/stat.h>
@@ -24,7 +25,7 @@ namespace muster::agent {
 namespace {
 
 constexpr char kShell[] = "/bin/sh";
-constexpr char kDefaultPath[] = "/bin:/usr/bin";  // execvp's without a PATH
+constexpr char kDefaultPath[] = "/bin:/usr/bin";  // where execvp looks if PATH is not set
 
 ExecFailure ExecuteFile(const std::string& path, const std::vector<char*>& argv) {
   execv(path.c_str(), argv.data());
@@ -49,7 +50,7 @@ bool IsThere(const std::string& path) {
   return stat(path.c_str(), &info) == 0;
 }
 
-// Returns the program that the file names to run it: its loader, or the interpreter of its first line.
+// Returns the program that runs the file: the interpreter that its first line names, or its loader.
 std::string NamedInterpreter(const std::string& path) {
   const std::string head = ReadHead(path);
   const std::vector<std::string> words =
@@ -60,7 +61,8 @@ std::string NamedInterpreter(const std::string& path) {
 }  // namespace
 
 ExecFailure Execute(const std::vector<std::string>& words) {
-  if (words[0].empty()) return {LaunchStep::kProgram, ENOENT, ""};  // in PATH it would name each folder
+  if (words[0].empty())
+    return {LaunchStep::kProgram, ENOENT, ""};  // joined to a folder of PATH it would name the folder
   std::vector<char*> argv;
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
@@ -70,7 +72,7 @@ ExecFailure Execute(const std::vector<std::string>& words) {
   for (const absl::string_view folder : absl::StrSplit(search_path == nullptr ? kDefaultPath : search_path, ':')) {
     ExecFailure failure = ExecuteFile(absl::StrCat(folder, folder.empty() ? "" : "/", words[0]), argv);
     if (!MayBeElsewhere(failure.error)) return failure;
-    // The failure of a file that is there is a better answer than that of a missing one.
+    // Keep the first error about a file that exists: it is more useful than ENOENT for a missing one.
     if (worst.path.empty() && (failure.error == EACCES || IsThere(failure.path))) worst = std::move(failure);
   }
   return worst;

@@ -1,4 +1,4 @@
-// exec as a shell does it, and the reason why it failed.
+// Executes a program in the way of a shell, and explains why that failed.
 #pragma once
 
 #include <string>
@@ -9,17 +9,18 @@
 namespace muster::agent {
 
 struct ExecFailure {
-  LaunchStep step = LaunchStep::kProgram;  // or kInterpreter
+  LaunchStep step = LaunchStep::kProgram;  // kProgram or kInterpreter
   int error = 0;                           // errno
-  std::string path;                        // of the file; empty: it was not found in PATH
+  std::string path;                        // the file that failed; empty: no file was found in PATH
 };
 
-// Becomes the program that the first word names, found by this process's PATH as execvp finds it. A text file without a
-// first line that names its interpreter runs under /bin/sh; a program that the kernel can't run does not (execvp gives
-// that to /bin/sh, too). Returns only if it fails.
+// Replaces this process by the program that the first word names; looks for it in PATH as execvp does. A text file
+// whose first line names no interpreter runs under /bin/sh. A binary that the kernel can't run is an error; execvp
+// would give it to /bin/sh, too. Returns only if it fails.
 ExecFailure Execute(const std::vector<std::string>& words);
 
-// Explains a failure; looks at the file again. `folder`: where the failure was; empty: this process's.
+// Explains a failure, for which it reads the file again. `folder`: the working folder of the process that failed;
+// empty: this process's.
 LaunchError Explain(const ExecFailure& failure, const std::vector<std::string>& words, const std::string& folder);
 
 }  // namespace muster::agent

@@ -1,5 +1,5 @@
-// Step × errno → exit code, reason and remedy: the first row of kRows that fits. kOther and 0 fit all. "{or}" becomes
-// the other remedy at that step (Elsewhere).
+// kRows gives exit code, reason and remedy for a step and an errno; the first row that fits applies. In a row, kOther
+// fits every step, and 0 every errno. "{or}" in a remedy becomes the alternative that the step has (Elsewhere).
 #include "worker_agent/launch_error/launch_error.h"
 
 #include <array>
@@ -152,7 +152,7 @@ absl::string_view Elsewhere(Step step) {
   }
 }
 
-// Returns the step of an error that no system call has made.
+// Returns the step for an error that has no errno.
 Step StepOf(absl::StatusCode code) { return code == absl::StatusCode::kInternal ? Step::kInternal : Step::kSettings; }
 
 int ErrorOf(absl::StatusCode code) {

@@ -1,5 +1,5 @@
-// The reason why a process could not be started: what happened, the word for programs, and what to do. The one place
-// that decides by the step that failed and its errno.
+// Explains why a process could not be started: a text of what happened, a reason for programs, and a remedy. All such
+// explanations are decided here, by the step that failed and its errno.
 #pragma once
 
 #include <string>
@@ -10,27 +10,27 @@
 namespace muster::agent {
 
 enum class LaunchStep : int {
-  kOther,        // decided by the errno alone
+  kOther,        // any other step: the errno alone decides
   kProgram,      // exec
-  kInterpreter,  // of a script (its first line) or of a program (its loader)
+  kInterpreter,  // exec of a script's interpreter (its first line) or of a program's loader
   kProcess,      // fork
-  kFolder,       // the working folder
+  kFolder,       // entering the working folder
   kCpus,         // --bind_core
-  kStreams,      // standard input and output
-  kWorkFile,     // in TMPDIR
-  kLogFile,      // in --log_dir
-  kOwnProgram,   // one that belongs to Muster
-  kSettings,     // they contradict each other or the machine
-  kInternal,     // a fault of Muster's
+  kStreams,      // opening standard input and output
+  kWorkFile,     // a file in TMPDIR
+  kLogFile,      // a file in --log_dir
+  kOwnProgram,   // exec of a program that belongs to Muster
+  kSettings,     // settings that contradict each other or the machine
+  kInternal,     // a bug in Muster
 };
 
 struct LaunchDiagnosis {
-  int exit_code = 0;         // as a shell's: 127 not found, 126 anything else
-  absl::string_view reason;  // one of common/base/reason.h's
-  std::string remedy;        // "{host}" stands for the machine where it failed; may be empty: the reason says it
+  int exit_code = 0;         // as a shell has it: 127 not found, 126 any other failure
+  absl::string_view reason;  // a constant of common/base/reason.h
+  std::string remedy;        // "{host}" stands for the machine where it failed; empty: the text says enough
 };
 
-// Pure. `error`: an errno, 0 if there is none.
+// Returns the diagnosis for a step and an errno; 0: there is none. Pure.
 LaunchDiagnosis DiagnoseLaunch(LaunchStep step, int error);
 
 struct LaunchError {
@@ -42,18 +42,20 @@ struct LaunchError {
 
 LaunchError MakeLaunchError(LaunchStep step, int error, std::string text);
 
-// A status on its way to a LaunchError: `At` says which step failed, unless that is known already. The errno is the
-// status's own (OsError), or `error`.
+// Adds the failed step to an error status, for a later LaunchErrorOf. Does nothing to a step that was added before. The
+// errno is `error`, or, if that is 0, the status's own (OsError).
 absl::Status At(LaunchStep step, absl::Status status, int error = 0);
 
-// The status's code decides if it has no step.
+// Returns the LaunchError for a status. If it has neither a step nor an errno, its code decides.
 LaunchError LaunchErrorOf(const absl::Status& status);
 
-// For a person at this machine: the text, and what to do.
+// Returns text and remedy for a person at this machine.
 std::string TextWithRemedy(const LaunchError& error);
+// Adds the remedy to a status's message.
 absl::Status Advised(LaunchStep step, const absl::Status& status);
 
-// Packs an error in one string, where only a text can be passed on. Unpack takes any other string for an error text.
+// Packs an error into one string, for channels that carry only a text. Unpack treats any string that Pack has not made
+// as the text of an error.
 std::string Pack(const LaunchError& error);
 LaunchError Unpack(const std::string& packed);
 

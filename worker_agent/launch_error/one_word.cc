@@ -1,9 +1,9 @@
-// The first word of a command     how it should be typed
+// The first word of a command     the hint
 //
-// no blank in it                  (it is a name: there is no hint)
-// words, quotes                   -- as it is, without the quotes around all of it
-// with a shell's signs, or a      -- sh -c '…': the shell in which ms-worker is typed would take |, ;, $ and others
-//   variable before the program     for itself
+// has no space                    none
+// has words, maybe with quotes    to type it without the quotes around the whole
+// has |, ;, $ or similar signs,   to type sh -c '…': without quotes, the shell in which ms-worker is typed would
+//   or begins with NAME=VALUE       interpret these signs itself
 #include "worker_agent/launch_error/one_word.h"
 
 #include "absl/strings/ascii.h"

@@ -1,4 +1,4 @@
-// A command that was given as one word: in quotes. Pure.
+// Recognises a command that the user has typed as one word, in quotes: ms-worker -- 'python train.py'. Pure.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace muster::agent {
 
-// Returns the end of a message that the command was not found: how it should be typed. Empty: its first word has no
-// blank in it.
+// Returns a hint on how to type the command, which is the end of the message that it was not found. Empty: its first
+// word has no space in it.
 std::string OneWordHint(const std::vector<std::string>& command);
 
 }  // namespace muster::agent

@@ -1,11 +1,12 @@
-// The begin of a file, and the message for it:
+// The text of FormatInWords:
 //
-//   nothing (it can't be read)            that
-//   ELF, of another processor             both processors
-//   ELF, no program                       an object file that is not linked; a core file
-//   ELF of this processor                 damaged, or made for another mode of it (32 bits, x32, another byte order)
-//   MZ; Mach-O                            a program for Windows; for macOS
-//   something else with a NUL in it       a file that is no program
+//   the file's first bytes                the text says
+//   none                                  that the file can't be read
+//   ELF, for another processor            both processors
+//   ELF, no program                       that it is an object file or a core file
+//   ELF, for this processor               damaged, or for a mode that the kernel lacks (32 bits, another page size)
+//   MZ; Mach-O                            that it is a program for Windows; for macOS
+//   anything else                         that it is neither a program nor a script
 #include "worker_agent/launch_error/program_format.h"
 
 #include <elf.h>
@@ -25,14 +26,14 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kFirstLineBytes = 256;  // the kernel reads no more
-constexpr size_t kLookedAt = 80;         // the bytes that a shell looks at
+constexpr size_t kFirstLineBytes = 256;  // the kernel reads at most so much of a first line
+constexpr size_t kLookedAt = 80;         // a shell decides by so many bytes whether a file is text
 constexpr size_t kMaxHeaders = 64;
 
-// Some that <elf.h> is too old for have their number here.
+// Processors that an old <elf.h> does not define are given by their number.
 struct Processor {
   uint16_t number;
-  const char* name;  // as uname has it
+  const char* name;  // as uname names it
 };
 constexpr std::array kProcessors = std::to_array<Processor>({
     {EM_386, "i386"},
@@ -53,7 +54,7 @@ constexpr std::array kProcessors = std::to_array<Processor>({
     {EM_AMDGPU, "AMD GPUs"},
 });
 
-// An ELF header's fields, for both word sizes and byte orders. nullopt: beyond the head.
+// Reads the fields of an ELF header, for both word sizes and byte orders. nullopt: the field is not in the head.
 class Elf {
  public:
   explicit Elf(std::string_view head) : head_(head) {}
@@ -172,7 +173,7 @@ std::string LoaderOf(std::string_view head) {
 }
 
 std::string FormatInWords(std::string_view head, const std::string& machine) {
-  if (head.empty()) return "what it is can't be read";
+  if (head.empty()) return "its content can't be read";
   const Elf elf(head);
   if (elf.IsElf()) return ElfInWords(elf, machine);
   if (head.starts_with("MZ")) return "it is a program for Windows";

@@ -1,11 +1,12 @@
-// The first word of a command, and the result for it:
+// The result of the checks, by the first word of the command:
 //
-//   not there, or not in PATH                         127; for one with a blank the message says how to type it
-//   a folder; a file that may not be executed         126
-//   a script without its interpreter                  127; one that may not be executed: 126
-//   NAME.py that can be run directly                  stays
-//   another NAME.py, or -m                            runs under python; under --python, if that is set
-//   has a {                                           not judged: placeholders are filled in later
+//   the first word                                    the result
+//   a missing file, or a name that is not in PATH     exit code 127; if it has a space, a hint on how to type it
+//   a folder, or a file that can't be executed        126
+//   a script whose interpreter is missing             127; if the interpreter can't be executed: 126
+//   NAME.py that can be run directly                  runs as it is, unless --python is set
+//   another NAME.py, or -m                            runs under --python, or else under python from PATH
+//   has a {                                           no check: placeholders are filled in later
 #include "worker_agent/launch/command/command_check.h"
 
 #include <fcntl.h>
@@ -29,9 +30,9 @@ using Variables = std::map<std::string, std::string>;
 
 constexpr int kNotFound = 127;
 constexpr int kNotExecutable = 126;
-constexpr char kDefaultPath[] = "/bin:/usr/bin";  // execvp's without a PATH
+constexpr char kDefaultPath[] = "/bin:/usr/bin";  // where execvp looks if PATH is not set
 
-// Returns 0, or why the file can't be executed.
+// Returns 0 if the file can be executed, else the errno that says why not.
 int WhyNot(const std::string& path) {
   struct stat info {};
   if (stat(path.c_str(), &info) != 0) return errno;
@@ -46,7 +47,7 @@ bool IsFolder(const std::string& path) {
   return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-// Returns a name for messages: without quotes where it needs none.
+// Returns a name for messages; in quotes only if it needs them.
 std::string ShownName(const std::string& name) {
   const std::string quoted = Quoted(name);
   const bool is_plain = !name.empty() && quoted == absl::StrCat("\"", name, "\"") && !absl::StrContains(name, " ");
@@ -57,7 +58,7 @@ CommandProblem Problem(int code, const std::string& name, const std::string& wha
   return {code, absl::StrCat(ShownName(name), what)};
 }
 
-// True if its mode allows execution, but its file system doesn't.
+// True if the file's mode allows execution, but its file system is mounted noexec.
 bool IsMountedNoexec(const std::string& path) {
   struct stat info {};
   struct statvfs file_system {};
@@ -90,7 +91,7 @@ FoundProgram FindInPath(const std::string& program, const std::string* search_pa
     const std::string candidate = program.empty() ? "" : absl::StrCat(folder, folder.empty() ? "" : "/", program);
     const int error = WhyNot(candidate);
     if (error == EACCES) {
-      refused = candidate;  // execvp goes on and comes back to it
+      refused = candidate;  // execvp goes on; if it finds no better file, it reports EACCES
     } else if (!IsMissing(error)) {
       return {error, candidate};
     }
@@ -132,10 +133,10 @@ std::optional<CommandProblem> CheckInterpreter(const std::string& script, const 
   return std::nullopt;
 }
 
-// True for a .py file that needs no python before it.
+// True for a .py file that can be run directly, without an interpreter before it.
 bool RunsAsItStands(const std::string& file, const std::string* search_path) {
   const bool is_here = file.find('/') == std::string::npos && access(file.c_str(), F_OK) == 0;
-  if (is_here) return false;  // not in PATH: execvp wouldn't find it
+  if (is_here) return false;  // without a slash in its name execvp would look for it in PATH only
   const FoundProgram found = FindInPath(file, search_path);
   return found.error == 0 && !InterpreterLine(ReadHead(found.path)).empty();
 }

@@ -1,10 +1,11 @@
-// --per_job -- LAUNCHER …, without --allow_exec:
+// The result of CheckReach for `--per_job -- LAUNCHER …` without --allow_exec; the first row that fits applies:
 //
-//   one node, or it is not known how many                     nothing: it just works
-//   srun, or another way is set up: a batch system, a launch  nothing
-//   agent of the user's
-//   it names other hosts, and there is no ssh or rsh here     an error; in a script a warning
-//   otherwise                                                 a warning: it takes sshd and keys on every node
+//   the case                                                  the result
+//   one node, or their number is not known                    nothing
+//   srun, or a variable shows a batch system or the user's    nothing: the launcher then needs no ssh
+//     own launch agent (kOtherWays)
+//   it names other hosts, and ssh and rsh are not in PATH     an error; in a script a warning
+//   otherwise                                                 a warning: it needs sshd and keys on every node
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,7 +28,7 @@ constexpr std::string_view kOnceForAll[] = {"mpirun",  "mpiexec",    "mpiexec.hy
 constexpr std::string_view kHostOptions[] = {"-H", "-host", "--host", "-hosts", "--hosts"};
 constexpr std::string_view kHostFileOptions[] = {"--hostfile",    "-hostfile",   "-machinefile",
                                                  "--machinefile", "--host-file", "-f"};
-// Variables of batch systems, whose own launcher is then used, or of users with a launch agent.
+// With one of these variables launchers use the batch system, or the program that the user names, instead of ssh.
 constexpr const char* kOtherWays[] = {"SLURM_JOB_ID",   "SLURM_JOBID",         "PBS_JOBID",
                                       "LSB_JOBID",      "OMPI_MCA_plm",        "OMPI_MCA_plm_rsh_agent",
                                       "HYDRA_LAUNCHER", "HYDRA_LAUNCHER_EXEC", "PRTE_MCA_plm_ssh_agent"};
@@ -39,7 +40,7 @@ bool IsOneOf(const std::string_view (&words)[kCount], std::string_view word) {
   return std::find(std::begin(words), std::end(words), word) != std::end(words);
 }
 
-// True if a list such as a,b:4,… has more than one host, at least one of them another machine.
+// True if a list of hosts, such as a,b:4, has several hosts, and not all of them are this machine.
 bool AreSeveralHosts(const std::string& list) {
   std::set<std::string> hosts;
   for (const absl::string_view host : absl::StrSplit(list, ',', absl::SkipEmpty())) {
@@ -58,7 +59,7 @@ bool NamesOtherHosts(const std::vector<std::string>& words) {
 
 bool HasSsh(const std::map<std::string, std::string>& environment) {
   const auto path = environment.find("PATH");
-  if (path == environment.end()) return true;  // can't look
+  if (path == environment.end()) return true;  // PATH is not known
   for (const absl::string_view folder : absl::StrSplit(path->second, ':', absl::SkipEmpty())) {
     for (const char* name : {"/ssh", "/rsh"}) {
       if (::access(absl::StrCat(folder, name).c_str(), X_OK) == 0) return true;

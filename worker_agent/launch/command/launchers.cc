@@ -1,13 +1,14 @@
-// A program of the command (common/command/started.h)   the launcher
+// A program of the command (common/command/started.h)   LauncherIn finds
 //
-//   torchrun, mpirun, msrun, srun, … (also by path)      that one
-//   python [options] -m torch.distributed.run, …         that one
-//   python [options] /usr/bin/torchrun                   that one
-//   accelerate launch                                    accelerate launch; another word after it: none
-//   torchrun --help in a script                          none
+//   torchrun, mpirun, msrun, srun, … (also with a path)  that launcher
+//   python [options] -m torch.distributed.run, …         that launcher
+//   python [options] /usr/bin/torchrun                   that launcher
+//   accelerate launch                                    accelerate launch
+//   accelerate with another word                         no launcher
+//   torchrun --help in a script                          no launcher
 //
-// One that the command's words name is an error for several slots; one in a script is a warning at most, since it is
-// not known which of its lines run.
+// For a node with several slots, a launcher in the command's own words is an error. One in a script is only a warning,
+// since no one can know which lines of the script run.
 #include "worker_agent/launch/command/launchers.h"
 
 #include <algorithm>
@@ -23,12 +24,12 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// The way to start it once, and the arguments it needs; {…} are Muster's placeholders.
+// The place and number of starts that a launcher needs: once on each node, or once for the job.
 enum class Start { kOnEachNode, kOnce, kOnceForMpi };
 
 struct Known {
   const char* program;
-  const char* module;  // for python -m; null: none
+  const char* module;  // its name after python -m; null: it has none
   Start start;
   const char* usage;
 };
@@ -76,7 +77,7 @@ const Known* KnownOf(const Words& words) {
   if (name == "accelerate") {
     return words.size() > 1 && words[1] == "launch" ? FindProgram("accelerate launch") : nullptr;
   }
-  for (const char* suffix : {".openmpi", ".mpich"}) {  // Debian's alternatives
+  for (const char* suffix : {".openmpi", ".mpich"}) {  // Debian's names for the MPI libraries' own programs
     if (absl::EndsWith(name, suffix)) return FindProgram(name.substr(0, name.rfind('.')));
   }
   if (!IsPython(name)) return FindProgram(name);
@@ -115,7 +116,7 @@ std::vector<std::vector<std::string>> TrainingPrograms(const std::vector<std::st
   bool is_of_exec = false;
   for (StartedProgram& program : ProgramsOf(command)) {
     if (is_of_exec && !program.is_exec) continue;
-    if (program.is_exec && program.words[0] == "exec") {  // the script goes no further
+    if (program.is_exec && program.words[0] == "exec") {  // the script ends here
       programs.clear();
       has_launcher = false;
       is_of_exec = true;

@@ -1,6 +1,5 @@
-// Finds out if a command is another launcher (torchrun, mpirun, …), which is to be started once for a node or a job,
-// and not once for each process. Looks through runners (env, uv run, `bash -c`) and into shell scripts; reads their
-// files.
+// Finds out if a command is itself a launcher (torchrun, mpirun, …). A launcher must be started once for a node or a
+// job, not once for each process. This looks behind runners (env, uv run, `bash -c`), and reads shell scripts.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +12,24 @@
 namespace muster::agent {
 
 struct LauncherCommand {
-  std::string name;                // as people know it: "torchrun", "accelerate launch"
+  std::string name;                // for people: "torchrun", "accelerate launch"
   std::vector<std::string> words;  // the launcher and its arguments
-  bool is_in_script = false;       // a line of a shell script, which may or may not run
+  bool is_in_script = false;       // it is in a line of a shell script, which may or may not run
 };
+// Returns the launcher in the command; nullopt: there is none.
 std::optional<LauncherCommand> LauncherIn(const std::vector<std::string>& command);
 
-// Returns the programs that train without another launcher: the one after all runners; of a shell script the program of
-// its last exec, else all of its commands. None where a launcher starts them.
+// Returns the programs that ms-worker itself starts with this command: the program behind all runners, or, of a shell
+// script, the program of its last exec, else all its commands. Empty if the command is a launcher.
 std::vector<std::vector<std::string>> TrainingPrograms(const std::vector<std::string>& command);
 
-// True if it hosts PyTorch's store itself, at the address and port that it is given: torchrun and launchers built on
-// it.
+// True if the command is a launcher that itself serves PyTorch's store at MASTER_ADDR and MASTER_PORT: torchrun, or one
+// that is built on it.
 bool BringsTorchStore(const std::vector<std::string>& command);
 
-// Checks a command without --per_node and --per_job: a launcher is an error where this node has several slots, since
-// several trainings would run side by side, and a warning where it has one. In a script it is a warning in both cases.
+// Checks a command that is started once for each slot (neither --per_node nor --per_job is given). If it is a launcher,
+// that is an error if this node has several slots, since each would run a training of its own; it is a warning if the
+// node has one. A launcher in a script only causes a warning.
 void CheckLauncher(const std::vector<std::string>& command, uint32_t slots, SettingsFindings& findings);
 
 }  // namespace muster::agent

@@ -1,11 +1,11 @@
-// The evidence                                         family
+// The program                                          its family
 //
-// DT_NEEDED libmpi.so.40 and later, libmpi_*.so.40     Open MPI
-// DT_NEEDED libmpich*, libmpi.so.12, libmpifort.so.12  MPICH's
-// python, and mpi4py as a word or imported by the      either
-//   script, in a line of its own or of a function
-// env, uv run, bash -c, a shell script, …              that of their programs; the first that has a family
-// mpirun and other launchers                           none: they start the ranks
+// needs libmpi.so.40 or later, libmpi_*.so.40          kPmix (Open MPI)
+// needs libmpich*, libmpi.so.12, libmpifort.so.12      kPmi1 (MPICH)
+// python with mpi4py: a word of the command, or        kEither
+//   imported by the script (python_module.h)
+// env, uv run, bash -c, a shell script, …              that of the first program behind it that has a family
+// mpirun and other launchers                           kNone: they start the ranks themselves
 #include "worker_agent/launch/command/mpi_program.h"
 
 #include <elf.h>
@@ -33,9 +33,9 @@ constexpr size_t kMaxDynamic = 4096;
 constexpr size_t kMaxNeeded = 256;
 constexpr size_t kMaxNameBytes = 256;
 constexpr uint32_t kFirstOfOpenMpi = 40;
-constexpr char kDefaultPath[] = "/bin:/usr/bin";  // execvp's without a PATH
+constexpr char kDefaultPath[] = "/bin:/usr/bin";  // where execvp looks if PATH is not set
 
-// Reads pieces of a file; a piece beyond its end is empty.
+// Reads parts of a file. A part that is not wholly inside the file is empty.
 class ElfFile {
  public:
   explicit ElfFile(const std::string& path) {
@@ -69,7 +69,7 @@ std::optional<uint64_t> OffsetOf(uint64_t address, const std::vector<Elf64_Phdr>
   return std::nullopt;
 }
 
-// Looks for the program as execvp does; empty: it is not there.
+// Returns the file that execvp would find for the program; empty: there is none.
 std::string PathOf(const std::string& program, const std::string* path) {
   if (absl::StrContains(program, '/')) return program;
   for (const absl::string_view folder : absl::StrSplit(path == nullptr ? kDefaultPath : path->c_str(), ':')) {

@@ -1,5 +1,5 @@
-// Finds out if a command is an MPI program, and of which family, by its libraries and by its words; likewise for its
-// training programs (launchers.h).
+// Finds out whether a command is an MPI program, and which family of MPI libraries it uses. The libraries that the
+// program links and the command's words show it.
 #pragma once
 
 #include <string>
@@ -11,17 +11,18 @@ enum class MpiFamily {
   kNone,
   kPmix,    // Open MPI
   kPmi1,    // MPICH and libraries with its ABI (Intel MPI, MVAPICH)
-  kEither,  // Python with mpi4py, which may be built for either
+  kEither,  // Python with mpi4py, which may be built for any of them
 };
 
-// `path`: the PATH that the program is looked for in; null: none is set.
+// Returns the family of the command's training programs (TrainingPrograms in launchers.h). `path`: the PATH in which
+// they are found; null: it is not set.
 MpiFamily MpiFamilyOf(const std::vector<std::string>& command, const std::string* path);
 
-// Returns the family by the library's file name.
+// Returns the family that a library belongs to, by its file name.
 MpiFamily FamilyOfLibrary(const std::string& library);
 
-// Returns the libraries that an ELF file of 64 bits names (DT_NEEDED), at most 256; none for another file or a damaged
-// one.
+// Returns the libraries that a 64-bit ELF file needs (DT_NEEDED), at most 256. Empty if the file is of another kind, or
+// damaged.
 std::vector<std::string> NeededLibraries(const std::string& file);
 
 }  // namespace muster::agent

@@ -1,8 +1,9 @@
-// A line of the script                       is an import of the module
+// A line of the script                       counts as an import of the module m
 //
 //   import m, import m.x as y, from m import z    yes
-//   the same, indented: in a function             yes
-//   … under try, if, else                         no, but under `if __name__ == …`
+//   the same, indented, in a function             yes
+//   the same under `if __name__ == …`             yes
+//   the same under try, any other if, else        no
 //   anything else                                 no
 #include "worker_agent/launch/command/python_module.h"
 
@@ -33,9 +34,10 @@ bool IsImport(absl::string_view line, const std::string& module) {
          std::any_of(words.begin() + 1, words.end(), [&](absl::string_view name) { return IsOf(name, module); });
 }
 
-// True if every run of the script imports it. Under `try` or `if` an import may be optional.
+// True if every run of the script imports the module. An import under `try` or `if` may be optional, so it doesn't
+// count.
 bool Imports(const std::string& script, const std::string& module) {
-  bool is_sure = true;  // for indented lines
+  bool is_sure = true;  // an indented line at this place is not under a condition
   for (const absl::string_view line : absl::StrSplit(script, '\n')) {
     const absl::string_view bare = absl::StripLeadingAsciiWhitespace(line);
     const absl::string_view first = bare.substr(0, bare.find_first_of(" \t:(\r"));
@@ -53,7 +55,7 @@ bool Imports(const std::string& script, const std::string& module) {
   return false;
 }
 
-// Empty: there is none, or it can't be read.
+// Returns the text of the command's .py file. Empty: there is no such file, or it can't be read.
 std::string ScriptOf(const std::vector<std::string>& command) {
   const auto script =
       std::find_if(command.begin(), command.end(), [](const std::string& word) { return absl::EndsWith(word, ".py"); });

@@ -1,4 +1,4 @@
-// Finds out if a Python program uses a module, by its words and its script's text.
+// Finds out whether a Python program uses a module. The command's words and the text of its script show it.
 #pragma once
 
 #include <string>
@@ -6,17 +6,18 @@
 
 namespace muster::agent {
 
-// True if the program is Python, or a file NAME.py.
+// True if the command's program is a Python interpreter or a file NAME.py.
 bool RunsPython(const std::vector<std::string>& command);
 
-// `command` runs Python. True if the module, or a part of it, is a word (-m), or the script imports it without a
-// condition before: in a line of its own or of a function. Reads the script's file, up to 1 MiB.
+// True if the command runs the module or a submodule (-m), or if the script surely imports it: in a line that is not
+// under a condition; a line of a function counts. `command` must run Python. Reads at most 1 MiB of the script's file.
 bool NamesPythonModule(const std::vector<std::string>& command, const std::string& module);
 
-// True if one of the command's training programs (launchers.h) uses it; another launcher and another program use none.
+// True if NamesPythonModule is true for one of the command's training programs (TrainingPrograms in launchers.h) that
+// run Python.
 bool UsesPythonModule(const std::vector<std::string>& command, const std::string& module);
 
-// True if the script of such a program has this text in it, anywhere. Reads the script's file, up to 1 MiB.
+// True if the script of one of these programs contains the text anywhere. Reads at most 1 MiB of the script's file.
 bool ScriptContains(const std::vector<std::string>& command, const std::string& text);
 
 }  // namespace muster::agent

@@ -1,10 +1,10 @@
-// The program after all runners                       it reads its script from standard input
+// The program behind all runners (env, …)             does it read its script from standard input?
 //
-//   python, python -u, python -, python /dev/stdin      yes; with a script, -m or -c: no
-//   bash, bash -e, sh -s ARG, bash /dev/stdin           yes; with a file or -c: no
-//   R, R --no-save, R -f -, R --file=-                  yes; with -e or -f FILE: no
-//   node, perl, ruby, julia, Rscript, …, alone or -     yes
-//   one that a shell script starts                      no: the script gives it its input
+//   python, python -u, python -, python /dev/stdin      yes; no if it has a script, -m or -c
+//   bash, bash -e, sh -s ARG, bash /dev/stdin           yes; no if it has a file or -c
+//   R, R --no-save, R -f -, R --file=-                  yes; no if it has -e or -f FILE
+//   node, perl, ruby, julia, … without a word, or -     yes
+//   a program that a shell script starts                no: the script gives it its input
 #include <algorithm>
 #include <iterator>
 #include <string_view>

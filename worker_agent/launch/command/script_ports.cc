@@ -1,11 +1,11 @@
-// The text of a line                                 the script's port
+// A line of the script                               the port that it fixes
 //
 // os.environ["MASTER_PORT"] = "29500", = str(29500)  29500
-// … = os.environ.get("PORT", …)                      the one that it is given
+// … = os.environ.get("PORT", …)                      none: the script uses the port that it is given
 // … = str(args.port), = find_free_port()             computed
 // init_method="tcp://node1:29500"                    29500
 // init_method=f"tcp://{host}:{port}"                 computed
-// MASTER_PORT = 29500                                none: its use is not known
+// MASTER_PORT = 29500                                none: what the script does with it is not known
 #include "worker_agent/launch/command/script_ports.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ void Skip(absl::string_view letters, absl::string_view& text) {
 
 class Finder {
  public:
-  // `digits`: should be the port, alone or with more text after it.
+  // Notes a port. `digits`: text that should begin with the port's digits.
   void Take(absl::string_view digits) {
     size_t size = 0;
     while (size < digits.size() && absl::ascii_isdigit(static_cast<unsigned char>(digits[size]))) ++size;
@@ -44,7 +44,7 @@ class Finder {
     }
   }
 
-  // `text` is what follows the name and its quote.
+  // Handles an assignment to os.environ. `text`: the rest of the line after the variable's name and quote.
   void TakeAssignment(absl::string_view text) {
     Skip(" \t", text);
     if (!absl::ConsumePrefix(&text, "]")) return;
@@ -57,7 +57,7 @@ class Finder {
     Take(text);
   }
 
-  // `text` is what follows "tcp://".
+  // Handles an address. `text`: the rest of the line after "tcp://".
   void TakeAddress(absl::string_view text) {
     text = text.substr(0, text.find_first_of("'\" \t,?"));
     const size_t colon = text.rfind(':');

@@ -1,5 +1,5 @@
-// The ports that a training script's own text fixes for PyTorch's store, whichever it is given. Reads only the script
-// itself; other files' effects are not seen.
+// Finds ports for PyTorch's store that a training script's text fixes, so that it ignores MASTER_PORT. Reads only the
+// script itself, not the modules that it imports.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,16 @@
 namespace muster::agent {
 
 struct ScriptPorts {
-  std::vector<uint16_t> ports;  // in digits; each once, at most 4
-  bool are_computed = false;    // one is, so that only the script can know it
+  std::vector<uint16_t> ports;  // those written as numbers; each once, at most 4
+  bool are_computed = false;    // the script computes a port, so that only a run of it can show the number
 };
 
-// Looks for os.environ["MASTER_PORT"] = …, and for tcp://HOST:PORT in a line with init_method or dist_url.
+// Searches a script's text for os.environ["MASTER_PORT"] = …, and for tcp://HOST:PORT in lines with init_method or
+// dist_url.
 ScriptPorts PortsIn(std::string_view script);
 
-// Reads the first word of the command, or of its training programs (launchers.h), that names a Python file; at most 1
-// MiB of it.
+// Does the same for the first Python file that a word of the command, or of its training programs (launchers.h), names.
+// Reads at most 1 MiB of it.
 ScriptPorts PortsOfScript(const std::vector<std::string>& command);
 
 }  // namespace muster::agent

@@ -1,13 +1,13 @@
-// For a node of a round of several machines:
+// The result for a node in a round of several machines; the first row that fits applies:
 //
-//   its address                                              the interface that is set
+//   the node's address                                       the result
 //   is loopback (machines that only --machine distinguishes) nothing
-//   is where the host's own name leads                       nothing
-//   is the first one under its interface's name              that name; a label such as eth0:1 is a name of its own
-//   comes after another one under that name                  nothing; a warning names the other one
-//   is on no interface (forwarded to this machine)           nothing; a warning
+//   is that of the host's own name                           nothing: gloo listens there by default
+//   is the first address of its interface                    the interface's name, or its label, such as eth0:1
+//   is a later address of its interface                      a warning, which names the first address
+//   is on no interface (forwarded to this machine)           a warning
 //
-// A name leads to the first of its addresses that this machine has: others can't be listened on.
+// "That of the host's own name" is the first address in the resolver's answer that is on an interface of this machine.
 #include "worker_agent/launch/environment/collective_interface.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ std::optional<IpAddress> WhereNameLeads(const Interfaces& interfaces, const std:
   return std::nullopt;
 }
 
-// "… listen on 127.0.1.1, where this host's own name leads"
+// Returns the part of a warning that says what happens without the variables.
 std::string WithoutHelp(const std::optional<IpAddress>& leads) {
   return absl::StrCat("PyTorch's gloo then ",
                       leads ? absl::StrCat("listens on ", leads->ToString(), ", the address of this host's own name")

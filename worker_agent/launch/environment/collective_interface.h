@@ -1,9 +1,9 @@
-// The interface that PyTorch's collectives on the CPU (gloo, TensorPipe) should use. A pure function; the table is in
-// collective_interface.cc.
+// Chooses the network interface for PyTorch's collectives on the CPU (gloo, TensorPipe). A pure function; the table is
+// in collective_interface.cc.
 //
-// Left alone they listen on the address that the host's own name leads to, which with Debian's 127.0.1.1, or on a host
-// with several networks, is not the one that peers have. They can be given an interface (GLOO_SOCKET_IFNAME,
-// TP_SOCKET_IFNAME), not an address, and then take the first address that getifaddrs gives under that name.
+// By default gloo and TensorPipe listen on the address that the host's own name resolves to. On Debian (127.0.1.1), or
+// on a host with several networks, peers may not reach that address. A user can set the interface (GLOO_SOCKET_IFNAME,
+// TP_SOCKET_IFNAME), but not the address: they take the first address that getifaddrs lists for the interface.
 #pragma once
 
 #include <optional>
@@ -16,12 +16,13 @@
 namespace muster::agent {
 
 struct CollectiveInterface {
-  std::string name;     // to be set; empty: nothing is
-  std::string warning;  // for people, with the remedy; empty: all is well
+  std::string name;     // the value for the two variables; empty: they are not set
+  std::string warning;  // for people, with the remedy; empty: nothing is wrong
 };
 
 // `interfaces`: in the order of getifaddrs. `own_name`: the addresses of the host's own name, in the resolver's order;
-// nullopt: not known, since the name service doesn't answer, say. `node`: this node's address, as its peers have it.
+// nullopt: not known, for example because the name service doesn't answer. `node`: the address of this node that its
+// peers use.
 CollectiveInterface ChooseCollectiveInterface(const std::vector<InterfaceAddress>& interfaces,
                                               const std::optional<std::vector<IpAddress>>& own_name,
                                               const IpAddress& node);

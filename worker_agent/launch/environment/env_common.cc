@@ -24,13 +24,14 @@ void AddCommonVariables(const EnvironmentInput& input, EnvironmentBuilder& build
   builder.Identity("MS_JOB_ID", input.job_id);
   builder.Identity("MUSTER_NODE_ID", input.node_id);
   if (!input.start_secret.empty()) builder.Replace(kStartVariable, input.start_secret);
-  builder.Pass(kStartVariable);  // a process that an agent inside starts is still found
+  builder.Pass(kStartVariable);  // processes of an agent inside this process keep the variable, too
   if (input.script_store_port != 0) {
     builder.Replace("MUSTER_STORE", absl::StrCat("127.0.0.1:", input.script_store_port));
   } else {
-    builder.Drop("MUSTER_STORE");  // that of an outer agent
+    builder.Drop("MUSTER_STORE");  // an inherited one is an outer agent's
   }
-  // For a process that stands for all slots of its agent, RANK and LOCAL_RANK are those of the first.
+  // With --per_node, one process stands for all slots. Its RANK and LOCAL_RANK are the first slot's; this lists them
+  // all.
   if (input.is_one_for_node) {
     builder.Identity("MUSTER_LOCAL_RANKS", LocalRankList(desired.assignment()));
   } else {
@@ -42,9 +43,9 @@ void AddCommonVariables(const EnvironmentInput& input, EnvironmentBuilder& build
     builder.Default(input.device_variable, input.visible_devices);
   }
   builder.Pass(input.device_variable);
-  // Goes last, so that it hides nothing of the user's.
+  // Muster's folder goes to the end of the list, so that its module hides none of the user's.
   if (!input.python_folder.empty()) builder.Append("PYTHONPATH", input.python_folder);
-  // To Python, present but empty means "buffered, please".
+  // A user may set it to an empty value, which makes Python buffer; Default would replace that value.
   if (!input.inherited.contains("PYTHONUNBUFFERED")) builder.Default("PYTHONUNBUFFERED", "1");
 }
 

@@ -1,9 +1,11 @@
-// The variables for HCCL on Ascend devices. It takes a rank table or a chief, and refuses variables of both:
+// The variables for HCCL on Ascend devices. HCCL works with a rank table or a chief; it refuses to start if it finds
+// variables of both. The first row that fits applies:
 //
-//   a rank table       RANK_TABLE_FILE; RANK_ID, RANK_SIZE and DEVICE_ID stay (env_mindspore.cc); CM_* are taken away
-//   a chief            CM_*, ASCEND_DEVICE_ID; RANK_TABLE_FILE, RANK_ID, RANK_SIZE and DEVICE_ID are taken away
-//   device addresses   only the tuning below
-//   none of them       nothing; an inherited RANK_TABLE_FILE is another job's
+//   the process has      it gets
+//   a chief              CM_*, ASCEND_DEVICE_ID and tuning; RANK_TABLE_FILE, RANK_ID, RANK_SIZE, DEVICE_ID are removed
+//   a rank table         RANK_TABLE_FILE and tuning; CM_* are removed (env_mindspore.cc sets RANK_ID, RANK_SIZE, …)
+//   a device address     tuning (HCCL_*) only; RANK_TABLE_FILE is removed
+//   none of these        nothing; RANK_TABLE_FILE is removed, since an inherited one belongs to another job
 #include "worker_agent/launch/environment/environment_builder.h"
 
 namespace muster::agent {

@@ -1,5 +1,5 @@
-// The variables for Horovod, and with --ompi_env for programs that read Open MPI's placement. Others don't get them:
-// MindSpore, among others, takes these variables for a start by mpirun and warns.
+// The variables for Horovod, and, with --ompi_env, Open MPI's variables of a rank's place (OMPI_COMM_WORLD_*). Without
+// that flag a process doesn't get the latter: MindSpore, for example, would think that mpirun started it, and warn.
 #include <set>
 
 #include "common/net/peer_node.h"
@@ -8,7 +8,7 @@
 namespace muster::agent {
 namespace {
 
-// Horovod's "cross" communicator: the processes of one local rank, one on each machine that has it.
+// Horovod's "cross" communicator: all processes with the same local rank, so at most one on each machine.
 struct Cross {
   uint32_t rank = 0;
   uint32_t size = 0;
@@ -33,8 +33,8 @@ Cross CrossOf(const EnvironmentInput& input) {
 
 void AddPlace(const EnvironmentInput& input, EnvironmentBuilder& builder) {
   if (input.is_one_for_node) {
-    // The process is a launcher: horovodrun hands its own environment to its ranks, above its own values for each of
-    // them.
+    // The process is a launcher. horovodrun passes its own environment on to its ranks, and these variables would
+    // replace the values that it computes for each rank.
     for (const char* name : {"RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE", "CROSS_RANK", "CROSS_SIZE"}) {
       builder.Drop(std::string("HOROVOD_") + name);
     }
@@ -50,7 +50,7 @@ void AddPlace(const EnvironmentInput& input, EnvironmentBuilder& builder) {
   builder.Identity("HOROVOD_CROSS_SIZE", cross.size);
 }
 
-// Adds the variables of horovodrun. The host's name only distinguishes machines.
+// Adds the variables that horovodrun sets. HOROVOD_HOSTNAME only needs to differ between machines.
 void AddRendezvous(const EnvironmentInput& input, EnvironmentBuilder& builder) {
   const v1::Assignment& assignment = input.desired->assignment();
   builder.Identity("HOROVOD_CONTROLLER", "gloo");
@@ -58,7 +58,7 @@ void AddRendezvous(const EnvironmentInput& input, EnvironmentBuilder& builder) {
   builder.Identity("HOROVOD_GLOO_RENDEZVOUS_ADDR", "127.0.0.1");
   builder.Identity("HOROVOD_GLOO_RENDEZVOUS_PORT", input.horovod_port);
   builder.Identity("HOROVOD_HOSTNAME", "machine-" + std::to_string(assignment.node_rank()));
-  // Without an interface Gloo takes the address that the host's own name has, which may be 127.0.1.1 or none.
+  // Without an interface Gloo uses the address of the host's own name, which may be 127.0.1.1 or not exist.
   std::string interface = input.collective_interface;
   if (interface.empty()) interface = builder.Inherited("GLOO_SOCKET_IFNAME");
   if (interface.empty() && assignment.machine_num() <= 1) interface = "lo";
@@ -77,7 +77,7 @@ void AddHorovodVariables(const EnvironmentInput& input, EnvironmentBuilder& buil
     builder.Default("HOROVOD_CPU_OPERATIONS", "mpi");
   }
 
-  // If mpirun started the agent, its values are not this process's.
+  // If mpirun started the agent, the agent has inherited its values, which are wrong for this process: replace them.
   if (!input.has_ompi && builder.Inherited("OMPI_COMM_WORLD_RANK").empty()) return;
   builder.Identity("OMPI_COMM_WORLD_RANK", slot.rank());
   builder.Identity("OMPI_COMM_WORLD_SIZE", WorldSizeOf(input));

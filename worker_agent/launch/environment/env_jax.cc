@@ -1,5 +1,5 @@
-// The variables for JAX's jax.distributed, which reads the address; scripts read the numbers, as other platforms set
-// them.
+// The variables for JAX. jax.distributed reads the addresses; scripts read the numbers, under the names that other
+// platforms use.
 #include "absl/strings/str_cat.h"
 #include "worker_agent/launch/environment/environment_builder.h"
 
@@ -8,13 +8,14 @@ namespace muster::agent {
 void AddJaxVariables(const EnvironmentInput& input, EnvironmentBuilder& builder) {
   if (input.jax_port == 0) return;
   builder.Identity("JAX_COORDINATOR_ADDRESS", absl::StrCat("127.0.0.1:", input.jax_port));
-  // Process 0 always starts a coordination service of its own. On loopback and port 0 nothing connects to it, and it
-  // takes no port that something else needs.
+  // Process 0 always starts a coordination service, though the agent has one. At loopback's port 0 that service gets a
+  // free port, and no process connects to it.
   builder.Identity("JAX_COORDINATOR_BIND_ADDRESS", "127.0.0.1:0");
   builder.Identity("JAX_NUM_PROCESSES", WorldSizeOf(input));
   builder.Identity("JAX_PROCESS_ID", SlotOf(input).rank());
-  // jax.distributed.initialize() takes this for a start by mpirun (jax/_src/clusters/ompi_cluster.py): then it reads
-  // the numbers of --ompi_env. The address in it is not asked, since JAX_COORDINATOR_ADDRESS is set.
+  // If this variable is set, jax.distributed.initialize() thinks that mpirun started it
+  // (jax/_src/clusters/ompi_cluster.py), and reads rank and size from the variables of --ompi_env. It does not use the
+  // address in the value, since JAX_COORDINATOR_ADDRESS is set.
   if (input.is_jax_detected) builder.Identity("OMPI_MCA_orte_hnp_uri", "4096.0;tcp://127.0.0.1:1");
 }
 

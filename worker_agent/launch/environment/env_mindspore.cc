@@ -1,12 +1,12 @@
-// The variables for MindSpore's dynamic cluster and its rank-table start.
+// The variables for MindSpore, started as a dynamic cluster or with a rank table.
 #include "absl/strings/match.h"
 #include "worker_agent/launch/environment/environment_builder.h"
 
 namespace muster::agent {
 namespace {
 
-// Replaces a value without a notice if it is the agent's own. MindSpore's names hold different values for the agent and
-// its processes by design: a node's id is not its processes' rank.
+// Sets an identity variable; without a notice if the inherited value is the agent's own. Variables of MindSpore may
+// well have different values for the agent and its processes: MS_NODE_ID is the node's id there, and the rank here.
 void QuietIdentity(EnvironmentBuilder& builder, const std::string& name, const std::string& agents_own,
                    const std::string& value) {
   if (builder.Inherited(name) == agents_own) {
@@ -18,7 +18,7 @@ void QuietIdentity(EnvironmentBuilder& builder, const std::string& name, const s
 
 std::string MindSporeRole(const EnvironmentInput& input, const EnvironmentBuilder& builder) {
   if (input.desired->assignment().role() != v1::ROLE_SERVER) return "MS_WORKER";
-  // Newer versions use this name; a user who wrote one name keeps it.
+  // Newer versions of MindSpore say MS_SERVER, older ones MS_PSERVER. The process gets the name that the user wrote.
   return builder.Inherited("MS_ROLE") == "MS_SERVER" ? "MS_SERVER" : "MS_PSERVER";
 }
 
@@ -35,17 +35,17 @@ void AddMindSporeVariables(const EnvironmentInput& input, EnvironmentBuilder& bu
     builder.Drop("MS_SERVER_NUM");
   }
   if (input.has_gateway) {
-    // This needs no notice: the inherited value is where ms-scheduler is, and the agent has taken it in.
+    // This needs no notice: the inherited value is ms-scheduler's address, which the agent itself uses.
     builder.Replace("MS_SCHED_HOST", input.scheduler_host);
     builder.Replace("MS_SCHED_PORT", std::to_string(input.scheduler_port));
-    // MindSpore asks for it where the scheduler's address is IPv6.
+    // MindSpore requires MS_WORKER_IP if the scheduler's address is IPv6.
     if (absl::StrContains(input.scheduler_host, ':')) builder.Default("MS_WORKER_IP", input.scheduler_host);
   } else {
     builder.Identity("MS_SCHED_HOST", input.scheduler_host);
     builder.Identity("MS_SCHED_PORT", input.scheduler_port);
   }
   QuietIdentity(builder, "MS_NODE_ID", input.node_id, rank);
-  // Kubernetes operators set these two for the agent.
+  // Kubernetes operators set these two variables for the agent; a process gets values of its own only then.
   if (!builder.Inherited("MS_NODE_RANK").empty()) builder.Identity("MS_NODE_RANK", assignment.node_rank());
   if (!builder.Inherited("MS_LOCAL_WORKER").empty()) builder.Identity("MS_LOCAL_WORKER", assignment.local_world_size());
   builder.Identity("RANK_ID", rank);

@@ -19,15 +19,16 @@ void AddPyTorchVariables(const EnvironmentInput& input, EnvironmentBuilder& buil
   builder.Identity("NNODES", assignment.machine_num());
   builder.Identity("ROLE_RANK", slot.rank());
   builder.Identity("ROLE_WORLD_SIZE", world_size);
-  // "default" is torchrun's name for the only role.
+  // "default" is torchrun's own name for the role when a job has only one.
   builder.Identity("ROLE_NAME", assignment.role() == v1::ROLE_SERVER ? "server" : "default");
 
-  // Equal on all ranks: it is the prefix of the store's keys, and unequal values hang.
+  // This must be equal on all ranks: PyTorch makes it the prefix of the store's keys, so with unequal values they hang.
   builder.Identity("TORCHELASTIC_RESTART_COUNT", desired.round() > 0 ? desired.round() - 1 : 0);
   builder.Identity("TORCHELASTIC_MAX_RESTARTS", input.max_restarts);
   builder.Identity("TORCHELASTIC_RUN_ID", input.job_id);
-  // "True" makes all ranks clients. Where rank 0 hosts the store itself, they would wait for one that no rank hosts. A
-  // launcher sets it for its own processes.
+  // "True" makes all ranks connect to the store as clients. If no agent serves it, rank 0 must host it and the value
+  // must be "False": otherwise all would wait for a store that no process hosts. A launcher sets this for its own
+  // processes.
   const bool is_elsewhere = IsMasterNamed(input);
   if (input.brings_own_store) {
     builder.Drop("TORCHELASTIC_USE_AGENT_STORE");
@@ -40,9 +41,9 @@ void AddPyTorchVariables(const EnvironmentInput& input, EnvironmentBuilder& buil
     builder.Identity("TORCHELASTIC_ERROR_FILE", input.error_file);
   }
 
-  // The address for any other service that a script opens on rank 0's machine.
+  // Scripts that open a service of their own on rank 0's machine need this, since MASTER_ADDR may be loopback (below).
   builder.Identity("MUSTER_RANK0_ADDR", assignment.master_address());
-  const bool is_local = input.local_store_port != 0 && !is_elsewhere;  // (that port is another one on each machine)
+  const bool is_local = input.local_store_port != 0 && !is_elsewhere;  // each machine's agent has another port
   const std::string address = is_local ? "127.0.0.1" : input.master_address;
   const std::string port = is_local ? std::to_string(input.local_store_port) : input.master_port;
   if (!address.empty()) builder.Replace("MASTER_ADDR", address);
@@ -53,7 +54,7 @@ void AddPyTorchVariables(const EnvironmentInput& input, EnvironmentBuilder& buil
     builder.Default("GLOO_SOCKET_IFNAME", input.collective_interface);
     builder.Default("TP_SOCKET_IFNAME", input.collective_interface);
   }
-  // N processes with a thread for each core are slower than one; a lone process may have them all.
+  // Several processes, each with a thread for each core, slow each other down. A single process may use all cores.
   if (assignment.local_world_size() > 1 && !input.is_one_for_node) builder.Default("OMP_NUM_THREADS", "1");
 }
 

@@ -1,11 +1,11 @@
-// TF_CONFIG for TensorFlow's own strategies (MultiWorkerMirroredStrategy, ParameterServerStrategy), only with
-// --tf_config.
+// TF_CONFIG for TensorFlow's own strategies (MultiWorkerMirroredStrategy, ParameterServerStrategy); only with
+// --tf_config. Its value, for example:
 //
 //   {"cluster": {"worker": ["10.0.0.1:41000", "10.0.0.2:41001"]}, "task": {"type": "worker", "index": 1}}
 //
-// With parameter servers, rank 0 of the workers is the "chief", which these strategies ask for, and the others follow
-// as "worker"; the servers are "ps". Each has its slot's reserved port, which gRPC's servers can listen on. With
-// --per_node there is one task for each node: its first slot's.
+// With parameter servers, the worker of rank 0 is the "chief", which these strategies ask for. The other workers are
+// tasks of the type "worker", the servers of the type "ps". A task's port is the one that its slot has reserved, on
+// which gRPC's servers can listen. With --per_node there is one task for each node: that of its first slot.
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -17,7 +17,7 @@
 namespace muster::agent {
 namespace {
 
-// Returns "host:port" by rank.
+// Returns the "host:port" of each rank of the role.
 std::map<uint32_t, std::string> TasksOf(const v1::PeerList& peers, v1::Role role, bool is_one_for_node) {
   std::map<uint32_t, std::string> tasks;
   for (const v1::PeerNode& node : peers.nodes()) {

@@ -71,7 +71,7 @@ Placeholders PlaceholdersFor(const EnvironmentInput& input, const Environment& e
   const v1::DesiredState& desired = *input.desired;
   const v1::Assignment& assignment = desired.assignment();
   const v1::SlotAssignment& slot = SlotOf(input);
-  // (Rank 0's machine also where its store is reached through this one's agent.)
+  // Placeholders name rank 0's machine, even if MASTER_ADDR leads to this machine's agent, which relays to the store.
   const bool is_local = input.local_store_port != 0 && !IsMasterNamed(input);
   const std::string host = is_local ? assignment.master_address() : ValueOf(environment, "MASTER_ADDR");
   const std::string port = is_local ? std::to_string(assignment.master_port()) : ValueOf(environment, "MASTER_PORT");

@@ -14,25 +14,26 @@ class EnvironmentBuilder {
   EnvironmentBuilder(const std::map<std::string, std::string>& inherited,
                      const std::map<std::string, std::string>& overrides);
 
-  // Sets our value, in place of any inherited one.
+  // Sets Muster's value in place of an inherited one, which the notice then names if it differs.
   void Identity(const std::string& name, const std::string& value);
   void Identity(const std::string& name, uint64_t value) { Identity(name, std::to_string(value)); }
-  // Removes an identity that this process does not have: an inherited value would be another process's.
+  // Removes an identity variable that this process must not have: an inherited value belongs to another process.
   void Drop(const std::string& name);
-  // Sets our value without a notice: the inherited one, if any, was meant for the agent, which has taken it in.
+  // Sets Muster's value without a notice: an inherited one was meant for the agent, which has already used it.
   void Replace(const std::string& name, const std::string& value) { Set(name, value); }
   // Leaves the variable out, without a notice.
   void Withhold(const std::string& name) { variables_.erase(name); }
-  // Sets it only when it is neither inherited nor overridden. An empty inherited value counts as not set.
+  // Sets Muster's value only if the user has not set one. An empty inherited value counts as not set.
   void Default(const std::string& name, const std::string& value);
 
-  // Marks a value of ours as the user's for an agent inside the process: which devices there are.
+  // Treats Muster's value as the user's, by taking it out of Environment::given: an agent inside the process then keeps
+  // it. Used for values that also apply to the processes of that inner agent, such as the visible devices.
   void Pass(const std::string& name) { given_.erase(name); }
 
-  // Appends our folder to the user's list of folders.
+  // Appends the folder to the inherited list of folders.
   void Append(const std::string& name, const std::string& folder);
 
-  // Returns the value as inherited; empty when there is none.
+  // Returns the inherited value; empty if there is none.
   std::string Inherited(const std::string& name) const;
 
   Environment Build() &&;
@@ -48,12 +49,13 @@ class EnvironmentBuilder {
   std::map<std::string, std::string> replaced_;
 };
 
-// Return this slot's part of the assignment, and the sizes of its role.
+// Returns this slot's part of the assignment.
 const v1::SlotAssignment& SlotOf(const EnvironmentInput& input);
+// Returns the number of ranks of this node's role.
 uint32_t WorldSizeOf(const EnvironmentInput& input);
-// True if the user has said where the master is, or a part of that (--env).
+// True if --env gives MASTER_ADDR or MASTER_PORT.
 bool IsMasterNamed(const EnvironmentInput& input);
-// Returns the device id: as the process sees it, else as offered, else the local rank.
+// Returns DEVICE_ID's value: input.device_id, else the offer's, else the local rank.
 std::string DeviceIdOf(const EnvironmentInput& input);
 
 // Each adds the variables of one framework.

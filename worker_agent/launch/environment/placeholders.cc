@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kMaxName = 32;
 
-// Returns where the known name that begins at `start` ends; npos when there is none.
+// Returns the position of the } after the known name that begins at `start`; npos if no known name begins there.
 size_t EndOfKnownName(const std::string& text, size_t start, const Placeholders& values) {
   const std::string head = text.substr(start, kMaxName + 1);
   const size_t length = head.find('}');

@@ -11,10 +11,10 @@ namespace muster::agent {
 // master_addr, master_port, master (HOST:PORT), nproc_per_node, job_id, round, role, node_id, restart_count.
 using Placeholders = std::map<std::string, std::string>;
 
-// Replaces every {name} of a known name. All other text stays as it is, since training scripts have braces of their own
-// (JSON, format strings): an unknown {word}, a lone brace, "{ rank }". {{name}} of a known name becomes the literal
-// {name}. A value is not searched again. An IPv6 address directly before a colon and a port (a digit, or another
-// placeholder) gets brackets, as in the URL tcp://{master_addr}:{master_port}: without them it would be no URL.
+// Replaces every {name} whose name is in `values`; {{name}} becomes the literal {name}. All other text stays as it is,
+// since arguments may contain braces of other kinds (JSON, format strings): an unknown {word}, a lone brace, "{ rank
+// }". Does not search inserted values for placeholders. Puts an IPv6 address in brackets if a colon and a port follow,
+// so that tcp://{master_addr}:{master_port} becomes a valid URL; the port is a digit or another placeholder.
 std::string FillPlaceholders(const std::string& text, const Placeholders& values);
 
 std::vector<std::string> FillPlaceholders(const std::vector<std::string>& arguments, const Placeholders& values);

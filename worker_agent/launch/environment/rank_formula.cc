@@ -1,13 +1,14 @@
-// The workers of a job → does node_rank × processes of the node + local_rank give their ranks?
+// Does node_rank × processes of the node + local_rank give the ranks of a job's workers?
 //
-//   machines with equal numbers, the ranks of each side by side      yes
-//   machines with 2 and 4 processes                                  no, from the second on
-//   a machine's ranks are not side by side (a rank table, or the
-//     ids of several agents on a machine)                            no
+//   all machines have as many processes, with consecutive ranks      yes
+//   machines with 2 and 4 processes                                  no, from the second machine on
+//   a machine's ranks are not consecutive (by a rank table, or by
+//     the ids of several agents on a machine)                        no
 //   several agents on a machine, --per_node                          no: all of them have the same node_rank
-//   parameter servers                                                not checked: no one counts them so
+//   parameter servers                                                not checked: no script numbers them so
 //
-// The warning comes where this node's own ranks are wrong, and at rank 0's node, since people read its output.
+// A node warns if the formula is wrong for its own ranks. Rank 0's node also warns if it is wrong anywhere, since
+// people read rank 0's output.
 #include "worker_agent/launch/environment/rank_formula.h"
 
 #include <map>
@@ -26,7 +27,7 @@ struct Mismatch {
   uint32_t local_rank = 0;
 };
 
-// Returns true if it differs.
+// Returns true, and fills in `out`, if the formula does not give `rank`.
 bool Differs(uint32_t rank, uint32_t node_rank, uint32_t processes, uint32_t local_rank, Mismatch& out) {
   if (rank == uint64_t{node_rank} * processes + local_rank) return false;
   out = {true, rank, node_rank, processes, local_rank};
