@@ -5,8 +5,8 @@
 // one network namespace share the names; containers with networks of their own don't see each other's claims.
 //
 // Any user can take any name. So a claim counts only if its holder may use the device: if it is root, or the owner,
-// group or mode of the device's file lets it write there. A claim whose holder may not, or is not known, only causes a
-// warning.
+// group or mode of the device's file lets it write there. If the holder may not, or is not known, the claim only
+// causes a warning.
 //
 // An agent that finds a name taken connects to it to learn the holder. Nothing accepts these connections: after 4,096
 // of them (net.core.somaxconn) the queue is full, the holder can't be found any more, and its claim no longer counts.

@@ -25,7 +25,7 @@ namespace muster::agent {
 
 struct StackGathererOptions {
   std::string search_path;  // a PATH in which py-spy is found, and which it gets; relative folders are ignored
-  pid_t parent = 0;         // the keeper: the parent of the shims, whose children the training processes are
+  pid_t parent = 0;         // the keeper: its children are shims, and their children the training processes
   absl::Duration py_spy_timeout = absl::Seconds(4);
   absl::Duration signal_timeout = absl::Seconds(2);
   absl::Duration total_timeout = absl::Seconds(7);

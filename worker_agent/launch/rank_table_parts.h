@@ -58,7 +58,7 @@ void CheckRanks(const RankTable& table, TableProblems& problems);
 void CheckServers(const RankTable& table, TableProblems& problems);
 
 // Device addresses must be unique, every device must have equally many, and with several servers each needs one.
-// `has_one_pod`: all servers are in one super pod, whose devices have links of their own and need no addresses.
+// `has_one_pod`: all servers are in one super pod; its devices have links of their own and need no addresses.
 void CheckDeviceAddresses(const RankTable& table, bool has_one_pod, TableProblems& problems);
 
 // super_pod_list of version 1.2: every server must be in exactly one pod; super device ids must be unique within a pod.

@@ -15,7 +15,7 @@ struct ExecFailure {
 };
 
 // Replaces this process by the program that the first word names; looks for it in PATH as execvp does. A text file
-// whose first line names no interpreter runs under /bin/sh. A binary that the kernel can't run is an error; execvp
+// without an interpreter in its first line runs under /bin/sh. A binary that the kernel can't run is an error; execvp
 // would give it to /bin/sh, too. Returns only if it fails.
 ExecFailure Execute(const std::vector<std::string>& words);
 

@@ -16,17 +16,18 @@
 namespace muster::agent {
 namespace {
 
-constexpr absl::Duration kHangPatience = absl::Milliseconds(300);  // for one process; memory answers at once
+constexpr absl::Duration kHangPatience =
+    absl::Milliseconds(300);  // for one process; a read that does not hang takes no time
 constexpr absl::Duration kSearchReapPatience = absl::Milliseconds(100);
 constexpr size_t kMaxStuck = 8;
-constexpr size_t kMaxEnvironBytes = 16 << 20;  // the kernel takes 6 MiB
+constexpr size_t kMaxEnvironBytes = 16 << 20;  // the kernel allows an environment of 6 MiB
 
 EnvironSight Of(int error) { return error == ENOENT || error == ESRCH ? EnvironSight::kGone : EnvironSight::kRefused; }
 
 EnvironSight Read(pid_t pid, const std::string& text) {
   const UniqueFd fd(open(absl::StrCat("/proc/", pid, "/environ").c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.is_open()) return Of(errno);
-  std::string seen;  // the last part: the text may span two
+  std::string seen;  // the last bytes read: the text may begin in them and end in the next ones
   size_t total = 0;
   char bytes[64 * 1024];
   while (total < kMaxEnvironBytes) {
@@ -42,9 +43,9 @@ EnvironSight Read(pid_t pid, const std::string& text) {
   return EnvironSight::kRefused;
 }
 
-// Runs in the child: writes a byte for each process, as it comes.
+// Runs in the child: reads the environments from number `first` on, and writes an EnvironSight, one byte, for each.
 [[noreturn]] void Serve(const std::vector<pid_t>& pids, size_t first, const std::string& text, int out) {
-  // This process must not hold on to the agent's locks.
+  // Closes the descriptors that it has inherited: with them it would keep the agent's locks.
   BecomeOwnProcess("ms-worker-look", {out});
   LeaveStandardStreams();
   for (size_t i = first; i < pids.size(); ++i) {
@@ -54,7 +55,7 @@ EnvironSight Read(pid_t pid, const std::string& text) {
   _exit(0);
 }
 
-// Returns false if it is still there.
+// Kills the child and waits for its end. Returns false if it has not ended: it hangs in the kernel.
 bool End(pid_t child) {
   kill(child, SIGKILL);
   if (AwaitChild(child, kSearchReapPatience) == ChildState::kRuns) return false;
@@ -62,7 +63,8 @@ bool End(pid_t child) {
   return true;
 }
 
-// Gathers the answers of one child from `sights.size()` on, as far as they come.
+// Starts a child that reads from number `sights.size()` on, and adds its answers to `sights`. If it hangs at a process,
+// adds kHangs for that process and returns.
 void Gather(const std::vector<pid_t>& pids, const std::string& text, MonotonicTime deadline,
             std::vector<EnvironSight>& sights, std::vector<pid_t>& stuck) {
   int ends[2];
@@ -86,7 +88,7 @@ void Gather(const std::vector<pid_t>& pids, const std::string& text, MonotonicTi
     }
     char bytes[4096];
     const ssize_t n = read(out.get(), bytes, sizeof bytes);
-    if (n <= 0) break;  // it was killed
+    if (n <= 0) break;  // the child has ended: someone killed it
     for (ssize_t i = 0; i < n; ++i) sights.push_back(static_cast<EnvironSight>(bytes[i]));
   }
   if (!End(child)) stuck.push_back(child);
@@ -100,7 +102,7 @@ std::vector<EnvironSight> SearchEnvirons(const std::vector<pid_t>& pids, const s
   while (sights.size() < pids.size() && stuck.size() < kMaxStuck && Clock::System().Read().monotonic < deadline) {
     const size_t before = sights.size();
     Gather(pids, text, deadline, sights, stuck);
-    if (sights.size() == before) break;  // no process could be started, or it was killed
+    if (sights.size() == before) break;  // the child could not be started, or was killed
   }
   sights.resize(pids.size(), EnvironSight::kNotSeen);
   return sights;

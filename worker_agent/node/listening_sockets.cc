@@ -11,7 +11,8 @@ namespace {
 
 constexpr char kListenState[] = "0A";
 
-// The kernel prints an address as words of 4 bytes, each as a number of this machine.
+// Returns an address's bytes. The kernel prints the address as words of 4 bytes, each one as a number in this machine's
+// byte order.
 std::string BytesOf(const std::string& hex) {
   std::string bytes = absl::HexStringToBytes(hex);
   for (size_t word = 0; word + 4 <= bytes.size(); word += 4) {
@@ -29,7 +30,7 @@ bool IsFor(const std::string& local, const IpAddress& address, uint16_t port) {
   return listened == port && bound && (bound->is_any() || *bound == address);
 }
 
-constexpr size_t kMaxText = 64 << 20;  // for a table of sockets
+constexpr size_t kMaxText = 64 << 20;  // bytes of the kernel's list that are read
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// Finds out from the kernel's list if a process listens on a local address and port. A test by connecting would leave
-// an unexplained connection behind at the listener.
+// Finds out from the kernel's list of sockets whether a process listens on a local address and port. (Connecting would
+// show that, too, but the listener would see a connection that it can't explain.)
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,11 @@
 
 namespace muster::agent {
 
-// `proc_net_tcp` is the text of /proc/net/tcp or tcp6. A socket that listens on all addresses counts. Pure.
+// True if the list has a socket that listens on the address, or on all addresses, at that port. `proc_net_tcp` is the
+// text of /proc/net/tcp or tcp6. Pure.
 bool HasListener(const std::string& proc_net_tcp, const IpAddress& address, uint16_t port);
 
-// True for a listener in this network namespace.
+// True if a process of this network namespace listens there.
 bool IsListenedOn(const IpAddress& address, uint16_t port);
 
 }  // namespace muster::agent

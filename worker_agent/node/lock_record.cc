@@ -1,15 +1,15 @@
 // | the former start's record              | Judge      | why                                                       |
 // |----------------------------------------|------------|-----------------------------------------------------------|
 // | same boot, same pid namespace          | kLook      | /proc shows what it has left (if the namespace's number   |
-// |                                        |            | is used again, all in the former one have ended)          |
-// | same boot, another pid namespace, and  | kGone      | the kernel ends all of a namespace with its first process |
-// | it was the first process of that one   |            |                                                           |
-// | same boot, another pid namespace       | kUnseen    | a launcher may go on there                                |
-// | another boot, same hardware (cards,    | kGone      | this machine has booted since                             |
-// | machine-id, and the board's number     |            |                                                           |
-// | where root may read it)                |            |                                                           |
-// | another boot otherwise                 | kElsewhere | another machine, or one that can't be distinguished       |
-// | no place or boot id: torn, unreadable   | kUnseen    | no signs to know its processes by                        |
+// |                                        |            | is used again, the former namespace's have all ended)     |
+// | same boot, another pid namespace, and  | kGone      | when process 1 of a namespace ends, the kernel ends all   |
+// | it was process 1 of that namespace     |            | its other processes                                       |
+// | same boot, another pid namespace       | kUnseen    | a launcher that it started may go on there                |
+// | another boot, same hardware (network   | kGone      | this machine has booted since                             |
+// | cards, machine-id, and, if root may    |            |                                                           |
+// | read it, the board's number)           |            |                                                           |
+// | another boot, other hardware           | kElsewhere | it was another machine, or that is not known              |
+// | damaged, or no boot id                 | kUnseen    | nothing shows which processes were its own                |
 #include "worker_agent/node/lock_record.h"
 
 #include <signal.h>
@@ -45,10 +45,10 @@ namespace {
 constexpr size_t kHexDigits = 16;
 constexpr ino_t kFirstUtsNamespace = 0xEFFFFFFE;  // PROC_UTS_INIT_INO
 constexpr char kDigest[] = "digest ";
-// The limit for the starts before. A scheduler that has welcomed a start asks for none before that one, but a join may
-// come late.
+// The most former starts that a record keeps. A scheduler that has welcomed a start needs none of those before it; a
+// few are kept in case a join arrives late.
 constexpr size_t kMaxEnded = 8;
-constexpr size_t kMaxEndedUnknown = kMaxEndedStarts;  // while no scheduler has welcomed any
+constexpr size_t kMaxEndedUnknown = kMaxEndedStarts;  // for a start that no scheduler has welcomed
 
 std::string Line(const std::string& path) {
   absl::StatusOr<std::string> text = ReadSmallFile(path, 256);
@@ -62,8 +62,9 @@ std::string Namespace(const char* kind) {
   return absl::StrCat(info.st_dev, ":", info.st_ino);
 }
 
-// Returns a digest of the machine. It must differ for a clone of a virtual machine: cards and machine-id are often
-// copied, the board's number is not. Nothing in a container: its name is not the machine's either.
+// Returns a digest of the machine's network cards, machine-id and board number. The board number makes clones of a
+// virtual machine differ, which often have the same cards and machine-id. Empty in a container (recognised by its uts
+// namespace).
 std::string Hardware() {
   struct stat uts {};
   if (stat("/proc/self/ns/uts", &uts) != 0 || uts.st_ino != kFirstUtsNamespace) return "";
@@ -86,7 +87,7 @@ std::string Digest(absl::string_view text) {
   return absl::BytesToHexString(Sha256(std::string(text))).substr(0, kHexDigits);
 }
 
-// Leaves out a text that would break the lines.
+// Returns the text, or nothing if it contains a line break, which would break the file's format.
 std::string OneLine(const std::string& text) { return absl::StrContains(text, '\n') ? "" : text; }
 
 }  // namespace
@@ -134,11 +135,11 @@ LockRecord LockRecord::Decode(const std::string& text) {
   if (lines.size() < 3 || !absl::SimpleAtoi(lines[0], &record.pid)) return {};
   record.token = lines[1];
   record.id = lines[2].size() > kMaxIdBytes ? "" : lines[2];
-  if (lines.size() > 4) record.work_folder = lines[3];  // whole: another line has begun
+  if (lines.size() > 4) record.work_folder = lines[3];  // complete, since another line follows
   if (lines.size() > 5 && !absl::SimpleAtoi(lines[4], &record.take)) record.take = 0;
 
   std::map<std::string, std::string> values;
-  size_t before = 0;  // the bytes of the lines so far
+  size_t before = 0;  // the bytes of all lines before this one
   for (size_t i = 0; i < lines.size() && !record.is_whole; before += lines[i].size() + 1, ++i) {
     if (i >= 5 && absl::StartsWith(lines[i], kDigest)) {
       record.is_whole = lines[i].substr(sizeof(kDigest) - 1) == Digest(absl::string_view(text).substr(0, before));

@@ -1,8 +1,11 @@
-// A look-up                            what follows
+// A look-up                               AwaitHost
 //
-// knows the name                       its addresses
-// fails, whenever it is done           the error: an empty name, one with link-local addresses only
-// does not know it, or has no answer   a line; again every second at first, then every 3 s, until patience is used up
+// finds addresses                         returns them
+// can never succeed: an empty name, or    returns the error
+//   one with link-local addresses only
+// does not find the name, or gets no      logs that it waits, and looks again: after 1 s, then 2 s, then every 3 s,
+// until
+//   answer                                `patience` is over
 #include "worker_agent/node/name_wait.h"
 
 #include <poll.h>
@@ -26,10 +29,10 @@
 namespace muster::agent {
 namespace {
 
-constexpr absl::Duration kAnswerPatience = absl::Seconds(3);  // so that the first line comes within 5 s
+constexpr absl::Duration kAnswerPatience = absl::Seconds(3);  // short, so that the first line appears within 5 s
 constexpr absl::Duration kFirstPause = absl::Seconds(1);
 constexpr absl::Duration kMaxPause = absl::Seconds(3);
-// The times after the begin at which it is logged again; then every five minutes.
+// It logs again this long after the begin, and then every five minutes.
 constexpr std::array kSayAfter = {absl::Seconds(10), absl::Seconds(30), absl::Minutes(1), absl::Minutes(2),
                                   absl::Minutes(5)};
 
@@ -39,7 +42,7 @@ struct Answer {
 };
 
 absl::StatusOr<Addresses> AskOnce(const std::string& host, SideThread& thread, const std::shared_ptr<Answer>& answer) {
-  // (Does nothing while an earlier look-up is still under way.)
+  // Run starts no second look-up while an earlier one is still in progress.
   thread.Run(
       [host, answer] {
         absl::StatusOr<Addresses> found = ResolveHost(host);

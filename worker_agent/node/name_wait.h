@@ -1,4 +1,4 @@
-// A host name that may not be known yet: a pod's before it is ready, a node's that boots.
+// Waits for a host name that can't be resolved yet, such as that of a pod that is not ready or of a node that boots.
 #pragma once
 
 #include <functional>
@@ -18,26 +18,28 @@ namespace muster::agent {
 
 using Addresses = std::vector<IpAddress>;
 
-// The functions that AwaitHost needs; tests have their own.
+// The functions that AwaitHost calls; tests replace them.
 struct NameWaitTools {
-  std::function<absl::StatusOr<Addresses>()> look_up;  // as LookUp below
-  std::function<bool(absl::Duration)> pause;           // false: this program has to end
+  std::function<absl::StatusOr<Addresses>()> look_up;  // as PatientLookUp returns it
+  std::function<bool(absl::Duration)> pause;           // returns false if this program must end
   std::function<MonotonicTime()> now;
   std::function<void(const std::string&)> say;
 };
 
-// Returns the name's addresses, as soon as it is known; logs at once, and at growing intervals, that it waits for it.
-// `setting` names the host. kDeadlineExceeded after `patience`; kCancelled if a pause was cut short; other errors: the
-// name can't be used, whenever it is looked up.
+// Waits until the name can be resolved, and returns its addresses. While it waits, it says so: at once, and again at
+// growing intervals. `setting` is the setting with the name, for messages. kDeadlineExceeded: `patience` is over.
+// kCancelled: a pause returned false. Other errors: the name can never be used, for example because it is empty.
 absl::StatusOr<Addresses> AwaitHost(const std::string& setting, absl::Duration patience, const NameWaitTools& tools);
 
-// Looks `host` up in a thread of its own, since a name server that is silent holds a look-up up for a minute. Each call
-// waits for at most 3 s; kUnavailable if there is no answer by then, and the next call goes on waiting for it.
+// Returns a function that looks `host` up. It does so in a thread of its own, since a look-up may take a minute if the
+// name server does not answer. Each call of the function waits at most 3 s. It returns kUnavailable if there is no
+// answer by then; the next call waits for the same look-up.
 std::function<absl::StatusOr<Addresses>()> PatientLookUp(const std::string& host);
 
-// Does AwaitHost for a name that the agent can't begin without: for as long as an agent tries to reach the scheduler,
-// and a signal ends it. Nothing: `addresses` has the addresses of `host`, which `setting` names. Else the exit code;
-// the reason has been logged. To be called by the main thread, before AgentLoop reads the signals.
+// Does AwaitHost for the name `host`, of the setting `setting`, without which the agent can't go on. Waits as long as
+// an agent tries to reach the scheduler (MS_CLUSTER_RETRY_NUM × 3 s); a signal ends the wait. Returns nullopt once
+// `addresses` has the name's addresses. Otherwise logs why not, and returns the exit code. The main thread must call
+// it, before AgentLoop reads the signals.
 std::optional<int> AwaitName(const AgentSettings& settings, Signals& signals, const ServiceManager& manager,
                              const std::string& setting, const std::string& host, std::vector<IpAddress>& addresses);
 

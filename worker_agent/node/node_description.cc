@@ -47,7 +47,7 @@ v1::JobSettings SettingsOf(const AgentSettings& settings) {
   return job;
 }
 
-// MASTER_ADDR may be a name; the nodes compare a number.
+// Sets the wanted master's numeric address. MASTER_ADDR may be a name, but nodes can only compare addresses.
 void SetWantedMaster(const AgentSettings& settings, const KnownNames& names, v1::NodeInfo& node) {
   uint32_t port = 0;
   if (absl::SimpleAtoi(settings.master_port, &port)) node.set_wanted_master_port(port);
@@ -88,8 +88,9 @@ void OfferDevices(const DeviceChoice& choice, v1::NodeInfo& node) {
   }
 }
 
-// Without --devices: offers the first of those that are visible here, such as 4 to 7 of a container. --device_ips names
-// others.
+// Without --devices, offers the first visible devices for the slots: in a container these may be 4 to 7. Does nothing
+// if
+// --device_ips is given, since it names the devices.
 void OfferVisible(const AgentSettings& settings, const HostRoots& roots,
                   const std::map<std::string, std::string>& environment, v1::NodeInfo& node) {
   if (!settings.device_ips.empty()) return;
@@ -101,7 +102,7 @@ void OfferVisible(const AgentSettings& settings, const HostRoots& roots,
   }
 }
 
-// Adds this node's facts that HCCL needs, and the problems that it would meet here.
+// Adds the facts about this node that HCCL needs, and warnings about problems that HCCL would have here.
 absl::Status AddHccl(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
                      NodeDescription& description) {
   const HostRoots roots = RootsFrom(environment);
@@ -118,7 +119,8 @@ absl::Status AddHccl(const AgentSettings& settings, const std::map<std::string, 
   return AddDevices(settings, search, description.node, description.warnings);
 }
 
-// Goes after the others, so that a narrow --port_range serves them first.
+// Reserves ports for MindSpore's gateway. Call it after all other reservations, which must come first if --port_range
+// is too narrow for all.
 absl::Status AddGatewayPorts(const AgentSettings& settings, const PortOptions& options, uint32_t slots,
                              NodeDescription& description) {
   if (settings.mindspore_gateway == "off" || settings.command.empty()) return absl::OkStatus();
@@ -135,7 +137,7 @@ absl::Status AddGatewayPorts(const AgentSettings& settings, const PortOptions& o
   return absl::OkStatus();
 }
 
-// Adds the port for remote commands, and the key that an agent must show to have one run.
+// Adds the port for remote commands, and the key that another agent must present to run a command here.
 absl::Status AddExecPort(const PortOptions& options, NodeDescription& description) {
   absl::StatusOr<ReservedPort> port = ReservedPort::Reserve(options);
   if (!port.ok()) return port.status();
@@ -161,13 +163,14 @@ absl::Status AddPorts(const AgentSettings& settings, const std::map<std::string,
   return settings.allows_exec ? AddExecPort(*options, description) : absl::OkStatus();
 }
 
-// Goes after SetWantedMaster: a MASTER_ADDR that is no address of this machine is a store of the user's own.
+// Sets whether this agent would serve PyTorch's store. Needs SetWantedMaster's result: if MASTER_ADDR is not an address
+// of this machine, the user has a store elsewhere.
 void AddTorchStore(const AgentSettings& settings, v1::NodeInfo& node) {
   const auto wanted = IpAddress::Parse(node.wanted_master_address());
   const bool is_here = node.wanted_master_address().empty() || (wanted && IsLocalAddress(*wanted));
   const bool starts_its_own = settings.per_node || settings.per_job;
   const bool is_wanted = settings.torch_store == "agent" || (settings.torch_store == "auto" && !starts_its_own);
-  // (A launcher brings its own.)
+  // A launcher such as torchrun serves the store itself.
   const bool may_be_here = is_wanted && !settings.command.empty() && !LauncherIn(settings.command);
   const bool is_port_computed =
       may_be_here && settings.torch_store == "auto" && PortsOfScript(settings.command).are_computed;
@@ -233,7 +236,8 @@ absl::StatusOr<NodeDescription> DescribeNode(const AgentSettings& settings,
 
 absl::Status TakeSizeOfRankTable(AgentSettings& settings, bool has_slots) {
   if (settings.rank_table_file.empty() || settings.role != "MS_WORKER") return absl::OkStatus();
-  // A line without --local_worker_num that sets the number has always meant an agent with one process.
+  // A command line with --worker_num but without --local_worker_num means an agent with one process, as without a
+  // table.
   if (settings.worker_num && (has_slots || !settings.standalone)) return absl::OkStatus();
   const absl::StatusOr<RankTable> table = LoadRankTable(settings.rank_table_file);
   if (!table.ok()) return table.status();

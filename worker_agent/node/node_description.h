@@ -1,4 +1,4 @@
-// This node's own description for its join: drawn from the settings and the machine.
+// Makes the description of this node for its join, from the settings and the machine.
 #pragma once
 
 #include <cstdint>
@@ -19,33 +19,34 @@ namespace muster::agent {
 struct NodeDescription {
   v1::NodeInfo node;
   v1::JobSettings settings;
-  TableDevices table_devices;           // of the rank table; empty: there is none
-  std::vector<ReservedPort> ports;      // hold them for as long as the agent lives
-  std::vector<uint16_t> gateway_ports;  // of them, one for each slot; empty: --mindspore_gateway is off, or they are …
-  std::string no_gateway;               // … not to be had: why
+  TableDevices table_devices;           // the rank table's devices, by rank; empty: there is no table
+  std::vector<ReservedPort> ports;      // must live as long as the agent
+  std::vector<uint16_t> gateway_ports;  // those for MindSpore's gateway, one for each slot; empty: it is off or fails
+  std::string no_gateway;               // why no ports for the gateway could be reserved; empty: no failure
   std::optional<std::vector<IpAddress>> own_name;  // what this host's name resolves to; nullopt: not known
   std::vector<std::string> warnings;               // for people
-  std::string own_address;                         // where peers reach us, as far as is known here; empty: not known
+  std::string own_address;                         // the address where peers reach this node; empty: not known
 };
 
-// The addresses of the names in the settings.
+// The addresses of host names in the settings, which were resolved before.
 struct KnownNames {
   std::vector<IpAddress> scheduler;  // of sched_host; empty: not known
   std::vector<IpAddress> master;     // of torch_master_addr (MASTER_ADDR); empty: it is not set
 };
 
-// Describes this node. `devices`: the choice for --devices. Blocks on this host's own name for 1 s at most, with
-// --hccl_mode table on hccn_tool for 15 s at most. The error names the setting that is wrong.
+// Describes this node. `devices`: the choice for --devices. Blocks for at most 1 s to resolve this host's own name.
+// With
+// --hccl_mode table it may also wait for hccn_tool, for at most 15 s. The error names the setting that is wrong.
 absl::StatusOr<NodeDescription> DescribeNode(const AgentSettings& settings,
                                              const std::map<std::string, std::string>& environment,
                                              const DeviceChoice& devices, const KnownNames& names);
 
-// Takes the number of workers from the rank table (--rank_table_file), where none was given. Then, and with
-// --standalone, also as many slots here as the table has devices of this machine, unless `has_slots`
-// (--local_worker_num was given). The error is about the table.
+// If a rank table (--rank_table_file) but no number of workers is given, sets worker_num to the table's number of
+// ranks. In that case, and with --standalone, also sets local_worker_num to the number of this machine's devices in the
+// table. It does not if `has_slots`: the user has given --local_worker_num. The error is about the table.
 absl::Status TakeSizeOfRankTable(AgentSettings& settings, bool has_slots);
 
-// Returns --local_worker_num, with auto settled.
+// Returns the number of this node's slots: --local_worker_num, where "auto" is replaced by a number.
 uint32_t SlotCount(const AgentSettings& settings, const std::map<std::string, std::string>& environment);
 
 // Returns a random number, never 0.

@@ -14,7 +14,8 @@ namespace {
 void WarnOfRoots(const HostRoots& roots, const std::map<std::string, std::string>& environment) {
   const auto root = environment.find("MUSTER_HOST_ROOT");
   if (root == environment.end() || root->second.empty() || roots.dev != HostRoots().dev) return;
-  Log(Severity::kWarning, absl::StrCat("MUSTER_HOST_ROOT is ignored: others than root could write to ", root->second));
+  Log(Severity::kWarning,
+      absl::StrCat("MUSTER_HOST_ROOT is ignored: users other than root can write to ", root->second));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The devices of this machine that this agent's processes get: chosen, and claimed.
+// Chooses the devices of this machine for this agent's processes, and claims them.
 #pragma once
 
 #include <map>
@@ -15,11 +15,12 @@ namespace muster::agent {
 struct NodeDevices {
   HostRoots roots;
   DeviceChoice choice;
-  DeviceClaims claims;      // hold them for as long as the agent lives
-  bool has_ascend = false;  // on this machine, used or not
+  DeviceClaims claims;      // must live as long as the agent
+  bool has_ascend = false;  // this machine has Ascend devices, used or not
 };
 
-// Logs the choice and its notices. kUnavailable: another job has claimed one of them; else the settings are wrong.
+// Chooses and claims the devices; logs notices and warnings. kUnavailable: another job has claimed a device. Any other
+// error: the settings are wrong.
 absl::StatusOr<NodeDevices> TakeNodeDevices(const AgentSettings& settings,
                                             const std::map<std::string, std::string>& environment);
 

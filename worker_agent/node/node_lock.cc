@@ -28,16 +28,16 @@
 namespace muster::agent {
 namespace {
 
-constexpr uint32_t kMaxAgents = kMaxSlotsPerNode;  // without an id of their own, of one job on one machine
+constexpr uint32_t kMaxAgents = kMaxSlotsPerNode;  // the most agents of one job on one machine without MS_NODE_ID
 constexpr absl::Duration kRetryPause = absl::Milliseconds(20);
 constexpr absl::Duration kSayAfter = absl::Milliseconds(500);
-constexpr absl::Duration kMaxWriting = absl::Seconds(1);  // of the owner's number
-constexpr size_t kMaxNamed = 8;                           // of the processes that a former start has left
+constexpr absl::Duration kMaxWriting = absl::Seconds(1);  // how long a new holder may take to write its pid
+constexpr size_t kMaxNamed = 8;                           // a message names at most so many left processes
 constexpr size_t kDigestHexDigits = 16;
 constexpr size_t kMaxInName = 64;
 constexpr size_t kMaxRecord = 8192;  // it contains a path
 
-// Returns a name that is safe in a path and still differs for two texts.
+// Returns a file name for the text. Different texts have different names.
 std::string PathName(const std::string& text) {
   std::string name;
   for (const char c : text.substr(0, kMaxInName)) {
@@ -67,7 +67,8 @@ std::string FormerText(const LockRecord& former) {
                       former.place.host.empty() ? "" : absl::StrCat(" on ", former.place.host), ")");
 }
 
-// Returns why processes of the former start may be left; empty: all have ended. Ends those that it may.
+// Ends the processes that the former start has left, as far as this user may. Returns why some may still run; empty:
+// all have ended.
 std::string WhyUnclear(const LockRecord& former, const NodeLock::Options& options) {
   switch (Judge(former, options.place)) {
     case FormerStart::kGone:
@@ -86,7 +87,7 @@ std::string WhyUnclear(const LockRecord& former, const NodeLock::Options& option
     case FormerStart::kLook:
       break;
   }
-  // Start times of another time namespace are shifted.
+  // Start times from another time namespace can't be compared: they are shifted.
   const uint64_t not_before = former.place.times == options.place.times ? former.place.start_time : 0;
   const Orphans found = EndOrphans({former.mark, former.secret, not_before}, options.orphans_patience);
   if (found.are_none()) return "";
@@ -101,7 +102,8 @@ std::string WhyUnclear(const LockRecord& former, const NodeLock::Options& option
 
 enum class Outcome { kTaken, kHeld };
 
-// The file's lock, on the file that the name means when it is taken: it may have been removed meanwhile.
+// Locks the file `name`. Between open and flock another agent may remove the file; this then tries again, so that the
+// lock is on the file that has the name now.
 absl::StatusOr<Outcome> TryLock(const UniqueFd& folder, const std::string& path, const std::string& name,
                                 UniqueFd& fd) {
   for (int attempt = 0; attempt < 16; ++attempt) {
@@ -149,7 +151,7 @@ absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {
     if (!outcome.ok()) return outcome.status();
     LockRecord record = ReadRecord(fd.get());
     if (*outcome == Outcome::kTaken) {
-      // A lock may not reach there: a pod that lives may have this number.
+      // The record is from another machine, where this lock may have no effect: a living pod may still use this number.
       if (options.node_id.empty() && record.pid != 0 && Judge(record, options.place) == FormerStart::kElsewhere) {
         ++k;
         continue;
@@ -157,7 +159,8 @@ absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {
       const std::string doubt = record.pid == 0 ? "" : WhyUnclear(record, options);
       if (!doubt.empty()) {
         Log(Severity::kWarning,
-            absl::StrCat(doubt, "; until they have certainly ended, a running job waits; then run `ms-ctl fence`"));
+            absl::StrCat(doubt,
+                         "; a running job waits until you have ensured that they have ended, and run `ms-ctl fence`"));
       }
       if (!doubt.empty() || record.token.empty()) record.token = RandomHex(8);
       record.ended = doubt.empty() ? record.EndedWithIt() : std::vector<uint64_t>();
@@ -173,15 +176,16 @@ absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {
       return lock;
     }
     const absl::Duration waited = Clock::System().Read().monotonic - begun;
-    // The holder writes its number at once, unless the disk is full.
+    // A holder writes its pid right after it has taken the lock, unless the disk is full.
     const bool is_dying = record.pid == 0 ? waited < kMaxWriting : HasHolderEnded(record, options.place);
     if (options.node_id.empty() && !is_dying) {
       ++k;
       continue;
     }
     if (waited >= (is_dying ? options.dying_patience : options.patience)) {
-      return absl::UnavailableError(absl::StrCat(
-          FormerText(record), is_dying ? " has not ended yet" : " still runs, or another one with its MS_NODE_ID"));
+      return absl::UnavailableError(
+          absl::StrCat(FormerText(record),
+                       is_dying ? " has not ended yet" : " still runs, or another agent has the same MS_NODE_ID"));
     }
     if (waited >= kSayAfter && !std::exchange(was_said, true)) {
       Log(Severity::kInfo, absl::StrCat("waiting for ", FormerText(record), " to end"));
@@ -202,7 +206,7 @@ NodeLock::NodeLock(std::string folder, std::string name, UniqueFd held, UniqueFd
       record_(std::move(record)),
       doubt_(std::move(doubt)) {}
 
-// (If a full disk keeps the name out of the file, it is forgotten.)
+// A failed write, as on a full disk, is ignored: the next start then does not know the id.
 void NodeLock::Keep(const std::string& id) {
   if (id == record_.id && record_.has_joined) return;
   record_.id = id;
@@ -215,7 +219,8 @@ void NodeLock::KeepFolder(const std::string& work_folder) {
   Write().IgnoreError();
 }
 
-// Writes first, then cuts: a full disk doesn't lose the old record. Its digest shows a torn one.
+// Overwrites the old record before it cuts the file, so that a full disk does not lose it. The digest shows a record
+// that was only partly written.
 absl::Status NodeLock::Write() const {
   const std::string text = record_.Encode();
   if (pwrite(fd_.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()) ||

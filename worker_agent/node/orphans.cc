@@ -1,14 +1,14 @@
-// | its mark              | its environment  | what is concluded                                                     |
+// | a process's mark      | its environment  | conclusion                                                            |
 // |-----------------------|------------------|-----------------------------------------------------------------------|
-// | the former start's    | any              | of the former start: SIGKILL if it is this user's; left until it ends |
-// | another, or none      | has the secret   | the same: a privileged process has reset its limit                    |
-// | none; its limit is    | any other        | unclear, unless it is older than the former start: it may have        |
-// | below all marks       |                  | lowered the limit                                                     |
-// | another, or none      | any other        | not of it                                                             |
-// | can't be read         |                  | unclear                                                               |
+// | the former start's    | any              | it is of the former start: `left`; SIGKILL if it is this user's       |
+// | another, or none      | has the secret   | the same; a privileged process has reset its limit                    |
+// | none; its limit is    | not checked      | `unclear`, unless it is older than the former start: it may have been |
+// | below all marks       |                  | marked and have lowered the limit                                     |
+// | another, or none      | no secret        | it is not of the former start                                         |
+// | can't be read         | not checked      | `unclear`                                                             |
 // | the process has ended |                  | nothing                                                               |
 //
-// The environment is evidence only where it has the secret: a process may clear or hide its own, and reading it may
+// An environment without the secret proves nothing: a process may clear or hide its environment, and reading it may
 // hang.
 #include "worker_agent/node/orphans.h"
 
@@ -44,7 +44,8 @@ std::set<pid_t> ThisAndAbove() {
   return pids;
 }
 
-// Returns its real user: the owner of /proc/<pid> is root's where it may not be read.
+// Returns the process's real user. (The owner of /proc/<pid> is not it: that is root for a process that others may not
+// inspect.)
 std::optional<uid_t> UserOf(pid_t pid) {
   uid_t uid = 0;
   const std::vector<std::string> words = absl::StrSplit(StatusRow(pid, "Uid"), '\t');
@@ -59,16 +60,16 @@ class Search {
         not_before_(former.not_before),
         spared_(ThisAndAbove()) {}
   ~Search() {
-    for (const pid_t pid : stuck_) Keeper::Spare(pid);  // no one can end it
+    for (const pid_t pid : stuck_) Keeper::Spare(pid);  // it hangs in the kernel, so no signal can end it
   }
   Search(const Search&) = delete;
   Search& operator=(const Search&) = delete;
 
-  // Looks for those that are there now; ends those that it may.
+  // Goes once through all processes. Returns those of the former start, and kills those that it may.
   Orphans Look(MonotonicTime deadline);
 
  private:
-  using Key = std::pair<pid_t, uint64_t>;  // and its start time
+  using Key = std::pair<pid_t, uint64_t>;  // pid and start time
 
   void LookAtMark(pid_t pid, Orphans& found, std::vector<pid_t>& unmarked) const;
   void LookAtEnvironments(const std::vector<pid_t>& unmarked, MonotonicTime deadline, Orphans& found);
@@ -79,8 +80,8 @@ class Search {
   const std::string text_;
   const uint64_t not_before_;
   const std::set<pid_t> spared_;
-  std::set<Key> slow_;   // when its environment is read
-  std::set<Key> hangs_;  // … so that it isn't read again
+  std::set<Key> slow_;   // reading its environment has hung once
+  std::set<Key> hangs_;  // it has hung twice, so it isn't read again
   std::vector<pid_t> stuck_;
 };
 
@@ -128,7 +129,7 @@ void Search::LookAtEnvironments(const std::vector<pid_t>& unmarked, MonotonicTim
   const std::vector<EnvironSight> sights = SearchEnvirons(asked, text_, deadline, stuck_);
   for (size_t i = 0; i < asked.size(); ++i) {
     if (sights[i] == EnvironSight::kHasIt) End(asked[i], "by its environment", found);
-    // It takes two times: then it was not the machine that left no time.
+    // A process counts as hanging only the second time: the first time, the machine may just have been busy.
     if (sights[i] == EnvironSight::kHangs && !slow_.insert(keys[i]).second) hangs_.insert(keys[i]);
   }
 }
@@ -159,7 +160,7 @@ Orphans EndOrphans(const StartSigns& former, absl::Duration patience) {
   Search search(former);
   const MonotonicTime deadline = Clock::System().Read().monotonic + patience;
   for (int looks_at_none = 0; looks_at_none < 2;) {
-    // A first look takes place even with a very short patience.
+    // A search gets at least a second, so that the first one takes place even with a very short patience.
     const MonotonicTime now = Clock::System().Read().monotonic;
     found = search.Look(std::max(deadline, now + absl::Seconds(1)));
     looks_at_none = found.are_none() ? looks_at_none + 1 : 0;

@@ -1,6 +1,6 @@
-// The processes that a former start of this node has left. Its keeper ends everything, but all four helper processes
-// (agent, guardian, keeper, shims) may have been killed together (pkill -9 ms-): then the processes that they started
-// end, too (PR_SET_PDEATHSIG), but not those that a shell or a launcher among these had started.
+// Finds and ends the processes that a former start of this node has left. Normally its keeper ends them all. But if
+// agent, guardian, keeper and shims are killed together (pkill -9 ms-), the kernel ends only the processes that the
+// shims started (PR_SET_PDEATHSIG). Processes that these had started, such as those of a shell or launcher, go on.
 #pragma once
 
 #include <sys/types.h>
@@ -17,32 +17,35 @@ namespace muster::agent {
 
 struct Orphan {
   pid_t pid = 0;
-  std::string why;  // why it still runs, for people
+  std::string why;  // for people: how it was recognised, and whether it was killed
 };
 
 struct Orphans {
-  std::vector<Orphan> left;     // they are of the former start
-  std::vector<Orphan> unclear;  // they may be
-  std::string blind;            // why nothing is known of the others; empty: all were looked at
+  std::vector<Orphan> left;     // processes of the former start
+  std::vector<Orphan> unclear;  // processes that may be of the former start
+  std::string blind;            // why not all processes could be checked; empty: all were
 
   bool are_none() const { return left.empty() && unclear.empty() && blind.empty(); }
 };
 
-// The signs by which the processes of a former start are known.
+// The signs by which processes of a former start are recognised.
 struct StartSigns {
   std::optional<ProcessMark> mark;
   std::string secret;       // the value of its kStartVariable (launch/environment/environment.h)
-  uint64_t not_before = 0;  // they have started then or later, as in /proc/<pid>/stat; 0: not known
+  uint64_t not_before = 0;  // they started at this time or later, as in /proc/<pid>/stat; 0: not known
 };
 
-// Looks for every process with the former start's mark, and for those whose limit a privileged process has reset but
-// whose environment still has its secret. This process and those above it are left out. Kills those of this user; one
-// of another user (the command has changed it) is left alone, for root, too: the lock's file may be forged. Ends when
-// two looks in a row have found none, or `patience` is over.
+// Searches for processes of the former start, and kills those that run as this user. It recognises a process by the
+// mark, or, if a privileged process has reset the mark (the limit RLIMIT_RTTIME), by the secret in its environment. It
+// skips this process and its ancestors. It does not kill a process of another user, not even as root, since the lock's
+// file with the signs may be forged. It stops when two searches in a row have found nothing, or when `patience` is
+// over.
 //
-// Blind without a mark, without a /proc of this pid namespace, and where /proc hides other users' processes.
+// The result is `blind` if the former start had no mark, if /proc is not this pid namespace's, or if /proc hides other
+// users' processes.
 //
-// Blocks; a moment where there are none. To be called while this is the only thread: see proc_view.h.
+// Blocks, though only for a moment if there are no orphans. Call it while this is the only thread: it forks
+// (proc_view.h).
 Orphans EndOrphans(const StartSigns& former, absl::Duration patience);
 
 }  // namespace muster::agent

@@ -35,15 +35,16 @@ namespace {
 constexpr absl::Duration kLookInterval = absl::Milliseconds(100);
 constexpr absl::Duration kStartPatience = absl::Seconds(5);
 constexpr absl::Duration kStartPause = absl::Milliseconds(20);
-constexpr char kOwnHost[] = "127.0.0.1";                    // of --standalone
-constexpr absl::Duration kTermPatience = absl::Seconds(7);  // it drains for 5 s at most
+constexpr char kOwnHost[] = "127.0.0.1";                    // the scheduler's address with --standalone
+constexpr absl::Duration kTermPatience = absl::Seconds(7);  // after SIGTERM a scheduler drains for 5 s at most
 constexpr int kMaxOwnRestarts = 3;
 
 std::string Seconds(absl::Duration duration) {
   return duration == absl::InfiniteDuration() ? "-1" : absl::StrCat(absl::ToDoubleSeconds(duration));
 }
 
-// Uses fork, since no spawn makes it end with this process in every case. Only async-signal-safe calls before exec.
+// Uses fork rather than posix_spawn, which has no way to make the child end with this process (PR_SET_PDEATHSIG).
+// Between fork and exec the child makes only async-signal-safe calls.
 absl::StatusOr<pid_t> StartScheduler(const std::vector<std::string>& argv) {
   const std::vector<char*> pointers = ExecPointers(argv);
   const pid_t parent = getpid();
@@ -53,7 +54,7 @@ absl::StatusOr<pid_t> StartScheduler(const std::vector<std::string>& argv) {
         absl::StrCat("ms-scheduler can't be started: ", std::strerror(errno), TaskLimitInWords()));
   }
   if (pid > 0) return pid;
-  setpgid(0, 0);  // Ctrl-C is for the agent, which ends this in good order
+  setpgid(0, 0);  // so Ctrl-C reaches only the agent, which then ends the scheduler in order
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(1);
   sigset_t none;
@@ -93,15 +94,16 @@ int BecomeScheduler(const std::vector<std::string>& flags) {
   argv.insert(argv.end(), flags.begin(), flags.end());
   argv.push_back("--once");
   execvp(argv[0].c_str(), ExecPointers(argv).data());
-  std::fprintf(stderr, "ms-worker: MS_ROLE is MS_SCHED, but %s can't be started: %s. It belongs beside ms-worker\n",
+  std::fprintf(stderr,
+               "ms-worker: MS_ROLE is MS_SCHED, but %s can't be started: %s. Install it in ms-worker's folder\n",
                argv[0].c_str(), std::strerror(errno));
   return kExitUsage;
 }
 
 namespace {
 
-// Returns the user's own flags for ms-scheduler. A file that is shared with the cluster's scheduler names that one's
-// port, socket and journal, not a --standalone one's.
+// Returns the flags for ms-scheduler that the user has given. With --standalone, leaves out those of a --config file:
+// that may be the cluster's file, with port, socket and journal of the cluster's scheduler.
 std::vector<std::string> UsersOwnFlags(const AgentSettings& settings) {
   std::vector<std::string> flags;
   if (settings.with_scheduler) flags = settings.scheduler_config;
@@ -140,9 +142,9 @@ std::vector<std::string> OwnSchedulerFlags(const AgentSettings& settings) {
     if (settings.tls.allow_readable_keys) flags.push_back("--tls_allow_readable_keys");
   }
   if (settings.tls.require_tls) flags.push_back("--require_tls");
-  // No one can start another one on the port that the kernel chose.
+  // With --standalone a journal file has no use: no one could start a new scheduler on a port that the kernel chose.
   if (settings.standalone) flags.push_back("--journal_path=memory");
-  // It has a log file of its own, or it logs only problems: the agent logs the rest.
+  // Without a log file of its own, the scheduler logs only errors, since the agent's log shows the rest.
   const std::vector<std::string> own = UsersOwnFlags(settings);
   const bool names_log = std::any_of(own.begin(), own.end(),
                                      [](const std::string& flag) { return absl::StartsWith(flag, "--log_file="); });
@@ -159,7 +161,7 @@ std::vector<std::string> OwnSchedulerFlags(const AgentSettings& settings) {
 bool HasJournalFile(const std::vector<std::string>& flags, absl::string_view path_of_environment) {
   absl::string_view path = path_of_environment;
   bool has_recovery = false;
-  for (const absl::string_view flag : flags) {  // the last one counts
+  for (const absl::string_view flag : flags) {  // of a flag that is given twice, the last one counts
     absl::string_view value = flag;
     if (absl::ConsumePrefix(&value, "--journal_path=")) path = value;
     if (absl::ConsumePrefix(&value, "--enable_recovery=")) has_recovery = value == "1" || value == "true";
@@ -193,7 +195,8 @@ absl::StatusOr<std::unique_ptr<OwnScheduler>> OwnScheduler::StartIfWanted(AgentS
   } else if (settings.with_scheduler) {
     const auto local = std::find_if(addresses.begin(), addresses.end(), IsLocalAddress);
     if (local == addresses.end() || IsListenedOn(*local, settings.sched_port)) return nullptr;
-    // The port itself shows, a moment later, which agent was first, if no lock can be had.
+    // If the lock can't be taken, the agent still starts its scheduler: if another one is faster, this one can't bind
+    // the port, and ends.
     absl::StatusOr<UniqueFd> taken = LockPort(lock_base, settings.sched_port, PortUse::kOwnScheduler);
     if (absl::IsAlreadyExists(taken.status())) return nullptr;  // another agent of this user is about to start it
     if (taken.ok()) lock = *std::move(taken);
@@ -266,7 +269,7 @@ bool OwnScheduler::HasEnded() {
   if (has_ended_) return true;
   if (AwaitChild(pid_) == ChildState::kRuns) return false;
   has_ended_ = true;
-  exit_ = ReapChild(pid_).value_or(ExitStatus{});  // nothing if it was reaped elsewhere
+  exit_ = ReapChild(pid_).value_or(ExitStatus{});  // nullopt: other code has reaped it
   pidfd_.reset();
   return true;
 }
@@ -274,10 +277,10 @@ bool OwnScheduler::HasEnded() {
 absl::Status OwnScheduler::WaitUntilItListens(const AgentSettings& settings) {
   const std::optional<ReservedPort> until_return = std::exchange(port_, std::nullopt);
   const auto addresses = ResolveHost(settings.sched_host);
-  if (!addresses.ok()) return absl::OkStatus();  // the session reports it
+  if (!addresses.ok()) return absl::OkStatus();  // the session will report this error
   const MonotonicTime deadline = Clock::System().Read().monotonic + kStartPatience;
   while (Clock::System().Read().monotonic < deadline) {
-    const bool has_ended = HasEnded();  // before the look: another one may have been faster
+    const bool has_ended = HasEnded();  // read before the check below: it ends if another one has the port
     for (const IpAddress& address : *addresses) {
       if (IsLocalAddress(address) && IsListenedOn(address, settings.sched_port)) return absl::OkStatus();
     }
@@ -295,9 +298,9 @@ absl::Status OwnScheduler::WaitUntilItListens(const AgentSettings& settings) {
 void OwnScheduler::WaitForEnd(absl::Duration patience, bool restarts, const std::function<bool()>& is_hurried) {
   const MonotonicTime deadline = Clock::System().Read().monotonic + patience;
   while (!is_hurried() && Clock::System().Read().monotonic < deadline) {
-    if (restarts) (void)TakeLoss();  // this starts it again
+    if (restarts) (void)TakeLoss();  // starts it again if it was killed
     if (HasEnded()) return;
-    WaitFor(fd(), POLLIN, kLookInterval);  // without a pidfd (an old kernel): just the pause
+    WaitFor(fd(), POLLIN, kLookInterval);  // an old kernel has no pidfd: this then only pauses
   }
 }
 

@@ -1,4 +1,4 @@
-// The scheduler that an agent becomes (MS_ROLE=MS_SCHED) or starts (--with_scheduler, --standalone).
+// Starts ms-scheduler: in place of this process (MS_ROLE=MS_SCHED), or as its child (--with_scheduler, --standalone).
 #pragma once
 
 #include <sys/types.h>
@@ -22,50 +22,53 @@
 
 namespace muster::agent {
 
-// This program's own path.
+// Returns this program's own path.
 std::string OwnProgram();
 
-// Returns ms-scheduler beside this program, else the one in PATH.
+// Returns the path of ms-scheduler in this program's folder; if it has none, the name, which is then looked up in PATH.
 std::string SchedulerProgram();
 
 // Returns the flags of an agent's command line: the words before the command.
 std::vector<std::string> FlagsOf(const std::vector<std::string>& args, const std::vector<std::string>& command);
 
-// Replaces this process by `ms-scheduler --once` with the same flags. Returns only if that fails: the exit code.
+// Replaces this process by `ms-scheduler --once` with the same flags. If that fails, prints why and returns the exit
+// code.
 int BecomeScheduler(const std::vector<std::string>& flags);
 
-// A scheduler that lives and ends with its agent.
+// A scheduler that this agent has started, and that ends at the latest with it.
 class OwnScheduler {
  public:
-  // --standalone: always, on 127.0.0.1 and sched_port; 0: a free one, which is written into `settings`.
-  // --with_scheduler: when sched_host, which has the `addresses`, is this machine and nothing listens there; of several
-  // agents of one machine one starts it. Null when none is to be started here. `lock_base`: see
-  // WorkFolder::DefaultBase. To be called by the main thread.
+  // Starts a scheduler if the settings want one here; returns null if not. The main thread must call it.
+  // With --standalone: always, on 127.0.0.1 and sched_port. If that is 0, on a free port, which is stored in
+  // `settings`. With --with_scheduler: if sched_host is this machine and nothing listens there. Of several agents of a
+  // machine, one starts it. `addresses`: those of sched_host. `lock_base`: see WorkFolder::DefaultBase.
   static absl::StatusOr<std::unique_ptr<OwnScheduler>> StartIfWanted(AgentSettings& settings,
                                                                      const std::vector<IpAddress>& addresses,
                                                                      const std::string& lock_base);
 
-  // Ends it if it has not ended.
+  // Ends the scheduler if it still runs.
   ~OwnScheduler();
   OwnScheduler(const OwnScheduler&) = delete;
   OwnScheduler& operator=(const OwnScheduler&) = delete;
 
   pid_t pid() const { return pid_; }
   bool HasEnded();
-  // Polls readable once it has ended; -1: it has ended, or the kernel has no such descriptor.
+  // A descriptor that becomes readable when the scheduler ends; -1: it has ended, or the kernel has no pidfd.
   int fd() const { return pidfd_.get(); }
 
-  // Returns how the scheduler was lost, once, if it was killed and its journal was in memory. If it was killed and its
-  // journal is a file, starts another one, at most three times, and logs that. One that ends by itself reports why, to
-  // its agents or in its log. To be called often, by the thread that started it.
+  // Checks whether the scheduler was killed by a signal. If its journal is a file, starts it again, at most three
+  // times, and logs that. If its journal was in memory, returns once a text that says how the scheduler was lost. A
+  // scheduler that ends without a signal itself reports why, to its agents or in its log. Call it often, from the
+  // thread that started the scheduler.
   std::optional<std::string> TakeLoss();
 
-  // Waits, at most 5 s, until the scheduler listens, so that the first dial finds it, or has ended. Call it once.
-  // INTERNAL if the scheduler has ended and nothing else listens there: waiting longer would be useless.
+  // Waits until the scheduler listens, so that the agent's first attempt to connect succeeds; at most 5 s. INTERNAL:
+  // the scheduler has ended, and nothing else listens on its port. Call it once.
   absl::Status WaitUntilItListens(const AgentSettings& settings);
 
-  // Waits for its end, at most `patience`, or until `is_hurried` says so: it ends by itself when all its agents know
-  // how the job ended. With `restarts` it is started again meanwhile, as TakeLoss does.
+  // Waits for the scheduler's end, at most `patience`, or until `is_hurried` returns true. (The scheduler ends by
+  // itself when all its agents know how the job has ended.) With `restarts`, starts it again if it is killed, as in
+  // TakeLoss.
   void WaitForEnd(absl::Duration patience, bool restarts, const std::function<bool()>& is_hurried);
 
  private:
@@ -75,23 +78,23 @@ class OwnScheduler {
 
   const std::vector<std::string> argv_;
   const bool has_journal_file_;
-  const bool has_password_variable_ = IsPasswordInEnvironment();  // which the agent wipes after the start
+  const bool has_password_variable_ = IsPasswordInEnvironment();  // at the first start; the agent wipes it later
   pid_t pid_ = 0;
   UniqueFd pidfd_;
-  const UniqueFd lock_;  // so that no other agent of this user starts one
-  std::optional<ReservedPort>
-      port_;  // --standalone: no one else gets it before the child, which binds with SO_REUSEADDR, has it
+  const UniqueFd lock_;  // keeps other agents of this user from starting a scheduler, too
+  // --standalone: reserves the port until the child listens on it, which binds it with SO_REUSEADDR.
+  std::optional<ReservedPort> port_;
   bool has_ended_ = false;
-  ExitStatus exit_;  // once it has ended
+  ExitStatus exit_;  // set once it has ended
   bool is_end_handled_ = false;
   int restarts_ = 0;
 };
 
-// Returns the flags for a scheduler that this agent starts.
+// Returns the command line's flags for a scheduler that this agent starts.
 std::vector<std::string> OwnSchedulerFlags(const AgentSettings& settings);
 
-// True if a scheduler that is started with these flags keeps its journal in a file, as ms-scheduler decides it.
-// MS_JOURNAL_PATH, which it inherits, counts after its flags.
+// True if a scheduler with these flags keeps its journal in a file, by ms-scheduler's own rules. `path_of_environment`
+// is MS_JOURNAL_PATH, which the scheduler inherits; --journal_path in the flags has precedence.
 bool HasJournalFile(const std::vector<std::string>& flags, absl::string_view path_of_environment);
 
 }  // namespace muster::agent

@@ -1,8 +1,8 @@
 // | /proc                                   | AllPids                                         |
 // |-----------------------------------------|-------------------------------------------------|
 // | is another pid namespace's              | an error: its numbers name other processes      |
-// | is mounted with hidepid, and this       | an error: what the command runs as another user |
-// | process is not let off from that        | is not in the list                              |
+// | is mounted with hidepid, and hides      | an error: processes that the command runs as    |
+// | processes from this user                | another user would be missing                   |
 // | can't be read                           | an error                                        |
 // | otherwise                               | the list                                        |
 #include "worker_agent/node/proc_view.h"
@@ -27,7 +27,7 @@ namespace muster::agent {
 namespace {
 
 constexpr size_t kMaxMountBytes = 16 << 20;
-constexpr size_t kMountPointField = 4;  // proc(5), /proc/<pid>/mountinfo: the fifth
+constexpr size_t kMountPointField = 4;  // the fifth field of a line, see proc(5), /proc/<pid>/mountinfo
 
 bool IsInGroup(gid_t group) {
   if (getegid() == group) return true;
@@ -36,7 +36,7 @@ bool IsInGroup(gid_t group) {
   return count > 0 && std::find(groups.begin(), groups.begin() + count, group) != groups.begin() + count;
 }
 
-// CAP_SYS_PTRACE, before which hidepid hides nothing. Root in a container often lacks it.
+// True if this process has CAP_SYS_PTRACE: hidepid then hides nothing from it. Root in a container often lacks it.
 bool MayLookIntoAll() {
   constexpr int kSysPtrace = 19;  // linux/capability.h
   uint64_t capabilities = 0;
@@ -60,7 +60,7 @@ std::string WhatProcHides(const std::string& mountinfo, bool may_view_into_all) 
     }
   }
   if (hides.empty() || may_view_into_all) return "";
-  // "ptraceable" (4) looks at no group.
+  // With "ptraceable" (4) the mount option gid= has no effect.
   const bool is_shown = hides != "4" && hides != "ptraceable" && sees_all != 0 && IsInGroup(sees_all);
   return is_shown ? "" : absl::StrCat("/proc hides other users' processes (it is mounted with hidepid=", hides, ")");
 }

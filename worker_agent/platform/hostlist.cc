@@ -1,4 +1,4 @@
-// List → hosts:
+// A list, and the hosts that it names:
 //
 //   n1                n1
 //   n[1-3,07-09],m2   n1 n2 n3 n07 n08 n09 m2

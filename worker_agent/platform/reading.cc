@@ -1,10 +1,12 @@
-// The row of the table that counts, and the use of its variables:
+// How ReadPlatform chooses a platform; a platform fits if all its signs are set:
 //
-//   --from NAME                its signs are set → that row; else an error that names what is missing
-//   --from auto, one row fits  that row (rows that stand inside of one that fits don't count)
-//   --from auto, several fit   an error that names them and their variables
-//   --from auto, none fits     a warning; the settings are all there is
-//   a number that is none, or a place that is not below the number of nodes: an error that names the variables
+//   --from NAME                 that platform if it fits; otherwise an error that names the missing variables
+//   --from auto, one fits       that platform (those in `inner` of one that fits don't count)
+//   --from auto, several fit    an error that names them and their variables
+//   --from auto, none fits      a warning, and no facts
+//
+// A value that should be a number and is none, or a place that is not below the number of nodes, is an error that names
+// the variables.
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -59,8 +61,8 @@ const Platform* Choose(const std::string& from, const Variables& environment, Pl
   if (fit.size() == 1) return fit[0];
   if (fit.empty()) {
     facts.warnings.push_back(
-        "from: auto recognises nothing here (looked for Slurm, Kubernetes' jobs and mpirun), so only what is set "
-        "counts");
+        "from: auto recognises nothing here (looked for Slurm, Kubernetes' jobs and mpirun), so --from adds no "
+        "settings");
     return nullptr;
   }
   std::vector<std::string> matches;
@@ -84,7 +86,7 @@ std::optional<Fact> First(const std::vector<const char*>& names, const Variables
   return first;
 }
 
-// Returns nothing where it is not set or wrong.
+// Returns the fact's number; nullopt if it is missing or wrong. A wrong one is reported as an error.
 std::optional<int64_t> CheckNumber(const std::optional<Fact>& fact, int64_t low, int64_t high, PlatformFacts& facts) {
   if (!fact) return std::nullopt;
   const auto number = ParseWholeNumber(fact->value, low, high);

@@ -10,8 +10,8 @@
 //   k8s       –                        JOB_COMPLETION_INDEX   –                    –
 //   openmpi   OMPI_COMM_WORLD_SIZE     OMPI_COMM_WORLD_RANK   –                    –
 //
-// "–": its environment does not have it. RANK and WORLD_SIZE count pods in Volcano's pytorch plugin; Ascend's operator
-// counts pods in RANK and processes in WORLD_SIZE.
+// "–": the platform's environment does not have it. In Volcano's pytorch plugin, RANK and WORLD_SIZE count pods. With
+// Ascend's operator, RANK counts pods, but WORLD_SIZE counts processes.
 #include <cstdint>
 
 #include "absl/strings/match.h"
@@ -24,8 +24,9 @@
 namespace muster::agent {
 namespace {
 
-// Steps of one machine at a time must not meet at one port. The ports are below those that the kernel gives to clients;
-// the next three stay free for other ports of a scheduler.
+// Returns the scheduler's port for a step of a Slurm job. Steps that run on a machine at the same time should get
+// different ports. All are below the ports that the kernel gives to outgoing connections. The three ports after each
+// one stay free, for other ports of a scheduler.
 uint32_t PortFor(uint64_t job, uint64_t step) {
   return 16384 + static_cast<uint32_t>(job % 2048) * 8 + static_cast<uint32_t>(step % 2) * 4;
 }
@@ -52,19 +53,20 @@ void ReadSlurm(const Variables& environment, PlatformFacts& facts) {
                                             hosts->size(), " hosts"));
     }
   }
-  // "1(x2)": one task on each node has all its GPUs; several tasks have a process each.
+  // "1" and "1(x2)" mean one task on each node: its agent gets all the node's GPUs. With several tasks on a node, each
+  // has one process.
   const auto tasks = FactOf(environment, "SLURM_STEP_TASKS_PER_NODE");
   const bool has_node = tasks && (tasks->value == "1" ||
                                   (absl::StartsWith(tasks->value, "1(x") && !absl::StrContains(tasks->value, ',')));
   if (has_node) facts.slots = FactOf(environment, "SLURM_GPUS_ON_NODE");
 }
 
-// Takes torchrun's words for the number of processes.
+// Translates torchrun's words for the number of processes, "gpu" and "cpu".
 void ReadKubeflow(const Variables& environment, PlatformFacts& facts) {
   if (auto slots = FactOf(environment, "PET_NPROC_PER_NODE")) {
     if (slots->value == "gpu") slots->value = "auto";
     if (slots->value == "cpu") {
-      facts.warnings.push_back("PET_NPROC_PER_NODE is cpu, for which there is no counterpart: set --local_worker_num");
+      facts.warnings.push_back("PET_NPROC_PER_NODE is cpu, which ms-worker does not know: set --local_worker_num");
     } else {
       facts.slots = slots;
     }
@@ -86,7 +88,7 @@ void ReadIndexedJob(const Variables& environment, PlatformFacts& facts) {
   facts.job_id = {host->value.substr(0, host->value.size() - end.size()), "HOSTNAME"};
 }
 
-// Reads its labels, which a manifest passes on by the downward API: see docs/platforms.md.
+// Reads the pod's labels, which the manifest must turn into variables (downward API): see docs/platforms.md.
 void ReadJobSet(const Variables& environment, PlatformFacts& facts) {
   const auto set = FactOf(environment, "JOBSET_NAME"), group = FactOf(environment, "JOBSET_REPLICATEDJOB_NAME");
   facts.job_id = set;
@@ -99,12 +101,13 @@ void ReadJobSet(const Variables& environment, PlatformFacts& facts) {
   if (facts.node_rank && jobs && jobs->value != "1") {
     facts.node_rank.reset();
     facts.warnings.push_back(absl::StrCat("JOBSET_REPLICATEDJOB_REPLICAS is ", jobs->value,
-                                          ": JOB_COMPLETION_INDEX counts the pods of one Job only, so ranks go by "
-                                          "addresses; set --node_rank for others"));
+                                          ": JOB_COMPLETION_INDEX counts the pods of one Job only, so ranks follow "
+                                          "the addresses; set --node_rank for other ranks"));
   }
 }
 
-// VC_<TASK>_NUM and VC_<TASK>_HOSTS are set there for each task of the job, and nothing says which one is ours.
+// Volcano sets VC_<TASK>_NUM and VC_<TASK>_HOSTS for each task of the job, but no variable says to which task this pod
+// belongs.
 void ReadVolcano(const Variables& environment, PlatformFacts& facts) {
   std::vector<std::string> tasks;
   for (const auto& [name, value] : environment) {
@@ -132,7 +135,8 @@ void ReadVolcano(const Variables& environment, PlatformFacts& facts) {
   }
 }
 
-// A MindSpore job has a pod that is its scheduler, which knows nothing of the task's id.
+// In a MindSpore job (MS_ROLE is set) the id is not taken: the job's scheduler is a pod of its own, and does not get
+// it.
 void ReadAscend(const Variables& environment, PlatformFacts& facts) {
   if (!FactOf(environment, "MS_ROLE")) facts.job_id = FactOf(environment, "MINDX_TASK_ID");
 }

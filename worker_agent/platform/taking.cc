@@ -1,9 +1,10 @@
-// Fact → setting, unless it is set (flag, variable, config line):
+// The setting that gets a fact, unless a flag, a variable or a line of --config has set it:
 //
-//   job_id, node_id, node_rank    unchanged
+//   the fact                      the setting
+//   job_id, node_id, node_rank    the setting of the same name
 //   slots                         local_worker_num
 //   workers, else nodes x slots   worker_num
-//   first_host, port              sched_host, sched_port: with --with_scheduler only; the port alone is not taken
+//   first_host, port              sched_host, sched_port: only with --with_scheduler, and the port only with the host
 #include <optional>
 #include <utility>
 

@@ -1,11 +1,11 @@
-// The sources of an Ascend device's facts; the first that has a fact counts:
+// Where the facts about an Ascend device come from:
 //
 //   address, netmask   /etc/hccn.conf (address_N, netmask_N), else hccn_tool -i N -ip -g
 //   TLS switch         hccn_tool -i N -tls -g
 //   health             hccn_tool -i N -net_health -g
 //   neighbour          hccn_tool -i N -lldp -g
 //
-// One call at a time. Once the time for all of them is over, missing facts stay unknown.
+// Calls of hccn_tool run one after the other. Once their time limit is over, the missing facts stay unknown.
 #include <filesystem>
 #include <system_error>
 
@@ -42,7 +42,7 @@ std::string ValueOf(const std::string& text, absl::string_view name) {
   return "";
 }
 
-// Huawei's numbers of the devices: 910, 910B (A2), 910_93 (A3).
+// Returns the kind of the Ascend devices by their PCI device numbers: 910, 910B (A2) or 910_93 (A3).
 AscendKind KindByPci(const HostRoots& roots) {
   std::error_code error;
   size_t count = 0;
@@ -58,7 +58,8 @@ AscendKind KindByPci(const HostRoots& roots) {
   return AscendKind::kUnknown;
 }
 
-// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 …"
+// Returns the driver's version from the line "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19
+// …".
 std::string NvidiaDriver(const HostRoots& roots) {
   for (const absl::string_view word :
        absl::StrSplit(ValueOf(ReadOrNothing(roots.proc + "/driver/nvidia/version"), "NVRM version:"), ' ')) {
@@ -69,7 +70,7 @@ std::string NvidiaDriver(const HostRoots& roots) {
   return "";
 }
 
-// Answers of hccn_tool, while there is time.
+// Calls hccn_tool until the time limit for all calls is over.
 class Tool {
  public:
   explicit Tool(const DeviceSearch& search)
@@ -96,7 +97,7 @@ class Tool {
   const MonotonicTime give_up_;
 };
 
-// "dev_id:0, tls switch[0](0:disable, 1:enable), …"
+// Returns whether TLS is on, from the output "dev_id:0, tls switch[0](0:disable, 1:enable), …".
 std::optional<bool> TlsSwitch(const std::string& text) {
   if (absl::StrContains(text, "tls switch[0]")) return false;
   if (absl::StrContains(text, "tls switch[1]")) return true;
@@ -149,7 +150,7 @@ void ReadDevices(const FactsRequest& request, HostFacts& facts) {
     ReadAddress(device, given == facts.given_addresses.end() ? "" : given->second, conf, tool,
                 facts.device_facts[device]);
   }
-  // This goes after the addresses of all, in case that time runs out.
+  // The state of the devices comes after all addresses, which matter more if the time runs out.
   for (const uint32_t device : facts.devices) AskState(device, tool, facts.device_facts[device]);
 }
 

@@ -1,16 +1,18 @@
-// Devices that a host has not are not judged; addresses and the network only where the job has other nodes, too.
+// The checks of devices. A check is left out if the host has no such devices. Checks of addresses and of the network
+// are left out if the job has only this node.
 //
 // check              warning or error (E) if                                                 applies to
 //
-// driver             (its version is compared between nodes)                                  Ascend, NVIDIA
+// driver             never; the scheduler compares its version between nodes                  Ascend, NVIDIA
 // device_files       E: /dev/davinci_manager, devmm_svm or hisi_hdc is missing                Ascend
-// device_group       E: not 1, 2, 4 or 8 devices; 2 or 4 are of both 0-3 and 4-7              Ascend 910
-// device_addresses   E: a device has none; in a super pod none is needed                      Ascend
-// duplicates         E: two devices have the same one                                         Ascend
-// segments           E: 0/4, 1/5, 2/6 and 3/7 don't share theirs, or others do                Ascend 910
-//                    neither so, nor all in one                                               Ascend of unknown kind
+// device_group       E: not 1, 2, 4 or 8 devices; 2 or 4 devices from both 0-3 and 4-7        Ascend 910
+// device_addresses   E: a device has no address, and it is not in a super pod                 Ascend
+// duplicates         E: two devices have the same address                                     Ascend
+// segments           E: a pair 0/4, 1/5, 2/6, 3/7 is not in one network segment, or any       Ascend 910
+//                    other two devices are
+//                    devices are neither in such pairs nor all in one segment                 Ascend of unknown kind
 // device_tls         E: switched on for some devices and off for others                       Ascend
-// device_health      "Init" or similar; E: a fault                                          Ascend
+// device_health      hccn_tool reports "Init" or similar; E: it reports a fault               Ascend
 // switch             a device sees no neighbour (LLDP)                                        Ascend
 #include <algorithm>
 #include <set>
@@ -25,7 +27,7 @@ namespace {
 
 using v1::HostFinding;
 
-constexpr uint32_t kGroup = 4;  // devices of one network of a 910 server: 0-3, 4-7
+constexpr uint32_t kGroup = 4;  // a 910 server links its devices in groups of so many: 0-3 and 4-7
 
 std::string DeviceList(const std::vector<uint32_t>& numbers) {
   return absl::StrCat(numbers.size() == 1 ? "device " : "devices ", absl::StrJoin(numbers, ", "));
@@ -101,8 +103,8 @@ HostFinding JudgeDuplicates(const HostFacts& facts) {
   return Well("duplicates", "none");
 }
 
-// Checks the segments of a 910 server: devices 0/4, 1/5, 2/6, 3/7 share one, and no others do. Returns the first wrong
-// pair.
+// Checks the network segments of a 910 server: the devices of each pair 0/4, 1/5, 2/6 and 3/7 must share one, and no
+// other two devices may. Returns a text about the first two devices that break this; empty: none do.
 std::string BreaksPairs(const std::map<uint32_t, std::string>& segments) {
   for (const auto& [a, segment_a] : segments) {
     for (const auto& [b, segment_b] : segments) {

@@ -1,10 +1,11 @@
-// A variable                   is the processes' own unless
+// EndpointsOf returns a variable, except in these cases:
 //
-// MASTER_ADDR, MASTER_PORT     it is not set: rank 0's agent sets it
-// CM_CHIEF_IP, CM_CHIEF_PORT   HCCL has a chief or a rank table of ours (--hccl_mode, --rank_table_file)
-// JAX_COORDINATOR_ADDRESS      the agent is JAX's coordination service
-// any of them with --env       never: --env stands above all
-// any of them with --per_job   always: one command, on one node
+// MASTER_ADDR, MASTER_PORT     it is not set: the agent then sets it
+// CM_CHIEF_IP, CM_CHIEF_PORT   --hccl_mode or --rank_table_file is given: the agent then decides about CM_*
+// JAX_COORDINATOR_ADDRESS      the agent is JAX's coordination service, and sets it
+//
+// A variable of --env is always returned, since it replaces the agent's value. With --per_job none is: the command runs
+// on one node only.
 #include "worker_agent/preflight/endpoints.h"
 
 #include <algorithm>
@@ -49,7 +50,7 @@ Variables EndpointsOf(const AgentSettings& settings, const Variables& environmen
   for (const char* name : {kMasterAddress, kMasterPort, kChiefAddress, kChiefPort, kJaxCoordinator}) {
     if (const auto given = settings.env.find(name); given != settings.env.end()) endpoints[name] = given->second;
   }
-  // (A value with placeholders is rank 0's, or the script's own affair.)
+  // A value with placeholders is left out: it is known only once the node has ranks.
   std::erase_if(endpoints, [](const auto& one) { return one.second.empty() || absl::StrContains(one.second, "{"); });
   return endpoints;
 }

@@ -1,5 +1,5 @@
-// The facts of a host, as far as the checks before the start (--preflight host) need them. A fact that can't be read is
-// absent, and then not checked.
+// The facts about a host that the checks before the start (--preflight host) need. A fact that can't be read is nullopt
+// or empty, and its check is skipped.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,16 @@ namespace muster::agent {
 
 enum class AscendKind { kUnknown, kFirst, kA2, kA3 };
 
-// One Ascend device, by hccn.conf and hccn_tool.
+// The facts about one Ascend device, from hccn.conf and hccn_tool.
 struct DeviceFacts {
-  std::optional<std::string> address;  // empty: it has none; nullopt: not known
+  std::optional<std::string> address;  // empty: the device has none; nullopt: not known
   std::string netmask;
   std::optional<bool> has_tls;
   std::string health;                 // "Success"; empty: not known
-  std::optional<bool> has_neighbour;  // LLDP: its switch shows itself
+  std::optional<bool> has_neighbour;  // it sees its switch by LLDP
 };
 
+// The space in a folder's file system.
 struct Space {
   std::string what;  // "the log folder"
   std::string path;
@@ -34,33 +35,33 @@ struct Space {
 
 struct HostFacts {
   // The job's demands on the host.
-  uint32_t processes = 1;                 // the number that it is to run
-  uint32_t job_processes = 0;             // of the whole job; 0: not known
-  std::vector<uint16_t> job_ports;        // the user's own choice, for a process or the agent to listen on
-  std::optional<NumberRange> hccl_ports;  // unset: HCCL is not used here
+  uint32_t processes = 1;                 // the number of processes on this host
+  uint32_t job_processes = 0;             // … and in the whole job; 0: not known
+  std::vector<uint16_t> job_ports;        // ports that the user has chosen, for a process or the agent to listen on
+  std::optional<NumberRange> hccl_ports;  // nullopt: HCCL is not used here
   bool is_in_super_pod = false;
-  std::map<uint32_t, std::string> given_addresses;  // of devices, in place of the host's own; empty: none
+  std::map<uint32_t, std::string> given_addresses;  // device addresses that the user gave, by device
 
   // The host.
   int64_t wall_unix_ms = 0;
-  std::optional<std::set<uint16_t>> listening;       // TCP, v4 and v6
-  std::optional<NumberRange> ephemeral;              // ports that the kernel gives away …
+  std::optional<std::set<uint16_t>> listening;       // TCP ports in use by a listener, IPv4 and IPv6
+  std::optional<NumberRange> ephemeral;              // ports that the kernel gives to outgoing connections …
   std::optional<std::vector<NumberRange>> reserved;  // … except these
   std::optional<uint64_t> somaxconn;
   std::optional<uint64_t> syn_backlog;
-  std::string nic;  // that the node's address is of; empty: not known
+  std::string nic;  // the network interface with the node's address; empty: not known
   std::optional<uint64_t> mtu;
   std::vector<Space> spaces;
   std::optional<Space> shared_memory;
   std::optional<uint64_t> free_memory;  // of the machine, or of its container if that has less
-  std::optional<uint64_t> open_files;   // hard limits; UINT64_MAX: none
+  std::optional<uint64_t> open_files;   // this and the next two: hard limits; UINT64_MAX: no limit
   std::optional<uint64_t> tasks;
   std::optional<uint64_t> locked_memory;
   bool has_rdma = false;
 
   // Its devices.
   std::string device_kind = "CPU";  // "Ascend", "NVIDIA", "CPU"
-  std::vector<uint32_t> devices;    // those that this node's processes get, or all
+  std::vector<uint32_t> devices;    // those that this node's processes get; if that is not known, all
   std::optional<std::string> driver;
   AscendKind ascend = AscendKind::kUnknown;
   std::vector<std::string> missing_device_files;
@@ -68,12 +69,13 @@ struct HostFacts {
 };
 
 struct FactsRequest {
-  DeviceSearch search;                                       // the places to look, and the time for hccn_tool
-  std::vector<std::pair<std::string, std::string>> folders;  // name and path: the folders for files to be written
+  DeviceSearch search;                                       // where to look, and the time limit for hccn_tool
+  std::vector<std::pair<std::string, std::string>> folders;  // name and path of folders to which the job writes
   std::string nic;
 };
 
-// Reads the host's facts. `facts` has the job's side, and the devices. Blocks for as long as `search` allows.
+// Fill in the facts about the host and about its devices. The job's demands and `devices` must be set before.
+// ReadDevices may call hccn_tool, and blocks for at most the time that `search` allows.
 void ReadHost(const FactsRequest& request, HostFacts& facts);
 void ReadDevices(const FactsRequest& request, HostFacts& facts);
 

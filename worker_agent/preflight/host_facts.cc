@@ -33,7 +33,7 @@ std::optional<uint64_t> ReadNumber(const std::string& path) {
   return number;
 }
 
-// Adds the ports of a table like /proc/net/tcp that are listened on. False: it can't be read.
+// Adds the ports with a listener, from a table like /proc/net/tcp. Returns false if it can't be read.
 bool AddListening(const std::string& path, std::set<uint16_t>& ports) {
   const std::optional<std::string> text = Read(path, kMaxSocketBytes);
   if (!text) return false;
@@ -89,7 +89,7 @@ void ReadMemory(const HostRoots& roots, HostFacts& facts) {
       if (words >> name >> kib && name == "MemAvailable:") facts.free_memory = kib * 1024;
     }
   }
-  // The limits are those of a container's own control group, as it sees it: version 2, else 1.
+  // A container sees the limit of its own control group at this place: version 2 of control groups, else version 1.
   const std::string groups = roots.sys + "/fs/cgroup";
   std::optional<uint64_t> limit = ReadNumber(groups + "/memory.max");
   if (!limit) limit = ReadNumber(groups + "/memory/memory.limit_in_bytes");
@@ -116,7 +116,7 @@ void ReadHost(const FactsRequest& request, HostFacts& facts) {
   facts.shared_memory = SpaceAt("/dev/shm", roots.dev + "/shm");
   ReadMemory(roots, facts);
   facts.open_files = HardLimit(RLIMIT_NOFILE);
-  facts.tasks = geteuid() == 0 ? UINT64_MAX : HardLimit(RLIMIT_NPROC);  // root's processes are not counted
+  facts.tasks = geteuid() == 0 ? UINT64_MAX : HardLimit(RLIMIT_NPROC);  // the kernel does not limit root's processes
   facts.locked_memory = geteuid() == 0 ? UINT64_MAX : HardLimit(RLIMIT_MEMLOCK);
   std::error_code error;
   const std::filesystem::directory_iterator rdma(roots.sys + "/class/infiniband", error);

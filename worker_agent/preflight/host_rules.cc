@@ -1,8 +1,8 @@
 // check           warning or error (E) if                                             applies to
 //
 // clock           E: it is before 2025                                                all
-// job_ports       one that the user chose is listened on, or may be given away        jobs that choose ports
-// hccl_ports      E: one is listened on; they are not kept out of the ephemeral range HCCL
+// job_ports       a port that the user chose is in use, or is not reserved            jobs that choose ports
+// hccl_ports      E: one of HCCL's ports is in use; a warning if one is not reserved  HCCL
 // backlog         somaxconn or tcp_max_syn_backlog is below the job's processes       all
 // mtu             below 1500                                                          nodes with a known interface
 // space           under 1 GiB free; E: under 16 MiB                                   folders that are written to
@@ -49,7 +49,7 @@ std::vector<uint32_t> Listening(const HostFacts& facts, const std::vector<uint32
   return taken;
 }
 
-// Returns the ports that any outgoing connection may get.
+// Returns those of the ports that the kernel may give to an outgoing connection, since they are not reserved.
 std::vector<uint32_t> GivenAway(const HostFacts& facts, const std::vector<uint32_t>& ports) {
   std::vector<uint32_t> given;
   for (const uint32_t port : ports) {

@@ -83,7 +83,7 @@ HostFacts WhatIsAsked(const AgentSettings& settings, const std::map<std::string,
   facts.processes = static_cast<uint32_t>(node.slots_size());
   facts.job_processes = settings.worker_num.value_or(0) + settings.server_num.value_or(0);
   facts.is_in_super_pod = !settings.super_pod.empty();
-  // (A launcher or a script that --per_node starts may open others.)
+  // Ports that a launcher or script opens by itself are not known here.
   if (node.wanted_master_port() != 0) facts.job_ports.push_back(static_cast<uint16_t>(node.wanted_master_port()));
   if (settings.hccl_mode == "chief") facts.job_ports.push_back(settings.chief_port);
   const Devices found = FindDevices(devices.roots.dev, environment);
@@ -92,7 +92,7 @@ HostFacts WhatIsAsked(const AgentSettings& settings, const std::map<std::string,
   facts.devices = NumbersOf(devices.choice);
   if (facts.devices.empty() && uses_devices) {
     for (const Device& device : found.list) facts.devices.push_back(device.number);
-    // One process for the node may well use them all.
+    // A single process for the whole node (--per_node, --per_job) may use all devices.
     if (!settings.per_node && !settings.per_job && facts.devices.size() > facts.processes) {
       facts.devices.resize(facts.processes);
     }

@@ -1,4 +1,4 @@
-// --preflight host: this host is checked before its node joins.
+// --preflight host: checks this host before its node joins.
 #pragma once
 
 #include <map>
@@ -11,10 +11,10 @@
 
 namespace muster::agent {
 
-// Does nothing unless --preflight names host. Logs a line for each warning and error, and puts the findings and the
-// facts for the comparison of nodes into `node` (common/hosts/compare.h). `own_address`: where peers reach this node;
-// empty: not known. Blocks for as long as hccn_tool may take (device_addresses.h). kFailedPrecondition:
-// --preflight_fatal does not let a finding pass.
+// Runs the checks, if --preflight names host. Logs a line for each warning and error. Adds the findings to `node`, and
+// the facts by which nodes are compared (common/hosts/compare.h). `own_address`: the address where peers reach this
+// node; empty: not known. May block for the time limit of hccn_tool (device_addresses.h). kFailedPrecondition: a
+// finding is as severe as --preflight_fatal, so the node must not join.
 absl::Status CheckHost(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
                        const NodeDevices& devices, const std::string& own_address, v1::NodeInfo& node);
 

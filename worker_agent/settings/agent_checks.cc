@@ -1,4 +1,4 @@
-// Checks for settings that contradict each other, have no effect, or are hardly intended.
+// Finds settings that contradict each other, have no effect, or are probably a mistake.
 #include <algorithm>
 #include <csignal>
 #include <optional>
@@ -17,7 +17,7 @@
 namespace muster::agent {
 namespace {
 
-// Returns 0 when auto: not known yet.
+// Returns the number of slots; 0 for auto, when it is not known yet.
 uint32_t Slots(const AgentSettings& s) {
   uint32_t slots = 0;
   return absl::SimpleAtoi(s.local_worker_num, &slots) ? slots : 0;
@@ -55,7 +55,7 @@ void CheckNumbers(const AgentSettings& s, SettingsFindings& findings) {
   }
 }
 
-// Warns of settings with an effect that is hardly intended.
+// Warns of settings that are allowed but probably a mistake.
 void CheckDoubtful(const AgentSettings& s, SettingsFindings& findings) {
   const auto address = IpAddress::Parse(s.worker_ip);
   if (address && !IsLocalAddress(*address)) {
@@ -75,7 +75,9 @@ void CheckDoubtful(const AgentSettings& s, SettingsFindings& findings) {
                                                ", so ranks end at ", int64_t{*total} - 1, "; correct --tail"));
     }
   }
-  // Local ranks count over all agents of the machine, so this agent's own slots don't show where they end.
+  // Local ranks count over all agents of a machine, so this agent's own slots don't show the highest local rank. Only
+  // with
+  // --standalone do they.
   const std::optional<uint32_t> most = total || !s.standalone ? total : Slots(s);
   const auto& bound = s.bind_core.cpus;
   if (most.value_or(0) != 0 && !bound.empty() && bound.rbegin()->first >= *most) {
@@ -127,8 +129,8 @@ bool ChecksRing(const AgentSettings& settings) { return absl::EndsWith(settings.
 
 namespace {
 
-// Checks the frameworks that use the agent as their rendezvous: all their ranks are processes of this job, which start
-// together.
+// Checks settings of frameworks for which the agent is the rendezvous. Each of their ranks must be a process of this
+// job, and all ranks must start together.
 void CheckFrameworks(const AgentSettings& s, SettingsFindings& findings) {
   if (s.jax == "auto-detect" && (IsMpiNamed(s) || s.horovod == "mpi")) {
     findings.errors.push_back(
@@ -145,9 +147,9 @@ void CheckFrameworks(const AgentSettings& s, SettingsFindings& findings) {
                                      Framework{"jax", "a JAX", IsJaxNamed(s)}}) {
     if (!framework.is_named) continue;
     if (s.per_node || s.per_job) {
-      findings.errors.push_back(absl::StrCat(framework.setting, ": the ranks of ", framework.name,
-                                             " job have a process each, which per_node and per_job don't start; leave "
-                                             "one of them out"));
+      findings.errors.push_back(absl::StrCat(framework.setting, ": each rank of ", framework.name,
+                                             " job needs a process of its own, but per_node and per_job start one for "
+                                             "several ranks; leave one of the two settings out"));
     }
     if (s.restart_scope.value_or("job") != "job") {
       findings.errors.push_back(
@@ -162,7 +164,7 @@ void CheckFrameworks(const AgentSettings& s, SettingsFindings& findings) {
 SettingsFindings CheckAgentSettings(const AgentSettings& s) {
   SettingsFindings findings;
   const bool is_scheduler = s.role == "MS_SCHED";
-  if (is_scheduler) return findings;  // ms-scheduler judges
+  if (is_scheduler) return findings;  // ms-scheduler will check them
   CheckNumbers(s, findings);
   CheckDoubtful(s, findings);
   CheckHccl(s, findings);
@@ -173,13 +175,14 @@ SettingsFindings CheckAgentSettings(const AgentSettings& s) {
   }
   if (!s.leftover.empty() && !s.per_node && !s.per_job) {
     findings.warnings.push_back(
-        "leftover has no effect without --per_node or --per_job: what the process of a slot leaves is always ended; "
-        "leave it out");
+        "leftover has no effect without --per_node or --per_job: background processes of a slot's process "
+        "are always ended; leave it out");
   }
   if (ChecksRing(s) && (s.per_node || s.per_job)) {
     findings.errors.push_back(
-        "preflight: the ring has a process for each rank, which per_node and per_job don't start; leave one of them "
-        "out");
+        "preflight: the ring needs a process for each rank, but per_node and per_job start one for several ranks; "
+        "leave "
+        "one of the two settings out");
   }
   CheckFrameworks(s, findings);
   if (ChecksRing(s) && s.command.empty()) {

@@ -23,8 +23,8 @@
 namespace muster::agent {
 namespace {
 
-// Adds a setting in a language of its own: `take` parses and stores the value; shown is the text, `text` until one is
-// given.
+// Adds a setting with a syntax of its own. `take` parses and stores the value. --check_config shows the given text, or
+// `text` if none was given.
 Setting& AddParsed(SettingsTable& table, std::string flag, std::function<absl::Status(const std::string&)> take,
                    std::string help, std::string text = "") {
   const auto given = std::make_shared<std::string>(std::move(text));
@@ -40,7 +40,7 @@ Setting& AddParsed(SettingsTable& table, std::string flag, std::function<absl::S
   return table.Add(std::move(setting));
 }
 
-// Stores the result of `parse` for the text.
+// Returns a function that stores the result of `parse` in `value`.
 template <typename T, typename Parse>
 std::function<absl::Status(const std::string&)> Into(T* value, Parse parse) {
   return [value, parse](const std::string& text) -> absl::Status {
@@ -254,9 +254,9 @@ void AddProcesses(SettingsTable& table, AgentSettings& s) {
       .Env({"MS_PREFLIGHT_FATAL"});
   table
       .AddChoice("mindspore_gateway", &s.mindspore_gateway, {"auto", "on", "off"},
-                 "Whether this agent is the scheduler of its MindSpore processes, at one port for each. auto: if there "
-                 "are ports. on: also with the host names of more than 1,024 ranks. off: the processes get the address "
-                 "of ms-scheduler.")
+                 "Whether this agent is the scheduler of its MindSpore processes, at one port for each. auto: if ports "
+                 "can be reserved. on: always; also serves the host names of all ranks if there are more than 1,024. "
+                 "off: the processes get the address of ms-scheduler.")
       .Env({"MS_MINDSPORE_GATEWAY"});
   table
       .AddChoice(
@@ -334,13 +334,14 @@ void AddLogging(SettingsTable& table, AgentSettings& s) {
   AddLogLevel(table, &s.log_level);
 }
 
-// Accepts ms-scheduler's settings in a shared config file or environment. Keeps them for one that this agent starts.
+// Accepts ms-scheduler's settings, since a config file or environment may be shared with it. Keeps those of flags and
+// of the file for a scheduler that this agent starts.
 void AddSchedulersOwn(SettingsTable& table, AgentSettings& s) {
   const auto add = [&](const std::string& flag, const std::string& value_name, const std::string& variable) {
     table.AddIgnored(flag, value_name, {variable}).on_set = [&s, flag, variable](const std::string& value,
                                                                                  const std::string& source) {
       const bool is_flag = absl::StartsWith(source, "--");
-      if (!is_flag && source == variable) return;  // a child inherits it
+      if (!is_flag && source == variable) return;  // a scheduler that this agent starts inherits the variable
       (is_flag ? s.scheduler_flags : s.scheduler_config).push_back(absl::StrCat("--", flag, "=", value));
     };
   };

@@ -1,13 +1,13 @@
-// Names that --env refuses. Others that Muster sets (RANK, MUSTER_NODE_ID, …) only give a process its rank or name:
-// there the user has the last word.
+// Variables that --env refuses to set, since Muster itself needs them. It may set Muster's other variables, such as
+// RANK and MUSTER_NODE_ID, which only matter to the process.
 //
-//   MUSTER_GIVEN                      by it a job inside the process knows which values are this one's, not the user's
-//   MUSTER_START                      a new start of the node finds by it what the former one left, and ends that
-//   MS_PROGRESS_FILE                  --progress_timeout looks at it; elsewhere a hang would go unnoticed
-//   MUSTER_STORE                      the job's store; another agent's would take the values for those of its own round
-//   MUSTER_EXEC_SOCKET, _TOKEN, _FD   commands on other nodes (--allow_exec) end with their round only through it
-//   MUSTER_RING_PASSED                ms-ring reports by it that the links are good
-//   MUSTER_TLS_HAND_OVER_FD           ms-ring takes the agent's certificate from it
+//   MUSTER_GIVEN                      an ms-worker inside the process reads which values this agent set, not the user
+//   MUSTER_START                      a later start of this node finds processes that this start has left
+//   MS_PROGRESS_FILE                  --progress_timeout watches this file; with another one it could not see a hang
+//   MUSTER_STORE                      the address of the job's store; another agent's would serve another round
+//   MUSTER_EXEC_SOCKET, _TOKEN, _FD   commands on other nodes (--allow_exec) reach their agent, which ends them in time
+//   MUSTER_RING_PASSED                ms-ring reports that the links are good
+//   MUSTER_TLS_HAND_OVER_FD           ms-ring gets the agent's certificate
 #include <string_view>
 #include <utility>
 
@@ -24,13 +24,13 @@ struct Relied {
   const char* why;
 };
 
-constexpr char kOfCommands[] = "commands on other nodes reach their round's agent by it";
-constexpr char kOfRing[] = "the check of the ring goes by it";
+constexpr char kOfCommands[] = "commands on other nodes need it to reach their round's agent";
+constexpr char kOfRing[] = "the check of the ring needs it";
 constexpr Relied kReliedOn[] = {
-    {"MUSTER_START", "by it a new start of this node finds and ends what this one leaves"},
-    {"MUSTER_GIVEN", "a job inside the process knows by it what is not its user's word"},
-    {"MS_PROGRESS_FILE", "--progress_timeout notices by it that a process hangs"},
-    {"MUSTER_STORE", "a process reaches its own round's store by it"},
+    {"MUSTER_START", "a later start of this node needs it to find and end processes that this one leaves"},
+    {"MUSTER_GIVEN", "a job inside the process needs it to know which values the user has not set"},
+    {"MS_PROGRESS_FILE", "--progress_timeout needs it to notice that a process hangs"},
+    {"MUSTER_STORE", "a process needs it to reach the store of its own round"},
     {"MUSTER_EXEC_SOCKET", kOfCommands},
     {"MUSTER_EXEC_TOKEN", kOfCommands},
     {"MUSTER_EXEC_FD", kOfCommands},
@@ -53,7 +53,8 @@ void AddEnv(SettingsTable& table, std::map<std::string, std::string>* env) {
   setting.flag = "env";
   setting.value_name = "NAME=VALUE";
   setting.help =
-      "Sets a variable of the processes, above all else, with {rank} and similar words filled in. May be repeated.";
+      "Sets a variable of the processes, in place of any other value. {rank} and similar placeholders in it are filled "
+      "in. May be repeated.";
   setting.is_repeated = true;
   setting.parse = [env](const std::string& text) -> absl::Status {
     const auto variable = ParseVariable(text);

@@ -10,7 +10,7 @@ namespace {
 void AddLighthouse(SettingsTable& table, AgentSettings& s) {
   Setting& name = table.AddString("lighthouse", &s.lighthouse,
                                   "Serves torchft's replicas as their lighthouse (TORCHFT_LIGHTHOUSE). Replicas of all "
-                                  "jobs with the same NAME meet.");
+                                  "jobs with the same NAME train together.");
   name.parse = [to = &s.lighthouse](const std::string& text) -> absl::Status {
     if (!IsId(text)) return absl::InvalidArgumentError("must be a name as a job has it: letters, digits and . _ : @ -");
     *to = text;
@@ -24,7 +24,7 @@ void AddLighthouse(SettingsTable& table, AgentSettings& s) {
       .Env({"MS_LIGHTHOUSE_MIN_REPLICAS"});
   table
       .AddSeconds("lighthouse_join_timeout", &s.lighthouse_join_timeout, absl::ZeroDuration(), absl::Hours(24),
-                  "With --lighthouse: time that enough replicas wait for others that are alive.")
+                  "With --lighthouse: time for which replicas, once there are enough, wait for others that are alive.")
       .Env({"MS_LIGHTHOUSE_JOIN_TIMEOUT"});
   table
       .AddSeconds("lighthouse_heartbeat_timeout", &s.lighthouse_heartbeat_timeout, absl::Milliseconds(500),

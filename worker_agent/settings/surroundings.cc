@@ -1,9 +1,9 @@
-// The table; the first row that fits is reported:
+// The variables, and what the hint calls this process; the first row that fits applies:
 //
 //   SLURM_STEP_NUM_TASKS > 1                             a task of a Slurm step
 //   SLURM_JOB_NUM_NODES > 1 without a step               a Slurm batch script, which runs on one node only
 //   OMPI_COMM_WORLD_SIZE, PMI_SIZE, MV2_COMM_WORLD_SIZE  a process of mpirun
-//   PMIX_RANK                                            the same, of an unknown size
+//   PMIX_RANK                                            a process of an MPI launcher, of an unknown size
 //   KUBERNETES_SERVICE_HOST with WORLD_SIZE and RANK     a pod of a PyTorchJob
 //   KUBERNETES_SERVICE_HOST with JOB_COMPLETION_INDEX    a pod of an indexed Job
 #include "worker_agent/settings/surroundings.h"
@@ -24,7 +24,7 @@ bool IsSet(const Variables& environment, const char* name) {
   return found != environment.end() && !found->second.empty();
 }
 
-// Returns a number from `low` on; nothing if the variable is not set or is no such number.
+// Returns the variable's number; nullopt if it is not set, no number, or less than `low`.
 std::optional<int64_t> Number(const Variables& environment, const char* name, int64_t low) {
   const auto found = environment.find(name);
   if (found == environment.end()) return std::nullopt;
@@ -40,7 +40,7 @@ std::string Hint(const std::string& looks_like, const std::string& advice) {
   return absl::StrCat("this looks like ", looks_like, ", and no number of workers is set: ", advice);
 }
 
-// Proposes the number for as many agents as there are tasks.
+// Proposes a --worker_num, assuming that each task starts an agent with `slots` processes.
 std::string WriteNumber(int64_t tasks, uint32_t slots) {
   return absl::StrCat("write --worker_num ", tasks * slots,
                       slots > 1 ? absl::StrCat(" (", Count(tasks, "agent"), " with ", slots, " workers each)") : "");

@@ -9,11 +9,11 @@
 
 namespace muster::agent {
 
-// env_setting.cc: --env NAME=VALUE: a variable for the processes.
+// env_setting.cc: adds --env NAME=VALUE, which sets a variable of the processes.
 void AddEnv(SettingsTable& table, std::map<std::string, std::string>* env);
 
-// framework_settings.cc: for the frameworks that the agent serves: MPI, Horovod, JAX, torchft's lighthouse, and the
-// variables of Open MPI and TensorFlow.
+// framework_settings.cc: adds the settings for frameworks that the agent serves (MPI, Horovod, JAX, torchft), and for
+// the variables of Open MPI and TensorFlow.
 void AddFrameworks(SettingsTable& table, AgentSettings& settings);
 
 }  // namespace muster::agent

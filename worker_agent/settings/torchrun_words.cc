@@ -1,10 +1,10 @@
-// The words that torchrun's users type, and their effect:
+// Flags of torchrun, and their effect here:
 //
-//   --redirects 3 --log_dir D      a file for each process, as --log_dir D alone
-//   --redirects 3                  refused: people don't find torchrun's temporary folder again
-//   --tee 3                        all ranks are shown live, as --tail all does; --tail RANKS says which
-//   0 for one of them              nothing, as torchrun's default
-//   1, 2, 0:1,1:3                  refused: a process's stdout and stderr stay together
+//   --redirects 3 --log_dir D      a log file for each process, as --log_dir D alone has
+//   --redirects 3                  an error: torchrun would use a temporary folder, which people don't find again
+//   --tee 3                        shows all ranks live, as --tail all does; with --tail RANKS, only those
+//   --redirects 0, --tee 0         none; this is torchrun's default
+//   1, 2, 0:1,1:3                  an error: a process's stdout and stderr are not separated here
 //   --no_python ./train.py         the file is started directly
 #include "worker_agent/settings/torchrun_words.h"
 

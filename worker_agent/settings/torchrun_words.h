@@ -1,5 +1,5 @@
-// Words of torchrun's command line that have the same effect here. The others are in common/settings/foreign_words.cc.
-// Pure.
+// Adds and checks flags of torchrun that have the same effect here. torchrun's other flags are in
+// common/settings/foreign_words.cc. Pure.
 #pragma once
 
 #include "common/settings/settings.h"
@@ -10,7 +10,7 @@ namespace muster::agent {
 void AddPythonWords(SettingsTable& table, AgentSettings& settings);
 void AddTorchrunsOutput(SettingsTable& table, AgentSettings& settings);  // --redirects, --tee
 
-// Finds settings that contradict them.
+// Finds settings that contradict these flags, or are no use with them.
 void CheckTorchrunsWords(const AgentSettings& settings, SettingsFindings& findings);
 
 }  // namespace muster::agent

@@ -221,13 +221,15 @@ TEST(CheckAgentSettings, SaysWhatContradicts) {
        {}},
       {{"--per_node", "--per_job"}, {"per_node and per_job contradict each other; leave one of them out"}, {}},
       {{"--mpi=pmix", "--per_job"},
-       {"mpi: the ranks of an MPI job have a process each, which per_node and per_job don't start; leave one of them "
-        "out"},
+       {"mpi: each rank of an MPI job needs a process of its own, but per_node and per_job start one for several "
+        "ranks; "
+        "leave one of the two settings out"},
        {}},
       {{"--mpi=auto", "--per_node"}, {}, {}},
       {{"--horovod=gloo", "--per_node"},
-       {"horovod: the ranks of a Horovod job have a process each, which per_node and per_job don't start; leave one of "
-        "them out"},
+       {"horovod: each rank of a Horovod job needs a process of its own, but per_node and per_job start one for "
+        "several "
+        "ranks; leave one of the two settings out"},
        {}},
       {{"--horovod=mpi", "--restart_scope=worker"},
        {"horovod: the ranks of a Horovod job can only start again together; leave --restart_scope out, or set it to "
@@ -289,8 +291,8 @@ TEST(CheckAgentSettings, SaysWhatContradicts) {
         "and lower --stop_timeout where stopping takes too long"}},
       {{"--leftover=wait"},
        {},
-       {"leftover has no effect without --per_node or --per_job: what the process of a slot leaves is always ended; "
-        "leave it out"}},
+       {"leftover has no effect without --per_node or --per_job: background processes of a slot's process are always "
+        "ended; leave it out"}},
       {{"--leftover=end", "--per_node"}, {}, {}},
       {{"--spare"},
        {},

@@ -3,7 +3,7 @@
 //   the first word                                    the result
 //   a missing file, or a name that is not in PATH     exit code 127; if it has a space, a hint on how to type it
 //   a folder, or a file that can't be executed        126
-//   a script whose interpreter is missing             127; if the interpreter can't be executed: 126
+//   a script, and its interpreter is missing          127; if the interpreter can't be executed: 126
 //   NAME.py that can be run directly                  runs as it is, unless --python is set
 //   another NAME.py, or -m                            runs under --python, or else under python from PATH
 //   has a {                                           no check: placeholders are filled in later

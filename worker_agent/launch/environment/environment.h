@@ -4,7 +4,7 @@
 // Kinds of variables (each framework's env_*.cc lists its own):
 //   identity   rank, size, id, role, round, the scheduler's address and TORCHELASTIC_*: Muster's value replaces an
 //              inherited one, and a notice (ReplacedNotice) names it;
-//   replaced   variables whose inherited value was meant for the agent itself: Muster's value, without a notice;
+//   replaced   variables that the user sets for the agent itself: Muster's value, without a notice;
 //   appended   PYTHONPATH: the user's folders, then Muster's;
 //   defaults   tuning and endpoints (MASTER_ADDR, OMP_NUM_THREADS, HCCL_*, …): Muster's value only if the user set
 //   none; overrides  --env N=V: replaces a value of any kind above. {rank} and other placeholders in V are filled in.

@@ -11,7 +11,7 @@ namespace muster::agent {
 // master_addr, master_port, master (HOST:PORT), nproc_per_node, job_id, round, role, node_id, restart_count.
 using Placeholders = std::map<std::string, std::string>;
 
-// Replaces every {name} whose name is in `values`; {{name}} becomes the literal {name}. All other text stays as it is,
+// Replaces every {name} with a name in `values`; {{name}} becomes the literal {name}. All other text stays as it is,
 // since arguments may contain braces of other kinds (JSON, format strings): an unknown {word}, a lone brace, "{ rank
 // }". Does not search inserted values for placeholders. Puts an IPv6 address in brackets if a colon and a port follow,
 // so that tcp://{master_addr}:{master_port} becomes a valid URL; the port is a digit or another placeholder.
