@@ -43,7 +43,7 @@ done
 
 least_kills=5
 step_seconds=0.045             # pause in each step of the killed run
-epochs=$((2 * seconds + 10))   # of 10 steps: the killed run lasts longer than its kills
+epochs=$((2 * seconds + 10))   # of 10 steps each: enough that the killed run lasts longer than the kills
 longest_pause=$((seconds * 1000 / 8 < 8000 ? seconds * 1000 / 8 : 8000))  # in ms, between two kills
 world_size=$((nodes * workers))
 
@@ -57,7 +57,7 @@ python=$(command -v python3 || echo /usr/bin/python3)
 has_torch "$python" || python=/usr/bin/python3
 has_torch "$python" || refuse "neither python3 nor /usr/bin/python3 can import torch: apt-get install python3-torch"
 
-# No settings of another job in this shell, and the same arithmetic in both runs.
+# Removes settings of another job from this shell, and makes both runs compute in the same way, with one thread.
 unset "${!MS_@}" "${!MASTER_@}" "${!TORCHELASTIC_@}" NODE_RANK RANK_TABLE_FILE
 export OMP_NUM_THREADS=1 CUDA_VISIBLE_DEVICES=
 
@@ -65,8 +65,8 @@ work=$(mktemp -d -t muster-torture.XXXXXX)
 declare -A agents  # node: pid
 scheduler='' port=0 name=none is_good=no
 
-# Prints the pids of all processes that this script started, directly or not. The programs have a mark in their
-# environment, which their children inherit.
+# Prints the pids of all processes that this script started, directly or indirectly. It recognises them by a variable in
+# their environment, which children inherit.
 left() { grep -lszxF "MUSTER_TORTURE=$work" /proc/[0-9]*/environ 2>/dev/null | tr -dc '0-9\n' || true; }
 
 await_none() {
@@ -124,7 +124,7 @@ start_agent() {  # start_agent NODE
   agents[$1]=$!
 }
 
-start_job() {  # start_job NAME SECONDS: a scheduler and the agents; each step of the training pauses that long
+start_job() {  # start_job NAME SECONDS: starts a scheduler and the agents; each training step pauses for SECONDS
   name=$1 pause=$2 port=0
   local node
   mkdir -p "$work/$name"
@@ -157,14 +157,14 @@ await_end() {
 }
 
 now() { now=$((${EPOCHREALTIME/./} / 1000)); }  # sets now: ms of the wall clock
-roll() { rolled=$((RANDOM % $1)); }             # sets rolled: from 0 to $1 - 1. (No $(…): RANDOM goes on in this shell only.)
+roll() { rolled=$((RANDOM % $1)); }             # sets rolled: from 0 to $1 - 1. ($(…) would repeat numbers of RANDOM.)
 nap() { sleep "$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))"; }  # nap MS
 tenths() { printf '%d.%d s' $(($1 / 1000)) $(($1 % 1000 / 100)); }
 news() { tail -c +$((size + 1)) "$losses"; }    # what rank 0 has printed since the kill
 
 running() { "$bin/ms-ctl" ranks --sched_host 127.0.0.1 --sched_port "$port" | grep ' running ' || true; }
 
-await_losses() {  # after a kill: until the training has started again, and goes on
+await_losses() {  # after a kill: waits until the training has started again, and goes on
   local i
   for ((i = 0; i < 4800; i++)); do
     if news | sed -n '/goes on after epoch/,$p' | grep ': loss' >/dev/null; then now; return; fi
@@ -191,7 +191,7 @@ kill_agent() {
   local node=$rolled pid=${agents[$rolled]}
   begin_kill
   kill -KILL "$pid"
-  { wait "$pid"; } 2>/dev/null || true  # without bash's own message
+  { wait "$pid"; } 2>/dev/null || true  # hides bash's own message on the kill
   roll 2000; nap "$rolled"
   start_agent "$node"
   await_losses
@@ -232,7 +232,7 @@ torture() {
   printf '  %9s  %-22s  %s\n' "time" "killed" "losses go on after"
   while ((now - began < seconds * 1000 || kills < least_kills)); do
     roll "$longest_pause"; nap $((300 + rolled))
-    if ((kills < 3)); then kind=${kinds[kills]}; else roll 3; kind=${kinds[rolled]}; fi  # each kind once at least
+    if ((kills < 3)); then kind=${kinds[kills]}; else roll 3; kind=${kinds[rolled]}; fi  # first one of each kind
     "kill_$kind"
     ((++kills))
     printf '  %9s  %-22s  %9s%s\n' "$(tenths $((killed - began)))" "$victim" "$(tenths $((now - killed)))" \
@@ -248,7 +248,7 @@ compare() {
     function row(step) { printf "  %9d  %-22s  %s\n", step, expected[step], step in found ? found[step] : "none" }
     FNR == NR { expected[$1] = $2; next }
     { ++printed
-      if (!($1 in found) || found[$1] == expected[$1] "") found[$1] = $2 "" }  # keeps the one that differs
+      if (!($1 in found) || found[$1] == expected[$1] "") found[$1] = $2 "" }  # keeps a loss that differs
     END {
       for (step = 1; step <= steps && !different; ++step)
         if (expected[step] !~ /^[0-9]/ || !(step in found) || found[step] != expected[step] "") different = step

@@ -6,21 +6,21 @@
         ...
         muster_training.progress(step)
 
-ms-worker adds this module to the end of its processes' PYTHONPATH; elsewhere, a copy of the file works, too. It needs
-only Python 3.7 or later. Outside of Muster both functions do nothing. Neither raises.
+ms-worker adds this module's folder to the end of its processes' PYTHONPATH. A copy of the file works, too. It needs
+only Python 3.7 or later. Outside of Muster both functions do nothing. They never raise an exception.
 """
 
 import os
 
-# SIGRTMIN + 5 on Linux. By default it ends a process, so ms-worker sends it only to one that catches it.
+# SIGRTMIN + 5 on Linux. It ends a process that does not catch it, so ms-worker sends it only to one that does.
 STACKS_SIGNAL = 39
 
 
 def progress(step: int) -> None:
     """Report that the training has reached `step`, a number that changes with each step.
 
-    Call it once per step: it writes and renames a small file, which takes a fraction of a millisecond. A reader finds
-    the old number or the new one, never half of one.
+    Call it once per step: it takes a fraction of a millisecond. It writes a small file and renames it, so that a reader
+    finds either the old number or the new one, never a part.
     """
     path = os.environ.get("MS_PROGRESS_FILE")
     if not path:
@@ -36,10 +36,10 @@ def progress(step: int) -> None:
 
 
 def enable_stacks() -> bool:
-    """Let `ms-ctl` show the Python stacks of this process, also while it hangs in native code.
+    """Let `ms-ctl` show the Python stacks of this process, even while it hangs in native code.
 
-    Returns whether that works. faulthandler writes the stacks from within the process, into a file that only ms-worker
-    reads. Not needed where py-spy is installed. Call it once, from the main program.
+    Returns True if this works. On a signal of ms-worker, Python's faulthandler writes the stacks to a file that only
+    ms-worker reads. Not needed if py-spy is installed. Call it once, from the main program.
     """
     path = os.environ.get("MS_STACKS_FILE")
     if not path:

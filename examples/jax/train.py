@@ -74,7 +74,7 @@ def train_step(weights, x, y):
 
 def main():
     arguments = parse_arguments()
-    if "jax_cpu_collectives_implementation" in jax.config.values:  # older JAX has none for CPUs by default
+    if "jax_cpu_collectives_implementation" in jax.config.values:  # older JAX has no collectives on CPUs by default
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
     jax.distributed.initialize(num_processes=int(os.environ["JAX_NUM_PROCESSES"]),
                                process_id=int(os.environ["JAX_PROCESS_ID"]))

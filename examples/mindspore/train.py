@@ -2,7 +2,7 @@
 
     ms-worker --standalone --local_worker_num 2 -- python train.py
 
-Runs on CPUs as it stands. For NPUs: `DEVICE=Ascend`. GLOG_v=3 hides MindSpore's own warnings while a job starts.
+Runs on CPUs; with the environment variable DEVICE=Ascend on NPUs. GLOG_v=3 hides MindSpore's own warnings at a start.
 """
 
 import os

@@ -1,8 +1,8 @@
-"""Ranks share work through the job's store, without any framework: a rank that is done takes the next piece.
+"""Ranks share work through the job's store, without any framework: a rank that has finished a piece takes the next one.
 
     ms-worker --standalone --local_worker_num 3 --enable_recovery -- python3 work_queue.py
 
-Finished pieces stay finished when a rank is killed and all start again: `--piece-seconds 1` leaves time to try it.
+If a rank is killed, all ranks start again, but do no finished piece twice. Try it: `--piece-seconds 1` leaves you time.
 """
 
 import argparse
@@ -19,9 +19,9 @@ def main():
     words = parser.parse_args()
     rank, store = muster.cluster().rank, muster.store()
 
-    done = store.list("done/")  # from earlier rounds
+    done = store.list("done/")  # pieces that were finished in earlier rounds
     todo = [piece for piece in range(PIECES) if "done/%d" % piece not in done]
-    muster.barrier("begin", timeout=60)  # so that all have the same list
+    muster.barrier("begin", timeout=60)  # no rank goes on before all have read the list, so all have the same one
     while True:
         place = store.add("taken") - 1  # no other rank gets this number in this round
         if place >= len(todo):

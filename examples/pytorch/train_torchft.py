@@ -1,12 +1,12 @@
-"""Training with torchft: when a replica group dies, the others train on; it comes back with their state.
+"""Training with torchft: if a replica group dies, the other groups train on. It starts again with their state.
 
 Each replica group is a job. On one machine, in two terminals, after `ms-scheduler`:
 
     ms-worker --sched_host 127.0.0.1 --job_id train-0 --lighthouse train -- python3 examples/pytorch/train_torchft.py
     ms-worker --sched_host 127.0.0.1 --job_id train-1 --lighthouse train -- python3 examples/pytorch/train_torchft.py
 
-Then kill one of the two Python processes: with --enable_recovery it starts again, and takes over the other's state.
-Checkpoints (--checkpoints FOLDER) are only needed if all of them die. Needs torch 2.7 and torchft 0.2.
+Then kill one of the two Python processes: with --enable_recovery it starts again, and gets the other one's state.
+Checkpoints (--checkpoints FOLDER) are only needed if all groups die. Needs torch 2.7 and torchft 0.2.
 """
 import argparse
 import os
@@ -54,10 +54,10 @@ def main():
     optimizer = Optimizer(manager, adam)
     while manager.current_step() < arguments.steps:
         x, y = batch(manager.current_step())
-        optimizer.zero_grad()  # the quorum begins
+        optimizer.zero_grad()  # begins the quorum: torchft finds out which groups take part in this step
         loss = torch.nn.functional.cross_entropy(trained(x), y)
         loss.backward()
-        optimizer.step()  # only if all of the quorum have reached it
+        optimizer.step()  # changes the weights only if all groups of the quorum have reached this line
         step = manager.current_step()
         print("step %d: loss %.4f with %d" % (step, loss.item(), manager.num_participants()), flush=True)
         if file is not None and step % 20 == 0:

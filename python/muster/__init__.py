@@ -1,4 +1,4 @@
-"""For training scripts under ms-worker: this process's place in the job, its progress, and its stacks.
+"""For training scripts under ms-worker: a process's place in the job, its progress and stacks, the job's store, barriers.
 
     import muster
     job = muster.cluster()          # None outside of Muster
@@ -33,17 +33,17 @@ class Peer:
 
     rank: int
     node_id: str
-    node_rank: int  # of its machine; local ranks count within a machine
+    node_rank: int  # the number of its machine
     host: str
     address: str
-    ring_port: int  # reserved for the rank
+    ring_port: int  # a port on its machine that is reserved for it
     device_id: str
     certificate_fingerprint: str  # empty without TLS
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """The rank before or after another one in the ring of all ranks."""
+    """A rank's neighbour in the ring of all ranks, in which the last rank is followed by rank 0."""
 
     rank: int
     node_id: str
@@ -81,17 +81,17 @@ class Cluster:
     master_address: str
     master_port: int
     peers: Tuple[Peer, ...]  # by rank
-    peers_complete: bool  # False in a job beyond 1,024 ranks, where only this node and its neighbours are listed
-    rank: Optional[int]  # of this process; None with --per_node, where it has none of its own
+    peers_complete: bool  # False in a job of more than 1,024 ranks: peers has only this node's ranks and their neighbours
+    rank: Optional[int]  # RANK of this process (with --per_node that of its first slot); None if RANK is not set
 
     @property
     def local(self) -> Optional[LocalRank]:
-        """This process's entry in local_ranks; None if it has no rank of its own."""
+        """The entry of `rank` in local_ranks; None if there is none."""
         return next((one for one in self.local_ranks if one.rank == self.rank), None)
 
 
 def cluster(path: Optional[str] = None) -> Optional[Cluster]:
-    """Returns the job from `path` or MS_CLUSTER_FILE; None if neither is given (outside of Muster).
+    """Returns the job, read from the file `path` or MS_CLUSTER_FILE. None if neither is given, as outside of Muster.
 
     Raises ValueError for a file of another schema, OSError for a file that can't be read.
     """

@@ -1,7 +1,7 @@
 """python -m muster run|scheduler|ctl|ring WORDS…: runs ms-worker, ms-scheduler, ms-ctl or ms-ring with these words.
 
-The Python that runs this also runs the training script, even if another one is first in PATH. MS_PYTHON names another
-one."""
+The Python that runs this module also runs the training script, even if PATH has another Python first. MS_PYTHON names
+a different one."""
 
 import os
 import shutil

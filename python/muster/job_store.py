@@ -11,10 +11,10 @@ from typing import Any, Dict, Iterable, List, Optional, Union
 MAX_KEY_BYTES = 1000
 MAX_VALUE_BYTES = 64 * 1024
 TIMEOUT = 300.0  # seconds, if the caller gives none
-LONGEST_WAIT = 5.0  # seconds, of one request
-PAUSE = 0.2  # seconds, before a request is sent again because the scheduler is away
-WATCH_EVERY = 0.25  # seconds; ms-worker asks the scheduler once a second
-GRACE = 5.0  # seconds, for the answer to a barrier after its time is up
+LONGEST_WAIT = 5.0  # seconds; ms-worker accepts no longer wait in one request
+PAUSE = 0.2  # seconds before a request is sent again because the scheduler is not reachable
+WATCH_EVERY = 0.25  # seconds between two looks of watch(); ms-worker itself asks the scheduler once a second
+GRACE = 5.0  # seconds that the answer to a barrier may take after the barrier's time is up
 
 Value = Union[bytes, str]
 
@@ -28,7 +28,7 @@ class RoundOver(StoreError):
 
 
 class _Link:
-    """A connection to ms-worker, for one thread of one process."""
+    """A connection to ms-worker. Each thread of each process has its own."""
 
     def __init__(self, address: str) -> None:
         host, _, port = address.rpartition(":")
@@ -40,7 +40,8 @@ class _Link:
         self.lines = self.socket.makefile("rb")
 
     def ask(self, request: Dict[str, Any], limit: Optional[float]) -> Dict[str, Any]:
-        """Raises socket.timeout, and StoreError if ms-worker has closed the connection."""
+        """Returns the answer to the request. Raises socket.timeout after `limit` seconds, and StoreError if ms-worker has
+        closed the connection."""
         self.socket.settimeout(limit)
         try:
             self.socket.sendall(json.dumps(request).encode() + b"\n")
@@ -64,11 +65,11 @@ class Store:
     """The job's key-value store. Call muster.store() to get it.
 
     Keys are text of up to 1,000 bytes. Values are bytes of up to 64 KiB; text is stored as UTF-8. All ranks see the
-    same values. ms-worker sends them through its TLS, and the scheduler keeps them in its journal. A value lives until
-    the job's next round (lifetime="round") or until the run ends (lifetime="run"). With "round" a restarted job never
-    sees the addresses of its last round.
+    same values. ms-worker sends them to the scheduler, with TLS if it is configured, and the scheduler keeps them in its
+    journal. A value lives until the job's next round (lifetime="round") or until the run ends (lifetime="run"). Use
+    "round" for values such as addresses, so that a restarted job does not see those of its last round.
 
-    While the scheduler is away, calls wait for it. Threads and forked processes may share a store. Calls raise
+    While the scheduler is not reachable, calls wait for it. Threads and forked processes may share a store. Calls raise
 
     - TimeoutError if the wait took longer than `timeout` seconds (None: no limit); a change may still be made then
     - ValueError for a key or value that is not allowed
@@ -89,7 +90,7 @@ class Store:
         return default if value is None else value
 
     def wait(self, key: str, timeout: Optional[float] = TIMEOUT) -> bytes:
-        """Waits for the key and returns its value. (It may have changed within the last second.)"""
+        """Waits until the key exists and returns its value, which may be up to a second old."""
         deadline = _Deadline(timeout)
         while True:
             limit = min(LONGEST_WAIT, deadline.left())
@@ -103,9 +104,9 @@ class Store:
                 return base64.b64decode(answer["value"])
 
     def watch(self, key: str, known: Optional[Value] = None, timeout: Optional[float] = TIMEOUT) -> Optional[bytes]:
-        """Waits until the key's value is not `known`, and returns it; None if the key is not there.
+        """Waits until the key's value differs from `known`, and returns the new value; None if the key was deleted.
 
-        Sees a change within about a second.
+        If `known` is None, waits until the key exists. Notices a change within about a second.
         """
         if known is None:
             return self.wait(key, timeout)
@@ -132,7 +133,7 @@ class Store:
             has_more = answer["has_more"] and bool(answer["entries"])
         return found
 
-    # ---- changing: a call returns when the scheduler has the change on its disk
+    # ---- changing: a call returns once the scheduler has stored the change on its disk
 
     def set(self, key: str, value: Value, *, lifetime: str = "round") -> None:
         """Replaces the key's value."""
@@ -143,18 +144,19 @@ class Store:
         self._change({"op": "delete", "key": key})
 
     def add(self, key: str, delta: int = 1, *, lifetime: str = "round") -> int:
-        """Adds to the key's decimal number, 0 if there is none. Returns the sum."""
+        """Adds `delta` to the key's decimal number (0 if the key is missing). Returns the sum."""
         return int(self._change({"op": "add", "key": key, "delta": delta, "lifetime": lifetime})["number"])
 
     def compare_and_set(self, key: str, expected: Optional[Value], value: Value, *,
                         lifetime: str = "round") -> Optional[bytes]:
-        """Stores `value` if the key's value is `expected` (None: there is none). Returns the value after that."""
+        """Stores `value` if the key's value is `expected` (None: the key is missing). Returns the value that the key then
+        has."""
         answer = self._change({"op": "compare_and_set", "key": key, "value": _text(value), "lifetime": lifetime,
                                "expected": None if expected is None else _text(expected)})
         return None if answer["value"] is None else base64.b64decode(answer["value"])
 
     def insert_once(self, key: str, value: Value, *, lifetime: str = "round") -> bytes:
-        """Stores `value` if the key is not there. Returns the value after that: the one that came first."""
+        """Stores `value` if the key is missing. Returns the value that the key then has: `value`, or the earlier one."""
         held = self.compare_and_set(key, None, value, lifetime=lifetime)
         assert held is not None
         return held
@@ -187,14 +189,14 @@ class Store:
         return self._ask(request, _Deadline(self.timeout))
 
     def _ask(self, request: Dict[str, Any], deadline: "_Deadline", grace: float = 0.0) -> Dict[str, Any]:
-        """Sends the request and returns its answer. Sends it again while the scheduler is away."""
+        """Sends the request and returns its answer. Repeats the request while the scheduler is not reachable."""
         while True:
             link = self._link()
             try:
                 limit = None if deadline.limit is None else max(deadline.left(), 0.001) + max(grace, 1.0)
                 answer = link.ask(request, limit)
             except socket.timeout:
-                self._drop()  # the answer may still come
+                self._drop()  # otherwise a late answer would be taken for that to the next request
                 raise TimeoutError("the scheduler did not answer within %s" % deadline) from None
             except BaseException:
                 self._drop()
@@ -226,7 +228,7 @@ class Store:
 
 
 class _NotYet(TimeoutError):
-    """The key was not set while one request waited for it."""
+    """The key was still missing when the time of one request was over."""
 
 
 class _Deadline:
@@ -278,7 +280,7 @@ _stores: List[Store] = []
 
 
 def store() -> Store:
-    """Returns the job's store, the same one in all calls of a process."""
+    """Returns the job's store. All calls in a process return the same object."""
     address = os.environ.get("MUSTER_STORE", "")
     if not address:
         raise StoreError("MUSTER_STORE is not set: only processes that ms-worker starts reach the job's store")
@@ -289,12 +291,12 @@ def store() -> Store:
 
 
 def barrier(name: str, ranks: Optional[Iterable[int]] = None, timeout: Optional[float] = TIMEOUT) -> None:
-    """Returns once all `ranks` (None: all of the job) have called it with this name. A name can be used again.
+    """Returns once all `ranks` (None: all ranks of the job) have called it with this name. A name can be used again.
 
     Raises
 
-    - TimeoutError if some ranks have not come within `timeout` seconds (None: no limit); all ranks that wait get it,
-      and it names the missing ones
+    - TimeoutError if some ranks have not called it within `timeout` seconds (None: no limit); it is raised in all ranks
+      that wait, and names the missing ones
     - ValueError if this rank is not among `ranks`, or if another rank gave other `ranks`
     - RoundOver if the job starts again or ends
     """

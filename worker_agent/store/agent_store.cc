@@ -14,7 +14,8 @@ namespace muster::agent {
 namespace {
 
 constexpr size_t kShownKeyBytes = 64;
-constexpr absl::Duration kReportSlack = absl::Seconds(2);  // for the scheduler to answer that nothing came
+constexpr absl::Duration kReportSlack =
+    absl::Seconds(2);  // more than the report's own wait, so that the answer can arrive
 constexpr size_t kMaxChange = kMaxStoreKeyBytes + 2 * kMaxStoreValueBytes + 1024;
 
 v1::ValueLifetime ToProto(Lifetime lifetime) {
@@ -56,7 +57,7 @@ void AgentStore::Do(const Step& step) {
     counted_.Note(Severity::kError, "no thread for the store",
                   absl::StrCat("calls of the job's store may hang: ", std::string(ticks.message())));
   }
-  if (!effects.sends.empty()) link_->Call(effects.sends);  // the link's end still answers the calls under way
+  if (!effects.sends.empty()) link_->Call(effects.sends);  // a link that ends answers these, too
   for (const StoreCore::Refused& refused : effects.refused) {
     counted_.Note(Severity::kWarning, "a late change refused",
                   absl::StrCat("the job's store refused to change key ", Quoted(refused.key, kShownKeyBytes),

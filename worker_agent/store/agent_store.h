@@ -1,14 +1,15 @@
-// The job's store in an agent: the object that gateways get. Its promises beyond JobStore (how fresh a read is, what
-// happens while the scheduler is away) are in store_core.h.
+// The agent's access to the job's store, which the scheduler keeps. Gateways use it. store_core.h says how fresh a read
+// is, and what happens while the scheduler is not reachable.
 //
-// For a gateway:
-//   - It gets a JobStore& (this), and learns of rounds (gateway/gateway.h). Between two rounds
-//     every call ends with kFailedPrecondition; nothing of a former round is seen in the next one.
-//   - Keys and values are bytes. Lifetime::kRound is right for a key that names a process or a communicator.
-//   - `done` is called by a thread of the store or from inside the call, without a lock held: it may call the store.
-//   - While HasRoom() is false no change may be taken (kResourceExhausted): then stop reading from your peers, and look
-//     again now and then.
-//   - A Wait lasts 5 s at most (kMaxStoreWaitMs); ask again for more.
+// Rules for a gateway:
+//   - It gets this object as a JobStore&. Between two rounds every call ends with kFailedPrecondition, and values of
+//     Lifetime::kRound end with their round. gateway/gateway.h says how it learns of rounds.
+//   - Keys and values are bytes. Use Lifetime::kRound for a key that names a process or a communicator.
+//   - `done` may run in a thread of the store, or inside the call itself. No lock is held, so it may call the store.
+//   - While HasRoom() is false, the store may refuse a change (kResourceExhausted). A gateway should then stop reading
+//   from
+//     its peers, and check again from time to time.
+//   - A Wait ends after 5 s at most (kMaxStoreWaitMs). Call it again to wait longer.
 #pragma once
 
 #include <functional>
@@ -26,7 +27,7 @@
 
 namespace muster::agent {
 
-// Changes, as requests to the scheduler.
+// Turns the changes of JobStore into requests to the scheduler, for Change to send.
 class RequestedChanges : public JobStore {
  public:
   void Set(const std::string& key, const std::string& value, Lifetime lifetime, Done done) override;
@@ -44,13 +45,13 @@ class RequestedChanges : public JobStore {
 class AgentStore : public RequestedChanges {
  public:
   explicit AgentStore(const Clock& clock);
-  // Ends the waiting calls with the answer that the round is over. No call may be under way.
+  // Ends the waiting calls with the answer that the round is over. No other thread may be inside a call.
   ~AgentStore() override;
 
   // ---- for the agent's loop
   void BeginRound(v1::StoreCaller caller);
   void EndRound();
-  // Sets the channel after each welcome. Null: the connection is gone.
+  // Sets the channel to the scheduler; call it after each welcome. Null: the connection is lost.
   void SetChannel(std::shared_ptr<grpc::Channel> channel);
 
   // ---- for gateways
@@ -59,25 +60,26 @@ class AgentStore : public RequestedChanges {
   void Together(const std::function<void()>& steps) override;
   void Refresh() override;
 
-  // The same store for callers that must know the outcome of a change: their `done` comes when it is made, or the round
-  // is over, however long that takes, and never with the answer that it may still be made.
+  // The same store for callers that must know the outcome of each change. `done` is called once the change is made or
+  // the round is over, however long that takes. It never gets the answer that the change may still be made.
   JobStore& patient() { return patient_; }
 
-  // Sends a report of the round's lighthouse (proto/muster/v1/store.proto); the caller is filled in here. `done` is
-  // called once, also with UNAVAILABLE, if the report did not arrive, and FAILED_PRECONDITION between two rounds.
+  // Sends a report of the round's lighthouse (proto/muster/v1/store.proto), and fills in its `caller`. `done` is called
+  // once. UNAVAILABLE: the report did not arrive. FAILED_PRECONDITION: no round is in progress.
   void Report(v1::ReplicasReport report, std::function<void(absl::StatusOr<v1::StoreReply>)> done);
 
-  // True if a change of the largest size would be taken now.
+  // True if the store would accept a change of the largest size now.
   bool HasRoom() const;
 
  private:
-  static constexpr uint64_t kFirstReport = uint64_t{1} << 63;  // calls of the core stay below
+  static constexpr uint64_t kFirstReport = uint64_t{1} << 63;  // numbers of the core's calls stay below
 
   void Replied(uint64_t call, absl::StatusOr<v1::StoreReply> reply);
-  // Runs a step of the core, then its effects, without the lock.
+  // Runs a step of the core with the lock held, then its effects without the lock.
   template <typename Step>
   void Do(const Step& step);
-  // The core is not idle any more. RESOURCE_EXHAUSTED: nothing ticks until a later step finds a thread.
+  // Makes the ticker's thread call Tick, since the core is not idle any more. RESOURCE_EXHAUSTED: the thread can't be
+  // started; a later step tries again.
   absl::Status StartTicking() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TickOn();
   void Change(StoreOperation change, std::function<void(absl::StatusOr<v1::StoreReply>)> done) override;
@@ -108,7 +110,7 @@ class AgentStore : public RequestedChanges {
   uint64_t last_report_ ABSL_GUARDED_BY(mutex_) = kFirstReport;
   std::map<uint64_t, std::function<void(absl::StatusOr<v1::StoreReply>)>> reports_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<StoreLink> link_;
-  std::thread ticker_ ABSL_GUARDED_BY(mutex_);  // from the first call on: most jobs keep nothing in the store
+  std::thread ticker_ ABSL_GUARDED_BY(mutex_);  // started at the first call, since most jobs don't use the store
 };
 
 }  // namespace muster::agent

@@ -1,4 +1,4 @@
-// The tags on the link's completion queue.
+// What the tags on the completion queue of StoreLink point to.
 #pragma once
 
 namespace muster::agent {
@@ -6,7 +6,7 @@ namespace muster::agent {
 class LinkTag {
  public:
   virtual ~LinkTag() = default;
-  // Called by the link's thread, once for each time the tag was put on the queue.
+  // The link's thread calls it when it takes the tag from the queue.
   virtual void Happened(bool is_ok) = 0;
 };
 

@@ -12,12 +12,12 @@ namespace muster::agent {
 namespace {
 
 constexpr absl::Duration kLongest = absl::Milliseconds(kMaxStoreWaitMs);
-constexpr absl::Duration kPatienceWithCopy = absl::Seconds(1);  // then the copy has to do
-constexpr absl::Duration kWaitSlice = absl::Seconds(1);         // then another wait has its turn
+constexpr absl::Duration kPatienceWithCopy = absl::Seconds(1);  // after this time a reader gets an old copy
+constexpr absl::Duration kWaitSlice = absl::Seconds(1);         // after this time another key's Wait has its turn
 constexpr absl::Duration kLeastSlice = absl::Milliseconds(50);
-constexpr absl::Duration kPause = absl::Milliseconds(200);     // after a request that perhaps did not arrive
-constexpr absl::Duration kLeastLimit = absl::Milliseconds(1);  // a request with less is as good as over
-constexpr size_t kPendingBytes = 128;                          // the size of a change besides key and value
+constexpr absl::Duration kPause = absl::Milliseconds(200);     // before the next request, if one may not have arrived
+constexpr absl::Duration kLeastLimit = absl::Milliseconds(1);  // with less time left, a request is not sent again
+constexpr size_t kPendingBytes = 128;                          // the estimated size of a change without its message
 
 bool WasNotHeard(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsCancelled(status);
@@ -136,7 +136,7 @@ void StoreCore::Read(const std::string& key, Reader reader, MonotonicTime now) {
   if (const auto own = pending_of_.find(key); own != pending_of_.end()) {
     Pending& last = *own->second.back();
     const auto foreseen = Foreseen(last.change);
-    // A wait that follows a deletion of its key goes out after it: otherwise it would get the old value.
+    // A Wait after a Delete of the same key must be sent after the Delete: otherwise it would get the old value.
     if (!foreseen || (!foreseen->has_value() && reader.waits)) {
       last.readers.push_back(std::move(reader));
       return;
@@ -175,8 +175,8 @@ void StoreCore::SendFetches(Lane& lane, MonotonicTime now) {
     }
     MonotonicTime last = now;
     for (const Reader& reader : fetch->second.readers) last = std::max(last, reader.deadline);
-    // (A call without any time is asked for once, too: the key may be there.)
-    if (std::exchange(fetch->second.was_asked, true) && last - now < kLeastLimit) {  // Tick ends its readers
+    // A key is requested at least once, even if its readers have no time left: it may exist. Tick ends them later.
+    if (std::exchange(fetch->second.was_asked, true) && last - now < kLeastLimit) {
       ending.push_back(key);
       continue;
     }
@@ -187,7 +187,7 @@ void StoreCore::SendFetches(Lane& lane, MonotonicTime now) {
       v1::StoreWait request;
       *request.mutable_caller() = caller_;
       request.set_key(key);
-      // Each key has its turn within about kWaitSlice, if calls wait for more keys than can be asked for at once.
+      // If there are Waits for more keys than can be requested at once, each key gets its turn within about kWaitSlice.
       const auto turns = static_cast<int64_t>(lane.fetches.size() / kMaxUnderWay + 1);
       const absl::Duration longest = turns == 1 ? kLongest : kWaitSlice / turns;
       const absl::Duration slice = std::min(last - now, std::max(longest, kLeastSlice));
@@ -222,14 +222,14 @@ void StoreCore::FinishFetch(Lane& lane, uint64_t call, const absl::StatusOr<v1::
     return;
   }
   const bool is_wait = &lane == &waits_;
-  // More calls wait for keys of this job than the scheduler keeps: others come to an end.
+  // The scheduler has no room for one more Wait of this job. It is sent again later, when other Waits have ended.
   const bool has_no_room = is_wait && absl::IsResourceExhausted(reply.status());
   if (WasNotHeard(reply.status()) || has_no_room) {
     const bool is_slice_over = is_wait && absl::IsDeadlineExceeded(reply.status());
     MonotonicTime& retry_at = has_no_room ? lane.retry_at : retry_at_;
     if (!is_slice_over) retry_at = std::max(retry_at, now + kPause);
     lane.turn.push_back(key);
-    return;  // until they have no more time
+    return;  // the readers go on waiting, until their deadlines
   }
   std::vector<Reader> readers = std::move(fetch->second.readers);
   lane.fetches.erase(fetch);
@@ -273,7 +273,7 @@ size_t StoreCore::CountBatch() const {
   return std::max<size_t>(1, count);
 }
 
-// A change that has gone out and perhaps did not arrive goes out again unchanged.
+// Sends the next changes. Changes that were sent before, but may not have arrived, are sent again unchanged.
 void StoreCore::SendChange(MonotonicTime now) {
   if (pending_.empty() || change_call_ != 0) return;
   if (sent_ == 0) {
@@ -309,7 +309,7 @@ void StoreCore::FinishChange(absl::StatusOr<v1::StoreReply> reply, MonotonicTime
     return;
   }
   const size_t sent = std::exchange(sent_, 0);
-  if (sent > 1 && !reply.ok()) {  // one of them can't be made: which one, shows when each goes out alone
+  if (sent > 1 && !reply.ok()) {  // one of them was refused; to find out which one, send each alone
     alone_ = sent;
     auto pending = pending_.begin();
     for (size_t i = 0; i < sent; ++i, ++pending) pending->number = 0;
@@ -319,7 +319,7 @@ void StoreCore::FinishChange(absl::StatusOr<v1::StoreReply> reply, MonotonicTime
   for (size_t i = 0; i < sent; ++i) {
     absl::StatusOr<v1::StoreReply> own = reply;
     const auto* swap = std::get_if<v1::StoreCompareAndSet>(&pending_.front().change);
-    if (sent > 1 && swap != nullptr) own->set_value(swap->desired());  // a batch's reply has none
+    if (sent > 1 && swap != nullptr) own->set_value(swap->desired());  // a batch's reply has no value
     FinishFirst(std::move(own), now);
   }
 }
@@ -332,7 +332,8 @@ void StoreCore::FinishFirst(absl::StatusOr<v1::StoreReply> reply, MonotonicTime 
         fetch->second.at_least = std::max(fetch->second.at_least, reply->version());
       }
     }
-    // It is not known when a repeated change was made; others may have changed the key since.
+    // The copy ages from the first sending on: a change that was sent again may have been made then, and another node
+    // may have changed the key since.
     if (!std::holds_alternative<v1::StoreList>(first.change)) {
       copies_.Keep(first.key, reply->version(), Resulting(first.change, *reply), first.first_sent + kFreshFor);
     }
@@ -346,7 +347,7 @@ void StoreCore::FinishFirst(absl::StatusOr<v1::StoreReply> reply, MonotonicTime 
   TakeOut(pending_.begin(), now);
 }
 
-// Readers that waited for its outcome ask again.
+// Removes a change from the list. Readers that waited for its outcome are read again.
 void StoreCore::TakeOut(std::list<Pending>::iterator pending, MonotonicTime now) {
   auto& of_key = pending_of_[pending->key];
   std::erase(of_key, pending);
@@ -385,7 +386,7 @@ void StoreCore::Refresh() {
 StoreCore::Effects StoreCore::Replied(uint64_t call, absl::StatusOr<v1::StoreReply> reply, MonotonicTime now) {
   const bool is_change = call != 0 && call == change_call_;
   const bool is_get = gets_.calls.contains(call), is_wait = waits_.calls.contains(call);
-  if (!is_change && !is_get && !is_wait) return {};  // of another round or connection
+  if (!is_change && !is_get && !is_wait) return {};  // a reply from a former round or connection
   if (absl::IsFailedPrecondition(reply.status())) {
     End(std::string(reply.status().message()));
     return TakeEffects();
@@ -414,7 +415,7 @@ void StoreCore::ExpireReaders(Lane& lane, MonotonicTime now) {
       return true;
     });
   }
-  // Drops the keys without readers; one with a call under way goes with its reply.
+  // Drops the keys without readers, except those with a request in progress, which its reply will drop.
   const size_t unasked = std::erase_if(
       lane.fetches, [](const auto& entry) { return entry.second.readers.empty() && entry.second.call == 0; });
   if (unasked > 0) std::erase_if(lane.turn, [&](const std::string& key) { return !lane.fetches.contains(key); });

@@ -23,18 +23,18 @@ namespace {
 using Reader = std::unique_ptr<grpc::ClientAsyncResponseReader<v1::StoreReply>>;
 
 struct Ongoing : LinkTag {
-  using Done = std::function<void(Ongoing& call)>;  // owns itself until then
+  using Done = std::function<void(Ongoing& call)>;  // must delete the call, which no one else owns
 
   void Happened(bool /*is_ok*/) override { done(*this); }
 
   Done done;
   uint64_t number = 0;
-  std::shared_ptr<v1::Store::Stub> stub;  // keeps the channel for as long as the call lasts
+  std::shared_ptr<v1::Store::Stub> stub;  // keeps the channel alive as long as the call
   grpc::ClientContext context;
   grpc::Status status;
   v1::StoreReply reply;
   Reader reader;
-  grpc::Alarm at_once;  // where nothing can be asked
+  grpc::Alarm at_once;  // puts the call on the queue if there is no channel
 };
 
 absl::Status ToAbsl(const grpc::Status& status) {
@@ -53,14 +53,14 @@ class StoreLink::Impl {
     {
       MutexLock lock(mutex_);
       is_closed_ = true;
-      while (streams_ > 0) ended_.Wait(mutex_);  // each still puts its end on the queue
+      while (streams_ > 0) ended_.Wait(mutex_);  // each one's end is still to come from the queue
       queue_.Shutdown();
       thread = std::move(thread_);
     }
     if (thread.joinable()) {
       thread.join();
     } else {
-      TakeReplies();  // there are none, but the queue wants to be asked
+      TakeReplies();  // the queue is empty, but gRPC requires that it is drained after Shutdown
     }
   }
 
@@ -116,8 +116,8 @@ class StoreLink::Impl {
     under_way_.insert(call.release());
   }
 
-  // Starts the thread only when it is needed: one that waits here takes part in all of gRPC's polling, and most jobs
-  // keep nothing in the store.
+  // Starts the thread if it does not run yet. That is not done earlier, since most jobs don't use the store, and a
+  // thread that waits on a completion queue takes part in all of gRPC's polling.
   absl::Status HaveThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (is_closed_ || thread_.joinable()) return absl::OkStatus();
     absl::StatusOr<std::thread> thread = TryThread([this] {
@@ -149,7 +149,7 @@ class StoreLink::Impl {
   void StreamEnded(const StoreStream& ended, const grpc::Status& status, StoreStream::Sends unanswered) {
     {
       MutexLock lock(mutex_);
-      if (stream_.get() == &ended) stream_ = nullptr;  // else another one has taken its place
+      if (stream_.get() == &ended) stream_ = nullptr;  // otherwise a new one has replaced it
     }
     for (const auto& [call, send] : unanswered) {
       on_reply_(call,
@@ -167,7 +167,8 @@ class StoreLink::Impl {
     return call;
   }
 
-  // There is no connection. The answer still comes from the queue, as each caller expects.
+  // Answers a call for which there is no channel. The answer goes through the queue, so that the link's thread gives
+  // it.
   void FinishAtOnce(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     std::unique_ptr<Ongoing> call = NewCall(number);
     call->status = grpc::Status(grpc::StatusCode::UNAVAILABLE, "there is no connection to the scheduler");
@@ -198,11 +199,11 @@ class StoreLink::Impl {
   Mutex mutex_;
   CondVar ended_;
   std::shared_ptr<v1::Store::Stub> stub_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<StoreStream> stream_ ABSL_GUARDED_BY(mutex_);  // of stub_; null: none is open
-  size_t streams_ ABSL_GUARDED_BY(mutex_) = 0;                   // that have not ended
-  std::set<Ongoing*> under_way_ ABSL_GUARDED_BY(mutex_);         // owned by the queue
+  std::shared_ptr<StoreStream> stream_ ABSL_GUARDED_BY(mutex_);  // the open stream of stub_; null: none is open
+  size_t streams_ ABSL_GUARDED_BY(mutex_) = 0;                   // the number of streams that have not ended
+  std::set<Ongoing*> under_way_ ABSL_GUARDED_BY(mutex_);         // the reports in progress; owned by the queue
   bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_ ABSL_GUARDED_BY(mutex_);  // from the first call on
+  std::thread thread_ ABSL_GUARDED_BY(mutex_);  // started by the first call
 };
 
 StoreLink::StoreLink(OnReply on_reply) : impl_(std::make_unique<Impl>(std::move(on_reply))) {}

@@ -1,5 +1,5 @@
-// Requests of the store, and reports of replicas, to the scheduler, over a channel that comes and goes. The only part
-// of the store that uses gRPC.
+// Sends the store's requests, and reports of replicas, to the scheduler, over a channel that may be lost and replaced.
+// Only this and store_stream.h use gRPC in the store.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +21,17 @@ class StoreLink {
  public:
   using OnReply = std::function<void(uint64_t call, absl::StatusOr<v1::StoreReply> reply)>;
 
-  // `on_reply` is called by the link's own thread, once for each call, also for cancelled ones; by the caller's while
-  // no such thread can be started.
+  // `on_reply` is called once for each call, also for one that was cancelled. The link's own thread calls it, or, if
+  // that can't be started, the thread that called Call or Report.
   explicit StoreLink(OnReply on_reply);
-  ~StoreLink();  // cancels what is under way
+  ~StoreLink();  // cancels the calls in progress
 
-  // May be called by any thread. Null: there is none. Calls under way are cancelled.
+  // Replaces the channel, and cancels the calls in progress. Null: there is no channel. Any thread may call it.
   void SetChannel(std::shared_ptr<grpc::Channel> channel);
 
-  // May be called by any thread; never blocks. UNAVAILABLE without a channel.
+  // Sends the requests. Without a channel each is answered UNAVAILABLE. Never blocks. Any thread may call it.
   void Call(const std::vector<StoreCore::Send>& sends);
-  // Sends a report of replicas likewise; the caller keeps its numbers apart from those of calls.
+  // Sends a report of replicas in the same way. `call` must differ from the numbers of the store's calls.
   void Report(uint64_t call, const v1::ReplicasReport& report, absl::Duration limit);
 
  private:

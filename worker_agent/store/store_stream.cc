@@ -8,7 +8,7 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kMessageBytes = kMaxReceivedBytes / 2;  // a message with so many goes out
+constexpr size_t kMessageBytes = kMaxReceivedBytes / 2;  // a message with so many bytes gets no more requests
 
 // Puts an operation into its field of a request.
 struct Put {
@@ -87,7 +87,7 @@ void StoreStream::Written(bool is_ok) {
   MutexLock lock(mutex_);
   is_writing_ = false;
   if (is_over_) return EndOn();
-  if (is_ok) WriteOn();  // else reading ends, too
+  if (is_ok) WriteOn();  // if the write has failed, Read will fail, too, and end the stream
 }
 
 void StoreStream::EndOn() {

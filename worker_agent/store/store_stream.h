@@ -1,5 +1,5 @@
-// One stream of the store's requests to the scheduler: requests made while a message is on its way go out together in
-// the next one.
+// One gRPC stream with the store's requests to the scheduler. Requests that are made while a message is being written
+// are sent together in the next message.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -18,26 +18,26 @@
 
 namespace muster::agent {
 
-// Thread-safe, except Begin. Its tags are on the queue until on_end was called.
+// Thread-safe, except Begin. The object keeps itself alive from Begin until on_end has been called.
 class StoreStream : public std::enable_shared_from_this<StoreStream> {
  public:
   using Sends = std::map<uint64_t, StoreCore::Send>;  // by call
   struct Hooks {
     std::function<void(v1::StoreAnswer& answer)> on_answer;
-    // The last one: how it ended, and what was not answered.
+    // Called last: how the stream ended, and the requests that were not answered.
     std::function<void(const StoreStream& ended, const grpc::Status& status, Sends unanswered)> on_end;
   };
 
-  // The thread that takes from `queue` calls the hooks.
+  // The thread that takes tags from the queue of Begin calls the hooks.
   StoreStream(std::shared_ptr<v1::Store::Stub> stub, Hooks hooks) : stub_(std::move(stub)), hooks_(std::move(hooks)) {}
 
   void Begin(grpc::CompletionQueue& queue);
-  // False: it has ended, or is about to.
+  // Sends the requests. Returns false if the stream has ended or is about to end; they are then not sent.
   bool Ask(const std::vector<StoreCore::Send>& sends);
   void Cancel() { context_.TryCancel(); }
 
  private:
-  // Goes on with one kind of operation.
+  // The tag of one kind of operation: calls the method that goes on after it.
   class Tag : public LinkTag {
    public:
     using Next = void (StoreStream::*)(bool is_ok);
@@ -56,22 +56,22 @@ class StoreStream : public std::enable_shared_from_this<StoreStream> {
   void WriteOn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndOn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const std::shared_ptr<v1::Store::Stub> stub_;  // keeps the channel
+  const std::shared_ptr<v1::Store::Stub> stub_;  // keeps the channel alive
   const Hooks hooks_;
   Tag opened_{*this, &StoreStream::Opened}, read_{*this, &StoreStream::Read};
   Tag written_{*this, &StoreStream::Written}, ended_{*this, &StoreStream::Ended};
   std::shared_ptr<StoreStream> self_;  // from Begin until the end
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientAsyncReaderWriter<v1::StoreRequests, v1::StoreAnswers>> call_;
-  v1::StoreAnswers answers_;  // owned by the read in flight, then by Read
+  v1::StoreAnswers answers_;  // gRPC's during a read; afterwards Read uses it
   grpc::Status status_;
 
   Mutex mutex_;
   Sends unanswered_ ABSL_GUARDED_BY(mutex_);
-  std::deque<uint64_t> unsent_ ABSL_GUARDED_BY(mutex_);  // calls of these
+  std::deque<uint64_t> unsent_ ABSL_GUARDED_BY(mutex_);  // the calls in unanswered_ that were not sent yet
   bool is_open_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool is_over_ ABSL_GUARDED_BY(mutex_) = false;  // nothing more is read
+  bool is_over_ ABSL_GUARDED_BY(mutex_) = false;  // the scheduler or the connection has ended the stream
   bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
