@@ -332,8 +332,7 @@ void StoreCore::FinishFirst(absl::StatusOr<v1::StoreReply> reply, MonotonicTime 
         fetch->second.at_least = std::max(fetch->second.at_least, reply->version());
       }
     }
-    // The copy ages from the first sending on: a change that was sent again may have been made then, and another node
-    // may have changed the key since.
+    // The copy ages from the first sending on: the change may have been made then, and the key changed again since.
     if (!std::holds_alternative<v1::StoreList>(first.change)) {
       copies_.Keep(first.key, reply->version(), Resulting(first.change, *reply), first.first_sent + kFreshFor);
     }
