@@ -1,8 +1,8 @@
 // The rank tables that an agent has made, in its work folder.
 //
-// Each round has a file rank_table-<round>.json, which appears complete and never changes in a run. rank_table.json is
-// a link to the newest of them. The file of the round before is kept, for a process that has just read the link; older
-// ones are deleted. Not thread-safe.
+// Each round has a file rank_table-<round>.json, which appears complete and is only ever replaced as a whole.
+// rank_table.json is a link to the newest of them. The file of the round before is kept, for a process that has just
+// read the link; older ones are deleted. Not thread-safe.
 #pragma once
 
 #include <cstdint>

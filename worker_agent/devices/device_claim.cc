@@ -85,7 +85,7 @@ UniqueFd TakeName(const std::string& name) {
 }
 
 // Returns the process that listens on the name; nullopt if none does. A claim's holder listens right after it has bound
-// the name, so this retries, with a pause before each try. `pauses`: how many are left; each one lowers it.
+// the name, so this tries again after a pause. `pauses`: how many are left; each one lowers it.
 std::optional<ucred> HolderOf(const std::string& name, int& pauses) {
   sockaddr_un address{};
   const socklen_t size = FillAddress(name, address);

@@ -1,4 +1,4 @@
-// Reads the state of a process from /proc/<pid>; see proc(5). Its own user may read it. Linux only.
+// Reads the state of a process from /proc/<pid>; see proc(5). The process's own user may read it. Linux only.
 #pragma once
 
 #include <sys/types.h>

@@ -92,7 +92,7 @@ StacksGathered Looker::Answer(const Request& request) const {
         gathered.stacks[i] = WithNote(target, "no process runs");
       } else if (same->slot != target.slot) {  // one process for several slots (--per_node)
         gathered.stacks[i] = WithNote(target, absl::StrCat("the same process as that of slot ", same->slot));
-      } else if (!std::exchange(is_first, false) && IsCancelled()) {  // a first Look notices it itself
+      } else if (!std::exchange(is_first, false) && IsCancelled()) {  // (Look itself notices a cancel early)
         gathered.stacks[i] = WithNote(target, "ms-worker ends");
       } else {
         gathered.stacks[i] = Look(target, deadline, is_py_spy_slow);

@@ -1,4 +1,4 @@
-// Collects the stacks of training processes, for `ms-ctl why` and similar questions. It works in threads of its own, so
+// Collects the stacks of training processes, for `ms-ctl stacks` and for hangs. It works in threads of its own, so
 // the agent's loop never waits for it.
 //
 // For each process it uses the first of these methods that works:

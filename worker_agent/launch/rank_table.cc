@@ -220,7 +220,7 @@ void Reader::ReadServer(const nlohmann::json& json, size_t index) {
   report_.table.servers.push_back(std::move(server));
 }
 
-// Reads the members of the whole table. Returns false if its servers can't be read: another format, or no list of them.
+// Reads the members of the table itself. Returns false if there is no list of servers to read.
 bool Reader::ReadHead(const nlohmann::json& json) {
   const std::string version = Text(json, "version");
   const std::string other = OtherFormat(json);

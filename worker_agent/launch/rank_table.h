@@ -5,8 +5,7 @@
 //   - status is "completed", and server_count is the number of servers;
 //   - server ids are unique and shorter than 64 characters;
 //   - rank ids are 0..N-1 without gaps;
-//   - device addresses are unique, and needed if there is more than one server (1.2: unless one super pod has them
-//   all);
+//   - device addresses are unique, and needed with several servers (1.2: unless one super pod has all servers);
 //   - 1.2: every server is in exactly one super pod.
 // A table that breaks a rule is refused here with a message that names the rule; HCCL would only report EI0004. Version
 // 2.0, for the devices of 2026, is a different format: the message on it says so.

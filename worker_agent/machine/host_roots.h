@@ -17,8 +17,8 @@ struct HostRoots {
   std::string driver = "/usr/local/Ascend/driver";
 };
 
-// Returns the folders. MUSTER_HOST_ROOT=FOLDER, for tests, replaces them by FOLDER/etc, /dev, /sys, /proc, /bin and
-// /driver. For root the variable counts only if no other user can write to FOLDER.
+// Returns the folders. MUSTER_HOST_ROOT=FOLDER, for tests, replaces them by FOLDER/etc, FOLDER/dev, … (tools by
+// FOLDER/bin). For root the variable counts only if no other user can write to FOLDER.
 inline HostRoots RootsFrom(const std::map<std::string, std::string>& environment) {
   const auto found = environment.find("MUSTER_HOST_ROOT");
   if (found == environment.end() || found->second.empty()) return {};

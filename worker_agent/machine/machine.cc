@@ -34,7 +34,7 @@ constexpr size_t kMachineHexDigits = 16;
 constexpr size_t kMaxDeviceNumber = 4;
 constexpr char kNvidia[] = "NVIDIA";
 
-// Returns the numbers in the names of the folder's entries that consist of `prefix` and a number, rising.
+// Returns the numbers of the folder's entries that are named `prefix` and a number, such as davinci0. They are rising.
 std::vector<uint32_t> Numbered(const std::string& folder, const std::string& prefix) {
   std::vector<uint32_t> numbers;
   DIR* dir = opendir(folder.c_str());

@@ -3,9 +3,8 @@
 // finds addresses                         returns them
 // can never succeed: an empty name, or    returns the error
 //   one with link-local addresses only
-// does not find the name, or gets no      logs that it waits, and looks again: after 1 s, then 2 s, then every 3 s,
-// until
-//   answer                                `patience` is over
+// does not find the name, or gets no      logs that it waits, and looks again after 1 s, then 2 s, then every 3 s;
+//   answer                                ends when `patience` is over
 #include "worker_agent/node/name_wait.h"
 
 #include <poll.h>

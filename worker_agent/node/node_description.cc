@@ -88,9 +88,8 @@ void OfferDevices(const DeviceChoice& choice, v1::NodeInfo& node) {
   }
 }
 
-// Without --devices, offers the first visible devices for the slots: in a container these may be 4 to 7. Does nothing
-// if
-// --device_ips is given, since it names the devices.
+// Without --devices, offers the first visible devices for the slots: in a container these may be 4 to 7. If
+// --device_ips is given, does nothing, since that setting names the devices.
 void OfferVisible(const AgentSettings& settings, const HostRoots& roots,
                   const std::map<std::string, std::string>& environment, v1::NodeInfo& node) {
   if (!settings.device_ips.empty()) return;

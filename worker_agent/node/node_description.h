@@ -34,9 +34,8 @@ struct KnownNames {
   std::vector<IpAddress> master;     // of torch_master_addr (MASTER_ADDR); empty: it is not set
 };
 
-// Describes this node. `devices`: the choice for --devices. Blocks for at most 1 s to resolve this host's own name.
-// With
-// --hccl_mode table it may also wait for hccn_tool, for at most 15 s. The error names the setting that is wrong.
+// Describes this node. `devices`: the choice for --devices. Blocks for at most 1 s to resolve this host's own name,
+// and, with --hccl_mode table, for at most 15 s to run hccn_tool. The error names the setting that is wrong.
 absl::StatusOr<NodeDescription> DescribeNode(const AgentSettings& settings,
                                              const std::map<std::string, std::string>& environment,
                                              const DeviceChoice& devices, const KnownNames& names);

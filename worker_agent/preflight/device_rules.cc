@@ -8,9 +8,9 @@
 // device_group       E: not 1, 2, 4 or 8 devices; 2 or 4 devices from both 0-3 and 4-7        Ascend 910
 // device_addresses   E: a device has no address, and it is not in a super pod                 Ascend
 // duplicates         E: two devices have the same address                                     Ascend
-// segments           E: a pair 0/4, 1/5, 2/6, 3/7 is not in one network segment, or any       Ascend 910
-//                    other two devices are
-//                    devices are neither in such pairs nor all in one segment                 Ascend of unknown kind
+// segments           E: a pair 0/4, 1/5, 2/6, 3/7 does not share a network segment, or        Ascend 910
+//                    any other two devices share one
+//                    devices share segments neither in these pairs nor all together           Ascend of unknown kind
 // device_tls         E: switched on for some devices and off for others                       Ascend
 // device_health      hccn_tool reports "Init" or similar; E: it reports a fault               Ascend
 // switch             a device sees no neighbour (LLDP)                                        Ascend

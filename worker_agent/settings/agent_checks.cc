@@ -75,9 +75,8 @@ void CheckDoubtful(const AgentSettings& s, SettingsFindings& findings) {
                                                ", so ranks end at ", int64_t{*total} - 1, "; correct --tail"));
     }
   }
-  // Local ranks count over all agents of a machine, so this agent's own slots don't show the highest local rank. Only
-  // with
-  // --standalone do they.
+  // Local ranks count over all agents of a machine. So only with --standalone do this agent's own slots show the
+  // highest local rank.
   const std::optional<uint32_t> most = total || !s.standalone ? total : Slots(s);
   const auto& bound = s.bind_core.cpus;
   if (most.value_or(0) != 0 && !bound.empty() && bound.rbegin()->first >= *most) {

@@ -6,8 +6,7 @@
 //     Lifetime::kRound end with their round. gateway/gateway.h says how it learns of rounds.
 //   - Keys and values are bytes. Use Lifetime::kRound for a key that names a process or a communicator.
 //   - `done` may run in a thread of the store, or inside the call itself. No lock is held, so it may call the store.
-//   - While HasRoom() is false, the store may refuse a change (kResourceExhausted). A gateway should then stop reading
-//   from
+//   - While HasRoom() is false, the store may refuse a change (kResourceExhausted). A gateway should then not read from
 //     its peers, and check again from time to time.
 //   - A Wait ends after 5 s at most (kMaxStoreWaitMs). Call it again to wait longer.
 #pragma once

@@ -6,8 +6,8 @@
 //              inherited one, and a notice (ReplacedNotice) names it;
 //   replaced   variables that the user sets for the agent itself: Muster's value, without a notice;
 //   appended   PYTHONPATH: the user's folders, then Muster's;
-//   defaults   tuning and endpoints (MASTER_ADDR, OMP_NUM_THREADS, HCCL_*, …): Muster's value only if the user set
-//   none; overrides  --env N=V: replaces a value of any kind above. {rank} and other placeholders in V are filled in.
+//   defaults   tuning and endpoints (MASTER_ADDR, OMP_NUM_THREADS, HCCL_*, …): Muster's value if the user set none;
+//   overrides  --env N=V: replaces a value of any kind above. {rank} and other placeholders in V are filled in.
 // All other variables are inherited, except the passwords of TLS, which are never passed on.
 #pragma once
 

@@ -1,6 +1,6 @@
-// Scripts and launchers that are started once for each node compute ranks by a formula: node_rank × processes of the
-// node
-// + local_rank. This checks whether the formula gives this job's ranks. Pure; the table is in rank_formula.cc.
+// Scripts and launchers that are started once for each node compute ranks by a formula:
+// node_rank × processes of the node + local_rank.
+// This checks whether the formula gives this job's ranks. Pure; the table is in rank_formula.cc.
 #pragma once
 
 #include <string>
