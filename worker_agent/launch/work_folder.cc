@@ -115,7 +115,7 @@ std::string WorkFolder::DefaultBase(const std::map<std::string, std::string>& en
 
 std::string WorkFolder::UserFolder(const std::string& base) { return absl::StrCat(base, "/muster-", geteuid()); }
 
-// From here on the folder is only used through the returned descriptor, so that no one can replace it.
+// The caller uses the folder only through the returned descriptor, so that no one can put another one in its place.
 absl::StatusOr<UniqueFd> WorkFolder::OpenUserFolder(const std::string& base) {
   const std::string path = UserFolder(base);
   // The owner of a folder above it could replace the path. Only for root is that a danger: its files would go to

@@ -58,8 +58,7 @@ AscendKind KindByPci(const HostRoots& roots) {
   return AscendKind::kUnknown;
 }
 
-// Returns the driver's version from the line "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19
-// …".
+// Returns the version in the line "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 …".
 std::string NvidiaDriver(const HostRoots& roots) {
   for (const absl::string_view word :
        absl::StrSplit(ValueOf(ReadOrNothing(roots.proc + "/driver/nvidia/version"), "NVRM version:"), ' ')) {
@@ -92,7 +91,8 @@ class Tool {
 
  private:
   const DeviceSearch& search_;
-  std::vector<std::string> why_not_;  // reported with --hccl_mode if path_ is empty, where the tool is needed
+  std::vector<std::string>
+      why_not_;  // why path_ is empty; not reported here: AddDevices reports it if --hccl_mode needs the tool
   const std::string path_;
   const MonotonicTime give_up_;
 };

@@ -10,7 +10,7 @@
 // memory          under 512 MiB free for each process; E: under 32 MiB                all
 // open_files      hard limit under 4,096                                              all
 // processes       hard limit under 256 and 128 for each process                       users except root
-// locked_memory   any limit                                                           hosts with RDMA
+// locked_memory   a hard limit is set                                                 hosts with RDMA
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

@@ -73,7 +73,7 @@ void AddFacts(const HostFacts& facts, const AgentSettings& settings, v1::NodeInf
   AddFact(node, kFactTls, tls.size() != 1 ? "" : *tls.begin() ? "on" : "off");
   AddFact(node, kFactAddresses, addresses);
   AddFact(node, kFactSegments, segments);
-  AddFact(node, kFactClock, absl::StrCat(facts.wall_unix_ms));  // each join sends it again
+  AddFact(node, kFactClock, absl::StrCat(facts.wall_unix_ms));  // the session replaces it by each join's time
   AddFact(node, kFactFatal, settings.preflight_fatal);
 }
 

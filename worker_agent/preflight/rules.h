@@ -12,7 +12,8 @@ namespace muster::agent {
 // Checks ports, backlog, MTU, space, memory, limits, clock.
 std::vector<v1::HostFinding> JudgeHost(const HostFacts& facts);
 
-// Checks the driver, and of Ascend devices the addresses and what hccn_tool reports. Empty: there are no devices.
+// Checks the driver of the devices. For Ascend devices, also checks the addresses and what hccn_tool reports. Empty:
+// there are no devices.
 std::vector<v1::HostFinding> JudgeDevices(const HostFacts& facts);
 
 // Makes a finding; cuts its texts down to the limits of types.proto.

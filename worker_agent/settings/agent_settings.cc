@@ -403,7 +403,8 @@ SettingsTable AgentSettingsTable(AgentSettings& settings) {
   AddCheckConfig(table, &settings.check_config);
   AddSchedulersOwn(table, settings);
   AddJoin(table, settings);
-  ForbidForeignWords(table);  // comes last, because it spares the words that have a setting by now
+  ForbidForeignWords(
+      table);  // must come last: it refuses words of other launchers unless the table has a setting for them
   return table;
 }
 

@@ -1,4 +1,4 @@
-// The settled settings of ms-worker.
+// The settings of ms-worker, as parsed from flags, variables and the config file.
 #pragma once
 
 #include <map>
@@ -41,7 +41,7 @@ struct AgentSettings {
   std::string mindspore_gateway = "auto";  // auto, on, off
   std::string torch_store = "auto";        // auto, agent, rank0: what serves PyTorch's store
   std::string torch_store_peers;           // networks that an agent's store serves besides the round's machines
-  std::optional<bool> torch_store_relay;   // processes reach it through their agents; nullopt: if --require_tls
+  std::optional<bool> torch_store_relay;   // processes reach it through their agents; nullopt: only with --require_tls
   std::string mpi = "auto";                // auto, pmix, pmi1, none: how this agent launches MPI programs
   std::string lighthouse;                  // the name of torchft's lighthouse that it serves; empty: it serves none
   uint32_t lighthouse_min_replicas = 1;

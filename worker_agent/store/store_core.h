@@ -130,7 +130,8 @@ class StoreCore {
   struct Fetch {
     uint64_t call = 0;  // the request in progress; 0: the key waits for its turn
     bool was_asked = false;
-    uint64_t at_least = 0;  // a reply of a lower version is too old: it lacks a change that this agent has made
+    uint64_t at_least =
+        0;  // a reply of a lower version is too old: a change of this agent, or Refresh, needs a newer one
     std::vector<Reader> readers;
   };
   using Fetches = std::map<std::string, Fetch>;
@@ -168,8 +169,8 @@ class StoreCore {
   uint64_t latest_ = 0;  // the highest version in an answer
 
   std::list<Pending> pending_;  // changes, oldest first
-  size_t sent_ = 0;             // the first so many were sent together, and may have been made
-  size_t alone_ = 0;            // the first so many must be sent one by one, since their batch was refused
+  size_t sent_ = 0;             // the number of changes at the front that were sent together; they may have been made
+  size_t alone_ = 0;            // the number at the front that must be sent one by one, since their batch was refused
   std::map<std::string, std::deque<std::list<Pending>::iterator>> pending_of_;  // by key
   size_t backlog_bytes_ = 0;
   uint64_t change_call_ = 0;  // the change in progress; 0: there is none
