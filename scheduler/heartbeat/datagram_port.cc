@@ -16,13 +16,15 @@
 namespace muster::scheduler {
 namespace {
 
-// Datagrams that arrive within this time wake this thread and the loop once. Nothing waits for a heartbeat's answer.
+// The thread waits so long after the first datagram, to collect others: so many datagrams cost one wake-up. The delay
+// harms nobody, because an agent does nothing that depends on a prompt answer to a heartbeat.
 constexpr int kGatherMs = 10;
 constexpr size_t kBatch = 64;
-constexpr int kBatchesAtOnce = 16;       // from one socket, before the others have their turn
-constexpr int kReceiveBuffer = 4 << 20;  // some seconds' worth of a large cluster; net.core.rmem_max may allow less
+constexpr int kBatchesAtOnce = 16;       // from one socket, before the other sockets have their turn
+constexpr int kReceiveBuffer = 4 << 20;  // some seconds of a large cluster's heartbeats; net.core.rmem_max limits it
 
-// Removes the interface: a reply that names the one it came in by would not follow the kernel's routes.
+// Removes the interface from the local address, so that the kernel's routes choose the interface for the answer. A
+// link-local address keeps its interface, because it means nothing without it.
 void ForgetInterface(cmsghdr& header) {
   if (header.cmsg_level == IPPROTO_IP && header.cmsg_type == IP_PKTINFO) {
     in_pktinfo info;
@@ -46,7 +48,7 @@ class DatagramPort::Batch {
     for (size_t i = 0; i < kBatch; ++i) pieces_[i] = {bytes_[i].data(), bytes_[i].size()};
   }
 
-  // Returns how many have come.
+  // Receives what waits on `fd`, at most kBatch datagrams. Returns their number.
   size_t Receive(int fd) {
     for (size_t i = 0; i < kBatch; ++i) {
       Way& way = ways_[i];
@@ -73,7 +75,7 @@ class DatagramPort::Batch {
     return static_cast<size_t>(count);
   }
 
-  // Longer datagrams arrive cut, but not to the right size.
+  // A datagram that is too long is cut to kBytes + 1 bytes, so its size still shows that it is wrong.
   std::string_view bytes(size_t i) const { return {bytes_[i].data(), headers_[i].msg_len}; }
   const Way& way(size_t i) const { return ways_[i]; }
 
@@ -142,11 +144,11 @@ void DatagramPort::Take(int fd, Batch& batch) {
 }
 
 bool DatagramPort::Open(std::string_view bytes, const Way& way, std::vector<HeartbeatReceived>& heartbeats) {
-  if (bytes.empty()) return true;  // ms-ctl ping checks whether datagrams are refused
+  if (bytes.empty()) return true;  // ms-ctl ping sends an empty one, to see whether something refuses UDP
   const StreamId stream = StreamOfDatagram(bytes);
   if (stream == 0) return false;
   const auto found = senders_.find(stream);
-  if (found == senders_.end()) return true;  // it may have been an agent's a moment ago
+  if (found == senders_.end()) return true;  // the stream may have closed a moment ago
   Sender& sender = found->second;
   const std::optional<HeartbeatDatagram> heartbeat = seal_.OpenHeartbeat(bytes, sender.key);
   if (!heartbeat) return false;

@@ -1,9 +1,10 @@
 // Heartbeats as datagrams: UDP on the same addresses and port number as the agents' TCP port.
 //
-// The port's own thread receives them, opens them with their stream's key, and posts the new ones to the loop. Any
-// thread may send the loop's answers. A datagram that does not open gets no answer: its sender learns nothing, and
-// can't direct answers at others. A heartbeat lost on the way, or dropped here in a flood, is sent again over the
-// stream (worker_agent/core/connection/heartbeat_path.h).
+// The port's own thread receives the datagrams, opens each with its stream's key (common/net/datagram.h), and posts new
+// heartbeats to the loop. Any thread may send the loop's answers. A datagram that does not open with the key gets no
+// answer. So a stranger learns nothing, and can't make this port send answers to someone else's address. When the
+// network or this port drops a heartbeat, the agent sends it again over the stream
+// (worker_agent/core/connection/heartbeat_path.h).
 #pragma once
 
 #include <netinet/in.h>
@@ -26,18 +27,19 @@
 
 namespace muster::scheduler {
 
-// Decides which of one stream's heartbeat datagrams are accepted, and which answers go back as datagrams. Pure; its
-// owner locks.
+// Decides which heartbeat datagrams of one stream are accepted, and which answers go back as datagrams. Pure. Not
+// thread-safe: its owner locks a mutex around each call.
 class HeartbeatGate {
  public:
-  // True if the heartbeat is to be posted. An older one is a repetition, or late. At most one waits for the loop.
+  // True if the caller must post the heartbeat to the loop. False if its number is not new (a repetition, or it came
+  // late), or while another heartbeat of this stream still waits for the loop.
   bool Take(uint64_t heartbeat_seq) {
     if (heartbeat_seq <= heartbeat_seq_ || is_posted_) return false;
     heartbeat_seq_ = owed_seq_ = heartbeat_seq;
     is_posted_ = true;
     return true;
   }
-  // The loop has applied it.
+  // Call it once the loop has applied the posted heartbeat.
   void NoteApplied() { is_posted_ = false; }
   // True, once, if this heartbeat was accepted and is the latest.
   bool TakeAnswer(uint64_t heartbeat_seq) {
@@ -54,30 +56,30 @@ class HeartbeatGate {
 
 class DatagramPort {
  public:
-  // Like Loop::Post.
+  // As Loop::Post: hands the heartbeat to the loop, which calls `applied` once it has applied it.
   using PostHeartbeat = std::function<void(const HeartbeatReceived& heartbeat, std::function<void()> applied)>;
 
-  // `sockets`: from OpenDatagramSockets, at least one. `has_secrets`: agents receive their keys over TLS. `counted`
-  // must outlive the port.
+  // `sockets`: at least one, from OpenDatagramSockets. `has_secrets`: agents receive their keys over TLS, so the keys
+  // are secret. `counted` must outlive the port.
   DatagramPort(std::vector<UniqueFd> sockets, bool has_secrets, CountedLog& counted);
   ~DatagramPort() { Stop(); }
 
   absl::Status Start(PostHeartbeat post);
-  // Once it returns, nothing is posted any more.
+  // Ends the thread. Nothing is posted after Stop has returned.
   void Stop();
 
   // The functions below may be called on any thread.
   //
-  // Accepts this stream's datagrams from now on.
+  // Accepts this stream's datagrams from now on. Returns the key that the agent needs for them.
   v1::DatagramOffer Admit(StreamId stream);
   void Forget(StreamId stream);
-  // True if the heartbeat that this answers came as a datagram. Then the answer is sent as one to that heartbeat's
-  // address; if the kernel doesn't take it, it is lost.
+  // If the acknowledged heartbeat came as a datagram: sends the acknowledgement as a datagram to its sender's address,
+  // and returns true, even if the kernel refuses to send it. Otherwise returns false.
   bool Answer(StreamId stream, const v1::Acknowledgement& acknowledgement);
   size_t size() const;
 
  private:
-  // The source of a datagram, and our address from which its answer goes.
+  // The source address of a datagram, and the local address from which we send the answer.
   struct Way {
     int fd = -1;
     sockaddr_in6 peer{};  // large enough for both families
@@ -88,14 +90,15 @@ class DatagramPort {
   struct Sender {
     DatagramKey key;
     HeartbeatGate gate;
-    Way way;  // of the latest accepted one
+    Way way;  // of the latest accepted datagram
   };
   class Batch;
 
   void Run();
-  // Receives from one socket, up to a limit.
+  // Receives what waits on one socket, at most kBatchesAtOnce batches.
   void Take(int fd, Batch& batch);
-  // True if it is well formed and opens with its stream's key, or may be a former stream's.
+  // False if the datagram is malformed or does not open with its stream's key. True otherwise, also for an unknown
+  // stream, which may have just closed. Adds a new heartbeat to `heartbeats`.
   bool Open(std::string_view bytes, const Way& way, std::vector<HeartbeatReceived>& heartbeats)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteApplied(StreamId stream);
@@ -104,7 +107,7 @@ class DatagramPort {
   const bool has_secrets_;
   CountedLog& counted_;
   PostHeartbeat post_;
-  const Waker stop_;  // awake once the thread must end
+  const Waker stop_;  // woken once the thread must end
   std::thread thread_;
 
   mutable Mutex mutex_;

@@ -46,7 +46,7 @@ int StatusOfError(const absl::Status& status) {
   }
 }
 
-// Accepts only these parameters.
+// INVALID_ARGUMENT if the query has a parameter that is not in `known`.
 absl::Status CheckNames(const Target& target, std::initializer_list<absl::string_view> known) {
   for (const auto& [name, value] : target.query) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {
@@ -100,14 +100,14 @@ void HideOutput(v1::EventsReply& reply) {
   }
 }
 
-// `text_of` makes the document of a Reply.
+// Returns the response to a query: an error, or the JSON document that `text_of` makes of the Reply.
 template <typename Reply, typename TextOf>
 ResponsePtr Rendered(const Answer& answer, const TextOf& text_of) {
   if (!answer.status.ok()) return ApiError(answer.status);
   return MakeResponse(200, kJson, text_of(std::get<Reply>(answer.reply)));
 }
 
-// `must_be_there`: no run is an error.
+// `must_be_there`: an answer without any run becomes the error NOT_FOUND.
 absl::StatusOr<ApiQuestion> AskStatus(v1::StatusRequest request, bool must_be_there, bool sees_output) {
   return ApiQuestion{must_be_there ? "status of one" : "status", std::move(request),
                      [=](const Answer& answer) -> ResponsePtr {
@@ -145,7 +145,8 @@ absl::StatusOr<ApiQuestion> AskEvents(const Target& target, const ApiViewer& vie
                      }};
 }
 
-// Writes server-sent events (HTML standard): the number is the id, the data is one line.
+// Writes the events as server-sent events (HTML standard). The id of each is its event number; its data is one line of
+// JSON. EventLineJson adds a line break, so that an empty line ends each event.
 ResponsePtr EventStream(const v1::EventsReply& reply) {
   Response response{200, kEventStream, "", 0};
   for (const v1::JobEvent& event : reply.events()) {
@@ -169,7 +170,7 @@ absl::StatusOr<ApiQuestion> AskChanges(const Target& target, const ApiViewer& vi
   return question;
 }
 
-// Answers in the words of `ms-ctl why`.
+// Asks for the text that `ms-ctl why` prints.
 absl::StatusOr<ApiQuestion> AskWhy(v1::StatusRequest request, bool sees_output) {
   return ApiQuestion{
       "why", std::move(request), [=](const Answer& answer) -> ResponsePtr {
@@ -190,7 +191,7 @@ std::string JsonText(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// Built by hand, because it may have 12,500 nodes.
+// Appends text instead of building a JSON document, which would be slow: the map may have 12,500 nodes.
 ResponsePtr MapDocument(const scheduler::JobMap& map) {
   std::string out =
       absl::StrCat("{\"job_id\": ", JsonText(map.job_id), ", \"run\": ", map.run, ", \"round\": ", map.round,
@@ -311,9 +312,10 @@ absl::StatusOr<ApiQuestion> ParseApi(const Target& target, const ApiViewer& view
             return absl::PermissionDeniedError(
                 absl::StrCat("this certificate is for job ", Quoted(viewer.only_job), " only"));
           }
-          // (Check it first: protobuf logs each text that is not UTF-8.)
+          // (Check the request before TextOf serializes it: protobuf would log each text that is not UTF-8.)
           if (absl::Status status = Check(request); !status.ok()) return status;
-          // Viewers with equal keys share one answer (see Questions), so the key also says whether it shows output.
+          // Viewers with equal keys share one answer (see Questions). So the key also says whether the answer may show
+          // the output of processes.
           question->key = absl::StrCat("api ", question->key, " ", viewer.sees_output ? 1 : 0, " ",
                                        question->request.index(), " ", TextOf(request));
           return absl::OkStatus();

@@ -1,15 +1,15 @@
 // /api/v1/: the same JSON that ms-ctl prints with --json, from the same views. docs/api/openapi.json describes it.
 // Pure.
 //
-//   /api/v1/jobs                        as `status`
-//   /api/v1/jobs/JOB?run=               as `status --job JOB`
-//   /api/v1/jobs/JOB/why?run=           as `why`
-//   /api/v1/jobs/JOB/map?run=&names=    a character for each node and slot: see views/job_map.h
-//   /api/v1/jobs/JOB/nodes?run=&offset=&limit=     as `nodes`, a page of it
-//   /api/v1/jobs/JOB/ranks?run=&offset=&limit=     as `ranks`, a page of it
-//   /api/v1/events?job=&after=&limit=   as `events`, those with a number above `after`
-//   /api/v1/changes?job=&after=         the same as server-sent events, and those to come
-//   /api/v1/counters                    as `counters`; Site answers it, since it needs nothing of the core
+//   /api/v1/jobs                        the answer of `ms-ctl status`
+//   /api/v1/jobs/JOB?run=               the answer of `ms-ctl status --job JOB`
+//   /api/v1/jobs/JOB/why?run=           the answer of `ms-ctl why`
+//   /api/v1/jobs/JOB/map?run=&names=    one character for each node and slot: see views/job_map.h
+//   /api/v1/jobs/JOB/nodes?run=&offset=&limit=     `limit` nodes of `ms-ctl nodes`, from number `offset` on
+//   /api/v1/jobs/JOB/ranks?run=&offset=&limit=     `limit` ranks of `ms-ctl ranks`, from number `offset` on
+//   /api/v1/events?job=&after=&limit=   the events of `ms-ctl events` with a number above `after`
+//   /api/v1/changes?job=&after=         the same events as server-sent events, and then each new event as it happens
+//   /api/v1/counters                    the answer of `ms-ctl counters`; Site gives it, because it needs no core
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,11 @@
 namespace muster::http {
 
 inline constexpr char kChangesPath[] = "/api/v1/changes";
-inline constexpr uint32_t kMaxInAPage = 500;  // nodes, ranks, events: takes the core only a moment
+inline constexpr uint32_t kMaxInAPage = 500;  // nodes, ranks or events: so an answer takes the core only a moment
 
 struct ApiViewer {
-  std::string only_job;      // empty: all
-  bool sees_output = false;  // output of processes: last lines, quotes of them, log paths
+  std::string only_job;      // the viewer may see only this job; empty: all jobs
+  bool sees_output = false;  // may see the output of processes: last lines, quotes of these lines, log paths
 };
 
 struct ApiQuestion {
@@ -37,12 +37,13 @@ struct ApiQuestion {
   Questions::Render render;
 };
 
-// INVALID_ARGUMENT: a parameter is wrong. NOT_FOUND: no such path. PERMISSION_DENIED: another job.
+// Returns the query to the core that a GET of `target` needs. INVALID_ARGUMENT: a parameter is wrong. NOT_FOUND: there
+// is no such path. PERMISSION_DENIED: the viewer may not see this job.
 absl::StatusOr<ApiQuestion> ParseApi(const Target& target, const ApiViewer& viewer);
 
 ResponsePtr JsonResponse(int status, const nlohmann::ordered_json& document);
 
-// {"error": "…"}
+// Returns {"error": "…"} with the HTTP status that fits `status`.
 ResponsePtr ApiError(const absl::Status& status);
 
 }  // namespace muster::http

@@ -1,15 +1,17 @@
-// The reasons to close a connection, and the answer to its client:
+// The reasons to close a connection, and the answer that its client gets first ("none": it is closed without one):
 //
-//   no complete request within kMaxRequestTime of its first byte  408
-//   a request that is refused (see request.h)                     its status
-//   the last answer was sent                                      silently: the client closes, or after kMaxGoodbyeTime
-//   no request for kMaxIdleTime                                   silently
-//   the client takes nothing of an answer for kMaxStall, or not
-//   all of it within kMaxAnswerTime, or after kLeisure takes it
-//   at less than kLeastRate                                       silently
-//   the client has hung up, and its answer is not there after
-//   kHangUpGrace                                                  silently
-//   there is no room for a new client (see yields)                silently
+//   a request is not complete kMaxRequestTime after its first byte   408
+//   a request is refused (see request.h)                             the status of the refusal
+//   the last answer was sent                                         none; we wait for the client to close first, but
+//                                                                    no longer than kMaxGoodbyeTime
+//   no request came for kMaxIdleTime (the first: kMaxRequestTime)    none
+//   the client takes no byte of an answer for kMaxStall              none
+//   the client has not taken the whole answer in kMaxAnswerTime      none
+//   the client takes the answer at less than kLeastRate, measured
+//   from kLeisure on                                                 none
+//   the client has hung up, and its answer is not ready
+//   kHangUpGrace after the request                                   none
+//   a new client needs the room (see yields)                         none
 #include "scheduler/http/connection.h"
 
 #include <poll.h>
@@ -55,7 +57,8 @@ HttpConnection::~HttpConnection() {
   Put(nullptr);
 }
 
-// Begins to write the response; null: nothing. If the answers being sent leave no room for it, writes a short error.
+// Makes `response` the one to be written; null: there is nothing to write. If the large answers that are being sent to
+// other clients leave no memory for it (see UnderWay), writes a short error instead.
 void HttpConnection::Put(ResponsePtr response) {
   if (response != nullptr && !site_.under_way().Begin(*response)) {
     response = MakeResponse(503, kPlainText, "the server is still sending too much to other clients: try again\n");
@@ -64,17 +67,21 @@ void HttpConnection::Put(ResponsePtr response) {
   response_ = std::move(response);
 }
 
-// Ranks connections that may be closed to make room: those without an identity, or beyond what Site::OpenKnown lets
-// stay. First those that wait for the core or for their client's next request; then those that have not asked yet (the
-// next to do so may be a health check); then those being answered, or that asked for metrics. Streams have their own
-// limit.
+// Returns how readily this connection is closed to make room for a new client; the highest number is closed first.
+//
+//   0  never: the client has shown an identity and Site::OpenKnown lets it stay, or this is an event stream (streams
+//      have a limit of their own)
+//   1  an answer is being written, or the client waits for metrics
+//   2  the client has not sent a request yet; it may be about to make a health check
+//   3  the client waits for the core, or we wait for its next request
 int HttpConnection::yields() const {
   if (is_known_ || is_streaming_) return 0;
   if (!has_spoken_) return 2;
   return is_writing() || (is_waiting_ && request_.target.path == kMetricsPath) ? 1 : 3;
 }
 
-// True also for a client that only closed its own direction and still reads.
+// True if the client has closed the connection. A client that has closed only its sending direction, and still reads,
+// looks the same.
 bool HttpConnection::HasHungUp() const {
   return (LookAt(stream_.fd(), POLLRDHUP) & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
@@ -101,8 +108,8 @@ void HttpConnection::Read() {
   if (io == Stream::Io::kClosed || io == Stream::Io::kFailed) has_ended_ = true;
 }
 
-// Reads and drops what the client still sends after its last answer: if we closed at once, the kernel would discard the
-// answer.
+// Reads and drops what the client still sends after its last answer. Without this, closing a socket with unread input
+// makes the kernel reset the connection, and the client may lose the answer.
 void HttpConnection::Discard() {
   const Stream::Io io = stream_.Read(kReadAtOnce, input_);
   discarded_ += input_.size();
@@ -172,13 +179,14 @@ void HttpConnection::Answer(ResponsePtr response) {
   progress_ = context_.now;
 }
 
-// Takes the next events of a stream. False: there is nothing to write.
+// Decides what an event stream writes for the site's latest response. True: response_ is to be written. False: there is
+// nothing to write now. Ends the connection if its client may no longer see the events.
 bool HttpConnection::TakePiece() {
   if (response_->status == 200 && response_->body.empty() && context_.now - progress_ > kSignOfLife) {
-    Put(MakeResponse(200, kEventStream, ":\n\n"));  // a comment
+    Put(MakeResponse(200, kEventStream, ":\n\n"));  // a comment, which browsers ignore
   }
   if (response_->status == 200 && !response_->body.empty()) return true;
-  if (response_->status != 200 && response_->status != 503) Finish("");  // it has lost its permission
+  if (response_->status != 200 && response_->status != 503) Finish("");  // the client has lost its permission
   Put(nullptr);
   return false;
 }

@@ -1,6 +1,8 @@
-// One client: requests in, one after the other, answers out. An event stream is a request that is repeated every
-// quarter of a second, for the events after the last one it sent. So a client that loses its permission is cut off, and
-// all streams share their queries to the core.
+// The connection of one HTTP client. Reads one request at a time, and answers it before it reads the next.
+//
+// For an event stream, the connection repeats its request every quarter of a second and asks for the events after the
+// last one sent. Each repetition checks the client's permission again, so a client that loses it is cut off. Streams
+// that wait for the same events share one query to the core.
 #pragma once
 
 #include <cstddef>
@@ -45,23 +47,23 @@ class HttpConnection final : public TcpConnection {
   const bool takes_names_;
   const std::string client_key_;
   RequestReader reader_;
-  std::string input_;          // of incomplete requests
-  size_t counted_input_ = 0;   // in context_.input_bytes
+  std::string input_;          // received bytes that reader_ has not taken yet
+  size_t counted_input_ = 0;   // how much of input_ is counted in context_.input_bytes
   Request request_;            // the latest
-  bool has_begun_ = false;     // of the next request
-  bool is_streaming_ = false;  // its answer is an event stream
-  bool is_waiting_ = false;    // for the answer
+  bool has_begun_ = false;     // bytes of the next request have come
+  bool is_streaming_ = false;  // the answer to request_ is an event stream
+  bool is_waiting_ = false;    // for the site's answer
   bool is_head_ = false;
   bool keeps_alive_ = true;
   size_t discarded_ = 0;
   bool is_closing_ = false;  // no further request is answered
   bool has_spoken_ = false;
-  bool is_known_ = false;  // it has shown an identity, so its connection stays
-  std::string header_;     // what is being written: this, …
-  ResponsePtr response_;   // … then its body
-  size_t written_ = 0;
-  MonotonicTime asked_;     // since when a request is awaited or incomplete
-  MonotonicTime progress_;  // when the socket last accepted something
+  bool is_known_ = false;   // the client has shown an identity, so this connection is not closed to make room
+  std::string header_;      // being written now: this text, …
+  ResponsePtr response_;    // … and then the body of this response
+  size_t written_ = 0;      // bytes of header_ and the body
+  MonotonicTime asked_;     // when the current wait began: for a request, for its rest, or for its answer to be taken
+  MonotonicTime progress_;  // when the socket last accepted bytes of an answer
 };
 
 }  // namespace muster::http

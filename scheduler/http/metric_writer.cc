@@ -21,7 +21,7 @@ std::string Number(double value) {
   return {text, end};
 }
 
-// Values from peers are made printable first: without control characters, and in UTF-8.
+// Escapes a label's value. Peers choose some values, so it first makes them printable: UTF-8, no control characters.
 std::string LabelValue(const std::string& value) {
   return absl::StrReplaceAll(EscapeControl(value), {{"\\", "\\\\"}, {"\"", "\\\""}});
 }
@@ -43,7 +43,7 @@ const char* TypeName(MetricWriter::Type type) {
 void MetricWriter::Begin(absl::string_view name, Type type, absl::string_view unit, absl::string_view help) {
   name_ = std::string(name);
   type_ = type;
-  // The older format names a family like its samples.
+  // In the older format a counter's family has the same name as its samples, with "_total".
   const std::string family =
       format_ == Format::kText && type == Type::kCounter ? absl::StrCat(name, "_total") : std::string(name);
   absl::StrAppend(&out_, "# HELP ", family, " ", help, "\n# TYPE ", family, " ", TypeName(type), "\n");

@@ -20,11 +20,12 @@ class MetricWriter {
 
   explicit MetricWriter(Format format) : format_(format) {}
 
-  // Begins a family; its samples follow. `unit` is the end of `name`, or empty. A counter's name is without "_total".
+  // Begins a family of metrics; the calls of Add that follow write its samples. `unit` is the last word of `name` if
+  // that is a unit ("seconds"), or else empty. Leave "_total" out of a counter's name: it is added here.
   void Begin(absl::string_view name, Type type, absl::string_view unit, absl::string_view help);
   void Add(double value, const Labels& labels = {});
   void Add(const Histogram& histogram, const Labels& labels = {});
-  // Writes a family of one sample.
+  // Write a family that has one sample.
   void Gauge(absl::string_view name, absl::string_view unit, absl::string_view help, double value);
   void Counter(absl::string_view name, absl::string_view unit, absl::string_view help, double value);
 

@@ -31,7 +31,7 @@ uint64_t NodesOf(const RunOverview& run) {
   return nodes;
 }
 
-// Returns the latest run of each job, or of `job`, in the order of preference for the list.
+// Returns the latest run of each job, or only of `job` if it is set. The order is that of kMaxListedJobs' comment.
 std::vector<const RunOverview*> LatestRuns(const scheduler::Overview& overview, const std::string& job,
                                            const std::set<std::string>& listed) {
   std::map<std::string, const RunOverview*> latest;
@@ -121,11 +121,11 @@ void AddJobs(MetricWriter& out, const scheduler::Overview& overview, const std::
           [](const RunOverview& run) { return run.status.restart_count(); });
   EachJob(out, runs, "muster_job_restarts_left", "", "Restarts that the budget of this hour still has.",
           [](const RunOverview& run) { return run.restarts_left; });
-  EachJob(out, runs, "muster_job_since_progress_seconds", "seconds",
-          "Since the progress of any process changed; 0 where none shows any.", [](const RunOverview& run) {
-            return Seconds(static_cast<int64_t>(run.status.progress().since_progress_ms()));
-          });
-  EachJob(out, runs, "muster_job_store_bytes", "bytes", "What the job's store takes.",
+  EachJob(
+      out, runs, "muster_job_since_progress_seconds", "seconds",
+      "Time since the progress of any process changed; 0 if no process reports progress.",
+      [](const RunOverview& run) { return Seconds(static_cast<int64_t>(run.status.progress().since_progress_ms())); });
+  EachJob(out, runs, "muster_job_store_bytes", "bytes", "The size of the job's store.",
           [](const RunOverview& run) { return run.store_bytes; });
 }
 
@@ -143,17 +143,17 @@ void AddMeasures(MetricWriter& out, const scheduler::Measures& measures) {
           &v1::Cause::Kind_Name<v1::Cause::Kind>);
   ByCause(out, "muster_given_up_rounds", "Rounds that were given up and are followed by another, by cause.", "cause",
           measures.given_up_rounds, &v1::Cause::Kind_Name<v1::Cause::Kind>);
-  ByCause(out, "muster_gone_nodes", "Nodes that went or were lost, by what became of them.", "why", measures.gone_nodes,
-          &v1::NodeRemoved::Why_Name<v1::NodeRemoved::Why>);
+  ByCause(out, "muster_gone_nodes", "Nodes that left their job or were lost, by the reason.", "why",
+          measures.gone_nodes, &v1::NodeRemoved::Why_Name<v1::NodeRemoved::Why>);
   out.Counter("muster_succeeded_runs", "", "Runs that succeeded.", static_cast<double>(measures.succeeded_runs));
   out.Counter("muster_restarted_processes", "", "Processes that were started again within their round.",
               static_cast<double>(measures.restarted_processes));
-  out.Begin("muster_form_seconds", Type::kHistogram, "seconds", "From a run's opening to its first round.");
+  out.Begin("muster_form_seconds", Type::kHistogram, "seconds", "Time from a run's opening to its first round.");
   out.Add(measures.form);
-  out.Begin("muster_recover_seconds", Type::kHistogram, "seconds", "From the end of a round to the next one.");
+  out.Begin("muster_recover_seconds", Type::kHistogram, "seconds", "Time from the end of a round to the next round.");
   out.Add(measures.recover);
   out.Begin("muster_heartbeat_lateness_seconds", Type::kHistogram, "seconds",
-            "How much later than the interval heartbeats came.");
+            "How much later than their interval heartbeats came.");
   out.Add(measures.heartbeat_lateness);
 }
 
@@ -164,7 +164,8 @@ void AddLoop(MetricWriter& out, const MetricsInput& input) {
   out.Add(input.loop.wait);
   out.Counter("muster_loop_lost_seconds", "seconds", "Time in which the loop could not run.",
               absl::ToDoubleSeconds(input.loop.lost));
-  out.Begin("muster_journal_append_seconds", Type::kHistogram, "seconds", "Until records were durable.");
+  out.Begin("muster_journal_append_seconds", Type::kHistogram, "seconds",
+            "How long it took until records were durable.");
   out.Add(input.loop.append);
   out.Gauge("muster_journal_bytes", "bytes",
             "The approximate size of the journal's last snapshot and the records since.",
@@ -174,12 +175,12 @@ void AddLoop(MetricWriter& out, const MetricsInput& input) {
   out.Counter("muster_journal_snapshots", "", "Snapshots that were written.",
               static_cast<double>(input.loop.snapshots));
   out.Begin("muster_journal_last_snapshot_timestamp_seconds", Type::kGauge, "seconds",
-            "When the last snapshot was written since the start.");
+            "When the last snapshot was written; no sample before the first one since the start.");
   if (input.loop.snapshots > 0) out.Add(Seconds(input.loop.last_snapshot.unix_ms));
 }
 
 void AddRefusals(MetricWriter& out, const std::map<std::string, uint64_t>& counts) {
-  out.Begin("muster_refusals", Type::kCounter, "", "What was refused, turned away or cut off, by reason.");
+  out.Begin("muster_refusals", Type::kCounter, "", "Requests and connections that were refused or cut off, by reason.");
   for (const auto& [reason, count] : counts) out.Add(static_cast<double>(count), {{"reason", reason}});
 }
 
@@ -187,21 +188,23 @@ void AddConnections(MetricWriter& out, const MetricsInput& input) {
   out.Gauge("muster_open_streams", "", "Agents' open streams.", static_cast<double>(input.open_streams));
   out.Gauge("muster_http_connections", "", "Connections to this port.", static_cast<double>(input.http_connections));
   out.Begin("muster_certificate_end_timestamp_seconds", Type::kGauge, "seconds",
-            "When the scheduler's certificate ends; none without TLS.");
+            "When the scheduler's certificate ends; no sample without TLS.");
   if (input.certificate_end != absl::InfiniteFuture()) out.Add(UnixSeconds(input.certificate_end));
   out.Begin("muster_revocation_list_end_timestamp_seconds", Type::kGauge, "seconds",
-            "When the first of the revocation lists ends; none where none does.");
+            "When the first of the revocation lists ends; no sample if none of them ends.");
   if (input.list_end != absl::InfiniteFuture()) out.Add(UnixSeconds(input.list_end));
 }
 
 void AddProcess(MetricWriter& out, const ProcessFacts& process) {
   out.Counter("process_cpu_seconds", "seconds", "Processor time of the scheduler.", process.cpu_seconds);
-  out.Gauge("process_start_time_seconds", "seconds", "When it started.", process.start_unix_seconds);
-  out.Gauge("process_resident_memory_bytes", "bytes", "Its resident memory.",
+  out.Gauge("process_start_time_seconds", "seconds", "When the scheduler started.", process.start_unix_seconds);
+  out.Gauge("process_resident_memory_bytes", "bytes", "Resident memory of the scheduler.",
             static_cast<double>(process.resident_bytes));
-  out.Gauge("process_open_fds", "", "Its open descriptors.", static_cast<double>(process.open_descriptors));
-  out.Gauge("process_max_fds", "", "How many it may open.", static_cast<double>(process.max_descriptors));
-  out.Gauge("process_threads", "", "Its threads.", static_cast<double>(process.threads));
+  out.Gauge("process_open_fds", "", "Open file descriptors of the scheduler.",
+            static_cast<double>(process.open_descriptors));
+  out.Gauge("process_max_fds", "", "Limit of the scheduler's open file descriptors.",
+            static_cast<double>(process.max_descriptors));
+  out.Gauge("process_threads", "", "Threads of the scheduler.", static_cast<double>(process.threads));
 }
 
 }  // namespace
@@ -209,14 +212,14 @@ void AddProcess(MetricWriter& out, const ProcessFacts& process) {
 std::string MetricsPage(const MetricsInput& input, MetricWriter::Format format, const std::string& job,
                         std::set<std::string>& listed) {
   MetricWriter out(format);
-  out.Begin("muster_build_info", Type::kGauge, "", "1, with the version.");
+  out.Begin("muster_build_info", Type::kGauge, "", "Always 1; the label is the scheduler's version.");
   out.Add(1, {{"version", kVersion}});
-  out.Gauge("muster_ready", "", "1 while /readyz says so.", input.is_ready ? 1 : 0);
+  out.Gauge("muster_ready", "", "1 while /readyz answers 200.", input.is_ready ? 1 : 0);
   out.Gauge("muster_core_answers", "",
-            "1 if the metrics of jobs are there; 0 if the disk is full, or the loop stands still.",
+            "1 if this page has the metrics of jobs; 0 if it lacks them: the disk is full, or the loop stands still.",
             input.overview != nullptr ? 1 : 0);
   if (input.overview != nullptr) {
-    out.Counter("muster_terms", "", "Starts of the scheduler on this journal.",
+    out.Counter("muster_terms", "", "How often a scheduler started on this journal.",
                 static_cast<double>(input.overview->term));
     AddJobs(out, *input.overview, job, listed);
     if (job.empty()) AddMeasures(out, input.overview->measures);

@@ -16,25 +16,27 @@
 
 namespace muster::http {
 
-// At most so many jobs have metrics of their own. Those that have not ended come first, then those that had them
-// before, then those with more nodes. The others are only in the sums.
+// At most so many jobs have metrics of their own, so that the page stays small. Jobs that have not ended are preferred;
+// next, jobs that had metrics of their own on the last page; next, jobs with more nodes. All other jobs are only part
+// of the sums.
 inline constexpr size_t kMaxListedJobs = 64;
 
 struct MetricsInput {
-  std::shared_ptr<const scheduler::Overview> overview;  // null: the core can't answer now
+  std::shared_ptr<const scheduler::Overview> overview;  // of all jobs, from the core; null: it can't answer now
   bool is_ready = false;
   scheduler::LoopMeasures loop;
   size_t queue_length = 0;
   size_t open_streams = 0;
   size_t http_connections = 0;
   std::map<std::string, uint64_t> counts;               // refused and rejected requests, by reason
-  absl::Time certificate_end = absl::InfiniteFuture();  // no TLS: never
-  absl::Time list_end = absl::InfiniteFuture();         // the earliest of the revocation lists
+  absl::Time certificate_end = absl::InfiniteFuture();  // without TLS: InfiniteFuture
+  absl::Time list_end = absl::InfiniteFuture();         // when the first of the revocation lists ends
   ProcessFacts process;
 };
 
-// `job`: show only this one, without what is about all jobs; empty: all. `listed`: the jobs with metrics of their own
-// on the previous page; set to those on this one, unless `job` is set.
+// Returns the text of the page. `job`: the page is for a viewer who may see only this job, so it leaves out the metrics
+// that concern all jobs; empty: all jobs. `listed`: the jobs that had metrics of their own on the previous page. Unless
+// `job` is set, MetricsPage replaces it with the jobs on this page.
 std::string MetricsPage(const MetricsInput& input, MetricWriter::Format format, const std::string& job,
                         std::set<std::string>& listed);
 

@@ -16,7 +16,7 @@
 namespace muster::http {
 namespace {
 
-constexpr absl::Duration kCountInterval = absl::Seconds(10);  // the more there are, the longer it takes
+constexpr absl::Duration kCountInterval = absl::Seconds(10);  // counting thousands of descriptors takes long
 
 std::string FirstLine(const char* path) {
   const std::string text = ReadSmallFile(path, 64 * 1024).value_or("");
@@ -33,7 +33,7 @@ uint64_t CountOpenDescriptors() {
   uint64_t count = 0;
   while (readdir(folder) != nullptr) ++count;
   closedir(folder);
-  return count - 3;  // ".", "..", and the folder's own
+  return count - 3;  // without ".", "..", and the descriptor of `folder` itself
 }
 
 double BootUnixSeconds() {
@@ -57,8 +57,8 @@ ProcessFacts ProcessReader::Read(MonotonicTime now) {
   if (getrusage(RUSAGE_SELF, &usage) == 0) facts.cpu_seconds = Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0) facts.max_descriptors = limit.rlim_cur;
-  // proc(5): field 3 follows the name in parentheses; threads are 20, the start in ticks since the boot is 22, resident
-  // pages are 24.
+  // proc(5): field 2 is the name in parentheses, so `fields` begins with field 3. Field 20 is the number of threads,
+  // field 22 the start in ticks since the boot, field 24 the number of resident pages.
   const std::string stat = FirstLine("/proc/self/stat");
   const size_t name_end = stat.rfind(')');
   if (name_end == std::string::npos) return facts;

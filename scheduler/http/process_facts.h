@@ -1,4 +1,4 @@
-// The process metrics that Prometheus' client libraries publish.
+// The facts about this process that Prometheus' client libraries also publish, such as its memory and its threads.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ struct ProcessFacts {
 
 class ProcessReader {
  public:
-  // Reads those of this process. A value that can't be read is 0. Counts descriptors at most once in ten seconds.
+  // Reads the facts of this process from the kernel. A value that can't be read is 0. Counts the open descriptors at
+  // most once in ten seconds, because counting many takes long; in between, returns the last count.
   ProcessFacts Read(MonotonicTime now);
 
  private:

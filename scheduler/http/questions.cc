@@ -40,7 +40,7 @@ void Questions::Forget(uint64_t connection) {
   std::erase_if(queues_, [](const auto& queue) { return queue.second.empty(); });
 }
 
-// Returns the next key; empty: there is none.
+// Removes the key of the next query from its queue and returns it; empty: no query waits.
 std::string Questions::TakeTurn() {
   if (first_.empty() && queues_.empty()) return "";
   auto turn = queues_.upper_bound(last_client_key_);
@@ -61,7 +61,7 @@ void Questions::Next() {
     --left_;
     Entry& entry = entries_.at(key);
     entry.is_queued = false;
-    // (Without room on the disk the answer could not become durable, and would never come.)
+    // (While the disk is full, the core can't answer: an answer waits until the records before it are on the disk.)
     const std::string why = hooks_.why_full ? hooks_.why_full() : "";
     absl::Status asked = why.empty() ? absl::OkStatus() : absl::UnavailableError(why);
     if (asked.ok()) {

@@ -1,7 +1,11 @@
-// Queries to the core, shared by all viewers, so that their number does not matter for the loop's time. An answer
-// serves all viewers for kFresh, one query is on its way at a time, and kEachTick of them begin between two ticks
-// (about 100 ms). Addresses take turns. A query that no one waits for any more is dropped, and without viewers none is
-// sent. Owned by the server's thread; see Hooks::ask for `done`.
+// Queries to the core. Viewers share them, so that many viewers take no more of the loop's time than few:
+//
+// - Each answer serves all viewers that ask the same for kFresh.
+// - One query is with the core at a time, and at most kEachTick queries begin between two ticks (about 100 ms).
+// - Clients take turns, so that one with many queries can't delay the others.
+// - A query that nobody waits for any more is not sent.
+//
+// Owned by the server's thread; only the `done` of Hooks::ask may run on another thread.
 #pragma once
 
 #include <cstdint>
@@ -23,16 +27,16 @@ class Questions {
  public:
   static constexpr absl::Duration kFresh = absl::Milliseconds(250);
   static constexpr int kEachTick = 4;
-  static constexpr size_t kMaxKept = 256;      // different answers
-  static constexpr size_t kMaxWaiting = 1024;  // for one of them
+  static constexpr size_t kMaxKept = 256;      // different queries, with or without an answer
+  static constexpr size_t kMaxWaiting = 1024;  // connections that wait for the answer to one query
 
   using Render = std::function<ResponsePtr(const scheduler::Answer& answer)>;
   using Reply = std::function<void(ResponsePtr response)>;
   struct Hooks {
     // Asks the core. Calls `done` once, on any thread, unless it returns an error.
     std::function<absl::Status(scheduler::QueryRequest request, std::function<void(scheduler::Answer)> done)> ask;
-    std::function<void(std::function<void()> task)> post;  // any thread: runs `task` in the server's
-    std::function<std::string()> why_full;                 // see ServiceContext; empty: there is room
+    std::function<void(std::function<void()> task)> post;  // runs `task` in the server's thread; any thread may call
+    std::function<std::string()> why_full;                 // see ServiceContext; returns "": there is room
   };
 
   // `clock` must outlive this.
@@ -41,13 +45,14 @@ class Questions {
   struct Asker {
     uint64_t connection = 0;
     std::string client_key = {};  // see FairShare; clients take turns
-    bool is_first = false;        // asked before all others, and beyond kMaxKept
+    bool is_first = false;        // this query goes before all others, and even when kMaxKept is reached
   };
 
-  // Calls `reply` once, now or later, unless the connection is forgotten. Equal keys mean equal requests and renders.
-  // `render` receives errors, too.
+  // Calls `reply` once, now or later, unless Forget is called for the connection first. Two calls with the same `key`
+  // must have the same request and the same `render`: they share one answer. `render` also makes the response of an
+  // error.
   void Ask(const Asker& asker, const std::string& key, scheduler::QueryRequest request, Render render, Reply reply);
-  // The connection is closed and waits for nothing.
+  // Call it when the connection is closed: its replies are no longer called.
   void Forget(uint64_t connection);
   // Call it about every 100 ms while a client is connected.
   void Tick();
@@ -59,7 +64,7 @@ class Questions {
     MonotonicTime made;
     ResponsePtr response;  // null: none yet
     bool is_asked = false;
-    bool is_queued = false;  // to be asked, but not on its way yet
+    bool is_queued = false;  // waits for its turn: the core has not been asked yet
     scheduler::QueryRequest request;
     Render render;
     std::vector<std::pair<uint64_t, Reply>> waiting;
@@ -72,9 +77,9 @@ class Questions {
   const Hooks hooks_;
   const Clock& clock_;
   std::map<std::string, Entry> entries_;
-  std::deque<std::string> first_;                          // keys to ask before …
-  std::map<std::string, std::deque<std::string>> queues_;  // … those of each client; none is empty
-  std::string last_client_key_;                            // the one that had its turn last
+  std::deque<std::string> first_;                          // keys of queries that go before …
+  std::map<std::string, std::deque<std::string>> queues_;  // … these, by client key; no queue is empty
+  std::string last_client_key_;                            // the client that had its turn last
   bool is_one_on_its_way_ = false;
   int left_ = kEachTick;
 };

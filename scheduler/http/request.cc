@@ -30,7 +30,7 @@ int HexDigit(char c) {
   return -1;
 }
 
-// None: a broken escape, or a control character.
+// Replaces %XX, and + by a space if `plus_is_space`. None: the text has a broken escape or a control character.
 std::optional<std::string> Decode(absl::string_view text, bool plus_is_space) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -96,7 +96,7 @@ absl::StatusOr<Target> ParseTarget(absl::string_view target) {
 struct RequestReader::Parser {
   Parser() {
     parser.header_limit(kMaxHeaderBytes);
-    parser.body_limit(std::numeric_limits<std::uint64_t>::max());  // Take refuses each body with its own message
+    parser.body_limit(std::numeric_limits<std::uint64_t>::max());  // Take checks the size, with a message of our own
   }
   beast::request_parser<beast::empty_body> parser;
 };
@@ -120,12 +120,12 @@ RequestReader::State RequestReader::Refuse(int status, std::string text) {
 RequestReader::State RequestReader::Read(std::string& bytes) {
   if (error_.status != 0) return State::kBad;
   auto& parser = parser_->parser;
-  // (Beast takes the start line and each field as a whole, and continues where it was.)
+  // (Beast takes the start line and each field only when it is whole. The next call continues after the last one.)
   while (!parser.is_header_done() && !bytes.empty()) {
     boost::beast::error_code error;
     const size_t taken = parser.put(boost::asio::buffer(bytes.data(), bytes.size()), error);
     bytes.erase(0, taken);
-    // (Beast's own limit applies to one field at a time.)
+    // (Count the bytes here: Beast's own limit applies to one field at a time.)
     header_bytes_ += taken;
     const size_t whole = header_bytes_ + (parser.is_header_done() ? 0 : bytes.size());
     if (whole > kMaxHeaderBytes || error == beast::error::header_limit || error == beast::error::buffer_overflow) {

@@ -1,14 +1,15 @@
-// One request of a client: bytes in, a parsed request out. Boost.Beast parses HTTP. This adds the rules for accepted
-// requests, and the reading of their targets.
+// Parses a client's HTTP request. Boost.Beast reads the HTTP syntax; this file adds the reading of targets (path and
+// query), and the rules by which a request is refused:
 //
-//   anything but GET, HEAD and POST                                  405
-//   a body of GET or HEAD, of any kind                               413
-//   a body of POST in chunks, or with more than kMaxBodyBytes        413
-//   more than kMaxHeaderBytes                                        431
+//   a method other than GET, HEAD and POST                           405
+//   GET or HEAD with a body                                          413
+//   POST with a chunked body, or with more than kMaxBodyBytes        413
+//   a header with more than kMaxHeaderBytes                          431
 //   a target that is no plain path with a query (absolute form,
 //   "//", "..", control characters, broken escapes)                  400
-//   no Host in HTTP/1.1, or two of them; two of another field that
-//   identifies the client or its origin                              400
+//   no Host field, or more than one                                  400
+//   more than one of another field that identifies the client or
+//   its origin                                                       400
 #pragma once
 
 #include <cstddef>
@@ -31,7 +32,8 @@ struct Target {
   std::map<std::string, std::string> query;
 };
 
-// INVALID_ARGUMENT says what is wrong.
+// Splits a request's target into its path and its query, and decodes both. INVALID_ARGUMENT: the message says what is
+// wrong with the target.
 absl::StatusOr<Target> ParseTarget(absl::string_view target);
 
 struct Request {
@@ -41,12 +43,12 @@ struct Request {
   std::string host;  // as the client wrote it, with the port
   std::string authorization;
   std::string accept;
-  std::string last_event_id;  // a reopened event stream continues after it
+  std::string last_event_id;  // Last-Event-ID: a browser that reopens an event stream sends it, to continue after it
   std::string if_none_match;
   std::string cookie;
-  std::string origin;            // the origin of the page that asks, from the browser
-  std::string fetch_site;        // Sec-Fetch-Site: how that page's site relates to ours
-  bool has_action_mark = false;  // X-Muster-Action: 1, which no page of another site can send unasked
+  std::string origin;            // the origin of the page that sends the request, as the browser states it
+  std::string fetch_site;        // Sec-Fetch-Site: whether that page's site is ours, as the browser states it
+  bool has_action_mark = false;  // has X-Muster-Action: 1; browsers let no page of another site send this field
   std::string body;
   bool keeps_alive = false;
 };
@@ -62,8 +64,8 @@ class RequestReader {
   ~RequestReader();
 
   enum class State { kNeedsMore, kWhole, kBad };
-  // Takes the request's bytes from the front of `bytes`. Once the request is whole or bad, takes nothing more before
-  // Reset.
+  // Removes the request's bytes from the front of `bytes`. After it has returned kWhole or kBad, call Reset before the
+  // next Read.
   State Read(std::string& bytes);
   const Request& request() const { return request_; }
   const RequestError& error() const { return error_; }
@@ -77,9 +79,9 @@ class RequestReader {
   State Refuse(int status, std::string text);
 
   std::unique_ptr<Parser> parser_;
-  size_t header_bytes_ = 0;  // that the parser has taken
-  bool has_header_ = false;  // request_ is complete, except for …
-  size_t body_bytes_ = 0;    // … its body
+  size_t header_bytes_ = 0;  // bytes of the header that the parser has taken
+  bool has_header_ = false;  // request_ is complete, except for its body
+  size_t body_bytes_ = 0;    // the size of the whole body, from Content-Length
   Request request_;
   RequestError error_;
 };

@@ -1,4 +1,4 @@
-// An answer, shared by all clients that ask for the same.
+// An answer to an HTTP request. Clients that ask for the same share one Response.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ struct Response {
   int status = 200;
   std::string content_type = kPlainText;
   std::string body;
-  uint64_t cursor = 0;      // of an event stream: the number of the last event in it; 0: none is
-  std::string etag = {};    // of a file of the page, quoted: a browser keeps it, and asks whether it is still current
-  std::string cookie = {};  // to be set: the whole value of Set-Cookie
+  uint64_t cursor = 0;      // for an event stream: the number of the last event in `body`; 0: it has no event
+  std::string etag = {};    // for a file of the page: its ETag, in quotes; with it a browser asks for changes only
+  std::string cookie = {};  // the value of Set-Cookie; empty: no such field
 };
 using ResponsePtr = std::shared_ptr<const Response>;
 
@@ -26,7 +26,7 @@ inline ResponsePtr MakeResponse(int status, std::string content_type, std::strin
   return std::make_shared<const Response>(Response{status, std::move(content_type), std::move(body)});
 }
 
-// Returns the status line and the fields, with the empty line after them.
+// Returns the response's status line and header fields, and the empty line that ends the header.
 std::string HeaderOf(const Response& response, bool keeps_alive);
 
 }  // namespace muster::http

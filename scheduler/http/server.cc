@@ -9,10 +9,11 @@
 namespace muster::http {
 namespace {
 
-constexpr char kPrincipal[] = "the HTTP port";  // it shares the core's turns, and gives its own clients turns
+// The core gives each principal turns. All clients of this port are one principal; Questions gives them turns.
+constexpr char kPrincipal[] = "the HTTP port";
 constexpr absl::Duration kMaxCoreTime = absl::Seconds(3);  // for the core to answer
-constexpr size_t kMaxInput = size_t{4} << 20;              // of all incomplete requests
-constexpr size_t kPartOfOneClient = 2;                     // of the connections; others have the rest
+constexpr size_t kMaxInput = size_t{4} << 20;              // bytes of all incomplete requests together
+constexpr size_t kPartOfOneClient = 2;                     // one client may have 1/2 of the connections
 
 }  // namespace
 
@@ -62,7 +63,7 @@ class Server::Protocol final : public TcpProtocol {
         done);
   }
 
-  // Outlives the server while the core still owes it an answer.
+  // Shared with pending answers of the core, which may come after this object is gone.
   const std::shared_ptr<std::function<void(std::function<void()>)>> post_ =
       std::make_shared<std::function<void(std::function<void()>)>>();
   const SiteContext context_;

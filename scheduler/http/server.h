@@ -1,4 +1,4 @@
-// The scheduler's HTTP port: one thread, on the TCP server that other protocols use, too.
+// The scheduler's HTTP port. It runs in one thread, on the TCP server of common/tcp_server.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class Server {
   // Closes all connections.
   ~Server();
 
-  // Any thread. See TcpServer.
+  // Accepts clients on this address; port 0: any free port. Returns the port. Any thread may call it. See TcpServer.
   absl::StatusOr<uint16_t> Listen(const IpAddress& address, uint16_t port);
 
  private:

@@ -21,13 +21,15 @@
 namespace muster::http {
 namespace {
 
-constexpr absl::Duration kMaxTurn = absl::Seconds(10);  // the loop makes at least one each second
+constexpr absl::Duration kMaxTurn = absl::Seconds(10);  // longer means a stuck loop: it turns at least once a second
 
-constexpr size_t kMaxStreams = 64;    // of events …
-constexpr size_t kPartOfStreams = 4;  // … and of the connections
+// At most kMaxStreams event streams, and at most 1/kPartOfStreams of the connections.
+constexpr size_t kMaxStreams = 64;
+constexpr size_t kPartOfStreams = 4;
 
-// In sixteenths of the connections: those that stay because they have shown an identity, in all and of one client.
-// Streams stay as well. A sixteenth of a client's half is left, and an eighth of all, for connections that make room.
+// How many connections that have shown an identity are never closed to make room: in sixteenths of all connections, for
+// all clients together and for one client. Event streams are never closed for that either; they have 4 sixteenths. So
+// at least 2 sixteenths can always make room, and 1 of the 8 sixteenths that one client may have (kPartOfOneClient).
 constexpr size_t kKnown = 10;
 constexpr size_t kKnownOfClient = 3;
 
@@ -37,14 +39,16 @@ ResponsePtr Text(int status, const std::string& text) { return MakeResponse(stat
 
 }  // namespace
 
-// The names under which refusals are counted:
+// The site counts refused requests under these names:
 //
-//   "http: other host"   a Host that is not ours
-//   "http: no identity"  neither token nor certificate
-//   "http: wrong token"  an Authorization that is not the token
-//   "http: only looks"   an action with a token that may only look
-//   "http: other site"   a change that may come from a page of another site
-//   others               the authorizer's names
+//   "http: other host"   the Host field is no name of this server
+//   "http: no identity"  the client sent neither a token nor a certificate
+//   "http: wrong token"  the Authorization field has a wrong token
+//   "http: only looks"   an action came with a read-only token
+//   "http: other site"   a change may come from a page of another site
+//   any other name       the authorizer refused the client, and chose the name
+//
+// ViewOfToken returns the rights that the request's token or cookie gives; none: it has no valid one.
 std::optional<Site::View> Site::ViewOfToken(const Request& request, const Visitor& visitor) const {
   const bool by_cookie = request.authorization.empty();
   const std::optional<Role> role =
@@ -114,7 +118,7 @@ std::string Site::WhyNotReady() const {
   return context_.services.WhyFull();
 }
 
-// Accepts also the names in the server's certificate: its owner proved them to the authority.
+// True for the configured names, and for those in the server's certificate: the authority has checked them.
 bool Site::IsOurHost(const std::string& host) const {
   if (hosts_.Takes(host)) return true;
   if (context_.services.tls == nullptr) return false;
@@ -168,7 +172,8 @@ bool Site::Handle(const Request& request, const Visitor& visitor, Questions::Rep
   return view->has_identity;
 }
 
-// Serves the page's files, which show nothing of any job.
+// Answers requests for the page's files and for the session, which show nothing of any job, so everyone may see them.
+// False: the request is for something else.
 bool Site::IsLookedAtByAll(const Request& request, const Visitor& visitor, const Questions::Reply& reply) {
   const std::string& path = request.target.path;
   if (request.is_post) return false;
@@ -182,7 +187,7 @@ bool Site::IsLookedAtByAll(const Request& request, const Visitor& visitor, const
   return true;
 }
 
-// Says whether the page must ask for the token, and whether it may offer actions.
+// Returns what the page needs to know about its visitor: whether it must ask for a token, and whether to offer actions.
 ResponsePtr Site::Session(const Request& request, const Visitor& visitor) {
   if (!request.target.query.empty()) return ApiError(absl::InvalidArgumentError("this path takes no parameters"));
   View view;
@@ -247,7 +252,7 @@ bool Site::Post(const Request& request, const Visitor& visitor, const Questions:
   return view.ok() && view->has_identity;
 }
 
-// OK: the core is asked, and `reply` will be called.
+// Asks the core to do what the request wants. OK: `reply` will be called with the core's answer. An error: it will not.
 absl::Status Site::Act(const Request& request, const Visitor& visitor, const View& view,
                        const Questions::Reply& reply) {
   const scheduler::ServiceContext& services = context_.services;
@@ -280,7 +285,7 @@ void Site::Api(const Request& request, const Visitor& visitor, const ApiViewer& 
   if (request.target.path == "/api/v1/counters") {
     if (!viewer.only_job.empty()) {
       return reply(
-          ApiError(absl::PermissionDeniedError("these are counters of all jobs: present an admin's certificate")));
+          ApiError(absl::PermissionDeniedError("these counters cover all jobs: present an admin's certificate")));
     }
     return reply(MakeResponse(200, kJson, CountersJson(scheduler::CountersOf(context_.services))));
   }

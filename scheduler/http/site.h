@@ -1,12 +1,13 @@
-// The paths, and the access that each needs. Owned by the server's thread.
+// The paths of the HTTP port, and who may use each of them. Owned by the server's thread.
 //
 //   /healthz, /readyz                               all clients
 //   a Host that is not this server's                421, for all clients
 //   the page's files, /api/v1/session, POST /login  all clients
 //   anything else, with --tls_config or a token     an accepted certificate, a token, or a login's cookie; else 401
 //   anything else, without both (loopback only)     all users of this machine
-//   anything else, with a certificate for one job   that job's part
-//   POST of an action                               a token for it, its cookie, or an admin's certificate; else 403
+//   anything else, with a certificate for one job   only what concerns that job
+//   POST of an action                               a token that may act (or its login's cookie), or an admin's
+//                                                   certificate; else 403
 //   an unknown path                                 404
 #pragma once
 
@@ -44,19 +45,21 @@ struct Visitor {
   const scheduler::PeerFacts& peer;
   bool has_tls = false;
   uint64_t connection = 0;
-  std::string client_key = {};  // of its address, see FairShare
+  std::string client_key = {};  // FairShare of the visitor's address
 };
 
 inline constexpr char kMetricsPath[] = "/metrics";
 
-// The large answers being sent. Limits them, so that clients that read slowly, each a different answer, can't fill the
-// memory. An answer with many readers counts once. Owned by the server's thread.
+// The large answers that are being sent now. Limits the memory that they take together, because many clients could each
+// ask for a different answer and read it slowly. An answer that goes to several clients counts once. Owned by the
+// server's thread.
 class UnderWay {
  public:
   static constexpr size_t kMaxBytes = size_t{64} << 20;
-  static constexpr size_t kSmall = size_t{64} << 10;  // smaller answers are not counted: the connections are limited
+  static constexpr size_t kSmall = size_t{64} << 10;  // smaller answers don't count: the number of clients limits them
 
-  // False: there is no room. The response stays in memory until End, which is called once for each Begin.
+  // Counts a client that begins to read this response. False: there is no room, and nothing is counted. Otherwise keep
+  // the response in memory, and call End once when the client has finished.
   bool Begin(const Response& response) {
     const size_t size = response.body.size();
     if (size <= kSmall) return true;
@@ -88,16 +91,18 @@ class Site {
         questions_(questions),
         max_connections_(max_connections) {}
 
-  // Calls `reply` once, now or later, unless the connection is forgotten. True: the visitor has shown an identity.
+  // Calls `reply` once, now or later, unless Forget is called for the connection first. Returns true if the visitor has
+  // shown an identity (a token or a certificate).
   bool Handle(const Request& request, const Visitor& visitor, Questions::Reply reply);
   void Forget(uint64_t connection) { questions_.Forget(connection); }
 
-  // Opens an event stream, unless there are too many; CloseStream ends it.
+  // Counts a new event stream, until CloseStream. False: too many are open, so the caller must refuse it.
   bool OpenStream();
   void CloseStream() { --streams_; }
 
-  // Counts a connection of this client that has shown an identity, and so stays when there is no room for a new client.
-  // False: with so many of its client no room would be left for health checks.
+  // Call it for a connection that has shown an identity. True: this connection will not be closed to make room; call
+  // CloseKnown when it ends. False: it may be closed, because too many such connections, of all clients or of this one,
+  // would leave no room for health checks.
   bool OpenKnown(const std::string& client_key);
   void CloseKnown(const std::string& client_key);
 
@@ -108,11 +113,11 @@ class Site {
  private:
   // The visitor's rights.
   struct View {
-    std::string job;            // the only one; empty: all
+    std::string job;            // the only job that the visitor may see; empty: all jobs
     bool has_identity = false;  // also sees the output of processes
-    bool has_token = false;     // in a request, or as a login's cookie: may also change all jobs
+    bool has_token = false;     // sent a token that may act, or the cookie of a login with one: may change all jobs
     bool by_cookie = false;
-    bool only_looks = false;  // because of the token that it shows, no matter what else it shows
+    bool only_looks = false;  // its token is read-only; then a certificate gives no further rights
   };
   bool IsOurHost(const std::string& host) const;
   std::optional<View> ViewOfToken(const Request& request, const Visitor& visitor) const;
@@ -136,10 +141,10 @@ class Site {
   ProcessReader process_;
   Login login_;
   UnderWay under_way_;
-  std::set<std::string> listed_;  // jobs on the last page of all jobs
+  std::set<std::string> listed_;  // jobs with metrics of their own; see MetricsPage
   size_t connections_ = 0;
   size_t streams_ = 0;
-  size_t known_ = 0;                        // connections that stay …
+  size_t known_ = 0;                        // connections that are not closed to make room: all of them, …
   std::map<std::string, size_t> known_of_;  // … and those of each client
 };
 

@@ -25,10 +25,10 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr int kAcceptBatch = 64;  // then the other listeners have their turn
-constexpr absl::Duration kCrowdedPause =
-    absl::Milliseconds(100);  // between checks for closed connections while others wait for their places
-constexpr absl::Duration kBusyTime = absl::Seconds(1);  // of a connection without a new call, when memory is scarce
+constexpr int kAcceptBatch = 64;  // from one listener, before the other listeners have their turn
+// While connections wait for a descriptor or for a place in gRPC: how often to check whether one has become free.
+constexpr absl::Duration kCrowdedPause = absl::Milliseconds(100);
+constexpr absl::Duration kBusyTime = absl::Seconds(1);  // when memory is scarce, a call keeps a connection so long
 constexpr absl::Duration kSweepPause = absl::Milliseconds(500);
 constexpr absl::Duration kUnjoinedSweepPause = absl::Seconds(5);
 
@@ -153,7 +153,7 @@ void Acceptor::Run() {
         AcceptSome(listener);
       }
       if (is_listener) continue;
-      // Empty if an earlier event of this batch has dropped the connection.
+      // Stays empty if an earlier event of this batch has dropped the connection.
       std::optional<std::string> peer;
       {
         MutexLock lock(mutex_);
@@ -214,7 +214,7 @@ void Acceptor::AcceptSome(const Listener& listener) {
     if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
       counted_.Note(Severity::kWarning, "accept failed",
                     absl::StrCat("can't accept connections now: ", std::strerror(errno), "; they wait"));
-      SetListening(false);  // until the next check, after a pause
+      SetListening(false);  // until Run checks again, after a pause
       return;
     }
     if (errno != ECONNABORTED && errno != EINTR) return;  // EAGAIN: the queue is empty
@@ -236,7 +236,7 @@ void Acceptor::Look(UniqueFd fd, const std::string& peer, bool is_new) {
   std::string bytes(kFirstBytesWanted, '\0');
   const ssize_t got = recv(fd.get(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return KeepSilent(std::move(fd), peer, is_new);
-  if (got <= 0) return;  // a probe of the port, as from ms-ctl ping and load balancers
+  if (got <= 0) return;  // closed without a byte: a probe of the port, such as ms-ctl ping's or a load balancer's
   bytes.resize(static_cast<size_t>(got));
   const FirstBytes kind = Classify(bytes);
   if (kind != (options_.expects_tls ? FirstBytes::kTls : FirstBytes::kHttp2)) {
@@ -274,7 +274,7 @@ void Acceptor::HandOverSome() {
       fd = UniqueFd(waiting->fd);
       next.peer = std::move(waiting->peer);
       has_hung_up = HasHungUp(fd.get());
-      // Comes before the hand-over, since a thread of gRPC may note the first call at once.
+      // Do this before the hand-over: right after it a thread of gRPC may call NoteCall.
       if (!has_hung_up) table_.AddHandedOver(next, clock_.Read().monotonic);
     }
     if (!has_hung_up) {
@@ -287,7 +287,7 @@ void Acceptor::HandOverSome() {
 }
 
 void Acceptor::KeepSilent(UniqueFd fd, const std::string& peer, bool is_new) {
-  // (One that can't be watched is dropped when it has been silent for too long.)
+  // (If the poller can't watch the connection, DropOverdue drops it later.)
   if (is_new) poller_.Add(fd.get(), EPOLLIN | EPOLLRDHUP, KeyOf(fd.get())).IgnoreError();
   std::optional<ConnectionTable::Silent> crowded_out;
   {
@@ -352,7 +352,7 @@ void Acceptor::Shed() {
 void Acceptor::CutOneTooMany(const NamedConnection& unjoined) {
   counted_.Note(Severity::kWarning, "crowded out connection",
                 absl::StrCat("closing the connection of ", unjoined.peer, ", which has not joined: too many are open"));
-  hooks_.cut(unjoined.id);  // counted by now, for a client that sees the cut
+  hooks_.cut(unjoined.id);  // after the count, so that a client that sees the cut also sees it counted
 }
 
 void Acceptor::SweepUnjoined() {

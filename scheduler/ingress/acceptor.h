@@ -1,10 +1,13 @@
 // Accepts connections in a thread of its own and hands them to the relay, which passes them to gRPC.
 //
 // gRPC 1.51's own listener stops accepting for good when a flood of connections uses up the descriptors
-// (CVE-2023-4785). This one leaves connections in the listen queue while descriptors are scarce. It drops those that
-// send nothing or another protocol before gRPC sees them, and hands over the others gradually. gRPC gets only so many
-// at once that have not made their first call, so that a crowd's handshakes neither time out nor delay clients that are
-// connected. It also closes connections in gRPC that are not needed: see UnjoinedConnections.
+// (CVE-2023-4785). The acceptor replaces it:
+//
+// - While descriptors are scarce, it leaves new connections in the kernel's listen queue.
+// - It drops connections that send nothing or speak another protocol, before gRPC sees them.
+// - It hands over the others gradually. At most ConnectionTable::Options::limit connections are in gRPC without having
+//   made their first call. So a crowd's handshakes don't time out, and don't delay clients that are connected.
+// - It closes connections in gRPC that nobody needs: see UnjoinedConnections.
 #pragma once
 
 #include <functional>
@@ -30,13 +33,15 @@ class Acceptor {
     size_t descriptor_bound = 1024 - 64;  // connections use only descriptor numbers below this
     bool expects_tls = false;             // the first byte of a TCP connection must begin TLS
   };
-  // Called without a lock; must not block.
+  // The acceptor calls these without holding a lock. They must not block.
   struct Hooks {
-    // Hands over a TCP connection at its turn. Call NoteClosed when it has ended. On the acceptor's thread.
+    // Passes a TCP connection on, when its turn has come. The receiver must call NoteClosed when the connection has
+    // ended. Called on the acceptor's thread.
     std::function<void(NamedConnection connection, UniqueFd fd)> hand_over;
-    // Hands over a connection to the admin socket, which needs no turn and has no number. On the acceptor's thread.
+    // Passes on a connection to the admin socket. It waits for no turn and has no number. Called on the acceptor's
+    // thread.
     std::function<void(UniqueFd fd)> hand_over_unix;
-    // Closes this connection. Any thread.
+    // Closes a connection that was handed over. Called on any thread.
     std::function<void(uint64_t id)> cut;
   };
 
@@ -44,18 +49,20 @@ class Acceptor {
   ~Acceptor();  // stops
 
   absl::Status Start();
-  // Ends the thread; closes the listeners and all connections not handed over yet. Not on the acceptor's thread.
+  // Ends the thread, and closes the listeners and all connections that were not handed over yet. Don't call it on the
+  // acceptor's thread.
   void Stop();
 
-  // Any thread: a call has arrived over this connection. Cheap.
+  // Call it when a call has arrived over this connection. Any thread; cheap.
   void NoteCall(uint64_t id);
-  // Any thread: a stream of this connection has joined; a joined one has ended; the connection has ended. Cheap.
+  // Call these when a stream of this connection has joined, when a joined stream has ended, and when the connection has
+  // ended. Any thread; cheap.
   void NoteJoined(uint64_t id);
   void NoteLeft(uint64_t id);
   void NoteClosed(uint64_t id);
 
-  // Any thread. Call it when memory is scarce: closes connections that have not joined and made no new call for a
-  // second.
+  // Closes all connections that have no joined stream and have made no new call for a second. Call it when memory is
+  // scarce. Any thread.
   void Shed();
 
  private:
@@ -70,7 +77,7 @@ class Acceptor {
   void Look(UniqueFd fd, const std::string& peer, bool is_new);
   void KeepSilent(UniqueFd fd, const std::string& peer, bool is_new);
   void DropIdle(const ConnectionTable::Silent& silent);
-  // Hands over as many as may be in gRPC at once.
+  // Hands over waiting connections until gRPC has as many as it may have.
   void HandOverSome();
   void DropOverdue();
   void Sweep();

@@ -1,10 +1,14 @@
-// The host of a port                            its own (--listen_address)   MS_SCHED_HOST without one
+// Which addresses a port listens on, if its host comes from --listen_address, or from MS_SCHED_HOST:
 //
-// * or an any address                           all addresses (of IPv4)      the same
-// stands for addresses of this machine          these                        these
-// a name, not localhost, of the loopback only   all, and a notice            the same (Debian's 127.0.1.1)
-// stands for other machines' addresses          an error                     all, and a notice
-// is not known                                  an error                     all, and a notice
+// the host                                      --listen_address             MS_SCHED_HOST
+//
+// is * or ::                                    all addresses                all addresses
+// is 0.0.0.0                                    all of IPv4                  all of IPv4
+// stands for addresses of this machine          these addresses              these addresses
+// is a name that means only the loopback, as
+// on Debian (127.0.1.1), and not localhost      all, with a notice           all, with a notice
+// stands for other machines' addresses          an error                     all, with a notice
+// does not resolve                              an error                     all, with a notice
 #include "scheduler/ingress/bind_plan.h"
 
 #include <algorithm>
@@ -30,7 +34,8 @@ std::vector<IpAddress> LocalOnes(const std::vector<IpAddress>& addresses, const 
   return local;
 }
 
-// None: the local addresses suffice. `remedy` says how to choose otherwise.
+// Returns the plan to listen on all addresses, if `host` is a name that means only loopback addresses here; none:
+// listen on `local`. `remedy` tells the user, in the plan's notice, how to choose other addresses.
 std::optional<BindPlan> BeyondLoopback(const std::string& setting, const std::string& host,
                                        const std::vector<IpAddress>& local, absl::string_view remedy) {
   const bool is_name = !IpAddress::Parse(host).has_value();

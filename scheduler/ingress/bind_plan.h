@@ -1,5 +1,5 @@
-// Chooses the addresses that each of the scheduler's ports listens on: the agents' (and MindSpore's) and HTTP's. Pure,
-// except for the look-ups passed in.
+// Chooses the addresses on which the scheduler's ports listen: the port for agents and MindSpore's processes, and the
+// HTTP port. Pure, except for the look-ups that the caller passes in.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,23 @@ struct NameService {
 
 struct BindPlan {
   std::vector<IpAddress> addresses;  // empty: all addresses, IPv4 and IPv6
-  std::string notice;                // one line if it differs from MS_SCHED_HOST; may be empty
+  std::string notice;                // a line for the log if `addresses` is not what the setting says; else empty
 
   bool is_loopback_only() const;
 };
 
-// Plans the agents' port: --listen_address if given, else MS_SCHED_HOST, which may be a service's name.
+// Plans the agents' port. Uses --listen_address if it is set, else MS_SCHED_HOST. MS_SCHED_HOST may stand for another
+// machine's address, such as that of a Kubernetes service; then the port listens on all addresses.
 absl::StatusOr<BindPlan> PlanBind(const std::string& sched_host, const std::string& listen_address,
                                   const NameService& names);
 
-// Plans a port with an address of its own, `host`, from the setting `setting` (--listen_address).
+// Plans a port for which the user named an address. `host`: the value of the setting named `setting`, such as
+// "--listen_address".
 absl::StatusOr<BindPlan> PlanListen(const std::string& setting, const std::string& host, const NameService& names);
 
-// Calls `listen` for each address of the plan, with the port that the first one got. Returns that port, or the first
-// error. For all addresses: IPv6's any address, which accepts IPv4, too; IPv4's if the kernel has no IPv6.
+// Calls `listen` for each address of the plan. All get the same port: `port`, or if that is 0, the port that the first
+// call returns. Returns this port, or the first error. If the plan is all addresses, calls `listen` for "::", which
+// accepts IPv4, too; if the kernel has no IPv6, for "0.0.0.0".
 absl::StatusOr<uint16_t> ListenAsPlanned(
     const BindPlan& plan, uint16_t port,
     const std::function<absl::StatusOr<uint16_t>(const IpAddress& address, uint16_t port)>& listen);

@@ -1,8 +1,8 @@
-// The peer of a call, by gRPC's name for it:
+// What gRPC's name for a peer means:
 //
-//   unix-abstract:ms-<number>   the connection's, if it is open
-//   unix:, unix:<path>          the admin socket's: only the scheduler's user and root can connect to it. A client that
-//                               gives its own end an abstract name is unknown
+//   unix-abstract:ms-<number>   the peer of the connection with this number, if it is open
+//   unix:, unix:<path>          a client of the admin socket, so the scheduler's user or root. (A client that binds its
+//                               own end of it to an abstract name has the name "unix-abstract:…", and is unknown.)
 //   anything else               unknown
 #include "scheduler/ingress/connection_peers.h"
 

@@ -1,4 +1,4 @@
-// The peers of gRPC's connections, by the connection's number (http2/connection_name.h). Thread-safe.
+// The peer of each connection in gRPC, by the connection's number (http2/connection_name.h). Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,10 @@ class ConnectionPeers {
   void Add(uint64_t connection, PeerFacts facts);
   void Remove(uint64_t connection);
 
-  // Finds a call's peer. Never null: an unknown one has no address, and may do nothing that requires one.
+  // Returns the peer of a call; `grpc_peer` is gRPC's name for it. Never null: an unknown peer has no address, and so
+  // may do nothing for which an address is required.
   std::shared_ptr<const PeerFacts> Find(const std::string& grpc_peer) const;
-  std::string NameOf(uint64_t connection) const;     // for people
+  std::string NameOf(uint64_t connection) const;     // PeerFacts::ToString, for messages
   std::string ReachedAt(uint64_t connection) const;  // PeerFacts::reached_at; empty: not known
 
  private:

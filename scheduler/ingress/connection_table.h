@@ -1,8 +1,8 @@
 // Connections that have not made their first call yet. Pure: no sockets, no clock, no lock.
 //
-// A connection is first silent (accepted, no byte came). Then it waits for its turn. Then it is handed over to gRPC,
-// and with its first call it leaves the table. The table limits how many gRPC has at once. Waiting connections have no
-// time limit, and each costs a descriptor.
+// A connection goes through these states: silent (accepted, but no byte has come), waiting (for its turn), and handed
+// over (gRPC has it). Its first call removes it from the table. The table limits how many connections are handed over
+// at once. A waiting connection has no time limit, and costs a descriptor.
 #pragma once
 
 #include <cstddef>
@@ -23,11 +23,11 @@ namespace muster::scheduler {
 class ConnectionTable {
  public:
   struct Options {
-    size_t limit = 64;                                        // handed over, without a call yet
-    size_t most_silent = 4'096;                               // then the oldest one must go
-    size_t most_waiting = 16'384;                             // for their turn: see FairQueue
+    size_t limit = 64;                                        // connections handed over, without a call yet
+    size_t most_silent = 4'096;                               // a further one replaces the oldest
+    size_t most_waiting = 16'384;                             // a further one replaces one: see FairQueue
     absl::Duration silence_limit = absl::Seconds(10);         // until the first byte
-    absl::Duration crowded_silence_limit = absl::Seconds(3);  // the same while descriptors are scarce
+    absl::Duration crowded_silence_limit = absl::Seconds(3);  // until the first byte, while descriptors are scarce
     absl::Duration call_limit = absl::Seconds(11);            // from the hand-over to the first call
   };
 
@@ -41,37 +41,41 @@ class ConnectionTable {
     std::string peer;
     absl::Duration age;
   };
-  // Adds a silent connection. Returns the one that must go for it, if any.
+  // Adds a silent connection. If the table is full, removes the oldest silent one and returns it; the caller closes it.
   std::optional<Silent> AddSilent(int fd, std::string peer, MonotonicTime now);
-  // Removes a silent connection and returns its peer; none if it isn't there.
+  // Removes a silent connection and returns its peer; none if no silent connection has this descriptor.
   std::optional<std::string> TakeSilent(int fd);
-  // Removes those silent for too long; the caller closes them. `is_crowded`: descriptors are scarce.
+  // Removes the connections that have been silent for too long and returns them; the caller closes them. `is_crowded`:
+  // descriptors are scarce.
   std::vector<Silent> TakeOverdue(MonotonicTime now, bool is_crowded);
 
-  // Queues a connection that has sent its first bytes. Returns the one that must go for it, if any; maybe the new one.
+  // Queues a connection that has sent its first bytes. If the queue is full, removes a connection (possibly the new
+  // one) and returns it; the caller closes it.
   std::optional<FairQueue::Waiting> AddWaiting(int fd, std::string peer);
-  // Removes and returns the next to hand over; none while gRPC has as many as it may, or none waits.
+  // Removes and returns the next connection to hand over; none if HasNext is false.
   std::optional<FairQueue::Waiting> TakeNext();
-  // True if the next one may be handed over. The last places are kept, a sixteenth each: for connections from an
-  // address, from a client, and from a network that has nothing in gRPC. So no client can hold all places.
+  // True if a connection waits, and a place in gRPC is free for it. Some places are reserved, so that no client can
+  // take them all. The last sixteenth is only for peers whose network has no connection in gRPC, the one before it only
+  // for those whose client has none, and the one before that only for those whose address has none. (See FairShare.)
   bool HasNext() const {
     return !waiting_.empty() && handed_over_.size() < options_.limit - waiting_.HoldsOfNext() * options_.limit / 16;
   }
-  // True if connections wait, but the free places are not for them.
+  // True if connections wait, but none of them may be handed over now.
   bool IsFull() const { return !waiting_.empty() && !HasNext(); }
 
-  // Returns the descriptors of all that were not handed over, and forgets them.
+  // Removes all connections that were not handed over, and returns their descriptors.
   std::vector<int> TakeAllOwn();
 
-  // The relay and gRPC get the connection. From now on its number identifies it.
+  // Call it when the relay and gRPC get the connection. From now on its number identifies it.
   void AddHandedOver(NamedConnection connection, MonotonicTime now);
-  // The first call has come. Returns its peer; none if the connection is not in the table.
+  // Call it when a call has come over the connection. If it is the first one, removes the connection and returns its
+  // peer; none if the connection is not in the table.
   std::optional<std::string> NoteCall(uint64_t id) { return TakeHandedOver(id); }
-  // The connection has ended. Returns its peer if it made no call.
+  // Call it when the connection has ended. Returns its peer if it made no call.
   std::optional<std::string> NoteClosed(uint64_t id) { return TakeHandedOver(id); }
-  // Removes those that made no call in time.
+  // Removes and returns the connections that have made no call within call_limit of the hand-over.
   std::vector<NamedConnection> TakeMute(MonotonicTime now) { return TakeMute(now, options_.call_limit); }
-  // Removes those that made no call within `limit`.
+  // Removes and returns the connections that have made no call within `limit` of the hand-over.
   std::vector<NamedConnection> TakeMute(MonotonicTime now, absl::Duration limit);
 
  private:

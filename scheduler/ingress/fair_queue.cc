@@ -1,9 +1,11 @@
-// The next connection, and the one that makes room:
+// Which connection is next, and which one is dropped when the queue is full:
 //
-//   next        one from an address with none in gRPC, else any; of these in the network with the fewest in gRPC, there
-//               of the client, there of the address with the fewest; among equals the first to come
-//   makes room  of the client with the most waiting, there of the address with the most: its last one. If the largest
-//               clients are equal (an attacker sends one from each of many addresses), of the network with the most
+//   next     Addresses without a connection in gRPC come first. Among them (or among all addresses, if each has one):
+//            the network with the fewest connections in gRPC; in it, the client with the fewest; of it, the address
+//            with the fewest. Among equals, the connection that came first is next.
+//   dropped  The client with the most waiting connections loses one: the last one of its address with the most. If
+//            several clients have the most (an attacker may send one connection from each of many addresses), the
+//            network with the most waiting connections loses one.
 #include "scheduler/ingress/fair_queue.h"
 
 #include <algorithm>

@@ -1,9 +1,10 @@
 // Connections that wait for their turn with gRPC. Pure: no sockets, no clock, no lock.
 //
-// A handshake costs a scheduler far more than a client, and one that never ends keeps its place for seconds. So places
-// are shared (max-min fairness) among networks, within a network among clients, and within a client among its addresses
-// (see FairShare). All agents behind one address queue in order. A flood from one address, or from all addresses that
-// one client can have, hardly affects others.
+// gRPC has only so many places for connections that have not made their first call (see ConnectionTable). A handshake
+// costs the scheduler far more than the client, and an unfinished one keeps its place for seconds. So networks share
+// the places evenly (max-min fairness), the clients of a network share its places, and the addresses of a client share
+// its places (see FairShare). Connections from one address are served in order. So a flood from one address, or from
+// all addresses that one client can have, hardly affects others.
 #pragma once
 
 #include <array>
@@ -25,8 +26,8 @@ class FairQueue {
     int fd = -1;
     std::string peer;  // address and port: "10.0.0.1:40000", "[::1]:40000"
   };
-  // The nearest level at which the next connection's peer already has one in gRPC: the nearer, the fewer places are
-  // left.
+  // Whether gRPC already has a connection from the next connection's network, from its client, or even from its
+  // address. The larger the value, the fewer places may be used for the next connection (ConnectionTable::HasNext).
   enum Holds { kNothing, kInItsNetwork, kOfItsClient, kAtItsAddress };
 
   explicit FairQueue(size_t most) : most_(most) {}
@@ -34,15 +35,15 @@ class FairQueue {
   bool empty() const { return all_.waiting == 0; }
   size_t size() const { return all_.waiting; }
 
-  // Returns the connection that must go for the new one, if any; maybe the new one itself.
+  // Adds a connection. If there are then more than `most`, removes one (possibly the new one) and returns it.
   std::optional<Waiting> Add(Waiting waiting);
-  // Requires a waiting connection.
+  // Call it only while a connection waits.
   Holds HoldsOfNext() const;
-  // Removes and returns the next connection; none if none waits.
+  // Removes and returns the next connection; none if no connection waits.
   std::optional<Waiting> Take();
   std::vector<Waiting> TakeAll();
 
-  // A connection of this peer is in gRPC; later it no longer is.
+  // Call these when gRPC gets a connection of this peer, and when that connection makes its first call or ends.
   void NoteUnderWay(const std::string& peer);
   void NoteOver(const std::string& peer);
 
@@ -51,19 +52,21 @@ class FairQueue {
     uint64_t number = 0;  // in order of arrival
     Waiting waiting;
   };
-  // An address's place: whether it has connections in gRPC; how many; the number of the earliest waiting one; the name.
+  // The order in which parts have their turn, smallest first: whether the address that is next has connections in gRPC;
+  // how many the part has there; the number of the waiting connection that is next; the part's name.
   using Turn = std::tuple<bool, size_t, uint64_t, std::string>;
-  // The size of a share: how many wait, in the largest client and in all; the number of the latest; the name.
+  // The order of parts by size: the waiting connections of its largest client; all its waiting connections; the number
+  // of its latest connection; the part's name.
   using Crowd = std::tuple<size_t, size_t, uint64_t, std::string>;
-  // All clients, a network, a client, an address: all except the last have parts.
+  // A node of the tree: all networks, a network, a client, or an address. Its parts are the nodes of the next level.
   struct Share {
-    size_t under_way = 0;
-    size_t waiting = 0;
-    uint64_t latest = 0;                 // the number of the latest one
-    std::map<std::string, Share> parts;  // with connections waiting or in gRPC
-    std::set<Turn> turns;                // of parts with waiting connections …
-    std::set<Crowd> crowds;              // … and their sizes
-    std::deque<Numbered> line;           // of an address
+    size_t under_way = 0;                // connections in gRPC
+    size_t waiting = 0;                  // connections in this queue
+    uint64_t latest = 0;                 // the number of the latest connection
+    std::map<std::string, Share> parts;  // by name; each has connections waiting or in gRPC
+    std::set<Turn> turns;                // one for each part with waiting connections …
+    std::set<Crowd> crowds;              // … and its size
+    std::deque<Numbered> line;           // only an address has one: its waiting connections
   };
   static constexpr size_t kLevels = 3;
   using Path = std::array<std::string, kLevels>;
@@ -71,7 +74,8 @@ class FairQueue {
   static Path PathOf(const std::string& peer);
   static Turn TurnOf(const std::string& name, const Share& share);
   static Crowd CrowdOf(const std::string& name, const Share& share, size_t level);
-  // Changes an address by `change`, and reorders it and the levels above it among the others.
+  // Calls `change` for the address at the end of `path`. Then brings the counts and the order up to date, at the
+  // address's level and all levels above it.
   template <typename Change>
   static void Update(Share& share, const Path& path, size_t level, const Change& change);
   Waiting DropOne();

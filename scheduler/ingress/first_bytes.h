@@ -1,4 +1,5 @@
-// Checks on a connection before gRPC has it: the protocol of its first bytes, and whether there is a descriptor for it.
+// Checks on a connection before gRPC gets it: which protocol its first bytes belong to, and whether a descriptor is
+// free.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +11,12 @@ enum class FirstBytes { kHttp2, kTls, kGarbage };
 
 inline constexpr size_t kFirstBytesWanted = 24;  // the client preface of HTTP/2 (RFC 9113, 3.4)
 
-// `bytes`: at least one, as many as have come. A beginning of the preface counts as HTTP/2.
+// Returns the protocol of a connection by the bytes that have come so far (at least one). If they are only a part of
+// the preface, that counts as HTTP/2.
 FirstBytes Classify(const std::string& bytes);
 
-// True if a new descriptor would get a number below `bound`. The kernel hands out the lowest free number, so a number
-// at or above it means that at least `bound` descriptors are in use, no matter by what. Any thread.
+// True if a new descriptor would get a number below `bound`. The kernel hands out the lowest free number. So false
+// means that this process has at least `bound` descriptors open. Any thread.
 bool HasDescriptorBelow(size_t bound);
 
 }  // namespace muster::scheduler

@@ -18,7 +18,8 @@
 namespace muster::scheduler {
 namespace {
 
-// The kernel limits it to net.core.somaxconn. A burst of honest joins waits here.
+// Connections that may wait until they are accepted, such as those of a large cluster whose agents all join at once.
+// The kernel lowers it to net.core.somaxconn.
 constexpr int kBacklog = 65535;
 constexpr int kPortTries = 20;
 
@@ -91,7 +92,7 @@ absl::StatusOr<Listener> Listen(const IpAddress& address, bool is_dual_stack, ui
 
 absl::StatusOr<std::vector<Listener>> ListenOnAll(uint16_t port) {
   absl::StatusOr<Listener> listener = Listen(*IpAddress::Parse("::"), true, port);
-  // A kernel without IPv6 lacks the family or the address.
+  // On a kernel without IPv6, opening the socket or binding it to "::" fails. Then use IPv4 only.
   if (absl::IsUnavailable(listener.status())) listener = Listen(*IpAddress::Parse("0.0.0.0"), false, port);
   if (!listener.ok()) return listener.status();
   std::vector<Listener> listeners;
@@ -114,7 +115,8 @@ absl::StatusOr<UniqueFd> OpenDatagramSocket(const IpAddress& address, bool is_du
   UniqueFd fd = OpenSocket(address, is_dual_stack, SOCK_DGRAM);
   const int on = 1;
   const SocketAddress bound = ToSocketAddress(address, port);
-  // A machine may have several addresses: an answer must come from the one that the datagram was sent to.
+  // A machine may have several addresses, and an answer must come from the one to which the datagram was sent. So let
+  // the kernel report that address.
   const auto report_addresses = [&] {
     return address.is_v6() ? setsockopt(fd.get(), IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on))
                            : setsockopt(fd.get(), IPPROTO_IP, IP_PKTINFO, &on, sizeof(on));
@@ -127,8 +129,9 @@ absl::StatusOr<UniqueFd> OpenDatagramSocket(const IpAddress& address, bool is_du
 }
 
 absl::Status PrepareFolder(const std::filesystem::path& folder, const std::string& path) {
-  // A user who can replace a folder on the way decides what root makes and removes.
-  std::error_code error;  // without a present folder the way is empty, which is refused below
+  // As root, trust each folder of the path first: a user who can replace one of them could make root create or remove
+  // files elsewhere.
+  std::error_code error;  // if there is no current directory, the path is empty, and the check below refuses it
   const auto way = OpenFolder(std::filesystem::absolute(folder, error).parent_path().string(), {FolderTrust::kTrusted});
   if (geteuid() == 0 && !way.ok()) {
     return absl::FailedPreconditionError(
@@ -139,7 +142,7 @@ absl::Status PrepareFolder(const std::filesystem::path& folder, const std::strin
     return absl::FailedPreconditionError(
         absl::StrCat("can't make the folder ", folder.string(), ": ", std::strerror(errno)));
   }
-  // ms-ctl would not trust a socket in such a folder either.
+  // Refuse a folder that other users can change. ms-ctl does not trust a socket there either.
   const auto doubt = DoubtFolder(folder, {geteuid(), std::nullopt, /*takes_sticky=*/true});
   if (!doubt) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
@@ -148,14 +151,14 @@ absl::Status PrepareFolder(const std::filesystem::path& folder, const std::strin
                             : doubt->remedy));
 }
 
-// Removes a stale socket, once it is certain that no process answers there.
+// Removes the socket file of a scheduler that has ended. ALREADY_EXISTS: a process listens on it.
 absl::Status ClearPath(const std::string& path, const sockaddr_un& address) {
   struct stat info {};
   if (lstat(path.c_str(), &info) != 0) return absl::OkStatus();
   if (!S_ISSOCK(info.st_mode)) {
     return absl::FailedPreconditionError(absl::StrCat(path, " exists and is no socket"));
   }
-  // Don't wait: a process that hangs has a full queue (EAGAIN), and still exists.
+  // Don't block: EAGAIN means that the queue of the listening process is full. It hangs, but it exists.
   const UniqueFd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 || errno == EAGAIN) {
     return absl::AlreadyExistsError(absl::StrCat("another scheduler answers at ", path));
@@ -171,7 +174,7 @@ absl::Status ClearPath(const std::string& path, const sockaddr_un& address) {
 absl::StatusOr<std::vector<Listener>> OpenTcpListeners(const BindPlan& plan, uint16_t port) {
   if (plan.addresses.empty()) return ListenOnAll(port);
   absl::StatusOr<std::vector<Listener>> listeners = ListenOnEach(plan.addresses, port);
-  // With port 0, the kernel's choice for the first address may be in use on the second.
+  // With port 0, the kernel chooses a port for the first address, which may be in use on the second. Then try another.
   for (int tries = 1; port == 0 && absl::IsAlreadyExists(listeners.status()) && tries < kPortTries; ++tries) {
     listeners = ListenOnEach(plan.addresses, port);
   }
@@ -211,7 +214,7 @@ absl::StatusOr<Listener> OpenUnixListener(const std::string& path) {
   if (absl::Status status = ClearPath(path, address); !status.ok()) return status;
 
   UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  // The file takes the mode of the unbound socket, so that others can never connect.
+  // bind() creates the file with the mode that the socket has now. So other users can't connect at any moment.
   if (!fd.is_open() || fchmod(fd.get(), 0600) != 0 ||
       bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
       listen(fd.get(), kBacklog) != 0) {

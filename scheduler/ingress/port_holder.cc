@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxText = 64 << 20;  // of a table of sockets
+constexpr size_t kMaxText = 64 << 20;  // bytes of /proc/net/tcp that are read at most
 
 std::string ReadAll(const std::string& path) { return ReadSmallFile(path, kMaxText).value_or(""); }
 
@@ -30,7 +30,7 @@ std::string UserName(uint32_t uid) {
   return absl::StrCat(uid);
 }
 
-// True if the process has this socket open. What can't be read counts as no.
+// True if the process has this socket open. False also if this user may not see its descriptors.
 bool HasSocket(const fs::path& process, const std::string& link) {
   std::error_code error;
   for (fs::directory_iterator it(process / "fd", error), end; !error && it != end; it.increment(error)) {

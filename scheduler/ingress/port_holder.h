@@ -1,4 +1,4 @@
-// Finds the process that holds a port, as far as this user may see.
+// Finds the process that listens on a port, for error messages. Linux may hide it from this user.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ struct ListeningSocket {
 // Returns the sockets that listen on `port`, from the text of /proc/net/tcp or tcp6. Pure.
 std::vector<ListeningSocket> FindListening(const std::string& proc_net_tcp, uint16_t port);
 
-// Returns "ms-scheduler (pid 123, user x)"; "a process of user x" if it is hidden; empty if nothing listens there.
+// Returns "ms-scheduler (pid 123, user x)". If this user may not see the process: "a process of user x". Empty: nothing
+// listens on the port.
 std::string DescribePortHolder(uint16_t port);
 
 }  // namespace muster::scheduler

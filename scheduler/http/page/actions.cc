@@ -1,10 +1,11 @@
-// The test that a POST comes from our own page or a program:
+// How CheckOwnPage judges a POST (the first row that fits decides):
 //
-//   no X-Muster-Action: 1                             no: a form of another site could send the rest
-//   Sec-Fetch-Site other than same-origin             no
-//   Origin that is not of the host that is asked      no
-//   neither of these two, and only a cookie           no: every browser sends one of them
-//   neither of these two, with token or certificate   yes: it is no browser
+//   it lacks the field X-Muster-Action: 1             refused: another site's form can send everything except this
+//   Sec-Fetch-Site is not same-origin                 refused: it comes from another site's page
+//   Origin is not the host in the Host field          refused: it comes from another site's page
+//   it has neither Sec-Fetch-Site nor Origin, and
+//   only a cookie identifies the client               refused: a browser always sends Sec-Fetch-Site or Origin
+//   anything else                                     accepted: it comes from our page, or from a program
 #include "scheduler/http/page/actions.h"
 
 #include <limits>
@@ -31,7 +32,7 @@ namespace {
 
 using nlohmann::json;
 
-// Returns a member's text; empty: it is missing. Sets `error` if it is not text.
+// Returns the text of the member `name`; empty if it is missing. Sets `error` if the member is not text.
 std::string TextIn(const json& document, const char* name, absl::Status* error) {
   const auto found = document.find(name);
   if (found == document.end()) return "";
@@ -59,7 +60,7 @@ std::optional<Number> NumberIn(const json& document, const char* name, absl::Sta
   return std::nullopt;
 }
 
-// An unknown member may have been meant to narrow the action, so nothing is done then.
+// Refuses an unknown member: its sender may have meant it to limit the action, so doing the action could do too much.
 absl::Status CheckMembers(const json& document, const std::string& verb) {
   static const auto& kMembers = *new std::map<std::string, std::set<std::string>>{
       {"stop", {"run", "reason", "user"}},
@@ -121,7 +122,7 @@ absl::StatusOr<Action> ParseLogs(const json& document, const std::string& job, u
   return Checked(std::move(request), job, run);
 }
 
-// `who` appears in the events, with the reason.
+// `who` and the reason appear in the job's events.
 absl::StatusOr<Action> ParseChange(const json& document, const std::string& job, const std::string& verb, uint64_t run,
                                    const std::string& who) {
   absl::Status error;

@@ -1,5 +1,5 @@
-// The page's actions: stop and restart a job, drain and undrain a node, and show where processes stand and their last
-// output. Pure.
+// The actions of the web page: stop or restart a job, drain or undrain a node, and show the stacks and the last output
+// of processes. Pure.
 #pragma once
 
 #include <cstdint>
@@ -15,29 +15,31 @@
 
 namespace muster::http {
 
-// Checks that the sender meant a POST, and that no page of another site made it; PERMISSION_DENIED gives the reason.
-// `by_cookie`: it has only a cookie, which a browser sends by itself.
+// Checks that our own page or a program sent this POST request, and not a page of another site (cross-site request
+// forgery). PERMISSION_DENIED: the message gives the reason. `by_cookie`: only a cookie identifies the client. Browsers
+// send cookies with every request, also with those of other sites' pages.
 absl::Status CheckOwnPage(const Request& request, bool by_cookie);
 
 struct Action {
   std::string job_id;
   std::variant<v1::StopRequest, v1::SteerRequest, v1::StacksRequest, v1::LogsRequest> request;
-  std::optional<uint32_t> seen_round;  // see SteerRequested
+  std::optional<uint32_t> seen_round;  // the round that the user saw; see SteerRequested
 };
 
-// POST /api/v1/jobs/JOB/VERB with {"reason", "run", "user"}, and
+// Reads the action in a POST of /api/v1/jobs/JOB/VERB. The body is a JSON object with these members; for the first four
+// verbs also "reason" (required), "run" and "user":
 //
-//   stop            no more: repeating it changes nothing
-//   restart         "round": only if the job is still in that round, so that no one restarts a job that just restarted
-//   drain, undrain  "node_id"
+//   stop            no other member
+//   restart         "round": do it only if the job is still in that round, and has not just restarted
+//   drain           "node_id", "now"
+//   undrain         "node_id"
+//   stacks          "run", "ranks": as `ms-ctl stacks`
+//   logs            "run", "rank", "lines": as `ms-ctl logs`
 //
-// These two change nothing and need no reason, but they need the same rights: they show the inside of processes.
+// Stacks and logs change nothing. They still need the right to act, because they show the inside of processes.
 //
-//   stacks          {"run", "ranks"}: as `ms-ctl stacks`
-//   logs            {"run", "rank", "lines"}: as `ms-ctl logs`
-//
-// `who` is the sender, for the events. NOT_FOUND: no such action. INVALID_ARGUMENT: a member is wrong or unknown here,
-// or the reason is missing.
+// `who` names the sender in the job's events. NOT_FOUND: there is no such action. INVALID_ARGUMENT: a member is wrong
+// or unknown, or the reason is missing.
 absl::StatusOr<Action> ParseAction(const Request& request, const std::string& who);
 
 scheduler::Event EventOf(scheduler::QueryId query, const Action& action);

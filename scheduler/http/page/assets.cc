@@ -32,7 +32,7 @@ const std::map<std::string, Prepared>& AllPrepared() {
   return *all;
 }
 
-// Matches "*", or a list of tags, which a proxy may have made weak.
+// True if the field If-None-Match is "*" or lists `etag`. A proxy may have put W/ (weak) before a tag.
 bool Names(const std::string& if_none_match, const std::string& etag) {
   for (absl::string_view one : absl::StrSplit(if_none_match, ',')) {
     one = absl::StripPrefix(absl::StripAsciiWhitespace(one), "W/");

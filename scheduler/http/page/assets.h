@@ -1,4 +1,4 @@
-// The page's files as of build time (page/assets/, turned into a source by page/embed.cmake).
+// The files of the web page. At build time page/embed.cmake turns the files in page/assets/ into a C++ source.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace muster::http {
 
 struct Asset {
-  const char* path;  // "/style.css"; the page itself: "/"
+  const char* path;  // "/style.css"; index.html has "/"
   const char* content_type;
   absl::string_view text;
 };
@@ -17,7 +17,8 @@ struct Asset {
 // One entry for each path; a null path ends the array.
 extern const Asset kAssets[];
 
-// Returns the whole file, or 304 if the browser has it (`if_none_match`); null: there is no such file.
+// Returns the response with the whole file, or status 304 if `if_none_match` shows that the browser has this version.
+// Null: there is no such file.
 ResponsePtr FindAsset(const std::string& path, const std::string& if_none_match);
 
 }  // namespace muster::http

@@ -1,4 +1,5 @@
-# cmake -DFOLDER=page/assets -DOUT=assets_data.cc -P embed.cmake: makes a source of the page's files.
+# Run as: cmake -DFOLDER=page/assets -DOUT=assets_data.cc -P embed.cmake
+# Writes the C++ source OUT, which contains the files in FOLDER.
 file(GLOB files ${FOLDER}/*)
 set(type_html "text/html; charset=utf-8")
 set(type_css "text/css; charset=utf-8")

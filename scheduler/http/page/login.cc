@@ -38,13 +38,14 @@ ResponsePtr Login::Begin(const Request& request, const Client& client, const Tok
         absl::NotFoundError("there is no token to log in with: --http_token_file or --http_view_token_file sets one"));
   }
   const std::optional<Role> role = tokens.MatchWord(TokenIn(request.body));
-  // Accept the right token however many wrong ones came, so that no one can lock others out.
+  // The right token is accepted no matter how many wrong ones came before it. So nobody can lock others out by sending
+  // wrong tokens.
   if (!role) {
     if (limit_.MayTry(client.client_key, now)) {
       limit_.NoteWrong(client.client_key, now);
       return Refuse(absl::UnauthenticatedError("the token is wrong"), "http: wrong token", client, counted);
     }
-    Response refused = *Refuse(absl::UnauthenticatedError("the token is wrong, like too many before it"),
+    Response refused = *Refuse(absl::UnauthenticatedError("the token is wrong, and too many wrong ones came before it"),
                                "http: too many logins", client, counted);
     refused.status = 429;
     return std::make_shared<const Response>(std::move(refused));

@@ -1,5 +1,5 @@
-// /login and /logout: exchange a token (of --http_token_file or --http_view_token_file) for a cookie. Owned by the
-// server's thread.
+// The paths /login and /logout. A login exchanges a token (from --http_token_file or --http_view_token_file) for a
+// cookie. Owned by the server's thread.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +16,14 @@
 
 namespace muster::http {
 
-// ---- sessions.cc: the logged-in sessions of the page; the process forgets them when it ends.
+// ---- sessions.cc: the sessions of users who logged in to the page. They end when the process ends.
 
 class Sessions {
  public:
-  static constexpr size_t kMost = 64;  // then the oldest ends
+  static constexpr size_t kMost = 64;  // sessions; a further one ends the oldest
   static constexpr absl::Duration kLife = absl::Hours(12);
 
-  // Returns the session's random word. Keeps only its digest.
+  // Begins a session and returns its random word, for the cookie. Keeps only the word's digest.
   std::string Begin(Role role, MonotonicTime now);
   // Returns the rights that the word gives; none: it is unknown.
   std::optional<Role> Find(absl::string_view word, MonotonicTime now) const;
@@ -38,33 +38,35 @@ class Sessions {
   std::map<std::string, Session> sessions_;  // by digest
 };
 
-// Limits how many wrong tokens are counted as such. Buckets hold kOfOne for one client's addresses and kOfAll for all
-// clients, and refill by one each kAnother and kAnotherOfAll. The token is too long to guess; this distinguishes a
-// flood from a mistyped word.
+// Distinguishes a mistyped token from a flood of wrong ones, with token buckets. One client may send kOfOne wrong
+// tokens at once, and one more each kAnother. All clients together may send kOfAll, and one more each kAnotherOfAll.
+// (This is no protection against guessing: the tokens are too long to guess.)
 class LoginLimit {
  public:
   static constexpr int kOfOne = 5;
   static constexpr absl::Duration kAnother = absl::Seconds(12);
   static constexpr int kOfAll = 100;
   static constexpr absl::Duration kAnotherOfAll = absl::Seconds(1);
-  static constexpr size_t kMaxClients = 256;  // others count only in the total
+  static constexpr size_t kMaxClients = 256;  // clients with buckets of their own; others count only in the total
 
+  // True if the client's next wrong token still counts as a mistyped one.
   bool MayTry(const std::string& client_key, MonotonicTime now);
   void NoteWrong(const std::string& client_key, MonotonicTime now);
   size_t clients() const { return clients_.size(); }
 
  private:
-  // The time at which the client's bucket is full again.
+  // When each client's bucket will be full again, and the bucket of all clients.
   std::map<std::string, MonotonicTime> clients_;
   MonotonicTime all_;
 };
 
-// Returns the value of the cookie `name` in a Cookie field; empty: it is not there.
+// Returns the value of the cookie `name` in a Cookie field; empty: the field has no such cookie.
 std::string CookieIn(absl::string_view field, absl::string_view name);
-// Returns the cookie's name. Cookies ignore ports, and several schedulers may run on one host, so it contains the port.
-// With TLS the prefix __Host- makes browsers refuse it from any other host and in plain text.
+// Returns the name of the session's cookie. It contains the port: browsers send a cookie to all ports of a host, and
+// several schedulers may run on one host. With TLS it has the prefix __Host-, so that browsers accept the cookie only
+// from this host and only over TLS.
 std::string CookieName(absl::string_view host, bool has_tls);
-// Returns the value of Set-Cookie; an empty word ends the session.
+// Returns the value of Set-Cookie. With an empty word it makes the browser delete the cookie.
 std::string SetCookie(const std::string& name, const std::string& word, bool has_tls);
 
 // ---- login.cc
@@ -74,20 +76,21 @@ inline constexpr char kLogoutPath[] = "/logout";
 
 class Login {
  public:
-  // The identification of a client.
+  // What is known about the client that sends a request.
   struct Client {
     std::string address;
     std::string client_key;  // see FairShare
     bool has_tls = false;
   };
 
-  // Returns the rights of the request's cookie; none: it is not a session's.
+  // Returns the rights that the request's cookie gives; none: it belongs to no session.
   std::optional<Role> RoleOf(const Request& request, bool has_tls, MonotonicTime now) const;
-  // Returns 200 with the cookie; 403: a page of another site asks; 401: the token is wrong; 429: it is wrong, too
-  // often. `token` null: no token is configured. Counts refusals as "http: other site", "http: wrong token", "http: too
-  // many logins".
+  // Answers /login: 200 with the cookie, 403 if a page of another site asks, 404 if no token is configured, 401 if the
+  // token is wrong, 429 if it is wrong and came after too many wrong ones. Counts refusals as "http: other site",
+  // "http: wrong token" and "http: too many logins".
   ResponsePtr Begin(const Request& request, const Client& client, const Tokens& tokens, MonotonicTime now,
                     CountedLog& counted);
+  // Answers /logout: ends the session and deletes the cookie; 403 if a page of another site asks.
   ResponsePtr End(const Request& request, const Client& client, CountedLog& counted);
 
  private:

@@ -14,7 +14,8 @@
 namespace muster::http {
 namespace {
 
-// True if a bucket that is full again at `full`, and from which each wrong try takes `each`, has room.
+// True if a bucket of `most` tries has room for one more. It will be full again at `full`, and refills by one try each
+// `each`.
 bool HasRoom(MonotonicTime full, MonotonicTime now, absl::Duration each, int most) {
   return full - now <= each * (most - 1);
 }

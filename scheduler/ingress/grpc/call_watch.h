@@ -1,4 +1,4 @@
-// Reports the start of every call, of any service, with the connection that it came over.
+// Reports the start of every gRPC call, with the connection over which it came.
 #pragma once
 
 #include <grpcpp/support/server_interceptor.h>
@@ -10,10 +10,11 @@ namespace muster::scheduler {
 
 class CallWatch : public grpc::experimental::ServerInterceptorFactoryInterface {
  public:
-  // `note` gets gRPC's form of the peer, on any thread. Attach it before gRPC gets its first connection.
+  // Sets the function that is called at the start of each call, on any thread. Its argument is gRPC's name for the peer
+  // (see ConnectionPeers::Find). Call Attach before gRPC gets its first connection.
   void Attach(std::function<void(const std::string& peer)> note);
 
-  // Never intercepts anything.
+  // Calls `note` and returns null: it only watches, and changes no call.
   grpc::experimental::Interceptor* CreateServerInterceptor(grpc::experimental::ServerRpcInfo* info) override;
 
  private:

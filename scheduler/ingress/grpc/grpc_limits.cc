@@ -21,7 +21,7 @@ constexpr uint64_t kLeast = 64 << 20;
 constexpr absl::Duration kLookInterval = absl::Seconds(10);
 constexpr uint64_t kWorthwhile = 32 << 20;
 
-// Returns 0 if it is not known.
+// Returns the process's resident memory; 0 if it can't be read.
 uint64_t ResidentBytes() {
   uint64_t resident = 0;
   const std::string statm = ReadSmallFile("/proc/self/statm", 4096).value_or("");
@@ -35,7 +35,7 @@ uint64_t UsedBytes() {
   return info.uordblks + info.hblkhd;
 }
 
-// Returns the resident bytes not in use: what the allocator keeps, and the program itself.
+// Returns the resident bytes that are not allocated: the memory that the allocator keeps, and the program itself.
 uint64_t KeptBytes() {
   const uint64_t resident = ResidentBytes();
   return resident - std::min(resident, UsedBytes());

@@ -9,7 +9,8 @@ namespace muster::scheduler {
 
 class PollerWaker::Impl {
  public:
-  // Waits: gRPC's own threads must not release the channel, and with it themselves.
+  // Waits until the call in flight has ended. Otherwise one of gRPC's own threads could release the channel, and with
+  // it the pool of threads to which it belongs.
   ~Impl() {
     MutexLock lock(mutex_);
     while (asked_ != woken_) answered_.Wait(mutex_);
@@ -18,7 +19,7 @@ class PollerWaker::Impl {
   void Wake() {
     {
       MutexLock lock(mutex_);
-      if (asked_ != woken_) return;  // gRPC's threads are busy, so they are awake
+      if (asked_ != woken_) return;  // the last call is still in flight, so gRPC's threads are busy and awake
       ++asked_;
     }
     auto call = std::make_unique<Call>();

@@ -1,9 +1,8 @@
 // Keeps gRPC's threads that answer calls from sleeping all at once.
 //
-// In gRPC 1.51 a thread of the callback API that saw no event for a second sleeps for 100 ms
-// (src/cpp/common/completion_queue_cc.cc). If all of them sleep, any event waits that long. A thread that had an event
-// within the last second doesn't sleep. So this makes an event now and then: a call that fails at once, on a channel to
-// nowhere.
+// In gRPC 1.51, a thread of the callback API that has had no event for a second sleeps for 100 ms
+// (src/cpp/common/completion_queue_cc.cc). If all these threads sleep, every new event waits up to 100 ms. To prevent
+// that, PollerWaker makes an event each time Wake is called: a client call that fails at once.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,7 @@ class PollerWaker {
   // Call it at least twice a second, always on the same thread. Costs some microseconds.
   void Wake();
 
-  // Any thread. Returns how many of these calls gRPC's threads have answered.
+  // Returns how many of Wake's calls gRPC's threads have answered. Any thread.
   uint64_t woken() const;
 
  private:

@@ -1,4 +1,4 @@
-// Requests. An error has `status`: 0 where the scheduler could not be reached.
+// Requests to the scheduler. A failed request throws a Problem. Its `status` is the HTTP status, or 0 if no answer came.
 
 export class Problem extends Error {
   constructor(status, text) {
@@ -8,7 +8,7 @@ export class Problem extends Error {
 }
 
 const LOOK_MS = 8000;
-const ACTION_MS = 15000;  // more than the scheduler gives itself: an answer that comes late tells more than none
+const ACTION_MS = 15000;  // longer than the scheduler waits for its core (query_limit, 10 s), so that its own error comes first
 
 async function ask(path, options) {
   let answer;
@@ -23,7 +23,7 @@ async function ask(path, options) {
     try {
       said = JSON.parse(text).error ?? said;
     } catch {
-      // plain text
+      // not JSON: the answer is plain text
     }
     throw new Problem(answer.status, said);
   } catch (error) {
@@ -37,7 +37,7 @@ async function ask(path, options) {
 
 export const get = (path) => ask(path);
 
-// Marked as meant: a page of another site can't send this header.
+// Sends X-Muster-Action, which a page of another site can't send. So the scheduler knows that this page sent the request.
 export const post = (path, body) => ask(path, {
   method: 'POST',
   headers: {'Content-Type': 'application/json', 'X-Muster-Action': '1'},

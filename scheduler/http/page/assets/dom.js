@@ -1,4 +1,4 @@
-// Elements, words and times. Whatever a job says becomes text, never markup.
+// Functions that make elements, words and times. They insert all text from a job as text, never as markup.
 
 export function h(tag, attributes, ...children) {
   const element = document.createElement(tag);
@@ -19,12 +19,13 @@ export function svg(tag, attributes, ...children) {
   return element;
 }
 
-// What a person knows it by, so that it is found again when its part was made anew.
+// Returns a key that identifies an element for the user (its kind, label or text). With it, Part.show finds the same
+// element again after it has rebuilt its content.
 const nameOf = (element) => [element.tagName, element.closest('[data-name]')?.dataset.name,
   element.id || element.getAttribute('href') || element.getAttribute('aria-label') || element.textContent].join('\n');
 
-// A part of the page that is made again only when what it shows has changed, so that nothing flickers. Focus and open
-// details stay; while something in it is pressed it stays as it is.
+// A part of the page. show() rebuilds it only when its content has changed, so that nothing flickers. The focus and open
+// details survive a rebuild. While the user presses a link or button in it, it is not rebuilt.
 export class Part {
   constructor(element) {
     this.element = element;
@@ -47,7 +48,7 @@ export class Part {
       if (nameOf(element) === focus) return element.focus({preventScroll: true});
     }
   }
-  // A text in it that changes all the time, like an age: for it alone nothing is made again.
+  // Replaces one text in the part, without a rebuild. For texts that change all the time, such as an age.
   text(name, words) {
     const place = this.element.querySelector(`[data-text="${CSS.escape(name)}"]`);
     if (place && place.textContent !== words) place.textContent = words;
@@ -73,7 +74,7 @@ export const clock = (ms) => new Date(ms).toLocaleTimeString('en-GB');
 export const day = (ms) => new Date(ms).toLocaleDateString('en-GB', {weekday: 'short', day: 'numeric', month: 'short', year: 'numeric'});
 export const moment = (ms) => `${day(ms)}, ${clock(ms)}`;
 
-// How each phase and state looks: its kind (the colour), a sign of its own, and its word.
+// How each phase and state looks: its kind (which sets the colour), and its sign.
 const looks = {
   forming: ['wait', '◔'], recovering: ['wait', '↻'], running: ['run', '▶'], stopping: ['idle', '■'],
   failed: ['fail', '✕'], succeeded: ['done', '✓'],
@@ -90,7 +91,7 @@ export function stateBadge(word) {
 
 export const hasEnded = (phase) => phase === 'failed' || phase === 'succeeded';
 
-// A run's state in one sentence, from the scheduler's own words.
+// Returns a run's state in one sentence. Uses the scheduler's own texts where it has any.
 export function sentenceOf(run) {
   const cause = run.outcome?.cause;
   if (run.phase === 'failed') return cause ? `Failed: ${cause.text}` : 'Failed';
@@ -103,13 +104,13 @@ export function sentenceOf(run) {
   if (run.processes_running === 0 && run.processes_done === 0) text = `Starting on ${nodes}`;
   else if (run.processes_done > 0) text += ` run, ${run.processes_done.toLocaleString('en')} done`;
   else text += run.processes_running === 1 ? ' runs' : ' run';
-  if (run.silent_nodes) text += `; not heard: ${run.silent_nodes}`;
+  if (run.silent_nodes) text += `; not heard from: ${run.silent_nodes}`;
   else if (run.nodes_disconnected > 0) text += `; ${plural(run.nodes_disconnected, 'node')} disconnected`;
   return text;
 }
 
 let said = '';
-// For screen readers, once each.
+// Makes screen readers say the text. Does nothing if it is the same as the last one.
 export function announce(text) {
   if (text === said) return;
   said = text;

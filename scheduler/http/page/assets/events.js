@@ -23,7 +23,7 @@ function lineOf(event) {
         h('pre', {class: 'lines', tabindex: 0}, event.last_lines.join('\n'))) : null));
 }
 
-// The newest first.
+// Returns the list of `events`, which must begin with the newest, with a heading for each day.
 export function timeline(events) {
   const list = h('ol', {class: 'time-line'});
   let last = '';

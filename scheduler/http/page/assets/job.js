@@ -1,4 +1,4 @@
-// One job: its state in a sentence, why, what is missing, the map, how far it is, and what happened.
+// The page of one job: its state in a sentence, the cause, missing nodes, the map, its progress, and its events.
 import {actionButton, onlyLooks} from './actions.js';
 import {get, jobPath} from './api.js';
 import {age, announce, h, hasEnded, moment, Part, path, plural, sentenceOf, stateBadge} from './dom.js';
@@ -9,10 +9,10 @@ import {barPlot, linePlot} from './plots.js';
 
 const SHOWN_EVENTS = 60;
 const SHOWN_RUNS = 20;
-const MOST_PLOTTED = 500;  // ranks, nodes: a page of the API
+const MOST_PLOTTED = 500;  // ranks or nodes: as many as one answer of the API has
 
 export class JobView {
-  // `number`: an earlier run of the job; 0: the latest.
+  // `number`: the number of an earlier run of the job; 0: show the latest run.
   constructor(job, session, number = 0) {
     Object.assign(this, {job, session, number, earlier: undefined, before: [], showsAll: false, samples: [], ranks: [], nodes: [], total: 0, why: '', detailsAt: -1e9});
     const part = (tag = 'section', attributes = {class: 'sheet'}) => new Part(h(tag, attributes));
@@ -40,13 +40,13 @@ export class JobView {
     this.isClosed = true;
   }
 
-  // The run that is shown; null: there is none, undefined: it is not known yet.
+  // Returns the run to show; null: there is no such run; undefined: it is not known yet.
   #run() {
     if (!this.number) return live.runOf(this.job) ?? (live.answeredAt > 0 ? null : undefined);
     return live.runOf(this.job, this.number) ?? this.earlier;
   }
 
-  // An earlier run is not in the list of jobs, and changes no more.
+  // Fetches an earlier run, which is not in the list of jobs. Once is enough, because it does not change any more.
   async #findEarlier() {
     if (!this.number || this.earlier !== undefined || this.isFinding || live.runOf(this.job, this.number)) return;
     this.isFinding = true;
@@ -69,7 +69,7 @@ export class JobView {
     }
   }
 
-  // What is not in the list of jobs: the map each time, the rest each three seconds.
+  // Fetches what the list of jobs does not have: the map at each call, the rest at most every three seconds.
   async #refresh() {
     this.#findEarlier();
     this.#findBefore();
@@ -89,12 +89,12 @@ export class JobView {
       this.why = why.runs[0].text;
       ({nodes: this.nodes, total: this.total} = nodes.jobs[0]);
       this.ranks = ranks?.jobs[0].ranks ?? [];
-      if (this.total > MOST_PLOTTED) {  // those that have gone stand behind all others
+      if (this.total > MOST_PLOTTED) {  // nodes that have gone come last: fetch them, too
         const gone = await get(jobPath(this.job, `/nodes${query}&offset=${Math.max(MOST_PLOTTED, this.map.nodes.length)}`));
         this.nodes.push(...gone.jobs[0].nodes);
       }
     } catch {
-      return;  // the frame says that nobody answers
+      return;  // main.js shows that the scheduler does not answer
     }
     if (!this.isClosed) this.update();
   }
@@ -179,14 +179,15 @@ export class JobView {
         h('p', {}, cause.text),
         cause.last_lines.length
           ? h('pre', {class: 'lines more', tabindex: 0, 'aria-label': 'Last lines of the first failure'}, cause.last_lines.join('\n'))
-          : this.session.by === 'nothing' && cause.rank !== null ? h('p', {class: 'soft small more'}, 'To see its last lines, log in (--http_token_file), present a certificate, or run ms-ctl why.') : null,
+          : this.session.by === 'nothing' && cause.rank !== null ? h('p', {class: 'soft small more'}, 'To see the last lines of the process, log in (--http_token_file), present a certificate, or run ms-ctl why.') : null,
         cause.log_file ? h('p', {class: 'soft small more'}, 'Whole log: ', h('code', {}, cause.log_file)) : null,
-        this.why ? h('details', {class: 'more'}, h('summary', {}, 'As ms-ctl why says it'), h('pre', {class: 'lines', tabindex: 0, 'aria-label': 'As ms-ctl why says it', 'data-text': 'why'})) : null];
+        this.why ? h('details', {class: 'more'}, h('summary', {}, 'The output of ms-ctl why'), h('pre', {class: 'lines', tabindex: 0, 'aria-label': 'The output of ms-ctl why', 'data-text': 'why'})) : null];
     });
     this.cause.text('why', this.why);
   }
 
-  // Only a page of the nodes is known with all that is said of them: the map knows the others.
+  // Adds the nodes in trouble that only the map knows. (`this.nodes` has the details of the first MOST_PLOTTED nodes, and
+  // of those that have gone.)
   #withOthers(known) {
     const ids = new Set(known.map((node) => node.node_id));
     return [...known, ...this.map.oddNodes().filter((node) => !ids.has(node.node_id))];
@@ -216,7 +217,7 @@ export class JobView {
       const slow = slowest === fastest ? [] : run.progress.slowest_ranks;
       const stepped = this.ranks.filter((rank) => rank.step !== null);
       return [h('h2', {}, 'Progress', h('span', {class: 'count'}, `${plural(watched, 'rank')} report it`)),
-        slowest === null ? h('p', {}, `last change ${age(still)} ago`) : h('p', {class: 'soft small'}, slowest === fastest ? `all at step ${slowest}` : `steps ${slowest} to ${fastest}`, `; longest without a step: ${age(still)}`),
+        slowest === null ? h('p', {}, `last progress ${age(still)} ago`) : h('p', {class: 'soft small'}, slowest === fastest ? `all at step ${slowest}` : `steps ${slowest} to ${fastest}`, `; longest without a step: ${age(still)}`),
         slowest === null ? null : linePlot('Steps over time', [{name: 'fastest', kind: 'run', points: this.samples.map(([at,, step]) => [at, step])}, {name: 'slowest', kind: 'wait', points: this.samples.map(([at, step]) => [at, step])}]),
         stepped.length > 1 && this.ranks.length < MOST_PLOTTED ? [h('p', {class: 'soft small more'}, 'Steps behind the fastest, by rank'),
           barPlot('Steps behind the fastest, by rank', stepped.map((rank) => [`rank ${rank.rank}`, fastest - rank.step, slow.includes(rank.rank) ? 'wait' : 'run']))] : null];
@@ -242,10 +243,10 @@ export class JobView {
       events.length > shown.length || this.showsAll ? h('button', {type: 'button', class: 'more', onclick: () => {
         this.showsAll = !this.showsAll;
         this.update();
-      }}, this.showsAll ? 'Show what matters' : 'Show all, joins too') : null]);
+      }}, this.showsAll ? 'Show only what matters' : 'Show all events, also joins') : null]);
   }
 
-  // How the others ended, the newest first.
+  // Lists how the job's other runs ended, the newest first.
   #showRuns(run) {
     const ends = [...this.before, ...live.events].filter((event) => event.job_id === this.job && event.run !== run.run &&
       ['run_failed', 'run_succeeded'].includes(event.kind)).slice(-SHOWN_RUNS).reverse();

@@ -1,4 +1,4 @@
-// All jobs, those that need somebody first.
+// The list of all jobs. Jobs that need a person's attention come first.
 import {age, h, hasEnded, Part, path, sentenceOf, stateBadge} from './dom.js';
 import {live} from './live.js';
 

@@ -1,5 +1,5 @@
-// What is known of all jobs, kept up to date: events as they come (server-sent, else asked for), and what no event
-// tells (counts, progress, times) each two seconds. While nobody sees the page nothing is asked.
+// The state of all jobs, kept up to date. Events come as server-sent events, or by polling if that fails. All that events
+// don't show (counts, progress, times) is fetched every two seconds. Nothing is fetched while the page is hidden.
 import {get} from './api.js';
 
 const POLL_MS = 2000;
@@ -11,17 +11,17 @@ class Live extends EventTarget {
   term = 0;
   clusterId = '';
   version = '';
-  answeredAt = 0;      // of `runs`, by performance.now()
+  answeredAt = 0;      // when `runs` came, by performance.now()
   state = 'starting';  // live, polling, lost, locked
-  lostSince = null;    // wall time
-  reason = '';         // that it gave for not answering; empty: it can't be reached
-  hasDropped = false;  // events, the oldest ones
+  lostSince = null;    // in state lost: since when, by Date.now()
+  reason = '';         // in state lost: the scheduler's error; empty: it can't be reached
+  hasDropped = false;  // the oldest events were dropped from `events`
   #source = null;
   #retryMs = 1000;
   #timer = null;
   #isAsking = false;
   #askAgain = false;
-  #epoch = 0;          // answers to what was asked before an unlock don't count
+  #epoch = 0;          // number of unlocks; a refusal of a request from before the last one is ignored
 
   start() {
     document.addEventListener('visibilitychange', () => (document.hidden ? this.#rest() : this.#wake()));
@@ -35,12 +35,13 @@ class Live extends EventTarget {
     this.refresh();
   }
 
-  // Somebody may have logged in beside this page, or the scheduler may ask for nothing any more.
+  // Unlocks if this browser may view the jobs now: the user may have logged in in another tab, or the scheduler may have
+  // been restarted without a token.
   async #checkSession() {
     try {
       if ((await get('/api/v1/session')).may_view) this.unlock();
     } catch {
-      // it stays as it is
+      // no answer: stay locked
     }
   }
 
@@ -65,7 +66,7 @@ class Live extends EventTarget {
     source.onopen = () => {
       this.#retryMs = 1000;
       this.#set('live');
-      this.refresh();  // it may be another start of the scheduler
+      this.refresh();  // the scheduler may have been restarted
     };
     source.onmessage = (message) => {
       this.#add([JSON.parse(message.data).event]);
@@ -92,7 +93,8 @@ class Live extends EventTarget {
     this.#changed();
   }
 
-  // Now, and once more when the scheduler's answer of a quarter of a second ago has become old.
+  // Fetches the state now. If a request is under way, fetches it again 0.3 s after its answer: the scheduler may repeat
+  // an answer for a quarter of a second (Questions::kFresh), so that one may be too old.
   refresh() {
     if (this.#isAsking) {
       this.#askAgain = true;
@@ -171,13 +173,13 @@ class Live extends EventTarget {
     });
   }
 
-  // The latest run of a job, or the one with that number.
+  // Returns the job's run with that number, or its latest run; null: there is none.
   runOf(job, number) {
     const runs = this.runs.filter((run) => run.job_id === job && (!number || run.run === number));
     return runs.reduce((latest, run) => (!latest || run.run > latest.run ? run : latest), null);
   }
 
-  // Of a job, those before the ones that are kept here: the scheduler knows more.
+  // Fetches the job's events that are older than those in `events`, from the scheduler.
   async eventsBefore(job) {
     const first = this.events[0]?.number ?? 0;
     const found = [];
@@ -189,7 +191,7 @@ class Live extends EventTarget {
     return found;
   }
 
-  // Milliseconds since `runs` were true.
+  // Milliseconds since `runs` came.
   get staleMs() {
     return performance.now() - this.answeredAt;
   }

@@ -1,4 +1,5 @@
-// Where one is (the part of the address behind #), the frame round it, and whether the scheduler is there.
+// The frame of the page. It chooses the view by the part of the address after #, shows whether the scheduler answers, and
+// shows the login.
 import {get, post} from './api.js';
 import {announce, clock, h, path} from './dom.js';
 import {live} from './live.js';
@@ -9,7 +10,7 @@ import {StacksView} from './processes.js';
 
 const main = document.getElementById('main');
 let view = null;
-let shown = 'starting';  // of live's states
+let shown = 'starting';  // the state of `live` that showConnection showed last
 
 export const session = {may_view: true, may_change: false, why_not: '', takes_token: false, by: 'nothing'};
 
@@ -38,7 +39,7 @@ function route() {
   try {
     parts = location.hash.replace(/^#\/?/, '').split('/').filter(Boolean).map(decodeURIComponent);
   } catch {
-    // a broken escape: all jobs
+    // the address has a broken escape: show all jobs
   }
   view?.close?.();
   view = makeView(parts);
@@ -60,13 +61,13 @@ function showConnection() {
   shown = live.state;
   if (live.state === 'lost') {
     const what = live.reason ? `No answers since ${clock(live.lostSince)}: ${live.reason.replace(/\.$/, '')}.` : `The scheduler has been out of reach since ${clock(live.lostSince)}.`;
-    outage.textContent = `${what} What is shown is from then; trying again. Training goes on without it.`;
+    outage.textContent = `${what} This page shows the state from then and keeps trying to connect. Training goes on without the scheduler.`;
     announce('');
   } else if (live.state === 'locked') {
     showLogin();
   } else if (live.state !== 'starting') {
     announce('connected');
-    if (before === 'lost') learnSession();  // it may have been started in another way
+    if (before === 'lost') learnSession();  // the scheduler may have been restarted with other settings
   }
   if (before === 'locked' && live.state !== 'locked') {
     route();
@@ -121,7 +122,7 @@ function setUpTheme() {
   try {
     chosen = localStorage.getItem('muster-theme');
   } catch {
-    // not kept, then
+    // the browser keeps nothing for this page
   }
   const apply = () => {
     const theme = chosen ?? (system.matches ? 'dark' : 'light');
@@ -136,7 +137,7 @@ function setUpTheme() {
     try {
       localStorage.setItem('muster-theme', chosen);
     } catch {
-      // not kept, then
+      // the browser keeps nothing for this page: the choice lasts until it is closed
     }
     apply();
   });
@@ -148,7 +149,7 @@ document.getElementById('logout').addEventListener('click', async () => {
   await post('/logout', {}).catch(() => {});
   location.reload();
 });
-// (As a link it would be a place of its own for route.)
+// (Handled here, because the link's #main would change the address and so make route() leave the view.)
 document.querySelector('.skip').addEventListener('click', (event) => {
   event.preventDefault();
   main.focus();

@@ -1,11 +1,11 @@
-// All nodes and ranks of a job on one canvas: one small square for each rank, as many to a block as the node has. Far
-// away a block has one colour, its worst rank's; near by each rank has its sign and number. What is in trouble is marked
-// beyond its size, so that one rank of 100,000 is seen.
+// A map of all nodes and ranks of a job, on one canvas. Each node is a block with a small square for each of its slots.
+// Zoomed out, a block has one colour, that of its worst rank. Zoomed in, each square shows the rank's number or a sign of
+// its state. Zoomed out, nodes in trouble get a mark larger than their block, so that one in 100,000 is seen.
 import {get, jobPath} from './api.js';
 import {announce, h, path, plural} from './dom.js';
 import {live} from './live.js';
 
-// By the characters of /map: word, kind, sign.
+// The characters in an answer of /map, with the word, the kind (colour) and the sign of each.
 const SLOTS = {
   f: ['failed', 'fail', '✕'], a: ['assigned', 'wait', '◔'], s: ['stopped', 'idle', '■'], d: ['done', 'done', '✓'],
   r: ['running', 'run', ''], '-': ['without a rank', 'none', ''],
@@ -23,15 +23,15 @@ const kindsOf = (looks) => {
 };
 const SLOT_KINDS = kindsOf(SLOTS), NODE_KINDS = kindsOf(NODES);
 const GAP = 0.7;         // between nodes, in squares
-const NEAR = 5;           // pixels of a square from which ranks are drawn one by one
-const HEAD = 1.3;        // above a group, with its label
-const BESIDE_GAP = 1.2;  // between groups in a row
-const HEIGHT = 380;
-const NAMES_MS = 5000;
+const NEAR = 5;           // from this size of a square on, in pixels, each rank is drawn
+const HEAD = 1.3;        // the height of a group's label, above the group, in squares
+const BESIDE_GAP = 1.2;  // between groups in a row, in squares
+const HEIGHT = 380;      // the most, in pixels
+const NAMES_MS = 5000;   // with more than MANY nodes, fetch names at most this often
 const MANY = 500;
-const MOST_MARKS = 300;  // more hide what they stand on, and are seen without marks
+const MOST_MARKS = 300;  // more nodes in trouble are seen without marks, and their marks would hide other nodes
 
-// {letter: how often it stands there}, of plain letters.
+// Returns {character: how often `text` has it}. The text must be ASCII.
 function countLetters(text) {
   const counts = new Uint32Array(128);
   for (let i = 0; i < text.length; ++i) ++counts[text.charCodeAt(i) & 127];
@@ -90,15 +90,15 @@ export class JobMap {
     this.isClosed = true;
   }
 
-  // There is nothing to be shown any more; the next refresh shows it anew.
+  // Hides the map, because there is no run to show. The next refresh with a run shows it again.
   hide() {
     this.element.hidden = true;
     this.names = [];
     this.nodes = this.slots = this.version = '';
   }
 
-  // Fetches what has changed: names only where there are others, and of many nodes not
-  // more often than each NAMES_MS (until then the picture stays as it is).
+  // Fetches the map. Fetches the names of nodes only when they have changed. With more than MANY nodes it does so at most
+  // once in NAMES_MS; until then the picture stays as it is.
   async refresh(run) {
     if (this.isAsking || this.isClosed) return;
     this.isAsking = true;
@@ -112,7 +112,7 @@ export class JobMap {
       if (map?.names.length) this.namesAt = performance.now();
       if (map && !this.isClosed && live.runOf(this.job)) this.#take(map);
     } catch {
-      // the frame says that nobody answers
+      // main.js shows that the scheduler does not answer
     }
     this.isAsking = false;
   }
@@ -137,7 +137,7 @@ export class JobMap {
     this.paint();
   }
 
-  // Those that are lost, away, draining or spare, the worst first: [{node_id, host_name, state}].
+  // Returns the nodes that are lost, disconnected, draining or spare, in this order: [{node_id, host_name, state}].
   oddNodes() {
     const found = [];
     for (const key of ['l', 'd', 'g', 'p']) {
@@ -161,7 +161,7 @@ export class JobMap {
     this.element.hidden = this.nodes.length === 0;
   }
 
-  // Blocks in rows, group by group, as wide as the canvas' shape asks for.
+  // Computes the place of each node's block: in rows, one group (nodes with the same label) after the other.
   #arrange() {
     const count = this.names.length;
     const most = this.names.reduce((most, name) => Math.max(most, name.slots), 1);
@@ -201,7 +201,8 @@ export class JobMap {
     if (this.isFit) this.fit();
   }
 
-  // How many nodes stand in a row of a group, and how many groups: so that all are as large as they can be.
+  // Returns how many nodes make a row of a group (across), and how many groups stand in a row (beside), so that the
+  // blocks are as large as the canvas allows.
   #shape(sizes, wide, high, hasHeads) {
     const most = Math.max(1, ...sizes);
     let best = {across: 1, beside: 1}, largest = 0;
@@ -267,7 +268,8 @@ export class JobMap {
     requestAnimationFrame(() => this.#paint());
   }
 
-  // Each node's worst, once for each change: a frame only looks.
+  // Computes each node's kind: the worst of its own state and its ranks' states. Done once for each change, so that
+  // painting a frame is cheap.
   #judge() {
     this.kinds = new Uint8Array(this.nodes.length);
     for (let node = 0; node < this.nodes.length; ++node) {
@@ -343,7 +345,7 @@ export class JobMap {
     const {scale} = this;
     const wide = this.columns * scale, high = this.rows * scale;
     if (scale < NEAR && troubles.length <= MOST_MARKS) {
-      for (const [x, y, kind] of troubles) {  // a diamond for what failed, a ring for who is away
+      for (const [x, y, kind] of troubles) {  // a diamond: the node is lost or a rank failed; a disc: it is disconnected
         const cx = x + wide / 2, cy = y + high / 2, r = 5;
         context.beginPath();
         if (kind === 'fail') {
@@ -381,7 +383,7 @@ export class JobMap {
     return null;
   }
 
-  // The node under a point, and which of its places: [-1, -1] for none.
+  // Returns the node at a point of the canvas, and which of its slots: [-1, -1] for none.
   at(x, y) {
     const mx = (x - this.offsetX) / this.scale, my = (y - this.offsetY) / this.scale;
     for (let node = 0; node < this.names.length; ++node) {
@@ -455,7 +457,7 @@ export class JobMap {
     canvas.addEventListener('pointercancel', () => { drag = null; });
     canvas.addEventListener('pointerleave', () => this.#showTip(-1));
     canvas.addEventListener('wheel', (event) => {
-      if (!event.ctrlKey && this.isFit && this.scale >= 12) return;  // all is seen: the page scrolls
+      if (!event.ctrlKey && this.isFit && this.scale >= 12) return;  // the whole map is visible: let the page scroll
       event.preventDefault();
       this.zoom(event.deltaY < 0 ? 1.25 : 0.8, event.offsetX, event.offsetY);
     }, {passive: false});
@@ -477,7 +479,7 @@ export class JobMap {
     event.preventDefault();
   }
 
-  // To the nearest node in that direction.
+  // Moves the cursor to the nearest node in this direction.
   #move([dx, dy]) {
     let best = this.cursor < 0 ? 0 : this.cursor, least = Infinity;
     for (let node = 0; this.cursor >= 0 && node < this.names.length; ++node) {

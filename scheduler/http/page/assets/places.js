@@ -1,4 +1,4 @@
-// One node, one rank: what is known of it, with a link that can be shared.
+// The page of one node, and the page of one rank. Each has an address of its own, so that users can share a link to it.
 import {actionButton} from './actions.js';
 import {get, jobPath} from './api.js';
 import {age, h, hasEnded, Part, path, stateBadge} from './dom.js';
@@ -34,7 +34,7 @@ class PlaceView {
     try {
       this.found = await this.find(run.run);
     } catch {
-      // the frame says that nobody answers
+      // main.js shows that the scheduler does not answer
     }
     this.isAsking = false;
     if (!this.isClosed) this.update();
@@ -62,7 +62,8 @@ export class NodeView extends PlaceView {
     this.refresh();
   }
 
-  // Pages are in the order of ids, but for those that have gone: these come last.
+  // Finds the node in the pages of /nodes, or null. (They are in the order of ids, and nodes that have gone come last.
+  // So the node's offset may change.)
   async find(run) {
     if (this.offset !== undefined) {
       const page = (await get(jobPath(this.job, `/nodes?run=${run}&offset=${this.offset}&limit=1`))).jobs[0].nodes;
@@ -94,8 +95,8 @@ export class NodeView extends PlaceView {
     this.facts.show([facts, seenMs === null], () => [h('h2', {}, 'Facts'), pairs([
       ['Host', node.host_name], ['Address', node.address], ['Role', node.role + (node.is_spare ? ', spare' : '')],
       ['Ranks', node.ranks.length ? h('span', {class: 'dots'}, node.ranks.map((rank) => (node.role === 'worker' ? h('a', {href: path('job', this.job, 'rank', rank)}, rank) : h('span', {}, rank)))) : 'none'],
-      ['Places', node.slots], ['Last heard', seenMs === null ? 'not since this scheduler started' : h('span', {'data-text': 'age'})],
-      ['Agent', `pid ${node.pid}, version ${node.version}`], ['Start', h('code', {}, node.incarnation)], ['Machine', h('code', {}, node.machine_id)]])]);
+      ['Slots', node.slots], ['Last heard', seenMs === null ? 'not since this scheduler started' : h('span', {'data-text': 'age'})],
+      ['Agent', `pid ${node.pid}, version ${node.version}`], ['Incarnation', h('code', {}, node.incarnation)], ['Machine', h('code', {}, node.machine_id)]])]);
     this.facts.text('age', `${age(seenMs)} ago`);
     this.showEvents(new RegExp(`node ${escaped(this.node)}(?![\\w.-])`));
   }
@@ -111,7 +112,7 @@ export class RankView extends PlaceView {
     this.refresh();
   }
 
-  // Workers come first, in the order of ranks.
+  // Finds the rank, or null. Its offset in /ranks is its number: workers come first, in the order of ranks.
   async find(run) {
     if (!Number.isInteger(this.rank)) return null;
     const found = (await get(jobPath(this.job, `/ranks?run=${run}&offset=${this.rank}&limit=1`))).jobs[0].ranks[0];
@@ -133,7 +134,7 @@ export class RankView extends PlaceView {
       ['Node', h('a', {href: path('job', this.job, 'node', rank.node_id)}, rank.node_id)], ['Host', rank.host_name], ['Address', rank.address],
       ['Local rank', rank.local_rank], ['Machine', rank.node_rank], ['Device', rank.device_id], ['Device address', rank.device_address],
       ['Process', rank.pid === null ? null : `pid ${rank.pid}`], ['Step', step === null ? null : h('span', {'data-text': 'step'})],
-      ['Last change', stillMs === null ? null : h('span', {'data-text': 'age'})]])]);
+      ['Last progress', stillMs === null ? null : h('span', {'data-text': 'age'})]])]);
     this.facts.text('step', step?.toLocaleString('en') ?? '');
     this.facts.text('age', `${age(stillMs)} ago`);
     this.showEvents(new RegExp(`rank ${this.rank}\\b|node ${escaped(rank.node_id)}(?![\\w.-])`));

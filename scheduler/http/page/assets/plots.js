@@ -1,10 +1,10 @@
 // Small plots, drawn by hand.
 import {age, h, svg} from './dom.js';
 
-// `series`: [{name, kind, points: [[ms, value], …]}]. One line each over time, with the last values beside.
+// Draws a line over time for each of `series`: [{name, kind, points: [[ms, value], …]}]. A legend has the last values.
 export function linePlot(label, series, format = (value) => value.toLocaleString('en')) {
   const all = series.flatMap((one) => one.points);
-  if (all.length < 2) return h('p', {class: 'soft small'}, 'Being gathered …');
+  if (all.length < 2) return h('p', {class: 'soft small'}, 'Gathering data …');
   const from = Math.min(...all.map(([at]) => at)), to = Math.max(...all.map(([at]) => at));
   const low = Math.min(...all.map(([, value]) => value)), high = Math.max(...all.map(([, value]) => value));
   const x = (at) => 2 + (296 * (at - from)) / Math.max(1, to - from);
@@ -20,7 +20,7 @@ export function linePlot(label, series, format = (value) => value.toLocaleString
         stroke: `var(--${one.kind})`, 'stroke-width': 2, 'stroke-dasharray': i ? '5 3' : 'none', 'vector-effect': 'non-scaling-stroke'}))));
 }
 
-// Bars in order, such as the steps of ranks: [[label, value, kind], …].
+// Draws a bar for each of `bars`, such as the steps of ranks: [[label, value, kind], …].
 export function barPlot(label, bars, format = (value) => value.toLocaleString('en')) {
   const high = Math.max(1e-9, ...bars.map(([, value]) => value));
   const wide = 300 / bars.length;

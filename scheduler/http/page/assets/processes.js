@@ -1,5 +1,5 @@
-// What processes do: where they stand, and what they wrote last. Only when somebody asks: to show its stack costs a
-// process a moment, and what it prints is its owner's.
+// Shows the stacks of processes, and their last output. Both are fetched only when the user presses a button: showing a
+// stack stops the process for a moment, and the output may be private.
 import {onlyLooks} from './actions.js';
 import {jobPath, post} from './api.js';
 import {announce, h, Part, path} from './dom.js';
@@ -15,7 +15,7 @@ const lines = (text, label) => (text ? h('pre', {class: 'lines', tabindex: 0, 'a
 const asks = {
   stacks: {label: 'Show where it stands', labelOfAll: 'Show where they stand',
     body: (rank) => (rank === null ? {} : {ranks: [rank]}),
-    show: (job, answer) => {  // what is to be said of all of them is said once
+    show: (job, answer) => {  // a note that all ranks share is shown once
       const isOneNote = answer.ranks.every((one) => one.note === answer.ranks[0].note);
       return [isOneNote && answer.ranks.length ? note(answer.ranks[0]) : null,
         answer.ranks.map((one) => [heading(job, one), isOneNote ? null : note(one), lines(one.text, `Stack of rank ${one.rank}`)])];
@@ -26,7 +26,7 @@ const asks = {
       one.log_file ? h('p', {class: 'soft small'}, 'All of it: ', h('code', {}, one.log_file)) : null]},
 };
 
-// Of one rank; `rank` null: of those that are slowest.
+// The part for one rank; `rank` null: for the slowest ranks.
 export class ProcessPart {
   constructor(job, session, rank) {
     Object.assign(this, {job, session, rank});
@@ -47,11 +47,11 @@ export class ProcessPart {
   async #ask(verb) {
     this.isAsking = true;
     this.update();
-    this.answer.replaceChildren(h('p', {class: 'soft'}, 'Asking its agent …'));
+    this.answer.replaceChildren(h('p', {class: 'soft'}, 'Asking the agent …'));
     try {
       const answer = await post(jobPath(this.job, `/${verb}`), {run: live.runOf(this.job)?.run ?? 0, ...asks[verb].body(this.rank)});
       this.answer.replaceChildren(...asks[verb].show(this.job, answer).flat(Infinity).filter(Boolean));
-      announce('Its agent has answered');
+      announce('The agent has answered');
     } catch (error) {
       this.answer.replaceChildren(h('p', {class: 'problem', role: 'alert'}, error.message));
     }
