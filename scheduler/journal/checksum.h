@@ -1,4 +1,4 @@
-// The journal's checksum.
+// The checksum of the journal's records and snapshots.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace muster::scheduler {
 
-// The first 8 bytes (big-endian) of SHA-256 over the sequence (8 bytes, big-endian) and the body: a body under another
-// sequence is as wrong as a damaged one.
+// Returns the first 8 bytes (big-endian) of the SHA-256 of the sequence (8 bytes, big-endian) and the body. It covers
+// the sequence, so that a record under a wrong sequence is detected like a damaged one.
 int64_t Checksum(uint64_t sequence, const std::string& body);
 
 }  // namespace muster::scheduler

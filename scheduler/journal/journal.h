@@ -1,5 +1,5 @@
-// The log of the scheduler's records. Implementations: memory, SQLite, and a faulty one for tests; all pass one
-// contract suite (tests/contract).
+// The log of the scheduler's records: its decisions, from which the next start restores the state. There are three
+// implementations: in memory, on SQLite, and a faulty one for tests. All pass the same tests (tests/contract).
 #pragma once
 
 #include <cstdint>
@@ -13,51 +13,57 @@
 
 namespace muster::scheduler {
 
-// A snapshot that may not be built yet. The writer thread then builds it, once.
+// A record with the whole state. It may be made later: the journal's writer thread calls `make` once.
 struct JournalSnapshot {
   JournalSnapshot(std::function<v1::Record()> make_later, uint64_t about) : make(std::move(make_later)), bytes(about) {}
-  JournalSnapshot(v1::Record record)  // NOLINT(google-explicit-constructor): what is made already
+  JournalSnapshot(v1::Record record)  // NOLINT(google-explicit-constructor): a snapshot that exists already
       : make([record] { return record; }), bytes(record.ByteSizeLong()) {}
 
   std::function<v1::Record()> make;
-  uint64_t bytes = 0;  // approximate
+  uint64_t bytes = 0;  // approximate size
 };
 
 class Journal {
  public:
   virtual ~Journal() = default;
 
-  // Passes every durable record, oldest first, to `take`. Call it once, before the first Append.
+  // Calls `take` with each record that an earlier process made durable, oldest first. Call it once, before the first
+  // Append.
   virtual absl::Status Replay(const std::function<void(const v1::Record&)>& take) = 0;
 
-  // Appends records as one unit; called by one thread, never blocks on the disk. Once these and all before them are
-  // durable, calls `on_durable(sequence)` (set below) with the sequence of the last one. Sequences start at 1 and rise
-  // by one for each record. A journal that can no longer make records durable ends the process. Returns the sequence of
-  // the last record.
+  // Appends records, which become durable all together or not at all. Returns the sequence of the last one. Sequences
+  // start at 1 and rise by one for each record. Once these records and all earlier ones are durable, the journal calls
+  // the function of SetOnDurable with this sequence. Never blocks on the disk. Always call it on the same thread. If
+  // the journal can no longer make records durable, it ends the process.
   virtual uint64_t Append(std::vector<v1::Record> records) = 0;
 
-  // True if enough was appended since the last snapshot for a new one to pay. Called by the thread that appends.
+  // True if so much was appended since the last snapshot that a new one is worth its cost. Call it on the thread that
+  // appends.
   virtual bool WantsSnapshot() const = 0;
 
-  // `snapshot` is the sum of all records appended so far. Once it is durable, the journal may drop them, and Replay
-  // begins with it. Takes no sequence. Same thread as Append, never blocks on the disk.
+  // Appends the state after all records appended so far. Once the snapshot is durable, the journal may drop these
+  // records, and Replay begins with the snapshot. A snapshot has no sequence of its own. Never blocks on the disk. Call
+  // it on the thread that appends.
   virtual void AppendSnapshot(JournalSnapshot snapshot) = 0;
 
-  // `on_durable` may be called on any thread, also inside Append; its argument never falls. Once this returns, the
-  // previous one is not called any more; null: none is called. Don't call this inside on_durable.
+  // Sets the function that is called when records have become durable, with the sequence of the last durable record.
+  // The journal may call it on any thread, also inside Append; its argument never falls. Once SetOnDurable returns, the
+  // journal does not call the previous function any more. Null: it calls none. Don't call SetOnDurable inside
+  // `on_durable`.
   virtual void SetOnDurable(std::function<void(uint64_t)> on_durable) = 0;
 
-  // True while the disk is full: records are kept, and become durable once there is room again. Any thread.
+  // True while the disk is full. The journal then keeps records in memory, and makes them durable once there is room
+  // again. Any thread.
   virtual bool IsStalled() const { return false; }
 
-  // Returns the approximate bytes of the last snapshot and the records since; 0: nothing is kept. The thread that
-  // appends.
+  // Returns the approximate size of the last snapshot and the records after it, in bytes; 0: the journal keeps nothing.
+  // Call it on the thread that appends.
   virtual uint64_t Bytes() const { return 0; }
 
   // True if records outlive this process.
   virtual bool IsPersistent() const = 0;
 
-  // Returns a description for people: "memory", a path.
+  // Returns the journal's name for messages: "memory", or its path.
   virtual std::string Describe() const = 0;
 };
 

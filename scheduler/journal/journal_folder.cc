@@ -1,13 +1,15 @@
-// The files that root trusts. SQLite takes the files beside a journal (-wal, -shm, -journal) for its own, and these
-// come and go. A user who can add a file to the folder can forge the scheduler's memory. So a sticky folder is not
-// enough.
+// What a scheduler that runs as root requires, before it trusts a journal:
 //
-//   the folders and links that lead to it (/var/lib/muster of a      root's, and others can at most add to the folders
-//   DynamicUser is a link)
-//   the folder                                                       root's, and no one else can write to it
-//   the journal, its log, its note                                   the same
+//   the folders and links on the way to     belong to root; other users can at most add files to them (sticky)
+//   the journal's folder
+//   the journal's folder                    belongs to root; nobody else can write to it
+//   the journal, its log, its owner note    belong to root; nobody else can write to them
 //
-// Any other user is expected to know who shares the folder: that of a pod's volume belongs to root and is open to all.
+// A sticky folder is not enough for the journal. SQLite believes the files beside it (-wal, -shm, -journal), which come
+// and go. So a user who can add a file to the folder can forge the scheduler's state.
+//
+// The checks don't apply to a scheduler that runs as another user, who must know who can write to the folder. (The
+// folder of a pod's volume often belongs to root and is open to all.)
 #include "scheduler/journal/journal_folder.h"
 
 #include <fcntl.h>
@@ -32,19 +34,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// None: there is no file. Never opens the file: closing it would drop the locks of a journal in this process.
+// Returns the file's attributes; none: there is no such file. Never opens the file, because closing it would drop the
+// locks that this process holds on it.
 std::optional<struct stat> About(const std::string& path) {
   struct stat about {};
   if (stat(path.c_str(), &about) != 0) return std::nullopt;
   return about;
 }
 
-// Returns the files that SQLite opens beside a journal, and those of the next start.
+// Returns the journal, the files that SQLite opens beside it, and the owner note.
 std::vector<std::string> FilesOf(const std::string& path) {
   return {path, path + "-wal", path + "-shm", path + "-journal", OwnerNotePath(path)};
 }
 
-// A user who can write to the folder could redirect the scheduler with a link, or make it block on a pipe.
+// Returns an error if one of the journal's files is a link, has a hard link, or is no plain file. A user who can write
+// to the folder could use a link to make the scheduler write elsewhere, or a pipe to make it block.
 absl::Status CheckFilesArePlain(const std::string& path) {
   for (const std::string& file : FilesOf(path)) {
     struct stat about {};
@@ -96,11 +100,11 @@ absl::Status NotBelievedByRoot(const std::string& path, const std::string& why, 
                    "name a file in a folder of root's own with --journal_path (a new folder is made private)"));
 }
 
-// Checks, before anything is made, the existing part of the way to the folder.
+// Checks the folders on the way to the journal's folder, as far as they exist. Call it before a folder is made.
 absl::Status CheckWayForRoot(const std::string& path, fs::path folder) {
   std::error_code ignored;  // a name that is too long is no folder either
   while (!fs::exists(fs::symlink_status(folder, ignored)) && folder.has_relative_path()) folder = folder.parent_path();
-  // A user who can replace a folder on the way decides as well.
+  // A user who can replace a folder on the way could put another journal there.
   const auto way = OpenFolder(folder.string(), {FolderTrust::kTrusted});
   return way.ok() ? absl::OkStatus() : NotBelievedByRoot(path, std::string(way.status().message()), "");
 }
@@ -156,7 +160,7 @@ absl::Status SyncFolderOf(const std::string& path) { return Sync(fs::absolute(pa
 
 absl::Status PrepareJournalFolder(const std::string& path, uid_t self) {
   const fs::path folder = fs::absolute(path).parent_path();
-  // (An existing folder is checked below, with better advice.)
+  // (CheckForRoot below checks an existing folder, with better advice.)
   if (self == 0 && !About(folder)) {
     if (absl::Status status = CheckWayForRoot(path, folder); !status.ok()) return status;
   }

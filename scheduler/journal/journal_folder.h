@@ -10,20 +10,25 @@
 
 namespace muster::scheduler {
 
-// Returns the path at which a removed journal is rebuilt, until it is whole.
+// Returns the path of the copy that replaces a removed journal. The copy has this name until it is complete.
 std::string UnfinishedCopyPath(const std::string& path);
 
-// Does the folder's part of PrepareJournalFile: for a journal that is written again after it was removed.
+// Makes and checks only the journal's folder, as PrepareJournalFile does. Call it before a removed journal is written
+// again.
 absl::Status PrepareJournalFolder(const std::string& path, uid_t self = geteuid());
 
-// Syncs to the disk which files are in the folder of `path`.
+// Syncs the folder of `path` to the disk, so that the names of its files are durable.
 absl::Status SyncFolderOf(const std::string& path);
 
-// Makes the journal's folder (durable, mode 0700 if it is new) and an empty file (mode 0600) if there is none. Fails,
-// with the reason, if it can't be used: a network file system, missing permissions, a folder of that name, a
-// write-ahead log without its journal (SQLite would delete it), an unfinished copy of a journal that is gone. Root
-// (`self` is 0) also refuses files that another user could have put there: the folder and its files must be root's, and
-// no one else may write to them.
+// Makes the journal's folder (mode 0700) and an empty journal file (mode 0600) where they are missing, and makes both
+// durable. Returns an error if the journal can't be used there:
+//
+// - the folder is on a network file system, or permissions are missing
+// - something other than a file has the journal's name
+// - the journal is missing, but its write-ahead log exists (SQLite would delete the log)
+// - the journal is missing, but an unfinished copy of it exists
+// - `self` is 0 (root), and another user could have put files there: the folder and its files must belong to root, and
+//   nobody else may be able to write to them
 absl::Status PrepareJournalFile(const std::string& path, uid_t self = geteuid());
 
 }  // namespace muster::scheduler

@@ -9,7 +9,7 @@ namespace muster::scheduler {
 
 inline constexpr int kJournalFormat = 3;
 
-// FAILED_PRECONDITION: this program can't read a journal of that format. The message gives the remedy.
+// Returns FAILED_PRECONDITION if this program can't read a journal of this format. The message says what to do.
 absl::Status CheckJournalFormat(const std::string& path, int format);
 
 }  // namespace muster::scheduler

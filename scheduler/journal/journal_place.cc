@@ -1,12 +1,14 @@
+// What Look finds ("the same": the file that was opened there; the first row that fits decides):
+//
 // | the journal's path leads to | its log's path leads to | found                                             |
 // |-----------------------------|-------------------------|---------------------------------------------------|
 // | another file                | anything                | another                                           |
 // | anything                    | another file            | another: the next start would apply that log      |
-// | unknown                     | its file, none, unknown | unknown                                           |
-// | its file, nothing           | unknown                 | unknown                                           |
-// | nothing                     | its file, nothing       | gone                                              |
-// | its file                    | nothing                 | its log is gone                                   |
-// | its file                    | its file                | in place                                          |
+// | unknown                     | anything                | unknown                                           |
+// | anything                    | unknown                 | unknown                                           |
+// | nothing                     | anything                | gone                                              |
+// | the same                    | nothing                 | its log is gone                                   |
+// | the same                    | the same                | in place                                          |
 #include "scheduler/journal/journal_place.h"
 
 #include <sys/stat.h>

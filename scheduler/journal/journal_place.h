@@ -12,32 +12,34 @@
 
 namespace muster::scheduler {
 
-// A file's numbers, which no other file gets while it is open.
+// The numbers by which the kernel identifies a file. No other file can get them while this one is open.
 struct FileIdentity {
   dev_t device = 0;
   ino_t inode = 0;
   bool operator==(const FileIdentity&) const = default;
 };
 
-// NOT_FOUND: nothing is there. UNAVAILABLE: the system does not answer. Does not follow a link in the last place.
+// Returns the identity of the file at `path`; if that is a link, of the link itself. NOT_FOUND: there is no file.
+// UNAVAILABLE: the kernel returned another error.
 absl::StatusOr<FileIdentity> IdentityOf(const std::string& path);
 
 class JournalPlace {
  public:
-  // For a journal that is open with its log. Errors as those of IdentityOf.
+  // Notes the identities of the journal at `path` and of its log. Both must be open. Returns IdentityOf's errors.
   static absl::StatusOr<JournalPlace> Of(const std::string& path);
 
   enum class State {
     kInPlace,
-    kLogIsGone,  // the journal is there, its log is not
-    kIsGone,     // the journal is not there
-    kIsAnother,  // another file is there, or another log
-    kUnknown,    // the system does not answer, which is no news of the files
+    kLogIsGone,  // the journal is at its path, but there is no file at its log's path
+    kIsGone,     // there is no file at the journal's path
+    kIsAnother,  // another file is at the journal's path, or at its log's path
+    kUnknown,    // lstat failed for another reason, which says nothing about the files
   };
   struct Found {
     State state = State::kInPlace;
-    std::string words;  // kIsAnother: the path; kUnknown: the system's error
+    std::string words;  // kIsAnother: the path of the other file; kUnknown: the system's error
   };
+  // Checks which files are at the two paths now.
   Found Look() const;
 
   const FileIdentity& journal() const { return journal_; }

@@ -18,8 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The bytes that SQLite locks in a database (its "shared" range, see "Database File Locking" in sqlite.org's
-// lockingv3): a scheduler holds all of them exclusively.
+// The bytes of a database file that SQLite locks: its "shared" range (sqlite.org/lockingv3.html). A running scheduler
+// holds an exclusive lock on all of them.
 constexpr off_t kSharedFirst = 0x40000000 + 2;
 constexpr off_t kSharedSize = 510;
 

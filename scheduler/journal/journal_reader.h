@@ -1,5 +1,5 @@
-// Reads a journal on the disk for people. It reads a copy, so that nothing in the journal changes, not even its log is
-// merged.
+// Reads a journal on the disk, for `ms-ctl journal`. It reads a copy, so that the journal does not change at all. (If
+// SQLite opened the journal itself, it would merge the write-ahead log into it.)
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,17 @@ namespace muster::scheduler {
 
 class JournalReader {
  public:
-  // Copies it to a private folder in `temporary` and makes all checks of a scheduler's start. Returns their errors, and
-  // FAILED_PRECONDITION if a scheduler holds the journal, so that a copy would not be whole.
+  // Copies the journal at `path` to a private folder in `temporary`, and makes all checks that a scheduler makes at its
+  // start. Returns the error of the first check that fails. FAILED_PRECONDITION also means that a scheduler has the
+  // journal open; a copy could then be inconsistent.
   static absl::StatusOr<JournalReader> Open(const std::string& path, const std::string& temporary);
 
   JournalReader(JournalReader&& other) noexcept;
   JournalReader& operator=(JournalReader&&) = delete;
   ~JournalReader();  // removes the copy
 
-  // Passes the snapshot, if any (its sequence is that of its last record), then the records, oldest first.
+  // Calls `take` with the snapshot, if there is one, and then with each record after it, oldest first. The sequence of
+  // a snapshot is that of the last record that it covers.
   absl::Status Read(const std::function<void(uint64_t sequence, const v1::Record& record)>& take) const;
 
   const std::string& id() const { return file_.id(); }

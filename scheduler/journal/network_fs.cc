@@ -27,7 +27,8 @@ constexpr Kind kKinds[] = {
     {0xBACBACBC, "vmhgfs"},
 };
 
-// Types as the kernel's mount table names them. FUSE may serve anything; these are known to be remote.
+// The types of network file systems in the kernel's mount table. A FUSE file system may be local or remote; the ones in
+// this list are remote.
 constexpr const char* kTypes[] = {
     "fuse.glusterfs",
     "fuse.ceph",
@@ -72,13 +73,14 @@ constexpr const char* kTypes[] = {
 }  // namespace
 
 std::string NetworkFileSystemOf(uint64_t magic) {
-  // Some systems sign-extend the type.
+  // (Compare 32 bits: some systems sign-extend the number.)
   const auto low = static_cast<uint32_t>(magic);
   const auto* kind = std::find_if(std::begin(kKinds), std::end(kKinds), [&](const Kind& k) { return k.magic == low; });
   return kind == std::end(kKinds) ? "" : kind->name;
 }
 
-// A line: "36 35 98:0 /root /mount/point rw,noatime shared:1 - ext4 /dev/sda1 rw" (proc(5)).
+// A line of mountinfo looks like this (proc(5)):
+// "36 35 98:0 /root /mount/point rw,noatime shared:1 - ext4 /dev/sda1 rw"
 std::string NetworkFileSystemIn(absl::string_view mountinfo, dev_t device) {
   const std::string wanted = absl::StrCat(major(device), ":", minor(device));
   for (const absl::string_view line : absl::StrSplit(mountinfo, '\n')) {

@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kMaxBytes = 4096;
 
-// Has a fixed length, so that it can be overwritten in place.
+// Returns the first line. For one journal it always has the same length, so that it can be overwritten in place.
 std::string FirstLine(const std::string& journal_id, uint64_t acknowledged) {
   return absl::StrFormat("%s %020u %016x\n", journal_id, acknowledged,
                          static_cast<uint64_t>(Checksum(acknowledged, journal_id)));
@@ -33,14 +33,14 @@ std::string HostName() {
   return name;
 }
 
-// The status already has the remedy for a file that is not a note: remove it.
+// Adds advice to an error about the note. (FAILED_PRECONDITION has advice already: to remove a file that is no note.)
 absl::Status NoteFailed(const absl::Status& status) {
   return {status.code(), absl::StrCat(status.message(), " (it names the journal's owner)",
                                       absl::IsFailedPrecondition(status) ? "" : ": make it readable and writable",
                                       ", or name another file with --journal_path")};
 }
 
-// Returns at least one line.
+// Returns the note's lines, at least one (which may be empty).
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& journal) {
   const std::string path = OwnerNotePath(journal);
   const absl::StatusOr<UniqueFd> file = OpenPlainFile(path, O_RDONLY);
@@ -82,8 +82,8 @@ absl::StatusOr<OwnerNote> OwnerNote::Write(const std::string& journal, const std
   OwnerNote note(path, *std::move(file), journal_id);
   struct stat about {};
   if (fstat(fd, &about) == 0) note.identity_ = {about.st_dev, about.st_ino};
-  // The text is written before the file is cut: a crash in between leaves the first line whole. A full disk may leave a
-  // short note, which is acceptable.
+  // Write the new text first, and then cut the file to its length: a crash in between leaves a complete first line. (A
+  // full disk may leave an incomplete note. ReadOwnerNote ignores it.)
   const bool is_written = pwrite(fd, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
   if (is_written) static_cast<void>(ftruncate(fd, static_cast<off_t>(text.size())) == 0);
   return note;

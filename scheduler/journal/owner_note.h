@@ -1,10 +1,12 @@
-// A small file beside the journal, `<journal>.owner`: the journal's holder, for people, and the last acknowledged
-// sequence, to detect a loss that SQLite can't see.
+// A small file beside the journal, `<journal>.owner`. It names the process that has the journal open, for messages. It
+// also has the sequence of the last acknowledged record, to detect a loss that SQLite can't see.
 //
-// A write-ahead log that lost its end (an old copy, a damaged frame, a removed file) looks to SQLite like one that
-// simply ends there. The note is written after each commit and before its acknowledgement, and never synced. So it
-// costs no disk access, is right after kill -9, and after a power cut gives at worst too low a number. Two lines:
-// "<journal's id> <sequence, 20 digits> <checksum>", then "pid <pid> on <host>".
+// Why it is needed: a write-ahead log may lose its end (someone restores an old copy, a frame is damaged, a file is
+// removed). To SQLite that looks like a log that simply ends there.
+//
+// The owner writes the note after each commit and before it acknowledges the records, and never syncs it. So a note
+// costs no disk access. Its number is right after kill -9; after a power cut it may be too low, which does no harm. The
+// file has two lines: "<journal's id> <sequence, 20 digits> <checksum>" and "pid <pid> on <host>".
 #pragma once
 
 #include <cstdint>
@@ -18,7 +20,7 @@
 
 namespace muster::scheduler {
 
-// The content that an earlier process left.
+// The first line of a note that an earlier process wrote.
 struct OwnerWords {
   std::string journal_id;
   uint64_t acknowledged = 0;
@@ -26,24 +28,25 @@ struct OwnerWords {
 
 std::string OwnerNotePath(const std::string& journal);
 
-// Returns none if there is no note, or no whole one. Never follows a link or blocks on a pipe: any user who can write
-// to the folder could have put one there. The error describes what is in the note's place.
+// Returns the note's first line; none: there is no note, or the line is incomplete or damaged. Never follows a link,
+// and never blocks on a pipe, because any user who can write to the folder could have put one there. Such a file is an
+// error, which describes it.
 absl::StatusOr<std::optional<OwnerWords>> ReadOwnerNote(const std::string& journal);
 
-// Returns "pid 123 on host7"; empty if unknown.
+// Returns the process that has the journal open, according to the note: "pid 123 on host7"; empty if it is not known.
 std::string HolderOf(const std::string& journal);
 
-// The journal owner's handle on the note. One thread at a time.
+// The open note of a journal, for the process that has the journal open. Not thread-safe.
 class OwnerNote {
  public:
-  // Rewrites the note. Only the journal's owner may call this.
+  // Rewrites the note and keeps it open. Only the journal's owner may call this.
   static absl::StatusOr<OwnerNote> Write(const std::string& journal, const std::string& journal_id,
                                          uint64_t acknowledged);
-  // False: the note was removed, or another file has its name. True if the system does not answer.
+  // False: the note was removed, or another file has its name. True otherwise, also if the kernel can't tell.
   bool IsInPlace() const;
 
-  // Call it before reporting `sequence` as durable. A failed write leaves an older, lower number, which is true as
-  // well.
+  // Writes `sequence` into the note. Call it before reporting this sequence as durable. If the write fails, the note
+  // keeps an older, lower sequence, which is also true.
   void Acknowledge(uint64_t sequence) const;
 
  private:

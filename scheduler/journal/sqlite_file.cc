@@ -20,8 +20,8 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr int kBusyMs = 1'000;     // a process that was just killed may still be exiting
-constexpr int kLogFrames = 1'000;  // of 4 KiB each: then the write-ahead log starts over
+constexpr int kBusyMs = 1'000;  // how long to wait for the lock: a scheduler that was just killed may still be exiting
+constexpr int kLogFrames = 1'000;  // when the write-ahead log has so many frames (4 KiB each), it starts over
 
 constexpr const char* kTables[] = {
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -75,7 +75,8 @@ absl::Status NoLongerThere(const std::string& path) {
                    "there, and start ms-scheduler again"));
 }
 
-// SQLITE_OPEN_NOFOLLOW allows no link on the whole way, but those to the folder are the operator's own (or checked).
+// Replaces the links on the way to the journal's folder. SQLITE_OPEN_NOFOLLOW refuses a link anywhere in the path. But
+// links to the folder are allowed: the operator made them, or (as root) PrepareJournalFile has checked them.
 std::string WithoutLinks(const std::string& path) {
   const std::filesystem::path whole = std::filesystem::absolute(path);
   std::error_code error;
@@ -85,7 +86,7 @@ std::string WithoutLinks(const std::string& path) {
 
 }  // namespace
 
-// A newer version's record says so. A record of an unknown kind that doesn't is damaged.
+// A record of a newer version says so in least_reader. A record without that, but of an unknown kind, must be damaged.
 absl::Status CheckJournalEntry(const std::string& path, const JournalEntry& entry) {
   const std::string name = absl::StrCat(entry.is_snapshot ? "the snapshot through " : "record ", entry.sequence);
   v1::Record record;
@@ -123,8 +124,9 @@ absl::StatusOr<SqliteFile> SqliteFile::Open(const std::string& path, const Entry
   return file;
 }
 
-// Sets EXCLUSIVE before the first access, so that the lock is held from then on and no shared memory is needed. Fails
-// if the file was removed while this process waited for its lock.
+// Opens the database and locks it for as long as it is open. Sets locking_mode=EXCLUSIVE before the first access, so
+// that SQLite needs no shared memory (the -shm file). Fails if the file was removed while this process waited for its
+// lock.
 absl::Status SqliteFile::Connect() {
   sqlite3* db = nullptr;
   const int opened = sqlite3_open_v2(WithoutLinks(path_).c_str(), &db,
@@ -139,7 +141,7 @@ absl::Status SqliteFile::Connect() {
     if (absl::Status status = Execute(sql); !status.ok()) return status;
   }
   sqlite3_wal_hook(db_.get(), CountFrames, log_frames_.get());
-  // The first read of the file takes the lock.
+  // (The first read takes the lock.)
   if (const auto tables = ReadText("SELECT count(*) FROM sqlite_schema"); !tables.ok()) return tables.status();
   int has_moved = 0;
   sqlite3_file_control(db_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
@@ -171,7 +173,7 @@ absl::Status SqliteFile::CheckSchema() {
   if (!sound.ok()) return sound.status();
   if (*sound != "ok") return DamagedJournal(path_, *sound);
   const absl::StatusOr<std::string> format = ReadText("SELECT value FROM meta WHERE key='format'");
-  // A missing table is kInternal, too: the comparison of the tables below reports it.
+  // (kInternal may mean that the table is missing. The comparison of the tables below reports that.)
   if (!format.ok() && format.status().code() != absl::StatusCode::kInternal) return format.status();
   int number = 0;
   const bool is_number = format.ok() && absl::SimpleAtoi(*format, &number) && number > 0;
@@ -221,15 +223,16 @@ absl::Status SqliteFile::CheckNothingIsMissing() const {
                                           " records are lost, and agents that know of them may be refused"));
 }
 
-// The write-ahead log need not be on the disk yet: the last process may have ended before its sync, or because a sync
-// failed. So everything is written once more, into the database, and synced there.
+// Makes everything that was read durable, and writes the owner note. The records in the write-ahead log may not be on
+// the disk yet: the last process may have ended before it synced them, or because a sync failed. So this writes them
+// into the database, and syncs that.
 absl::Status SqliteFile::Settle() {
   const int result = sqlite3_wal_checkpoint_v2(db_.get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
   uint64_t acknowledged = last_sequence_;
   if (result != SQLITE_OK) {
     const absl::Status status = SqliteError(db_.get(), path_, "written");
     if (!absl::IsResourceExhausted(status)) return status;
-    // The disk is full, so the log may still be unsynced: the note claims no more than before.
+    // The disk is full, so the records in the log may still not be durable. Leave the note's sequence as it was.
     const auto words = ReadOwnerNote(path_);
     acknowledged = words.ok() && *words && (*words)->journal_id == id_ ? (*words)->acknowledged : 0;
   }
@@ -311,7 +314,8 @@ absl::Status SqliteFile::Write(const std::deque<JournalEntry>& entries) {
   return absl::OkStatus();
 }
 
-// A full disk only keeps the log longer: its commits are durable.
+// Moves the write-ahead log into the database once it has kLogFrames frames. A full disk is no error here: the log only
+// stays longer, and the records in it are durable.
 absl::Status SqliteFile::KeepLogShort() {
   if (*log_frames_ < kLogFrames) return absl::OkStatus();
   const int result = sqlite3_wal_checkpoint_v2(db_.get(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);

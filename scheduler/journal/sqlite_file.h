@@ -1,8 +1,8 @@
-// The SQLite file under the journal: opening, checking, reading and writing. Format 3 (docs/journal_format.md):
-//   meta(key, value)                        format = 3; id, a random name of this journal
-//   records(sequence, checksum, body)       a v1.Record each, without gaps
-//   snapshots(through, checksum, body)      at most one: what all records up to `through` amount to
-// One thread at a time. Once Confirm returns OK, Append's records are durable and the next start will find them.
+// The SQLite file of a journal: opening, checking, reading and writing. Its tables (docs/journal_format.md, format 3):
+//   meta(key, value)                        two rows: "format" is 3, "id" is a random name of this journal
+//   records(sequence, checksum, body)       one v1.Record in each row; the sequences have no gaps
+//   snapshots(through, checksum, body)      at most one row: the state after all records up to `through`
+// Not thread-safe. Once Confirm returns OK, the appended records are durable and the next start will find them.
 #pragma once
 
 #include <cstdint>
@@ -29,39 +29,41 @@ struct JournalEntry {
   std::string body;
 };
 
-// Checks that this program can act on the body. DATA_LOSS, FAILED_PRECONDITION.
+// Checks that this program understands the entry's body. DATA_LOSS: the body is damaged. FAILED_PRECONDITION: a newer
+// program wrote it.
 absl::Status CheckJournalEntry(const std::string& path, const JournalEntry& entry);
 
 class SqliteFile {
  public:
-  // Opens or creates the file, takes the lock, and checks everything: structure, sequences, checksums, each body by
-  // `check`, and that no acknowledged record is missing (owner_note.h). Moves what an earlier process left in the
-  // write-ahead log to the disk. Errors: see sqlite_words.h; those of `check`; FAILED_PRECONDITION also for a network
-  // file system, and for another format (journal_format.h), which leaves the file unchanged.
+  // Opens or creates the file and locks it. Checks everything: the structure, the sequences, the checksums, each body
+  // (with `check`), and that no acknowledged record is missing (owner_note.h). Moves the records that an earlier
+  // process left in the write-ahead log into the database. Returns the errors of sqlite_words.h and of `check`.
+  // FAILED_PRECONDITION also means that the file is on a network file system, or has another format (journal_format.h);
+  // such a file is left unchanged.
   using EntryCheck = std::function<absl::Status(const std::string& path, const JournalEntry&)>;
   static absl::StatusOr<SqliteFile> Open(const std::string& path, const EntryCheck& check);
 
   SqliteFile(SqliteFile&&) = default;
   SqliteFile& operator=(SqliteFile&&) = delete;
 
-  // Passes the snapshot, if any, then the records after it, oldest first.
+  // Calls `take` with the snapshot, if there is one, and then with each record after it, oldest first.
   absl::Status ReadAll(const std::function<absl::Status(const JournalEntry&)>& take) const;
 
-  // Writes one transaction. A snapshot replaces the previous one and the records up to it. RESOURCE_EXHAUSTED: the disk
-  // is full and nothing was written.
+  // Writes the entries in one transaction. A snapshot replaces the previous snapshot, and the records that it covers.
+  // RESOURCE_EXHAUSTED: the disk is full, and nothing was written.
   absl::Status Append(const std::deque<JournalEntry>& entries);
 
-  // Call it after Append and before reporting anything as durable; also now and then without an Append. Checks that the
-  // files are still at their paths, and writes them again if they were removed; then notes the acknowledged sequence.
-  // RESOURCE_EXHAUSTED: the disk is full, call it again. FAILED_PRECONDITION: another file is there, or another process
-  // holds the one that was written again.
+  // Call it after Append, before reporting anything as durable; also now and then without an Append. It checks that the
+  // files are still at their paths, and writes them again if they were removed. Then it writes the last sequence into
+  // the owner note. RESOURCE_EXHAUSTED: the disk is full; call it again. FAILED_PRECONDITION: another file is at one of
+  // the paths, or another process has locked the file that was written again.
   absl::Status Confirm();
 
   const std::string& path() const { return path_; }
   const std::string& id() const { return id_; }
   uint64_t last_sequence() const { return last_sequence_; }
   uint64_t snapshot_bytes() const { return snapshot_bytes_; }
-  uint64_t record_bytes() const { return record_bytes_; }  // after the snapshot, when it was opened
+  uint64_t record_bytes() const { return record_bytes_; }  // of the records after the snapshot, at the time of Open
 
  private:
   struct Closer {
@@ -88,13 +90,13 @@ class SqliteFile {
   absl::Status Execute(const char* sql);
 
   std::string path_;
-  std::unique_ptr<int> log_frames_ = std::make_unique<int>(0);  // in the write-ahead log after the last commit
+  std::unique_ptr<int> log_frames_ = std::make_unique<int>(0);  // frames in the write-ahead log after the last commit
   std::unique_ptr<sqlite3, Closer> db_;
   std::string id_;
   std::optional<OwnerNote> note_;
   std::optional<JournalPlace> place_;
-  bool is_place_unknown_ = false;  // and a warning was logged
-  bool is_note_missing_ = false;   // the same
+  bool is_place_unknown_ = false;  // the files' places can't be checked now, and a warning was logged
+  bool is_note_missing_ = false;   // the note can't be written, and a warning was logged
   uint64_t last_sequence_ = 0;
   uint64_t snapshot_bytes_ = 0;
   uint64_t record_bytes_ = 0;

@@ -22,21 +22,23 @@ namespace muster::scheduler {
 namespace {
 
 constexpr absl::Duration kFullDiskRetry = absl::Milliseconds(250);
-constexpr absl::Duration kLookInterval =
-    absl::Seconds(1);  // between checks of the files' places, with nothing to write
-// A batch of several records indicates a burst of joins. Records within this time after it share the next fsync, which
-// saves a tenth of the processor time of 1,000 joins. Single records never wait.
+// While nothing is appended: how often to check that the files are at their paths.
+constexpr absl::Duration kLookInterval = absl::Seconds(1);
+// A batch of several records indicates a burst of joins. Records that come within this time after such a batch share
+// the next fsync. With 1,000 joins that saves a tenth of the processor time. After a single record nothing waits.
 constexpr absl::Duration kGather = absl::Milliseconds(1);
 constexpr uint64_t kLeastBytesForSnapshot = 4 << 20;
 constexpr uint64_t kSnapshotsWorth = 4;
 
-// FAILED_PRECONDITION: another process has the journal, or another file is in its place; the message is complete.
+// Logs the error and ends the process. (For FAILED_PRECONDITION, which means that another process has the journal, or
+// that another file is in its place, the message already says what to do.)
 [[noreturn]] void Die(const absl::Status& why) {
-  Log(Severity::kError, absl::StrCat(std::string(why.message()),
-                                     absl::IsFailedPrecondition(why)
-                                         ? ". ms-scheduler ends now and answers no request"
-                                         : ". It is unknown what is on the disk, so ms-scheduler ends now and answers "
-                                           "no request. Start it again once the disk works: it goes on where it was"));
+  Log(Severity::kError,
+      absl::StrCat(std::string(why.message()),
+                   absl::IsFailedPrecondition(why)
+                       ? ". ms-scheduler ends now and answers no request"
+                       : ". Nobody knows what is on the disk now, so ms-scheduler ends and answers no "
+                         "request. Start it again once the disk works: it goes on where it was"));
   FlushLog(absl::Seconds(2));
   std::_Exit(EXIT_FAILURE);
 }
@@ -117,13 +119,13 @@ class SqliteJournal::Impl {
     changed_.NotifyOne();
   }
 
-  // Starts it with the first record; the start has checked that a thread can be had.
+  // Called with the first record. (The start of the scheduler has checked that it can create threads.)
   std::thread StartWriter() {
     absl::StatusOr<std::thread> writer = TryThread([this] { WriteOn(); });
     if (writer.ok()) return *std::move(writer);
     Log(Severity::kError,
         absl::StrCat("the journal can't be written: ", std::string(writer.status().message()),
-                     ". No decision counts without it, so ms-scheduler ends now and answers no request"));
+                     ". Without it ms-scheduler can't decide anything, so it ends now and answers no request"));
     FlushLog(absl::Seconds(2));
     std::_Exit(EXIT_FAILURE);
   }
@@ -171,7 +173,7 @@ class SqliteJournal::Impl {
     if (on_durable_) on_durable_(sequence);
   }
 
-  // False if the journal closes while the disk is full.
+  // Calls `write` until it succeeds. False: the journal closes while the disk is full.
   bool Persist(size_t records, const std::function<absl::Status()>& write) {
     absl::Status status = write();
     if (status.ok()) return true;
@@ -194,17 +196,18 @@ class SqliteJournal::Impl {
     return true;
   }
 
-  // False if the journal closes.
+  // Waits before the next attempt to write. False: the journal closes.
   bool WaitForRoom(size_t waiting) {
     MutexLock lock(mutex_);
     if (!is_stopping_) changed_.WaitFor(mutex_, kFullDiskRetry);
     if (!is_stopping_) return true;
-    Log(Severity::kError, absl::StrCat("ms-scheduler ends with a full disk under the journal ", path(), ": ",
-                                       waiting + queued_.size(), " records are lost, for which no answer was sent"));
+    Log(Severity::kError,
+        absl::StrCat("ms-scheduler ends with a full disk under the journal ", path(), ": ", waiting + queued_.size(),
+                     " records are lost, but none of them was acknowledged"));
     return false;
   }
 
-  SqliteFile file_;  // used by the opener until the writer begins, then by the writer alone
+  SqliteFile file_;  // used by the thread that opened it until the writer thread starts, then by the writer only
   std::atomic<bool> is_stalled_ = false;
 
   // Owned by the thread that appends.

@@ -1,11 +1,15 @@
 // The journal on disk: SQLite, one writer thread, group commit. docs/journal_format.md describes the format.
 //
-// One process holds the file. Append only queues. The writer commits all queued records as one transaction and then
-// calls on_durable. After a failed fsync it is unknown what was lost. So any failed commit ends the process (exit 1,
-// one line), except on a full disk: records stay queued, the commit is tried again every 250 ms, and IsStalled() is
-// true meanwhile. Removed files are written again before on_durable is called, or within a second if nothing is
-// appended. Another file in their place ends the process (SqliteFile::Confirm). The queue itself has no limit: its user
-// must refuse new work while the journal is stalled.
+// Only one process can have the file open. Append only queues records. The writer thread commits all queued records as
+// one transaction and then calls on_durable. The queue has no limit, so the user must refuse new work while
+// IsStalled().
+//
+// - A commit fails: the process ends (exit 1, one line), because after a failed fsync nobody knows what is on the disk.
+// - The disk is full: the records stay queued, the commit is tried again every 250 ms, and IsStalled() is true until it
+//   succeeds.
+// - The files were removed: they are written again before on_durable is called, or within a second if nothing is
+//   appended.
+// - Other files are at their paths: the process ends (SqliteFile::Confirm).
 #pragma once
 
 #include <cstdint>
@@ -21,11 +25,12 @@ namespace muster::scheduler {
 
 class SqliteJournal : public Journal {
  public:
-  // Opens or creates `path`, and its folder. Checks all content first: what Replay passes is whole, or the start fails
-  // with advice. See SqliteFile::Open.
+  // Opens or creates the journal at `path`, and its folder. Checks all its content, so that Replay can't fail halfway.
+  // An error says what to do. See SqliteFile::Open.
   static absl::StatusOr<std::unique_ptr<SqliteJournal>> Open(const std::string& path);
 
-  // Commits what is queued, and closes. On a full disk drops it: it was never acknowledged.
+  // Commits the queued records and closes the file. On a full disk it drops them, which breaks no promise: they were
+  // never acknowledged.
   ~SqliteJournal() override;
 
   absl::Status Replay(const std::function<void(const v1::Record&)>& take) override;

@@ -15,7 +15,8 @@ constexpr char kElsewhere[] = "or name another file with --journal_path";
 
 bool IsFull(int code, int system_error) {
   if ((code & 0xff) == SQLITE_FULL) return true;
-  // A write beyond the quota. A failed sync is a different error, for any reason.
+  // A write that went over the quota. A failed sync never counts as a full disk, whatever its errno: it is unknown what
+  // was written.
   return code == SQLITE_IOERR_WRITE && (system_error == ENOSPC || system_error == EDQUOT);
 }
 
@@ -29,7 +30,7 @@ const char* StepOf(int code) {
 }  // namespace
 
 absl::Status SqliteError(sqlite3* db, const std::string& path, const std::string& doing) {
-  const int last_error = errno;  // SQLite 3.40 forgets it when a commit fails
+  const int last_error = errno;  // when a commit fails, SQLite 3.40's sqlite3_system_errno returns 0
   if (db == nullptr) return absl::InternalError(absl::StrCat("no memory to open the journal ", path));
   const int code = sqlite3_extended_errcode(db);
   const int noted_error = sqlite3_system_errno(db);

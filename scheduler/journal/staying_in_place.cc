@@ -1,22 +1,23 @@
-// Handles files that are no longer at their paths (journal_place.h). SqliteFile's descriptors keep all that it wrote,
-// even if the files have no name left.
+// What SqliteFile does when its files are no longer at their paths (journal_place.h). Its open descriptors still have
+// all that it wrote, even if the files have no name any more.
 //
-//   the journal is gone          WriteAgain: a whole copy is put at its path
-//   its log alone is gone        all is brought into the journal, which then gets a new log
-//   another file is there        an error: only the operator knows which one counts
-//   the system does not answer   nothing; one warning
-//   the note is gone             it is written again
+//   the journal is gone              WriteAgain puts a complete copy at its path
+//   only its log is gone             BeginLog moves all records into the journal and begins a new log
+//   another file is at a path        an error: only the operator knows which file is the right one
+//   the paths can't be checked       it goes on, and logs one warning
+//   the owner note is gone           KeepNote writes it again
 //
-// The steps of WriteAgain, and what the next start finds if this process dies after each one:
+// The steps of WriteAgain, and what the next start finds if this process dies after a step:
 //
-//   everything is brought from the log into the database     nothing, or an empty log without a journal: refused
-//   a copy is made under another name, and synced            the same; a person can use the copy
-//   it gets the journal's name, which must be free           the journal; an old log is empty by now
-//   the folder is synced, the copy opened and locked         the journal
+//   1. move all records from the log into the database       no journal, perhaps an empty log: refuses to start
+//   2. make a copy under another name, and sync it           the same; the operator can use the copy
+//   3. give the copy the journal's name, if that is free     the journal (an old log is empty by now)
+//   4. sync the folder; open and lock the copy               the journal
 //
-// There is a moment between the lock of the old file and that of the new one. If another ms-scheduler takes the new
-// journal then, which is whole, this one fails to lock it and ends. An ms-scheduler that waited for the lock of the old
-// file sees that this is no longer the journal (SqliteFile::Connect).
+// For a moment this process has released the lock on the old file, and has not locked the new one yet. If another
+// ms-scheduler opens the new journal in that moment, it finds a complete one. Then this process can't lock it, and
+// ends. An ms-scheduler that waited for the lock on the old file notices that this file is no longer the journal, and
+// fails (SqliteFile::Connect).
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -38,7 +39,7 @@ namespace {
 absl::Status AnotherFile(const std::string& path, const std::string& journal) {
   return absl::FailedPreconditionError(absl::StrCat(
       path,
-      " is not the file that this ms-scheduler writes: it was replaced, and new decisions would be missing in it. Put "
+      " is not the file that this ms-scheduler writes: it was replaced, and so it lacks the latest decisions. Put "
       "the right files at ",
       journal,
       ", then start ms-scheduler again: it goes on with what they hold, and processes keep running until then"));
@@ -55,7 +56,7 @@ absl::Status SyncFile(const std::string& path) {
   return UnusableJournal(absl::StrCat(path, " can't be synced to the disk"), errno);
 }
 
-// VACUUM INTO does not copy this mode.
+// Gives the copy the mode WAL, which VACUUM INTO does not copy.
 absl::Status SetWriteAheadLog(const std::string& path) {
   sqlite3* db = nullptr;
   absl::Status status = sqlite3_open_v2(path.c_str(), &db, SQLITE_OPEN_READWRITE, nullptr) == SQLITE_OK
@@ -65,11 +66,12 @@ absl::Status SetWriteAheadLog(const std::string& path) {
   return status;
 }
 
-// Makes a whole, durable copy, as private as the journal. Replaces what an interrupted attempt left at `copy`.
+// Makes a complete, durable copy of the journal, with mode 0600. Replaces a file that an interrupted attempt left at
+// `copy`.
 absl::Status CopyJournal(sqlite3* db, const std::string& path, const std::string& copy) {
   unlink(copy.c_str());
   {
-    // SQLite writes into an empty file and keeps its mode.
+    // (VACUUM INTO accepts an existing empty file, and keeps its mode.)
     const UniqueFd made(open(copy.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!made.is_open()) return UnusableJournal(absl::StrCat("the copy ", copy, " can't be made"), errno);
   }
@@ -147,15 +149,17 @@ absl::Status SqliteFile::WriteAgain() {
   return absl::OkStatus();
 }
 
-// Afterwards the database has everything, and a log still at its path is empty: SQLite would apply an old log to the
-// new file.
+// Moves all records from the log into the database, and empties the log. If the log's file is still at its path, it
+// must be empty: otherwise SQLite would apply it to the new journal.
 absl::Status SqliteFile::EmptyLog() {
   const int result = sqlite3_wal_checkpoint_v2(db_.get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
   *log_frames_ = 0;
   return result == SQLITE_OK ? absl::OkStatus() : SqliteError(db_.get(), path_, "written");
 }
 
-// Without NO_CKPT_ON_CLOSE the old connection could remove the log of the new one, which has the same path.
+// Closes the connection to the old file and opens the one that is at the path now, which must be `expected`. Sets
+// NO_CKPT_ON_CLOSE first: otherwise the old connection could remove the log at its path, which now belongs to the new
+// file.
 absl::Status SqliteFile::OpenAgain(const FileIdentity& expected) {
   sqlite3_db_config(db_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   db_.reset();
@@ -167,7 +171,8 @@ absl::Status SqliteFile::OpenAgain(const FileIdentity& expected) {
   return absl::OkStatus();
 }
 
-// A failure here must not end the process: without the note, only a log that loses its end goes unnoticed.
+// Writes the owner note again if it was removed. A failure only logs a warning: without the note everything works, but
+// a log that loses its end goes unnoticed.
 void SqliteFile::KeepNote() {
   if (note_->IsInPlace()) return;
   absl::StatusOr<OwnerNote> note = OwnerNote::Write(path_, id_, last_sequence_);

@@ -24,10 +24,10 @@ using mindspore::Refuse;
 constexpr char kWorker[] = "MS_WORKER";
 constexpr char kServer[] = "MS_PSERVER";
 
-// With TLS, the certificate identifies the node.
+// True if the peer's certificate allows this node id. Without TLS every peer may have any id.
 bool MayBe(const Peer& peer, const std::string& node_id) { return !peer.name || peer.name->CoversNode(node_id); }
 
-// Newer versions call a parameter server MS_SERVER.
+// Newer versions of MindSpore call a parameter server MS_SERVER.
 std::string Canonical(const std::string& role) { return role == "MS_SERVER" ? kServer : role; }
 
 }  // namespace
@@ -148,7 +148,8 @@ Admission DirectCluster::Register(const Peer& peer, const mindspore::Registratio
   if (is_new) {
     Node node{role, registration.host_name().substr(0, kMaxHostNameBytes), peer.address};
     uint32_t number = 0;
-    node.rank = IsNumber(node_id) && absl::SimpleAtoi(node_id, &number) ? number : Count(role);  // provisional
+    // A provisional rank. AssignRanks sets the final one.
+    node.rank = IsNumber(node_id) && absl::SimpleAtoi(node_id, &number) ? number : Count(role);
     nodes_.emplace(node_id, std::move(node));
     left_.erase(node_id);
     left_before_.erase(node_id);
@@ -182,7 +183,9 @@ void DirectCluster::CompleteIfAllAreThere() {
       "MindSpore: complete");
 }
 
-// Assigns ranks as MindSpore does: numbers are ranks; else by address, then by node id as text.
+// Assigns ranks as MindSpore does. If all node ids are numbers, they are the ranks. Otherwise (or with
+// MS_HCCL_CM_INIT=1) the nodes get ranks in the order of their addresses, and at one address in the order of their ids
+// as text.
 void DirectCluster::AssignRanks(const std::string& role) {
   std::vector<std::pair<const std::string*, Node*>> members;
   bool are_numbers = true;
@@ -198,7 +201,7 @@ void DirectCluster::AssignRanks(const std::string& role) {
   for (uint32_t rank = 0; rank < members.size(); ++rank) members[rank].second->rank = rank;
 }
 
-// If the node's own connection is closed, a new one from the same address is its own.
+// True if the peer speaks for this node: over the node's own connection or, once that is closed, from its address.
 bool DirectCluster::IsItsOwn(const Node& node, const Peer& peer) const {
   return node.connection == peer.connection || (node.connection == 0 && node.address == peer.address);
 }
@@ -235,8 +238,8 @@ std::optional<Health> DirectCluster::Heartbeat(const Peer& peer, const std::stri
   } else if (node.address != peer.address) {
     return std::nullopt;
   }
-  // (Answer also another connection of the same machine, perhaps opened before the old one was found broken. It is no
-  // sign of life of this node.)
+  // (Answer another connection from the same machine, too: the process may have opened it before we noticed that the
+  // old one broke. But it does not show that this node is alive.)
   Health health{state_, options_.worker_num + options_.server_num, 0};
   // With recovery a dead process may return, so the others are not informed until the cluster has failed.
   if (!options_.enable_recovery || state_ == State::kFailed) health.abnormal = DeadCount();
@@ -246,16 +249,17 @@ std::optional<Health> DirectCluster::Heartbeat(const Peer& peer, const std::stri
 std::optional<std::vector<std::string>> DirectCluster::HostNames(const std::string& role_name) const {
   const std::string role = Canonical(role_name);
   if (state_ != State::kInitialized || Wanted(role) == 0) return std::nullopt;
-  std::map<std::string, IpAddress> first;  // of each name
+  std::map<std::string, IpAddress> first;  // by host name: the address of the first node with it
   std::vector<std::string> names(Wanted(role));
   for (const auto& [id, node] : nodes_) {
     const auto known = first.emplace(node.host_name, node.address).first;
     if (node.role != role || node.rank >= names.size()) continue;
-    // MindSpore takes equal names for one machine, so a second machine of that name gets its address as well.
+    // MindSpore takes nodes with the same host name for one machine. So append the address to the name of a node that
+    // is on a second machine of that name.
     names[node.rank] =
         known->second == node.address ? node.host_name : absl::StrCat(node.host_name, "~", node.address.ToString());
   }
-  // The name of a process that has ended well stays empty: no one needs it any more.
+  // (The name of a process that has ended well is empty. Nobody needs it any more.)
   return names;
 }
 
@@ -292,8 +296,8 @@ bool DirectCluster::ServesMetadata(const Peer& peer, mindspore::MetadataUse use,
                     [&](const auto& entry) { return is_its_place(entry.first, entry.second); });
     if (!is_member) {
       Say(Severity::kWarning,
-          absl::StrCat("metadata asked for or sent from ", peer.address.ToString(),
-                       " was ignored: no MindSpore process of the cluster has registered from there",
+          absl::StrCat("ignored a request for metadata from ", peer.address.ToString(),
+                       ": no MindSpore process of the cluster has registered from there",
                        peer.name ? absl::StrCat(" with the certificate ", peer.name->ToUri()) : ""),
           "MindSpore: metadata of a stranger");
       return false;
@@ -309,8 +313,8 @@ bool DirectCluster::ServesMetadata(const Peer& peer, mindspore::MetadataUse use,
   return true;
 }
 
-// Returns the only node that may use the key: a process publishes the address of its own rank only, and asks for the
-// rank of its own id only. Empty: any node may.
+// Returns the node to which a use of this key belongs: a process publishes only the address of its own rank, and asks
+// only for the rank of its own id. Empty: any node may use the key in this way.
 std::string DirectCluster::OwnerOf(mindspore::MetadataUse use, const std::string& key) const {
   constexpr char kRankAddress[] = "MCCL_COLLECTIVE_RANK_";
   for (const char* role : {kWorker, kServer}) {

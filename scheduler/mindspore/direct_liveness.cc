@@ -1,4 +1,4 @@
-// Decides which nodes of a direct cluster are alive, and when a cluster is over.
+// The part of DirectCluster that decides which nodes are alive, and when the cluster has ended.
 #include <algorithm>
 #include <utility>
 
@@ -9,18 +9,23 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr absl::Duration kDeathGrace = absl::Seconds(2);      // for a process that reconnects
-constexpr absl::Duration kClosedTogether = absl::Seconds(1);  // both connections of one process
-// A process with MS_DISABLE_HEARTBEAT=1 stops beating once it knows that the cluster is complete.
+constexpr absl::Duration kDeathGrace = absl::Seconds(2);  // a process may reconnect within this time
+// When a process dies, its connections close at about the same time: at most so far apart.
+constexpr absl::Duration kClosedTogether = absl::Seconds(1);
+// A process with fewer heartbeats than this may have MS_DISABLE_HEARTBEAT=1: such a process stops sending them once it
+// knows that the cluster is complete.
 constexpr uint32_t kBeatsOfALoudOne = 5;
-// After its last message a client still closes its connections, and some (seen with 2.10.0) crash if ours close first.
+// How long to wait for the processes to close their connections after their last message. Some of them (seen with
+// MindSpore 2.10.0) crash if our side closes first.
 constexpr absl::Duration kTimeToLeave = absl::Seconds(10);
-constexpr absl::Duration kTimeToHear = absl::Seconds(30);  // for the others of a failed cluster, before --once ends
+// How long the processes of a failed cluster have to hear of the failure, before a scheduler with --once ends.
+constexpr absl::Duration kTimeToHear = absl::Seconds(30);
 
 }  // namespace
 
-// Returns the nodes with a closed heartbeat connection, but another open one. Not every connection's node is known.
-// Then each host must have one for each of its nodes, and those that beat count first.
+// Returns the living nodes that have an open metadata connection. It is not known to which node every such connection
+// belongs. So the unknown connections of an address are counted: the nodes at this address that send heartbeats get one
+// each first, and then the nodes whose heartbeat connection is closed, in the order in which it closed.
 std::set<std::string> DirectCluster::WithMetadataConnection() const {
   MetadataConnections::Count count = links_.Counted();
   std::set<std::string> found;
@@ -47,7 +52,7 @@ std::set<std::string> DirectCluster::WithMetadataConnection() const {
   return found;
 }
 
-// Empty: the node is alive.
+// Returns why the node counts as dead; empty: it counts as alive.
 std::string DirectCluster::WhyDead(const Node& node, bool has_metadata_connection, MonotonicTime now) const {
   const bool is_silent = now - node.last_seen > options_.node_timeout;
   const std::string silence = absl::StrCat("no heartbeat for ", absl::FormatDuration(options_.node_timeout));
@@ -134,7 +139,7 @@ void DirectCluster::Tick(MonotonicTime now) {
 void DirectCluster::ConnectionClosed(const mindspore::Peer& peer, MonotonicTime now) {
   links_.Closed(peer, now);
   for (auto& [id, node] : nodes_) {
-    if (node.connection != peer.connection) continue;  // one process may have registered under several ids
+    if (node.connection != peer.connection) continue;  // (one process may have registered several ids)
     node.connection = 0;
     node.closed_at = now;
   }
@@ -153,7 +158,8 @@ std::set<uint64_t> DirectCluster::Needed() const {
       ++wanted[node.address.bytes()];
     }
   }
-  // If a host has no more than its processes need, take none from it.
+  // A process needs one metadata connection. If an address has no more unknown ones than its processes need, then all
+  // of them are needed.
   std::set<std::string> scarce;
   for (const auto& [address, number] : wanted) {
     if (count.free[address] <= number) scarce.insert(address);
@@ -167,7 +173,7 @@ void DirectCluster::NoteDeath(const std::string& node_id, Node& node, const std:
   const std::string who =
       absl::StrCat("the MindSpore process of rank ", node.rank, " (", node.role, ", node id ", Quoted(node_id),
                    ", host ", Quoted(node.host_name), " at ", node.address.ToString(), ")");
-  if (!failed_at_.is_never()) {  // this is the end that it was asked for
+  if (!failed_at_.is_never()) {  // the cluster has failed already, and its processes were asked to end
     Say(Severity::kInfo, absl::StrCat(who, " has ended after the failure: ", how));
     return;
   }
@@ -189,7 +195,7 @@ bool DirectCluster::IsDeserted() const {
   });
 }
 
-// Makes room for the next cluster once one is over, well or not, and none of its processes is connected.
+// Begins the next cluster if this one has ended, well or not, and none of its processes is connected any more.
 void DirectCluster::ResetIfAllAreGone() {
   const bool is_over = state_ == State::kFinished || state_ == State::kFailed ||
                        (state_ == State::kInitialized && !options_.enable_recovery && DeadCount() > 0);

@@ -9,8 +9,10 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr size_t kSpareConnections = 512;    // beyond the two of each process …
-constexpr size_t kSpareOfEachAddress = 256;  // … which may all be on one machine
+// How many connections the port accepts beyond the two that each process of the cluster needs: in all, and from one
+// address. (All processes may be on one machine, so the processes' own connections are added to both limits.)
+constexpr size_t kSpareConnections = 512;
+constexpr size_t kSpareOfEachAddress = 256;
 
 }  // namespace
 

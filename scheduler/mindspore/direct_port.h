@@ -1,4 +1,4 @@
-// --mindspore_port: the TCP port where MindSpore processes register without an agent.
+// The TCP port of --mindspore_port, where MindSpore processes register without an agent.
 #pragma once
 
 #include <functional>
@@ -25,11 +25,12 @@ class DirectPort final : public mindspore::Cluster {
     uint16_t port = 0;
     std::shared_ptr<const TlsStore> tls;  // null: plain
     PlainFrom plain_from = PlainFrom::kAll;
-    std::shared_ptr<CountedLog> counted;        // counts what clients can cause at will
-    std::function<void(DirectEnd end)> on_end;  // of a cluster, possibly twice; may be empty. Any thread
+    std::shared_ptr<CountedLog> counted;  // for log lines that clients can trigger at will
+    std::function<void(DirectEnd end)>
+        on_end;  // called when a cluster has ended, perhaps twice, on any thread; or empty
   };
 
-  // Listens when it returns. `clock` must outlive this.
+  // Opens the port; it listens when Open returns. `clock` must outlive this.
   static absl::StatusOr<std::unique_ptr<DirectPort>> Open(const Options& options, const Clock& clock);
 
   mindspore::Admission Register(const mindspore::Peer& peer, const mindspore::Registration& registration) override;
@@ -52,7 +53,7 @@ class DirectPort final : public mindspore::Cluster {
   const Clock& clock_;
   const std::shared_ptr<CountedLog> counted_;
   const std::function<void(DirectEnd)> on_end_;
-  DirectCluster cluster_;  // of the server's thread
+  DirectCluster cluster_;  // used only by the server's thread
   MemoryJobStore store_;
   uint64_t stored_generation_ = 1;
   std::unique_ptr<mindspore::Server> server_;  // last: it uses the members above

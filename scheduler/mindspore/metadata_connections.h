@@ -1,8 +1,10 @@
-// The open connections of a direct cluster that carry no heartbeats. Every MindSpore process has one, for metadata, and
-// never identifies itself on it. What does show the process: a certificate for one node, or the process's own address
-// or rank that it publishes or asks for. For the others, a host with so many processes has so many connections.
+// The open connections of a DirectCluster, to find out which ones are metadata connections and to which node each
+// belongs.
 //
-// Pure; the cluster asks it.
+// Every MindSpore process has a metadata connection, but never says on it who it is. It shows its node only if it has a
+// certificate for one node, if it publishes the address of its own rank, or if it asks for its own rank. Then the
+// connection is tied to the node. All others are free. Of these only the number is known: a host needs one for each
+// process. Pure.
 #pragma once
 
 #include <cstddef>
@@ -21,19 +23,19 @@ namespace muster::scheduler {
 class MetadataConnections {
  public:
   void Opened(const mindspore::Peer& peer);
-  // The peer registers, beats or leaves on it, so it is not for metadata.
+  // Call it when a process registers, sends a heartbeat or leaves over this connection: so it is not for metadata.
   void NoteControl(const mindspore::Peer& peer) { Of(peer).is_control = true; }
-  // It belongs to this node. The first call counts.
+  // Call it when the connection has shown that it belongs to this node. Later calls for the same connection do nothing.
   void Tie(const mindspore::Peer& peer, const std::string& node_id);
-  // It belongs to one of the cluster's processes, unknown which.
+  // Call it when the connection belongs to one of the cluster's processes, but it is not known to which.
   void NoteMember(const mindspore::Peer& peer) { Of(peer).is_member = true; }
   bool IsMember(const mindspore::Peer& peer) const;
   void Closed(const mindspore::Peer& peer, MonotonicTime now);
   bool empty() const { return links_.empty(); }
-  // Another cluster begins: the nodes of the connections are no longer known.
+  // Call it when the next cluster begins: forgets to which nodes the connections belong.
   void Forget();
 
-  // The tied connections of each node id, and the number of free (not tied) ones of each address.
+  // A tied metadata connection of each node that has one, and the number of free ones of each address.
   struct Count {
     std::map<std::string, uint64_t> tied;  // by node id
     std::map<std::string, size_t> free;    // by address
@@ -41,13 +43,13 @@ class MetadataConnections {
   Count Counted() const;
   // Returns the free connections of these addresses.
   std::set<uint64_t> FreeAt(const std::set<std::string>& addresses) const;
-  // Returns when a connection of this address without heartbeats last closed; none if none did.
+  // Returns when a metadata connection from this address last closed; none: none has closed.
   std::optional<MonotonicTime> LastClosed(const IpAddress& address) const;
 
  private:
   struct Link {
     IpAddress address;
-    std::string node_id;  // empty: not known
+    std::string node_id;  // empty: the connection is free
     bool is_control = false;
     bool is_member = false;
   };

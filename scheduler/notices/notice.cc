@@ -1,18 +1,18 @@
-// The notices of the event log's lines:
+// Which notice each event gives:
 //
-//   run_failed                             job_failed
-//   run_failed, the cause is the budget    budget_used_up
-//   round_aborted, process_restarted       job_restarted, folded
-//   round_closed, 5 min after the opening,
-//     or after the round before was over   formed_late
-//   node_lost                              node_lost, folded
-//   any other                              nothing
+//   event                                                             notice
 //
-// Folded, for each job and kind:
+//   run_failed, because the restart budget is used up                 budget_used_up
+//   run_failed for another reason                                     job_failed
+//   round_aborted, process_restarted                                  job_restarted, folded
+//   round_closed, 5 minutes or more after the run was opened or its
+//     last round was aborted                                          formed_late
+//   node_lost                                                         node_lost, folded
+//   any other event                                                   none
 //
-//   the first                              is sent at once
-//   those within a minute of the last      are sent together when it is over, and begin the next one;
-//     that was sent                        before the notice of the run's end if that comes first
+// How notices are folded, for each job and kind: the first event gives a notice at once. The events of the next minute
+// give one notice together, when the minute is over. That notice begins the next minute. If the run ends within a
+// minute, their notice comes at once, before the notice of the run's end.
 #include "scheduler/notices/notice.h"
 
 #include <nlohmann/json.hpp>
@@ -31,7 +31,7 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kMaxForming = 4096;
 constexpr size_t kMaxFolding = 4096;
 constexpr size_t kMaxFoldedNames = 3;
-constexpr size_t kMaxNamedBytes = 300;  // of each of them
+constexpr size_t kMaxNamedBytes = 300;  // of each of the folded texts
 constexpr char kNodeLost[] = "node_lost";
 constexpr char kJobRestarted[] = "job_restarted";
 
@@ -55,7 +55,8 @@ Notice Make(const std::string& kind, const v1::JobEvent& event, uint64_t count =
   return {kind, std::move(text)};
 }
 
-// True if the cause's text begins with the core's phrase for it. Any later text may quote anyone.
+// True if the run failed because its restart budget is used up. Looks only at the beginning of the cause's text, which
+// the core writes; the rest may quote a user's text.
 bool IsBudgetUsedUp(const v1::JobEvent& event) {
   const std::string before = absl::StrCat(" (run ", event.run(), "): ");
   const size_t at = event.text().find(before);
@@ -98,7 +99,7 @@ std::vector<Notice> NoticeRules::Judge(const v1::JobEvent& event) {
   return notices;
 }
 
-// (After the clock was set back, the minute is over.)
+// (If the clock was set back, the minute counts as over.)
 bool NoticeRules::Folding::IsOver(int64_t now_unix_ms) const {
   return now_unix_ms < since_unix_ms || now_unix_ms - since_unix_ms >= absl::ToInt64Milliseconds(kFoldedFor);
 }
@@ -138,7 +139,8 @@ std::vector<Notice> NoticeRules::TakeFolded(int64_t now_unix_ms) {
   return notices;
 }
 
-// (Rendering many of them takes a while, and the scheduler's loop must not wait for the lock.)
+// (Returns them instead of rendering them here: rendering many takes a while, and the scheduler's loop must not wait
+// for the lock.)
 std::vector<std::pair<std::string, NoticeRules::Folding>> NoticeRules::TakeOver(int64_t now_unix_ms) {
   MutexLock lock(mutex_);
   std::vector<std::pair<std::string, Folding>> over;

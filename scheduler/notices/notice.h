@@ -1,5 +1,5 @@
-// The input of `--on_event`: chooses the event log's lines that are worth a person's attention, and writes them as
-// JSON.
+// Decides which events need a person's attention, and writes a notice for each as JSON. The command of `--on_event`
+// gets each notice as its input.
 #pragma once
 
 #include <cstdint>
@@ -20,37 +20,40 @@ struct Notice {
   std::string json;  // one line, at most kMaxNoticeBytes
 };
 
-inline constexpr size_t kMaxNoticeBytes = 32 * 1024;  // less than a pipe holds
+inline constexpr size_t kMaxNoticeBytes = 32 * 1024;  // fits into a pipe (64 KiB), so that writing it never blocks
 inline constexpr absl::Duration kFormsLate = absl::Minutes(5);
-inline constexpr absl::Duration kFoldedFor = absl::Minutes(1);
+inline constexpr absl::Duration kFoldedFor =
+    absl::Minutes(1);  // how long frequent notices are collected; see notice.cc
 inline constexpr absl::Duration kCertificateEndsSoon = absl::Hours(24 * 7);
 
-// True if the notice may be dropped to make room for one that may not.
+// True if this notice may be dropped to make room for a more important one.
 bool GivesWay(const Notice& notice);
 
-// Any thread. Bounded memory.
+// Thread-safe. Its memory use is bounded.
 class NoticeRules {
  public:
-  // Takes the lines of one scheduler in order. Returns the notices due now, in order. Of frequent losses and restarts
-  // it returns only the first. The others are sent together, by TakeFolded or at the end of their run.
+  // Call it with each event of the scheduler, in order. Returns the notices to send now, in order. When nodes are lost
+  // or processes restart often, it returns only the first notice. It folds the others into one, which TakeFolded
+  // returns a minute later, or Judge at the end of the run.
   std::vector<Notice> Judge(const v1::JobEvent& event);
-  // Call it every few seconds: returns the folded notices after their minute. INT64_MAX: all of them.
+  // Call it every few seconds. Returns the folded notices whose minute is over; with INT64_MAX, all folded notices.
   std::vector<Notice> TakeFolded(int64_t now_unix_ms);
-  // Takes the certificate's end and the current time; call it now and then. Returns one notice for each end.
+  // Call it now and then. Returns a notice if the scheduler's certificate ends within kCertificateEndsSoon; only once
+  // for each end. `ends_unix_ms`: when it ends; 0: there is no certificate.
   std::optional<Notice> JudgeCertificate(int64_t ends_unix_ms, int64_t now_unix_ms);
 
  private:
   struct Folding {
     bool IsOver(int64_t now_unix_ms) const;
 
-    int64_t since_unix_ms = 0;       // when the last one was sent
-    uint64_t count = 0;              // those that have come since, …
-    v1::JobEvent first;              // … the first of them, …
-    std::vector<std::string> named;  // … and the texts of the first few
+    int64_t since_unix_ms = 0;       // when the last notice of this job and kind was sent
+    uint64_t count = 0;              // the number of events since then
+    v1::JobEvent first;              // the first of these events
+    std::vector<std::string> named;  // the texts of the first few of them
   };
   void Fold(const char* kind, const v1::JobEvent& event, std::vector<Notice>& notices)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Removes and returns those past their minute, each with its kind.
+  // Returns the foldings whose minute is over and that have events, each with its kind, and starts their next minute.
   std::vector<std::pair<std::string, Folding>> TakeOver(int64_t now_unix_ms);
   static Notice Together(const std::string& kind, const Folding& folding);
 

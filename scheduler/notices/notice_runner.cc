@@ -1,13 +1,13 @@
-// The ends of a command, and what is logged of them:
+// How a command can end, and what is logged then:
 //
-//   it exits with 0                    nothing
-//   it exits with another code         the code, and the first line of its stderr
-//   a signal                           the signal, and the same
-//   it still runs after time_limit     that it was killed
-//   it still runs when the time of     the same
-//     `drain_time` is over
-//   another thread has reaped it       that nothing is known; its pid may be another's by now, so nothing is killed
-//   /bin/sh can't be started           the reason
+//   it exits with 0                              nothing
+//   it exits with another code                   the code, and the first line of its stderr
+//   a signal ends it                             the signal, and the first line of its stderr
+//   it still runs after `time_limit`             that it was killed, and the first line of its stderr
+//   it still runs when `drain_time` is over      that it was killed
+//   another thread has reaped it                 that its exit status can't be read (nothing is killed: its pid may
+//                                                belong to another process by now)
+//   /bin/sh can't be started                     the reason
 #include "scheduler/notices/notice_runner.h"
 
 #include <fcntl.h>
@@ -40,8 +40,8 @@ namespace {
 constexpr absl::Duration kLook = absl::Milliseconds(50);  // for ended commands, while any runs
 constexpr absl::Duration kIdle = absl::Seconds(5);        // between looks
 constexpr size_t kMaxErrorBytes = 512;
-constexpr char kFailed[] = "--on_event";           // the name under which it is counted, …
-constexpr char kDropped[] = "--on_event dropped";  // … the same
+constexpr char kFailed[] = "--on_event";           // failed commands are counted under this name, …
+constexpr char kDropped[] = "--on_event dropped";  // … and dropped notices under this one
 
 struct Running {
   std::string kind;
@@ -62,7 +62,7 @@ struct Pipe {
   UniqueFd in;
 };
 
-// Passes on nothing of Muster's environment: its settings may be secret, and so may be other variables.
+// Returns the command's environment. It has only these few variables of this process, because any other may be secret.
 std::vector<std::string> CleanEnvironment() {
   std::vector<std::string> kept;
   for (const char* name : {"PATH", "HOME", "LANG", "LC_ALL", "TZ"}) {
@@ -71,10 +71,11 @@ std::vector<std::string> CleanEnvironment() {
   return kept;
 }
 
-// The command replaces this shell. Beside it a reparented guard waits on descriptor 3, which reaches its end when this
-// program is gone for any reason. Then the guard kills the group.
+// A shell script that starts a guard in the background, and then replaces itself by the command. The guard reads from
+// descriptor 3, a pipe whose other end this program keeps open. When this program has ended for any reason, the read
+// ends, and the guard kills the process group.
 constexpr char kWithGuard[] = R"sh(( (read -r none; kill -9 0) <&3 2>/dev/null &); exec /bin/sh -c "$1" 3<&-)sh";
-// Keeps the beginning of the command's errors; reads and drops the rest, so that the command does not block.
+// Reads the command's standard error. Keeps its beginning and drops the rest, so that the command never blocks on it.
 void ReadErrors(Running& running) {
   char bytes[4096];
   for (int turn = 0; turn < 16; ++turn) {
@@ -126,7 +127,7 @@ class NoticeRunner::Impl {
   }
 
  private:
-  // Returns the kind of the notice that was dropped for lack of room; empty: none.
+  // Adds the notice to the waiting ones. Returns the kind of the notice that was dropped to make room; empty: none was.
   std::string Take(Notice notice) {
     MutexLock lock(mutex_);
     std::string dropped;
@@ -211,11 +212,11 @@ class NoticeRunner::Impl {
     Pipe input;
     Pipe errors;
     if (!input.in.is_open() || !errors.in.is_open()) return Complain(notice.kind, "no descriptor is left (ulimit -n)");
-    // It fits into the pipe, even if the command never reads it.
+    // (The pipe has room for a whole notice, even if the command never reads it.)
     if (write(input.in.get(), notice.json.data(), notice.json.size()) != static_cast<ssize_t>(notice.json.size())) {
       return Complain(notice.kind, absl::StrCat("its input can't be written: ", std::strerror(errno)));
     }
-    fcntl(input.out.get(), F_SETFL, 0);  // the command's end may block
+    fcntl(input.out.get(), F_SETFL, 0);  // the command's ends of the pipes are blocking, as commands expect
     fcntl(errors.in.get(), F_SETFL, 0);
     Running running;
     running.kind = notice.kind;

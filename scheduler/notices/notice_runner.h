@@ -1,9 +1,13 @@
 // Runs a command for each notice, and writes the notice to its standard input.
 //
-// At most kMaxAtOnce run at once, each for at most `time_limit`. Then the command's process group is killed; so is what
-// a command leaves behind, and all of it if this program is killed. At most kMaxWaiting wait. Beyond that the oldest
-// one that gives way to the new one is dropped, or else the new one; drops are counted and logged. A command that fails
-// is logged with the first line of its standard error, counted, and not tried again. Only the destructor blocks.
+// - At most kMaxAtOnce commands run at a time, each for at most `time_limit`. A command's process group is killed when
+//   the command ends, when its time is over, and when this program is killed. So processes that it leaves behind end,
+//   too.
+// - At most kMaxWaiting notices wait. A further notice replaces the oldest one that GivesWay, if the new one does not;
+//   otherwise the new one is dropped. Dropped notices are counted and logged.
+// - A command that fails is logged, with the first line of its standard error, and counted. It is not tried again.
+//
+// Only the destructor blocks.
 #pragma once
 
 #include <functional>
@@ -27,22 +31,23 @@ class NoticeRunner {
   static constexpr size_t kMaxAtOnce = 4;
 
   struct Options {
-    std::string command;  // for /bin/sh -c
+    std::string command;  // run by /bin/sh -c
     absl::Duration time_limit = absl::Seconds(30);
-    // Called by the runner's thread about every 5 s, and with `is_last` at the end: returns further notices. May be
+    // Returns further notices. The runner's thread calls it about every 5 s, and at the end with `is_last`. May be
     // null.
     std::function<std::vector<Notice>(bool is_last)> look = nullptr;
-    absl::Duration drain_time = absl::Seconds(3);
+    absl::Duration drain_time = absl::Seconds(3);  // how long the destructor lets commands run
   };
 
-  // `clock` and `counted` must outlive this. Error: no thread or no descriptors left.
+  // `clock` and `counted` must outlive this. Error: the process can't have another thread or descriptor.
   static absl::StatusOr<std::unique_ptr<NoticeRunner>> Start(Options options, const Clock& clock, CountedLog& counted);
-  // Starts what waits and lets it end, for `drain_time` in all. Then kills what runs, and drops what waits.
+  // Runs the commands for the notices that wait, for at most `drain_time` in all. Then kills the commands that still
+  // run, and drops the notices that still wait.
   ~NoticeRunner();
   NoticeRunner(const NoticeRunner&) = delete;
   NoticeRunner& operator=(const NoticeRunner&) = delete;
 
-  // Any thread; never blocks.
+  // Runs the command for this notice, when its turn comes. Any thread; never blocks.
   void Add(Notice notice);
 
  private:
@@ -51,14 +56,15 @@ class NoticeRunner {
   std::unique_ptr<Impl> impl_;
 };
 
-// Passes effects on, and runs --on_event for the lines that deserve it. Announced lines are durable by then.
+// Passes all effects on to `next`, and runs the command of --on_event for announced events that give a notice. An event
+// is announced only after it is durable.
 class NoticingSink : public EffectSink {
  public:
   // `next` and `rules` must outlive this. A null `runner`: no command is run.
   NoticingSink(EffectSink& next, NoticeRules& rules, std::unique_ptr<NoticeRunner> runner)
       : next_(next), rules_(rules), runner_(std::move(runner)) {}
 
-  // Call it once no more lines are announced: waits for the runner's last commands.
+  // Call it once no more events are announced. Waits for the runner's last commands.
   void EndNotices() { runner_.reset(); }
 
   void OnSend(StreamId stream, std::shared_ptr<const v1::SchedulerMessage> message) override {
