@@ -63,7 +63,7 @@ class AdminService : public v1::Admin::CallbackService {
   }
 
  private:
-  // Counts a refused look.
+  // If `status` is an error, logs and counts that the peer may not see the state. Returns `status`.
   absl::Status Counted(const PeerFacts& peer, absl::Status status) {
     if (!status.ok()) {
       services_.counted.Note(Severity::kWarning, KindOf(status),
@@ -107,15 +107,15 @@ class AdminService : public v1::Admin::CallbackService {
     return Ask(context, peer, std::move(status), reply, [&](QueryId id) -> Event { return Requested{id, request}; });
   }
 
-  // Posts the event and leaves the call open until its answer comes, or its time is up. A `status` other than OK ends
-  // the call at once.
+  // Posts the event to the core, and ends the call when the answer comes or query_limit is over. If `status` is an
+  // error, ends the call with it at once.
   template <typename Reply, typename MakeEvent>
   grpc::ServerUnaryReactor* Ask(grpc::CallbackServerContext* context, const PeerFacts& peer, absl::Status status,
                                 Reply* reply, const MakeEvent& make_event) {
     const std::string principal = peer.is_unix ? peer.ToString() : PrincipalOf(peer.identity, peer.address);
     auto* call = new BoundedCall(services_, services_.replies, context, grpc::StatusCode::RESOURCE_EXHAUSTED);
     if (const std::string why = services_.WhyFull(); status.ok() && !why.empty()) {
-      status = absl::ResourceExhaustedError(why);  // its answer could not be durable now
+      status = absl::ResourceExhaustedError(why);  // the answer would wait until the disk has room again
     }
     if (!status.ok()) {
       call->Answer(status, 0);

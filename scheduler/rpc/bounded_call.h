@@ -1,4 +1,5 @@
-// A unary call. Its answer counts in a ReplyBudget until the peer has taken it.
+// A unary call whose answer counts in a ReplyBudget until the peer has read it. So clients that don't read their
+// answers can't fill the memory.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -15,12 +16,13 @@ namespace muster::scheduler {
 // Deletes itself once gRPC has finished with it.
 class BoundedCall : public grpc::ServerUnaryReactor {
  public:
-  // `busy`: the call's status if too many answers of `budget` wait to be taken.
+  // `busy`: the status with which the call ends if `budget` has no room, because too many answers wait to be read.
   BoundedCall(const ServiceContext& services, ReplyBudget& budget, grpc::CallbackServerContext* context,
               grpc::StatusCode busy)
       : services_(services), budget_(budget), context_(context), busy_(busy) {}
 
-  // Ends the call with the answer, of this size, or with an error. Call it once.
+  // Ends the call: with an error, or with the answer, which the caller has written to gRPC's reply. `bytes`: the
+  // answer's size. Call it once.
   void Answer(const absl::Status& status, size_t bytes) {
     if (status.ok()) {
       id_ = budget_.Take(bytes, services_.clock.Read().monotonic, services_.reply_limit,

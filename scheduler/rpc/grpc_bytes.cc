@@ -12,7 +12,7 @@
 namespace muster::scheduler {
 
 bool Parse(const grpc::ByteBuffer& bytes, google::protobuf::MessageLite& message) {
-  grpc::ByteBuffer copy(bytes);  // references the same memory; the reader wants it mutable
+  grpc::ByteBuffer copy(bytes);  // shares the memory; needed because the reader takes no const buffer
   grpc::ProtoBufferReader reader(&copy);
   return reader.status().ok() && message.ParseFromZeroCopyStream(&reader);
 }

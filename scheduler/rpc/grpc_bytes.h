@@ -12,15 +12,15 @@
 
 namespace muster::scheduler {
 
-// False if the bytes are not such a message.
+// Parses `bytes` into `message`. False: they are not a message of this type.
 bool Parse(const grpc::ByteBuffer& bytes, google::protobuf::MessageLite& message);
 
 grpc::ByteBuffer Serialise(const google::protobuf::MessageLite& message);
 
-// Returns a serialised GetPeersReply around `peer_list`, which is shared, not copied.
+// Returns a serialised GetPeersReply with `peer_list`. The buffer shares the list instead of copying it.
 grpc::ByteBuffer PeersReplyBytes(std::shared_ptr<const std::string> peer_list);
 
-// Both use the same numbers for their codes.
+// Converts the status. (absl and gRPC use the same numbers for their codes.)
 grpc::Status ToGrpcStatus(const absl::Status& status);
 
 }  // namespace muster::scheduler

@@ -29,15 +29,17 @@ namespace muster::scheduler {
 namespace {
 
 constexpr int kMaxStreamsPerConnection = 64;
-constexpr size_t kReservedDescriptors = 64;                         // for everything but connections
-constexpr absl::Duration kLastBytesTime = absl::Milliseconds(500);  // for clients to take gRPC's last messages
-constexpr unsigned int kCoresOfAPlainRelay = 4;  // a thread each: fewer wake less often, and do more each time
-constexpr int kMaxReflectionThreads = 16;        // the only service with a thread for each call
+constexpr size_t kReservedDescriptors = 64;                         // descriptors that connections may not use
+constexpr absl::Duration kLastBytesTime = absl::Milliseconds(500);  // for clients to read gRPC's last messages
+// Without TLS the relay has one thread for so many CPU cores: fewer threads wake up less often, and do more each time.
+constexpr unsigned int kCoresOfAPlainRelay = 4;
+constexpr int kMaxReflectionThreads = 16;  // reflection is the only service that uses a thread for each call
 constexpr absl::Duration kMemoryLookInterval = absl::Seconds(1);
 constexpr absl::Duration kWakeInterval = absl::Milliseconds(400);  // usually the sweeper's second pass
-constexpr int kIdleConnectionMs = 60'000;  // if no call is open for so long; the peer may connect again
+constexpr int kIdleConnectionMs = 60'000;  // close a connection without a call after this time; the peer may reconnect
 
-// gRPC's messages are for its developers, as protobuf's are. Ours are counted and give advice.
+// Hides log messages of gRPC and protobuf, which are meant for developers. Our own messages about the same problems
+// give advice, and are counted.
 void QuietLibraries() {
   QuietProtobuf();
   gpr_set_log_function([](gpr_log_func_args* args) { Log(Severity::kDebug, absl::StrCat("grpc: ", args->message)); });
@@ -60,8 +62,8 @@ size_t DescriptorsForConnections(size_t descriptor_limit) {
   return descriptor_limit - std::min(descriptor_limit / 2, kReservedDescriptors);
 }
 
-// A stream that has not joined may hold one incomplete message. All of them together may take a quarter of the memory:
-// once gRPC has used it all, it breaks off calls of any client.
+// Returns how many streams that have not joined may be open. Each may take the memory of one message. All of them
+// together may take a quarter of memory_limit: once gRPC has used all of it, it breaks off calls, no matter whose.
 size_t MostUnjoined(const RpcServer::Options& options) {
   constexpr size_t kLeast = 64;
   return std::min(options.most_unjoined, std::max(kLeast, options.memory_limit / 4 / kMaxSessionMessageBytes));
@@ -123,7 +125,7 @@ class RpcServer::Impl {
     server_ = builder.BuildAndStart();
     if (server_ == nullptr) return absl::InternalError("gRPC could not start its server");
     if (absl::Status status = CheckServerThreads(); !status.ok()) {
-      static_cast<void>(server_.release());  // its shutdown would wait for the others
+      static_cast<void>(server_.release());  // don't shut it down: that would wait for threads that don't exist
       return status;
     }
     relay_ = MakeRelay();
@@ -140,7 +142,7 @@ class RpcServer::Impl {
     call_watch_->Attach([this](const std::string& peer) { acceptor_->NoteCall(ConnectionOf(peer)); });
     services_.note_joined = [this](uint64_t connection) { acceptor_->NoteJoined(connection); };
     services_.note_left = [this](uint64_t connection) { acceptor_->NoteLeft(connection); };
-    return acceptor_->Start();  // comes last: connections use all of the above
+    return acceptor_->Start();  // comes last, because connections use everything that was started above
   }
 
   const ServiceContext& services() const { return services_; }
@@ -162,11 +164,11 @@ class RpcServer::Impl {
     queries_.Close();
     store_calls_.Close();
     for (const auto& stream : streams_.All()) stream->CloseForShutdown();
-    // gRPC needs a time of the wall clock.
+    // (gRPC takes the deadline as a time of the wall clock.)
     server_->Shutdown(absl::ToChronoTime(absl::FromUnixMillis(clock_.Read().wall.unix_ms) + grace));
     sweeper_.Stop();
     server_.reset();
-    relay_->AwaitNone(kLastBytesTime);  // gRPC has closed all its ends; its last messages are on their way
+    relay_->AwaitNone(kLastBytesTime);  // gRPC has closed its connections; the relay still sends its last messages
     relay_->Stop();
     counted_.Flush();
   }
@@ -230,11 +232,11 @@ class RpcServer::Impl {
         clock_);
   }
 
-  // Takes a connection at its turn. Before the handshake only the addresses of its ends are known.
+  // Passes a connection to the relay when its turn has come. Before the TLS handshake only its addresses are known.
   void TakeOver(const NamedConnection& connection, UniqueFd fd) {
     PeerFacts facts = FactsOf(connection.peer, nullptr, false);
     facts.reached_at = LocalEndOf(fd.get());
-    peers_.Add(connection.id, std::move(facts));  // before the relay's thread can ask for them
+    peers_.Add(connection.id, std::move(facts));  // before relay_->Add, whose thread may ask for them at once
     relay_->Add(connection.id, std::move(fd), options_.tls == nullptr ? nullptr : options_.tls->Context());
   }
 
@@ -290,7 +292,7 @@ class RpcServer::Impl {
   ConnectionPeers peers_;
   ServiceContext services_;
   StoreCalls store_calls_;
-  std::unique_ptr<DatagramPort> datagrams_;  // null: none
+  std::unique_ptr<DatagramPort> datagrams_;  // null: heartbeats come over streams only
   std::unique_ptr<grpc::Service> session_service_;
   std::unique_ptr<grpc::Service> admin_service_;
   std::unique_ptr<grpc::Service> store_service_;
@@ -300,10 +302,10 @@ class RpcServer::Impl {
   CallWatch* call_watch_ = nullptr;  // owned by server_
   std::unique_ptr<Acceptor> acceptor_;
   std::unique_ptr<Relay> relay_;
-  MonotonicTime last_flush_;        // the sweeper's own
-  MonotonicTime last_wake_;         // the sweeper's own
-  MonotonicTime last_memory_look_;  // the sweeper's own
-  PollerWaker waker_;               // the sweeper's own
+  MonotonicTime last_flush_;        // used only by the sweeper's thread
+  MonotonicTime last_wake_;         // used only by the sweeper's thread
+  MonotonicTime last_memory_look_;  // used only by the sweeper's thread
+  PollerWaker waker_;               // used only by the sweeper's thread
   MemoryReturn memory_return_;
   Sweeper sweeper_;
 };

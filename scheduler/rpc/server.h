@@ -21,62 +21,65 @@
 
 namespace muster::scheduler {
 
-// Returns the number of descriptors for connections; some are left for everything else.
+// Returns how many of the process's descriptors connections may use. The others are left for files and other sockets.
 size_t DescriptorsForConnections(size_t descriptor_limit);
 
-// The client's, and both ends of the pair to gRPC.
+// A connection needs three descriptors: the client's socket, and both ends of the socket pair between relay and gRPC.
 inline constexpr size_t kDescriptorsOfAConnection = 3;
 
 class RpcServer {
  public:
   struct Options {
     std::vector<Listener> listeners;
-    std::vector<UniqueFd> datagrams = {};  // for heartbeats; none: over streams only
+    std::vector<UniqueFd> datagrams = {};  // UDP sockets for heartbeats; empty: heartbeats come over streams only
     size_t descriptor_limit = 1024;        // see common/sys/room.h
     size_t memory_limit = 1ull << 30;      // bytes for all connections; beyond it gRPC breaks off calls
-    size_t pending_per_core = 64;          // connections without a first call
+    size_t pending_per_core = 64;          // connections that gRPC may have before their first call, for each CPU core
     size_t max_queries = 1'024;            // admin calls that wait for an answer
-    size_t reply_bytes = 64 << 20;         // of their answers not taken yet; the same again for the store's
+    size_t reply_bytes = 64 << 20;  // bytes of admin answers that clients have not read yet; and as many of the store's
     size_t max_store_calls = kMaxStoreCalls;
     size_t max_store_call_bytes = kMaxStoreCallBytes;
-    size_t most_unjoined = 4'096;                // streams that have not joined; fewer if memory is scarce
-    UnjoinedConnections::Options unjoined = {};  // connections without such a stream
+    size_t most_unjoined = 4'096;                // open streams that have not joined; fewer if memory_limit is small
+    UnjoinedConnections::Options unjoined = {};  // limits of connections without a joined stream
     absl::Duration handshake_limit = absl::Seconds(10);
     absl::Duration join_limit = absl::Seconds(10);
     absl::Duration close_limit = absl::Seconds(5);
     absl::Duration query_limit = absl::Seconds(10);
     absl::Duration reply_limit = absl::Seconds(30);
     std::function<std::string()> why_full = nullptr;  // see ServiceContext; any thread
-    // With TLS: both, not owned.
+    // With TLS both are set, without TLS neither. Not owned.
     const TlsStore* tls_store = nullptr;
     ServerTls* tls = nullptr;
   };
 
-  // Owns nothing; all must outlive the server. The loop's thread calls `on_settled`.
+  // The arguments after `options` must outlive the server. The loop's thread calls `on_settled`.
   RpcServer(Options options, const Authorizer& authorizer, const Clock& clock, CountedLog& counted,
             std::function<void(const RunSettled&)> on_settled);
   ~RpcServer();  // shuts down at once
 
-  // Returns the receiver of the loop's effects. Valid for the server's life, also before Start and after Shutdown.
+  // Returns the receiver for the loop's effects. It is valid as long as the server exists, also before Start and after
+  // Shutdown.
   EffectSink& sink();
 
-  // Starts serving. `post` may be called until Shutdown has returned.
+  // Starts serving. The server may call `post` until Shutdown has returned.
   absl::Status Start(PostEvent post);
 
-  // Returns the services' shared dependencies, for others that answer from the core. Valid from Start to the server's
-  // end; nothing is answered after Shutdown.
+  // Returns what the gRPC services use, for other ports that ask the core, such as the HTTP port. Valid from Start
+  // until the server is destroyed. After Shutdown nothing is answered.
   const ServiceContext& services() const;
 
-  // From now on health checks return NOT_SERVING; all calls are still answered.
+  // Makes health checks return NOT_SERVING from now on. All calls are still answered.
   void StopServing();
 
-  // Any thread: the trusted authorities have changed. Cuts off streams of peers that are no longer accepted.
+  // Ends the streams of peers that are no longer accepted. Call it when the trusted authorities or revocation lists
+  // have changed. Any thread.
   void CheckPeers();
 
-  // Waits until all agents have hung up. False after `timeout`.
+  // Waits until all agents have closed their streams. False: some were still open after `timeout`.
   bool AwaitNoStreams(absl::Duration timeout) const;
 
-  // Closes listeners and streams, lets running calls end within `grace`, then breaks off the rest.
+  // Closes the listeners and streams, and waits up to `grace` for running calls to end. Then breaks off those that
+  // still run.
   void Shutdown(absl::Duration grace);
 
  private:

@@ -41,7 +41,7 @@ Session::Session(const ServiceContext& services, grpc::CallbackServerContext* co
       id_(services.streams.NextId()) {}
 
 void Session::Begin() {
-  self_ = shared_from_this();  // gRPC has only a plain pointer, and uses it until OnDone
+  self_ = shared_from_this();  // gRPC uses a plain pointer to this object until it calls OnDone
   if (const auto oldest = services_.streams.Add(id_, PrincipalOf(peer_.identity, peer_.address), self_))
     oldest->MakeRoom();
   services_.streams.Watch(id_, services_.clock.Read().monotonic + services_.join_limit);
@@ -50,7 +50,8 @@ void Session::Begin() {
 
 void Session::Send(std::shared_ptr<const v1::SchedulerMessage> message) {
   bool has_room = false;
-  // The list of missing nodes does not fit into a datagram.
+  // If the heartbeat came as a datagram, answer it with one. An acknowledgement with a list of missing nodes is also
+  // sent over the stream, because the list does not fit into a datagram.
   if (services_.datagrams != nullptr && message->has_acknowledgement() &&
       services_.datagrams->Answer(id_, message->acknowledgement()) && !message->acknowledgement().has_waiting()) {
     return;
@@ -58,7 +59,7 @@ void Session::Send(std::shared_ptr<const v1::SchedulerMessage> message) {
   {
     MutexLock lock(mutex_);
     if (life_ != Life::kOpen) return;
-    // Call it under the lock, so that OnDone comes later.
+    // Call note_joined under the lock: then OnDone, which calls note_left, can only come later.
     if (message->has_welcome() && !std::exchange(is_welcomed_, true)) {
       if (services_.note_joined) services_.note_joined(peer_.connection);
       if (services_.datagrams != nullptr) message = WithOffer(*message, services_.datagrams->Admit(id_));
@@ -86,7 +87,7 @@ void Session::OnDeadline() {
   {
     MutexLock lock(mutex_);
     if (life_ == Life::kDone) return;
-    // The peer doesn't take the last messages: break off the stream, even if it is finished, because trailers can hang.
+    // The peer doesn't read the last messages: break off the stream. Do so also after Finish, whose trailers can hang.
     if (life_ != Life::kOpen) context_->TryCancel();
     is_silent = life_ == Life::kOpen && standing_ == Standing::kUnknown;
   }
@@ -117,7 +118,7 @@ void Session::CheckPeer() {
 
 void Session::OnReadDone(bool ok) {
   if (!ok) {
-    EndWith(grpc::Status::OK);  // the agent has hung up, or OnCancel has the reason
+    EndWith(grpc::Status::OK);  // the agent has closed the stream, or OnCancel ends it with another status
     return;
   }
   const grpc::ByteBuffer bytes = std::exchange(incoming_, {});
@@ -176,7 +177,7 @@ void Session::Handle(const v1::AgentMessage& message) {
       }
       PostAndReadOn(LogLinesReceived{id_, message.log_lines()});
       return;
-    case v1::AgentMessage::KIND_NOT_SET:  // from a newer agent; it must not cost its processes
+    case v1::AgentMessage::KIND_NOT_SET:  // a newer agent's message: ignore it, so that the agent's job goes on
       services_.counted.Note(Severity::kInfo, "unknown message",
                              absl::StrCat("ignored a message from ", peer_.ToString(),
                                           ": this version of ms-scheduler does not know its kind"));
@@ -200,12 +201,13 @@ void Session::HandleJoin(const v1::Join& join) {
   }
   {
     MutexLock lock(mutex_);
-    if (life_ != Life::kOpen) return;  // its time has just run out
-    standing_ = Standing::kAsking;     // before the core can answer
+    if (life_ != Life::kOpen) return;  // join_limit has just ended the stream
+    standing_ = Standing::kAsking;     // set before the join is posted, because the core may answer at once
   }
   services_.streams.NoteJoined(id_);
   JoinRequested request{id_, join, peer_.address, peer_.identity, peer_.reached_at};
-  // The node's peers will check for this certificate, so take the connection's, not what the node claims.
+  // The other nodes will expect this certificate from the node. So take the fingerprint from the connection, and not
+  // from the node's message.
   request.join.mutable_node()->set_certificate_fingerprint(peer_.fingerprint);
   if (services_.post(std::move(request), [self = shared_from_this()] { self->ReadOn(); })) {
     bool has_ended = false;
@@ -214,7 +216,7 @@ void Session::HandleJoin(const v1::Join& join) {
       standing_ = Standing::kKnown;
       has_ended = life_ != Life::kOpen;
     }
-    if (has_ended) PostClosed();  // a thread that ended it meanwhile could not report a stream that was not posted yet
+    if (has_ended) PostClosed();  // the thread that ended the stream in between could not post it before the join
     return;
   }
   {

@@ -1,8 +1,10 @@
 // One agent's Session stream.
 //
-// Reads one message at a time and posts it to the loop. The next read starts only after the loop has applied it, so an
-// agent can't pile up work. The core's messages go through a bounded queue. gRPC's threads, the loop's thread and the
-// sweeper call in; one mutex guards the state, and no gRPC operation starts while it is held.
+// Reads one message at a time and posts it to the loop. It reads the next message only after the loop has applied this
+// one, so an agent can't pile up work. The core's messages to the agent go through a bounded queue.
+//
+// gRPC's threads, the loop's thread and the sweeper call its functions. One mutex guards the state. No gRPC operation
+// starts while the mutex is held.
 #pragma once
 
 #include <grpcpp/server_context.h>
@@ -23,7 +25,8 @@ class Session : public StreamSteps<grpc::ByteBuffer, grpc::ByteBuffer>,
  public:
   Session(const ServiceContext& services, grpc::CallbackServerContext* context);
 
-  // Registers the stream and starts the first read. The session keeps itself alive until gRPC has finished with it.
+  // Registers the stream and starts the first read. From now on the session keeps itself alive, until gRPC has finished
+  // with it.
   void Begin();
 
   // OpenStream
@@ -34,26 +37,26 @@ class Session : public StreamSteps<grpc::ByteBuffer, grpc::ByteBuffer>,
   void MakeRoom() override;
   void CheckPeer() override;
 
-  // Reactions
+  // gRPC's reactor
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
   void OnCancel() override;
   void OnDone() override;
 
  private:
-  // The states of a session, in order; none is entered again.
+  // The states of a session. It goes through them in this order, and never goes back.
   enum class Life {
     kOpen,
-    kEnding,    // nothing more is read or accepted; queued messages still go out
+    kEnding,    // reads nothing more, and accepts no further message to send; queued messages are still sent
     kFinished,  // Finish was called, or is about to be
     kDone,      // gRPC has finished with it
   };
-  // The core's knowledge of this stream.
+  // What the core knows of this stream.
   enum class Standing {
-    kUnknown,
-    kAsking,  // a valid join was read and is being posted
-    kKnown,   // the join was posted: the core knows this stream, or will
-    kGone,    // the core got StreamClosed
+    kUnknown,  // nothing: no join was posted
+    kAsking,   // nothing yet, but a valid join is being posted
+    kKnown,    // the join was posted
+    kGone,     // after the join, StreamClosed was posted, too
   };
 
   void Pump();
@@ -73,15 +76,14 @@ class Session : public StreamSteps<grpc::ByteBuffer, grpc::ByteBuffer>,
   grpc::CallbackServerContext* const context_;  // valid until OnDone
   const PeerFacts peer_;
   const StreamId id_;
-  std::shared_ptr<Session> self_;                // until OnDone
-  OutgoingQueue queue_ ABSL_GUARDED_BY(mutex_);  // to be written
-  // Operations that are wanted, or in flight.
-  bool wants_read_ ABSL_GUARDED_BY(mutex_) = false;
-  bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
+  std::shared_ptr<Session> self_;                      // keeps the session alive until OnDone
+  OutgoingQueue queue_ ABSL_GUARDED_BY(mutex_);        // messages that wait to be written
+  bool wants_read_ ABSL_GUARDED_BY(mutex_) = false;    // the next read may start
+  bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;    // a write is in flight
   bool is_peer_gone_ ABSL_GUARDED_BY(mutex_) = false;  // nothing more can be written
   Life life_ ABSL_GUARDED_BY(mutex_) = Life::kOpen;
   Standing standing_ ABSL_GUARDED_BY(mutex_) = Standing::kUnknown;
-  bool is_welcomed_ ABSL_GUARDED_BY(mutex_) = false;  // may be true before the thread that posted the join sets kKnown
+  bool is_welcomed_ ABSL_GUARDED_BY(mutex_) = false;  // the core has welcomed it; possibly before standing_ is kKnown
 };
 
 }  // namespace muster::scheduler

@@ -12,8 +12,8 @@
 namespace muster::scheduler {
 namespace {
 
-// The number of last reports not answered yet. Any number may come, so they have their own limit, which leaves room for
-// ms-ctl among the waiting queries.
+// How many last reports may wait for their answer. They wait among the queries (Options::max_queries), and many agents
+// may die at once. So they have a limit of their own, which leaves room for ms-ctl.
 constexpr int kMaxUnansweredLastReports = 512;
 
 using Raw = v1::Rendezvous::WithRawCallbackMethod_Session<v1::Rendezvous::WithRawCallbackMethod_GetPeers<
@@ -63,7 +63,8 @@ class SessionService : public Raw {
     return absl::OkStatus();
   }
 
-  // Finishes the reactor once the report is durable; at once if the report is refused.
+  // Passes the report to the core. OK: the reactor is finished later, once the report is durable. An error: the caller
+  // must finish it.
   absl::Status TakeLastReport(const PeerFacts& peer, const v1::LastReportRequest& last_report,
                               grpc::ServerUnaryReactor* reactor) {
     if (absl::Status status = CheckRequestSize(last_report.ByteSizeLong()); !status.ok()) return Oversize(peer, status);
@@ -76,7 +77,7 @@ class SessionService : public Raw {
     const auto unanswered = unanswered_last_reports_;  // the answer may come after this service is gone
     absl::Status status;
     if (unanswered->fetch_add(1) >= kMaxUnansweredLastReports) {
-      status = absl::ResourceExhaustedError("too many agents' ends are waiting to be recorded: try again");
+      status = absl::ResourceExhaustedError("too many last reports are waiting to be recorded: try again");
     } else {
       const absl::StatusOr<QueryId> query = services_.queries.Add(
           services_.clock.Read().monotonic + services_.query_limit, [reactor, unanswered](const Answer& answer) {

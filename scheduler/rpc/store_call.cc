@@ -13,7 +13,8 @@ absl::Status Authorize(const ServiceContext& services, const PeerFacts& peer, co
   const v1::StoreCaller& caller = CallerOf(operation);
   if (caller.node_id().empty()) return absl::InvalidArgumentError("node_id is empty");
   absl::Status allowed = services.authorizer.AuthorizeForNode(peer, caller.job_id(), caller.node_id());
-  // A lighthouse's name is like a job's: a certificate for one job covers the lighthouse of that name.
+  // A lighthouse (a group of replicas) has a name of its own. A certificate for one job covers only the lighthouse with
+  // the job's name.
   const auto* report = std::get_if<v1::ReplicasReport>(&operation);
   if (!allowed.ok() || report == nullptr) return allowed;
   return services.authorizer.AuthorizeForNode(peer, report->lighthouse(), caller.node_id());
@@ -29,7 +30,7 @@ void CallStore(const ServiceContext& services, StoreCalls& calls, const PeerFact
     return done(std::move(allowed));
   }
   calls.Call(std::move(operation), peer.identity, [done = std::move(done), &counted = services.counted](auto answer) {
-    // A round that is over is normal. Log what is refused for its form or for lack of room.
+    // Don't log requests of a round that has ended, which are normal. Log those refused for their form or lack of room.
     if (absl::IsInvalidArgument(answer.status()) || absl::IsResourceExhausted(answer.status()) ||
         absl::IsUnavailable(answer.status())) {
       counted.Note(Severity::kWarning, "store refused",

@@ -1,4 +1,4 @@
-// Takes a request of the store: checks that its sender may make it, and passes it to the core.
+// Checks that the sender of a store request may make it, and passes it to the core.
 #pragma once
 
 #include "scheduler/core/state/events.h"
@@ -7,8 +7,9 @@
 
 namespace muster::scheduler {
 
-// Any thread. Calls `done` once, possibly before this returns; see StoreCalls::Call for the errors, besides
-// PERMISSION_DENIED. Counts in the log what is refused for its form, its sender or lack of room.
+// Calls `done` once with the answer or an error, possibly before CallStore returns. PERMISSION_DENIED: `peer` may not
+// make this request. See StoreCalls::Call for the other errors. Logs and counts a request that is refused because of
+// its form, its sender, or lack of room. Any thread.
 void CallStore(const ServiceContext& services, StoreCalls& calls, const PeerFacts& peer, StoreOperation operation,
                StoreCalls::Done done);
 

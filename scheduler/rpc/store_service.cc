@@ -18,7 +18,7 @@ class StoreService : public v1::Store::CallbackService {
 
   // Leaves the call open until the core has answered, or its time is up; no thread waits for it.
   Reactor* ReportReplicas(Context* context, const v1::ReplicasReport* request, v1::StoreReply* reply) override {
-    // Beyond the budget, answer as beyond the limits of StoreCalls: the client may try again.
+    // UNAVAILABLE is also the answer beyond the limits of StoreCalls. It means that the client may try again.
     auto* call = new BoundedCall(services_, services_.store_replies, context, grpc::StatusCode::UNAVAILABLE);
     CallStore(services_, calls_, *services_.peers.Find(context->peer()), *request, [call, reply](auto answer) {
       if (answer.ok()) *reply = std::move(*answer);

@@ -9,7 +9,8 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr size_t kMessageBytes = 1 << 20;  // of answers; at this size a message is sent: agents refuse much larger ones
+// A message with answers of this many bytes is full. (Agents refuse much larger messages.)
+constexpr size_t kMessageBytes = 1 << 20;
 
 absl::StatusOr<StoreOperation> OperationOf(v1::StoreRequest& request) {
   switch (request.operation_case()) {
@@ -92,7 +93,7 @@ void StoreStream::Answered(uint64_t call, absl::StatusOr<v1::StoreReply> reply) 
       waiting.answer.set_message(std::string(reply.status().message()));
     }
     waiting_.push_back(std::move(waiting));
-    if (is_writing_ || waiting_.size() > 1) return;  // the next one is sent without help
+    if (is_writing_ || waiting_.size() > 1) return;  // another thread will send the next message with this answer
   }
   if (!calls_.AtTurnEnd([self = shared_from_this()] { self->Pump(); })) Pump();
 }
@@ -140,7 +141,7 @@ void StoreStream::OnWriteDone(bool ok) {
     MutexLock lock(mutex_);
     is_writing_ = false;
     taken = std::exchange(writing_ids_, {});
-    if (!ok) is_over_ = true;  // it was broken off: no one sees its status
+    if (!ok) is_over_ = true;  // the stream was broken off, so status_ does not matter
   }
   for (const ReplyBudget::Id id : taken) services_.store_replies.Return(id);
   Pump();

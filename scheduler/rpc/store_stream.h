@@ -1,7 +1,8 @@
-// One agent's requests of the store over one stream: many in a message. Each message of answers holds all that are
-// there when the last one has gone out. A call for each request would cost several times as much.
+// The stream over which one agent sends its store requests. A message carries many requests, or many answers: all
+// answers that are ready when the last message was sent. (A gRPC call for each request would cost several times as
+// much.)
 //
-// gRPC's threads and the loop's call in.
+// gRPC's threads and the loop's thread call its functions.
 #pragma once
 
 #include <grpcpp/server_context.h>
@@ -22,11 +23,12 @@ namespace muster::scheduler {
 class StoreStream : public StreamSteps<v1::StoreRequests, v1::StoreAnswers>,
                     public std::enable_shared_from_this<StoreStream> {
  public:
-  // The stream keeps itself alive until gRPC has finished with it. `services` and `calls` must outlive it. A message
-  // beyond its limits ends it with INVALID_ARGUMENT. It is not read while kMaxStoreStreamCalls wait.
+  // Starts the stream, which keeps itself alive until gRPC has finished with it. `services` and `calls` must outlive
+  // it. A message with more than kMaxStoreRequests ends it with INVALID_ARGUMENT. It reads nothing while
+  // kMaxStoreStreamCalls of its requests are unanswered.
   static StoreStream* Begin(const ServiceContext& services, StoreCalls& calls, grpc::CallbackServerContext* context);
 
-  // Reactions
+  // gRPC's reactor
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
   void OnDone() override;
@@ -34,7 +36,7 @@ class StoreStream : public StreamSteps<v1::StoreRequests, v1::StoreAnswers>,
  private:
   struct Waiting {
     v1::StoreAnswer answer;
-    std::optional<ReplyBudget::Id> id;  // none: an error
+    std::optional<ReplyBudget::Id> id;  // none: the answer is an error, which does not count in the budget
   };
 
   StoreStream(const ServiceContext& services, StoreCalls& calls, grpc::CallbackServerContext* context)
@@ -49,14 +51,14 @@ class StoreStream : public StreamSteps<v1::StoreRequests, v1::StoreAnswers>,
   const ServiceContext& services_;
   StoreCalls& calls_;
   grpc::CallbackServerContext* const context_;  // valid until OnDone
-  std::shared_ptr<StoreStream> self_;           // until OnDone
+  std::shared_ptr<StoreStream> self_;           // keeps the stream alive until OnDone
 
-  std::deque<Waiting> waiting_ ABSL_GUARDED_BY(mutex_);  // for the end of the write in flight
+  std::deque<Waiting> waiting_ ABSL_GUARDED_BY(mutex_);  // answers for the next message
   std::vector<ReplyBudget::Id> writing_ids_ ABSL_GUARDED_BY(mutex_);
   size_t unanswered_ ABSL_GUARDED_BY(mutex_) = 0;
   bool wants_read_ ABSL_GUARDED_BY(mutex_) = true;
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool is_over_ ABSL_GUARDED_BY(mutex_) = false;  // with status_: nothing more is read or written
+  bool is_over_ ABSL_GUARDED_BY(mutex_) = false;  // ends with status_; reads and writes nothing more
   bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

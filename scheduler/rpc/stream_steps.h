@@ -1,5 +1,5 @@
-// The common part of the services' streams: decides which thread starts the next read, the next write and the end, when
-// several threads call in.
+// The common part of the services' streams. Several threads may want to start a read, a write or the end of a stream.
+// StreamSteps makes sure that each operation is started only once, and in the right order.
 #pragma once
 
 #include <grpcpp/support/server_callback.h>
@@ -10,19 +10,20 @@
 
 namespace muster::scheduler {
 
-// No gRPC operation starts while mutex_ is held: its reaction may run at once, on the same thread.
+// It starts no gRPC operation while mutex_ is held: gRPC may call OnReadDone or another reaction at once, on the same
+// thread, which locks mutex_.
 template <typename In, typename Out>
 class StreamSteps : public grpc::ServerBidiReactor<In, Out> {
  protected:
   enum class Step { kNone, kRead, kWrite, kFinish };
 
-  // Returns the operation that may start now; it counts as started. kWrite: of outgoing_. kFinish: once, with status_,
-  // and never while starting_ is above 0, because Finish must not overtake an operation that another thread is about to
-  // start.
+  // Returns the operation to start now, or kNone. The caller starts it, so it counts as started. kWrite writes
+  // outgoing_. kFinish ends the stream with status_. Return kFinish only once, and never while starting_ is above 0:
+  // then another thread is about to start an operation, which must not come after Finish.
   virtual Step NextStep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
 
-  // Starts all operations that may start. The caller keeps the stream alive meanwhile: OnDone may come before this
-  // returns.
+  // Starts all operations that may start now. The caller must keep the stream alive until StartSteps returns, because
+  // gRPC may call OnDone before that.
   void StartSteps() {
     bool has_started = false;
     while (true) {
@@ -54,10 +55,10 @@ class StreamSteps : public grpc::ServerBidiReactor<In, Out> {
     }
   }
 
-  In incoming_;  // owned by the read in flight, then by OnReadDone
+  In incoming_;  // used by the read in flight, and then by OnReadDone
   Mutex mutex_;
-  Out outgoing_ ABSL_GUARDED_BY(mutex_);      // owned by the write in flight
-  int starting_ ABSL_GUARDED_BY(mutex_) = 0;  // threads between deciding on an operation and having started it
+  Out outgoing_ ABSL_GUARDED_BY(mutex_);      // used by the write in flight
+  int starting_ ABSL_GUARDED_BY(mutex_) = 0;  // threads that have chosen an operation and not finished starting it
   grpc::Status status_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -35,7 +35,7 @@ constexpr size_t kMaxStackMethodBytes = 32;
 
 // The basic checks: each returns an error that names the field.
 
-// Allows what IsId allows; an optional one may be empty.
+// Requires an id as in IsId; an empty one is allowed.
 absl::Status CheckOptionalId(const std::string& field, const std::string& value) {
   if (value.size() > kMaxIdBytes) {
     return absl::InvalidArgumentError(
@@ -56,7 +56,7 @@ absl::Status CheckId(const std::string& field, const std::string& value) {
   return CheckOptionalId(field, value);
 }
 
-// Checks a process's output: at most `limit` bytes, any characters (the log escapes them).
+// Checks text that may have any characters, such as a process's output: at most `limit` bytes. (The log escapes it.)
 absl::Status CheckSize(const std::string& field, const std::string& value, size_t limit) {
   if (value.size() <= limit) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -79,7 +79,7 @@ absl::Status CheckOptionalAddress(const std::string& field, const std::string& v
   return absl::InvalidArgumentError(absl::StrCat(field, " ", Quoted(value), " is not a numeric IPv4 or IPv6 address"));
 }
 
-// Does the same for an address that other nodes receive.
+// Does the same for an address that other nodes use. So it also refuses a link-local address.
 absl::Status CheckReportedAddress(const std::string& field, const std::string& value) {
   if (absl::Status status = CheckOptionalAddress(field, value); !status.ok()) return status;
   const auto address = IpAddress::Parse(value);
@@ -148,7 +148,7 @@ absl::Status CheckNodeInfo(const v1::NodeInfo& node) {
   for (uint32_t rank : node.table_ranks()) MUSTER_REQUIRE(CheckRange("table_rank", rank, 0, kMaxWorkers - 1));
   MUSTER_REQUIRE(CheckReportedAddress("node.other_address", node.other_address()));
   MUSTER_REQUIRE(CheckRange("the number of node.addresses", node.addresses_size(), 0, kMaxAddressesOfNode));
-  // All of the machine's addresses, link-local ones too: each may be the origin of one of its connections.
+  // These are all addresses of the machine. Link-local ones are allowed, because a connection may come from one.
   for (const std::string& address : node.addresses()) MUSTER_REQUIRE(CheckOptionalAddress("node.addresses", address));
   MUSTER_REQUIRE(CheckReportedAddress("node.wanted_master_address", node.wanted_master_address()));
   MUSTER_REQUIRE(CheckPort("node.wanted_master_port", node.wanted_master_port()));
@@ -165,7 +165,7 @@ absl::Status CheckNodeInfo(const v1::NodeInfo& node) {
 
 absl::Status CheckProcess(uint32_t slot) { return CheckRange("slot", slot, 0, kMaxSlotsPerNode - 1); }
 
-// A newer agent may send a word that is unknown here.
+// Checks only the form, because a newer agent may send a word that is unknown here.
 absl::Status CheckReason(const std::string& reason) {
   const bool is_word = reason.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string::npos;
   if (is_word && reason.size() <= reason::kMaxBytes) return absl::OkStatus();
@@ -210,7 +210,7 @@ absl::Status CheckEvent(const v1::NodeEvent& event) {
       return CheckLine("why", commands.why(), kMaxShortTextBytes);
     }
     case v1::NodeEvent::kQuit:
-    case v1::NodeEvent::KIND_NOT_SET:  // from a newer agent: only its number is taken
+    case v1::NodeEvent::KIND_NOT_SET:  // an event of a newer agent: the core uses only its number
       break;
   }
   return absl::OkStatus();
@@ -333,7 +333,7 @@ absl::Status CheckRequest(const v1::SteerRequest& request) {
     return absl::InvalidArgumentError(absl::StrCat("action ", static_cast<int>(request.action()),
                                                    " is not known to this scheduler: use a newer one"));
   }
-  // A restart is of the whole job, so it names no node.
+  // (A restart names no node, because it restarts the whole job.)
   if (request.action() != v1::SteerRequest::RESTART) MUSTER_REQUIRE(CheckId("node_id", request.node_id()));
   MUSTER_REQUIRE(CheckLine("reason", request.reason(), kMaxShortTextBytes));
   return CheckLine("user", request.user(), kMaxShortTextBytes);
@@ -383,7 +383,7 @@ absl::Status CheckRest(const v1::StoreCompareAndSet& request) {
   return CheckLifetime(request.lifetime());
 }
 
-// Checks an operation on many keys.
+// Checks an operation that changes several keys.
 absl::Status CheckBatch(const v1::StoreBatch& batch) {
   if (batch.number() == 0) return absl::InvalidArgumentError("a batch of changes must have a number above 0");
   MUSTER_REQUIRE(CheckRange("the number of changes", batch.edits_size(), 1, kMaxStoreEdits));
@@ -398,7 +398,7 @@ absl::Status CheckBatch(const v1::StoreBatch& batch) {
   return absl::OkStatus();
 }
 
-// Checks an operation without a key.
+// Checks an operation that has no key: a report of replicas.
 absl::Status CheckReport(const v1::ReplicasReport& report) {
   MUSTER_REQUIRE(CheckId("lighthouse", report.lighthouse()));
   MUSTER_REQUIRE(CheckRange("wait_ms", report.wait_ms(), 0, kMaxStoreWaitMs));

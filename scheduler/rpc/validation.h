@@ -1,8 +1,8 @@
-// Checks sizes and characters of all input from the network. Pure.
+// Checks the sizes and characters of all input from the network. Pure.
 //
-// Each check returns INVALID_ARGUMENT with what was found, what was expected, and where. Input that passes is within
-// common/base/limits.h. The core judges its meaning (is this rank free, is this run known). Invalid UTF-8 never gets
-// here: the protobuf parser refuses it.
+// Each check returns OK, or INVALID_ARGUMENT with the field, its value and what was expected. Input that passes is
+// within the limits of common/base/limits.h. Whether it makes sense (is this rank free, is this run known) is for the
+// core to judge. Text is valid UTF-8 already, because the protobuf parser refuses any other.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace muster::scheduler {
 
-// Checks the size of a unary call's whole request, as it came.
+// Checks the size of a unary call's whole request, in bytes.
 absl::Status CheckRequestSize(size_t bytes);
 
 absl::Status CheckJoin(const v1::Join& join);
@@ -32,14 +32,13 @@ absl::Status CheckRequest(const v1::SteerRequest& request);
 absl::Status CheckRequest(const v1::StacksRequest& request);
 absl::Status CheckRequest(const v1::LogsRequest& request);
 
-// Checks that a call of the Store service is well formed. Pure.
-
-// INVALID_ARGUMENT names the field.
+// Checks that a request of the Store service is well formed. INVALID_ARGUMENT: the message names the field.
 absl::Status CheckStoreOperation(const StoreOperation& operation);
 
+// Returns the fields that say which node makes the request.
 const v1::StoreCaller& CallerOf(const StoreOperation& operation);
 
-// Returns the memory that the operation takes until it is answered.
+// Returns the memory that the request takes until it is answered, in bytes.
 size_t BytesOf(const StoreOperation& operation);
 
 }  // namespace muster::scheduler
