@@ -43,13 +43,14 @@ Channel::Io Channel::TlsResult(int result, size_t* done) {
   if (outcome.kind == TlsOutcome::Kind::kClosed) return Io::kClosed;
   error_ = std::move(outcome.error);
   if (outcome.kind == TlsOutcome::Kind::kRefused) {
-    fault_ = TakeHandshakeFault(*pin_);  // in TLS 1.3 a refusal of our certificate comes after the handshake
+    // In TLS 1.3 a peer may refuse our certificate after our side of the handshake has succeeded.
+    fault_ = TakeHandshakeFault(*pin_);
     error_ = fault_.detail;
   }
   return Io::kFailed;
 }
 
-// True if the caller must wait for the socket; sets awaited_.
+// True if the caller must wait until the socket is ready. Then it sets awaited_.
 bool Channel::WaitsFor(const TlsOutcome& outcome) {
   if (outcome.kind == TlsOutcome::Kind::kWantsRead) awaited_ = POLLIN;
   if (outcome.kind == TlsOutcome::Kind::kWantsWrite) awaited_ = POLLOUT;

@@ -1,4 +1,4 @@
-// A TCP connection that never blocks, with TLS or without. Owned by one thread.
+// A TCP connection with or without TLS, whose functions never block. Owned by one thread.
 #pragma once
 
 #include <cstddef>
@@ -15,25 +15,28 @@ class Channel {
  public:
   enum class Io { kDone, kAgain, kClosed, kFailed };
 
-  // `tls` null: plain. The socket is connected and nonblocking.
+  // `fd`: a connected, nonblocking socket. `tls` null: without TLS. `is_dialed`: this side has connected, so it is the
+  // TLS client. `expected_fingerprint`: of the only certificate that the peer may show.
   Channel(UniqueFd fd, const RingTls* tls, bool is_dialed, const std::string& expected_fingerprint);
 
-  // Call it until it no longer returns kAgain. On kFailed, fault() has the reason. Without TLS it is done at once.
+  // Goes on with the TLS handshake. Call it again, when the socket is ready, while it returns kAgain. On kFailed,
+  // fault() has the reason. Without TLS it returns kDone at once.
   Io Handshake();
   const HandshakeFault& fault() const { return fault_; }
   // True if the peer showed a certificate that was refused.
   bool HasRefusedPeer() const { return pin_->refused.has_value(); }
-  // True if the peer has sent something that needed an answer. Always false without TLS.
+  // True if this side has sent bytes of the TLS handshake as an answer, so the peer has sent something. False without
+  // TLS.
   bool HasAnswered() const;
 
-  // Both move at most `size` bytes and set *done to the number (at least one with kDone).
+  // Read and write at most `size` bytes. On kDone, *done is the number of bytes, at least one.
   Io Read(char* data, size_t size, size_t* done);
   Io Write(const char* data, size_t size, size_t* done);
   // The error of the last Read or Write that failed.
   const std::string& error() const { return error_; }
 
   int fd() const { return fd_.get(); }
-  // The event that the last call that returned kAgain waits for: POLLIN or POLLOUT.
+  // POLLIN or POLLOUT: the event to wait for after a call has returned kAgain.
   short awaited() const { return awaited_; }
 
  private:

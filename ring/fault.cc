@@ -81,7 +81,7 @@ std::vector<Fault> FaultList::RootFaults() const {
 std::vector<Fault> FaultList::StalledFirst() const {
   const Fault* first = nullptr;
   for (const Fault& fault : faults_) {
-    // A link that got nothing because its sender had nothing to send is not at fault.
+    // True if the link's sender had stalled itself, and so had nothing to send. Then this link is not at fault.
     const bool is_starved = std::any_of(faults_.begin(), faults_.end(), [&](const Fault& other) {
       return other.reporter == fault.from && other.reporter != fault.reporter && other.progress <= fault.progress;
     });

@@ -1,7 +1,7 @@
 // Faults of the ring's links, and the rules that merge the ranks' reports into one result. Pure.
 //
-// Every rank sends all others what it found, over the links that work. All merge by the same rules, so that all have
-// the same result.
+// Every rank sends the faults that it found to all others, over the links that work. All ranks merge the faults by the
+// same rules, so that all have the same result.
 #pragma once
 
 #include <cstdint>
@@ -12,37 +12,37 @@
 
 namespace muster::ring {
 
-// In the order of precedence: a link is judged by the first of these kinds that any rank found.
+// The kinds of faults, the most telling first. If the ranks report several kinds for a link, the first of them counts.
 enum class FaultKind : uint8_t {
-  kWrongCertificate = 1,  // the peer showed another certificate than the listed one
-  kBadCertificate = 2,    // the listed one, but expired, revoked or not issued by a trusted authority
-  kRefused = 3,           // nothing listens there, or a firewall rejects it
-  kTimedOut = 4,          // no answer at all
-  kUnreachable = 5,       // the network says so
-  kNotTls = 6,            // the handshake failed otherwise
-  kWrongPeer = 7,         // it belongs to another rank, job, run or round
-  kWrongData = 8,         // other bytes arrived than were to be sent
-  kSlow = 9,              // far slower than the others
-  // The kinds below are consequences if there is any of the kinds above.
+  kWrongCertificate = 1,  // the peer's certificate is not the one in the peer list
+  kBadCertificate = 2,    // the peer's certificate is the listed one, but expired, revoked or not trusted
+  kRefused = 3,           // nothing listens at the peer's port, or a firewall rejects the connection
+  kTimedOut = 4,          // the peer's address does not answer
+  kUnreachable = 5,       // the kernel reports that the network does not reach the peer
+  kNotTls = 6,            // the TLS handshake failed for another reason
+  kWrongPeer = 7,         // the peer belongs to another rank, job, run or round, or is another program
+  kWrongData = 8,         // the received data is not as expected
+  kSlow = 9,              // the link is far slower than the other links
+  // If any link has one of the kinds above, faults of the kinds below count as its consequences.
   kCertificateRefused = 10,  // the peer refused our certificate
-  kBroken = 11,              // closed in the middle
-  kMissing = 12,             // the rank before never connected
-  kStalled = 13,             // nothing arrived any more
+  kBroken = 11,              // the connection was closed during the check
+  kMissing = 12,             // the previous rank never connected
+  kStalled = 13,             // no more data arrived
 };
 
-// "wrong certificate", …
+// Returns the kind in words, such as "wrong certificate".
 std::string FaultWord(FaultKind kind);
 bool IsConsequence(FaultKind kind);
 
 inline constexpr size_t kMaxFaultDetailBytes = 400;
-inline constexpr size_t kMaxFaults = 2112;  // two for each rank, and some
+inline constexpr size_t kMaxFaults = 2112;  // two for each of 1,024 ranks, and some more
 
 struct Fault {
-  uint32_t from = 0;  // the link's ranks
-  uint32_t to = 0;
+  uint32_t from = 0;  // the rank at which the link begins
+  uint32_t to = 0;    // the rank at which it ends: the next one
   FaultKind kind = FaultKind::kStalled;
   uint32_t reporter = 0;
-  uint64_t progress = 0;  // kStalled: how far the reporter had come; the link with the least is at fault
+  uint64_t progress = 0;  // kStalled: how far in the check the reporter was; the link with the least is at fault
   std::string detail;
 
   bool operator==(const Fault&) const = default;
@@ -50,14 +50,16 @@ struct Fault {
 
 class FaultList {
  public:
-  // False: it is known already, or the list is full.
+  // Adds the fault. False: the list has it already, or is full.
   bool Add(Fault fault);
   bool empty() const { return faults_.empty(); }
   const std::vector<Fault>& all() const { return faults_; }
+  // True if the list has a fault of the link that begins at this rank.
   bool IsAbout(uint32_t from) const;
 
-  // One fault for each faulty link, in the order of ranks; no consequences if there is a cause. If all links have
-  // stalled, only the one that had come least far and was not itself waiting for a stalled rank before it.
+  // Returns one fault for each faulty link, in the order of ranks. Leaves out consequences if the list has a cause. If
+  // the list has only stalled links, returns only one: the link that stalled first, which is the one with the least
+  // progress whose sender was not itself waiting for data.
   std::vector<Fault> RootFaults() const;
 
  private:
@@ -66,11 +68,12 @@ class FaultList {
   std::vector<Fault> faults_;
 };
 
-// Faults that show without a connection: links to another machine whose end has a loopback address. Every rank finds
-// the same. (If both ends have a loopback address, they are on one host and only --machine separates them.)
+// Returns the faults that the peer list itself shows: links to another machine whose end has a loopback address. Every
+// rank finds the same ones. (If both ends have a loopback address, it is no fault: they are on one host, and only
+// --machine separates them.)
 std::vector<Fault> LoopbackFaults(const Plan& plan);
 
-// "rank 3 on gpu1 -> rank 4 on gpu2 (10.0.0.2:40001): refused: …"
+// Returns the fault in words: "rank 3 on gpu1 -> rank 4 on gpu2 (10.0.0.2:40001): refused: …".
 std::string FaultText(const Plan& plan, const Fault& fault);
 
 }  // namespace muster::ring

@@ -47,7 +47,7 @@ void Link::Pump(FrameSink& sink, int max_frames) {
   has_more_ = false;
   if (is_open_ && write_error_.empty()) Write();
   if (is_open_) Read(sink, max_frames);
-  if (is_open_ && write_error_.empty()) Write();  // answers
+  if (is_open_ && write_error_.empty()) Write();  // the answers to what was read
   if (is_open_ && !write_error_.empty() && !has_more_) Fail(write_error_);
 }
 

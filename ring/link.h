@@ -1,4 +1,4 @@
-// Frames over a channel. Owned by one thread; never blocks; keeps nothing beyond its limits.
+// Sends and receives frames over a channel. Owned by one thread. Never blocks. Its memory use is limited.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ class FrameSink {
   virtual ~FrameSink() = default;
   virtual void OnControl(FrameType type, const std::string& payload) = 0;
   virtual void OnStream(size_t bytes) = 0;
-  // Says where to put the next chunk. kLater: ask again at the next Pump. kWrong: it was not expected, or not this
-  // length.
+  // Sets *target to the place for the next chunk, and returns kHere. kLater: there is no place yet; the link asks again
+  // at the next Pump. kWrong: no chunk, or none of this length, may come now.
   enum class Room { kHere, kLater, kWrong };
   virtual Room RoomForChunk(size_t length, char** target) = 0;
   virtual void OnChunk(size_t length) = 0;
@@ -28,17 +28,17 @@ class Link {
  public:
   explicit Link(Channel channel) : channel_(std::move(channel)) {}
 
-  // Keeps the frame until it is written. Fails the link if a peer reads nothing and 256 KiB are kept.
+  // Queues the frame. If the peer reads nothing and more than 256 KiB are queued, the link fails.
   void Send(FrameType type, const std::string& payload = "");
-  // `data` must stay valid until IsIdle.
+  // Queues a frame without copying `data`, which must stay valid until IsIdle returns true.
   void SendBulk(FrameType type, const char* data, size_t size);
   bool IsIdle() const { return outgoing_.empty(); }
 
-  // Reads and writes what it can now, up to a limit of bytes and of `max_frames`; see HasMore.
+  // Reads and writes what is possible now without blocking, up to a limit of bytes, and reads at most `max_frames`.
   void Pump(FrameSink& sink, int max_frames = 256);
   // True if Pump stopped at its limit: call it again without waiting.
   bool HasMore() const { return has_more_; }
-  // True if the next frame is a chunk that has no room yet. The link reads nothing until it has.
+  // True if the next frame is a chunk for which the sink has no place yet. The link reads nothing until it has one.
   bool IsPaused() const { return is_paused_; }
 
   // The number of bytes written and read so far, which shows progress.
@@ -47,10 +47,11 @@ class Link {
   bool is_open() const { return is_open_; }
   // The reason why the link is closed.
   const std::string& reason() const { return reason_; }
-  // The peer refused our certificate. It may say so late.
+  // True if the peer refused our certificate. This may become true some time after the handshake.
   bool WasRefused() const { return channel_.fault().kind == FaultKind::kCertificateRefused; }
   int fd() const { return channel_.fd(); }
-  // The events to poll for. 0: none, as while it is paused with nothing to send; then leave it out of the poll.
+  // The events to poll for. 0: none, for example while the link is paused and has nothing to send. Then leave it out of
+  // the poll.
   short Events() const;
 
  private:
@@ -63,7 +64,7 @@ class Link {
 
   void Write();
   void Read(FrameSink& sink, int max_frames);
-  // False: nothing more can be read now.
+  // Both return false if nothing more can be read now.
   bool ReadHeader();
   bool ReadPayload(FrameSink& sink, size_t* budget);
   bool TakeRead(Channel::Io io);
@@ -72,7 +73,7 @@ class Link {
   Channel channel_;
   std::deque<Segment> outgoing_;
   uint64_t moved_ = 0;
-  size_t kept_bytes_ = 0;  // of control frames in outgoing_
+  size_t kept_bytes_ = 0;  // bytes of frames in outgoing_, without SendBulk's data
   char header_bytes_[kHeaderBytes] = {};
   size_t header_done_ = 0;
   std::optional<Header> header_;
@@ -83,7 +84,7 @@ class Link {
   bool is_paused_ = false;
   bool is_open_ = true;
   std::string reason_;
-  std::string write_error_;  // reported after all that can still be read, which may give the cause
+  std::string write_error_;  // reported only after the link has read all that has come, which may show the cause
   short write_awaits_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// ms-ring: settings, the cluster file, credentials, the check, the report; then the command.
+// ms-ring: reads its settings, the cluster file and the certificates, checks the ring, and reports the result. If the
+// ring is good, it then runs the command.
 #include <unistd.h>
 
 #include <csignal>
@@ -43,7 +44,8 @@ int Fail(const std::string& text, int code) {
 
 int Fail(const absl::Status& status, int code) { return Fail(std::string(status.message()), code); }
 
-// Writes the error file, from which the agent reports the link, not an exit code, as the cause of the job's failure.
+// Writes the error file, so that the agent reports the faulty link as the cause of the job's failure, and not an exit
+// code.
 void WriteErrorFile(const std::map<std::string, std::string>& environment, const std::string& text) {
   const auto path = environment.find("TORCHELASTIC_ERROR_FILE");
   if (path == environment.end() || path->second.empty()) return;
@@ -53,7 +55,7 @@ void WriteErrorFile(const std::map<std::string, std::string>& environment, const
   if (!written.ok()) Fail(written, 0);
 }
 
-// Leaves a note for the agent: a process that is started again after this is not checked again.
+// Writes a file that tells the agent that the check has passed. If it starts this process again, it skips the check.
 void SayPassed(const std::map<std::string, std::string>& environment) {
   const auto path = environment.find(kPassedVariable);
   if (path == environment.end()) return;
@@ -69,27 +71,27 @@ int Become(const std::vector<std::string>& command) {
   return Fail(agent::TextWithRemedy(error), error.exit_code);
 }
 
-// Null, without an error: the peers have no certificates.
+// Returns null, without an error, if the peers have no certificates and TLS is not required.
 absl::StatusOr<std::unique_ptr<RingTls>> OpenTls(const RingSettings& settings, const Plan& plan,
                                                  std::map<std::string, std::string>& environment) {
-  ForbidCoreDumps();  // before anything secret is read; the command may dump core again
+  ForbidCoreDumps();  // before anything secret is read; the command that runs later may dump core again
   TlsStore::Options options{TlsRole::kClient, settings.tls, PasswordFrom(environment, TlsRole::kClient)};
   WipePasswordVariables(environment);
   const absl::Time now = ToAbslTime(Clock::System().Read().wall);
   absl::StatusOr<std::optional<HandedOverTls>> handed = TakeHandedOverTls(now);
   if (!handed.ok()) return handed.status();
-  if (plan.is_secure && handed->has_value()) {  // run by an agent: use the certificate that the peers expect
+  if (plan.is_secure && handed->has_value()) {  // an agent runs this: use its certificate, which the peers expect
     return RingTls::Create(std::make_shared<const TlsState>(std::move((*handed)->state)), plan, now);
   }
   if (!plan.is_secure) {
     const bool leaves_machine = !plan.IsInsideMachine(plan.rank) || !plan.IsInsideMachine(plan.previous_rank());
     if (!settings.tls.is_on() && !(settings.tls.require_tls && leaves_machine)) return nullptr;
     return absl::FailedPreconditionError(
-        "TLS is wanted, but the peer list has no certificates: start the agents with --tls_config");
+        "TLS is required, but the peer list has no certificates: start the agents with --tls_config");
   }
   if (!settings.tls.is_on()) {
     return absl::FailedPreconditionError(
-        "the peers have certificates, and this rank has none: --tls_config must name the agent's TLS configuration");
+        "the peers have certificates, but this rank has none: name the agent's TLS configuration with --tls_config");
   }
   CountedLog counted(Clock::System());
   const auto store = TlsStore::Open(std::move(options), Clock::System(), counted);
@@ -142,7 +144,8 @@ int Check(const RingSettings& settings, const std::vector<std::string>& command,
   std::fflush(stdout);
   if (!is_good) {
     WriteErrorFile(environment, CauseText(checked));
-    // All ranks report the same, and the first report counts: let a rank at the faulty link come first.
+    // All ranks report the same faults, and the agent's first report counts. So a rank that did not find one itself
+    // waits, to let a rank at a faulty link report first.
     if (!command.empty() && !IsReporter(*plan, checked.result.faults)) Pause(kAfterYou);
     return kExitJobFailed;
   }

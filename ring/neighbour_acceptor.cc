@@ -6,8 +6,8 @@
 namespace muster::ring {
 namespace {
 
-constexpr size_t kMaxCandidates = 32;  // for connections from the neighbour's address, and as many for the others
-constexpr size_t kAcceptsAtOnce = 8;   // then the connections already accepted have their turn
+constexpr size_t kMaxCandidates = 32;  // connections from the neighbour's address, and as many from elsewhere
+constexpr size_t kAcceptsAtOnce = 8;   // before the connections that were already accepted have their turn
 constexpr absl::Duration kCandidateTimeout = absl::Seconds(3);
 
 }  // namespace
@@ -53,7 +53,7 @@ void NeighbourAcceptor::MakeRoom(bool is_from_neighbour) {
 void NeighbourAcceptor::TurnAway(const Candidate& candidate, FaultKind kind, const std::string& detail) {
   ++refused_;
   const Plan& plan = *meeting_.plan;
-  if (!candidate.is_from_neighbour) return;  // errors of a connection from elsewhere are not the ring's
+  if (!candidate.is_from_neighbour) return;  // a connection from elsewhere is no fault of the ring's link
   failure_ = Fault{plan.previous_rank(), plan.rank, kind, plan.rank, 0, detail};
 }
 
@@ -62,7 +62,7 @@ bool NeighbourAcceptor::Attend(Candidate& candidate, MonotonicTime now) {
     const Channel::Io io = candidate.channel->Handshake();
     if (io == Channel::Io::kAgain) return now < candidate.deadline;
     if (io != Channel::Io::kDone) {
-      // Nothing but a certificate shows that the peer meant this ring: anyone may connect and send garbage.
+      // Report a fault only if a certificate was refused. Any other failure may come from a stranger's garbage.
       const HandshakeFault& fault = candidate.channel->fault();
       if (candidate.channel->HasRefusedPeer() || fault.kind == FaultKind::kCertificateRefused) {
         TurnAway(candidate, fault.kind, fault.detail);
@@ -81,7 +81,7 @@ bool NeighbourAcceptor::Attend(Candidate& candidate, MonotonicTime now) {
   }
   if (!candidate.greeting.hello) return now < candidate.deadline;
   const Hello wanted = HelloFor(meeting_, meeting_.plan->previous_rank());
-  // Both sides send what they have, so that each can name the difference.
+  // Send our hello even if the peer's is wrong, so that both sides can report the difference.
   candidate.link->Send(FrameType::kHello, Encode(wanted));
   if (*candidate.greeting.hello == wanted) {
     done_ = std::move(candidate.link);

@@ -1,4 +1,5 @@
-// Finds the two neighbours: dials the next rank and waits for the one before. Owned by one thread; never blocks.
+// Connects a rank to its two neighbours: it dials the next rank, and accepts a connection from the previous one. Owned
+// by one thread. Never blocks.
 #pragma once
 
 #include <poll.h>
@@ -19,11 +20,11 @@
 
 namespace muster::ring {
 
-// Takes the one hello that a new link begins with.
+// Receives the hello with which a new link begins.
 class HelloSink : public FrameSink {
  public:
   void OnControl(FrameType type, const std::string& payload) override {
-    // Later frames belong to the link's next owner, so the link is not read again before it is handed over.
+    // (Later frames are for RingCheck, so nobody reads the link again before RingCheck has it.)
     if (type == FrameType::kHello && !is_wrong && !hello) hello = DecodeHello(payload);
     is_wrong = is_wrong || !hello || type != FrameType::kHello;
   }
@@ -35,18 +36,19 @@ class HelloSink : public FrameSink {
   bool is_wrong = false;
 };
 
+// What both the Dialer and the NeighbourAcceptor need.
 struct Meeting {
   const Plan* plan = nullptr;
-  const RingTls* tls = nullptr;  // null: plain
-  uint64_t bytes = 0;            // of the sum; must be equal on both sides
-  absl::Duration attempt_timeout;
-  uint32_t slow_factor = 0;  // must be equal, too
+  const RingTls* tls = nullptr;    // null: without TLS
+  uint64_t bytes = 0;              // the size of the sum; must be equal on both sides
+  absl::Duration attempt_timeout;  // for one attempt to connect
+  uint32_t slow_factor = 0;        // must be equal on both sides
 };
 
-// The hello of the link from `from` to the rank after it.
+// Returns the hello for the link from the rank `from` to the next rank.
 Hello HelloFor(const Meeting& meeting, uint32_t from);
 
-// Dials the next rank until it is connected. A port that refuses may just not be listened on yet.
+// Dials the next rank until it is connected. It dials again after a refusal, because the next rank may not listen yet.
 class Dialer {
  public:
   Dialer(const Meeting& meeting, MonotonicTime now) : meeting_(meeting), started_(now), retry_at_(now) {}
@@ -54,13 +56,13 @@ class Dialer {
   void AddTo(std::vector<pollfd>& fds) const;
   MonotonicTime NextWake() const;
 
-  // Returns the link once the next rank has answered, once.
+  // Returns the link, once, after the next rank has answered with its hello. Null before that.
   std::unique_ptr<Link> TakeLink() { return std::move(done_); }
   // Dials again after the link was lost.
   void Restart(MonotonicTime now) { retry_at_ = now; }
-  // The reason why the attempts failed so far; none: nothing is known yet.
+  // The fault of the last attempt that failed; none: no attempt has failed yet.
   const std::optional<Fault>& failure() const { return failure_; }
-  // True if another attempt would change nothing.
+  // True if further attempts are useless, because a certificate was refused. Then Step does nothing more.
   bool IsHopeless() const { return is_hopeless_; }
 
  private:
@@ -87,9 +89,9 @@ class Dialer {
   bool is_hopeless_ = false;
 };
 
-// Listens on the ring's port and accepts only the rank before. Other clients can't hold it up: their number and their
-// time are limited. A connection from the neighbour's address is closed only for another one from that address. The
-// oldest that has sent nothing yet goes first.
+// Listens on the ring's port and accepts only the previous rank. The number of other clients and their time are
+// limited, so that they can't block it. If there are too many connections, it closes the oldest one that has sent
+// nothing. A connection from the neighbour's address makes room only for another one from that address.
 class NeighbourAcceptor {
  public:
   // The error says why the port can't be listened on.
@@ -100,7 +102,7 @@ class NeighbourAcceptor {
   MonotonicTime NextWake() const;
 
   std::unique_ptr<Link> TakeLink() { return std::move(done_); }
-  // The fault of a connection that claimed to be the rank before.
+  // The fault of a refused connection from the previous rank's address; none: there was no such connection.
   const std::optional<Fault>& failure() const { return failure_; }
   // The number of connections that were turned away.
   int refused() const { return refused_; }
@@ -108,8 +110,8 @@ class NeighbourAcceptor {
  private:
   // An accepted connection that has not identified itself yet.
   struct Candidate {
-    std::optional<Channel> channel;  // until the handshake is done
-    std::unique_ptr<Link> link;      // from then on
+    std::optional<Channel> channel;  // set until the handshake is done
+    std::unique_ptr<Link> link;      // set after the handshake
     HelloSink greeting;
     MonotonicTime deadline;
     bool is_from_neighbour = false;  // its address is the neighbour's
@@ -117,9 +119,9 @@ class NeighbourAcceptor {
 
   NeighbourAcceptor(const Meeting& meeting, UniqueFd listener) : meeting_(meeting), listener_(std::move(listener)) {}
   void TakeIn(MonotonicTime now);
-  // Closes one connection of the same kind if there is no place for another.
+  // Closes a connection if there are too many of the same kind (from the neighbour's address, or from elsewhere).
   void MakeRoom(bool is_from_neighbour);
-  // False: the connection is finished.
+  // Goes on with the handshake and the hello of a connection. False: remove the candidate; it was accepted or refused.
   bool Attend(Candidate& candidate, MonotonicTime now);
   void TurnAway(const Candidate& candidate, FaultKind kind, const std::string& detail);
 

@@ -29,7 +29,7 @@ std::optional<size_t> ExpectedSum::FirstWrong(const float* values, size_t first_
   for (size_t i = 0; i < kPeriod; ++i) expected[i] = At(i);
   size_t at = first_index % kPeriod;
   for (size_t i = 0; i < count; ++i) {
-    if (!(values[i] == expected[at])) return i;  // so that a NaN is wrong as well
+    if (!(values[i] == expected[at])) return i;  // not "!=", so that a NaN counts as wrong
     if (++at == kPeriod) at = 0;
   }
   return std::nullopt;

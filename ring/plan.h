@@ -1,7 +1,7 @@
-// A rank's part in the ring check, from MS_CLUSTER_FILE, and the numbers that the ring adds up. Pure.
+// What a rank must know for the ring check, read from MS_CLUSTER_FILE; and the numbers that the ring adds up. Pure.
 //
-// Each number is a small multiple of 0.25. So sums over up to 1,024 ranks are exact in float32 in any order, and any
-// wrong bit shows. The numbers repeat every kPeriod elements, so that the expected sums fit a small table.
+// Each number is a small multiple of 0.25. So a sum over up to 1,024 ranks is exact in float32, in any order, and every
+// wrong bit is found. The numbers repeat after kPeriod elements, so a small table has all expected sums.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace muster::ring {
 
 inline constexpr size_t kPeriod = 251;
 
-// Element `index` of the data that `rank` contributes.
+// Returns element `index` of the data that `rank` adds to the sum.
 float PatternValue(uint32_t rank, size_t index);
 
 // The expected sum over the ranks added so far.
@@ -27,7 +27,8 @@ class ExpectedSum {
   void Add(uint32_t rank);
   float At(size_t index) const { return static_cast<float>(quarters_[index % kPeriod]) * 0.25F; }
 
-  // Returns the first of `count` elements, which begin at `first_index` of the whole, that is not as expected.
+  // Compares `count` values with the elements of the sum from `first_index` on. Returns the index in `values` of the
+  // first wrong one; none: all are right.
   std::optional<size_t> FirstWrong(const float* values, size_t first_index, size_t count) const;
 
  private:
@@ -43,9 +44,9 @@ struct Peer {
   IpAddress address = *IpAddress::Parse("0.0.0.0");
   uint16_t port = 0;
   std::string fingerprint;  // SHA-256 of the certificate's DER, 64 small hexadecimal digits; empty: without TLS
-  uint32_t machine = 0;     // ranks with equal numbers are on one machine
+  uint32_t machine = 0;     // ranks with the same number are on the same machine
 
-  std::string Where() const;  // "rank 3 on gpu1 (10.0.0.2:40001)"
+  std::string Where() const;  // returns "rank 3 on gpu1 (10.0.0.2:40001)"
 };
 
 struct Plan {
@@ -53,8 +54,8 @@ struct Plan {
   uint32_t run = 0;
   uint32_t round = 0;
   uint32_t rank = 0;
-  std::vector<Peer> peers;  // of the own role; the index is the rank
-  bool is_secure = false;   // every peer has a fingerprint; else none has one
+  std::vector<Peer> peers;  // the ranks of this rank's role; the index is the rank
+  bool is_secure = false;   // true: every peer has a fingerprint; false: none has one
 
   uint32_t size() const { return static_cast<uint32_t>(peers.size()); }
   uint32_t next_rank() const { return (rank + 1) % size(); }
@@ -65,7 +66,8 @@ struct Plan {
   bool IsInsideMachine(uint32_t from) const { return peers[from].machine == peers[(from + 1) % size()].machine; }
 };
 
-// `rank` chooses one of the file's local ranks; required when there are several. Errors name the member that is wrong.
+// Parses the text of a cluster file. `rank`: which of the file's local ranks this process is; needed if there are
+// several. An error names the member that is wrong.
 absl::StatusOr<Plan> ParsePlan(const std::string& text, std::optional<uint32_t> rank);
 
 }  // namespace muster::ring

@@ -63,7 +63,7 @@ uint64_t RingCheck::MovedBetweenNeighbours() const {
 }
 
 bool RingCheck::Wait(bool is_for_next, const std::function<bool()>& done) {
-  // In the first phase other ranks may still be finding their neighbours.
+  // In the first phase, allow for other ranks that may still be looking for their neighbours.
   const MonotonicTime from_when = phase_ == 1 ? std::max(Now(), meeting_deadline_) : Now();
   MonotonicTime deadline = std::min(deadline_, from_when + options_.step_timeout);
   is_waiting_ = true;
@@ -71,7 +71,7 @@ bool RingCheck::Wait(bool is_for_next, const std::function<bool()>& done) {
   uint64_t moved = MovedBetweenNeighbours();
   while (!done()) {
     if (!faults_.empty()) return false;
-    // A link that is only slow is judged by its measurements.
+    // While bytes move, a link has not stalled, only it may be slow. So move the deadline on.
     if (const uint64_t now_moved = MovedBetweenNeighbours(); now_moved != moved) {
       moved = now_moved;
       deadline = std::max(deadline, std::min(deadline_, Now() + options_.step_timeout));
@@ -95,7 +95,7 @@ void RingCheck::PollOnce(MonotonicTime deadline) {
                         (previous_ && previous_->IsPaused() && chunk_left_ > 0);
   MonotonicTime wake = deadline;
   for (const Link* link : {next_.get(), previous_.get()}) {
-    // Leave out a link without events: poll would report a closed peer every time and return at once.
+    // Leave out a link without events: otherwise, if its peer has closed it, each poll would return at once.
     if (link != nullptr && link->Events() != 0) fds.push_back({link->fd(), link->Events(), 0});
   }
   if (!has_met_next_) {
@@ -141,7 +141,7 @@ void RingCheck::OnClosed(std::unique_ptr<Link>& link, bool is_next) {
   const uint32_t to = (from + 1) % plan_.size();
   if (was_refused) return Found({from, to, FaultKind::kCertificateRefused, plan_.rank, 0, reason});
   if (phase_ > 0) return Found({from, to, FaultKind::kBroken, plan_.rank, Progress(), reason});
-  // Some ranks have not met yet: a neighbour that was started again reconnects.
+  // Before the first phase this is no fault: the neighbour may have been restarted, and will connect again.
   (is_next ? has_met_next_ : has_met_previous_) = false;
   if (is_next) dialer_.Restart(Now());
 }
@@ -224,7 +224,8 @@ void RingCheck::NoteSettled(uint32_t rank) {
 }
 
 bool RingCheck::HasHeardAll() const {
-  if (faults_.IsAbout(plan_.rank) && faults_.IsAbout(plan_.previous_rank())) return true;  // no one can reach this rank
+  // If both links of this rank are faulty, nothing can reach it.
+  if (faults_.IsAbout(plan_.rank) && faults_.IsAbout(plan_.previous_rank())) return true;
   for (uint32_t rank = 0; rank < plan_.size(); ++rank) {
     const uint32_t before = (rank + plan_.size() - 1) % plan_.size();
     const bool is_cut_off = faults_.IsAbout(rank) && faults_.IsAbout(before);
@@ -235,7 +236,8 @@ bool RingCheck::HasHeardAll() const {
 
 void RingCheck::Settle() {
   ReportOwnLinks();
-  // A rank that is only just starting must hear of the fault, too, and may know more.
+  // Before the first phase, wait for ranks that are just starting: they must hear of the fault, too, and may know
+  // others.
   const MonotonicTime end = (phase_ == 0 ? std::max(Now(), meeting_deadline_) : Now()) + kSettleTime;
   while (Now() < end && !HasHeardAll() && (next_ || previous_ || phase_ == 0)) {
     if (phase_ > 0 || IsResolved() || Now() >= meeting_deadline_) {
@@ -245,7 +247,7 @@ void RingCheck::Settle() {
     PollOnce(std::min(end, Now() + kSettleLook));
   }
   ReportOwnLinks();
-  const MonotonicTime gone = Now() + kLinger;  // so that the last frames passed on arrive
+  const MonotonicTime gone = Now() + kLinger;  // time for the last frames to reach the neighbours
   while (Now() < gone && (next_ || previous_)) PollOnce(gone);
 }
 
@@ -294,7 +296,7 @@ void RingCheck::OnControl(FrameType type, const std::string& payload) {
 void RingCheck::OnStream(size_t bytes) {
   const MonotonicTime now = Now();
   if (stream_begun_ == MonotonicTime()) {
-    stream_begun_ = now;  // the first bytes only start the clock
+    stream_begun_ = now;  // the first bytes start the clock, and are not counted
   } else {
     stream_bytes_ += bytes;
   }
@@ -325,7 +327,7 @@ void RingCheck::OnRecord(const std::string& payload) {
   }
   if (stage_ == 0 || record->stage != stage_ || records_[record->rank]) return BadFrame("a record out of order");
   records_[record->rank] = *record;
-  // The next rank's own record has gone round the whole ring by now.
+  // Pass the record on, unless it is the next rank's own: then it has gone round the whole ring.
   if (record->rank != plan_.next_rank()) SendNext(FrameType::kRecord, payload);
 }
 

@@ -1,13 +1,16 @@
 // The check of a ring: every rank runs one with its neighbours, all at the same time.
 //
-// 1. Dial the next rank and accept the one before. 2. Latency: pings over each link. 3. Bandwidth: all links at once,
-// three passes, of which the best counts; the links don't wait for each other. 4. Every rank gets all ranks' figures.
-// Links that look slow are measured again, each while the others are idle: a slow link delays the acknowledgements of
-// its neighbour, which then looks slow as well. All ranks reach the same result. 5. A ring allreduce of float32 numbers
-// (reduce-scatter, then allgather). Each part is compared with the expected values on the hop by which it arrives.
+// 1. Each rank dials the next rank and accepts the previous one.
+// 2. Latency: each rank sends pings over its link to the next rank.
+// 3. Bandwidth: all links are measured at the same time, in three passes. The best pass of a link counts.
+// 4. Judgement: every rank gets the figures of all links. Links that look slow are measured again one by one, while the
+//    other links are idle. (A slow link delays the acknowledgements of its neighbour, which then looks slow, too.) All
+//    ranks reach the same result.
+// 5. Sum: a ring allreduce of float32 numbers (reduce-scatter, then allgather). Each rank compares every part that it
+//    receives with the expected values.
 //
 // A rank that finds a fault sends it over the links that work, in both directions, so that all ranks have the same
-// list. One thread. Ends within connect_timeout + timeout + 4 s, no matter what the peers do.
+// list. The check runs in one thread. It ends within connect_timeout + timeout + 4 s, no matter what the peers do.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +30,14 @@
 namespace muster::ring {
 
 struct RingOptions {
-  uint64_t bytes = 4 << 20;  // of the sum, a multiple of 4
-  absl::Duration connect_timeout = absl::Seconds(30);
-  absl::Duration step_timeout = absl::Seconds(10);  // each wait for a neighbour …
-  absl::Duration timeout = absl::Seconds(60);       // … and all of them, once the neighbours have met
-  uint32_t slow_factor = 5;                         // a link this many times slower than the median is a fault; 0: none
+  uint64_t bytes = 4 << 20;                            // the size of the sum; a multiple of 4
+  absl::Duration connect_timeout = absl::Seconds(30);  // until both neighbours are connected
+  absl::Duration step_timeout = absl::Seconds(10);     // how long a neighbour that must send may be silent
+  absl::Duration timeout = absl::Seconds(60);          // for the rest of the check, after connect_timeout
+  uint32_t slow_factor = 5;  // a link so many times slower than the median is faulty; 0: no link is
 };
 
-// Measurements of the link from a rank to the next.
+// The measurements of one link, from a rank to the next rank.
 struct LinkFigures {
   uint64_t bytes_per_second = 0;
   uint64_t latency_ns = 0;
@@ -42,25 +45,27 @@ struct LinkFigures {
 };
 
 struct RingResult {
-  std::vector<Fault> faults;       // what was found; empty: all is well
-  std::vector<LinkFigures> links;  // by the rank that the link begins at; empty: the check did not get that far
-  uint64_t sum_ns = 0;             // the longest of all ranks; 0: the check did not get that far
+  std::vector<Fault> faults;       // empty: the ring is good
+  std::vector<LinkFigures> links;  // by the rank at which the link begins; empty: the check failed before
+  uint64_t sum_ns = 0;             // how long the sum took at the slowest rank; 0: the check failed before
   absl::Duration took;
   bool IsGood() const { return faults.empty(); }
 };
 
-// Returns the links that are slower than the rest. Links inside machines and links between machines are compared
-// separately, each with the median of its kind (of two, with the faster).
+// Returns a fault for each slow link. There are two kinds of links, inside a machine and between machines. Each link is
+// compared with the median of its kind; of two links, the slower with the faster.
 std::vector<Fault> SlowLinks(const Plan& plan, const std::vector<LinkFigures>& links, double slow_factor);
 
-// Returns the links to measure again, one at a time, before any is judged: the slow ones, and those as far below the
-// fastest of their kind. On hosts short of processors most links look slow in the first measurement, and their median
-// hides the one that really is slow. At most 16: the slow ones first, then the slowest.
+// Returns the links to measure again one by one, before any link is judged: those that SlowLinks returns, and those
+// that are slower by the same factor than the fastest link of their kind. (On hosts with too few processors most links
+// look slow in the first measurement, and their median hides the link that really is slow.) Returns at most 16 links:
+// those of SlowLinks first, then the slowest of the others.
 std::vector<uint32_t> Suspects(const Plan& plan, const std::vector<LinkFigures>& links, double slow_factor);
 
 class RingCheck : private FrameSink {
  public:
-  // `tls` null: plain. Neither is owned. The error says why the ring's port can't be listened on.
+  // Listens on the ring's port. `tls` null: without TLS. `plan`, `tls` and `clock` must outlive the check. The error
+  // says why it can't listen on the port.
   static absl::StatusOr<std::unique_ptr<RingCheck>> Create(const Plan& plan, const RingTls* tls,
                                                            const RingOptions& options, const Clock& clock);
 
@@ -72,8 +77,8 @@ class RingCheck : private FrameSink {
   struct Summing {
     std::vector<float> data;
     std::vector<float> incoming;
-    ExpectedSum partial;  // of what arrives while adding up
-    ExpectedSum total;
+    ExpectedSum partial;  // the expected values of the part that arrives next, during reduce-scatter
+    ExpectedSum total;    // the expected values of the whole sum
     uint32_t size = 0;
 
     size_t Begin(uint32_t chunk) const { return data.size() * chunk / size; }
@@ -95,7 +100,7 @@ class RingCheck : private FrameSink {
   bool SendStream();
   bool TakeStream();
   bool Ping();
-  // Serves the links meanwhile. False if one of them failed.
+  // Waits, and serves the links meanwhile. False: a fault is known.
   bool Pause(absl::Duration duration);
   bool MeasureAgain(const std::vector<uint32_t>& suspects);
   void TakeFigures();
@@ -103,18 +108,20 @@ class RingCheck : private FrameSink {
   bool Leave();
 
   uint64_t MovedBetweenNeighbours() const;
-  // Waits until done(), for the next rank if `is_for_next`, else for the one before. That rank has stalled if nothing
-  // moved on either link for step_timeout.
+  // Serves the links until done() returns true. `is_for_next`: it waits for the next rank, or else for the previous
+  // one. If no byte moves on either link for step_timeout, it reports that this rank has stalled. False: a fault is
+  // known.
   bool Wait(bool is_for_next, const std::function<bool()>& done);
   void PollOnce(MonotonicTime deadline);
   void PumpLinks();
   void Found(Fault fault);
-  // Sends what this rank knows of its own links, once any fault is known.
+  // Reports the faults of this rank's own links. Call it once any fault of the ring is known.
   void ReportOwnLinks();
   void OnClosed(std::unique_ptr<Link>& link, bool is_next);
-  // After a fault: receives what the others found and passes it on.
+  // After a fault: receives the faults that other ranks found, and passes them on, until all ranks are heard or a time
+  // limit is over.
   void Settle();
-  // True if both neighbours are connected, or it is known why not.
+  // True if for both neighbours it is known that they are connected, or why they are not.
   bool IsResolved() const;
   void NoteSettled(uint32_t rank);
   // True if every rank that a link reaches has sent all it knows.
@@ -139,7 +146,7 @@ class RingCheck : private FrameSink {
   const Clock& clock_;
   const MonotonicTime started_;
   const MonotonicTime meeting_deadline_;
-  MonotonicTime deadline_;  // of everything that follows the meeting
+  MonotonicTime deadline_;  // for everything that follows the meeting
   Dialer dialer_;
   std::unique_ptr<NeighbourAcceptor> acceptor_;
   std::unique_ptr<Link> next_;
@@ -160,7 +167,7 @@ class RingCheck : private FrameSink {
   uint32_t tokens_ = 0;
   uint32_t tokens_wanted_ = 0;
   uint32_t pongs_ = 0;
-  // The incoming stream's pass.
+  // The current bandwidth pass of the incoming link.
   uint32_t streams_ended_ = 0;
   uint32_t streams_wanted_ = 0;
   uint64_t stream_bytes_ = 0;
@@ -169,13 +176,12 @@ class RingCheck : private FrameSink {
   Record own_;
   uint32_t stage_ = 0;
   std::vector<std::optional<Record>> records_;
-  std::vector<Record> early_records_;  // of the next stage, which the rank before may have reached already
+  std::vector<Record> early_records_;  // records of the next stage, if the previous rank has reached it already
   std::vector<LinkFigures> links_;
   uint64_t sum_ns_ = 0;
-  std::unique_ptr<Summing> summing_;  // kept to the end: links may still read from and write to it
-  // The place for the next piece of the sum.
-  char* chunk_target_ = nullptr;
-  size_t chunk_left_ = 0;  // bytes still to come; more are not accepted
+  std::unique_ptr<Summing> summing_;  // kept until the end, because links may still use its memory
+  char* chunk_target_ = nullptr;      // where the next piece of the sum goes
+  size_t chunk_left_ = 0;             // how many bytes may still come; more are not accepted
   bool has_summed_ = false;
 };
 

@@ -1,4 +1,4 @@
-// The phases of the check once each rank has met its neighbours.
+// The phases of RingCheck that follow once a rank is connected to its neighbours.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -16,11 +16,12 @@ constexpr absl::Duration kBetweenPasses = absl::Milliseconds(20);
 constexpr size_t kMaxSuspects = 16;
 constexpr uint64_t kPassBytes = 1 << 20;
 constexpr absl::Duration kPassTime = absl::Milliseconds(150);
-// A link less than a millisecond above the median, for a message or for a pass, is not slow: a process may wait that
-// long for a processor. What gathered in the socket meanwhile then arrives faster than any network is.
+// A link is not slow if its latency, or the time that a pass takes, is less than a millisecond above the median: a
+// process may have to wait so long for a processor.
 constexpr double kLeastSlowNs = 1e6;
 
-// Returns the greater of two: the faster of two links is the measure of the other.
+// Returns the median; of an even number of values, the greater one of the middle two. So the slower of two links is
+// compared with the faster.
 uint64_t UpperMedian(std::vector<uint64_t> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
@@ -29,7 +30,7 @@ uint64_t UpperMedian(std::vector<uint64_t> values) {
 }  // namespace
 
 bool RingCheck::Barrier() {
-  // The first lap shows that every rank has come; the second releases them.
+  // The first lap of the token shows that every rank has arrived. The second tells all ranks to go on.
   for (int lap = 0; lap < 2; ++lap) {
     if (plan_.rank == 0) SendNext(FrameType::kToken);
     ++tokens_wanted_;
@@ -67,7 +68,8 @@ bool RingCheck::SendStream() {
   for (uint64_t sent = 0; sent < kPassBytes && Now() < end; sent += bytes.size()) {
     if (next_ == nullptr) return false;
     next_->SendBulk(FrameType::kStream, bytes.data(), bytes.size());
-    // The queue in front of a slow link must not grow, but the other link is served meanwhile.
+    // Wait until the frame is sent, so that no queue grows in front of a slow link. PollOnce serves the other link
+    // meanwhile.
     const auto is_out = [&] { return next_ == nullptr || next_->IsIdle() || Now() >= end; };
     while (!is_out() && faults_.empty()) PollOnce(end);
     if (!faults_.empty()) return false;
@@ -191,8 +193,8 @@ bool RingCheck::MeasureAgain(const std::vector<uint32_t>& suspects) {
     const bool is_to = plan_.previous_rank() == from;
     if (is_from && !Ping()) return false;
     if (is_to) own_.bytes_per_second = 0;
-    // Measure at several moments: on a busy machine the processes at the ends may be held up for longer than a pass
-    // takes.
+    // Measure in several passes with pauses: on a busy machine a process may have to wait for a processor longer than a
+    // pass takes.
     for (uint32_t pass = 0; pass < kPassesAgain; ++pass) {
       if (is_from && pass > 0 && !Pause(kBetweenPasses)) return false;
       if (is_from && !SendStream()) return false;
@@ -206,12 +208,13 @@ bool RingCheck::MeasureAgain(const std::vector<uint32_t>& suspects) {
 
 bool RingCheck::Judge() {
   TakeFigures();
-  // Every rank has the same figures and computes the same suspects.
+  // (Every rank has the same figures, so every rank computes the same suspects.)
   const std::vector<uint32_t> suspects = Suspects(plan_, links_, options_.slow_factor);
   if (suspects.empty()) return true;
   if (!MeasureAgain(suspects)) return false;
   TakeFigures();
-  // The other links were not measured again, so a median that has moved since is no evidence against them.
+  // Report only links that were measured again. The second measurement changes the median, so other links may now look
+  // slow without being so.
   for (const Fault& fault : SlowLinks(plan_, links_, options_.slow_factor)) {
     if (std::find(suspects.begin(), suspects.end(), fault.from) != suspects.end()) faults_.Add(fault);
   }
@@ -235,7 +238,7 @@ bool RingCheck::SumStep(uint32_t step) {
   const bool is_done = Wait(false, [&] {
     waits_for_next_ = chunk_left_ == 0;
     if (next_ == nullptr || !next_->IsIdle()) return false;
-    // Send it piece by piece, so that a fault need not wait for the whole.
+    // Send the part in pieces, so that a fault need not wait until the whole part is sent.
     const size_t piece = std::min(left, kMaxChunkBytes);
     if (piece > 0) next_->SendBulk(FrameType::kChunk, unsent, piece);
     unsent += piece;
@@ -243,7 +246,7 @@ bool RingCheck::SumStep(uint32_t step) {
     return piece == 0 && chunk_left_ == 0;
   });
   if (!is_done) return false;
-  // The sum of the incoming part began at the rank with the part's number.
+  // During reduce-scatter the incoming part holds the sum over the ranks from rank `in` on, so far.
   if (is_adding) summing.partial.Add(in);
   const ExpectedSum& expected = is_adding ? summing.partial : summing.total;
   if (const auto wrong = expected.FirstWrong(target, summing.Begin(in), count)) {
@@ -282,7 +285,7 @@ bool RingCheck::AddUp() {
 
 bool RingCheck::Leave() {
   ++phase_;
-  is_leaving_ = true;  // a rank that has had the last token may go
+  is_leaving_ = true;  // a neighbour that has had its last token may close its links; that is no fault
   return Barrier() && Wait(true, [&] { return next_ == nullptr || next_->IsIdle(); });
 }
 

@@ -1,4 +1,4 @@
-// The settled settings of ms-ring.
+// The settings of ms-ring, and their table.
 #pragma once
 
 #include <cstdint>

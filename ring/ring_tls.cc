@@ -20,7 +20,8 @@ constexpr int kCertificateAlerts[] = {SSL_R_SSLV3_ALERT_BAD_CERTIFICATE,      SS
                                       SSL_R_TLSV1_ALERT_UNKNOWN_CA,           SSL_R_TLSV1_ALERT_ACCESS_DENIED,
                                       SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED};
 
-// Shortened for people to compare; `ms-ctl certs list` and the peer list have the whole.
+// Returns the first digits, which people can compare with the full fingerprint in `ms-ctl certs list` and the peer
+// list.
 std::string Short(const std::string& fingerprint) { return absl::StrCat(fingerprint.substr(0, 16), "…"); }
 
 }  // namespace
@@ -66,7 +67,8 @@ bool RingTls::Check(const PeerCertificates& peer, Pin& pin) const {
                               peer.leaf.Subject(), ")");
     return false;
   }
-  // The list has the certificate that the peer's agent shows the scheduler, so it is a client's.
+  // Check it as a client's certificate, also when the peer is the server: the list has the certificate that the peer's
+  // agent shows the scheduler as a client.
   std::vector<Certificate> chain;
   TlsRefusal refusal = CheckChain(*state_->trust, PeerSide::kClient, peer.leaf, peer.others, now_, &chain);
   if (refusal.ok()) refusal = CheckStillGood(*state_->trust, chain);

@@ -1,5 +1,6 @@
-// TLS between neighbours: 1.3 only, with certificates on both sides. A certificate is accepted only if it is the one in
-// the peer list (SHA-256 of its DER), is valid now, comes from a trusted authority and is not revoked.
+// TLS between neighbours: only version 1.3, with certificates on both sides. A rank accepts a neighbour's certificate
+// only if it is the one in the peer list (which has the SHA-256 of its DER form), is valid now, comes from a trusted
+// authority and is not revoked.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -23,20 +24,22 @@ struct TlsState;
 
 namespace muster::ring {
 
-// The expected certificate of one handshake, and why another was refused. Lives as long as its SSL object.
+// The certificate that one handshake expects, and the reason if the peer's was refused. Must live as long as the SSL
+// object.
 struct Pin {
-  std::string expected;  // fingerprint
+  std::string expected;  // the fingerprint
   std::optional<FaultKind> refused;
   std::string detail;
 };
 
 class RingTls {
  public:
-  // Fails if the own certificate is not the one that the list has for this rank.
+  // Fails if this rank's certificate is not the one that the peer list has for it.
   static absl::StatusOr<std::unique_ptr<RingTls>> Create(std::shared_ptr<const TlsState> state, const Plan& plan,
                                                          absl::Time now);
 
-  // `fd` is a connected nonblocking socket and stays the caller's. `pin` must outlive the result.
+  // Return the client's and the server's side of a connection. `fd`: a connected nonblocking socket, which the caller
+  // still owns. `pin` must outlive the result.
   SslPtr Dial(int fd, Pin& pin) const;
   SslPtr Accept(int fd, Pin& pin) const;
 
@@ -52,11 +55,13 @@ class RingTls {
   const absl::Time now_;
 };
 
-// The reason why this thread's last handshake failed, from OpenSSL's error queue; taking it empties the queue.
+// The reason why a handshake failed.
 struct HandshakeFault {
   FaultKind kind = FaultKind::kNotTls;
   std::string detail;
 };
+// Returns the reason why this thread's last handshake failed: from `pin`, or from OpenSSL's error queue, which it
+// empties.
 HandshakeFault TakeHandshakeFault(const Pin& pin);
 
 }  // namespace muster::ring

@@ -1,4 +1,4 @@
-// Sockets of the ring: nonblocking, closed on exec.
+// The ring's sockets. All are nonblocking and close-on-exec.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,23 @@
 
 namespace muster::ring {
 
-// Returns a socket that connects or is connected; if it fails at once, one that is not open, and sets *error.
+// Returns a socket that is connecting or connected. If connecting fails at once, returns one that is not open, and sets
+// *error to the errno.
 UniqueFd StartConnecting(const IpAddress& address, uint16_t port, int* error);
 
-// Listens on all addresses of both families (else of IPv4), with SO_REUSEADDR: the agent holds the port until now.
+// Listens on all IPv6 and IPv4 addresses; without IPv6, on all IPv4 addresses. Uses SO_REUSEADDR, because the agent has
+// the port bound until now, to reserve it.
 absl::StatusOr<UniqueFd> ListenOn(uint16_t port);
 
-// Returns a closed descriptor if no connection waits. `from` is the peer's address.
+// Accepts a connection and sets *from to the peer's address. Returns a descriptor that is not open if no connection
+// waits.
 UniqueFd AcceptOne(int listener, std::optional<IpAddress>* from);
 
-// Sends small messages without delay, and limits the kernel's unsent bytes to what keeps the link busy, so that the
-// check measures the link and not a buffer.
+// Makes the socket send small messages without delay. Also limits the unsent bytes in the kernel to what keeps the link
+// busy, so that the check measures the link and not the kernel's buffer.
 void TuneSocket(int fd);
 
-// Describes how `found` differs from `wanted`.
+// Returns a sentence that says how `found` differs from `wanted`.
 std::string HelloDifference(const Hello& found, const Hello& wanted);
 
 }  // namespace muster::ring
