@@ -27,10 +27,10 @@ constexpr int kMaxReplyBytes = 64 * 1024 * 1024;
 std::shared_ptr<grpc::Channel> Dial(const std::string& target,
                                     const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
   grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);          // http_proxy is meant for the web, not for a cluster
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);          // the variable http_proxy is meant for web sites
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a dropped channel leaves no connection open
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  // Despite its name this limits one attempt to connect: a busy scheduler needs time for the handshake.
+  // Despite its name, this is the time limit of one attempt to connect. A busy scheduler needs time for the handshake.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 20'000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
   arguments.SetMaxReceiveMessageSize(kMaxReplyBytes);
@@ -57,7 +57,7 @@ class AdminClient::Impl {
         host_(std::move(host)),
         job_(std::move(job)) {}
 
-  // Plain text over TCP: a peer that closes at once may speak TLS.
+  // Call it if this client uses plain text over TCP. Then an error adds that a peer that closes at once may expect TLS.
   void SayThatItMayWantTls() { may_want_tls_ = true; }
   void SetFallback(SocketFallback fallback) { fallback_ = std::move(fallback); }
 
@@ -65,15 +65,15 @@ class AdminClient::Impl {
   absl::StatusOr<Reply> Call(grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
                              const Request& request) {
     Reply reply;
-    if (fallback_stub_ != nullptr) {  // since an earlier call
+    if (fallback_stub_ != nullptr) {  // an earlier call has switched to the fallback
       const grpc::Status status = CallOnce(*fallback_stub_, method, request, timeout_, reply);
       return status.ok() ? absl::StatusOr<Reply>(std::move(reply)) : Explain(status);
     }
     FollowTls();
-    // Leave the fallback its share of the time.
+    // Leave half of the time for the fallback, if there is one.
     const absl::Duration patience = fallback_.socket.path.empty() ? timeout_ : timeout_ / 2;
     grpc::Status status;
-    std::optional<absl::Status> mistrust;  // of one of the addresses: it says more than the others' errors
+    std::optional<absl::Status> mistrust;  // a TLS error at one of the addresses, which tells the user more than others
     for (size_t tried = 0; tried < targets_.size(); ++tried) {
       if (stub_ == nullptr) {
         handshake_result_->Forget();
@@ -84,7 +84,8 @@ class AdminClient::Impl {
       if (status.ok()) return reply;
       if (!handshake_result_->refusal().ok() || IsShutOut(status)) mistrust = Explain(status);
       if (status.error_code() != grpc::StatusCode::UNAVAILABLE) break;
-      // Connect here, not in gRPC: without a call that waits for a connection, gRPC looks after it only every 5 s.
+      // Connect again with a new channel. If no call waits for a connection, gRPC itself would try again only every 5
+      // s.
       stub_.reset();
       current_ = (current_ + 1) % targets_.size();
     }
@@ -120,12 +121,12 @@ class AdminClient::Impl {
     return !IsOutOfReach(status) && status.error_code() != grpc::StatusCode::UNIMPLEMENTED;
   }
 
-  // True if a peer that we trust closed right after the handshake.
+  // True if we accepted the peer's certificate, but it closed the connection right after the handshake.
   bool IsShutOut(const grpc::Status& status) const {
     return handshake_result_->was_asked() && status.error_code() == grpc::StatusCode::UNAVAILABLE;
   }
 
-  // Takes the current certificate and trusted authorities: both may change during a long watch.
+  // Switches to the current certificate and trusted authorities. Both may change during a long `ms-ctl watch`.
   void FollowTls() {
     if (tls_ == nullptr) return;
     const std::shared_ptr<const TlsState> state = tls_->Current();
@@ -172,7 +173,7 @@ class AdminClient::Impl {
                                                    absl::FormatDuration(timeout_), ". ", check_));
       case grpc::StatusCode::UNIMPLEMENTED:
         return absl::UnavailableError(absl::StrCat(
-            "what listens at ", where_, " is not ms-scheduler, or a version without this call (", text, "). ", check_));
+            "the program at ", where_, " is not ms-scheduler, or a version without this call (", text, "). ", check_));
       case grpc::StatusCode::PERMISSION_DENIED:  // this certificate lacks the permission
         return absl::UnauthenticatedError(text);
       default:
@@ -195,7 +196,7 @@ class AdminClient::Impl {
   bool may_want_tls_ = false;
   size_t current_ = 0;
   std::unique_ptr<v1::Admin::Stub> stub_;
-  std::unique_ptr<v1::Admin::Stub> fallback_stub_;  // set once it was needed
+  std::unique_ptr<v1::Admin::Stub> fallback_stub_;  // set once a call has used the fallback
 };
 
 AdminClient::AdminClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -265,7 +266,7 @@ absl::StatusOr<v1::NodesReply> AdminClient::ListNodePages(const std::string& job
     const bool is_last = page->nodes_size() == 0;
     all.MergeFrom(*page);
     if (is_last || static_cast<uint32_t>(all.nodes_size()) >= all.total()) return all;
-    request.set_run(all.run());  // all pages from one run
+    request.set_run(all.run());  // so that all pages are of the same run
   }
 }
 

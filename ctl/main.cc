@@ -1,4 +1,4 @@
-// ms-ctl: shows and steers what a scheduler's jobs do.
+// ms-ctl: shows and steers the jobs of a scheduler.
 #include <algorithm>
 #include <cstdio>
 #include <optional>
@@ -19,8 +19,8 @@
 namespace muster {
 namespace {
 
-// Returns the arguments of `ms-ctl certs …`, which has a table of settings of its own. `certs` must be the first word
-// that is not a flag. Empty if it is not.
+// If the first word that is not a flag is `certs`, returns the arguments without this word; otherwise none. `ms-ctl
+// certs` has a settings table of its own.
 std::optional<std::vector<std::string>> CertsArguments(std::vector<std::string> args) {
   const auto word =
       std::find_if(args.begin(), args.end(), [](const std::string& arg) { return arg.empty() || arg.front() != '-'; });
@@ -29,12 +29,12 @@ std::optional<std::vector<std::string>> CertsArguments(std::vector<std::string> 
   return args;
 }
 
-// True for `ms-ctl convert --help`: further words, and other flags, are those of the line.
+// True for `ms-ctl convert --help`. With more words, `--help` is a part of the line to convert.
 bool AsksForHelp(const std::vector<std::string>& args) {
   return args.size() == 2 && (args[1] == "--help" || args[1] == "-h");
 }
 
-// Runs `ms-ctl convert LINE`: the words after it are another program's, and none of them is a setting.
+// Runs `ms-ctl convert LINE`. All `words` belong to the line of another program, so none of them is a setting of ours.
 int RunConvert(std::vector<std::string> words) {
   if (!words.empty() && words[0] == "--") words.erase(words.begin());
   const ctl::Converted converted = ctl::Convert(words);
@@ -51,7 +51,7 @@ int Main(std::vector<std::string> args) {
   BeginProgram("ms-ctl");
   if (!args.empty() && args[0] == "convert" && !AsksForHelp(args)) return RunConvert({args.begin() + 1, args.end()});
   if (const auto certs = CertsArguments(args)) {
-    ForbidCoreDumps();  // it makes and reads keys
+    ForbidCoreDumps();  // a core dump could contain the private keys that `certs` makes and reads
     return certs::RunCerts(*certs, ProcessEnvironment());
   }
   for (std::string& arg : args) {

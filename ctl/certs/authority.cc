@@ -29,7 +29,7 @@ TimeValue ToTimeValue(absl::Time time) {
 
 EvpKeyPtr MakeKey() { return EvpKeyPtr(EVP_EC_gen("P-256")); }
 
-// Sets 127 random bits, never 0, so that no two certificates of one authority share a serial number.
+// Sets a random serial number of 127 bits, never 0, so that no two certificates of an authority have the same one.
 bool SetSerial(X509* certificate) {
   unsigned char bytes[kSerialBytes];
   if (RAND_bytes(bytes, sizeof(bytes)) != 1) return false;
@@ -43,7 +43,7 @@ bool AddText(X509_NAME* name, const char* field, const std::string& text) {
                                     static_cast<int>(text.size()), -1, 0) == 1;
 }
 
-// `value` is in OpenSSL's configuration language: pass only our own constants.
+// OpenSSL reads `value` in its configuration language, so pass only our own constants, and nothing from a user.
 bool AddExtension(X509* certificate, X509* issuer, int nid, const char* value) {
   X509V3_CTX context;
   X509V3_set_ctx_nodb(&context);

@@ -1,6 +1,8 @@
-// A certificate authority: a key, its certificate, and what it signs. ECDSA on P-256, SHA-256 throughout.
+// A certificate authority: its key, its certificate, and the signing of certificates and revocation lists. All keys are
+// ECDSA on P-256; all signatures use SHA-256.
 //
-// Reads no clock and no file. Backdates everything it signs by an hour, so that a machine with a slow clock accepts it.
+// Reads no clock and no file. Everything that it signs is valid from an hour ago, so that a machine whose clock is slow
+// accepts it.
 #pragma once
 
 #include <cstdint>
@@ -20,20 +22,21 @@ struct Issued {
   X509Ptr certificate;
 };
 
-// The values of --why: "key-compromise", "superseded", "cessation".
+// The reasons that `ms-ctl certs revoke --reason` accepts: "key-compromise", "superseded", "cessation".
 const std::vector<std::string>& RevocationReasons();
 
 class Authority {
  public:
   static absl::StatusOr<Authority> Create(const std::string& trust_domain, absl::Time now, absl::Duration lifetime);
-  // Fails if one of them can't be read or they don't belong together.
+  // Reads the authority's certificate and key. Fails if one of them can't be read, or the key is not the certificate's.
   static absl::StatusOr<Authority> FromPem(const std::string& certificate, const std::string& key);
 
-  // Makes a new key and a certificate for it that ends after `lifetime`, or with the authority's own if that is sooner.
-  // Usages: a scheduler is a TLS server, an admin a client, a node and a host both (their ring endpoints are servers).
+  // Makes a new key and a certificate for it. The certificate ends after `lifetime`, or with the authority's own
+  // certificate if that ends sooner. A scheduler's is for TLS servers, an admin's for clients. A node's or host's is
+  // for both, because ms-ring accepts connections on nodes.
   absl::StatusOr<Issued> Issue(const Subject& subject, absl::Time now, absl::Duration lifetime) const;
 
-  // Returns the revocation list as PEM, version 2, with its number.
+  // Returns a signed revocation list (version 2, PEM) with this number.
   absl::StatusOr<std::string> SignList(const std::vector<RevokedSerial>& revoked, uint64_t number, absl::Time now,
                                        absl::Time next_update) const;
 
@@ -56,7 +59,8 @@ struct SignedList {
   std::vector<RevokedSerial> revoked;
 };
 
-// Both are PEM. Fails if it is no list, has no number, or was not signed by that authority.
+// Reads a revocation list. Both arguments are PEM. Fails if `list` is no revocation list, has no number, or was not
+// signed by this authority.
 absl::StatusOr<SignedList> ReadList(const std::string& list, const std::string& authority_certificate);
 
 }  // namespace muster::certs

@@ -1,5 +1,5 @@
-// PKCS#12: a certificate and its key under a password, in today's algorithms. Read by
-// common/tls/material/key_material.h.
+// Makes PKCS#12 files: a certificate and its key, encrypted with a password. common/tls/material/key_material.h reads
+// them.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace muster::certs {
 
-// Encrypts with AES-256-CBC under PBKDF2 with HMAC-SHA-256, MAC HMAC-SHA-256: OpenSSL 3 and 1.1 read it without a
-// legacy provider. Leaves out the authority's certificate: it is in ca.pem, and MindSpore refuses a bundle that has one
-// ("ca_stack should be empty").
+// Returns the PKCS#12 file. It is encrypted with AES-256-CBC, whose key comes from PBKDF2 with HMAC-SHA-256; its MAC is
+// HMAC-SHA-256. OpenSSL 3 and 1.1 read this without a legacy provider. The file does not contain the authority's
+// certificate, which is in ca.pem: MindSpore refuses a file that has one ("ca_stack should be empty").
 absl::StatusOr<std::string> MakeBundle(X509* certificate, EVP_PKEY* key, const std::string& friendly_name,
                                        const std::string& password);
 

@@ -68,7 +68,7 @@ absl::StatusOr<CertFolder> OpenToSign(const CertsCall& call) {
   return WithNotice(CertFolder::OpenToSign(call.settings.dir, call.now));
 }
 
-// Settles what an interrupted command for that name has left, before the command runs again.
+// Completes or revokes what an interrupted command for this name has left, before the command runs again.
 absl::Status SettleUnfinished(CertFolder& folder, const std::string& name, const Passwords& passwords,
                               const CertsCall& call) {
   const auto dropped = folder.SettleUnfinished(name, passwords, call.now, call.lifetimes());
@@ -128,10 +128,10 @@ int Issue(const CertsCall& call) {
   if (absl::Status status = SettleUnfinished(*folder, subject.name, *passwords, call); !status.ok())
     return Fail(status);
   if (folder->index().HasLive(subject.name, call.now)) {
-    return Fail(absl::StrCat(
-        "'", subject.name, "' has a certificate that is good until ",
-        TimeText(folder->index().Latest(subject.name)->not_after), ": `ms-ctl certs renew ", subject.name,
-        "` makes the next one, `ms-ctl certs revoke` takes it back, and --name gives a further one a name of its own"));
+    return Fail(absl::StrCat("'", subject.name, "' has a certificate that is good until ",
+                             TimeText(folder->index().Latest(subject.name)->not_after), ": `ms-ctl certs renew ",
+                             subject.name, "` replaces it, `ms-ctl certs revoke ", subject.name,
+                             "` revokes it, and --name NAME makes one with another name"));
   }
   for (const char* taken : {"ca.pem", "ca.key", "crl.pem", "index.json", "lock"}) {
     if (subject.name == taken) return Usage(absl::StrCat("--name ", subject.name, " is a file of the authority's own"));
@@ -243,7 +243,8 @@ const CertsCommand* FindCommand(const std::vector<std::string>& words) {
   return nullptr;
 }
 
-// Returns the error in the words, of which `found` is the first; empty if there is none.
+// Returns the error in `words`; empty if there is none. `found`: the command that the first word names; null: there is
+// none.
 std::string CheckWords(const CertsCommand* found, const std::vector<std::string>& words,
                        const CertsSettings& settings) {
   std::vector<std::string> names;
@@ -273,14 +274,14 @@ const std::vector<CertsCommand>& CertsCommands() {
       {"init", "", false, "Makes a certificate authority and an empty revocation list in a new folder.", Init},
       {"scheduler", "", false, "Makes a certificate and a tls.json for the scheduler, for each --host.",
        Issue<Kind::kScheduler>},
-      {"node", "", false, "Makes the same for a node (--id N), or for all agents of a machine (--host NAME).",
+      {"node", "", false, "Makes a node's certificate (--id N), or one for all agents of a machine (--host NAME).",
        Issue<Kind::kNode>},
-      {"admin", "", false, "Makes the same for an administrator, for ms-ctl.", Issue<Kind::kAdmin>},
+      {"admin", "", false, "Makes an administrator's certificate, for ms-ctl.", Issue<Kind::kAdmin>},
       {"renew", "NAME…", true, "Makes a new key and certificate for the same name.", Renew},
       {"revoke", "NAME|SERIAL…", true, "Revokes certificates, and says where to copy the new list.", Revoke},
       {"crl", "", false, "Signs the revocation list again, before it expires.", NewList},
       {"list", "", false, "Shows what was issued, until when it is valid, and what was revoked.", List},
-      {"show", "FILE", true, "Shows what a certificate, PKCS#12 file, revocation list or such a folder contains.",
+      {"show", "FILE", true, "Shows what a certificate, PKCS#12 file, revocation list or a name's folder contains.",
        Show},
   };
   return *commands;

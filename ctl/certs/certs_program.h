@@ -1,4 +1,4 @@
-// `ms-ctl certs`: the certificates of a cluster.
+// `ms-ctl certs`: makes and manages the certificates of a cluster.
 #pragma once
 
 #include <map>
@@ -20,8 +20,8 @@ struct CertsCommand {
 // All commands of `ms-ctl certs` with their handlers, in the order of --help.
 const std::vector<CertsCommand>& CertsCommands();
 
-// `args` are those of ms-ctl without the word "certs". Prints to stdout, errors to stderr. Returns the exit code: 0
-// done, 1 refused or failed, 2 wrong usage.
+// Runs a command of `ms-ctl certs`. `args`: the arguments of ms-ctl without the word "certs". Prints to stdout, and
+// errors to stderr. Returns the exit code: 0 done, 1 refused or failed, 2 wrong usage.
 int RunCerts(const std::vector<std::string>& args, const std::map<std::string, std::string>& environment);
 
 }  // namespace muster::certs

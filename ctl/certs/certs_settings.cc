@@ -39,8 +39,8 @@ SettingsTable CertsSettingsTable(CertsSettings& s) {
   table.BeginGroup("Holder of the certificate");
   Setting& host =
       table.AddStrings("host", &s.hosts,
-                       "Name or address at which agents reach the scheduler, besides localhost, or the machine's name "
-                       "of a node. May be repeated.");
+                       "For a scheduler: name or address at which agents reach it, besides localhost; may be repeated. "
+                       "For a node: name of its machine.");
   host.Value("HOST").For({"scheduler", "node"});
   Judge(host, CheckHost);
   table.AddString("id", &s.id, "Node id (MS_NODE_ID), or * for any.").Value("ID").For({"node"});
@@ -48,11 +48,11 @@ SettingsTable CertsSettingsTable(CertsSettings& s) {
       .Value("ID")
       .Default("any")
       .For({"node", "admin"});
-  Setting& name = table.AddString("name", &s.name, "Name of its folder and of its line in the list.");
+  Setting& name = table.AddString("name", &s.name, "Name of the certificate's folder, and of its line in the list.");
   name.Value("NAME").Default("such as node-3");
   Judge(name, CheckName);
   table.BeginGroup("Other");
-  table.AddOptionalUint("days", &s.days, 1, kMaxDays, "Number of days for which it is valid.")
+  table.AddOptionalUint("days", &s.days, 1, kMaxDays, "Number of days for which the certificate is valid.")
       .Value("N")
       .Default("365, the authority 3650");
   table.AddUint("list_days", &s.list_days, 1, kMaxDays, "Number of days for which a revocation list is valid.")
@@ -62,8 +62,8 @@ SettingsTable CertsSettingsTable(CertsSettings& s) {
       .For({"revoke"});
   table
       .AddString("password_file", &s.password_file,
-                 "File with a password, with which PKCS#12 files are written or read instead of PEM. "
-                 "MS_TLS_SERVER_PASSWORD, MS_TLS_CLIENT_PASSWORD, and each with _FILE, do the same.")
+                 "File with a password. With it, PKCS#12 files are written or read instead of PEM files. "
+                 "MS_TLS_SERVER_PASSWORD, MS_TLS_CLIENT_PASSWORD, and each of them with _FILE, also set a password.")
       .Value("FILE");
   table.AddBool("json", &s.json, "Prints one JSON document, for scripts.");
   return table;

@@ -1,4 +1,4 @@
-// The settled settings of `ms-ctl certs`. It has a table of its own: MS_JOB_ID and similar variables mean nothing here.
+// The settings of `ms-ctl certs`. They have a table of their own, because variables such as MS_JOB_ID don't apply here.
 #pragma once
 
 #include <cstdint>

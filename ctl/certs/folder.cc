@@ -68,7 +68,8 @@ std::string WithoutSlashes(std::string path) {
   return path;
 }
 
-// Builds the folder beside its place and renames it, so that one left half-made by init never looks like an authority.
+// Fills a folder with a temporary name and then renames it. So an interrupted init never leaves a folder that looks
+// like an authority.
 absl::Status FillNewFolder(const std::string& path, const Authority& authority, const std::string& list,
                            const Index& index) {
   const std::string temporary = absl::StrCat(path, ".", getpid(), ".tmp");
@@ -94,7 +95,7 @@ absl::Status FillNewFolder(const std::string& path, const Authority& authority, 
   return absl::UnavailableError(absl::StrCat("can't make ", path, ": ", std::strerror(error)));
 }
 
-// Returns the files in a name's folder that hold its key.
+// Returns the names of the files in a name's folder that contain its key.
 std::vector<std::string> KeyFiles(Kind kind, Form form) {
   if (form == Form::kPem) return {"cert.pem"};
   if (kind == Kind::kAdmin) return {"client.p12"};
@@ -155,14 +156,16 @@ absl::Status CertFolder::Load() {
   authority_not_after_ = *end;
   const absl::StatusOr<std::string> list = ReadSmallFile(In("crl.pem"), kMaxListBytes);
   const absl::StatusOr<SignedList> read = list.ok() ? ReadList(*list, *authority) : list.status();
-  list_next_update_ = read.ok() ? read->next_update : absl::InfinitePast();  // damaged: the next signature replaces it
+  // (A list that can't be read counts as overdue, so the next certificate that is issued signs a new one.)
+  list_next_update_ = read.ok() ? read->next_update : absl::InfinitePast();
   list_is_behind_ = !read.ok() || read->number < index_.list_number;
   if (read.ok()) TakeOver(*read);
   return absl::OkStatus();
 }
 
-// A signed list is in force wherever it was copied. Such a place refuses a list without a higher number, and a list
-// that lacks these revocations would undo them.
+// Puts the list's number and revocations into the index if the index lacks them. The list may have been copied to other
+// machines. These accept only a new list with a higher number, and a new list without these revocations would undo
+// them.
 void CertFolder::TakeOver(const SignedList& list) {
   std::unordered_map<std::string, IndexEntry*> known;
   for (IndexEntry& entry : index_.entries) known[entry.serial] = &entry;
@@ -185,11 +188,12 @@ void CertFolder::TakeOver(const SignedList& list) {
   index_.list_number = std::max(noted, list.number);
   notice_.clear();
   if (taken > 0 || noted < list.number) {
-    notice_ = absl::StrCat(In("index.json"), " is older than crl.pem (it knows list number ", noted,
-                           ", crl.pem is number ", list.number, "), as one from a backup is. From crl.pem ", taken,
-                           taken == 1 ? " revocation was" : " revocations were",
-                           " taken over, and the next list has a number above it. What was issued since then is not in "
-                           "it: issue that again");
+    notice_ =
+        absl::StrCat(In("index.json"), " is older than crl.pem (it knows list number ", noted, ", crl.pem is number ",
+                     list.number, "), perhaps because it came from a backup. From crl.pem ", taken,
+                     taken == 1 ? " revocation was" : " revocations were",
+                     " taken over, and the next list gets a higher number. Certificates that were issued after the "
+                     "backup are not in index.json: issue them again");
   } else if (list_is_behind_) {
     notice_ =
         absl::StrCat(In("crl.pem"), " is number ", list.number, ", older than index.json, which knows number ", noted,
@@ -215,7 +219,7 @@ absl::Status CertFolder::TakeLock() {
 absl::StatusOr<CertFolder> CertFolder::OpenToRead(const std::string& path) {
   CertFolder folder(WithoutSlashes(path));
   absl::Status status = folder.Load();
-  // Without the lock, another command may have been between its writes of the index and of the list.
+  // There is no lock, so the first reading may have come between another command's writes of the index and of the list.
   if (status.ok() && !folder.notice_.empty()) status = folder.Load();
   if (!status.ok()) return status;
   return folder;
@@ -223,7 +227,8 @@ absl::StatusOr<CertFolder> CertFolder::OpenToRead(const std::string& path) {
 
 absl::StatusOr<CertFolder> CertFolder::OpenToSign(const std::string& path, absl::Time now) {
   CertFolder folder(WithoutSlashes(path));
-  if (absl::Status status = folder.Load(); !status.ok()) return status;  // don't make a lock file in another folder
+  // Check first that this is an authority's folder, so that no lock file is made in another one.
+  if (absl::Status status = folder.Load(); !status.ok()) return status;
   if (absl::Status status = folder.TakeLock(); !status.ok()) return status;
   if (absl::Status status = folder.Load(); !status.ok()) return status;
   const absl::StatusOr<std::string> certificate = ReadSmallFile(folder.In("ca.pem"), kMaxPemBytes);
@@ -253,7 +258,8 @@ absl::Status CertFolder::WriteIndex() const {
 absl::Status CertFolder::RenewList(absl::Time now, const Lifetimes& lifetimes) {
   MUSTER_CHECK(!authority_.empty(), "opened to sign");
   const absl::Time next = std::min(now + lifetimes.list, authority_not_after_);
-  // Write the number before it is signed: a crash may then skip a number, but never gives one to two lists.
+  // Write the new number into the index before the list is signed. A crash in between skips a number, but two lists
+  // never get the same one.
   ++index_.list_number;
   if (absl::Status status = WriteIndex(); !status.ok()) return status;
   const absl::StatusOr<std::string> list =
@@ -270,7 +276,7 @@ absl::Status CertFolder::RenewList(absl::Time now, const Lifetimes& lifetimes) {
     const bool is_here = lstat(In(name).c_str(), &info) == 0 && S_ISDIR(info.st_mode);
     if (is_here) status.Update(WriteFileAtomically(In(name) + "/crl.pem", *list, kPublic));
   }
-  // Write crl.pem last: if it is there, all copies were written.
+  // Write crl.pem last, so that it has the new number only after all copies were written.
   const absl::Status written = WriteFileAtomically(In("crl.pem"), *list, kPublic);
   list_is_behind_ = !written.ok();
   status.Update(written);
@@ -311,7 +317,7 @@ absl::Status CertFolder::WriteCertificate(const IndexEntry& entry, const Issued&
     if (entry.subject.kind != Kind::kScheduler) status.Update(write("/client.p12", client));
   }
   status.Update(WriteFileAtomically(folder + "/tls.json", TlsConfigText(entry.subject.kind, entry.form), kPublic));
-  // Remove what another form left here: it would be a forgotten key.
+  // Remove the files of the other form, so that no old private key stays here.
   if (status.ok() && entry.form == Form::kP12) unlink((folder + "/cert.pem").c_str());
   if (status.ok() && entry.form == Form::kPem) {
     unlink((folder + "/server.p12").c_str());
@@ -371,9 +377,10 @@ absl::StatusOr<IndexEntry> CertFolder::Issue(const Subject& subject, Form form, 
   entry.not_before = ToAbslTime(X509_get0_notBefore(certificate));
   entry.not_after = ToAbslTime(X509_get0_notAfter(certificate));
   entry.fingerprint = FingerprintOf(certificate);
-  entry.is_unfinished = true;  // if a crash comes before its files are complete, SettleUnfinished revokes it
+  entry.is_unfinished = true;  // until its files are complete; after a crash SettleUnfinished revokes it
   index_.entries.push_back(entry);
-  // By default, peers refuse all certificates of an authority once its list has expired (--crl_expired).
+  // Sign a new list if it ends before the certificate: by default (--crl_expired), peers refuse all certificates of an
+  // authority whose list has expired.
   const bool list_ends_first = list_next_update_ < entry.not_after && list_next_update_ < authority_not_after_;
   const absl::Status noted = list_ends_first ? RenewList(now, lifetimes) : WriteIndex();
   if (!noted.ok()) return noted;

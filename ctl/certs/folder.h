@@ -1,16 +1,18 @@
-// The folder of a certificate authority and of what it issued:
+// The folder of a certificate authority, with everything that it has issued:
 //
 //   ca.pem, ca.key      the authority's certificate and key (the key unencrypted, mode 0600)
 //   crl.pem             the latest revocation list
-//   index.json          what was issued and revoked (see index.h)
-//   lock                held while something is written
-//   <name>/             for each name, ready to be copied to its machine: tls.json, ca.pem, crl.pem, and either
-//   cert.pem
-//                       (certificate and key) or server.p12 and client.p12
+//   index.json          the list of all issued and revoked certificates (see index.h)
+//   lock                locked while a command writes
+//   <name>/             for each name, a folder to copy to its machine. It has tls.json, ca.pem, crl.pem, and
+//                       either cert.pem (certificate and key), or server.p12 and client.p12
 //
-// The folders are 0700, files with a key 0600. Every file is replaced by renaming. A certificate is in the index before
-// its file exists, and a revocation before its list, the copies before crl.pem, so that after a crash nothing is good
-// that the index doesn't know, and the same command again completes the work.
+// Folders have mode 0700, and files with a key 0600. Files are replaced by renaming. The order of writing makes every
+// valid certificate known to the index, also after a crash. Then running the same command again completes its work:
+//
+// - A certificate is put into the index before its file is written.
+// - A revocation is put into the index before the revocation list is written.
+// - The list's copies in the folders are written before crl.pem.
 #pragma once
 
 #include <string>
@@ -32,40 +34,43 @@ struct Lifetimes {
 
 class CertFolder {
  public:
-  // Makes the folder, or fills an empty one. kAlreadyExists: it is not empty.
+  // Makes a new authority in a new folder, or in an empty one. kAlreadyExists: the folder is not empty.
   static absl::StatusOr<CertFolder> Create(const std::string& path, const std::string& trust_domain, absl::Time now,
                                            absl::Duration authority_lifetime, const Lifetimes& lifetimes);
   // Opens the folder for reading, which needs neither the lock nor the authority's key.
   static absl::StatusOr<CertFolder> OpenToRead(const std::string& path);
-  // Opens the folder for signing. Waits up to 10 s for the lock and holds it as long as it lives. Fails if the
-  // authority has expired.
+  // Opens the folder for signing. Waits up to 10 s for the lock, and keeps it as long as the CertFolder exists. Fails
+  // if the authority has expired.
   static absl::StatusOr<CertFolder> OpenToSign(const std::string& path, absl::Time now);
 
   const std::string& path() const { return path_; }
   const Index& index() const { return index_; }
   absl::Time authority_not_after() const { return authority_not_after_; }
   absl::Time list_next_update() const { return list_next_update_; }
-  // A notice for the user, or empty. If crl.pem has more than the index, as after the index came from a backup, its
-  // number and revocations count, and the next write puts them into the index. It may also have less, after a command
-  // was interrupted.
+  // A message for the user if index.json and crl.pem differ; otherwise empty. If crl.pem is newer (perhaps index.json
+  // came from a backup), its number and revocations are used, and the next write puts them into the index. If crl.pem
+  // is older, a command was interrupted.
   const std::string& notice() const { return notice_; }
 
-  // Settles what an interrupted command has left of that name. Revokes each certificate that is not complete in the
-  // folder. Signs the list for that, and if it lacks what the index has. Returns the serial numbers of the revoked
-  // ones. A file under other passwords than these is taken to be complete. Needs OpenToSign.
+  // Cleans up after an interrupted command for this name. Revokes each of its unfinished certificates whose files are
+  // not complete in the folder, and returns their serial numbers. A file that `passwords` do not open counts as
+  // complete. Signs the list again if it revoked something, or if the list lacks revocations of the index. Needs
+  // OpenToSign.
   absl::StatusOr<std::vector<std::string>> SettleUnfinished(const std::string& name, const Passwords& passwords,
                                                             absl::Time now, const Lifetimes& lifetimes);
 
   // Issues a certificate and writes the subject's folder. Signs the list again if it would end before the certificate.
-  // kP12 needs a password; see password.h for which one protects which file. Needs OpenToSign.
+  // kP12 needs a password; password.h says which password protects which file. Needs OpenToSign.
   absl::StatusOr<IndexEntry> Issue(const Subject& subject, Form form, const Passwords& passwords, absl::Time now,
                                    const Lifetimes& lifetimes);
 
-  // Revokes those of the serial numbers that are not revoked yet, and signs a new list. Needs OpenToSign.
+  // Revokes the certificates with these serial numbers, unless they are revoked already. Signs a new list. Needs
+  // OpenToSign.
   absl::Status Revoke(const std::vector<std::string>& serials, const std::string& reason, absl::Time now,
                       const Lifetimes& lifetimes);
 
-  // Signs a new list of the same revocations, in the folder and in each name's copy. Needs OpenToSign.
+  // Signs a new list with the same revocations, and writes it to the folder and to each name's folder. Needs
+  // OpenToSign.
   absl::Status RenewList(absl::Time now, const Lifetimes& lifetimes);
 
  private:
@@ -81,14 +86,15 @@ class CertFolder {
   std::string path_;
   UniqueFd lock_;
   Index index_;
-  std::vector<Authority> authority_;  // one, or none if opened to read
+  std::vector<Authority> authority_;  // one; none if the folder was opened to read
   absl::Time authority_not_after_;
   absl::Time list_next_update_;
-  bool list_is_behind_ = false;  // crl.pem lacks what the index has, or can't be read
+  bool list_is_behind_ = false;  // crl.pem is older than the index, or can't be read
   std::string notice_;
 };
 
-// Returns tls.json for that kind and form: MindSpore's members, paths relative to the file's own folder.
+// Returns the text of tls.json for a certificate of this kind and form. It has the members that MindSpore defines.
+// Paths in it are relative to the file's own folder.
 std::string TlsConfigText(Kind kind, Form form);
 
 }  // namespace muster::certs

@@ -28,7 +28,7 @@ Json EntryJson(const IndexEntry& entry) {
   return json;
 }
 
-// Reads the members of one object and keeps the first error: one that is missing or of another type.
+// Reads the members of a JSON object. Keeps the name of the first member that is missing or has the wrong type.
 class Members {
  public:
   explicit Members(const Json& object) : object_(object) {}

@@ -1,4 +1,4 @@
-// The index of what an authority has issued: `index.json` in its folder. Pure.
+// The index of all certificates that an authority has issued: `index.json` in its folder. Pure.
 //
 //   {"schema": "muster.certificates/1", "trust_domain": "muster", "list_number": 3, "certificates": [
 //     {"serial": "4f…", "name": "node-3", "kind": "node", "uri": "spiffe://muster/muster/*/node/3", "hosts": [],
@@ -6,7 +6,7 @@
 //      "fingerprint": "…", "revoked_at": null, "reason": ""}],
 //    "other_revoked": [{"serial": "5a…", "revoked_at": "2026-11-22T08:00:00Z", "reason": ""}]}
 //
-// "other_revoked" is left out if there is none. A certificate has "unfinished": true until its files are written.
+// "other_revoked" is left out if it is empty. A certificate has "unfinished": true until its files are written.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace muster::certs {
 
-// The form of a certificate and its key: one PEM file without a password, or PKCS#12 under one.
+// The form of the files with a certificate and its key: one PEM file without a password, or PKCS#12 with a password.
 enum class Form { kPem, kP12 };
 
 struct IndexEntry {
@@ -32,7 +32,7 @@ struct IndexEntry {
   std::string fingerprint;  // SHA-256 of the DER, lower-case hexadecimal
   std::optional<absl::Time> revoked_at;
   std::string reason;
-  bool is_unfinished = false;  // it may not be in its folder, because its command was interrupted
+  bool is_unfinished = false;  // its files may be incomplete, because the command was interrupted
 
   bool IsLive(absl::Time now) const { return !revoked_at.has_value() && now < not_after; }
 };
@@ -47,12 +47,12 @@ struct RevokedSerial {
 
 struct Index {
   std::string trust_domain;
-  uint64_t list_number = 0;  // of the revocation list signed last
+  uint64_t list_number = 0;  // the number of the latest revocation list
   std::vector<IndexEntry> entries;
-  // Revoked certificates known only from a signed list.
+  // Revoked certificates that are known only from a signed list, and not as entries.
   std::vector<RevokedSerial> others = {};
 
-  // Returns the latest of that name; null if there is none.
+  // Returns the latest certificate with this name; null if there is none.
   const IndexEntry* Latest(const std::string& name) const;
   // True if a certificate of that name is neither revoked nor expired.
   bool HasLive(const std::string& name, absl::Time now) const;
@@ -61,11 +61,11 @@ struct Index {
 // Returns "valid", "expired" or "revoked".
 std::string StatusWord(const IndexEntry& entry, absl::Time now);
 
-// "2026-11-21T09:00:00Z".
+// Returns the time as "2026-11-21T09:00:00Z".
 std::string TimeText(absl::Time time);
 
 std::string IndexText(const Index& index);
-// The error says what is wrong and where.
+// Parses the text of index.json. The error says what is wrong and where.
 absl::StatusOr<Index> ParseIndex(const std::string& text);
 
 }  // namespace muster::certs

@@ -123,7 +123,7 @@ FileFacts FactsOf(const std::string& path, const std::string& form, const Conten
   return facts;
 }
 
-// Takes one block of a PEM file. False: it is damaged.
+// Adds one block of a PEM file to `contents`. False: the block is damaged.
 bool TakeBlock(const std::string& name, const unsigned char* data, long size, Contents& contents) {
   if (name == "CERTIFICATE" || name == "TRUSTED CERTIFICATE") {
     X509Ptr certificate(d2i_X509(nullptr, &data, size));
@@ -169,7 +169,7 @@ absl::StatusOr<Contents> ReadPem(const std::string& path, const std::string& byt
   return contents;
 }
 
-// nullopt: it is not a PKCS#12 file.
+// Reads a PKCS#12 file. nullopt: `bytes` are not one.
 absl::StatusOr<std::optional<Contents>> ReadBundle(const std::string& path, const std::string& bytes,
                                                    const Passwords& passwords) {
   const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());

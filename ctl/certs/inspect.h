@@ -1,4 +1,4 @@
-// Reads a file of certificates for people to look at. Verifies nothing.
+// Reads the contents of a certificate file, for `ms-ctl certs show`. Verifies nothing.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ struct CertificateFacts {
   std::string key;                  // "EC prime256v1, 256 bits"
   std::string signature;            // "ecdsa-with-SHA256"
   bool is_authority = false;
-  bool has_key = false;  // the file holds its private key
+  bool has_key = false;  // the file also has its private key
   std::string fingerprint;
 };
 
@@ -42,8 +42,9 @@ struct FileFacts {
   int keys = 0;
 };
 
-// Reads a PEM file (certificates, keys, revocation lists), a PKCS#12 file (trying the passwords), a certificate or list
-// in DER, or a folder that ms-ctl certs wrote for a machine. Errors name the file and the remedy.
+// Reads a PEM file (with certificates, keys or revocation lists), a PKCS#12 file (with one of the passwords), or a
+// certificate or list in DER. For a folder that ms-ctl certs made for a machine, reads the certificate in it. Errors
+// name the file and the remedy.
 absl::StatusOr<FileFacts> InspectFile(const std::string& path, const Passwords& passwords);
 
 // Does the same for a file's content.

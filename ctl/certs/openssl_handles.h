@@ -1,4 +1,5 @@
-// OpenSSL helpers for making certificates, beyond common/tls: more handles, the last error as text, PEM and numbers.
+// OpenSSL helpers for making certificates, in addition to those of common/tls: more handles, the last error as text,
+// PEM and serial numbers.
 #pragma once
 
 #include <openssl/asn1.h>
@@ -19,11 +20,11 @@ using TimeValue = std::unique_ptr<ASN1_TIME, OpenSslDelete<ASN1_TIME_free>>;
 // Returns the reason of this thread's last OpenSSL error ("mac verify failure") and clears it.
 std::string OpenSslReason();
 
-// Both return PEM. They abort if memory is short.
+// Return the certificate and the key as PEM. They abort if there is no memory.
 std::string CertificatePem(X509* certificate);
 std::string PrivateKeyPem(EVP_PKEY* key);
 
-// Returns lower-case hexadecimal, an even number of digits.
+// Returns the serial number in lower-case hexadecimal, with an even number of digits.
 std::string SerialText(const ASN1_INTEGER* serial);
 
 }  // namespace muster::certs

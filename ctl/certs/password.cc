@@ -5,7 +5,7 @@
 namespace muster::certs {
 namespace {
 
-// Returns none if the source names none.
+// Returns the password of the source; none if the source has neither a password nor a file.
 absl::StatusOr<std::optional<std::string>> From(const PasswordSource& source) {
   if (source.text.empty() && source.file.empty()) return std::nullopt;
   const absl::StatusOr<Secret> password = ReadPassword(source, /*allow_readable=*/false);

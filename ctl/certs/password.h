@@ -1,4 +1,5 @@
-// Passwords of PKCS#12 files: from a file or a variable, never from the command line.
+// Passwords of PKCS#12 files. They come from a file or a variable, never from the command line, which other users can
+// see.
 #pragma once
 
 #include <map>
@@ -14,8 +15,9 @@ struct Passwords {
   std::optional<std::string> client;  // MS_TLS_CLIENT_PASSWORD, MS_TLS_CLIENT_PASSWORD_FILE
 };
 
-// `password_file` (--password_file; empty: none) holds both and wins over the variables. Otherwise the rules are those
-// of the programs that read the key later: see PasswordFrom and ReadPassword in common/tls/tls_settings.h.
+// Returns the passwords. If `password_file` (--password_file) is not empty, the password in it is used for both, and
+// the variables are ignored. Otherwise the variables count, by the rules of the programs that read the files later: see
+// PasswordFrom and ReadPassword in common/tls/tls_settings.h.
 absl::StatusOr<Passwords> ReadPasswords(const std::string& password_file,
                                         const std::map<std::string, std::string>& environment);
 

@@ -44,7 +44,7 @@ std::string PasswordHint(const IndexEntry& entry) {
                       " there\n");
 }
 
-// Returns the names that still have a good certificate. Their machines hold a copy of the list.
+// Returns the names that still have a valid certificate. Their machines have a copy of the revocation list.
 std::vector<std::string> Holders(const CertFolder& folder, absl::Time now) {
   std::vector<std::string> names;
   for (const IndexEntry& entry : folder.index().entries) {
@@ -99,7 +99,7 @@ std::string RenderRevoked(const CertFolder& folder, const std::vector<IndexEntry
                   "; the next one is due before ", Minute(folder.list_next_update()), "\n");
   if (holders.empty()) return out;
   absl::StrAppend(&out,
-                  "Bring it to the machines that check it; they load it while they run. Its copies here are new:\n");
+                  "Copy it to the machines that check it; they load it while they run. These copies of it are new:\n");
   for (const std::string& name : holders) absl::StrAppend(&out, "  ", folder.path(), "/", name, "/crl.pem\n");
   return out;
 }

@@ -13,15 +13,16 @@
 
 namespace muster::certs {
 
-// After init.
+// The output of init.
 std::string RenderAuthority(const CertFolder& folder);
 std::string AuthorityJson(const CertFolder& folder);
 
-// After scheduler, node, admin and renew: what was made and what to do with it.
+// The output of scheduler, node, admin and renew: what was made, and what to do with it.
 std::string RenderIssued(const CertFolder& folder, const std::vector<IndexEntry>& issued);
 std::string IssuedJson(const CertFolder& folder, const std::vector<IndexEntry>& issued);
 
-// After revoke and crl: `revoked` in this call, `already` before it.
+// The output of revoke and crl. `revoked`: the certificates that this call revoked. `already`: those that the user
+// named, but that were revoked before.
 std::string RenderRevoked(const CertFolder& folder, const std::vector<IndexEntry>& revoked,
                           const std::vector<IndexEntry>& already, absl::Time now);
 std::string RevokedJson(const CertFolder& folder, const std::vector<IndexEntry>& revoked,

@@ -77,7 +77,7 @@ absl::Status CheckHost(const std::string& text) {
 absl::Status CheckName(const std::string& text) {
   if (!text.empty() && (text.front() == '.' || text.front() == '-')) {
     return absl::InvalidArgumentError(
-        "must not begin with a dot or a dash, which other programs take for more than a name");
+        "must not begin with a dot or a dash, because other programs treat such names in a special way");
   }
   return CheckId(text);
 }
