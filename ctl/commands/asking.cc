@@ -18,26 +18,27 @@
 namespace muster::ctl {
 namespace {
 
-constexpr size_t kOwnThreads = 4;  // of watch, with TLS
+constexpr size_t kOwnThreads = 4;  // ms-ctl's threads beside gRPC's; `watch` with TLS has the most
 
-// The error if the scheduler would reject the certificate and its socket can't be used either.
+// Returns the error for a user whose certificate is not an admin's. `socket` says why the Unix socket can't be used
+// either.
 absl::Status NoAdmin(const TlsStore& tls, const absl::Status& socket) {
   const std::optional<PeerName>& name = tls.Current()->own_name;
   const std::string whose = name.has_value() ? absl::StrCat("is ", name->ToUri()) : "has no name";
-  return absl::UnauthenticatedError(
-      absl::StrCat("refused: this needs an admin's certificate, and the one of --tls_config ", whose,
-                   ". Give an admin's with --tls_config (`ms-ctl certs admin --dir D` makes one), or run this on the "
-                   "scheduler's machine, as the user that runs ms-scheduler (",
-                   socket.message(), ")"));
+  return absl::UnauthenticatedError(absl::StrCat(
+      "refused: this needs an admin's certificate, but the certificate of --tls_config ", whose,
+      ". Give an admin's certificate with --tls_config (`ms-ctl certs admin --dir D` makes one), or run this on the "
+      "scheduler's machine, as the user that runs ms-scheduler (",
+      socket.message(), ")"));
 }
 
-// Checks that the socket, which is found only by the scheduler's port, belongs to the scheduler that --sched_host
-// names. `other`: the store of the certificate that lacks the permission; null: none. A dead scheduler's socket gives
-// no answer.
+// Checks that the scheduler behind the Unix socket is the one that --sched_host names. Needed because the default path
+// of the socket depends only on the port, and another scheduler may use the same port number. `other`: the TLS store
+// with a certificate that is not an admin's, for the error; null: without TLS.
 absl::Status CheckSameScheduler(Call& call, AdminClient& behind_socket, const TlsStore* other) {
   const auto refused = [other](const absl::Status& why) { return other != nullptr ? NoAdmin(*other, why) : why; };
   const CtlSettings& settings = call.settings;
-  if (!settings.admin_socket.empty()) return absl::OkStatus();  // the user says so
+  if (!settings.admin_socket.empty()) return absl::OkStatus();  // the user named this socket
   const std::string name = JoinHostPort(settings.sched_host, settings.sched_port);
   const absl::StatusOr<v1::StatusReply> named = call.client->GetStatus("", 0);
   if (!named.ok()) {

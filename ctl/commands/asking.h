@@ -1,4 +1,4 @@
-// Shared by the commands of ms-ctl: the way to the scheduler, and the printing of results.
+// What the commands of ms-ctl share: connecting to the scheduler, and printing results.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,8 @@
 
 namespace muster::ctl {
 
-// Each prints and returns the exit code: of a failed call, of a usage error, of a result.
+// Complain prints the error of a failed call, Usage the text of a usage error, Print a result. Each returns the exit
+// code that ms-ctl ends with.
 int Complain(const absl::Status& status);
 int Usage(const std::string& text);
 int Print(const std::string& text);
@@ -24,19 +25,20 @@ int Print(const std::string& text);
 AdminSocket SocketOf(const CtlSettings& settings);
 Security SecurityOf(const CtlSettings& settings, const std::shared_ptr<const TlsStore>& tls);
 
-// Opens TLS as it is configured; null without TLS. One ms-ctl uses the store for all its calls.
+// Opens the TLS store for the settings; null: TLS is not configured. All calls of this ms-ctl use the same store.
 absl::StatusOr<std::shared_ptr<TlsStore>> OpenTls(const CtlSettings& settings);
 
-// Opens call.tls and starts gRPC. Returns 0, or prints the error and returns its exit code.
+// Sets call.tls and starts gRPC. Returns 0; on an error, prints it and returns its exit code.
 int PrepareCalls(Call& call);
 
-// Opens the way to the call's scheduler, which is trusted with `job`, and runs `answer`.
+// Connects call.client to the scheduler and runs `answer`. With TLS, the scheduler's certificate must be for `job`;
+// empty: any job. Returns the exit code.
 int AskTrustedWith(const std::string& job, Call& call, int (*answer)(Call&));
 
-// Returns the status of the jobs that the user asked for. For an unknown job the error names the known ones.
+// Returns the status of the jobs that the user asked for. If the job is unknown, the error lists the known jobs.
 absl::StatusOr<v1::StatusReply> AskStatus(AdminClient& client, const CtlSettings& settings);
 
-// Returns the listing of each job that the user asked for.
+// Calls `list` for each job that the user asked for, and returns the replies.
 template <typename Reply>
 absl::StatusOr<std::vector<OfJob<Reply>>> ForEachJob(
     AdminClient& client, const CtlSettings& settings,
@@ -57,8 +59,9 @@ struct Steered {
   std::unique_ptr<AdminClient> client;
 };
 
-// Returns the job of a changing call (or one for its owner's eyes): the named one, or the only one that has not ended.
-// Also returns the client for it: with an admin's certificate, else over the scheduler's Unix socket.
+// For a command that changes a job or shows private data of it. Returns the job: the named one, or the only one that
+// has not ended. Also returns a client that may do this: over TCP if we have an admin's certificate, otherwise over the
+// scheduler's Unix socket. `verb` is for messages, such as "stop".
 absl::StatusOr<Steered> ChooseSteered(Call& call, const std::string& verb, absl::Duration timeout);
 
 }  // namespace muster::ctl

@@ -1,7 +1,7 @@
-// Every command is a row of the table, with its handler. A word without a row is refused; no handler takes "all the
-// rest". Only these commands change something:
+// Every command is a row of the table, with its handler. A word that is in no row is refused.
 //
-//   stop, restart, fence, drain, undrain    over the scheduler's Unix socket, or with an admin's certificate
+// Only stop, restart, fence, drain and undrain change a job. They use the scheduler's Unix socket, or an admin's
+// certificate.
 #include "ctl/commands/commands.h"
 
 #include <algorithm>
@@ -23,17 +23,19 @@ constexpr char kForAdmins[] = "It works on the scheduler's machine, or with an a
 
 int InspectJournal(Call& call) { return RunJournal(call.words, call.settings.json); }
 
-// main takes `certs` only if it comes first: these commands' settings would read the words before it.
+// Reports that `certs` did not come first. (Otherwise main runs it. Words before it would be read as settings of other
+// commands, which `certs` does not have.)
 int CertsTooLate(Call&) {
   return Usage("certs: this word must come first, because its settings are its own: ms-ctl certs list --dir FOLDER");
 }
 
-// The same for `convert`, whose words are another program's.
+// Reports that `convert` did not come first. (The words after it belong to another program.)
 int ConvertTooLate(Call&) {
   return Usage("convert: this word must come first, as in ms-ctl convert torchrun train.py");
 }
 
-// Handlers that ask the scheduler: about a job; about all jobs unless one is named; about the scheduler itself.
+// Three wrappers for handlers that ask the scheduler. Ask is for commands about one job, AskForAll for commands about
+// all jobs or the named one, AskOfScheduler for commands about the scheduler itself.
 template <int (*answer)(Call&)>
 int Ask(Call& call) {
   return AskTrustedWith(call.settings.job_id, call, answer);
@@ -52,9 +54,9 @@ int AskOfScheduler(Call& call) {
   return AskTrustedWith("", call, answer);
 }
 
-// Returns the error in the words after a command; empty if there is none.
+// Returns the error in a command's arguments; empty if there is none. `words[0]` is the command.
 std::string CheckWords(const Command& command, const std::vector<std::string>& words, const CtlSettings& settings) {
-  // An unset variable gives an empty word. It must not stand for all jobs or the only one.
+  // An unset shell variable gives an empty word. It must not mean "all jobs" or "the only job".
   if (std::count(words.begin(), words.end(), "") > 0) {
     return absl::StrCat("'", command.name, "': an empty word names nothing; leave it out");
   }
@@ -69,17 +71,17 @@ std::string CheckWords(const Command& command, const std::vector<std::string>& w
                       ", but there is also '", words[1 + most], "'");
 }
 
-// Returns the job's place among the words after a command; 0 if it is not there. The command's argument begins with
-// [JOB], and `words` are no more than it takes.
+// Returns the index of the job's name in `words`, whose first word is the command; 0: the words have none.
 size_t PlaceOfJob(const Command& command, const std::vector<std::string>& words) {
   if (!absl::StartsWith(command.argument, "[JOB]") || words.size() < 2) return 0;
   if (command.argument == "[JOB]" || words.size() > 2) return 1;
-  // One word for two: a node must be named; ranks need not be.
+  // The command takes two arguments, and one is given. A node or rank is required, so it is not the job. Ranks of
+  // "[RANKS]" are optional, so it may be the job.
   const bool may_be_job = command.argument == "[JOB] [RANKS]" && !ParseNumberRanges(words[1], kMaxWorkers).ok();
   return may_be_job && IsId(words[1]) ? 1 : 0;
 }
 
-// Takes the job out of the words. Returns the error in it; empty if there is none.
+// Moves the job's name from `words` to the settings. Returns the error; empty if there is none.
 std::string TakeJob(const Command& command, std::vector<std::string>& words, CtlSettings& settings) {
   const size_t place = PlaceOfJob(command, words);
   if (place == 0) return "";
@@ -126,7 +128,7 @@ std::vector<Command> LookingCommands() {
        {"ms-ctl logs 3", "ms-ctl logs train 3 -f"}},
       {"stacks",
        "[JOB] [RANKS]",
-       "Shows where the slowest processes, or those of some ranks, stand.",
+       "Shows the stacks of the slowest processes, or of the given ranks.",
        Ask<ShowStacks>,
        kForAdmins,
        {"ms-ctl stacks", "ms-ctl stacks 0,3-5"}},
@@ -159,7 +161,8 @@ std::vector<Command> ChangingCommands() {
        Ask<DrainNode>,
        absl::StrCat("A spare or a later start of the node takes its ranks. ", kForAdmins),
        {"ms-ctl drain train node-3 --now"}},
-      {"undrain", "[JOB] NODE", "Keeps a drained node in the job after all.", Ask<UndrainNode>, kForAdmins},
+      {"undrain", "[JOB] NODE", "Cancels the drain of a node, so that it stays in the job.", Ask<UndrainNode>,
+       kForAdmins},
       {"fence",
        "[JOB] NODE",
        "Confirms that a lost node's processes have ended.",

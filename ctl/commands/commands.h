@@ -1,4 +1,4 @@
-// The commands of ms-ctl.
+// The table of ms-ctl's commands.
 #pragma once
 
 #include <memory>
@@ -14,14 +14,14 @@ namespace muster::ctl {
 
 struct Command;
 
-// One call of ms-ctl.
+// One call of ms-ctl: what a command's handler gets.
 struct Call {
   const CtlSettings& settings;
   const SettingsTable& table;
   const Command& command;
-  std::string argument;            // the first without the job's name; empty: none was given
-  std::vector<std::string> words;  // all of them
-  // The way to the scheduler, opened before a handler that needs it.
+  std::string argument;            // the first argument after the job's name was removed; empty: there is none
+  std::vector<std::string> words;  // all arguments after the job's name was removed
+  // The connection to the scheduler. AskTrustedWith sets both before it runs a handler.
   std::shared_ptr<TlsStore> tls;  // null: without TLS
   std::unique_ptr<AdminClient> client;
 };
@@ -30,14 +30,14 @@ inline constexpr char kWithoutScheduler[] = "Without a scheduler";  // the group
 
 struct Command {
   std::string name;
-  std::string argument;  // "[JOB]", which settings.job_id receives; empty: none; separated by a blank if there are two
+  std::string argument;  // "", "[JOB]", "NODE", "[JOB] NODE", …; RunCommand puts the job's name into settings.job_id
   std::string help;      // one sentence of at most 80 characters
   int (*run)(Call& call);  // returns the exit code
-  // `ms-ctl help NAME` shows these, too.
+  // Only `ms-ctl help NAME` shows these two.
   std::string more = {};  // further sentences
   std::vector<std::string> examples = {};
 
-  std::string group = {};  // heading in --help; Commands() fills it in
+  std::string group = {};  // the heading in --help; Commands() sets it
 
   std::string Words() const { return argument.empty() ? name : name + " " + argument; }
 };
@@ -48,11 +48,12 @@ const std::vector<Command>& Commands();
 // Returns null if there is no such command.
 const Command* FindCommand(const std::string& name);
 
-// Returns the error for a word that is no command; it names the nearest one.
+// Returns the error for a word that is no command. It suggests the most similar command.
 std::string UnknownCommand(const std::string& word);
 
-// Runs `words` (a command and its arguments); prints to stdout, errors to stderr. Returns the exit code: 0 done, 1
-// refused (or, for watch, the job failed), 2 wrong usage, 10 the scheduler can't be reached, 14 lost while watching.
+// Runs a command. `words`: its name and its arguments. Prints to stdout, and errors to stderr. Returns the exit code:
+// 0 done, 1 refused or failed (for watch: the job failed), 2 wrong usage, 10 the scheduler can't be reached, 14 the
+// scheduler was lost while watching, 15 a certificate or a permission is wrong.
 int RunCommand(std::vector<std::string> words, CtlSettings settings, const SettingsTable& table);
 
 }  // namespace muster::ctl

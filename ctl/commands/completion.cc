@@ -1,4 +1,5 @@
-// `ms-ctl completion`: prints the script, and the words that the script asks for while the user types.
+// `ms-ctl completion`: prints the completion script. `ms-ctl completion jobs` and `nodes` print the words that the
+// script asks for while the user types.
 #include "ctl/commands/completion.h"
 
 #include "absl/strings/match.h"
@@ -91,8 +92,8 @@ _ms_ctl() {
     help) COMPREPLY=( $(compgen -W "@COMMANDS@" -- "$current") ) ;;
   esac
 }
-# ms-worker and ms-scheduler. $1: the settings, as --switch, --flag= (any value), --flag=file, --flag=host or
-# --flag=one|two. $2: not empty where a command stands behind them.
+# For ms-worker and ms-scheduler. $1: the settings, as --switch, --flag= (any value), --flag=file, --flag=host or
+# --flag=one|two. $2: not empty if a command may follow the settings.
 _ms_settings() {
   local current=${COMP_WORDS[COMP_CWORD]} previous= valued=" " flags= word spec i
   (( COMP_CWORD > 0 )) && previous=${COMP_WORDS[COMP_CWORD-1]}
@@ -153,7 +154,7 @@ std::vector<std::string> FlagsOf(const SettingsTable& table) {
   return flags;
 }
 
-// Returns a daemon's settings in the form that the script needs.
+// Returns the settings of ms-worker or ms-scheduler in the form that the script needs.
 std::vector<std::string> SpecsOf(const SettingsTable& table) {
   std::vector<std::string> specs = {"--help", "--help-all", "--version", "--config=file"};
   for (const Setting& setting : table.settings()) {
@@ -167,8 +168,8 @@ std::vector<std::string> SpecsOf(const SettingsTable& table) {
   return specs;
 }
 
-// Answers the script at TAB: quickly, and silently on errors. Bash executes what is in a list of words, also $(…). So,
-// no matter what answers at that port, print only what can be an id.
+// Prints names for the script when the user presses TAB. Must be quick, and silent on errors. Bash would execute $(…)
+// in such words, and any program may answer at the port. So it prints only words that have the form of an id.
 int CompleteFromScheduler(Call& call, bool wants_nodes) {
   const CtlSettings& settings = call.settings;
   const auto tls = OpenTls(settings);

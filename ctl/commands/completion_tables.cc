@@ -27,7 +27,7 @@ bool IsWord(absl::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return absl::ascii_islower(c) || c == '_'; });
 }
 
-// Puts the text in single quotes, for either shell.
+// Puts the text in single quotes, in the way that both fish and zsh read.
 std::string Quote(const std::string& text) {
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
@@ -85,7 +85,7 @@ std::string ZshFlag(const std::string& flag, const CompletedValue& value, const 
   return Quote(spec);
 }
 
-// Flags of every program that are in no table.
+// The flags that every program has, which are in no settings table.
 struct CommonFlag {
   const char* name;
   CompletedValue::Kind kind;

@@ -1,4 +1,4 @@
-// The completions for fish and zsh, which show each word with its meaning.
+// The completions for fish and zsh. They show each word with an explanation.
 #pragma once
 
 #include <string>
@@ -8,31 +8,33 @@
 
 namespace muster::ctl {
 
-// The completion of a setting's value.
+// What the shell offers as the value of a setting.
 struct CompletedValue {
   enum Kind { kSwitch, kFile, kHost, kWords, kOther };
   Kind kind = kOther;
-  std::vector<std::string> words = {};  // kWords
+  std::vector<std::string> words = {};  // with kWords: the possible values
 };
 CompletedValue CompletedValueOf(const Setting& setting);
 
-// A word to offer, and its meaning.
+// A word to offer, and its explanation.
 struct Offer {
   std::string name;
   std::string help;
   bool takes_job = false;   // a job's name may follow
-  bool takes_node = false;  // a node's
+  bool takes_node = false;  // a node's id may follow
 };
 
 struct CompletionTables {
-  std::vector<Offer> commands;                 // of ms-ctl
-  std::vector<Offer> certs_commands;           // of ms-ctl certs
-  std::vector<const SettingsTable*> programs;  // ms-ctl, ms-worker, ms-scheduler: by their program()
+  std::vector<Offer> commands;                 // the commands of ms-ctl
+  std::vector<Offer> certs_commands;           // the commands of ms-ctl certs
+  std::vector<const SettingsTable*> programs;  // the settings of ms-ctl, ms-worker and ms-scheduler
 };
 
-// Returns a script for `ms-ctl completion fish | source`, or for a file in fish's completions folder.
+// Returns the script for fish. Load it with `ms-ctl completion fish | source`, or put it into fish's completions
+// folder.
 std::string FishCompletion(const CompletionTables& tables);
-// Returns a script for `source <(ms-ctl completion zsh)` after compinit, or for a file _ms-ctl in $fpath.
+// Returns the script for zsh. Load it after compinit with `source <(ms-ctl completion zsh)`, or put it into a file
+// _ms-ctl in $fpath.
 std::string ZshCompletion(const CompletionTables& tables);
 
 }  // namespace muster::ctl

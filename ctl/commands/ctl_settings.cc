@@ -15,8 +15,8 @@
 namespace muster::ctl {
 namespace {
 
-// A config file shared with ms-worker and ms-scheduler has their settings as well. On the command line they are unknown
-// words.
+// Adds the settings of ms-worker and ms-scheduler, so that ms-ctl ignores them in a config file that all three share.
+// On ms-ctl's command line they are errors.
 void AddOthersOwn(SettingsTable& table) {
   agent::AgentSettings worker;
   scheduler::SchedulerSettings scheduler;
@@ -50,22 +50,26 @@ void AddRankTable(SettingsTable& table, CtlSettings& settings) {
       .For(ranktable);
   table
       .AddStrings("device_ips", &settings.device_ips,
-                  "With --for: addresses of a node's devices, also as 4=ADDRESS,5=ADDRESS. Repeat it for each node, in "
-                  "the order of --hosts.")
+                  "With --for: addresses of a node's devices, with commas, also as 4=ADDRESS,5=ADDRESS for devices 4 "
+                  "and 5. Repeat it for each node, in the order of --hosts.")
       .Value("ADDRESSES")
       .For(ranktable);
 }
 
-// The settings that only some commands use.
+// Adds the settings that only some commands use.
 void AddSettingsOfCommands(SettingsTable& table, CtlSettings& settings) {
   table.BeginGroup("Settings of some commands");
-  table.AddBool("missing", &settings.missing, "Shows the nodes that the job waits for, and those refused lately.")
+  table
+      .AddBool("missing", &settings.missing,
+               "Shows only the nodes that the job waits for, and nodes that were refused lately.")
       .For({"nodes"});
   table.AddString("since", &settings.since, "Shows only later events: 2h, 30m, 2026-11-25, 2026-11-25T14:30.")
       .Value("TIME")
       .Default("the first")
       .For({"events"});
-  table.AddBool("follow", &settings.follow, "Goes on with what the process writes, until the run ends. Also: -f.")
+  table
+      .AddBool("follow", &settings.follow,
+               "Also shows what the process writes from now on, until the run ends. Also: -f.")
       .For({"logs"});
   table.AddUint("lines", &settings.lines, 1, kMaxLogLines, "Number of lines at most.")
       .Value("N")
@@ -101,7 +105,7 @@ SettingsTable CtlSettingsTable(CtlSettings& settings) {
       .Range("1024 to 65535");
   table
       .AddString("admin_socket", &settings.admin_socket,
-                 "Unix socket of the scheduler, for those commands that change jobs, and for logs and stacks.")
+                 "Unix socket of the scheduler, for commands that change a job, and for logs and stacks.")
       .Value("PATH")
       .Default("by the port")
       .Env({"MS_ADMIN_SOCKET"});

@@ -1,4 +1,4 @@
-// `ms-ctl help [COMMAND]`, also as `ms-ctl COMMAND --help`.
+// `ms-ctl help [COMMAND]`; `ms-ctl COMMAND --help` does the same.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -13,7 +13,7 @@
 namespace muster::ctl {
 namespace {
 
-// True for the common settings that the command uses as well.
+// True if the command uses this setting, which is common to several commands.
 bool UsesCommon(const Command& command, const Setting& setting) {
   if (command.group == kWithoutScheduler) return setting.flag == "json" && command.name == "journal";
   if (setting.flag == "job") return absl::StartsWith(command.argument, "[JOB]");

@@ -1,4 +1,4 @@
-// `ms-ctl hostfile`: a job's machines for other launchers.
+// `ms-ctl hostfile`: prints the list of a job's machines, in a form that other launchers read.
 #include "common/show/hostfile.h"
 #include "ctl/commands/asking.h"
 #include "ctl/commands/handlers.h"

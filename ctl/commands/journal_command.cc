@@ -1,9 +1,10 @@
 // | command | prints                                                                                       |
 // |---------|----------------------------------------------------------------------------------------------|
-// | show    | a line for each record: sequence, wall time, kind, fields; --json: an object for each line   |
-// | verify  | one line: what it is made of and what jobs it knows; --json: the same as one object          |
+// | show    | a line for each record: sequence, wall time, kind, fields; --json: a JSON object on each line |
+// | verify  | one line: the number of its records, and its jobs; --json: the same as one JSON object       |
 //
-// Both check all that a scheduler checks at its start, also that the records together can be the past.
+// Both make all checks that a scheduler makes at its start. That includes whether the records fit together: whether a
+// scheduler can have written them in this order.
 #include <google/protobuf/text_format.h>
 #include <google/protobuf/util/json_util.h>
 
@@ -26,14 +27,14 @@
 namespace muster::ctl {
 namespace {
 
-constexpr int kMaxTextLength = 48;  // of a field, in bytes; --json has all
+constexpr int kMaxTextLength = 48;  // bytes of a text that `show` prints; --json prints it whole
 
 int Fail(const std::string& text, int code) {
   std::fprintf(stderr, "ms-ctl: %s\n", EscapeControl(text).c_str());
   return code;
 }
 
-// Returns the record's kind ("node_joined") and its message.
+// Returns the record's kind, such as "node_joined". Sets `fields` to the message of this kind in the record.
 std::string KindOf(const v1::Record& record, const google::protobuf::Message*& fields) {
   const auto* reflection = record.GetReflection();
   const auto* kind = reflection->GetOneofFieldDescriptor(record, record.GetDescriptor()->FindOneofByName("kind"));

@@ -1,13 +1,15 @@
 // `ms-ctl logs RANK`: shows the last output of a rank's process and, with -f, its further output.
 //
-// With -f it keeps the process's place between requests. It reports another start of the rank and reads that from its
-// beginning. It reports output that came too fast to be read as left out. It waits for a scheduler or agent that is
-// away for a moment, and ends when the run is over. What the rank wrote between the last request and the end of the run
-// can no longer be read:
+// With -f, each request asks for the output after the last one. If the rank was started again, it says so and reads the
+// new process's output from its beginning. If the process writes too fast, it says that lines are left out. It waits
+// while the scheduler or an agent is away for a moment, and ends when the run has ended.
 //
-//   the process had ended by then      everything has been shown
-//   the run failed, and for this rank  the last lines of the cause, from where they go on
-//   anything else                      a note that something may be missing, and where it is
+// Output that the rank wrote between the last request and the end of the run can't be read any more. What it shows
+// then:
+//
+//   the process had ended before the last request   nothing: all of its output was shown
+//   the run failed because of this rank             those of the cause's last lines that were not shown yet
+//   anything else                                   a note that output may be missing, and where to find it
 #include <algorithm>
 #include <cstdio>
 #include <optional>
@@ -32,7 +34,7 @@ namespace {
 constexpr absl::Duration kLogsTimeout = absl::Seconds(12);  // the scheduler answers within 10 s
 constexpr absl::Duration kFollowInterval = absl::Milliseconds(500);
 constexpr absl::Duration kFollowPatience = absl::Seconds(30);
-constexpr absl::Duration kGonePatience = absl::Seconds(5);  // longer than a restart takes
+constexpr absl::Duration kGonePatience = absl::Seconds(5);  // longer than a restart of the scheduler takes
 constexpr uint32_t kUsualLines = 100;
 
 std::string SourceText(const v1::LogsReply& reply) {
@@ -59,7 +61,7 @@ class LogReader {
   absl::Status Once(bool is_following) {
     const absl::StatusOr<v1::LogsReply> reply = client_.GetLogs(request_);
     if (!reply.ok()) {
-      request_.set_lines(kMaxLogLines);  // a process that starts now is shown from its beginning
+      request_.set_lines(kMaxLogLines);  // so that a process that starts now is shown from its beginning
       return reply.status();
     }
     const v1::SlotLog& log = reply->log();
@@ -85,25 +87,25 @@ class LogReader {
     return absl::OkStatus();
   }
 
-  // Returns the cause once the run that is read has ended or is forgotten, so that nothing more will come; an empty one
-  // if it is not known. nullopt: as far as is known, the run goes on.
+  // If the run has ended, or the scheduler no longer knows it, returns the cause of its end; an empty cause if that is
+  // not known. nullopt: the run goes on, as far as we know.
   std::optional<v1::Cause> End() {
     const absl::StatusOr<v1::StatusReply> status = client_.GetStatus(request_.job_id(), request_.run());
     if (absl::IsNotFound(status.status()) || (status.ok() && status->runs().empty())) return v1::Cause();
     if (!status.ok()) return std::nullopt;
     const v1::RunStatus& run = *status->runs().rbegin();
-    request_.set_run(run.run());  // not a later run
+    request_.set_run(run.run());  // from now on read this run, and no later one
     is_stopping_ = run.phase() == v1::RUN_PHASE_STOPPING;
     const bool has_ended = run.phase() == v1::RUN_PHASE_SUCCEEDED || run.phase() == v1::RUN_PHASE_FAILED;
     return has_ended ? std::optional(run.outcome().cause()) : std::nullopt;
   }
 
-  // True if only the run's end is still to come.
+  // True if the process has ended or the run is being stopped, so that no more output is to be expected.
   bool IsNearEnd() const { return last_.log().has_ended() || is_stopping_; }
 
-  // Shows what was written after the last request and before the end.
+  // Shows what is known of the output between the last request and the end of the run: see the table at the top.
   void ShowEnd(const v1::Cause& cause) const {
-    if (last_.log().has_ended()) return;  // it has been read to its end
+    if (last_.log().has_ended()) return;  // all of its output was read
     v1::LogsReply end = last_;
     end.set_run(request_.run());
     end.set_rank(request_.rank());
@@ -141,7 +143,7 @@ class LogReader {
       PrintNote("lines are left out here: the process writes faster than ms-ctl can read");
     }
     Print(ShownText(log.text()));
-    // (While the log is followed, the rest of the line is still to come.)
+    // (With -f, don't show an unfinished line while the process runs, because the rest of it is still to come.)
     if ((ends_now || !settings_.follow) && !log.unfinished().empty()) Print(ShownText(log.unfinished()) + "\n");
   }
 
@@ -150,8 +152,8 @@ class LogReader {
   AdminClient& client_;
   const CtlSettings& settings_;
   v1::LogsRequest request_;
-  v1::LogsReply last_;  // of the process that is read
-  ShownLines shown_;    // of the same process
+  v1::LogsReply last_;  // the last reply about the current process
+  ShownLines shown_;    // the lines of the current process that were shown
   bool is_stopping_ = false;
 };
 

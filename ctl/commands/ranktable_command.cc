@@ -1,9 +1,10 @@
-// `ms-ctl ranktable`: rank tables of Ascend clusters.
+// `ms-ctl ranktable`: prints or checks rank tables of Ascend clusters.
 //
-//   [JOB]          the table of the job's round, made of what its nodes reported of their devices
-//   --check FILE   which rule of the format a file breaks, at which entry, and the remedy; asks no scheduler
-//   --for N        the table of N nodes without a job: --hosts names them, --device_ips their devices; asks no
-//   scheduler
+//   [JOB]          prints the table of the job's round, from the devices that its nodes have reported
+//   --check FILE   says which rules of the format the file breaks, at which entries, and what to write instead
+//   --for N        prints a table for N nodes, without a job: --hosts names the nodes, --device_ips their devices
+//
+// Only the first form asks a scheduler.
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"

@@ -1,5 +1,5 @@
-// `ms-ctl report [JOB]`: writes one HTML file about a run. Overwrites only a file that --output names; else an existing
-// file is an error.
+// `ms-ctl report [JOB]`: writes an HTML file about a run. It overwrites a file only if --output names it; without
+// --output, an existing file is an error.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -37,7 +37,8 @@ int WriteFile(const std::string& path, bool is_named, const std::string& text) {
   return Print(absl::StrCat(EscapeControl(path), "\n"));
 }
 
-// Returns the run to report: the named one, else the only live one, else the one opened last.
+// Returns the run to report: the one that the user named, else the only one that has not ended, else the one opened
+// last.
 absl::StatusOr<v1::RunStatus> RunToReport(const v1::StatusReply& reply, const CtlSettings& settings) {
   if (!settings.job_id.empty() && !reply.runs().empty()) return *reply.runs().rbegin();
   const absl::StatusOr<std::optional<v1::RunStatus>> chosen = ChooseRun(reply, /*takes_ended=*/true);

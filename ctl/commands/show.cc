@@ -1,4 +1,4 @@
-// The commands that only ask.
+// The commands that show something and change nothing.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

@@ -21,7 +21,8 @@ namespace {
 
 std::string ThisUser() { return absl::StrCat(LocalUserName(), "@", LocalHostName()); }
 
-// The argument is the job for a restart, else the node.
+// Asks the scheduler for a steering action and prints its answer. For all actions except a restart, the command's
+// argument is the node.
 int Steer(Call& call, v1::SteerRequest::Action action) {
   const CtlSettings& settings = call.settings;
   const std::string& verb = call.command.name;
@@ -45,16 +46,16 @@ int Steer(Call& call, v1::SteerRequest::Action action) {
   return Print(settings.json ? SteerJson(steered->job_id, *reply) : absl::StrCat(EscapeControl(reply->text()), "\n"));
 }
 
-// Returns why stopping this run needs a confirmation: the job was not named, or is another user's. Empty: it needs
-// none.
+// Returns why the user must confirm the stop of this run: the job was not named, or belongs to another user. Empty: no
+// confirmation is needed.
 std::string WhyAsk(const v1::RunStatus& run, bool is_named, const std::string& user) {
   const std::string owner = run.opened_by().substr(0, run.opened_by().rfind('@'));
   if (!owner.empty() && owner != user) return absl::StrCat("it belongs to user ", owner, ", and you are ", user);
   return is_named ? "" : "you did not name it";
 }
 
-// Asks on the terminal and blocks until a line is typed. Fails, with advice, if standard input is no terminal or the
-// answer was no.
+// Asks the user on the terminal, and waits for the answer. Returns an error if the answer is not yes, or if standard
+// input is no terminal; then the error says what to do.
 absl::Status AskYes(const v1::RunStatus& run, const std::string& why) {
   const std::string what = EscapeControl(absl::StrCat("job ", run.job_id(), ", run ", run.run()));
   if (isatty(STDIN_FILENO) == 0) {
@@ -71,7 +72,8 @@ absl::Status AskYes(const v1::RunStatus& run, const std::string& why) {
   return absl::CancelledError(absl::StrCat(what, " goes on"));
 }
 
-// The scheduler itself answers for a run that has ended or that it does not know.
+// Returns OK if the run may be stopped: the user need not confirm it, or has confirmed it. Also returns OK for a run
+// that has ended or is unknown: then the scheduler's answer to the stop says so.
 absl::Status MayStop(Call& call, const std::string& job_id) {
   const CtlSettings& settings = call.settings;
   if (settings.yes) return absl::OkStatus();

@@ -1,4 +1,5 @@
-// `ms-ctl watch --plain`, also used without a terminal: prints status and events live, until the job ends.
+// `ms-ctl watch --plain`, which is also used without a terminal: prints the status and the events of a job until it
+// ends.
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -26,7 +27,8 @@ namespace {
 
 constexpr absl::Duration kInterval = absl::Milliseconds(500);
 constexpr absl::Duration kPatience = absl::Seconds(10);
-// A scheduler that exits right after a handshake looks like one that refuses our certificate.
+// With TLS, a scheduler that exits right after a handshake looks like one that refuses our certificate. So go on for a
+// moment before giving up.
 constexpr absl::Duration kPatienceWithTls = absl::Seconds(2);
 
 size_t TerminalWidth() {
@@ -44,7 +46,8 @@ class Watcher {
   Watcher(AdminClient& client, const CtlSettings& settings)
       : client_(client), settings_(settings), screen_(isatty(STDOUT_FILENO) == 1 && !settings.json) {}
 
-  // Asks once. Returns the exit code once the run has ended, or an error, which may be temporary.
+  // Asks the scheduler once and prints what is new. Returns the exit code if the run has ended, none if it goes on. An
+  // error may be temporary.
   absl::StatusOr<std::optional<int>> Step() {
     const std::string& job = job_id_.empty() ? settings_.job_id : job_id_;
     const absl::StatusOr<v1::StatusReply> status = client_.GetStatus(job, run_ == 0 ? settings_.run : run_);
@@ -105,14 +108,14 @@ class Watcher {
   AdminClient& client_;
   const CtlSettings& settings_;
   Screen screen_;
-  std::string job_id_;  // empty until there is one
+  std::string job_id_;  // empty until there is a job
   uint64_t run_ = 0;
   uint64_t events_seen_ = 0;
   bool has_said_waiting_ = false;
 };
 
 int ExitCodeOf(const absl::Status& status, bool was_reached) {
-  // A user who may not look (any more) can't see how the job ends.
+  // The user may not look at the job, or no longer.
   if (absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status)) return kExitSecurity;
   if (!absl::IsUnavailable(status)) return kExitJobFailed;
   return was_reached ? kExitSchedulerLost : kExitUnreachable;
@@ -125,9 +128,12 @@ absl::Duration PatienceWith(const absl::Status& status) {
 
 std::string WordsOf(const absl::Status& status) { return EscapeControl(std::string(status.message())); }
 
-// Asks each half second. Waits for a first job if there is none. Returns 0 or 1 as the job ends; 14 if the scheduler
-// can't be reached for ten seconds before that; 15 if it is not trusted, rejects our certificate (2 s after it last
-// answered) or refuses the request; 10 if it was never reached.
+// Asks every half second until the job ends. If there is no job yet, waits for the first one. Returns the exit code:
+//
+//   0, 1   the job succeeded, or failed
+//   10     the scheduler was never reached
+//   14     the scheduler could not be reached for ten seconds
+//   15     the scheduler is not trusted, refuses the request, or has rejected our certificate for 2 s
 int Watch(AdminClient& client, const CtlSettings& settings) {
   Watcher watcher(client, settings);
   std::optional<MonotonicTime> reached;  // when the scheduler last answered
@@ -139,7 +145,7 @@ int Watch(AdminClient& client, const CtlSettings& settings) {
       if (step->has_value()) return **step;
       reached = now;
       has_said_busy = false;
-    } else if (absl::IsResourceExhausted(step.status())) {  // a full disk, too many calls: the job goes on
+    } else if (absl::IsResourceExhausted(step.status())) {  // a full disk or too many calls; the job may go on
       reached = now;
       if (!std::exchange(has_said_busy, true)) {
         std::fprintf(stderr, "ms-ctl: %s; trying again\n", WordsOf(step.status()).c_str());
@@ -155,14 +161,15 @@ int Watch(AdminClient& client, const CtlSettings& settings) {
 
 }  // namespace
 
-// A watch may outlive its certificate and the revocation lists that it started with.
+// Starts the TLS store's thread, which reloads certificates and revocation lists: a watch may last longer than those
+// that it started with.
 int FollowJobs(Call& call) {
-  if (call.tls != nullptr) {  // the client checks at each call
+  if (call.tls != nullptr) {  // no callback is needed, because the client looks at the store at each call
     if (const absl::Status started = call.tls->Start([] {}); !started.ok()) return Complain(started);
   }
   const int code =
       CanWatchLive(call.settings) ? WatchLive(*call.client, call.settings) : Watch(*call.client, call.settings);
-  if (call.tls != nullptr) call.tls->Stop();  // its thread logs, so it must not outlive main
+  if (call.tls != nullptr) call.tls->Stop();  // its thread writes to the log, so it must end before main does
   return code;
 }
 

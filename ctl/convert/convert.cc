@@ -1,14 +1,15 @@
-// The beginning of the line → what is read next:
+// How the beginning of the line is read:
 //
-//   A=1 …                                   what follows; the assignment stays
-//   torchrun, /opt/bin/torchrun, …          the launcher; so is accelerate launch
-//   python [-u …] -m torch.distributed.run  the launcher, and its python
-//   python /usr/bin/torchrun                the same
-//   env A=1 …, uv run …, srun …             what the runner starts; the runner stays
-//   bash -c "…"; one word with blanks       each command in it; the text around them stays
-//   eval …                                  the same, without eval
-//   bash launch.sh                          each command in the file; one line comes out for each launcher
-//   MS_WORKER_NUM=8 … python net.py         MindSpore's dynamic cluster: ms-worker stands before the command
+//   A=1 …                                   keeps the assignment, and reads the words after it
+//   torchrun, /opt/bin/torchrun,
+//   accelerate launch, …                    converts the launcher's line
+//   python [-u …] -m torch.distributed.run  converts the launcher's line, and keeps this python
+//   python /usr/bin/torchrun                converts the launcher's line, and keeps this python
+//   env A=1 …, uv run …, srun …             keeps these words, and reads the command that they start
+//   bash -c "…"; one word with blanks       reads each command in the text, and keeps the text between them
+//   eval …                                  reads each command in the words after it, and leaves eval out
+//   bash launch.sh                          reads each command in the file; the result has a line for each launcher
+//   MS_WORKER_NUM=8 … python net.py         MindSpore's dynamic cluster: puts ms-worker before the command
 #include "ctl/convert/convert.h"
 
 #include <algorithm>
@@ -37,19 +38,19 @@ using Words = std::vector<std::string>;
 constexpr char kKnown[] =
     "torchrun, python -m torch.distributed.launch, accelerate launch, deepspeed, mpirun, mpiexec, horovodrun and msrun";
 constexpr int kMaxLayers = 8;
-constexpr int kMaxScripts = 64;  // a script may call itself many times
+constexpr int kMaxScripts = 64;  // scripts that are read at most, because a script may call itself
 
 struct Line {
   Written assignments, program;
-  Words arguments = {};                // of the script that contains the line
-  bool is_of_dynamic_cluster = false;  // MindSpore's variables for it are set
+  Words arguments = {};                // the arguments of the script that contains the line
+  bool is_of_dynamic_cluster = false;  // the variables of MindSpore's dynamic cluster are set
 };
 
 // A shell script's text.
 struct Text {
   std::string text;
-  Words arguments = {};      // "$@"
-  bool is_expanded = false;  // expanded before it is read: $NAME in it is not of the text
+  Words arguments = {};      // the value of "$@" in the text
+  bool is_expanded = false;  // another shell expands the text first, so a variable in it is that shell's
 };
 
 Words From(const Words& words, size_t at) {
@@ -64,7 +65,7 @@ bool SetsDynamicCluster(const Words& assignments) {
 
 class Search {
  public:
-  // If both `error` and `line` are empty, there is no launcher.
+  // Converts the line. If both `error` and `line` of the result are empty, the line has no launcher.
   Converted Look(Line line, int depth) {
     if (depth >= kMaxLayers) return {};
     Words before;
@@ -128,7 +129,8 @@ class Search {
  private:
   using Each = std::vector<std::pair<ShellCommand, Converted>>;
 
-  // torchrun's PET_NNODES=2 is its option --nnodes=2.
+  // Adds an assignment to `before`, the words to keep. An assignment such as PET_NNODES=2 is an option of torchrun, and
+  // goes to `options` as --nnodes=2.
   static void TakeAssignment(const Written& assignments, size_t i, Words& before, Written& options) {
     const std::string& assignment = assignments.words[i];
     const std::string name = assignment.substr(0, assignment.find('=') + 1);
@@ -159,7 +161,7 @@ class Search {
       found.launcher = FindLauncher(absl::StrCat(by_name, " ", words[after]));
       ++after;
     };
-    // $PYTHON -m torch.distributed.run
+    // A variable may be a python, as in "$PYTHON -m torch.distributed.run".
     const bool may_be_python = IsPython(name) || (absl::StartsWith(words[0], "$") && FindLauncher(name) == nullptr);
     if (may_be_python) {
       const PythonTarget python = PythonTargetOf(words);
@@ -176,7 +178,7 @@ class Search {
     return found;
   }
 
-  // Returns `path`, which is for a shell, with python3 in place of its last part.
+  // Returns `path`, which is written for a shell, with its last part (`name`) replaced by python3.
   static std::string PythonBeside(std::string path, const std::string& name) {
     const size_t at = path.rfind(name);
     return at == std::string::npos ? "python3" : path.replace(at, name.size(), "python3");
@@ -186,10 +188,11 @@ class Search {
     if (BaseName(runner[0]) != "srun") return;
     const bool is_once = absl::StrContains(absl::StrCat(absl::StrJoin(runner, " "), " "), "--ntasks-per-node=1 ") ||
                          absl::StrContains(absl::StrCat(absl::StrJoin(runner, " "), " "), "--ntasks-per-node 1 ");
-    if (!is_once) notes_.emplace_back("srun has to start ms-worker once on each node: --ntasks-per-node=1");
+    if (!is_once) notes_.emplace_back("srun must start ms-worker once on each node: add --ntasks-per-node=1");
   }
 
-  // bash -c TEXT: the shell stays. In double quotes the shell around it expands $NAME, and the inner one \$NAME.
+  // Converts the commands in the text of `bash -c TEXT`, and keeps bash. If the text is in double quotes, the outer
+  // shell expands $NAME, and the inner shell \$NAME.
   Converted LookIntoText(const Written& shell, size_t text_at, Words before, int depth) {
     Text source{shell.words[text_at], From(shell.words, text_at + 2)};
     const std::string& typed = shell.typed[text_at];
@@ -199,7 +202,7 @@ class Search {
       const bool is_mixed = source.text.find_first_of("$`") != std::string::npos;
       source.text = absl::StrReplaceAll(shell.words[text_at], {{"\\$", "$"}});
       if (is_mixed && !LookIntoText(source, depth + 1).line.empty()) {
-        return {"", {}, "the text after -c has both $NAME and \\$NAME: convert it alone, without the quotes around it"};
+        return {"", {}, "the text after -c has both $NAME and \\$NAME: convert only this text, without its quotes"};
       }
     } else {
       source.is_expanded = is_double && source.text.find_first_of("$`") != std::string::npos;
@@ -213,7 +216,7 @@ class Search {
     return out;
   }
 
-  // Appends the redirections between a command's words to its new line.
+  // Returns the new line of a command, with the redirections that stood between its words at the end.
   static std::string WithRedirections(const ShellCommand& command, const Converted& converted) {
     std::string line = converted.line;
     for (const std::string& redirection : command.redirections) absl::StrAppend(&line, " ", redirection);
@@ -254,10 +257,10 @@ class Search {
   }
 
   Words notes_;
-  int scripts_ = 0;  // that were read
+  int scripts_ = 0;  // the number of scripts that were read
 };
 
-// Explains that no launcher was found.
+// Returns the error for a line without a launcher.
 std::string WhyNone(const Words& words) {
   const auto program =
       std::find_if(words.begin(), words.end(), [](const std::string& word) { return !IsAssignment(word); });

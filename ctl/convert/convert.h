@@ -1,5 +1,5 @@
-// `ms-ctl convert`: turns another launcher's line into one of ms-worker's. Reads the host files and shell scripts that
-// the line names, each up to 64 KiB. Asks no scheduler.
+// `ms-ctl convert`: converts the command line of another launcher, such as torchrun, into one of ms-worker. Reads the
+// host files and shell scripts that the line names, each up to 64 KiB. Asks no scheduler.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 namespace muster::ctl {
 
 struct Converted {
-  std::string line;                // for a shell; for a script, one for each launcher in it; empty: there is an error
-  std::vector<std::string> notes;  // what has no counterpart, and other hints
-  std::string error;
+  std::string line;                // for a shell; for a script, a line for each launcher in it; empty: see `error`
+  std::vector<std::string> notes;  // options that have no counterpart, and other hints
+  std::string error;               // empty: there is none
 };
 
-// `words`: the line, as a shell has split it, or as a whole in one word. Keeps what stands before the launcher
-// (assignments, env, uv run, srun).
+// Converts a line. `words`: the words into which a shell has split the line, or one word with the whole line. The
+// result keeps the words before the launcher, such as assignments, env, uv run or srun.
 Converted Convert(const std::vector<std::string>& words);
 
 }  // namespace muster::ctl

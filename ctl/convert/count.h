@@ -1,4 +1,4 @@
-// A number of processes or nodes: known, or a shell's expression such as $NNODES.
+// A number of processes or nodes. It may be a shell's expression, such as $NNODES, whose value is not known here.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 namespace muster::ctl {
 
 struct Count {
-  uint32_t number = 0;          // 0: only the shell knows it
-  std::string expression = {};  // if number is 0
+  uint32_t number = 0;          // 0: the number is `expression`
+  std::string expression = {};  // used if `number` is 0
 
   static std::optional<Count> Of(const std::string& text) {
     if (text.size() > 1 && (text[0] == '$' || text[0] == '`')) return Count{0, text};
@@ -30,7 +30,7 @@ struct Count {
 inline Count Times(const Count& a, const Count& b) {
   if (a.is_known() && b.is_known()) {
     const uint64_t product = uint64_t{a.number} * b.number;
-    // Return one more than a job may have, which SettleSize refuses.
+    // If the product is too large, return one more than a job may have. SettleSize refuses that.
     return Count{static_cast<uint32_t>(std::min<uint64_t>(product, kMaxWorkers + 1))};
   }
   if (a.number == 1) return b;

@@ -1,10 +1,10 @@
-// A line of a host file                        the host
+// What the lines of a host file mean:
 //
-//   node1 slots=8 max_slots=16, node1 cpu=8    node1 with 8           (Open MPI, Horovod, DeepSpeed)
-//   node1:8, node1:8 binding=user:0            node1 with 8           (Hydra)
-//   node1, user@node1                          node1; how many is not said
-//   # words                                    none
-//   node1 twice                                one host with the sum
+//   node1 slots=8 max_slots=16, node1 cpu=8    host node1 with 8 slots (Open MPI, Horovod, DeepSpeed)
+//   node1:8, node1:8 binding=user:0            host node1 with 8 slots (Hydra)
+//   node1, user@node1                          host node1; its number of slots is not given
+//   # words                                    a comment
+//   node1 on two lines                         one host; its slots are the sum
 #include "ctl/convert/hosts.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ namespace {
 
 constexpr size_t kMaxHosts = 65536;
 
-// Returns where the number after the name begins, at its ":"; npos: there is none.
+// Returns the index of the ":" after the host's name, before a number; npos: there is none.
 size_t PortAt(const std::string& host) {
   if (absl::StartsWith(host, "[")) {
     const size_t bracket = host.find(']');
@@ -98,7 +98,7 @@ absl::StatusOr<std::vector<HostSlots>> ParseHosts(const std::string& list) {
     const bool may_be_several = host == list && host.find_first_of("$`") == 0 && port == std::string::npos;
     if (may_be_several) {
       return absl::InvalidArgumentError(
-          absl::StrCat(host, " may hold several hosts: write HOST1:SLOTS,HOST2:SLOTS in its place"));
+          absl::StrCat(host, " may hold several hosts: replace it by HOST1:SLOTS,HOST2:SLOTS"));
     }
     const std::string slots = port == std::string::npos ? "" : host.substr(port + 1);
     if (absl::Status added = hosts.Add(WithoutPort(host), slots == "*" ? "" : slots); !added.ok()) return added;

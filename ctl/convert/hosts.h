@@ -1,4 +1,4 @@
-// The hosts of -H and of host files, as Open MPI, MPICH's Hydra and Horovod write them. Pure.
+// Parses the hosts in the option -H and in host files, in the forms of Open MPI, MPICH's Hydra and Horovod. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,21 @@ namespace muster::ctl {
 
 struct HostSlots {
   std::string name;
-  uint32_t slots = 0;           // 0: not given
-  std::string expression = {};  // a variable that holds the number, which only the shell knows
+  uint32_t slots = 0;           // 0: not given, or see `expression`
+  std::string expression = {};  // a shell variable that has the number of slots; its value is not known here
 };
 
-// Parses "a:4,b:4", "a,b", "[fd00::1]:4". Equal names are one host. The error gives only the rule.
+// Parses the value of -H, such as "a:4,b:4", "a,b" or "[fd00::1]:4". The same name twice is one host. The error does
+// not name the option.
 absl::StatusOr<std::vector<HostSlots>> ParseHosts(const std::string& list);
 
 // Parses the text of a host file.
 absl::StatusOr<std::vector<HostSlots>> ParseHostFile(const std::string& text);
 
-// Removes ":PORT", "[…]" and "user@" from the name; an IPv6 address without brackets stays whole.
+// Returns the name without ":PORT", brackets and "user@". An IPv6 address without brackets is returned as it is.
 std::string WithoutPort(const std::string& host);
 
-// True for names that every machine takes for itself: localhost, 127.0.0.1, ::1, 0.0.0.0.
+// True for names by which every machine means itself: localhost, 127.0.0.1, ::1, 0.0.0.0.
 bool IsEachMachineItself(const std::string& host);
 
 }  // namespace muster::ctl

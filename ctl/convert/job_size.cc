@@ -1,14 +1,15 @@
-// The rules for the size:
+// What the line gives, and the size that follows:
 //
-//   nodes, processes of a node              nodes x processes
-//   processes, processes of a node          as many nodes as they fill
-//   hosts with slots, processes             as many of the hosts as the processes fill
-//   hosts with slots                        all of their slots
-//   hosts without slots, processes          shared out evenly; so are those that are placed node by node
-//   hosts, processes of a node              that many on each
-//   more hosts than nodes                   the first of them
-//   nothing of nodes                        one node
-//   $NNODES                                 the shell computes the product
+//   nodes, processes of a node              all processes = nodes x processes of a node
+//   all processes, processes of a node      as many nodes as the processes fill
+//   hosts with slots, all processes         as many of the hosts as the processes fill
+//   hosts with slots                        a process for each slot
+//   hosts without slots, all processes      each host has the same number of processes; also with slots, if processes
+//                                           are placed node by node (is_by_node)
+//   hosts, processes of a node              so many processes on each host
+//   more hosts than nodes                   only the first hosts
+//   no nodes and no hosts                   one node
+//   a variable such as $NNODES              the result has an expression, which the shell computes
 #include "ctl/convert/job_size.h"
 
 #include <algorithm>
@@ -39,7 +40,7 @@ std::string FillHosts(uint32_t processes, JobSize& size) {
 std::string SettleHosts(JobSize& size) {
   std::vector<HostSlots>& hosts = size.hosts;
   if (size.nodes && !size.nodes->is_known())
-    return "write the number of nodes: the hosts' list does not fit a variable";
+    return "write the number of nodes as a number: with a list of hosts it can't be a variable";
   if (size.nodes && size.nodes->number < hosts.size()) hosts.resize(size.nodes->number);  // the first of them
   const auto count = static_cast<uint32_t>(hosts.size());
   const std::string expression = hosts[0].expression;
@@ -83,7 +84,8 @@ void NoteHosts(const JobSize& size, std::vector<std::string>& notes) {
   }
 }
 
-// Returns the number of nodes that the processes fill. No digits: several, and only the shell knows how many.
+// Returns the number of nodes that the processes fill. An empty Count means several nodes, whose number is not known
+// here.
 Count NodesFor(const Count& processes, const Count& per_node) {
   if (processes.is_known() && per_node.is_known()) {
     return Count{(processes.number + per_node.number - 1) / per_node.number};

@@ -1,4 +1,4 @@
-// The size of the job that another launcher's line asks for. Pure.
+// Computes the size of the job that another launcher's line asks for. Pure.
 #pragma once
 
 #include <optional>
@@ -13,14 +13,14 @@ namespace muster::ctl {
 
 struct JobSize {
   std::optional<Count> processes, per_node, nodes;
-  bool is_auto = false;          // per node: one for each device
-  std::vector<HostSlots> hosts;  // in their order
-  bool is_by_node = false;       // processes are dealt out host by host
-  bool names_hosts = false;      // several hosts: no machine may train alone
+  bool is_auto = false;          // a node has one process for each of its devices
+  std::vector<HostSlots> hosts;  // in the order of the line or file
+  bool is_by_node = false;       // consecutive processes go to different hosts, in turn
+  bool names_hosts = false;      // the line names several hosts, so no machine may train alone
 };
 
-// Computes nodes, processes per node and in all, and the hosts used, from what the line gives. Without `is_auto` all
-// three numbers are then known. Returns the error; empty: none.
+// Completes `size`: computes the number of nodes, the processes of each node, all processes, and the hosts that are
+// used. With `is_auto` the two numbers of processes may stay unknown. Returns the error; empty: none.
 std::string SettleSize(const Launcher& launcher, JobSize& size, std::vector<std::string>& notes);
 
 }  // namespace muster::ctl

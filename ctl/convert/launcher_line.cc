@@ -1,6 +1,8 @@
-// A job of one node becomes --standalone; of several, --with_scheduler with the first node's name.
+// A job of one node becomes a line with --standalone. A job of several nodes becomes one with --with_scheduler and the
+// first node's name.
 //
-// The command: a Python script (torchrun, msrun) runs under the launcher's own python; others stay as they are.
+// Some launchers, such as torchrun and msrun, run a Python script. In the new line it runs under the launcher's python.
+// Any other command stays as it is.
 #include "ctl/convert/launcher_line.h"
 
 #include <algorithm>
@@ -49,7 +51,7 @@ class Converter {
     } else {
       if (!asked_.size.processes) {
         return Fail(absl::StrCat(
-            "the number of all processes has to be known where there are several nodes: write that of each node, ",
+            "with several nodes, the number of all processes must be known: write the number for each node, ",
             launcher_->name, " ", launcher_->asks));
       }
       line.push_back(absl::StrCat("--with_scheduler --sched_host ", SchedHost()));
@@ -68,7 +70,7 @@ class Converter {
   std::string SchedHost() {
     std::string why;
     if (IsEachMachineItself(asked_.host.text)) {
-      why = absl::StrCat(": ", asked_.host.text, " is another machine on each node");
+      why = absl::StrCat(": on each node, ", asked_.host.text, " means that node itself");
     } else if (!asked_.host.text.empty()) {
       why = WhyRefused("sched_host", asked_.host.text);
       if (why.empty()) return asked_.host.shown;
@@ -78,7 +80,8 @@ class Converter {
     return "HOST";
   }
 
-  // Keeps both streams of a process together.
+  // Adds the options for the streams of a process. ms-worker keeps stdout and stderr together, so any selection becomes
+  // 3, which means both.
   void WriteStreams() {
     const auto is_set = [](const std::string& streams) { return !streams.empty() && streams != "0"; };
     const bool has_folder = std::any_of(asked_.flags.begin(), asked_.flags.end(),

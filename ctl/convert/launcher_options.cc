@@ -1,4 +1,4 @@
-// Carries out the meanings that launchers.cc gives to the options.
+// Reads the options of a line, by the meanings that the tables in launchers.cc give them.
 #include "ctl/convert/launcher_options.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ using Words = std::vector<std::string>;
 
 constexpr size_t kMaxHostFileBytes = size_t{64} << 10;
 
-// Open MPI's parameters for its daemons.
+// The first parts of the names of Open MPI's parameters for its daemons, which ms-worker does not use.
 constexpr std::string_view kOfRuntime[] = {"plm",   "rsh", "oob",    "orte",    "prte", "ras",    "rmaps",
                                            "odls",  "ess", "routed", "grpcomm", "iof",  "errmgr", "state",
                                            "filem", "rml", "schizo", "rtc",     "pls"};
@@ -36,7 +36,8 @@ bool IsOneOf(const std::string_view (&words)[kCount], std::string_view word) {
   return std::find(std::begin(words), std::end(words), word) != std::end(words);
 }
 
-// Returns none if a shortened name fits several options.
+// Returns the option with this name; null if there is none. If `abbreviates`, the beginning of a name is enough, unless
+// several options begin in that way.
 const Option* FindOption(const std::vector<Option>& options, const std::string& name, bool abbreviates) {
   const Option* found = nullptr;
   for (const Option& option : options) {
@@ -44,7 +45,7 @@ const Option* FindOption(const std::vector<Option>& options, const std::string& 
       const absl::string_view family = absl::StripSuffix(known, "*");
       if (name == known || (family != known && absl::StartsWith(name, family))) return &option;
       if (!abbreviates || !absl::StartsWith(known, name)) continue;
-      if (found != nullptr && found != &option) abbreviates = false;  // but a later name may match exactly
+      if (found != nullptr && found != &option) abbreviates = false;  // ambiguous, unless a later name matches exactly
       found = &option;
     }
   }
@@ -82,7 +83,7 @@ class Reader {
     out_.command = line_.program.From(at);
     const Words& command = out_.command.words;
     if (MayBeOptions(command)) {
-      Fail(absl::StrCat(command[0], " may hold options of ", launcher_->name, ": write what it holds in its place"));
+      Fail(absl::StrCat(command[0], " may hold options of ", launcher_->name, ": replace it by its value"));
     }
     if (launcher_->options == MpiOptions() && std::count(command.begin(), command.end(), ":") > 0) {
       Fail("several programs at once (:) have no counterpart: a job has one command");
@@ -110,15 +111,16 @@ class Reader {
         FindOption(*launcher_->options, name, launcher_->abbreviates && begin == 2 && name.size() > 1);
     if (option == nullptr) {
       return Fail(absl::StrCat(shown, " is no option of ", launcher_->name,
-                               " that is known here: take it out, convert the rest, and see `ms-worker --help`"));
+                               " that is known here: remove it, convert the rest, and see `ms-worker --help`"));
     }
     TakeWithValues(*option, shown, equals != std::string::npos, line, at);
   }
 
-  // `is_attached`: the first value follows the "=" of the word before `at`.
+  // Reads the option's values from `at` on, and applies it. `is_attached`: the first value is in the word before `at`,
+  // after its "=".
   void TakeWithValues(const Option& option, const std::string& shown, bool is_attached, const Written& line,
                       size_t& at) {
-    // Hydra takes `-genv NAME VALUE` and `-genv NAME=VALUE`.
+    // (Hydra accepts both `-genv NAME VALUE` and `-genv NAME=VALUE`.)
     const bool is_pair_in_one =
         option.meaning == Meaning::kEnvPair && !is_attached && at < line.size() && IsAssignment(line.words[at]);
     const auto wanted = static_cast<size_t>(is_pair_in_one ? 1 : option.values);
@@ -129,7 +131,7 @@ class Reader {
     }
     for (; values.size() < wanted && at < line.size(); ++at) values.push_back({line.words[at], line.One(at)});
     if (values.size() < wanted) return Fail(absl::StrCat(shown, " needs a value"));
-    values.resize(2);  // Take and TakeVariable read two, also of an option with fewer
+    values.resize(2);  // Take and TakeVariable read two values, even if the option has fewer
     Take(option, shown, values);
   }
 
@@ -248,7 +250,7 @@ class Reader {
     out_.size.nodes = Whole(shown, colon == std::string::npos ? value : value.substr(colon + 1));
     if (colon != std::string::npos && out_.size.nodes && value.substr(colon + 1) != value.substr(0, colon)) {
       Note(absl::StrCat(shown, " ", value, ": the size of a job is fixed, here at the most, ", out_.size.nodes->Text(),
-                        " nodes; where fewer may do, write it for those, and --spare on the others"));
+                        " nodes; if fewer nodes are enough, write that number, and start the others with --spare"));
     }
   }
 
@@ -264,7 +266,7 @@ class Reader {
                       "): write -H HOST1:SLOTS,HOST2:SLOTS in its place, or convert the line where the file is"));
   }
 
-  // Takes the devices of this machine, by their numbers.
+  // Reads the devices of this machine, such as deepspeed's localhost:0,1.
   void TakeDevices(const Option& option, const std::string& shown, const std::string& value) {
     constexpr char kThisMachine[] = "localhost:";
     const std::string ids = std::string(absl::StripPrefix(value, kThisMachine));
@@ -295,10 +297,9 @@ class Reader {
         if (option != nullptr) {
           TakeWithValues(*option, word, false, line, at);
         } else {
-          Note(
-              absl::StrCat(shown, ": ", word,
-                           " is not known here; --env OMPI_MCA_NAME=VALUE is -mca NAME VALUE, and what is about ssh is "
-                           "not needed"));
+          Note(absl::StrCat(shown, ": ", word,
+                            " is not known here; write -mca NAME VALUE as --env OMPI_MCA_NAME=VALUE, and leave out "
+                            "options about ssh"));
         }
       }
     }
@@ -331,7 +332,8 @@ class Reader {
     } else if (parts[0] == "node") {
       out_.size.is_by_node = true;
     } else if (parts[0] != "slot" && parts[0] != "core") {
-      Note(absl::StrCat(shown, " ", value, " has no counterpart: --bind_core auto shares a node's CPUs out"));
+      Note(absl::StrCat(shown, " ", value,
+                        " has no counterpart: --bind_core auto divides a node's CPUs among its processes"));
     }
   }
 
@@ -345,7 +347,7 @@ class Reader {
 Asked ReadOptions(const LauncherLine& line) { return Reader(line).Run(); }
 
 std::string WhyRefused(const std::string& flag, const std::string& value) {
-  if (value.find_first_of("$`") != std::string::npos) return "";  // only the shell knows what it becomes
+  if (value.find_first_of("$`") != std::string::npos) return "";  // a shell will expand it, so it is not known here
   agent::AgentSettings settings;
   const SettingsTable table = agent::AgentSettingsTable(settings);
   for (const Setting& setting : table.settings()) {

@@ -18,7 +18,7 @@ const std::vector<Option>* TorchOptions() {
       {{"master_port"}, kDrop, 1},
       {{"rdzv_id"}, kFlag, 1, "job_id"},
       {{"rdzv_backend"}, kDrop, 1},
-      {{"rdzv_conf"}, kNoCounterpart, 1, "--topo_timeout SECONDS is how long nodes are waited for"},
+      {{"rdzv_conf"}, kNoCounterpart, 1, "--topo_timeout SECONDS sets how long to wait for nodes"},
       {{"standalone"}, kStandalone, 0},
       {{"max_restarts"}, kRestarts, 1},
       {{"log_dir"}, kFlag, 1, "log_dir"},
@@ -56,7 +56,7 @@ const std::vector<Option>* MpiOptionsOnce() {
       {{"bind_to_core", "bind_to_socket"}, kSwitch, 0, "bind_core=auto"},
       {{"output_filename"}, kFlag, 1, "log_dir"},
       {{"rank_by"}, kNoCounterpart, 1, "ranks go node by node"},
-      {{"wdir", "wd"}, kNoCounterpart, 1, "change to that folder before"},
+      {{"wdir", "wd"}, kNoCounterpart, 1, "change to that folder before you start the line"},
       {{"timeout"}, kNoCounterpart, 1, "timeout SECONDS before the line does the same"},
       {{"iface"}, kNoCounterpart, 1, "--worker_ip ADDRESS names the interface's address"},
       {{"prefix"}, kNoCounterpart, 1, "set PATH and LD_LIBRARY_PATH"},
@@ -124,8 +124,8 @@ const std::vector<Option>* HorovodOptions() {
       {{"hierarchical_allgather"}, kSetVariable, 0, "HOROVOD_HIERARCHICAL_ALLGATHER=1"},
       {{"no_stall_check"}, kSetVariable, 0, "HOROVOD_STALL_CHECK_DISABLE=1"},
       {{"num_nccl_streams"}, kVariable, 1, "HOROVOD_NUM_NCCL_STREAMS"},
-      {{"config_file"}, kNoCounterpart, 1, "--env NAME=VALUE sets what the file does"},
-      {{"binding_args"}, kNoCounterpart, 1, "--bind_core auto shares a node's CPUs out"},
+      {{"config_file"}, kNoCounterpart, 1, "set what the file sets with --env NAME=VALUE"},
+      {{"binding_args"}, kNoCounterpart, 1, "--bind_core auto divides a node's CPUs among its processes"},
       {{"min_np", "max_np", "min_num_proc", "max_num_proc", "host_discovery_script", "slots_per_host"},
        kNoCounterpart,
        1,
@@ -151,23 +151,25 @@ const std::vector<Option>* MsrunOptions() {
       {{"bind_core"}, kFlag, 1, "bind_core"},
       {{"worker_log_name"}, kNoCounterpart, 1, "logs are called worker_RANK.log"},
       {{"sim_level"}, kVariable, 1, "MS_SIMULATION_LEVEL"},
-      {{"sim_rank_id"}, kNoCounterpart, 1, "--env sets what the simulation reads"},
+      {{"sim_rank_id"}, kNoCounterpart, 1, "--env NAME=VALUE sets a variable that the simulation reads"},
   };
   return kOptions;
 }
 
-// Options of accelerate 1.15. Its own code hands the frameworks' options to the script as settings.
+// The options of accelerate 1.15. accelerate itself passes the options of frameworks to the script, in variables, so a
+// line with one of them can't be converted.
 constexpr char kOfAccelerate[] =
-    "accelerate launch hands it to the script itself. Keep accelerate launch, and have it started once on each node: "
+    "accelerate launch hands it to the script itself. Keep accelerate launch, and let ms-worker start it on each node: "
     "ms-worker --per_node --with_scheduler --sched_host HOST --worker_num N --local_worker_num N -- accelerate launch "
     "OPTIONS --num_machines {nnodes} --num_processes {world_size} --machine_rank {node_rank} --main_process_ip "
-    "{master_addr} --main_process_port {master_port} train.py, where OPTIONS are those that configure the training";
+    "{master_addr} --main_process_port {master_port} train.py, where OPTIONS are the options that configure the "
+    "training";
 
 constexpr char kOfTpu[] = "TPU pods and SageMaker have no counterpart";
 
 constexpr char kDefaults[] =
-    "accelerate's default configuration file is not read here: what it sets (accelerate env shows it) has to stand in "
-    "the old line as an option";
+    "accelerate's default configuration file is not read here: write its settings (accelerate env shows them) as "
+    "options in the old line";
 
 const std::vector<Option>* AccelerateOptions() {
   static const auto* const kOptions = new std::vector<Option>{
@@ -177,7 +179,7 @@ const std::vector<Option>* AccelerateOptions() {
       {{"main_process_ip"}, kHost, 1},
       {{"main_process_port", "rdzv_backend", "role", "monitor_interval"}, kDrop, 1},
       {{"multi_gpu", "same_network", "quiet", "q"}, kDrop, 0},
-      {{"rdzv_conf"}, kNoCounterpart, 1, "--topo_timeout SECONDS is how long nodes are waited for"},
+      {{"rdzv_conf"}, kNoCounterpart, 1, "--topo_timeout SECONDS sets how long to wait for nodes"},
       {{"max_restarts"}, kRestarts, 1},
       {{"log_dir"}, kFlag, 1, "log_dir"},
       {{"tee", "t"}, kStreams, 1, "tee"},
@@ -209,7 +211,7 @@ const std::vector<Option>* AccelerateOptions() {
 
 constexpr char kHostsOfIt[] = "start the line on the hosts that are to train, and write --num_nodes and --num_gpus";
 
-// Options of deepspeed 0.19, and of older ones those of elastic jobs.
+// The options of deepspeed 0.19, and the options for elastic jobs of older versions.
 const std::vector<Option>* DeepspeedOptions() {
   static const auto* const kOptions = new std::vector<Option>{
       {{"hostfile", "H"}, kHostFile, 1},
@@ -224,7 +226,7 @@ const std::vector<Option>* DeepspeedOptions() {
       {{"no_local_rank"}, kNoArgument, 0},
       {{"enable_each_rank_log"}, kFlag, 1, "log_dir"},
       {{"bind_cores_to_rank"}, kSwitch, 0, "bind_core=auto"},
-      {{"bind_core_list"}, kNoCounterpart, 1, "--bind_core auto shares a node's CPUs out"},
+      {{"bind_core_list"}, kNoCounterpart, 1, "--bind_core auto divides a node's CPUs among its processes"},
       {{"venv_script"}, kNoCounterpart, 1, "start the line in that environment"},
       {{"autotuning"}, kRefused, 1, "the autotuner starts jobs of its own: run it with deepspeed"},
       {{"elastic_training"}, kRefused, 0, "the size of a job is fixed; --spare nodes take a lost one's place"},

@@ -1,6 +1,8 @@
-// --log_dir=$D     → $D
-// "--log_dir=$D"   → "$D"
-// --log_di'r=x y'  → the value in quotes of our own
+// What ValueOf returns for these words:
+//
+//   --log_dir=$D     $D
+//   "--log_dir=$D"   "$D"
+//   --log_di'r=x y'  "x y" in new quotes
 #include "ctl/convert/written.h"
 
 #include <algorithm>

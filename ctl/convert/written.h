@@ -1,4 +1,4 @@
-// Words of a line, each with its spelling in it. Pure.
+// The words of a line, each with the way in which it was written (its quotes and variables). Pure.
 #pragma once
 
 #include <string>
@@ -7,22 +7,24 @@
 namespace muster::ctl {
 
 struct Written {
-  std::vector<std::string> words;  // as the program gets them
-  // The words as they are written. Empty: the word belongs to the one before, as the further words of $ARGS do.
+  std::vector<std::string> words;  // the words as the program gets them
+  // The words as they were written. Empty if the word before includes this one: a variable such as $ARGS may become
+  // several words, and only the first of them has the text "$ARGS" here.
   std::vector<std::string> typed;
-  // True if a shell has split the line and removed the quotes. A $ in it was then quoted for us, not for the program.
+  // True if a shell has split the line and removed the quotes. Then a $ in a word was quoted, and stands for itself
+  // until the next shell reads it.
   bool is_split = false;
 
   size_t size() const { return words.size(); }
   void Add(std::string word, std::string as_typed);
   Written From(size_t begin) const;
 
-  // Returns the words before `end` for a shell. If one is written together with words after `end`, writes those before
-  // `end` one by one.
+  // Returns the words before `end`, written for a shell. A variable that became several words is kept, unless `end` is
+  // between them; then the words before `end` are written one by one.
   std::vector<std::string> Before(size_t end) const;
   std::vector<std::string> All() const { return Before(size()); }
 
-  // Returns the word alone, for a shell; ValueOf the value of --name=value. $NAME in it stays a variable.
+  // Return a single word, and the value of a word --name=value, written for a shell. $NAME in it stays a variable.
   std::string One(size_t at) const;
   std::string ValueOf(size_t at) const;
 };

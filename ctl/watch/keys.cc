@@ -1,3 +1,5 @@
+// The bytes that terminals send for keys:
+//
 // ESC [ A    up        ESC [ H, ESC [ 1 ~    home     CR, LF     enter
 // ESC [ B    down      ESC [ F, ESC [ 4 ~    end      DEL, BS    backspace
 // ESC [ 5 ~  page up   ESC O …               as ESC [ …
@@ -12,7 +14,7 @@ namespace muster::ctl {
 namespace {
 
 constexpr char kEsc = '\x1b';
-constexpr size_t kLongest = 16;  // of a sequence
+constexpr size_t kLongest = 16;  // bytes of a sequence
 
 std::optional<Key> KeyOf(const std::string& sequence) {
   static const auto* const keys = new std::map<std::string, Key>{
@@ -22,7 +24,7 @@ std::optional<Key> KeyOf(const std::string& sequence) {
   return found == keys->end() ? std::nullopt : std::optional(found->second);
 }
 
-// Returns the length of the sequence at the front; 0: it is not complete.
+// Returns the length of the sequence at the front of `bytes`; 0: the sequence is not complete.
 size_t SequenceLength(const std::string& bytes) {
   if (bytes.size() < 2) return 0;
   if (bytes[1] != '[' && bytes[1] != 'O') return 1;  // Esc, then another key

@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kJobSorts[] = {"state", "name", "age"};
 constexpr const char* kNodeSorts[] = {"state", "name", "last heard"};
 constexpr size_t kEventLines = 6;
-constexpr size_t kRowsForEvents = 20;  // a smaller terminal shows none beside the nodes
+constexpr size_t kRowsForEvents = 20;  // a terminal with fewer rows shows no events below the nodes
 
 std::vector<std::string> LinesOf(const std::string& text) {
   std::vector<std::string> lines = absl::StrSplit(text, '\n');
@@ -59,7 +59,7 @@ std::string KeyOf(const v1::RunStatus& run) { return absl::StrCat(run.job_id(), 
 std::string WhatOf(const v1::RunStatus& run) {
   if (run.has_outcome() && run.outcome().has_cause()) return run.outcome().cause().text();
   if (!HasEnded(run.phase()) && run.has_waiting()) return run.waiting().text();
-  if (!run.silent_nodes().empty()) return absl::StrCat("not heard: ", run.silent_nodes());
+  if (!run.silent_nodes().empty()) return absl::StrCat("not heard from: ", run.silent_nodes());
   return run.has_last_abort() ? absl::StrCat("last restart: ", run.last_abort().text()) : "";
 }
 
@@ -297,7 +297,7 @@ std::vector<std::string> LiveView::Above() const {
 std::string LiveView::HelpLine() const {
   if (is_typing_)
     return absl::StrCat("/", EscapeControl(filter_[level_ == Level::kJobs ? 0 : 1]),
-                        "_   Enter keeps it, Esc takes it back");
+                        "_   Enter keeps the filter, Esc clears it");
   if (level_ == Level::kNode) return "Esc back   q quit";
   const bool is_jobs = level_ == Level::kJobs;
   const std::string& filter = filter_[is_jobs ? 0 : 1];
@@ -344,8 +344,8 @@ std::string LiveView::Draw(size_t columns, size_t rows) {
   const size_t room = rows - std::min(rows, below.size());
   for (size_t i = 0; i < rows; ++i) {
     const std::string text = i < room ? (i < lines.size() ? lines[i] : "") : below[i - room];
-    // No line break follows the last row: the terminal would scroll.
-    // (The chosen line is cut already, and its escape sequences would count in Cut.)
+    // Write no line break after the last row, because the terminal would scroll.
+    // (Don't Cut the chosen line: it is cut already, and its escape sequences would count as characters.)
     absl::StrAppend(&out, "\x1b[2K", absl::StartsWith(text, "\x1b[7m") ? text : Cut(text, columns),
                     i + 1 < rows ? "\r\n" : "");
   }

@@ -1,9 +1,9 @@
-// The full-screen view of `watch`: all jobs, one job with its nodes, one node. Pure: replies and keys in, a picture
-// out.
+// The full-screen view of `ms-ctl watch`. It shows all jobs, one job with its nodes, or one node. Pure: it gets replies
+// of the scheduler and keys, and returns the text to draw.
 //
-//   arrows, page keys   move           /   filters the list: what is typed must stand in a line
-//   Enter               opens          s   sorts the list by something else
-//   Esc                 goes back      q   ends
+//   arrows, page keys   move           /   filters the list: shows only lines that contain the typed text
+//   Enter               opens          s   changes the order of the list
+//   Esc                 goes back      q   quits
 #pragma once
 
 #include <cstddef>
@@ -26,28 +26,30 @@ struct KeyPress {
   std::string text = {};  // of kText: one character, in UTF-8
 };
 
-// Takes the keys from the front of `bytes`. `is_all`: nothing more came for a moment, so that a single escape character
-// is the key Esc; else it may begin a sequence, and stays. Skips unknown sequences.
+// Removes the keys from the front of `bytes` and returns them. An escape character may be the key Esc, or begin the
+// sequence of another key. `is_all`: no more bytes have come for a moment, so it is Esc; otherwise an incomplete
+// sequence stays in `bytes`. Skips unknown sequences.
 std::vector<KeyPress> TakeKeys(std::string& bytes, bool is_all);
 
 // ---- live_view.cc
 
 class LiveView {
  public:
-  static constexpr size_t kMaxEvents = 500;  // of the open job
+  static constexpr size_t kMaxEvents = 500;  // events of the open job that are kept
 
-  // `where`: the scheduler, as the user named it.
+  // `where`: the scheduler's host and port, for the title.
   LiveView(std::string where, absl::TimeZone zone) : where_(std::move(where)), zone_(zone) {}
 
+  // Take new replies of the scheduler. `events`: the events of the open job after events_seen().
   void Take(v1::StatusReply status) { status_ = std::move(status); }
   void Take(v1::NodesReply nodes) { nodes_ = std::move(nodes); }
-  void Take(const v1::EventsReply& events);  // those after events_seen()
-  // The reason why the picture may be old; empty: it is not.
+  void Take(const v1::EventsReply& events);
+  // Sets the reason why the view may be out of date, which it shows; empty: it is up to date.
   void SetProblem(std::string problem) { problem_ = std::move(problem); }
 
-  // Returns false if the user wants to quit.
+  // Handles a key. Returns false if the user wants to quit.
   bool Press(const KeyPress& press);
-  // Shows this job at once.
+  // Opens this job, as if the user had chosen it.
   void OpenJob(const std::string& job_id, uint64_t run);
 
   // The job whose nodes and events are shown; empty: none.
@@ -55,15 +57,15 @@ class LiveView {
   uint64_t run() const { return run_; }
   uint64_t events_seen() const { return events_seen_; }
 
-  // Returns what to write to a terminal of that size. It writes or clears every line, so that the terminal's state does
-  // not matter.
+  // Returns the text to write to a terminal of this size. It writes or clears every line, so it does not matter what
+  // the terminal shows before.
   std::string Draw(size_t columns, size_t rows);
 
  private:
   enum class Level { kJobs, kJob, kNode };
   struct Line {
-    std::string key;  // of the thing that it shows
-    std::string text;
+    std::string key;   // identifies the job's run or the node that the line shows
+    std::string text;  // the line itself
   };
   struct List {
     std::string titles;
@@ -91,11 +93,12 @@ class LiveView {
   Level level_ = Level::kJobs;
   std::string job_id_, node_id_;
   uint64_t run_ = 0;
-  std::string chosen_[2];  // the key of the chosen line, of each list
+  // For each of the two lists (jobs, nodes): the key of the chosen line, the filter and the order.
+  std::string chosen_[2];
   std::string filter_[2];
   int sort_[2] = {0, 0};
-  bool is_typing_ = false;  // the filter
-  size_t page_ = 1;         // list lines that fitted into the last picture
+  bool is_typing_ = false;  // the user types a filter
+  size_t page_ = 1;         // how many lines of the list were shown last
 };
 
 }  // namespace muster::ctl

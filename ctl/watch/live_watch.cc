@@ -18,7 +18,8 @@ namespace muster::ctl {
 namespace {
 
 constexpr absl::Duration kLookInterval = absl::Milliseconds(500);
-constexpr absl::Duration kNodesInterval = absl::Seconds(2);  // there may be thousands
+constexpr absl::Duration kNodesInterval =
+    absl::Seconds(2);  // asking costs more, because there may be thousands of nodes
 constexpr absl::Duration kKeyPatience = absl::Milliseconds(50);
 
 MonotonicTime Now() { return Clock::System().Read().monotonic; }
@@ -30,7 +31,7 @@ class LiveWatch {
         settings_(settings),
         view_(absl::StrCat(settings.sched_host, ":", settings.sched_port), absl::LocalTimeZone()) {}
 
-  // Opens the named job, or the only one there is, at the start.
+  // Call it first: opens the named job, or the only job.
   absl::Status Begin() {
     absl::StatusOr<v1::StatusReply> status = client_.GetStatus(settings_.job_id, settings_.run);
     if (!status.ok()) return absl::IsNotFound(status.status()) ? absl::OkStatus() : status.status();
@@ -39,7 +40,7 @@ class LiveWatch {
     return absl::OkStatus();
   }
 
-  // Runs until the user quits, or until a named job ends; then returns its last state.
+  // Runs until a named job ends, and returns its last state; or until the user quits, and returns none.
   std::optional<v1::RunStatus> Run() {
     Terminal terminal;
     std::string typed;
@@ -52,7 +53,7 @@ class LiveWatch {
         terminal.Write(picture);
         drawn_ = std::move(picture);
       }
-      const bool is_waiting = !typed.empty();  // for the rest of a sequence
+      const bool is_waiting = !typed.empty();  // the rest of a key's sequence may still come
       const size_t before = typed.size();
       if (!terminal.Read(typed, is_waiting ? kKeyPatience : std::max(next_ - Now(), absl::ZeroDuration()))) return {};
       const std::string job = view_.job_id();
@@ -75,7 +76,7 @@ class LiveWatch {
 
   absl::Status AskAll() {
     absl::StatusOr<v1::StatusReply> status = client_.GetStatus(settings_.job_id, settings_.run);
-    if (absl::IsNotFound(status.status())) status = v1::StatusReply();  // not yet
+    if (absl::IsNotFound(status.status())) status = v1::StatusReply();  // the job does not exist yet
     if (!status.ok()) return status.status();
     view_.Take(*status);
     status_ = *std::move(status);

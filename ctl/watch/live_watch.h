@@ -1,4 +1,4 @@
-// `ms-ctl watch` on a terminal: a screen that is up to date within half a second.
+// `ms-ctl watch` on a terminal: a full screen, which is updated every half second.
 #pragma once
 
 #include "ctl/admin_client.h"
@@ -6,10 +6,11 @@
 
 namespace muster::ctl {
 
-// True if there is a terminal, and the user did not ask for lines.
+// True if standard input and output are a terminal, and the user has not asked for lines (--plain) or JSON.
 bool CanWatchLive(const CtlSettings& settings);
 
-// Returns 0 if the user quits (14 while the scheduler can't be reached); 0 or 1 by the end of a job that was named.
+// Shows the screen until the user quits, or until a job ends that was named on the command line. Returns the exit code:
+// 0 or 1 if the named job succeeded or failed; if the user quits, 0, or 14 if the scheduler can't be reached then.
 int WatchLive(AdminClient& client, const CtlSettings& settings);
 
 }  // namespace muster::ctl

@@ -17,12 +17,13 @@
 namespace muster::ctl {
 namespace {
 
-// Switch to the other screen, without cursor and line wrap; and back.
+// Switch to the terminal's second screen and hide the cursor, without line wrap; and undo that.
 constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l\x1b[?7l";
 constexpr std::string_view kLeave = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 constexpr int kEnds[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 
-// Used by the signal handlers: set before they are installed, and never changed while they are.
+// The settings of the terminal before and within the full screen. The signal handlers use them, so they are set before
+// the handlers are installed, and don't change after that.
 termios before;
 termios within;
 volatile sig_atomic_t is_damaged = 0;
@@ -36,8 +37,8 @@ void WriteAll(std::string_view text) {
   }
 }
 
-// These two call only what a signal handler may call. (A program that was stopped in the background must not hang here,
-// so it ignores SIGTTOU.)
+// Both functions call only functions that a signal handler may call. (The program ignores SIGTTOU: otherwise tcsetattr
+// would stop it while it is in the background.)
 void Enter() {
   tcsetattr(STDIN_FILENO, TCSANOW, &within);
   WriteAll(kEnter);
@@ -47,7 +48,7 @@ void Leave() {
   tcsetattr(STDIN_FILENO, TCSANOW, &before);
 }
 
-void OnEnd(int signal) {  // SA_RESETHAND: the next signal ends the program
+void OnEnd(int signal) {  // SA_RESETHAND has removed the handler, so raise() ends the program
   Leave();
   raise(signal);
 }
@@ -61,7 +62,7 @@ void OnStop(int /*signal*/) {
   errno = kept;
 }
 
-void OnResize(int /*signal*/) { is_damaged = 1; }  // it interrupts poll
+void OnResize(int /*signal*/) { is_damaged = 1; }  // the signal also interrupts the poll in Read
 
 void Handle(int signal, void (*handler)(int), int flags) {
   struct sigaction action = {};

@@ -1,5 +1,5 @@
-// The terminal as a screen of its own, for `watch`. Keys arrive one by one. Every end of the program, also by a signal,
-// restores what was on the terminal. Once in a process, in its main thread.
+// The terminal as a full screen, for `ms-ctl watch`. Keys arrive one by one. When the program ends, also by a signal,
+// the terminal shows its former content again. Use only one Terminal in a process, in its main thread.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace muster::ctl {
 
-// True if standard input and output are a terminal that can do it.
+// True if standard input and output are a terminal that can show a full screen.
 bool IsScreen();
 
 class Terminal {
@@ -24,10 +24,11 @@ class Terminal {
   };
   Size size() const;
   void Write(const std::string& text);
-  // Returns, once for each change, true if the screen may differ from what was written last: the size has changed, or
-  // the program was stopped.
+  // True if the screen must be drawn again, because its size has changed or the program was stopped (Ctrl-Z). Returns
+  // true only once for each such event.
   bool TakeDamage();
-  // Appends what was typed. Returns early if the size has changed. False: the input has ended.
+  // Waits up to `patience` for typed bytes and appends them to `bytes`. Returns early if the size has changed. False:
+  // the input has ended.
   bool Read(std::string& bytes, absl::Duration patience);
 };
 

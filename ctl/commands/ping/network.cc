@@ -15,7 +15,7 @@
 namespace muster::ctl {
 namespace {
 
-constexpr absl::Duration kRefusalTime = absl::Milliseconds(300);  // for a refusal to come back
+constexpr absl::Duration kRefusalTime = absl::Milliseconds(300);  // how long to wait for a refusal
 
 }  // namespace
 
@@ -53,7 +53,7 @@ std::string RemedyOf(int error) {
     case ECONNREFUSED:
       return "nothing listens there: start ms-scheduler, or name its port with --sched_port (MS_SCHED_PORT)";
     case ETIMEDOUT:
-      return "the machine is down, or a firewall drops what comes for this port";
+      return "the machine is down, or a firewall drops packets to this port";
     case EHOSTUNREACH:
     case ENETUNREACH:
       return "this machine has no route there, or a firewall refuses: try another of the scheduler's addresses";

@@ -1,4 +1,4 @@
-// Checks the network's way to a port, without its protocol.
+// Checks whether the network lets this machine reach a port, without using the port's protocol.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace muster::ctl {
 
-// Both return an errno; 0: nothing is in the way.
+// Tries to connect. Returns 0 if it succeeds, or else the errno.
 int ErrorOfConnecting(const IpAddress& address, uint16_t port, absl::Duration timeout);
-// Checks whether the kernel there or a firewall refuses a datagram. It can't see one that is dropped silently. Takes
-// 0.3 s.
+// Sends an empty datagram. Returns the errno if the other machine or a firewall refuses it, or else 0. It can't notice
+// that a datagram is dropped silently. Takes 0.3 s.
 int ErrorOfDatagrams(const IpAddress& address, uint16_t port);
 
-// Returns the advice for a connection that fails.
+// Returns the advice for a connection that failed with this errno.
 std::string RemedyOf(int error);
 
 }  // namespace muster::ctl

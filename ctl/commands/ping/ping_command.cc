@@ -1,15 +1,16 @@
-// `ms-ctl ping`: checks whether this machine can reach the scheduler, and if not, what is in the way.
+// `ms-ctl ping`: checks whether this machine can reach the scheduler, and if it can't, what the problem is.
 //
-//   check    what is checked                        otherwise
-//   name     the host name's addresses              error, and the last check
-//   tcp      a connection to each of them           one that fails while another does not: warning
-//                                                   all of them: error, and the last check
-//   tls      the handshake, both certificates       error, and the last check; one that ends in a week: warning
-//   version  the scheduler's, ours                  more than one minor version apart: warning
-//   clock    its wall time, ours                    more than a second apart: warning
-//   udp      whether a datagram is refused          warning
+//   check    what it checks                                      the problem, and its level
 //
-// Exit code: 0 when there is no error, 15 when TLS is what failed, 10 otherwise.
+//   name     the host name has addresses                         none: error
+//   tcp      a connection to each of the addresses               some fail: warning; all fail: error
+//   tls      the TLS handshake, and the end of both sides'       the handshake fails: error;
+//            certificates                                        a certificate ends within a week: warning
+//   version  the versions of the scheduler and of ms-ctl         more than one minor version apart: warning
+//   clock    the wall clocks of both machines                    more than a second apart: warning
+//   udp      whether a datagram to the port is refused           it is refused: warning
+//
+// It stops after the first error. Exit code: 0 without an error, 15 if TLS failed, 10 after any other error.
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -38,7 +39,7 @@ namespace {
 constexpr absl::Duration kMaxClockDifference = absl::Seconds(1);
 constexpr absl::Duration kEndsSoon = absl::Hours(7 * 24);
 
-// The results: a line for each check, with the remedy.
+// Collects the results of the checks, and prints a line for each, with the remedy.
 class Checks {
  public:
   void Ok(const char* name, std::string text) { checks_.push_back({name, "ok", std::move(text)}); }
@@ -58,7 +59,7 @@ class Checks {
     const char* name;
     const char* level;  // "ok", "warning", "error"
     std::string text;
-    std::string remedy = {};  // empty with "ok"
+    std::string remedy = {};  // empty if the level is "ok"
   };
 
   std::vector<Check> checks_;
@@ -113,7 +114,7 @@ class Ping {
   }
 
   bool ConnectToEach(const std::vector<IpAddress>& addresses) {
-    std::vector<std::pair<std::string, int>> failed;  // which end, and errno
+    std::vector<std::pair<std::string, int>> failed;  // the address with the port, and the errno
     for (const IpAddress& address : addresses) {
       const MonotonicTime begin = Clock::System().Read().monotonic;
       const int error = ErrorOfConnecting(address, settings_.sched_port, settings_.timeout);
@@ -135,7 +136,7 @@ class Ping {
   }
 
   int AskScheduler() {
-    // (The Unix socket would not show whether the port answers.)
+    // (Without a fallback to the Unix socket: this checks whether the port answers.)
     auto client = AdminClient::OverTcp(settings_.sched_host, settings_.sched_port, settings_.timeout,
                                        SecurityOf(settings_, call_.tls), {}, settings_.job_id);
     const int64_t before = NowUnixMs();
@@ -198,7 +199,8 @@ class Ping {
     return !absl::SimpleAtoi(as[1], &minor_a) || !absl::SimpleAtoi(bs[1], &minor_b) || std::abs(minor_a - minor_b) > 1;
   }
 
-  // The scheduler's time lies between the moments of the request and of the reply.
+  // `theirs`: the scheduler's time, which it read at some moment between our request (`before`) and its reply
+  // (`after`).
   void LookAtClock(int64_t theirs, int64_t before, int64_t after) {
     const int64_t apart = theirs < before ? theirs - before : std::max<int64_t>(theirs - after, 0);
     const std::string text =
@@ -231,7 +233,7 @@ class Ping {
   Call& call_;
   const CtlSettings& settings_;
   Checks checks_;
-  std::optional<IpAddress> reached_;  // the first that accepts a connection
+  std::optional<IpAddress> reached_;  // the first address that accepts a connection
 };
 
 }  // namespace
