@@ -30,7 +30,7 @@ struct AdminSocket {
   bool is_named = false;
 };
 
-// Returns OK if nobody except the expected users can have created the socket:
+// Returns OK if only the expected users can have created the socket:
 //
 // - The socket and its folder (which must not be a symbolic link) belong to `self` or root. Only the folder's owner can
 //   write to the folder, or it is sticky, as /tmp is.

@@ -1,4 +1,4 @@
-// A TCP connection with or without TLS, whose functions never block. Owned by one thread.
+// A TCP connection with or without TLS. Its functions never block. Owned by one thread.
 #pragma once
 
 #include <cstddef>

@@ -58,8 +58,8 @@ class FaultList {
   bool IsAbout(uint32_t from) const;
 
   // Returns one fault for each faulty link, in the order of ranks. Leaves out consequences if the list has a cause. If
-  // the list has only stalled links, returns only one: the link that stalled first, which is the one with the least
-  // progress whose sender was not itself waiting for data.
+  // the list has only stalled links, returns only the one that stalled first: it has the least progress, and its
+  // sender was not waiting for data itself.
   std::vector<Fault> RootFaults() const;
 
  private:
@@ -68,7 +68,7 @@ class FaultList {
   std::vector<Fault> faults_;
 };
 
-// Returns the faults that the peer list itself shows: links to another machine whose end has a loopback address. Every
+// Returns the faults that the peer list itself shows: links to another machine that end at a loopback address. Every
 // rank finds the same ones. (If both ends have a loopback address, it is no fault: they are on one host, and only
 // --machine separates them.)
 std::vector<Fault> LoopbackFaults(const Plan& plan);

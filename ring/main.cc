@@ -55,7 +55,7 @@ void WriteErrorFile(const std::map<std::string, std::string>& environment, const
   if (!written.ok()) Fail(written, 0);
 }
 
-// Writes a file that tells the agent that the check has passed. If it starts this process again, it skips the check.
+// Writes a file that shows the agent that the check has passed. If it starts this process again, it skips the check.
 void SayPassed(const std::map<std::string, std::string>& environment) {
   const auto path = environment.find(kPassedVariable);
   if (path == environment.end()) return;

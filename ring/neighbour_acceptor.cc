@@ -62,7 +62,8 @@ bool NeighbourAcceptor::Attend(Candidate& candidate, MonotonicTime now) {
     const Channel::Io io = candidate.channel->Handshake();
     if (io == Channel::Io::kAgain) return now < candidate.deadline;
     if (io != Channel::Io::kDone) {
-      // Report a fault only if a certificate was refused. Any other failure may come from a stranger's garbage.
+      // Report a fault only if a certificate was refused. Any other failure may come from an unknown client that sends
+      // garbage.
       const HandshakeFault& fault = candidate.channel->fault();
       if (candidate.channel->HasRefusedPeer() || fault.kind == FaultKind::kCertificateRefused) {
         TurnAway(candidate, fault.kind, fault.detail);

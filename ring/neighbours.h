@@ -24,7 +24,7 @@ namespace muster::ring {
 class HelloSink : public FrameSink {
  public:
   void OnControl(FrameType type, const std::string& payload) override {
-    // (Later frames are for RingCheck, so nobody reads the link again before RingCheck has it.)
+    // (Later frames are for RingCheck, so the link must not be read again before RingCheck has it.)
     if (type == FrameType::kHello && !is_wrong && !hello) hello = DecodeHello(payload);
     is_wrong = is_wrong || !hello || type != FrameType::kHello;
   }
@@ -36,7 +36,7 @@ class HelloSink : public FrameSink {
   bool is_wrong = false;
 };
 
-// What both the Dialer and the NeighbourAcceptor need.
+// The data that both Dialer and NeighbourAcceptor need.
 struct Meeting {
   const Plan* plan = nullptr;
   const RingTls* tls = nullptr;    // null: without TLS

@@ -1,4 +1,4 @@
-// What a rank must know for the ring check, read from MS_CLUSTER_FILE; and the numbers that the ring adds up. Pure.
+// The plan of a ring check, which a rank reads from MS_CLUSTER_FILE; and the numbers that the ring adds up. Pure.
 //
 // Each number is a small multiple of 0.25. So a sum over up to 1,024 ranks is exact in float32, in any order, and every
 // wrong bit is found. The numbers repeat after kPeriod elements, so a small table has all expected sums.

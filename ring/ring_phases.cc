@@ -30,7 +30,7 @@ uint64_t UpperMedian(std::vector<uint64_t> values) {
 }  // namespace
 
 bool RingCheck::Barrier() {
-  // The first lap of the token shows that every rank has arrived. The second tells all ranks to go on.
+  // The first lap of the token shows that every rank has arrived. After the second, all ranks go on.
   for (int lap = 0; lap < 2; ++lap) {
     if (plan_.rank == 0) SendNext(FrameType::kToken);
     ++tokens_wanted_;

@@ -1,7 +1,7 @@
 // A certificate authority: its key, its certificate, and the signing of certificates and revocation lists. All keys are
 // ECDSA on P-256; all signatures use SHA-256.
 //
-// Reads no clock and no file. Everything that it signs is valid from an hour ago, so that a machine whose clock is slow
+// Reads no clock and no file. Everything that it signs is valid from an hour ago, so that a machine with a slow clock
 // accepts it.
 #pragma once
 

@@ -8,9 +8,10 @@
 
 namespace muster::certs {
 
-// Returns the PKCS#12 file. It is encrypted with AES-256-CBC, whose key comes from PBKDF2 with HMAC-SHA-256; its MAC is
-// HMAC-SHA-256. OpenSSL 3 and 1.1 read this without a legacy provider. The file does not contain the authority's
-// certificate, which is in ca.pem: MindSpore refuses a file that has one ("ca_stack should be empty").
+// Returns the PKCS#12 file. It is encrypted with AES-256-CBC. The encryption key comes from PBKDF2 with
+// HMAC-SHA-256, and the MAC is HMAC-SHA-256. OpenSSL 3 and 1.1 read this without a legacy provider. The file does not
+// contain the authority's certificate, which is in ca.pem: MindSpore refuses a file that has one ("ca_stack should be
+// empty").
 absl::StatusOr<std::string> MakeBundle(X509* certificate, EVP_PKEY* key, const std::string& friendly_name,
                                        const std::string& password);
 

@@ -128,10 +128,10 @@ int Issue(const CertsCall& call) {
   if (absl::Status status = SettleUnfinished(*folder, subject.name, *passwords, call); !status.ok())
     return Fail(status);
   if (folder->index().HasLive(subject.name, call.now)) {
-    return Fail(absl::StrCat("'", subject.name, "' has a certificate that is good until ",
-                             TimeText(folder->index().Latest(subject.name)->not_after), ": `ms-ctl certs renew ",
-                             subject.name, "` replaces it, `ms-ctl certs revoke ", subject.name,
-                             "` revokes it, and --name NAME makes one with another name"));
+    return Fail(absl::StrCat(
+        "'", subject.name, "' has a certificate that is good until ",
+        TimeText(folder->index().Latest(subject.name)->not_after), ": `ms-ctl certs renew ", subject.name,
+        "` replaces it, `ms-ctl certs revoke` revokes it, and --name NAME makes a certificate with another name"));
   }
   for (const char* taken : {"ca.pem", "ca.key", "crl.pem", "index.json", "lock"}) {
     if (subject.name == taken) return Usage(absl::StrCat("--name ", subject.name, " is a file of the authority's own"));

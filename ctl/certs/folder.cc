@@ -379,8 +379,8 @@ absl::StatusOr<IndexEntry> CertFolder::Issue(const Subject& subject, Form form, 
   entry.fingerprint = FingerprintOf(certificate);
   entry.is_unfinished = true;  // until its files are complete; after a crash SettleUnfinished revokes it
   index_.entries.push_back(entry);
-  // Sign a new list if it ends before the certificate: by default (--crl_expired), peers refuse all certificates of an
-  // authority whose list has expired.
+  // Sign a new list if it ends before the certificate: by default (--crl_expired), once an authority's list has
+  // expired, peers refuse all of its certificates.
   const bool list_ends_first = list_next_update_ < entry.not_after && list_next_update_ < authority_not_after_;
   const absl::Status noted = list_ends_first ? RenewList(now, lifetimes) : WriteIndex();
   if (!noted.ok()) return noted;

@@ -52,7 +52,7 @@ class CertFolder {
   // is older, a command was interrupted.
   const std::string& notice() const { return notice_; }
 
-  // Cleans up after an interrupted command for this name. Revokes each of its unfinished certificates whose files are
+  // Cleans up after an interrupted command for this name. Revokes each of its unfinished certificates if its files are
   // not complete in the folder, and returns their serial numbers. A file that `passwords` do not open counts as
   // complete. Signs the list again if it revoked something, or if the list lacks revocations of the index. Needs
   // OpenToSign.

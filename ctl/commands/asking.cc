@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kOwnThreads = 4;  // ms-ctl's threads beside gRPC's; `watch` with TLS has the most
 
-// Returns the error for a user whose certificate is not an admin's. `socket` says why the Unix socket can't be used
+// Returns the error for a certificate that is not an admin's. `socket` says why the Unix socket can't be used
 // either.
 absl::Status NoAdmin(const TlsStore& tls, const absl::Status& socket) {
   const std::optional<PeerName>& name = tls.Current()->own_name;

@@ -1,4 +1,4 @@
-// What the commands of ms-ctl share: connecting to the scheduler, and printing results.
+// The functions that the commands of ms-ctl share, to connect to the scheduler and to print results.
 #pragma once
 
 #include <memory>
@@ -59,7 +59,7 @@ struct Steered {
   std::unique_ptr<AdminClient> client;
 };
 
-// For a command that changes a job or shows private data of it. Returns the job: the named one, or the only one that
+// Used by commands that change a job or show private data of it. Returns the job: the named one, or the only one that
 // has not ended. Also returns a client that may do this: over TCP if we have an admin's certificate, otherwise over the
 // scheduler's Unix socket. `verb` is for messages, such as "stop".
 absl::StatusOr<Steered> ChooseSteered(Call& call, const std::string& verb, absl::Duration timeout);

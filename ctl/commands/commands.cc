@@ -71,7 +71,7 @@ std::string CheckWords(const Command& command, const std::vector<std::string>& w
                       ", but there is also '", words[1 + most], "'");
 }
 
-// Returns the index of the job's name in `words`, whose first word is the command; 0: the words have none.
+// Returns the index of the job's name in `words`; 0: they have none. The first word is the command.
 size_t PlaceOfJob(const Command& command, const std::vector<std::string>& words) {
   if (!absl::StartsWith(command.argument, "[JOB]") || words.size() < 2) return 0;
   if (command.argument == "[JOB]" || words.size() > 2) return 1;

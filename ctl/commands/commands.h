@@ -33,7 +33,7 @@ struct Command {
   std::string argument;  // "", "[JOB]", "NODE", "[JOB] NODE", …; RunCommand puts the job's name into settings.job_id
   std::string help;      // one sentence of at most 80 characters
   int (*run)(Call& call);  // returns the exit code
-  // Only `ms-ctl help NAME` shows these two.
+  // The next two are shown only by `ms-ctl help NAME`.
   std::string more = {};  // further sentences
   std::vector<std::string> examples = {};
 

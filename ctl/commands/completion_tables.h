@@ -8,7 +8,7 @@
 
 namespace muster::ctl {
 
-// What the shell offers as the value of a setting.
+// The values that the shell offers for a setting.
 struct CompletedValue {
   enum Kind { kSwitch, kFile, kHost, kWords, kOther };
   Kind kind = kOther;

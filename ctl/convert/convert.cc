@@ -1,4 +1,4 @@
-// How the beginning of the line is read:
+// The beginning of the line decides what Convert does:
 //
 //   A=1 …                                   keeps the assignment, and reads the words after it
 //   torchrun, /opt/bin/torchrun,

@@ -1,4 +1,4 @@
-// A number of processes or nodes. It may be a shell's expression, such as $NNODES, whose value is not known here.
+// A number of processes or nodes. It may be a shell's expression, such as $NNODES. Its value is not known here.
 #pragma once
 
 #include <algorithm>

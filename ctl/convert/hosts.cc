@@ -1,4 +1,4 @@
-// What the lines of a host file mean:
+// The lines of a host file, and their meaning:
 //
 //   node1 slots=8 max_slots=16, node1 cpu=8    host node1 with 8 slots (Open MPI, Horovod, DeepSpeed)
 //   node1:8, node1:8 binding=user:0            host node1 with 8 slots (Hydra)

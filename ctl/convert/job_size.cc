@@ -1,4 +1,4 @@
-// What the line gives, and the size that follows:
+// The numbers that the line gives, and the size that follows from them:
 //
 //   nodes, processes of a node              all processes = nodes x processes of a node
 //   all processes, processes of a node      as many nodes as the processes fill
@@ -84,8 +84,8 @@ void NoteHosts(const JobSize& size, std::vector<std::string>& notes) {
   }
 }
 
-// Returns the number of nodes that the processes fill. An empty Count means several nodes, whose number is not known
-// here.
+// Returns the number of nodes that the processes fill. An empty Count means several nodes, but their number is
+// not known here.
 Count NodesFor(const Count& processes, const Count& per_node) {
   if (processes.is_known() && per_node.is_known()) {
     return Count{(processes.number + per_node.number - 1) / per_node.number};

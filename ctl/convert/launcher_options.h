@@ -15,7 +15,7 @@ struct OptionValue {
   std::string text, shown;
 };
 
-// What the options ask for.
+// The result of reading the options.
 struct Asked {
   std::vector<std::string> flags;  // settings of ms-worker, written for a shell
   JobSize size = {};

@@ -6,7 +6,7 @@
 
 namespace muster::ctl {
 
-// What an option means. `text`: see Option.
+// The meaning of an option. `text`: see Option.
 enum class Meaning {
   kProcesses,      // the number of processes of the whole job
   kPerNode,        // the number of processes of a node, or a word such as torchrun's "auto" or "gpu"

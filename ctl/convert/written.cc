@@ -1,4 +1,4 @@
-// What ValueOf returns for these words:
+// ValueOf returns for these words:
 //
 //   --log_dir=$D     $D
 //   "--log_dir=$D"   "$D"

@@ -52,7 +52,7 @@ class LiveView {
   // Opens this job, as if the user had chosen it.
   void OpenJob(const std::string& job_id, uint64_t run);
 
-  // The job whose nodes and events are shown; empty: none.
+  // The job that is open, with its nodes and events; empty: none.
   const std::string& job_id() const { return job_id_; }
   uint64_t run() const { return run_; }
   uint64_t events_seen() const { return events_seen_; }

@@ -2,8 +2,8 @@
 //
 // The port's own thread receives the datagrams, opens each with its stream's key (common/net/datagram.h), and posts new
 // heartbeats to the loop. Any thread may send the loop's answers. A datagram that does not open with the key gets no
-// answer. So a stranger learns nothing, and can't make this port send answers to someone else's address. When the
-// network or this port drops a heartbeat, the agent sends it again over the stream
+// answer. So an unknown sender learns nothing, and can't make this port send answers to someone else's address. When
+// the network or this port drops a heartbeat, the agent sends it again over the stream
 // (worker_agent/core/connection/heartbeat_path.h).
 #pragma once
 

@@ -14,7 +14,7 @@ namespace muster::http {
 std::string NameOfHost(absl::string_view host);
 
 // The check of a request's Host field, against DNS rebinding. In that attack another site's owner points its host name
-// at this server's address, so that a browser lets that site's page read our answers. So we serve only requests whose
+// at this server's address, so that a browser lets that site's page read our answers. So we serve a request only if its
 // Host is a name of this server, or an IP address: no other site can have an IP address as its name.
 class HostRule {
  public:
@@ -33,13 +33,13 @@ class Token {
   static constexpr size_t kShortest = 32;
   static constexpr size_t kLongest = 256;
 
-  // Reads the file. It must belong to this process's user or root, nobody else may be able to read it, and it must
+  // Reads the file. It must belong to this process's user or root, other users must not be able to read it, and it must
   // contain one word of kShortest to kLongest printable characters. An error names `setting` and says what to do.
   static absl::StatusOr<Token> Read(const std::string& setting, const std::string& path);
   static absl::StatusOr<Token> Of(absl::string_view word);
 
   // True if the Authorization field is "Bearer WORD" with this token's word. Takes the same time for each wrong word,
-  // so that the time tells an attacker nothing.
+  // so that an attacker learns nothing from the time.
   bool Matches(absl::string_view authorization) const;
   // True if `word` is this token's word.
   bool MatchesWord(absl::string_view word) const;

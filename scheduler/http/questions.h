@@ -3,7 +3,7 @@
 // - Each answer serves all viewers that ask the same for kFresh.
 // - One query is with the core at a time, and at most kEachTick queries begin between two ticks (about 100 ms).
 // - Clients take turns, so that one with many queries can't delay the others.
-// - A query that nobody waits for any more is not sent.
+// - A query is not sent if no viewer waits for it any more.
 //
 // Owned by the server's thread; only the `done` of Hooks::ask may run on another thread.
 #pragma once

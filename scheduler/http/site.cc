@@ -27,9 +27,10 @@ constexpr absl::Duration kMaxTurn = absl::Seconds(10);  // longer means a stuck 
 constexpr size_t kMaxStreams = 64;
 constexpr size_t kPartOfStreams = 4;
 
-// How many connections that have shown an identity are never closed to make room: in sixteenths of all connections, for
-// all clients together and for one client. Event streams are never closed for that either; they have 4 sixteenths. So
-// at least 2 sixteenths can always make room, and 1 of the 8 sixteenths that one client may have (kPartOfOneClient).
+// A connection that has shown an identity is not closed to make room. The number of such connections is limited, in
+// sixteenths of all connections: for all clients together, and for one client. Event streams are not closed to make
+// room either; they have 4 sixteenths. So at least 2 sixteenths can always make room, and 1 of the 8 sixteenths that
+// one client may have (kPartOfOneClient).
 constexpr size_t kKnown = 10;
 constexpr size_t kKnownOfClient = 3;
 

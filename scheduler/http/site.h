@@ -1,4 +1,4 @@
-// The paths of the HTTP port, and who may use each of them. Owned by the server's thread.
+// The paths of the HTTP port, and the access that each of them needs. Owned by the server's thread.
 //
 //   /healthz, /readyz                               all clients
 //   a Host that is not this server's                421, for all clients

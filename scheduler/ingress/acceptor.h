@@ -7,7 +7,7 @@
 // - It drops connections that send nothing or speak another protocol, before gRPC sees them.
 // - It hands over the others gradually. At most ConnectionTable::Options::limit connections are in gRPC without having
 //   made their first call. So a crowd's handshakes don't time out, and don't delay clients that are connected.
-// - It closes connections in gRPC that nobody needs: see UnjoinedConnections.
+// - It closes unneeded connections in gRPC: see UnjoinedConnections.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Which addresses a port listens on, if its host comes from --listen_address, or from MS_SCHED_HOST:
+// The addresses on which a port listens, if its host comes from --listen_address, and if it comes from MS_SCHED_HOST:
 //
 // the host                                      --listen_address             MS_SCHED_HOST
 //
@@ -35,7 +35,7 @@ std::vector<IpAddress> LocalOnes(const std::vector<IpAddress>& addresses, const 
 }
 
 // Returns the plan to listen on all addresses, if `host` is a name that means only loopback addresses here; none:
-// listen on `local`. `remedy` tells the user, in the plan's notice, how to choose other addresses.
+// listen on `local`. `remedy` says, in the plan's notice, how to choose other addresses.
 std::optional<BindPlan> BeyondLoopback(const std::string& setting, const std::string& host,
                                        const std::vector<IpAddress>& local, absl::string_view remedy) {
   const bool is_name = !IpAddress::Parse(host).has_value();

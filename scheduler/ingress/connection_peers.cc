@@ -1,4 +1,4 @@
-// What gRPC's name for a peer means:
+// gRPC's names for peers, and their meaning:
 //
 //   unix-abstract:ms-<number>   the peer of the connection with this number, if it is open
 //   unix:, unix:<path>          a client of the admin socket, so the scheduler's user or root. (A client that binds its

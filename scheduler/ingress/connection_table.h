@@ -55,8 +55,8 @@ class ConnectionTable {
   // Removes and returns the next connection to hand over; none if HasNext is false.
   std::optional<FairQueue::Waiting> TakeNext();
   // True if a connection waits, and a place in gRPC is free for it. Some places are reserved, so that no client can
-  // take them all. The last sixteenth is only for peers whose network has no connection in gRPC, the one before it only
-  // for those whose client has none, and the one before that only for those whose address has none. (See FairShare.)
+  // take them all. The last sixteenth is only for networks without a connection in gRPC, the one before it only for
+  // clients without one, and the one before that only for addresses without one. (See FairShare.)
   bool HasNext() const {
     return !waiting_.empty() && handed_over_.size() < options_.limit - waiting_.HoldsOfNext() * options_.limit / 16;
   }

@@ -1,4 +1,4 @@
-// Which connection is next, and which one is dropped when the queue is full:
+// The choice of the next connection, and of the one that is dropped when the queue is full:
 //
 //   next     Addresses without a connection in gRPC come first. Among them (or among all addresses, if each has one):
 //            the network with the fewest connections in gRPC; in it, the client with the fewest; of it, the address

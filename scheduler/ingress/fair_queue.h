@@ -26,7 +26,7 @@ class FairQueue {
     int fd = -1;
     std::string peer;  // address and port: "10.0.0.1:40000", "[::1]:40000"
   };
-  // Whether gRPC already has a connection from the next connection's network, from its client, or even from its
+  // Says whether gRPC already has a connection from the next connection's network, from its client, or even from its
   // address. The larger the value, the fewer places may be used for the next connection (ConnectionTable::HasNext).
   enum Holds { kNothing, kInItsNetwork, kOfItsClient, kAtItsAddress };
 

@@ -18,7 +18,7 @@
 namespace muster::scheduler {
 namespace {
 
-// Connections that may wait until they are accepted, such as those of a large cluster whose agents all join at once.
+// Connections that may wait until they are accepted, such as when all agents of a large cluster join at once.
 // The kernel lowers it to net.core.somaxconn.
 constexpr int kBacklog = 65535;
 constexpr int kPortTries = 20;

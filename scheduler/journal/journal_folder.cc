@@ -1,9 +1,9 @@
-// What a scheduler that runs as root requires, before it trusts a journal:
+// A scheduler that runs as root trusts a journal only under these conditions:
 //
 //   the folders and links on the way to     belong to root; other users can at most add files to them (sticky)
 //   the journal's folder
-//   the journal's folder                    belongs to root; nobody else can write to it
-//   the journal, its log, its owner note    belong to root; nobody else can write to them
+//   the journal's folder                    belongs to root; no other user can write to it
+//   the journal, its log, its owner note    belong to root; no other user can write to them
 //
 // A sticky folder is not enough for the journal. SQLite believes the files beside it (-wal, -shm, -journal), which come
 // and go. So a user who can add a file to the folder can forge the scheduler's state.

@@ -28,7 +28,7 @@ absl::Status SyncFolderOf(const std::string& path);
 // - the journal is missing, but its write-ahead log exists (SQLite would delete the log)
 // - the journal is missing, but an unfinished copy of it exists
 // - `self` is 0 (root), and another user could have put files there: the folder and its files must belong to root, and
-//   nobody else may be able to write to them
+//   no other user may be able to write to them
 absl::Status PrepareJournalFile(const std::string& path, uid_t self = geteuid());
 
 }  // namespace muster::scheduler

@@ -1,4 +1,4 @@
-// What Look finds ("the same": the file that was opened there; the first row that fits decides):
+// Look goes by the first row that fits ("the same": the file that was opened there):
 //
 // | the journal's path leads to | its log's path leads to | found                                             |
 // |-----------------------------|-------------------------|---------------------------------------------------|

@@ -42,7 +42,8 @@ class OwnerNote {
   // Rewrites the note and keeps it open. Only the journal's owner may call this.
   static absl::StatusOr<OwnerNote> Write(const std::string& journal, const std::string& journal_id,
                                          uint64_t acknowledged);
-  // False: the note was removed, or another file has its name. True otherwise, also if the kernel can't tell.
+  // False: the note was removed, or another file has its name. True otherwise, also if the file can't
+  // be examined.
   bool IsInPlace() const;
 
   // Writes `sequence` into the note. Call it before reporting this sequence as durable. If the write fails, the note

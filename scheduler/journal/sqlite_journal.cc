@@ -37,7 +37,7 @@ constexpr uint64_t kSnapshotsWorth = 4;
       absl::StrCat(std::string(why.message()),
                    absl::IsFailedPrecondition(why)
                        ? ". ms-scheduler ends now and answers no request"
-                       : ". Nobody knows what is on the disk now, so ms-scheduler ends and answers no "
+                       : ". It is unknown what is on the disk now, so ms-scheduler ends and answers no "
                          "request. Start it again once the disk works: it goes on where it was"));
   FlushLog(absl::Seconds(2));
   std::_Exit(EXIT_FAILURE);

@@ -4,7 +4,8 @@
 // one transaction and then calls on_durable. The queue has no limit, so the user must refuse new work while
 // IsStalled().
 //
-// - A commit fails: the process ends (exit 1, one line), because after a failed fsync nobody knows what is on the disk.
+// - A commit fails: the process ends (exit 1, one line), because after a failed fsync it is unknown what is on the
+// disk.
 // - The disk is full: the records stay queued, the commit is tried again every 250 ms, and IsStalled() is true until it
 //   succeeds.
 // - The files were removed: they are written again before on_durable is called, or within a second if nothing is

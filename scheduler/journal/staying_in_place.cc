@@ -1,4 +1,4 @@
-// What SqliteFile does when its files are no longer at their paths (journal_place.h). Its open descriptors still have
+// The handling of files that are no longer at their paths (journal_place.h). The open descriptors still have
 // all that it wrote, even if the files have no name any more.
 //
 //   the journal is gone              WriteAgain puts a complete copy at its path

@@ -259,7 +259,7 @@ std::optional<std::vector<std::string>> DirectCluster::HostNames(const std::stri
     names[node.rank] =
         known->second == node.address ? node.host_name : absl::StrCat(node.host_name, "~", node.address.ToString());
   }
-  // (The name of a process that has ended well is empty. Nobody needs it any more.)
+  // (The name of a process that has ended well is empty. No process needs it any more.)
   return names;
 }
 

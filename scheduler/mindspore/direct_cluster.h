@@ -45,7 +45,7 @@ struct DirectOptions {
   bool is_once = false;  // --once: topo_timeout counts from the scheduler's start, not from the first registration
 };
 
-// How a cluster ended. With --once it decides the scheduler's exit code.
+// The way in which a cluster ended. With --once it decides the scheduler's exit code.
 enum class DirectEnd { kWell, kFailed, kNeverFormed };
 
 // A line for the log. Lines that a client can trigger at will have a kind, so that CountedLog can rate-limit them.

@@ -15,17 +15,17 @@ constexpr absl::Duration kClosedTogether = absl::Seconds(1);
 // A process with fewer heartbeats than this may have MS_DISABLE_HEARTBEAT=1: such a process stops sending them once it
 // knows that the cluster is complete.
 constexpr uint32_t kBeatsOfALoudOne = 5;
-// How long to wait for the processes to close their connections after their last message. Some of them (seen with
+// The processes have so much time to close their connections after their last message. Some of them (seen with
 // MindSpore 2.10.0) crash if our side closes first.
 constexpr absl::Duration kTimeToLeave = absl::Seconds(10);
-// How long the processes of a failed cluster have to hear of the failure, before a scheduler with --once ends.
+// The processes of a failed cluster have so much time to learn of the failure, before a scheduler with --once ends.
 constexpr absl::Duration kTimeToHear = absl::Seconds(30);
 
 }  // namespace
 
 // Returns the living nodes that have an open metadata connection. It is not known to which node every such connection
 // belongs. So the unknown connections of an address are counted: the nodes at this address that send heartbeats get one
-// each first, and then the nodes whose heartbeat connection is closed, in the order in which it closed.
+// each first, and then the nodes with a closed heartbeat connection, in the order in which it closed.
 std::set<std::string> DirectCluster::WithMetadataConnection() const {
   MetadataConnections::Count count = links_.Counted();
   std::set<std::string> found;

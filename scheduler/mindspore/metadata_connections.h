@@ -1,7 +1,7 @@
 // The open connections of a DirectCluster, to find out which ones are metadata connections and to which node each
 // belongs.
 //
-// Every MindSpore process has a metadata connection, but never says on it who it is. It shows its node only if it has a
+// Every MindSpore process has a metadata connection, but never names its node on it. It shows its node only if it has a
 // certificate for one node, if it publishes the address of its own rank, or if it asks for its own rank. Then the
 // connection is tied to the node. All others are free. Of these only the number is known: a host needs one for each
 // process. Pure.

@@ -1,4 +1,4 @@
-// Which notice each event gives:
+// The notices that events give:
 //
 //   event                                                             notice
 //

@@ -36,7 +36,7 @@ class NoticeRules {
   // or processes restart often, it returns only the first notice. It folds the others into one, which TakeFolded
   // returns a minute later, or Judge at the end of the run.
   std::vector<Notice> Judge(const v1::JobEvent& event);
-  // Call it every few seconds. Returns the folded notices whose minute is over; with INT64_MAX, all folded notices.
+  // Call it every few seconds. Returns the folded notices after their minute; with INT64_MAX, all folded notices.
   std::vector<Notice> TakeFolded(int64_t now_unix_ms);
   // Call it now and then. Returns a notice if the scheduler's certificate ends within kCertificateEndsSoon; only once
   // for each end. `ends_unix_ms`: when it ends; 0: there is no certificate.
@@ -53,7 +53,7 @@ class NoticeRules {
   };
   void Fold(const char* kind, const v1::JobEvent& event, std::vector<Notice>& notices)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the foldings whose minute is over and that have events, each with its kind, and starts their next minute.
+  // Returns each folding that has events and a minute that is over, with its kind, and starts its next minute.
   std::vector<std::pair<std::string, Folding>> TakeOver(int64_t now_unix_ms);
   static Notice Together(const std::string& kind, const Folding& folding);
 

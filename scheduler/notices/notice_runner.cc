@@ -1,4 +1,4 @@
-// How a command can end, and what is logged then:
+// The ways in which a command can end, and what is logged then:
 //
 //   it exits with 0                              nothing
 //   it exits with another code                   the code, and the first line of its stderr
@@ -72,7 +72,7 @@ std::vector<std::string> CleanEnvironment() {
 }
 
 // A shell script that starts a guard in the background, and then replaces itself by the command. The guard reads from
-// descriptor 3, a pipe whose other end this program keeps open. When this program has ended for any reason, the read
+// descriptor 3, a pipe. This program keeps the other end open. When this program has ended for any reason, the read
 // ends, and the guard kills the process group.
 constexpr char kWithGuard[] = R"sh(( (read -r none; kill -9 0) <&3 2>/dev/null &); exec /bin/sh -c "$1" 3<&-)sh";
 // Reads the command's standard error. Keeps its beginning and drops the rest, so that the command never blocks on it.

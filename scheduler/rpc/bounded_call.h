@@ -1,4 +1,4 @@
-// A unary call whose answer counts in a ReplyBudget until the peer has read it. So clients that don't read their
+// A unary call. Its answer counts in a ReplyBudget until the peer has read it. So clients that don't read their
 // answers can't fill the memory.
 #pragma once
 

@@ -63,7 +63,7 @@ size_t DescriptorsForConnections(size_t descriptor_limit) {
 }
 
 // Returns how many streams that have not joined may be open. Each may take the memory of one message. All of them
-// together may take a quarter of memory_limit: once gRPC has used all of it, it breaks off calls, no matter whose.
+// together may take a quarter of memory_limit: once gRPC has used all of it, it breaks off calls of any client.
 size_t MostUnjoined(const RpcServer::Options& options) {
   constexpr size_t kLeast = 64;
   return std::min(options.most_unjoined, std::max(kLeast, options.memory_limit / 4 / kMaxSessionMessageBytes));
@@ -236,7 +236,7 @@ class RpcServer::Impl {
   void TakeOver(const NamedConnection& connection, UniqueFd fd) {
     PeerFacts facts = FactsOf(connection.peer, nullptr, false);
     facts.reached_at = LocalEndOf(fd.get());
-    peers_.Add(connection.id, std::move(facts));  // before relay_->Add, whose thread may ask for them at once
+    peers_.Add(connection.id, std::move(facts));  // before relay_->Add: its thread may ask for them at once
     relay_->Add(connection.id, std::move(fd), options_.tls == nullptr ? nullptr : options_.tls->Context());
   }
 

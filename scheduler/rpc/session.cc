@@ -87,7 +87,8 @@ void Session::OnDeadline() {
   {
     MutexLock lock(mutex_);
     if (life_ == Life::kDone) return;
-    // The peer doesn't read the last messages: break off the stream. Do so also after Finish, whose trailers can hang.
+    // The peer doesn't read the last messages: break off the stream. Do so also after Finish, because its trailers can
+    // hang.
     if (life_ != Life::kOpen) context_->TryCancel();
     is_silent = life_ == Life::kOpen && standing_ == Standing::kUnknown;
   }

@@ -51,7 +51,7 @@ class Session : public StreamSteps<grpc::ByteBuffer, grpc::ByteBuffer>,
     kFinished,  // Finish was called, or is about to be
     kDone,      // gRPC has finished with it
   };
-  // What the core knows of this stream.
+  // The core's knowledge of this stream.
   enum class Standing {
     kUnknown,  // nothing: no join was posted
     kAsking,   // nothing yet, but a valid join is being posted

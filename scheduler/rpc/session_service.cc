@@ -12,8 +12,8 @@
 namespace muster::scheduler {
 namespace {
 
-// How many last reports may wait for their answer. They wait among the queries (Options::max_queries), and many agents
-// may die at once. So they have a limit of their own, which leaves room for ms-ctl.
+// At most so many last reports may wait for their answer. They wait among the queries (Options::max_queries), and many
+// agents may die at once. So they have a limit of their own, which leaves room for ms-ctl.
 constexpr int kMaxUnansweredLastReports = 512;
 
 using Raw = v1::Rendezvous::WithRawCallbackMethod_Session<v1::Rendezvous::WithRawCallbackMethod_GetPeers<

@@ -1,4 +1,4 @@
-// How CheckOwnPage judges a POST (the first row that fits decides):
+// CheckOwnPage judges a POST by the first row that fits:
 //
 //   it lacks the field X-Muster-Action: 1             refused: another site's form can send everything except this
 //   Sec-Fetch-Site is not same-origin                 refused: it comes from another site's page

@@ -38,8 +38,8 @@ ResponsePtr Login::Begin(const Request& request, const Client& client, const Tok
         absl::NotFoundError("there is no token to log in with: --http_token_file or --http_view_token_file sets one"));
   }
   const std::optional<Role> role = tokens.MatchWord(TokenIn(request.body));
-  // The right token is accepted no matter how many wrong ones came before it. So nobody can lock others out by sending
-  // wrong tokens.
+  // The right token is accepted no matter how many wrong ones came before it. So an attacker can't lock users out by
+  // sending wrong tokens.
   if (!role) {
     if (limit_.MayTry(client.client_key, now)) {
       limit_.NoteWrong(client.client_key, now);

@@ -16,7 +16,7 @@
 
 namespace muster::http {
 
-// ---- sessions.cc: the sessions of users who logged in to the page. They end when the process ends.
+// ---- sessions.cc: the sessions of logged-in users of the page. They end when the process ends.
 
 class Sessions {
  public:
@@ -76,7 +76,7 @@ inline constexpr char kLogoutPath[] = "/logout";
 
 class Login {
  public:
-  // What is known about the client that sends a request.
+  // The client that sends a request.
   struct Client {
     std::string address;
     std::string client_key;  // see FairShare

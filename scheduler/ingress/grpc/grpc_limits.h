@@ -29,7 +29,7 @@ uint64_t MemoryLimitOf(const std::string& groups, const std::string& root);
 constexpr int kReadBufferBytes = 4096;  // GRPC_ARG_TCP_READ_CHUNK_SIZE; long messages get larger ones
 
 // True if more than half of `limit` is in use. Free memory then: when gRPC comes near its whole limit, it breaks off
-// calls, no matter whose. `limit`: in bytes. Costs a read of /proc; if much is resident, also a walk over the
+// calls of any client. `limit`: in bytes. Costs a read of /proc; if much is resident, also a walk over the
 // allocator's free lists.
 bool IsShortOfMemory(uint64_t limit);
 
