@@ -137,7 +137,8 @@ int Check(const RingSettings& settings, const std::vector<std::string>& command,
   if (settings.json) {
     std::fputs(EscapeJson(ReportJson(checked)).c_str(), stdout);
   } else if (!is_good || plan->rank == 0) {
-    std::FILE* out = is_good && command.empty() ? stdout : stderr;  // stdout belongs to the command
+    // If a command follows, stdout is for its output only.
+    std::FILE* out = is_good && command.empty() ? stdout : stderr;
     std::fprintf(out, "ms-ring: %s", RenderHeadline(checked).c_str());
     if (command.empty() && plan->rank == 0) std::fputs(RenderLinks(checked).c_str(), out);
   }

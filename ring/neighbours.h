@@ -114,7 +114,7 @@ class NeighbourAcceptor {
     std::unique_ptr<Link> link;      // set after the handshake
     HelloSink greeting;
     MonotonicTime deadline;
-    bool is_from_neighbour = false;  // its address is the neighbour's
+    bool is_from_neighbour = false;  // it comes from the previous rank's address
   };
 
   NeighbourAcceptor(const Meeting& meeting, UniqueFd listener) : meeting_(meeting), listener_(std::move(listener)) {}

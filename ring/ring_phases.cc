@@ -151,7 +151,7 @@ std::vector<uint32_t> Suspects(const Plan& plan, const std::vector<LinkFigures>&
   std::vector<uint32_t> suspects;
   if (slow_factor <= 0) return suspects;
   for (const Fault& fault : SlowLinks(plan, links, slow_factor)) suspects.push_back(fault.from);
-  std::array<uint64_t, 2> fastest{};  // between machines, inside them
+  std::array<uint64_t, 2> fastest{};  // [0]: of the links between machines, [1]: of the links inside machines
   for (uint32_t from = 0; from < links.size(); ++from) {
     uint64_t& rate = fastest[plan.IsInsideMachine(from) ? 1 : 0];
     rate = std::max(rate, links[from].bytes_per_second);

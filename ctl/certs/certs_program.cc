@@ -47,7 +47,7 @@ absl::Time WallNow() { return absl::FromUnixMillis(Clock::System().Read().wall.u
 
 struct CertsCall {
   CertsSettings settings;
-  std::vector<std::string> words;  // after the command
+  std::vector<std::string> words;  // the arguments after the command's name
   std::map<std::string, std::string> environment;
   absl::Time now;
 

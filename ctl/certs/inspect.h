@@ -47,7 +47,7 @@ struct FileFacts {
 // name the file and the remedy.
 absl::StatusOr<FileFacts> InspectFile(const std::string& path, const Passwords& passwords);
 
-// Does the same for a file's content.
+// Does the same for `bytes`, the content of the file at `path`.
 absl::StatusOr<FileFacts> InspectBytes(const std::string& path, const std::string& bytes, const Passwords& passwords);
 
 }  // namespace muster::certs

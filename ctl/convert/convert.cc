@@ -89,7 +89,7 @@ class Search {
       Append(program.Before(started.before), before);
       program = program.From(started.before);
       if (started.words.size() > program.size())
-        program.typed.insert(program.typed.begin(), started.words[0]);  // python
+        program.typed.insert(program.typed.begin(), started.words[0]);  // the runner implies this word: python
       program.words = std::move(started.words);
     }
     if (program.words.empty()) return {};

@@ -41,7 +41,7 @@ std::string SettleHosts(JobSize& size) {
   std::vector<HostSlots>& hosts = size.hosts;
   if (size.nodes && !size.nodes->is_known())
     return "write the number of nodes as a number: with a list of hosts it can't be a variable";
-  if (size.nodes && size.nodes->number < hosts.size()) hosts.resize(size.nodes->number);  // the first of them
+  if (size.nodes && size.nodes->number < hosts.size()) hosts.resize(size.nodes->number);  // keep the first hosts
   const auto count = static_cast<uint32_t>(hosts.size());
   const std::string expression = hosts[0].expression;
   if (std::any_of(hosts.begin(), hosts.end(), [&](const HostSlots& h) { return h.expression != expression; })) {

@@ -315,7 +315,7 @@ class Reader {
     if (option.meaning == Meaning::kSetVariable) variable = {option.text, option.text};
     if (option.meaning == Meaning::kMca) {
       const std::string& name = values[0].text;
-      if (IsOneOf(kOfRuntime, name.substr(0, name.find('_')))) return;  // there are no daemons
+      if (IsOneOf(kOfRuntime, name.substr(0, name.find('_')))) return;  // for daemons only
       set("OMPI_MCA_", values[0], values[1]);
     }
     if (variable.text.find('=') == std::string::npos) {

@@ -27,7 +27,7 @@ std::optional<Key> KeyOf(const std::string& sequence) {
 // Returns the length of the sequence at the front of `bytes`; 0: the sequence is not complete.
 size_t SequenceLength(const std::string& bytes) {
   if (bytes.size() < 2) return 0;
-  if (bytes[1] != '[' && bytes[1] != 'O') return 1;  // Esc, then another key
+  if (bytes[1] != '[' && bytes[1] != 'O') return 1;  // the key Esc, and then another key
   for (size_t i = 2; i < bytes.size(); ++i) {
     if ((bytes[i] >= '@' && bytes[i] <= '~') || i >= kLongest) return i + 1;
   }

@@ -23,7 +23,7 @@ enum class Key { kUp, kDown, kPageUp, kPageDown, kHome, kEnd, kEnter, kEscape, k
 
 struct KeyPress {
   Key key = Key::kText;
-  std::string text = {};  // of kText: one character, in UTF-8
+  std::string text = {};  // with kText: one character, in UTF-8
 };
 
 // Removes the keys from the front of `bytes` and returns them. An escape character may be the key Esc, or begin the

@@ -83,7 +83,7 @@ bool IsScreen() {
 Terminal::Terminal() {
   MUSTER_CHECK(tcgetattr(STDIN_FILENO, &before) == 0, "there is a terminal");
   within = before;
-  within.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);  // Ctrl-C and Ctrl-Z stay signals
+  within.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);  // Ctrl-C and Ctrl-Z still send signals
   within.c_iflag &= ~static_cast<tcflag_t>(ICRNL | IXON);
   within.c_cc[VMIN] = 1;
   within.c_cc[VTIME] = 0;

@@ -49,8 +49,8 @@ class HeartbeatGate {
   }
 
  private:
-  uint64_t heartbeat_seq_ = 0;  // the latest accepted
-  uint64_t owed_seq_ = 0;       // accepted, but not answered yet; 0: none
+  uint64_t heartbeat_seq_ = 0;  // the number of the latest accepted heartbeat
+  uint64_t owed_seq_ = 0;       // the heartbeat that was accepted, but not answered yet; 0: none
   bool is_posted_ = false;
 };
 
@@ -82,7 +82,7 @@ class DatagramPort {
   // The source address of a datagram, and the local address from which we send the answer.
   struct Way {
     int fd = -1;
-    sockaddr_in6 peer{};  // large enough for both families
+    sockaddr_in6 peer{};  // also has room for an IPv4 address
     socklen_t peer_size = 0;
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof(in6_pktinfo))] = {};
     size_t control_size = 0;

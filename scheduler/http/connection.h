@@ -56,7 +56,7 @@ class HttpConnection final : public TcpConnection {
   bool is_head_ = false;
   bool keeps_alive_ = true;
   size_t discarded_ = 0;
-  bool is_closing_ = false;  // no further request is answered
+  bool is_closing_ = false;  // the last answer was sent; what the client still sends is dropped
   bool has_spoken_ = false;
   bool is_known_ = false;   // the client has shown an identity, so this connection is not closed to make room
   std::string header_;      // being written now: this text, …

@@ -29,7 +29,7 @@ struct MetricsInput {
   size_t open_streams = 0;
   size_t http_connections = 0;
   std::map<std::string, uint64_t> counts;               // refused and rejected requests, by reason
-  absl::Time certificate_end = absl::InfiniteFuture();  // without TLS: InfiniteFuture
+  absl::Time certificate_end = absl::InfiniteFuture();  // stays InfiniteFuture without TLS
   absl::Time list_end = absl::InfiniteFuture();         // when the first of the revocation lists ends
   ProcessFacts process;
 };

@@ -62,7 +62,7 @@ class Questions {
  private:
   struct Entry {
     MonotonicTime made;
-    ResponsePtr response;  // null: none yet
+    ResponsePtr response;  // null: no answer has come yet
     bool is_asked = false;
     bool is_queued = false;  // waits for its turn: the core has not been asked yet
     scheduler::QueryRequest request;

@@ -11,7 +11,7 @@ namespace {
 
 // The core gives each principal turns. All clients of this port are one principal; Questions gives them turns.
 constexpr char kPrincipal[] = "the HTTP port";
-constexpr absl::Duration kMaxCoreTime = absl::Seconds(3);  // for the core to answer
+constexpr absl::Duration kMaxCoreTime = absl::Seconds(3);  // how long a query waits for the core's answer
 constexpr size_t kMaxInput = size_t{4} << 20;              // bytes of all incomplete requests together
 constexpr size_t kPartOfOneClient = 2;                     // one client may have 1/2 of the connections
 
@@ -31,7 +31,7 @@ class Server::Protocol final : public TcpProtocol {
         site_(std::move(context), HostRule(options.names), std::move(options.tokens), questions_,
               options.max_connections) {}
 
-  // Call it once, before the first client.
+  // Sets the function that runs a task in the server's thread. Call it once, before the first client connects.
   void SetPost(std::function<void(std::function<void()>)> post) { *post_ = std::move(post); }
 
   const Words& words() const override {

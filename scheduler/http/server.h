@@ -20,11 +20,11 @@ class Server {
     std::set<std::string> names;  // host names of this server; see HostRule
     Tokens tokens;
     size_t max_connections = 256;
-    std::shared_ptr<const TlsStore> tls;  // null: plain
+    std::shared_ptr<const TlsStore> tls;  // null: without TLS
     std::shared_ptr<CountedLog> counted;
   };
 
-  // Everything in `context` must outlive the server.
+  // Starts the server's thread. Everything that `context` refers to must outlive the server.
   static absl::StatusOr<std::unique_ptr<Server>> Start(Options options, SiteContext context);
   // Closes all connections.
   ~Server();
@@ -37,7 +37,7 @@ class Server {
   Server();
 
   std::unique_ptr<Protocol> protocol_;
-  std::unique_ptr<TcpServer> server_;  // last: its thread uses the protocol
+  std::unique_ptr<TcpServer> server_;  // declared last, because its thread uses protocol_
 };
 
 }  // namespace muster::http

@@ -1,10 +1,12 @@
 // The paths of the HTTP port, and the access that each of them needs. Owned by the server's thread.
 //
 //   /healthz, /readyz                               all clients
-//   a Host that is not this server's                421, for all clients
+//   a Host field that is not this server's name     421, for all clients
 //   the page's files, /api/v1/session, POST /login  all clients
-//   anything else, with --tls_config or a token     an accepted certificate, a token, or a login's cookie; else 401
-//   anything else, without both (loopback only)     all users of this machine
+//   anything else, if --tls_config or a token is    clients with an accepted certificate, a token, or the cookie of a
+//   configured                                      login; else 401
+//   anything else, if neither is configured (the    all users of this machine
+//   port then listens on the loopback only)
 //   anything else, with a certificate for one job   only what concerns that job
 //   POST of an action                               a token that may act (or its login's cookie), or an admin's
 //                                                   certificate; else 403

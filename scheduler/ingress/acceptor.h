@@ -46,7 +46,7 @@ class Acceptor {
   };
 
   Acceptor(std::vector<Listener> listeners, Options options, Hooks hooks, const Clock& clock, CountedLog& counted);
-  ~Acceptor();  // stops
+  ~Acceptor();  // calls Stop
 
   absl::Status Start();
   // Ends the thread, and closes the listeners and all connections that were not handed over yet. Don't call it on the

@@ -1,8 +1,8 @@
-// | format | written by                                     | what is done |
+// | format | the versions that write it                     | this version |
 // |--------|------------------------------------------------|--------------|
-// | 1, 2   | development versions before the first release  | refused      |
-// | 3      | releases since 0.1.0                           | read         |
-// | more   | a newer version                                | refused      |
+// | 1, 2   | development versions before the first release  | refuses it   |
+// | 3      | releases since 0.1.0                           | reads it     |
+// | higher | newer versions                                 | refuses it   |
 #include "scheduler/journal/journal_format.h"
 
 #include "absl/strings/str_cat.h"

@@ -33,7 +33,7 @@ class JournalReader {
  private:
   JournalReader(std::string folder, SqliteFile file) : folder_(std::move(folder)), file_(std::move(file)) {}
 
-  std::string folder_;  // empty: moved from
+  std::string folder_;  // empty after a move
   SqliteFile file_;
 };
 

@@ -179,7 +179,7 @@ absl::Status SqliteFile::CheckSchema() {
   const bool is_number = format.ok() && absl::SimpleAtoi(*format, &number) && number > 0;
   if (is_number) {
     if (absl::Status status = CheckJournalFormat(path_, number); !status.ok()) {
-      sqlite3_db_config(db_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);  // leaves file and log unchanged
+      sqlite3_db_config(db_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);  // leave file and log unchanged
       return status;
     }
   }
@@ -197,7 +197,8 @@ absl::Status SqliteFile::CheckSchema() {
   const absl::StatusOr<std::string> mode = ReadText("PRAGMA journal_mode");
   if (!mode.ok()) return mode.status();
   if (*mode != "wal") return DamagedJournal(path_, "it has no write-ahead log");
-  if (absl::Status status = Execute("BEGIN IMMEDIATE"); !status.ok()) return status;  // check that it can be written
+  // (Fails if the file can't be written.)
+  if (absl::Status status = Execute("BEGIN IMMEDIATE"); !status.ok()) return status;
   return Execute("COMMIT");
 }
 

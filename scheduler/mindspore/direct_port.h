@@ -23,7 +23,7 @@ class DirectPort final : public mindspore::Cluster {
     DirectOptions cluster;
     BindPlan plan;
     uint16_t port = 0;
-    std::shared_ptr<const TlsStore> tls;  // null: plain
+    std::shared_ptr<const TlsStore> tls;  // null: without TLS
     PlainFrom plain_from = PlainFrom::kAll;
     std::shared_ptr<CountedLog> counted;  // for log lines that clients can trigger at will
     std::function<void(DirectEnd end)>
@@ -56,7 +56,7 @@ class DirectPort final : public mindspore::Cluster {
   DirectCluster cluster_;  // used only by the server's thread
   MemoryJobStore store_;
   uint64_t stored_generation_ = 1;
-  std::unique_ptr<mindspore::Server> server_;  // last: it uses the members above
+  std::unique_ptr<mindspore::Server> server_;  // declared last, because it uses the members above
 };
 
 }  // namespace muster::scheduler

@@ -37,8 +37,8 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr absl::Duration kLook = absl::Milliseconds(50);  // for ended commands, while any runs
-constexpr absl::Duration kIdle = absl::Seconds(5);        // between looks
+constexpr absl::Duration kLook = absl::Milliseconds(50);  // how often to check running commands
+constexpr absl::Duration kIdle = absl::Seconds(5);        // how often to call Options::look
 constexpr size_t kMaxErrorBytes = 512;
 constexpr char kFailed[] = "--on_event";           // failed commands are counted under this name, …
 constexpr char kDropped[] = "--on_event dropped";  // … and dropped notices under this one
@@ -274,7 +274,7 @@ class NoticeRunner::Impl {
   CountedLog& counted_;
   const Waker waker_;
   const Pipe alive_;            // nothing is ever written to it
-  std::list<Running> running_;  // owned by the thread
+  std::list<Running> running_;  // used only by thread_
   Mutex mutex_;
   std::deque<Notice> waiting_ ABSL_GUARDED_BY(mutex_);
   bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;

@@ -35,7 +35,7 @@ constexpr absl::Duration kLastBytesTime = absl::Milliseconds(500);  // for clien
 constexpr unsigned int kCoresOfAPlainRelay = 4;
 constexpr int kMaxReflectionThreads = 16;  // reflection is the only service that uses a thread for each call
 constexpr absl::Duration kMemoryLookInterval = absl::Seconds(1);
-constexpr absl::Duration kWakeInterval = absl::Milliseconds(400);  // usually the sweeper's second pass
+constexpr absl::Duration kWakeInterval = absl::Milliseconds(400);  // so every second pass of the sweeper, usually
 constexpr int kIdleConnectionMs = 60'000;  // close a connection without a call after this time; the peer may reconnect
 
 // Hides log messages of gRPC and protobuf, which are meant for developers. Our own messages about the same problems
@@ -175,17 +175,18 @@ class RpcServer::Impl {
 
  private:
   void Configure(grpc::ServerBuilder& builder) {
-    // Services check sizes themselves, with their own limits, and report them. gRPC 1.51 has the whole message in
-    // memory before it compares it with this limit, and then does not inform the service. This limit only keeps extreme
-    // messages from being parsed. The quota below limits the memory of all messages together.
+    // The services check the sizes of messages with their own, lower limits, and log those that are too large.
+    // gRPC 1.51 checks its limit only after the whole message is in memory, and then does not inform the service. So
+    // this limit only prevents that an extremely large message is parsed. The resource quota below limits the memory of
+    // all messages.
     builder.SetMaxReceiveMessageSize(static_cast<int>(kMaxReceivedBytes));
     builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
                                static_cast<int>(absl::ToInt64Milliseconds(options_.handshake_limit)));
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleConnectionMs);
-    builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // see MakeChannel of the agent
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // see worker_agent/session/channel.cc
     builder.AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadBufferBytes);
-    // A small compressed message could take a lot of memory.
+    // Refuse compressed messages, because a small one could become very large.
     builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
     builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
     builder.SetResourceQuota(

@@ -55,7 +55,7 @@ class RpcServer {
   // The arguments after `options` must outlive the server. The loop's thread calls `on_settled`.
   RpcServer(Options options, const Authorizer& authorizer, const Clock& clock, CountedLog& counted,
             std::function<void(const RunSettled&)> on_settled);
-  ~RpcServer();  // shuts down at once
+  ~RpcServer();  // calls Shutdown without a grace
 
   // Returns the receiver for the loop's effects. It is valid as long as the server exists, also before Start and after
   // Shutdown.

@@ -16,7 +16,7 @@ class StoreService : public v1::Store::CallbackService {
  public:
   StoreService(const ServiceContext& services, StoreCalls& calls) : services_(services), calls_(calls) {}
 
-  // Leaves the call open until the core has answered, or its time is up; no thread waits for it.
+  // Leaves the call open until the core has answered or a time limit is over. No thread waits meanwhile.
   Reactor* ReportReplicas(Context* context, const v1::ReplicasReport* request, v1::StoreReply* reply) override {
     // UNAVAILABLE is also the answer beyond the limits of StoreCalls. It means that the client may try again.
     auto* call = new BoundedCall(services_, services_.store_replies, context, grpc::StatusCode::UNAVAILABLE);

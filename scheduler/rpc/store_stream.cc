@@ -47,7 +47,7 @@ StoreStream* StoreStream::Begin(const ServiceContext& services, StoreCalls& call
 }
 
 void StoreStream::OnReadDone(bool ok) {
-  if (!ok) return EndWith(grpc::Status::OK);  // the agent has hung up
+  if (!ok) return EndWith(grpc::Status::OK);  // the agent has closed the stream
   v1::StoreRequests requests = std::exchange(incoming_, {});
   if (requests.requests_size() > kMaxStoreRequests) {
     return EndWith(grpc::Status(grpc::StatusCode::INVALID_ARGUMENT,
@@ -57,7 +57,7 @@ void StoreStream::OnReadDone(bool ok) {
     MutexLock lock(mutex_);
     unanswered_ += static_cast<size_t>(requests.requests_size());
   }
-  const std::shared_ptr<const PeerFacts> peer = services_.peers.Find(context_->peer());  // as for a unary call
+  const std::shared_ptr<const PeerFacts> peer = services_.peers.Find(context_->peer());  // looked up for each message
   for (v1::StoreRequest& request : *requests.mutable_requests()) Ask(*peer, request);
   {
     MutexLock lock(mutex_);
@@ -80,7 +80,7 @@ void StoreStream::Answered(uint64_t call, absl::StatusOr<v1::StoreReply> reply) 
   {
     MutexLock lock(mutex_);
     --unanswered_;
-    if (is_over_) return;  // context_ may be gone
+    if (is_over_) return;  // gRPC may have freed context_
     if (reply.ok()) {
       waiting.id = services_.store_replies.Take(reply->ByteSizeLong(), services_.clock.Read().monotonic,
                                                 services_.reply_limit, [context = context_] { context->TryCancel(); });

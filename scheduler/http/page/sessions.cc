@@ -70,7 +70,7 @@ std::string CookieIn(absl::string_view field, absl::string_view name) {
 std::string CookieName(absl::string_view host, bool has_tls) {
   const size_t colon = host.rfind(':');
   absl::string_view port = colon == absl::string_view::npos ? "" : host.substr(colon + 1);
-  if (!std::all_of(port.begin(), port.end(), absl::ascii_isdigit)) port = "";  // [::1]
+  if (!std::all_of(port.begin(), port.end(), absl::ascii_isdigit)) port = "";  // an IPv6 address without a port: [::1]
   return absl::StrCat(has_tls ? "__Host-" : "", "muster", port.empty() ? "" : "-", port);
 }
 

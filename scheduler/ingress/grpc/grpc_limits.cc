@@ -25,7 +25,7 @@ constexpr uint64_t kWorthwhile = 32 << 20;
 uint64_t ResidentBytes() {
   uint64_t resident = 0;
   const std::string statm = ReadSmallFile("/proc/self/statm", 4096).value_or("");
-  const std::vector<absl::string_view> fields = absl::StrSplit(statm, ' ');  // proc(5): in pages; the second field
+  const std::vector<absl::string_view> fields = absl::StrSplit(statm, ' ');  // proc(5): the second field, in pages
   if (fields.size() < 2 || !absl::SimpleAtoi(fields[1], &resident)) return 0;
   return resident * static_cast<uint64_t>(std::max(sysconf(_SC_PAGESIZE), 0L));
 }
@@ -54,7 +54,7 @@ uint64_t MemoryLimitOf(const std::string& groups, const std::string& root) {
     const char* const file = is_unified ? "/memory.max" : "/memory.limit_in_bytes";
     for (std::string path = parts[2];; path.resize(path.rfind('/'))) {
       if (path == "/") path.clear();
-      uint64_t limit = 0;  // "max": none
+      uint64_t limit = 0;  // stays 0 if the file has "max", which means no limit
       const auto text = ReadSmallFile(absl::StrCat(base, path, file), 4096);
       if (absl::SimpleAtoi(text.value_or(""), &limit)) least = std::min(least, limit);
       if (path.find('/') == std::string::npos) break;

@@ -26,7 +26,7 @@ uint64_t MemoryLimitOf(const std::string& groups, const std::string& root);
 // The size of gRPC's read buffer for each connection. gRPC ignores it while its experiment tcp_read_chunks is on, which
 // is the default in gRPC 1.51. Then the buffer has 8 KB, and each small message uses the next piece of it. So memory
 // use grows over the first 60 messages or so, which looks like a leak. See AllowSmallReadBuffers.
-constexpr int kReadBufferBytes = 4096;  // GRPC_ARG_TCP_READ_CHUNK_SIZE; long messages get larger ones
+constexpr int kReadBufferBytes = 4096;  // for GRPC_ARG_TCP_READ_CHUNK_SIZE; gRPC uses larger buffers for long messages
 
 // True if more than half of `limit` is in use. Free memory then: when gRPC comes near its whole limit, it breaks off
 // calls of any client. `limit`: in bytes. Costs a read of /proc; if much is resident, also a walk over the
