@@ -31,7 +31,7 @@ enum class TlsRole { kServer, kClient };
 
 inline constexpr size_t kMaxPasswordBytes = 1024;
 
-// Where the password of a role's key comes from. It is read again at each reload.
+// The source of the password of a role's key. It is read again at each reload.
 struct PasswordSource {
   Secret text;           // MS_TLS_SERVER_PASSWORD or MS_TLS_CLIENT_PASSWORD
   std::string file;      // the same with _FILE; the password is its first line

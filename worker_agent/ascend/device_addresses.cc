@@ -1,4 +1,4 @@
-// Where a slot's device comes from; the first row that fits applies:
+// The sources of a slot's device; the first row that fits applies:
 //
 //   the slot has one already         it keeps it: from --devices, or one of the first that are visible
 //   --device_ips 4=ADDRESS,…         device 4, …, in the order of the slots

@@ -1,4 +1,4 @@
-// Where the facts about an Ascend device come from:
+// The sources of the facts about an Ascend device:
 //
 //   address, netmask   /etc/hccn.conf (address_N, netmask_N), else hccn_tool -i N -ip -g
 //   TLS switch         hccn_tool -i N -tls -g

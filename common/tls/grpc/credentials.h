@@ -48,7 +48,7 @@ std::shared_ptr<grpc::ChannelCredentials> MakeClientCredentials(std::shared_ptr<
                                                                 const std::string& host, const std::string& job,
                                                                 std::shared_ptr<HandshakeResult> handshake_result);
 
-// How a client secures its connections to the scheduler.
+// The way in which a client secures its connections to the scheduler.
 
 struct Security {
   std::shared_ptr<const TlsStore> tls;  // null: plain text
