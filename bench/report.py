@@ -105,15 +105,16 @@ def write(path, root, mode, runs, lines, results, reasons, commands, picture):
     """`runs`: in words, how often each was measured. `commands`: {key: [command lines of its first run]}. `picture`:
     the file name of a plot; empty: none."""
     text = ["# Results", "",
-            "Written by `bash bench/run.sh --%s`; what it means stands in README.md beside it. %s" % (mode, runs), ""]
+            "`bash bench/run.sh --%s` wrote this page; [README.md](README.md) explains it. %s" % (mode, runs), ""]
     text += target_rows(lines)
     text += ["", "## Machine and versions", ""] + machine(root)
     if picture:
         text += ["", "![How long a round takes, by the number of agents](%s)" % picture]
     text += ["", "## All figures", ""] + _figures(results) + _core_figures(results)
     if reasons:
-        text += ["", "## Not run", ""] + ["- %s: %s" % item for item in reasons.items()]
-    text += ["", "## Commands", "", "One run of each, without what started before it:", "", "```"]
+        text += ["", "## Not run, or failed", ""] + ["- %s: %s" % item for item in reasons.items()]
+    text += ["", "## Commands", "", "Each block has the commands of one run, without the programs that ran before:", "",
+             "```"]
     text += [line for key in results
              for line in ["# " + key] + [anywhere(command, root) for command in commands.get(key, [])]]
     text += ["```", ""]

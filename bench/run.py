@@ -27,8 +27,9 @@ _SHORT_S = 5
 _QUICK_BUDGET_S = 480  # the rest of ten minutes is for starting, the last measurement and the report
 OURS = ("muster", "floor", "floor-unwatched", "agents")
 RUNS = {"smoke": "One run of each, at a size that only shows that everything works.",
-        "quick": "Medians of 1 to 3 runs: fewer than the targets ask for. `--full` takes 5, or 9 of what takes < 5 s.",
-        "full": "Medians of 5 interleaved runs, of 9 where a run takes under 5 s; 3 for what only draws the plots."}
+        "quick": "Each figure is a median of 1 to 3 runs, fewer than the targets need: `--full` takes 5 to 9.",
+        "full": "Each figure is a median of 5 interleaved runs: of 9 if a run takes under 5 s, of 3 if it is only for the "
+                "plots."}
 
 
 class Taken:

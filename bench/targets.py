@@ -74,38 +74,39 @@ def _forming(results):
     for agents, limit in ((1000, 1.25), (12500, 1.3)):
         for security in ("plain", "mtls"):
             keys = ["form/%s/%s/%dx8" % (subject, security, agents) for subject in ("muster", "floor")]
-            yield at_most("%d agents × 8 form, %s, to the floor" % (agents, security),
+            yield at_most("time to form %d agents × 8, %s: ratio to the floor's" % (agents, security),
                           results.paired_ratio(*keys, seconds_of), limit, "×", results, keys)
     for security in ("plain", "mtls"):
         muster, floor = ["form/%s/%s/%%dx8" % (subject, security) for subject in ("muster", "floor")]
         keys = [muster % 12500, floor % 12500, muster % 1000, floor % 1000]
         values = [results.median(key) for key in keys]
         growth = None if None in values else (values[0] / values[2]) / (values[1] / values[3])
-        yield at_most("growth from 1,000 to 12,500, %s, to the floor's" % security, growth, 1.1, "×", results, keys)
+        yield at_most("growth of the time to form from 1,000 to 12,500 agents, %s: ratio to the floor's" % security,
+                      growth, 1.1, "×", results, keys)
         memory = [results.median(key, "server_rss_mb") for key in keys[:2]]
         spare = None if None in memory else memory[0] - 1.3 * memory[1]
-        yield at_most("memory at 12,500 × 8, %s, beyond 1.3 × the floor's" % security, spare,
+        yield at_most("memory at 12,500 agents × 8, %s, above 1.3 times the floor's" % security, spare,
                       12500 * 8 * _RANK_BYTES / 2**20, "MB", results, keys[:2], "%.1f")
     keys = ["form/muster/plain/1000x8/durable", "form/muster/plain/1000x8/memory"]
-    yield at_most("durable joins to joins in memory, 1,000 × 8", results.paired_ratio(*keys, seconds_of), 1.1, "×",
-                  results, keys)
+    yield at_most("time to form 1,000 agents × 8: journal on disk, ratio to one in memory",
+                  results.paired_ratio(*keys, seconds_of), 1.1, "×", results, keys)
 
 
 def _faster(results, peer, subject, agents, factor, note=""):
     keys = ["form/%s/plain/%dx1" % (name, agents) for name in (peer, subject)]
-    return at_least("%s / Muster, %d form%s" % (peer, agents, note), results.paired_ratio(*keys, seconds_of), factor,
-                    "×", results, keys, results.is_bound(keys[0]))
+    return at_least("%s / Muster: time to form %d agents%s" % (peer, agents, note),
+                    results.paired_ratio(*keys, seconds_of), factor, "×", results, keys, results.is_bound(keys[0]))
 
 
 def _cheaper(results, peer, agents, factor):
     keys = ["heartbeat/%s/plain/%dx1" % (name, agents) for name in (peer, "muster")]
-    return at_least("%s / Muster, server CPU for a heartbeat, %d" % (peer, agents),
+    return at_least("%s / Muster: server CPU for a heartbeat, %d agents" % (peer, agents),
                     results.paired_ratio(*keys, beat_cost), factor, "×", results, keys)
 
 
 def _peers(results):
     for agents in (8, 64, 256):
-        yield _faster(results, "c10d", "agents", agents, 10, " (real agents)")
+        yield _faster(results, "c10d", "agents", agents, 10, " (real ones)")
     yield _faster(results, "etcd", "muster", 4000, 3)
     yield _cheaper(results, "etcd", 4000, 5)
     yield _faster(results, "torchft", "muster", 1000, 2)
@@ -128,15 +129,15 @@ def _core(results):
 def _heartbeats(results):
     for security in ("plain", "mtls"):
         keys = ["heartbeat/%s/%s/12500x8" % (subject, security) for subject in ("muster", "floor")]
-        yield at_most("heartbeats of 12,500 agents each 5 s, %s: CPU to the floor's" % security,
+        yield at_most("heartbeats of 12,500 agents, one each 5 s, %s: CPU, ratio to the floor's" % security,
                       results.paired_ratio(*keys, beat_cost), 1.3, "×", results, keys)
         yield at_most("the same: p99 of an answer", results.median(keys[0], "answer_p99_ms"), 50, "ms", results,
                       keys[:1])
     for security in ("plain", "mtls"):
         key = "long/muster/%s/12500x8" % security
-        yield at_most("10 minutes of it, %s: unanswered or broken" % security, results.worst(key, "failed"), 0, "",
-                      results, [key], "%g")
-        yield at_most("10 minutes of it, %s: growth of memory from minute 5" % security,
+        yield at_most("heartbeats for 10 minutes, %s: lost answers and broken streams" % security,
+                      results.worst(key, "failed"), 0, "", results, [key], "%g")
+        yield at_most("heartbeats for 10 minutes, %s: growth of memory after minute 5" % security,
                       results.worst(key, "late_growth_mb"), 1, "MB", results, [key])
 
 
@@ -154,7 +155,7 @@ def _events(results):
     yield at_most("kill -9 of a process → 8 agents' processes restarted" + beside,
                   ms(results.median(restart, "restarted_seconds")), 300, "ms", results, [restart])
     keys = ["reconnect/%s/mtls/1000x8" % subject for subject in ("muster", "floor")]
-    yield at_most("scheduler killed and restarted, 1,000 agents, mtls, to the floor",
+    yield at_most("scheduler restarted: time until 1,000 agents are back, mtls, ratio to the floor's",
                   results.paired_ratio(*keys, seconds_of), 1.2, "×", results, keys)
     yield at_most("the same: ranks that changed", results.worst(keys[0], "rank_changes"), 0, "", results, keys[:1],
                   "%g")
@@ -166,7 +167,7 @@ def _sizes(results):
     size, seconds = results.median(peers, "wire_bytes"), results.median(peers)
     yield at_most("peer list of 100,000 ranks on the wire", None if size is None else size / 1e6, 2, "MB", results,
                   [peers])
-    yield at_most("the same: time", None if seconds is None else 1000 * seconds, 50, "ms", results, [peers])
+    yield at_most("the same: time to fetch it", None if seconds is None else 1000 * seconds, 50, "ms", results, [peers])
     yield at_most("an assignment with its neighbours", results.median(neighbours, "wire_bytes"), 1000, "bytes", results,
                   [neighbours], "%.0f")
     yield at_most("agent and keeper: PSS", results.median(cost, "pss_mb"), 12, "MB", results, [cost])

@@ -13,7 +13,7 @@ def seconds(*values):
 
 
 def test_a_ratio_is_the_median_of_neighbouring_runs():
-    what = "1000 agents × 8 form, plain, to the floor"
+    what = "time to form 1000 agents × 8, plain: ratio to the floor's"
     keys = ["form/%s/plain/1000x8" % subject for subject in ("muster", "floor")]
     # The machine became three times slower between the runs: each pair still gives 1.2.
     line = judge({keys[0]: seconds(1.2, 3.6, 3.6), keys[1]: seconds(1.0, 3.0, 3.0)})[what]
@@ -25,23 +25,23 @@ def test_a_ratio_is_the_median_of_neighbouring_runs():
 @pytest.mark.parametrize("muster, outcome", [(0.5, "met"), (1.0, "missed by a factor of 1.50")])
 def test_a_peer_is_to_be_slower_by_a_factor(muster, outcome):
     line = judge({"form/torchft/plain/1000x1": seconds(4.0 / 3), "form/muster/plain/1000x1": seconds(muster)})
-    assert line["torchft / Muster, 1000 form"].outcome == outcome
+    assert line["torchft / Muster: time to form 1000 agents"].outcome == outcome
 
 
 def test_a_peer_that_gave_up_gives_a_bound():
     line = judge({"form/c10d/plain/64x1": [{"seconds": 300, "at_least": True}], "form/agents/plain/64x1": seconds(1)})
-    assert line["c10d / Muster, 64 form (real agents)"].found == "> 300 ×"
+    assert line["c10d / Muster: time to form 64 agents (real ones)"].found == "> 300 ×"
 
 
 def test_growth_is_held_against_the_floors_growth():
     taken = {"form/muster/plain/1000x8": seconds(1), "form/muster/plain/12500x8": seconds(15),
              "form/floor/plain/1000x8": seconds(0.5), "form/floor/plain/12500x8": seconds(6)}
-    line = judge(taken)["growth from 1,000 to 12,500, plain, to the floor's"]
+    line = judge(taken)["growth of the time to form from 1,000 to 12,500 agents, plain: ratio to the floor's"]
     assert (line.found, line.outcome) == ("1.25 ×", "missed by 0.15 ×")
 
 
 def test_memory_may_be_a_part_more_than_the_floors_and_a_kilobyte_for_each_rank():
-    what = "memory at 12,500 × 8, plain, beyond 1.3 × the floor's"
+    what = "memory at 12,500 agents × 8, plain, above 1.3 times the floor's"
     keys = ["form/%s/plain/12500x8" % subject for subject in ("muster", "floor")]
     for mb, outcome in ((225, "met"), (226, "missed by 0.6 MB")):
         line = judge({keys[0]: [{"server_rss_mb": mb}], keys[1]: [{"server_rss_mb": 100}]})[what]
@@ -53,7 +53,7 @@ def test_what_a_heartbeat_costs_does_not_depend_on_how_many_were_counted():
         return [{"server_cpu_seconds": cpu, "heartbeats": count, "answer_p99_ms": 7}]
     lines = judge({"heartbeat/muster/plain/12500x8": beats(6.0, 20_000),
                    "heartbeat/floor/plain/12500x8": beats(10.0, 40_000)})
-    line = lines["heartbeats of 12,500 agents each 5 s, plain: CPU to the floor's"]
+    line = lines["heartbeats of 12,500 agents, one each 5 s, plain: CPU, ratio to the floor's"]
     assert (line.found, line.outcome) == ("1.2 ×", "met")
 
 
@@ -67,7 +67,7 @@ def test_milliseconds_and_ranks_that_must_not_change():
 def test_what_was_not_measured_says_why():
     reasons = {"form/etcd/plain/4000x1": "etcd is not installed"}
     lines = judge({"form/muster/plain/4000x1": seconds(1)}, reasons)
-    assert lines["etcd / Muster, 4000 form"].outcome == "not run: etcd is not installed"
+    assert lines["etcd / Muster: time to form 4000 agents"].outcome == "not run: etcd is not installed"
     assert lines["peer list of 100,000 ranks on the wire"].outcome == "not run: " + targets.ELSEWHERE
 
 
