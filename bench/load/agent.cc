@@ -62,7 +62,7 @@ void Agent::Report() {
   const MonotonicTime now = Now();
   next_at_ = now + interval_;
   const agent::HeartbeatPath::Way way = heartbeat_path_.Choose(now);
-  if (reported_.is_never()) {  // else it only shows that the server is overwhelmed: the answer to the first one counts
+  if (reported_.is_never()) {  // else an earlier heartbeat waits for its answer: its delay is measured
     reported_ = now;
     is_measured_ = now >= tally_.window_begin && now < tally_.window_end;
     tally_.sent += is_measured_ ? 1 : 0;

@@ -41,7 +41,7 @@ struct Context {
 
 class Agent : public Link::User, public Datagrams::User {
  public:
-  // `place` is what its links show in the queue. Owns none of its arguments.
+  // `place` is the number with which the queue's events name this agent. Owns none of its arguments.
   Agent(const Context& context, grpc::CompletionQueue& queue, Datagrams& datagrams, Tally& tally, uint32_t number,
         size_t place);
 

@@ -1,5 +1,5 @@
-// All agents, spread over completion queues with a thread each. Only its own thread touches what it owns; others ask
-// it.
+// All agents, spread over completion queues. Each queue has a thread of its own, and only that thread touches the queue
+// and its agents; other threads ask it to.
 #pragma once
 
 #include <cstdint>

@@ -31,7 +31,7 @@ v1::AgentMessage MakeJoin(const std::string& job_id, uint32_t agents, uint32_t s
   node.set_role(v1::ROLE_WORKER);
   node.set_host_name(join.node_id());
   node.set_machine_id(absl::StrFormat("0f1e2d3c-4b5a-6978-8796-a5b4c3%06d/4026531840", member.number));
-  // All come over loopback, an address that nodes on so many machines can't have.
+  // All agents connect over loopback, but nodes on so many machines can't have such an address.
   node.set_address(
       absl::StrFormat("10.%d.%d.%d", member.number >> 16 & 255, member.number >> 8 & 255, member.number & 255));
   for (uint32_t i = 0; i < slots; ++i) node.add_slots()->set_ring_port(kFirstPort + i);

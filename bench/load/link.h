@@ -22,7 +22,7 @@ class Link {
   enum class Op { kStarted, kRead, kWritten, kFinished };
   struct Tag {
     Link* link = nullptr;
-    size_t number = 0;  // the link's
+    size_t number = 0;  // the number of the link
     Op op = Op::kStarted;
   };
 

@@ -71,7 +71,7 @@ class Measurement {
   }
 
  private:
-  // Informs the caller, which acts on it now.
+  // Reports to the calling script that it may act now: restart the server, or measure what the window costs.
   static void PrintReady() {
     std::printf("ready\n");
     std::fflush(stdout);

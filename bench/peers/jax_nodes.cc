@@ -1,7 +1,7 @@
 // A task of JAX's coordination service (the dialect of jaxlib 0.10), from its registration until it holds the topology
 // of all, as a JAX process on a CPU does it. It registers and is held until all have registered. It asks for errors and
-// for the notice of a preemption; both calls are held. It sends its own topology. Task 0 reads those of all tasks and
-// sends the whole, which the others read.
+// for the notice of a preemption; both calls are held. It sends its own topology. Task 0 reads the topologies of all
+// tasks and sends the whole, which the other tasks read.
 //
 // `target`: the one service of all tasks, HOST:PORT, or @FILE with one address a line, each for an equal share of the
 // tasks, in their order.

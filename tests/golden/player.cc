@@ -113,7 +113,7 @@ void Player::Check(const scheduler::Effects& effects) {
   }
   scheduler::Core third(options_, "cluster-4");
   third.Recover(core_->TakeSnapshot());
-  // The text leaves out what is for display only; the bytes include it.
+  // The text leaves out fields that are for display only; the bytes include them.
   if (third.TakeSnapshot().snapshot().SerializeAsString() != core_->TakeSnapshot().snapshot().SerializeAsString() ||
       second.TakeSnapshot().snapshot().SerializeAsString() != core_->TakeSnapshot().snapshot().SerializeAsString()) {
     problems_.push_back(absl::StrCat("the snapshot's state:\n", third.DebugState(), "live:\n", core_->DebugState()));

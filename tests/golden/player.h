@@ -11,8 +11,8 @@
 
 namespace muster::golden {
 
-// In addition to the core's own CheckInvariants: nothing is sent on a stream that never was or that is closed, terms
-// never fall, and a second core that recovers from the records alone reaches the same state.
+// Checks more than the core's own CheckInvariants: nothing is sent on a stream that was never opened or is closed,
+// terms never fall, and a second core that recovers from the records alone reaches the same state.
 class Player {
  public:
   // Returns the lines of the reaction. An invalid command, and an invariant that the core breaks, go to problems().

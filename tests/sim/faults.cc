@@ -10,7 +10,7 @@ void World::PlanFaults() {
   const FaultPlan& f = sim_.parameters.faults;
   const auto plan = [&](int times, const std::function<void()>& strike) {
     for (int i = 0; i < times; ++i) {
-      // Often strikes while the first run forms, where most of the cases are.
+      // Faults often strike while the first run forms, because most cases are there.
       const absl::Duration until = fault_random_.Chance(0.3) ? absl::Seconds(40) : sim_.parameters.faults_end;
       sim_.timeline.After(fault_random_.UpTo(until), [this, strike] {
         if (!AreFaultsOver()) strike();

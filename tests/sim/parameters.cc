@@ -240,8 +240,8 @@ void DrawLater(Random random, Parameters& p) {
   if (random.Chance(0.3)) p.scheduler.own.defaults.Swap(&p.scheduler.own.rules);
 }
 
-// Without a guardian, such a node loses agent and keeper together. It is rarely started again before its fence's time
-// is over.
+// Nodes, some of them without a guardian, lose agent and keeper together. They are rarely started again before the
+// fence's time is over.
 void LeaveOrphansAlone(Random& random, Parameters& p) {
   for (JobSpec& job : p.jobs) {
     job.restart_node *= 0.1;
@@ -253,8 +253,8 @@ void LeaveOrphansAlone(Random& random, Parameters& p) {
   p.scheduler.rejoin_timeout = *p.scheduler.fence_timeout + Seconds(random, 10, 40);
 }
 
-// Draws the keepers' faults, which were added later still: a separate source, so that the rest of a seed stays the
-// same.
+// Draws the keepers' faults, which were added last. They have a source of their own, so that the rest of a seed stays
+// the same.
 void DrawKeepers(Random random, Parameters& p) {
   // Without a guardian a node can't promise that its fence holds.
   if (random.Chance(0.4)) {

@@ -43,15 +43,15 @@ class AgentHost : public AgentEnd {
   void Kill();                               // SIGKILL to the agent; its keeper sends the last report
   void KillKeeper();                         // SIGKILL to the keeper
   void KillWithKeeper();                     // SIGKILL to both at the same instant
-  void BlindKeeper(absl::Duration length);   // its looks at the system fail
-  void StarveKeeper(absl::Duration length);  // it is out of descriptors
+  void BlindKeeper(absl::Duration length);   // the keeper can't look at the system
+  void StarveKeeper(absl::Duration length);  // the keeper is out of descriptors
   void Vanish();                             // the machine vanishes
   void Hang(absl::Duration length);          // SIGSTOP, SIGCONT
   void Signal(int signal);
   void RenewCertificate();
   void HangProcess(Random& random);
 
-  // Called after its end: someone ends the processes that it left running.
+  // Call it after the agent's end: a person ends the processes that the agent left running.
   void EndOrphans();
 
   bool HasEnded() const { return has_ended_; }

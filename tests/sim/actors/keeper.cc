@@ -29,7 +29,7 @@ absl::Duration PerStep(Random random) {
   return random.Chance(0.25) ? absl::InfiniteDuration() : random.Between(absl::Milliseconds(300), absl::Seconds(10));
 }
 
-// True if it starts another process that outlives it. Has a random source of its own, too.
+// True if a process starts another one that outlives it. Has a random source of its own, like PerStep.
 bool LeavesDescendant(Random random, double share) { return share > 0 && random.Chance(share); }
 
 // The time that a process takes to die after SIGKILL: now and then it hangs in a driver.
@@ -213,12 +213,12 @@ void Keeper::Sweep(Key key) {
       if (const auto found = remains_.find(key); found != remains_.end()) EndDescendant(found->second);
     });
   }
-  processes_.NoteHang(remains.order.place);  // it makes no steps, and its end may stay unknown
+  processes_.NoteHang(remains.order.place);  // the process makes no steps, and its end may stay unknown
   ReportRemains(key, remains);
   sim_.timeline.After(kLooksAgainAfter, [this, key] { Sweep(key); });
 }
 
-// Usually all is gone after two looks: then one report is enough.
+// Usually all descendants are gone after two looks: then one report is enough.
 void Keeper::ReportRemains(Key key, Remains& remains) {
   const absl::Duration age = sim_.timeline.monotonic() - remains.died;
   if (age < kLooksAgainAfter) return;

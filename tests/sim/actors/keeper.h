@@ -1,8 +1,8 @@
 // The simulated keeper of one agent and its training processes. It carries out commands in order, each a little later.
 //
-// It reports the death of a process soon, but its place is free only when its descendants have ended, too. That may
-// take a minute (one hangs in a driver). Only a look at the system shows that, and a look can fail (no descriptor is
-// left for /proc). Then the keeper takes nothing for gone, and looks again.
+// The keeper reports the death of a process soon, but the process's place is free only when its descendants have ended,
+// too. That may take a minute if one hangs in a driver. Only a look at the system shows their end, and a look can fail,
+// because no descriptor is left for /proc. Then the keeper takes no process for gone, and looks again.
 //
 // | dies                  | its processes                                                                             |
 // |-----------------------|-------------------------------------------------------------------------------------------|
@@ -62,7 +62,7 @@ class Keeper {
   void Vanish();
   // The keeper dies, and the agent kills the keeper's processes.
   void Die();
-  // Both die at the same instant. `is_guarded`: a guardian ends the rest.
+  // The keeper and its agent die at the same instant. `is_guarded`: a guardian ends the rest.
   void DieWithAgent(bool is_guarded);
   // A later start of the node, or a person, ends the processes that this node no longer ends.
   void EndOrphans();

@@ -46,7 +46,7 @@ class Processes {
   Processes(Sim& sim, Random random) : sim_(sim), random_(random) {}
 
   void Begin(const PlaceName& place, uint64_t incarnation, Fail fail);
-  // If one does not end well, its peers fail soon after.
+  // If a process does not end with 0, its peers fail soon after.
   void End(const PlaceName& place, ExitStatus death, bool is_stop);
 
   // A process that a training process started in a session of its own: it does work for the same place, and may outlive

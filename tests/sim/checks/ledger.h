@@ -28,7 +28,7 @@ struct RunLedger {
   std::set<std::string> lost;                                               // nodes that the run waits for
   std::map<std::string, uint64_t> stale;  // node id → an incarnation with processes that may still run
   bool is_aborted = false;                // the round was given up
-  bool is_store_closed = false;           // … or the run is over against the users' will
+  bool is_store_closed = false;           // the round or run is over, and not by a planned stop (IsWanted)
   StoreLedger store;
 };
 

@@ -132,7 +132,7 @@ void WorldInvariants::CheckRemoval(const v1::NodeRemoved& removed) {
   const bool has_last_report = last_reports_.contains(removed.incarnation());
   const bool has_rival = HasNewerRival(removed);
   if (removed.is_confirmed()) {
-    // Holds also when a newer start has come: only a start that holds the lock may confirm the old one's end.
+    // This is also true when a newer start has come: only a start that holds the lock may confirm the old one's end.
     sim_.Expect(!processes_.IsAnyAlive(removed.incarnation()),
                 absl::StrCat(who, " was given up for certain, but its processes live"));
   }
@@ -350,7 +350,7 @@ void WorldInvariants::CheckAcknowledgement(const Stream& stream, const v1::Ackno
 void WorldInvariants::OnWelcomeTaken(uint64_t incarnation, const RunName& run) {
   const auto [it, is_first] = run_of_.try_emplace(incarnation, run);
   if (is_first || it->second == run) return;
-  // It may begin again with another scheduler, as long as it has started nothing for the old one.
+  // An agent may begin again with another scheduler, as long as it has started nothing for the old one.
   sim_.Expect(it->second.cluster_id != run.cluster_id && !launched_.contains(incarnation),
               absl::StrCat("an agent of ", it->second.Text(), " went over to ", run.Text()));
   it->second = run;

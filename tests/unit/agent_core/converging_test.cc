@@ -94,7 +94,8 @@ TEST(Converging, ARoundThatIsGivenUpIsQuitOnceItsProcessesHaveEnded) {
   EXPECT_THAT(agent.Peers(2), HasSubstr("launch round 2"));
 }
 
-// The scheduler's journal may have been replaced by an older copy, which lacks what was acknowledged.
+// The scheduler's journal may have been replaced by an older copy, which lacks events that the scheduler had
+// acknowledged.
 TEST(Converging, AnOlderJournalIsNotFollowedAndHearsAgainThatTheRoundWasQuit) {
   AgentHarness agent;
   agent.RunRound();
@@ -191,7 +192,7 @@ TEST(Converging, WithoutACommandTheAssignmentIsPrintedOnceAndTheSlotsAreDone) {
   EXPECT_THAT(agent.Desire(Succeeded()), HasSubstr("finish 0\n"));
 }
 
-// The keeper has the order to start both and has not answered yet.
+// Orders two processes. The keeper has the order to start both, and has not answered yet.
 void LaunchTwo(AgentHarness& agent) {
   agent.Begin();
   agent.Welcome();

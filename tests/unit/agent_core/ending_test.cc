@@ -176,7 +176,7 @@ TEST(OwnScheduler, TheProcessesOwnResultCounts) {
 TEST(OwnScheduler, WhatWasStoppedWasNotDone) {
   AgentHarness agent;
   agent.RunRound();
-  agent.Ended(0, 0, 0, true);  // it saved, and ended with 0
+  agent.Ended(0, 0, 0, true);  // the process saved its state and ended with 0
   agent.Do(Killed());
   EXPECT_THAT(agent.Break("Socket closed"), HasSubstr("finish 14\n"));
 }
@@ -315,7 +315,7 @@ TEST(Ending, ADrainedNodeWhoseProcessesStillRunStopsThemFirst) {
 
 TEST(Ending, AJoinMayBeAnsweredThatItsNodeIsDrained) {
   AgentOptions options = SmallOptions();
-  options.kept_node_id = "h-1";  // a new id would let it in again
+  options.kept_node_id = "h-1";  // with a new id the scheduler would let it in again
   AgentHarness agent(options);
   agent.Begin();
   EXPECT_EQ(agent.Refuse(v1::Refusal::DRAINED, ""),

@@ -18,7 +18,7 @@ using ::testing::Not;
 constexpr absl::Duration kStop = absl::Seconds(10);
 constexpr absl::Duration kInterval = absl::Seconds(2);
 constexpr absl::Duration kFenceTimeout = absl::Seconds(60);  // the fence falls 45 s after the answered heartbeat
-constexpr absl::Duration kOther = absl::Seconds(40);         // 25 s after it
+constexpr absl::Duration kOther = absl::Seconds(40);         // the fence falls 25 s after the answered heartbeat
 constexpr absl::Duration kShort = absl::Seconds(16);         // no room for stop_timeout, the margin and a heartbeat
 
 enum class State { kOff, kArmed, kFallen };
@@ -73,7 +73,7 @@ class FenceFrom : public FenceTable, public ::testing::WithParamInterface<State>
   FenceFrom() : FenceTable(GetParam()) {}
 
   bool IsOff() const { return GetParam() == State::kOff; }
-  // The order to the keeper when the fence goes off.
+  // Returns the expected order to the keeper when the fence is switched off.
   std::string Off() const { return IsOff() ? "" : "no fence\n"; }
 };
 
@@ -155,7 +155,8 @@ TEST_P(FenceFrom, AFallIsSentToTheKeeperOnlyWhereItWasOff) {
   EXPECT_EQ(Now(), IsOff() ? State::kOff : State::kFallen);
 }
 
-// The room is checked when the timeout changes, not when only the heartbeat does.
+// The fence checks whether the timeout leaves room for a heartbeat only when the timeout changes, not when the
+// heartbeat interval changes.
 TEST_F(FenceTable, OneThatIsCountedOnStaysArmedWhenHeartbeatsGetLonger) {
   Answer(110, 111);
   Effects out;
@@ -316,7 +317,7 @@ TEST(Fence, OneThatFellIsArmedByTheWelcomeAlsoInThePast) {
   EXPECT_THAT(agent.Welcome(true, 1, absl::Seconds(60)), HasSubstr("fence at "));
 }
 
-// An order from before the fall may come late: by then others have the ranks.
+// An order that was sent before the fence fell may come late. By then other nodes have the ranks.
 TEST(Fence, WhileItIsDownNothingStarts) {
   AgentHarness agent;
   agent.RunRound(1, absl::Seconds(60));

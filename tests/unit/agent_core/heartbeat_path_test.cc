@@ -84,7 +84,7 @@ TEST_F(HeartbeatPathTest, WhereNothingGetsThroughItIsTriedOnceAMinute) {
   EXPECT_GE(tries, 9);
   EXPECT_LE(tries, 10);
   EXPECT_TRUE(path_.is_dead());
-  // When it answers again, the agent notices.
+  // When the scheduler answers datagrams again, the agent notices.
   int seconds = 0;
   while (BeatAndAnswer() != Way::kDatagram) ASSERT_LE(++seconds, 62);
   EXPECT_FALSE(path_.is_dead());

@@ -78,7 +78,8 @@ TEST(Leftovers, TheNextRoundWaits) {
   EXPECT_THAT(agent.Peers(2), HasSubstr("launch round 2 slots 0"));
 }
 
-// To the scheduler, processes that have all ended well have left nothing: their ranks may start elsewhere.
+// When all processes of a node have ended with 0, the scheduler may start their ranks elsewhere. So the agent reports
+// such an end only when no descendant is left.
 TEST(Leftovers, AGoodEndIsReportedWhenNothingIsLeft) {
   AgentHarness agent;
   agent.RunRound();

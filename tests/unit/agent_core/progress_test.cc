@@ -57,7 +57,7 @@ TEST(Progress, OfAnEarlierRoundOrAttemptDoesNotCount) {
   agent.Desire(Running(1, 2));
   agent.Peers(2);
   EXPECT_THAT(agent.Started(0, 2), Not(HasSubstr("progress")));
-  agent.Made(0, 41, 1);  // reported too late
+  agent.Made(0, 41, 1);  // of round 1: too late
   agent.Made(0, 41, 2, 7);
   agent.Made(9, 41, 2);
   EXPECT_THAT(agent.Pass(absl::Seconds(2)), Not(HasSubstr("progress")));

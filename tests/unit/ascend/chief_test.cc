@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Three nodes of two workers; rank 0 is on the second.
+// Three nodes of two workers; rank 0 is on the second node.
 v1::PeerList Peers() {
   v1::PeerList peers;
   for (uint32_t node = 0; node < 3; ++node) {

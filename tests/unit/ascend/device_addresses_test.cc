@@ -164,7 +164,7 @@ TEST_F(AddDevicesTest, WhatTheToolSaysInsteadIsQuotedAndCut) {
   WriteTool("printf 'ga\\033[1mrb\\377age\\n'; echo netmask:255.0.0.0");
   EXPECT_EQ(Add(), "0= 1=");
   EXPECT_THAT(Warning(), AllOf(HasSubstr("says \"ga"), Not(HasSubstr("\033")), Not(HasSubstr("\n"))));
-  WriteTool("echo ipaddr:10.0.0.1; exit 1");  // it failed: its output does not count
+  WriteTool("echo ipaddr:10.0.0.1; exit 1");  // the tool failed: its output does not count
   EXPECT_EQ(Add(), "0= 1=");
 }
 

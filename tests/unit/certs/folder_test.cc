@@ -26,7 +26,7 @@ class FolderTest : public testing::Test {
     std::string pattern = testing::TempDir() + "/certs_test.XXXXXX";
     root_ = mkdtemp(pattern.data());
     dir_ = root_ + "/ca";
-    umask(0);  // the modes must not depend on it
+    umask(0);  // the modes of files must not depend on the umask
     EXPECT_TRUE(CertFolder::Create(dir_, "muster", kNow, 3650 * kDay, {}).ok());
   }
   ~FolderTest() override { std::filesystem::remove_all(root_); }
@@ -107,7 +107,7 @@ TEST_F(FolderTest, ARevocationThatWasNotedButNotSignedIsSignedNextTime) {
   EXPECT_THAT(RevokedIn(dir_ + "/crl.pem"), Contains(entry.serial));
 }
 
-// The backup dates from when node 3 was there. Since then node 4 came, and both were revoked.
+// The backup is from a time when only node 3 had a certificate. Since then node 4 got one, and both were revoked.
 class RestoredIndex : public FolderTest {
  protected:
   RestoredIndex() : third_(IssueNode("3")), backup_(*ReadSmallFile(dir_ + "/index.json", 100'000)) {
@@ -233,7 +233,7 @@ class InterruptedIssue : public FolderTest {
     EXPECT_TRUE(dropped.ok()) << dropped.status();
     return dropped.value_or(std::vector<std::string>());
   }
-  // Makes it look as if the command had ended between its last file and the index.
+  // Puts the folder into the state of a command that ended after its last file and before the index.
   void MarkUnfinished() {
     Index index = CertFolder::OpenToRead(dir_)->index();
     index.entries.back().is_unfinished = true;
@@ -253,7 +253,7 @@ TEST_F(InterruptedIssue, TheCertificateThatWasNeverHandedOutIsRevoked) {
   EXPECT_EQ(InspectFile(dir_ + "/node-3", {})->certificates[0].serial, issued.serial);
 }
 
-// It is revoked in the index, but in no list yet.
+// The certificate is revoked in the index, but in no list yet.
 TEST_F(InterruptedIssue, AListThatWasNotWrittenIsSignedByTheNextCommand) {
   const std::string lost = CertFolder::OpenToRead(dir_)->index().entries.back().serial;
   const std::string former = *ReadSmallFile(dir_ + "/crl.pem", 1 << 20);

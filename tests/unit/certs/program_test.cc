@@ -28,7 +28,7 @@ class ProgramTest : public testing::Test {
   }
   ~ProgramTest() override { std::filesystem::remove_all(root_); }
 
-  // Runs it and returns "code: stdout stderr".
+  // Runs `ms-ctl certs` and returns "code: stdout stderr".
   std::string Run(std::vector<std::string> args, const std::map<std::string, std::string>& environment = {}) {
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
@@ -141,7 +141,7 @@ TEST_F(ProgramTest, PasswordsComeFromFilesAndVariables) {
   EXPECT_EQ(*ReadPasswords("", {{"MS_TLS_SERVER_PASSWORD", "two"}})->server, "two");
   EXPECT_FALSE(ReadPasswords("", {{"MS_TLS_SERVER_PASSWORD", "two"}})->client.has_value());
   EXPECT_EQ(*ReadPasswords("", {{"MS_TLS_CLIENT_PASSWORD_FILE", file}})->client, "one");
-  // The same variables that the programs with the key use.
+  // The variables from which the programs take the key's password.
   const std::map<std::string, std::string> both = {{"MS_TLS_CLIENT_PASSWORD", "x"},
                                                    {"MS_TLS_CLIENT_PASSWORD_FILE", file}};
   EXPECT_EQ(*ReadPasswords("", both)->client, "x");

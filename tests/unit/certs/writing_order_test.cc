@@ -81,8 +81,8 @@ class WritingOrderTest : public testing::Test {
   std::string root_, dir_;
 };
 
-// After a crash at any point crl.pem is as new as the index, or the next command signs it again. If it is new, no copy
-// is older.
+// After a crash at any point crl.pem is as new as the index, or the next command signs it again. If crl.pem is new, no
+// copy of it is older.
 TEST_F(WritingOrderTest, ARevocationIsInTheIndexThenInTheCopiesAndLastInTheList) {
   ASSERT_TRUE(Open().Revoke({SerialOf("node-1")}, "", kNow, {}).ok());
   EXPECT_THAT(Renamed(), ElementsAre("index.json", "node-1/crl.pem", "node-2/crl.pem", "crl.pem"));

@@ -88,7 +88,8 @@ TEST(ShellWords, WhereACommandStands) {
   }
 }
 
-// Writes each block around a command as a letter, in the order in which the blocks begin; f before a function's.
+// Writes each command with a letter for each block around it: A for the block that begins first, then B, and so on. The
+// letter of a function's block has an f before it.
 std::string Blocks(const std::string& text) {
   std::vector<std::string> commands;
   std::vector<uint32_t> ids;
@@ -182,7 +183,7 @@ TEST(ShellWords, ManyCommandsAndDeepNestingAreBounded) {
   }
   const struct {
     char c;
-    size_t commands;  // when there are 5,000 of them
+    size_t commands;  // in a text of 5,000 such characters
   } cases[] = {{'\'', 1}, {'"', 1}, {'`', 1}, {'\\', 1}, {'$', 1}, {'#', 0}, {'<', 0}, {'>', 0},
                {'|', 0},  {'&', 0}, {'(', 0}, {')', 0},  {'{', 1}, {'}', 1}, {';', 0}};
   for (const auto& c : cases) EXPECT_EQ(ShellCommands(std::string(5000, c.c)).size(), c.commands) << c.c;

@@ -9,7 +9,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// The programs at the end, with their words; "<" after those that have input.
+// Returns the programs that the command starts in the end, with their words, and with "<" if they get input.
 std::string Last(const Words& command) {
   std::vector<std::string> last;
   for (const StartedProgram& each : ProgramsOf(command)) {

@@ -34,7 +34,7 @@ void ExpectThatAllComesBack() {
   EXPECT_EQ(reader.rest(), "end");
   EXPECT_EQ(reader.Bytes(3), "end");
   EXPECT_TRUE(reader.IsDone());
-  // Cut anywhere, the input is incomplete, and nothing after its end is read.
+  // Wherever the input is cut, the reader finds it incomplete and reads nothing after its end.
   for (size_t size = 0; size + 3 < bytes.size(); ++size) {
     const std::string cut = bytes.substr(0, size);
     Reader short_one(cut);

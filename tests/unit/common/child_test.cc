@@ -47,7 +47,7 @@ TEST(Child, OneThatRunsIsAwaitedNoLongerThanThat) {
   EXPECT_EQ(AwaitChild(pid, absl::Milliseconds(20)), ChildState::kRuns);
   const UniqueFd watch = WatchChild(pid);
   EXPECT_EQ(LookAt(watch.get(), POLLIN), 0);
-  kill(-pid, SIGKILL);  // it has a group of its own
+  kill(-pid, SIGKILL);  // the child has a process group of its own
   EXPECT_EQ(AwaitChild(pid, kLong), ChildState::kEnded);
   EXPECT_NE(LookAt(watch.get(), POLLIN), 0);
   EXPECT_EQ(ReapChild(pid), (ExitStatus{.signal = SIGKILL}));
@@ -63,7 +63,7 @@ TEST(Child, AProgramThatIsMissingIsAnError) {
 TEST(Child, HasTheDescriptorsThatWereNamedAndNoOthers) {
   std::array<int, 2> output{};
   std::array<int, 2> third{};
-  ASSERT_EQ(pipe(output.data()), 0);  // without O_CLOEXEC: they would be inherited
+  ASSERT_EQ(pipe(output.data()), 0);  // without O_CLOEXEC, so that a child could inherit them
   ASSERT_EQ(pipe(third.data()), 0);
   ChildOptions options = Shell("cat; echo three >&3; ls /proc/self/fd | wc -l");
   options.out = output[1];

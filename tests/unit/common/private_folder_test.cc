@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 constexpr uid_t kNobody = 65534;
 
-// Needs root to set up the owners of folders; /tmp above is root's and sticky.
+// Needs root to set the owners of folders. The folder above, /tmp, is root's and sticky.
 class PrivateFolderTest : public ::testing::Test {
  protected:
   PrivateFolderTest() {
@@ -87,7 +87,7 @@ TEST_F(PrivateFolderTest, WhereOnlyWeDecideALinkLeadsOn) {
   EXPECT_TRUE(absl::IsNotFound(OpenToAppend(Path("nowhere/log")).status()));
 }
 
-// In many containers it is the first group of all users.
+// In many containers root's group is the first group of all users.
 TEST_F(PrivateFolderTest, WhatRootsGroupCanWriteOthersCanWrite) {
   Make("open", 0775);
   EXPECT_THAT(Said(OpenFolder(Make("open/below", 0700), {FolderTrust::kTrusted})), HasSubstr("others can write"));

@@ -46,7 +46,7 @@ TEST(SideThread, HangingWorkIsNotWaitedFor) {
     const MonotonicTime begin = Clock::System().Read().monotonic;
     EXPECT_FALSE(side->Run([] { ADD_FAILURE() << "the thread is not free"; }, kPlenty)) << "at once";
     EXPECT_LT(Clock::System().Read().monotonic - begin, absl::Seconds(10));
-  }  // the end of its owner doesn't, either
+  }  // its owner's end does not wait for the work, either
   latch->Open();
   done->Await();
 }

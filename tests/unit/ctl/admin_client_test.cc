@@ -194,7 +194,7 @@ TEST_F(AdminClientTest, WithoutAnAnswerOnTheSocketThePortIsBlamed) {
   }
 }
 
-// Others can write to its folder, so any user may have put the socket there.
+// Other users can write to the socket's folder, so any of them may have put the socket there.
 class AdminClientUntrustedSocket : public AdminClientTest {
  protected:
   AdminClientUntrustedSocket() : path_(MakeFolder() + "/scheduler.sock") { rename(socket_.c_str(), path_.c_str()); }

@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// The commands that change something, with the request that the scheduler gets. No other command may do so.
+// The commands that change something, with the request that the scheduler gets. No other command may change anything.
 const std::map<std::string, std::string>& Changing() {
   static const auto* const changing = new std::map<std::string, std::string>{
       {"stop", "StopRun"}, {"restart", "RESTART"}, {"fence", "FENCE"}, {"drain", "DRAIN"}, {"undrain", "UNDRAIN"}};
@@ -36,9 +36,9 @@ class NotingScheduler final : public v1::Admin::Service {
  public:
   std::vector<std::string> changes;
   int questions = 0;
-  bool is_over = false;   // the job
-  std::string other_job;  // a second job, of that name
-  std::string words;      // the text of its answer to a change
+  bool is_over = false;   // whether the job is over
+  std::string other_job;  // the name of a second job; empty: there is none
+  std::string words;      // the text with which the server answers a change
   bool refuses = false;   // refuses a change
 
  private:
@@ -278,7 +278,7 @@ TEST_F(CommandsTest, CompletionHandsOnNothingButIds) {
   }
 }
 
-// main takes `certs` away only if it comes first.
+// main handles `certs` by itself only if it is the first word.
 TEST_F(CommandsTest, CertsBehindASettingIsUsage) {
   for (const auto& words : {std::vector<std::string>{"certs"}, {"certs", "list"}}) {
     testing::internal::CaptureStderr();

@@ -6,7 +6,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// The words of a line in quotes or in a script; "…" stands for ms-worker --standalone --local_worker_num.
+// Words in quotes or in a script stay as they are typed; "…" stands for ms-worker --standalone --local_worker_num.
 TEST_F(ConvertFiles, WordsStayAsTheyAreTyped) {
   const struct {
     std::string old, line;

@@ -30,7 +30,8 @@ class DeviceClaim : public testing::Test {
   }
   DeviceClaimOptions Options(const std::string& job) { return {"Ascend", folder_.path(), job, 1'790'000'000'000}; }
 
-  // Starts a child that claims device 0 as `uid` and holds it until it is killed. 0: it could not.
+  // Starts a child that claims device 0 as `uid` and holds it until it is killed. Returns 0 if the child could not
+  // claim it.
   pid_t Holder(uid_t uid) {
     int ready[2];
     if (pipe(ready) != 0) return 0;

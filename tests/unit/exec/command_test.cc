@@ -55,7 +55,7 @@ class CommandTest : public testing::Test {
     Listen();
     until_.clear();
   }
-  // No one reads for a while. Nothing would show the end of that, so the test waits a fixed time.
+  // Lets time pass in which no one reads. No event shows when that is long enough, so the time is fixed.
   static void Pause() { ::poll(nullptr, 0, 1200); }
   ~CommandTest() override {
     socket_.reset();
@@ -119,7 +119,8 @@ TEST_F(CommandTest, OutputIsCompleteAfterAPauseOfItsReader) {
   Run("head -c 75000 /dev/zero");
   Pause();
   ListenUntil(std::string(1, '\0'));  // one piece; the command has ended, and a pipe has the rest
-  Pause();                            // longer than others may hold the output of a command that has ended
+  // Longer than other processes may keep open the output of a command that has ended.
+  Pause();
   EXPECT_EQ(Listen(), 0U);
   EXPECT_EQ(out_.size(), 75000U);
 }

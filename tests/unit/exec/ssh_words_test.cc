@@ -51,7 +51,7 @@ TEST(SshWordsTest, WhatLaunchersSay) {
   EXPECT_TRUE(ParseSshWords({"-V"})->asks_version);
 }
 
-// A host that is not in the round may be meant for another ssh.
+// A command for a host that is not in the round may be meant for another ssh.
 TEST(SshWordsTest, WhatIsNotServedHasItsHost) {
   const struct {
     Words words;

@@ -31,7 +31,7 @@ class RendezvousTest : public testing::Test {
     const auto answer = Ask(of, slot, Method::kGet, scope, key);
     return answer && answer->status == 200 ? answer->body : absl::StrCat("status ", answer ? answer->status : 0);
   }
-  // The key is missing, and the request waited for it.
+  // Returns true if the key is missing: the request waits for it, and then gets 404.
   bool IsMissing(Rendezvous& of, uint32_t slot, const std::string& scope, const std::string& key) {
     if (Ask(of, slot, Method::kGet, scope, key)) return false;
     Pass();

@@ -61,7 +61,8 @@ TEST(ParseApi, ShowsAViewerOfOneJobThatJob) {
   }
 }
 
-// A job that is not there is an error for its own page, and an empty list for the list of jobs: no shared answer.
+// If a job does not exist, its own page is an error, but the list of jobs is only empty. So the two can't share an
+// answer.
 TEST(ParseApi, TheListOfOneJobIsNotThatJobsPage) {
   const ApiViewer viewer{"a", true};
   EXPECT_NE(Parse("/api/v1/jobs", viewer)->key, Parse("/api/v1/jobs/a", viewer)->key);

@@ -100,7 +100,7 @@ TEST_F(ConnectionTest, TheTimeOfARequestBeginsWithItsOwnFirstByte) {
   EXPECT_FALSE(connection_->is_finished());
 }
 
-// Clients that ask all the time with a token must not fill the places of their address, so that health checks get in.
+// Clients with a token that ask all the time must leave places of their address free, so that health checks get in.
 TEST(Connections, OnlySomeOfAClientsConnectionsStayForTheirToken) {
   const std::string token(32, 't');
   TestSite test(*Tokens::Of(*Token::Of(token), std::nullopt));
@@ -135,7 +135,7 @@ TEST(Connections, OnlySomeOfAClientsConnectionsStayForTheirToken) {
 
 TEST_F(ConnectionTest, AReaderThatIsTooSlowIsCutOff) {
   AskForMap(4 << 20);
-  for (int i = 0; i < 40 && !connection_->is_finished(); ++i) {  // it never stops
+  for (int i = 0; i < 40 && !connection_->is_finished(); ++i) {  // the client never stops reading
     EXPECT_NE(Hear(8 * 1024), "");
     Pass(absl::Seconds(1));
   }

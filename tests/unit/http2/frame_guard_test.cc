@@ -59,7 +59,7 @@ TEST(FrameGuard, CutsAHeaderBlockWithoutEnd) {
   ASSERT_TRUE(breach.has_value());
   EXPECT_LE(taken, 2'048u);
   EXPECT_STREQ(breach->kind, "HTTP/2 header block");
-  // The same if each piece has one byte, or none.
+  // The result is the same if each piece has one byte, or none.
   for (const size_t size : {size_t{0}, size_t{1}}) {
     FrameGuard slow;
     ASSERT_FALSE(BreachOf(slow, kPreface + Headers(1, 0), At(1)).has_value());

@@ -103,7 +103,7 @@ class RelayTest : public testing::Test {
   std::multiset<std::string> breaches_;
   std::set<std::string> pauses_;
   std::multiset<uint64_t> closed_;
-  // The names belong to the whole machine, and tests run side by side.
+  // The whole machine shares the sockets' names, and tests run side by side. So the ids begin at a random number.
   const uint64_t base_ = uint64_t{std::random_device()()} << 24 | 1u << 20;
   std::map<uint64_t, UniqueFd> opened_;
   Relay relay_{{.threads = 2},
@@ -129,7 +129,7 @@ TEST_F(RelayTest, NoByteIsLostDoubledOrReordered) {
   for (uint32_t seed = 1; seed <= 6; ++seed) {
     auto [client, grpc] = Connect(seed);
     const std::string asked = Conversation(3'000'000, seed), answered = Conversation(2'000'000, 100 + seed);
-    // All four run at the same time, so that both directions meet back pressure.
+    // All four threads run at the same time, so that both directions meet back pressure.
     std::thread asks([&, fd = client.get()] { WriteAll(fd, asked, seed); });
     std::thread answers([&, fd = grpc.get()] { WriteAll(fd, answered, 50 + seed); });
     std::string heard;
@@ -197,7 +197,7 @@ TEST_F(RelayTest, ACutConnectionKeepsItsPlaceUntilGrpcHasClosedIt) {
   EXPECT_EQ(relay_.size(), 0u);
 }
 
-// 600 at once are 100 more than allowed: they take a fifth of a second, and none is lost.
+// 600 PINGs at once are 100 more than allowed: the guard takes a fifth of a second for them, and loses none.
 TEST_F(RelayTest, AConnectionThatSendsTooFastIsReadMoreSlowly) {
   auto [client, grpc] = Connect(8);
   std::string said = kPreface;
@@ -211,7 +211,7 @@ TEST_F(RelayTest, AConnectionThatSendsTooFastIsReadMoreSlowly) {
   EXPECT_THAT(pauses_, ElementsAre("HTTP/2 PING"));
 }
 
-// Otherwise it could make gRPC hold more and more answers.
+// Otherwise such a client could make gRPC hold more and more answers.
 TEST_F(RelayTest, AConnectionThatDoesNotReadIsNotReadFrom) {
   auto [client, grpc] = Connect(9);
   std::thread answers([fd = grpc.get()] { WriteAll(fd, std::string(4'000'000, 'a'), 1); });

@@ -374,7 +374,7 @@ TEST_F(CoordinationTest, AShutdownWaitsForAllAndEndsThePolls) {
   Asked& first = Ask(0, Method::kShutdown);
   for (const int32_t task : {1, 2}) Ask(task, Method::kShutdown);
   EXPECT_TRUE(first.is_open());
-  agents_[1]->Ended(3);  // it has ended well without a report
+  agents_[1]->Ended(3);  // task 3 has ended with 0, without a call of Shutdown
   Run();
   EXPECT_TRUE(first.answer->ok());
   EXPECT_EQ(poll.status().code(), Code::kCancelled) << "an orderly end";
@@ -423,7 +423,8 @@ TEST_F(CoordinationTest, AProcessThatNeverAsksForASyncPointIsNotWaitedFor) {
   agents_[0]->Stop("stopped by ann", absl::Seconds(30));
   Insert(1, "PREEMPTION_CURRENT_COUNTER/1", "0");
   EXPECT_EQ(poll.status().message(), "stopped by ann");
-  // If another node's processes were stopped first, their signal comes before the news.
+  // The other agent has not learnt of the stop yet. Its processes ask for a sync point, and learn of the stop from
+  // their own agent.
   Asked& late = Ask(2, Method::kPollForError);
   EXPECT_TRUE(Insert(3, "PREEMPTION_CURRENT_COUNTER/3", "0").answer->ok());
   EXPECT_TRUE(late.is_open());

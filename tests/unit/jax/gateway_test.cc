@@ -35,7 +35,8 @@ Payloads PayloadsOf(const GrpcCall& call) {
 
 class JaxGatewayTest : public ::testing::Test {
  protected:
-  // The agent does the same. Otherwise gRPC shuts down with the last server, and may wait 10 s for its own poller.
+  // Keeps gRPC running, as the agent does. Otherwise gRPC shuts down with the last server, and may wait 10 s for its
+  // own poller.
   static void SetUpTestSuite() { ASSERT_TRUE(StartGrpc(0).ok()); }
 
   JaxGatewayTest() {
@@ -145,7 +146,7 @@ TEST_F(JaxGatewayTest, WaitingCallsAreAnsweredAtItsEnd) {
   EXPECT_FALSE(poll->Await().ok());
 }
 
-// Its owner's steps block until they may go on.
+// A store that blocks the steps of its owner until the test lets them go on.
 class StandsStill final : public SilentJobStore {
  public:
   void Together(const std::function<void()>& steps) override {
@@ -190,7 +191,8 @@ TEST_F(JaxGatewayTest, ItsConnectionsAreLimited) {
   for (int i = 0; i < 100; ++i) open.push_back(scheduler::ConnectTcp(port()));
   EXPECT_TRUE(scheduler::AwaitHangUp(open.back())) << "80 are taken for two tasks";
   open.clear();
-  while (!Insert("a", "1")->Await().ok()) std::this_thread::yield();  // repeats until it has seen that they are gone
+  // Repeats until the gateway has seen that the others are gone.
+  while (!Insert("a", "1")->Await().ok()) std::this_thread::yield();
 }
 
 TEST_F(JaxGatewayTest, WhatItDoesNotKnowIsSaid) {

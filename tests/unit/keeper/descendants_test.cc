@@ -68,7 +68,7 @@ TEST(KillDescendants, ReachesOrphansInSessionsOfTheirOwnAndSparesTheSpared) {
   const std::string write_pid = absl::StrCat("echo $$ > ", fifo.path(), "; exec sleep 1000");
   const pid_t spared = ForkShell("sleep 1000 & " + write_pid);
   UniqueFd spared_pidfd = fifo.ReadPid();
-  // It leaves the group, and its parent ends, so it becomes an orphan of this process.
+  // The inner shell leaves the group, and its parent ends, so it becomes an orphan of this process.
   ForkShell(absl::StrCat("setsid sh -c '", write_pid, "' & exec sleep 0"));
   UniqueFd orphan = fifo.ReadPid();
 

@@ -35,7 +35,7 @@ pid_t ForkAgent(const std::function<void(TestKeeper&)>& work, KeeperOptions opti
   while (true) ::pause();
 }
 
-// The processes of these tests: one in the process group, one that has left it, both hard to kill.
+// A script for two processes that are hard to kill: one in the process group, one that has left it.
 std::string Family(const Fifo& fifo) {
   const std::string member =
       absl::StrCat("trap \"\" TERM HUP INT; echo $$ > ", fifo.path(), "; while :; do sleep 1000; done");
@@ -142,7 +142,7 @@ TEST_F(KeeperDeath, AnAgentThatWasStoppedByAFullTerminalDiesLikeAnyOther) {
     });
   }
   const std::vector<UniqueFd> yes = ReadPids(1);
-  // When nothing more fits, the keeper is in the state under test.
+  // When nothing more fits into the pipe, the keeper is in the state that is tested.
   pollfd full{pipe.write.get(), POLLOUT, 0};
   const MonotonicTime deadline = BootTime() + absl::Milliseconds(kBoundMs);
   while (::poll(&full, 1, 0) == 1 && BootTime() < deadline) ::poll(nullptr, 0, 1);
@@ -233,8 +233,8 @@ TEST_F(KeeperDeath, TheFenceFallsWhileTheAgentHangs) {
 
 // ------------------------------------------------------------------------------------------ several of them at once
 
-// Any three of the four are killed at once: the fourth ends all the rest, including grandchildren in sessions of their
-// own.
+// Any three of agent, guardian, keeper and shim are killed at once: the fourth ends all the rest, including
+// grandchildren in sessions of their own.
 class KeeperDeathOfThree : public KeeperDeath, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(KeeperDeathOfThree, NothingIsLeft) {
@@ -259,8 +259,8 @@ TEST_P(KeeperDeathOfThree, NothingIsLeft) {
 }
 INSTANTIATE_TEST_SUITE_P(AllBut, KeeperDeathOfThree, ::testing::Values("agent", "ms-guardian", "ms-keeper", "ms-shim"));
 
-// One is killed while the three others are stopped: the one below it wakes, and ends the rest. (A shim's death wakes no
-// other: then one of those above it must be running.)
+// One of the four is killed while the other three are stopped. The one below it wakes and ends the rest. (The shim has
+// none of the four below it: after its death one of those above it must be running.)
 class KeeperDeathOfOne : public KeeperDeath, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(KeeperDeathOfOne, WakesAStoppedOneThatEndsTheRest) {
@@ -320,7 +320,7 @@ TEST_F(KeeperDeath, ShimsAreLeftTheTimeToEndWhatIsTheirOwn) {
   ::waitpid(shims[0], nullptr, 0);  // it is a child of the test by now
 }
 
-// The same for the agent that cleans up after its keeper.
+// The agent leaves shims that time, too, when it cleans up after its keeper.
 TEST_F(KeeperDeath, AlsoByTheAgent) {
   const pid_t agent = ForkAgent([&](TestKeeper& keeper) {
     keeper.StartShell(0, Family(fifo_));

@@ -45,8 +45,8 @@ TEST(Keeper, AFenceThatIsMovedOrDisarmedDoesNotFall) {
 
 TEST(Keeper, AStartThatCrossesTheFallIsRefused) {
   TestKeeper keeper;
-  // There is no Poll between the two, so the agent can't know of the fall. The fence is due, so it has fallen when the
-  // first process is seen to end.
+  // The test calls no Poll between SetFence and the second start, so the agent can't know that the fence fell. The
+  // fence is due at once, so it has fallen when the first process reports its stop.
   TempFolder folder;
   Fifo fifo(folder.Path("fifo"));
   keeper.StartShell(0, absl::StrCat("trap 'echo stopped > ", fifo.path(), "; exit 0' TERM; echo ready > ", fifo.path(),

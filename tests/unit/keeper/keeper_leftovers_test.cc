@@ -1,5 +1,5 @@
-// A process leaves a descendant that can't be killed: its death is still reported, and nothing takes its place before
-// the descendant is gone. Also shims that are stopped.
+// A process dies and leaves a descendant that can't be killed. The keeper reports the death at once, but starts nothing
+// in its place before the descendant is gone. Shims that are stopped are tested here, too.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ TEST_F(KeeperLeftovers, ADeathIsReportedAtOnceAndItsPlaceIsFreeWhenNothingIsLeft
     const std::optional<ProcessInfo> process = ReadProcess(left);
     return process.has_value() && process->name == "sleep";
   };
-  EXPECT_TRUE(keeper.WaitUntil(has_executed));  // the shell prints the number before that
+  EXPECT_TRUE(keeper.WaitUntil(has_executed));  // the shell writes its pid before it becomes sleep
   HeldAtExit held(left);
   SKIP_UNLESS_HELD(held);
   const MonotonicTime begin = BootTime();

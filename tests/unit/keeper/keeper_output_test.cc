@@ -210,7 +210,7 @@ TEST(KeeperOutput, ABlockedStdoutBlocksNothing) {
   EXPECT_EQ(flood.end.exit.code, 0);
   EXPECT_EQ(flood.end.last_lines.size(), 20u);
   EXPECT_LT(BootTime() - begin, absl::Milliseconds(kBoundMs));
-  // With all that output waiting, an idle keeper takes no processor time.
+  // While all that output waits, the keeper takes no processor time.
   clockid_t keeper_cpu{};
   ASSERT_EQ(::clock_getcpuclockid(static_cast<pid_t>(keeper->pid()), &keeper_cpu), 0);
   timespec before{};

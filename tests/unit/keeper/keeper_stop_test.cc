@@ -74,7 +74,8 @@ TEST(Keeper, AnotherStopSignalAndForwarding) {
   EXPECT_EQ(keeper.WaitEnded(0).end.exit.code, 9);
 }
 
-// Reports each signal that it gets on the fifo. It reports SIGINT only if `hears_interrupt`, else it ignores that one.
+// Reports each signal that it gets on the fifo. It reports SIGINT only if `hears_interrupt`, otherwise it ignores
+// SIGINT.
 std::string Reporter(const std::string& fifo, bool hears_interrupt = true) {
   return absl::StrCat(hears_interrupt ? absl::StrCat("trap 'echo int > ", fifo, "' INT; ") : "trap '' INT; ",
                       "trap 'echo term > ", fifo, "; exit 4' TERM; echo ready > ", fifo,

@@ -188,7 +188,7 @@ TEST(Keeper, EndedComesWhenTheWholeGroupIsGone) {
   Fifo fifo(folder.Path("fifo"));
   Fifo go(folder.Path("go"));
   TestKeeper keeper;
-  // The grandchild holds the pipe and ignores everything but SIGKILL; neither delays the end.
+  // The grandchild keeps the pipe open and ignores every signal except SIGKILL. Neither delays the report of the end.
   keeper.StartShell(0, absl::StrCat("sh -c 'trap \"\" TERM HUP INT; echo $$ > ", fifo.path(),
                                     "; while :; do sleep 1000; done' & read x < ", go.path(), "; echo bye; exit 3"));
   UniqueFd grandchild = fifo.ReadPid();
@@ -305,7 +305,8 @@ TEST(Keeper, ManyProcessesAtOnce) {
 }
 
 TEST(Keeper, NoMessageIsLostWhenTheAgentIsSlow) {
-  // Far more than a socket's buffer in both directions, and no Poll until all is sent.
+  // The messages in both directions are far larger than a socket's buffer, and the test calls no Poll until all are
+  // sent.
   TestKeeper keeper;
   const std::string padding(60'000, 'x');
   for (uint32_t slot = 0; slot < 100; ++slot) {

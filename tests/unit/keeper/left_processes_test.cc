@@ -89,7 +89,7 @@ siginfo_t WaitForEnd(pid_t pid) {
   return info;
 }
 
-// A failure counts only if waitid has shown it, but with and without /proc.
+// The failure of a job counts if waitid has shown it, whether or not /proc can be read.
 TEST(BackgroundJobs, AFailureCountsWhereProcCantBeRead) {
   for (const bool sees_children : {true, false}) {
     InSession([&]() -> std::string {

@@ -36,7 +36,7 @@ class RunLogsTest : public ::testing::Test {
     return {base_, "job", RunFolderName(1, kFirstMs + n * kMinuteMs), keep};
   }
 
-  // Begins the run and writes a log, as a keeper that has ended since.
+  // Begins the run and writes a log, like a keeper that has ended since then.
   void Play(const RunFolder& run, const std::string& name = "worker_0.log") const {
     RunLogs logs;
     EXPECT_EQ(logs.Begin(run), "");
@@ -155,7 +155,7 @@ TEST_F(RunLogsTest, WhatWasWrittenToWithinTheHourStays) {
 }
 
 TEST_F(RunLogsTest, WhatSomebodyWritesToStays) {
-  RunLogs writing;  // its keeper is alive
+  RunLogs writing;  // of a keeper that is alive
   EXPECT_EQ(writing.Begin(Run(0)), "");
   Play(Run(1));
   Age(Run(0));

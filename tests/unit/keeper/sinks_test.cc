@@ -223,7 +223,7 @@ TEST_F(SharedLineTest, AnActiveWriterIsWaitedForForLonger) {
   EXPECT_EQ(ReadSome(pipe_.read), "");
   keeper_.Flush(At(kStuckMs));
   EXPECT_EQ(ReadSome(pipe_.read), "\na line\n");
-  line_.Release(4711, /*ends_line=*/false);  // it was only slow, and has lost the line
+  line_.Release(4711, /*ends_line=*/false);  // the writer was only slow, and has lost the line
   agent_.WriteLines("ours\n", At(kStuckMs));
   EXPECT_EQ(ReadSome(pipe_.read), "ours\n");
 }

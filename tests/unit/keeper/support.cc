@@ -120,7 +120,7 @@ HeldAtExit::HeldAtExit(pid_t pid) {
 
 HeldAtExit::~HeldAtExit() { Release(); }
 
-// Call this when it is at its exit. Its tracer reaps it first, then its parent.
+// Call this when the process is at its exit. Its tracer reaps it first, then its parent.
 void HeldAtExit::Release() {
   const pid_t pid = std::exchange(pid_, 0);
   if (pid == 0) return;

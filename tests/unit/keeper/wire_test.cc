@@ -136,8 +136,8 @@ TEST(Wire, UnknownKindIsAnError) {
 }
 
 TEST(Wire, HugeLengthsReserveNothing) {
-  // A last-report command with an argv that claims 2^32 - 1 entries, and one with an only entry that claims as many
-  // bytes.
+  // One last-report command has an argv that claims 2^32 - 1 entries. The other one has a single entry that claims 2^32
+  // - 1 bytes.
   const std::string kind = Encode(KeeperCommand(LastReportCommand{})).substr(0, 1);
   EXPECT_FALSE(DecodeCommand(kind + "\xff\xff\xff\xff").ok());
   EXPECT_FALSE(DecodeCommand(kind + std::string("\1\0\0\0\xff\xff\xff\xff", 8)).ok());

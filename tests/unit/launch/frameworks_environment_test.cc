@@ -17,7 +17,7 @@ using Map = std::map<std::string, std::string>;
 
 class FrameworksEnvironmentTest : public EnvironmentTest {};
 
-// The variable would make a launcher's own processes look for a store that does not exist.
+// TORCHELASTIC_USE_AGENT_STORE would make a launcher's own processes look for a store that does not exist.
 TEST_F(FrameworksEnvironmentTest, ALauncherWithAStoreOfItsOwnGetsNothingOfOurs) {
   input.brings_own_store = true;
   input.inherited = {{"TORCHELASTIC_USE_AGENT_STORE", "True"}};
@@ -172,7 +172,7 @@ TEST_F(FrameworksEnvironmentTest, HcclOnlyWhereDevicesHaveAddresses) {
 TEST_F(FrameworksEnvironmentTest, ARankTableAndAChiefAreNeverSetTogether) {
   input.inherited = {{"RANK_TABLE_FILE", "/old.json"}, {"CM_CHIEF_IP", "9.9.9.9"},  {"CM_CHIEF_PORT", "1"},
                      {"CM_CHIEF_DEVICE", "9"},         {"CM_WORKER_IP", "9.9.9.9"}, {"CM_WORKER_SIZE", "99"}};
-  Map map = Build();  // neither: the user sets CM_*
+  Map map = Build();  // the user has set CM_*, and there is no rank table of ours
   EXPECT_FALSE(map.contains("RANK_TABLE_FILE"));
   EXPECT_EQ(map.at("CM_CHIEF_IP"), "9.9.9.9");
 

@@ -131,7 +131,7 @@ TEST(PortReservation, KernelGivesEveryPortButTheReservedToOtherBinds) {
     EnterSmallNetwork(40000, 40019);
     const auto reserved = ReservedPort::Reserve({});
     if (!reserved.ok()) return false;
-    // With any address and option: all others of the 20 ports, then "address in use".
+    // With either address and option, the kernel gives the other 19 of the 20 ports, then "address in use".
     for (const bool reuses_address : {false, true}) {
       for (const uint32_t address : {INADDR_ANY, INADDR_LOOPBACK}) {
         std::set<uint16_t> given;
@@ -222,7 +222,7 @@ TEST(PortReservation, AnotherProcessListensOnItWithReuseAddress) {
   };
   EXPECT_FALSE(Connects(port)) << "no process listens yet";
   serves_once(listen_v4);
-  // Repeated: connections of the last listener stay for a while, as after a restart of the job.
+  // Serves again, because connections of the last listener stay for a while, as after a restart of the job.
   serves_once(listen_v4);
   if (const int probe = socket(AF_INET6, SOCK_STREAM, 0); probe >= 0) {
     close(probe);
@@ -295,7 +295,7 @@ TEST(PortReservation, RangeIsUsableAgainWhileOldConnectionsLinger) {
   }));
 }
 
-// Any user may take an abstract name first: nothing of ours may depend on one.
+// Any user may take an abstract socket name first, so the reservation must not depend on one.
 TEST(PortReservation, AnotherUsersNamesKeepUsFromNoPort) {
   if (!CanUseNamespaces() || geteuid() != 0)
     GTEST_SKIP() << "only root can act as another user in a network of its own";

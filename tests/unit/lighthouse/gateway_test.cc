@@ -26,7 +26,8 @@ class LighthouseGatewayTest : public ::testing::Test {
  protected:
   using Done = std::function<void(absl::StatusOr<v1::StoreReply>)>;
 
-  // The agent does the same. Otherwise gRPC shuts down with the last server, and may wait 10 s for its own poller.
+  // Keeps gRPC running, as the agent does. Otherwise gRPC shuts down with the last server, and may wait 10 s for its
+  // own poller.
   static void SetUpTestSuite() { ASSERT_TRUE(StartGrpc(0).ok()); }
 
   LighthouseGatewayTest() {
@@ -50,7 +51,7 @@ class LighthouseGatewayTest : public ::testing::Test {
     return std::make_unique<GrpcCall>(PortOf(slot), "/torchft.LighthouseService/Quorum", QuorumOf(id));
   }
 
-  // Returns the next report that `is_wanted`; answers the ones before it with nothing.
+  // Returns the next report that `is_wanted` accepts; gives earlier reports an empty answer.
   template <typename IsWanted>
   std::pair<v1::ReplicasReport, Done> Await(const IsWanted& is_wanted) {
     const MonotonicTime end = Clock::System().Read().monotonic + kPatience;

@@ -104,7 +104,7 @@ TEST(EventQueue, DurableNewsWakeOnceAndNeverFall) {
   uint64_t durable = queue.Take(MonotonicTime::Never(), 10).durable;
   journal.join();
   EXPECT_EQ(durable, 5u);
-  // Nothing is new: only the deadline ends this.
+  // No event comes: only the deadline ends the wait.
   EXPECT_EQ(queue.Take(clock.Read().monotonic, 10).durable, 5u);
 }
 

@@ -51,8 +51,8 @@ TEST(Outbox, AnUrgentDesiredStateReplacesOlderOnesOfItsStreamOnly) {
   EXPECT_THAT(Streams(outbox.TakeReleased(1)), ElementsAre(2, 1));
 }
 
-// A round was closed and given up before its closing was durable. An agent that learnt of that end would ignore the
-// next round with that number, if a crash made the scheduler forget this one.
+// A round was closed and given up before its closing was durable. If an agent learns of that end and a crash makes the
+// scheduler forget the round, the agent ignores the next round with the same number.
 TEST(Outbox, TheEndOfARoundIsNotSentBeforeItsClosingIsDurable) {
   const auto closing = [](const std::string& job_id) {
     Persist persist;

@@ -122,7 +122,7 @@ TEST_F(DirectLivenessTest, AfterAnEndTheNextClusterForms) {
   EXPECT_TRUE(Register(At(2), "0").is_admitted);
 }
 
-// It never had a metadata connection; the other process on its host has one.
+// The process never had a metadata connection; the other process on its host has one.
 TEST_F(DirectLivenessTest, AProcessThatDiesBeforeItsSecondConnectionIsDead) {
   Make(2);
   cluster_->ConnectionOpened(At(1));
@@ -151,8 +151,8 @@ TEST_F(DirectLivenessTest, SomebodyElsesConnectionOfThatHostMayClose) {
   }
 }
 
-// A process that sends heartbeats is not a silent one, and an idle connection that is not its own does not keep it
-// alive.
+// A process that sends heartbeats does not count as a silent one. An idle connection of another process does not keep
+// it alive.
 TEST_F(DirectLivenessTest, AProcessWithHeartbeatsIsDeadWhenBothConnectionsCloseTogether) {
   Make(2);
   Come(1, 11, "0");

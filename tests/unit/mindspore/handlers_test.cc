@@ -7,7 +7,7 @@
 namespace muster::mindspore {
 namespace {
 
-// Holds no key, and reports that with its own error.
+// A store that gives every call the answer that the test has set: `read` or `change`.
 class Troubled final : public JobStore {
  public:
   void Get(const std::string&, ValueDone done) override { done(read); }

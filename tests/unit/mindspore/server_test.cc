@@ -14,7 +14,7 @@
 namespace muster::mindspore {
 namespace {
 
-// Every process is rank 7; "missing" is no node.
+// Every process is rank 7; the id "missing" belongs to no node.
 class FakeCluster final : public Cluster {
  public:
   explicit FakeCluster(JobStore& store) : store_(store) {}
@@ -171,7 +171,7 @@ TEST_F(ServerTest, WritesAreNeverAnswered) {
 TEST_F(ServerTest, BothNumberings) {
   Start();
   {
-    Client old(port_);  // registers on no connection: the server uses the old one
+    Client old(port_);  // does not register, so the server uses the old numbering
     old.Ask("7", Pair("key", ""));
     EXPECT_EQ(old.Receive()->name, "11");
     old.Ask("6", Pair("key", "1"));
@@ -185,7 +185,7 @@ TEST_F(ServerTest, BothNumberings) {
 TEST_F(ServerTest, TheNewNumbering) {
   Start();
   Client client(port_);
-  client.Ask("0", Id("n1"));  // at once
+  client.Ask("0", Id("n1"));  // registers at once, as clients with the new numbering do
   client.Receive();
   client.Ask("7", Pair("key", ""));
   EXPECT_EQ(client.Receive()->name, "12");
@@ -358,7 +358,7 @@ TEST_F(ServerTest, AnIdleConnectionMakesRoom) {
     idle.back()->Ask("9", "MS_WORKER");
     ASSERT_TRUE(idle.back()->Receive());
   }
-  // They make room when they have been idle for a second; until then the server accepts no other client.
+  // Idle connections make room after a second; until then the server accepts no other client.
   bool is_served = false;
   const MonotonicTime until = Clock::System().Read().monotonic + absl::Seconds(20);
   while (!is_served && Clock::System().Read().monotonic < until) {

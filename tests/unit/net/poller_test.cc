@@ -128,7 +128,8 @@ TEST(Poller, ASignalEndsTheWaitWithoutAnEvent) {
   event.sigev_notify = SIGEV_SIGNAL;
   event.sigev_signo = SIGUSR1;
   ASSERT_EQ(timer_create(CLOCK_MONOTONIC, &event, &timer), 0);
-  const itimerspec soon{{0, 5'000'000}, {0, 5'000'000}};  // repeated, so that one that comes too early does no harm
+  // Repeats, so that an expiry that comes too early does no harm.
+  const itimerspec soon{{0, 5'000'000}, {0, 5'000'000}};
   ASSERT_EQ(timer_settime(timer, 0, &soon, nullptr), 0);
   Poller poller;
   EXPECT_THAT(Keys(poller.Wait()), IsEmpty());

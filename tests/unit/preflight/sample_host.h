@@ -1,4 +1,4 @@
-// Hosts of the documents, as files in a folder, and as the checks read them.
+// Hosts as documents of Ascend and NVIDIA describe them: as files in a folder, and as the facts that the checks read.
 #pragma once
 
 #include <sys/stat.h>

@@ -261,7 +261,7 @@ void SilentNeighbour(const Plan& plan, const RingOptions& options, const std::st
   AwaitReady(to_rank_0.get(), POLLOUT);
   const std::string all = hello_of(1) + bytes;
   (void)send(to_rank_0.get(), all.data(), all.size(), MSG_NOSIGNAL);
-  // Nothing shows when the other side has read it, and unread bytes are lost when the connection breaks off.
+  // No event shows that the other side has read the bytes, and unread ones are lost when the connection breaks off.
   if (breaks_off) std::this_thread::sleep_for(std::chrono::milliseconds(100));
   const linger at_once{1, 0};
   setsockopt(to_rank_0.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));

@@ -82,7 +82,7 @@ class RingFixture : public testing::Test {
     return state;
   }
 
-  // Rank `rank` shows another certificate than the list has for it. Its own entry is the list's, too.
+  // Gives rank `rank` another certificate than the others' lists have for it. Its own list has the new one.
   void SwapCertificate(uint32_t rank) {
     states_[rank] = NewState(rank);
     plans_[rank].peers[rank].fingerprint = states_[rank]->identity->leaf().Fingerprint();

@@ -50,8 +50,8 @@ TEST(SlowLinks, LinksBetweenMachinesAreNotMeasuredByThoseInside) {
   EXPECT_THAT(Slow(PlanOf(8, 4), links), ElementsAre(7)) << "of two, the faster is the measure";
 }
 
-// On a busy machine the bytes waiting in a socket arrive at once: 11 GB/s was measured next to 1.8 over the same sort
-// of link.
+// On a busy machine the bytes waiting in a socket arrive at once: one link was measured with 11 GB/s, and one of the
+// same kind with 1.8 GB/s.
 TEST(SlowLinks, WhatTakesLessThanAMillisecondMoreIsNotToldApart) {
   std::vector<LinkFigures> links(4, {11'000'000'000, 10'000, 10'000});
   links[1].bytes_per_second = 1'100'000'000;

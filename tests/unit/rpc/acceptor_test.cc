@@ -225,7 +225,7 @@ TEST_F(AcceptorTest, AConnectionThatIsGoneMakesRoom) {
   EXPECT_EQ(Count("ended without a call"), 1u);
 }
 
-// gRPC would keep it as long as a call is open on it, however little of that call has come.
+// gRPC would keep the connection as long as a call is open on it, however few of the call's bytes have come.
 TEST_F(AcceptorTest, OneThatMakesNoCallIsUnjoined) {
   Acceptor::Options options = Limits(8, absl::Seconds(20));
   options.table.call_limit = absl::Milliseconds(100);

@@ -72,8 +72,8 @@ TEST_F(ConnectionTableTest, TheLastPlaceIsForAClientThatHasNone) {
   EXPECT_EQ(table.TakeNext()->peer, "flood:1");
 }
 
-// Half hellos that keep their places for 10 s, again and again, from all addresses of an attacker. After a second an
-// honest peer comes, with a handshake of 20 ms. A scheduler with 2 cores and TLS.
+// A simulated scheduler with 2 cores and TLS. All addresses of an attacker send half a TLS hello, keep their places for
+// 10 s, and come again. After a second honest peers come, with handshakes of 20 ms.
 class Flood {
  public:
   // Returns how long the honest peers wait until all have made their calls.
@@ -141,7 +141,7 @@ TEST(ConnectionFlood, ShutsOutNoOtherClient) {
   for (const auto& flood : floods) {
     EXPECT_LE(Flood::WaitBehind(flood.flood, Peers(1, Rack)), 0.1) << flood.name;
     EXPECT_LE(Flood::WaitBehind(flood.flood, Peers(1, RackOfIpv6)), 0.1) << flood.name;
-    // The remaining places set the pace; agents wait up to two minutes.
+    // The honest peers share the remaining places, so they take longer; real agents wait up to two minutes.
     EXPECT_LE(Flood::WaitBehind(flood.flood, Peers(1'000, Rack)), 15) << flood.name;
     EXPECT_LE(Flood::WaitBehind(flood.flood, Peers(1'000, RackOfIpv6)), 25) << flood.name;
   }
@@ -160,7 +160,7 @@ TEST(ConnectionFlood, FromOneAddressShutsOutNoNeighbour) {
   EXPECT_LE(Flood::WaitBehind(Peers(3'000, OfOneSlash64), Peers(1, rack_of_48)), 0.1);
 }
 
-// This holds however many come: the waiting room has 16,384 places.
+// This is true even if more connections come than the waiting room has places, which are 16,384.
 TEST(ConnectionFlood, OfManyClientAddressesFillsNoRoom) {
   EXPECT_LE(Flood::WaitBehind(Peers(17'000, OfOneSlash48), Peers(10, Rack)), 1);
   EXPECT_LE(Flood::WaitBehind(Peers(17'000, OfOneSlash64), Peers(10, Rack)), 1);

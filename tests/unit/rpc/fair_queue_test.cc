@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 
 class FairQueueTest : public ::testing::Test {
  protected:
-  // Returns the peer that had to go, or nothing.
+  // Adds a connection of `peer`. Returns the peer whose connection had to make room; empty if none had to.
   std::string Add(const std::string& peer) {
     const auto gone = queue_.Add({++last_fd_, peer});
     return gone.has_value() ? gone->peer : "";

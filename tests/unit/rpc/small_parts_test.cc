@@ -141,7 +141,7 @@ OutgoingQueue::Message Desired(uint32_t round) {
   return message;
 }
 
-// systemd sets the limit so for a service with MemoryMax=: not at the root of the hierarchy.
+// systemd sets the limit of a service with MemoryMax= in the service's own group, not at the root of the hierarchy.
 TEST(MemoryLimitOf, IsTheLeastOfTheControlGroupAndThoseAboveIt) {
   const agent::TemporaryFolder root;
   const auto limit = [&](const char* groups) { return MemoryLimitOf(groups, root.path()); };

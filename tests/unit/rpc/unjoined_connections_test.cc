@@ -15,7 +15,7 @@ MonotonicTime At(double seconds) { return MonotonicTime() + absl::Seconds(second
 
 class UnjoinedConnectionsTest : public ::testing::Test {
  protected:
-  // Returns the peer that had to go for it.
+  // Adds a connection of `peer`. Returns the peer whose connection had to make room for it.
   std::string Add(const std::string& peer, double seconds) {
     ids_[peer] = ++last_id_;
     const auto gone = table_.Add({last_id_, peer}, At(seconds));

@@ -47,12 +47,12 @@ v1::SchedulerMessage Desired(v1::RunPhase phase, uint32_t round) {
   return message;
 }
 
-// Gives up round 1 as soon as its process runs, and lets the run fail as soon as that of round 2 does.
+// Gives up round 1 as soon as its process runs, and lets the run fail as soon as round 2's process runs.
 class TwoRounds {
  public:
-  bool gives_up_first = false;  // the first round, before its process runs
-  bool is_planned = false;      // the end of the first round
-  bool is_over = false;         // the run, before its first round
+  bool gives_up_first = false;  // gives the first round up before its process runs
+  bool is_planned = false;      // the first round ends by a planned stop
+  bool is_over = false;         // the run ends before its first round
   std::set<uint32_t> started;   // rounds with a process that has run
   using Stream = grpc::ServerReaderWriter<v1::SchedulerMessage, v1::AgentMessage>;
 

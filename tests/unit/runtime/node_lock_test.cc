@@ -435,7 +435,8 @@ TEST(LockRecordTest, AWholeOneIsReadBackAndATornOneNotBelieved) {
   EXPECT_EQ(Judge(old, StartPlace::Here()), FormerStart::kUnseen);
 }
 
-// A start confirms the end of those before it, as long as each of them did so for the one before. The list is bounded.
+// A start confirms the end of all earlier starts, as long as each of these did so for the start before it. The list is
+// bounded.
 TEST(LockRecordTest, WhatHasEndedIsPassedOnAndBounded) {
   LockRecord record;
   EXPECT_THAT(record.EndedWithIt(), IsEmpty()) << "it names no start";

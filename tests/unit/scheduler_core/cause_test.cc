@@ -83,7 +83,7 @@ TEST_F(CauseTest, CarriesTheFacts) {
   EXPECT_EQ(Process(Ended(0, 9), 3).cause.reason(), "killed_from_outside");
 }
 
-// Each one outranks all that follow it, no matter how much earlier they died.
+// Each cause outranks all that follow it in the list, no matter how much earlier those processes died.
 TEST_F(CauseTest, OrderOfCauses) {
   const std::vector<CauseCandidate> ladder = {
       Decision(v1::Cause::STOPPED_BY_USER, "stopped", "", At(9)),

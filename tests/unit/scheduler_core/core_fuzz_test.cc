@@ -343,7 +343,8 @@ class Storm {
   }
 
   std::mt19937 random_;
-  const bool has_loopback_;  // some nodes use it; in all runs it would only reduce the other cases
+  // Whether some nodes use a loopback address; not in all runs, so that other cases stay frequent.
+  const bool has_loopback_;
   CoreOptions options_;
   std::unique_ptr<Core> core_;
   std::vector<v1::Record> records_;

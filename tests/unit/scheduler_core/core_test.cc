@@ -133,7 +133,7 @@ TEST_F(CoreTest, ThePublishedPeersAreThoseOfTheDigestAndAreDurableFirst) {
   EXPECT_EQ(assignments, 2);
 }
 
-// Urgent only once it is certain that the message does not overtake the welcome.
+// A stop is urgent only once it is certain that its message does not overtake the welcome.
 TEST_F(CoreTest, AStopIsUrgentForEveryNodeThatHasReported) {
   Begin();
   Join("red", "a", 2);

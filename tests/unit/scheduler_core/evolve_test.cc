@@ -1,4 +1,4 @@
-// Two switches and a default share the kinds of records, so no compiler sees whether each kind is applied.
+// Two switches with a default handle the kinds of records, so the compiler can't check that each kind is applied.
 #include "scheduler/core/context/evolve.h"
 
 #include <gtest/gtest.h>

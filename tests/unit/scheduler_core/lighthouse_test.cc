@@ -22,7 +22,7 @@ constexpr MonotonicTime kNow = MonotonicTime::FromNanoseconds(1'000'000'000'000)
 
 struct QuorumCase {
   const char* what;
-  std::map<std::string, double> asking;  // for how many seconds
+  std::map<std::string, double> asking;  // replica → seconds for which it has been asking
   size_t alive;
   std::optional<Ids> last;
   Ids members;

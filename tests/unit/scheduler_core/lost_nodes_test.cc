@@ -1,5 +1,5 @@
-// Many nodes are lost and come back one by one. None of them makes the core look at all the others (core_bench measures
-// it), and nothing comes later because of that.
+// Many nodes are lost and come back one by one. No return makes the core look at all other nodes (core_bench measures
+// the cost). Still, no decision comes later because of that.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -105,7 +105,7 @@ class LargeRunTest : public testing::Test {
     event.join.mutable_node()->set_spare(is_spare);
     Do(event);
   }
-  // Its keeper has ended its processes and reports that.
+  // The node's keeper has ended the node's processes and reports that.
   void Lose(uint32_t node) {
     LastReportReceived event;
     event.last_report.set_cluster_id("c");

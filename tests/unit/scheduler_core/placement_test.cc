@@ -209,7 +209,8 @@ TEST_F(AssignmentTest, CertificatesAreThoseOfTheRound) {
   EXPECT_EQ(Of("b").slots(0).next().certificate_fingerprint(), "\xcc");
 }
 
-// Ranks of a table need not be consecutive: a neighbour on another node is sent, on both sides.
+// Ranks of a table need not be consecutive. So the assignment has, for each slot, the neighbours on other nodes, on
+// both sides.
 TEST_F(AssignmentTest, NeighboursElsewhereAreToldOfEachSlot) {
   run_ = RunOf(4);
   for (const char* id : {"a", "b"}) AddNode(run_, {.id = id, .slots = 2, .address = std::string("10.0.0.") + id[0]});

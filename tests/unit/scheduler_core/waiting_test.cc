@@ -156,12 +156,12 @@ TEST(DescribeRemedy, SparesThatTakeOverNeedNoRemedy) {
   spare.stream = 0;
   EXPECT_EQ(DescribeRemedy(run, At(15)), "nothing to do: spare d10 takes over in 105 s" + sooner);
   spare.stream = 9;
-  // A person alone can confirm that they ended.
+  // Only a person can confirm that the lost node's processes have ended.
   lost.stale_end = MonotonicTime::Never();
   EXPECT_EQ(DescribeRemedy(run, At(15)),
             "run `ms-ctl fence b` if the old processes have certainly ended: spare d9 takes over then; or start the "
             "same ms-worker line again on host-b (node b); or end the job with `ms-ctl stop`");
-  // These have ended, and the others have not.
+  // The lost node's processes have ended, those of the other nodes have not.
   Edit(lost).stale_incarnation = 0;
   EXPECT_EQ(DescribeRemedy(run, At(15)), "nothing to do: spare d9 takes over in 105 s");
   run.restart_at = At(15);

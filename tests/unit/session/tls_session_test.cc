@@ -146,7 +146,7 @@ class TlsSession : public ::testing::Test {
   std::optional<StreamBroken> broken_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Its certificate was still good in the handshake, and there is no stream yet that could be cut.
+// The scheduler's certificate was still good in the handshake, and there is no stream yet that could be cut.
 TEST_F(TlsSession, ASchedulerThatIsRevokedDuringTheDialIsLeft) {
   const testing_tls::Issued issued = authority_.Issue(testing_tls::SchedulerSpec());
   MutePeer peer(issued);

@@ -172,7 +172,7 @@ grpc::StatusCode GetOnce(const Scheduler& scheduler) {
   return AskOnce(*v1::Store::NewStub(scheduler.Channel()), request, kPatience).error_code();
 }
 
-// Its answer would come after a record that can't be written.
+// The answer to a read would have to wait for a record that can't be written.
 TEST(StoreCallsTest, OnAFullDiskNothingIsRead) {
   std::atomic<bool> is_full = false;
   Scheduler scheduler(kMaxStoreCalls, [&] { return std::string(is_full ? "the disk is full" : ""); });

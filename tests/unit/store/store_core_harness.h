@@ -39,7 +39,7 @@ class StoreCoreTest : public ::testing::Test {
     }
   }
 
-  // The list has the answer to each call, in the order of the answers.
+  // These calls write their answers into one list, in the order in which the answers come.
   void Get(const std::string& key) { Take(core_.Get(key, Record(), now_)); }
   void Wait(const std::string& key, absl::Duration limit) { Take(core_.Wait(key, limit, Record(), now_)); }
   void Set(const std::string& key, const std::string& value) {

@@ -95,7 +95,7 @@ TEST_F(StoreStreamTest, AnswersGoInMessagesThatAgentsTake) {
   EXPECT_EQ(got, kValues);
 }
 
-// A client that hangs up, or goes away, before its answers leaves nothing that the scheduler would stumble over.
+// A client that hangs up or disappears before its answers come does not disturb the scheduler.
 TEST_F(StoreStreamTest, MayEndBeforeItsAnswers) {
   for (int i = 0; i < 20; ++i) {
     grpc::ClientContext context;

@@ -85,7 +85,7 @@ TEST_F(RelayTest, AfterTooLongItsClientsAreDisconnectedAndNewOnesAreServed) {
   const uint16_t other = AddRelay(port_, "b");
   SocketClient client = Greeted(port);
   network.Block(true);
-  // There is no room for another client until the store has given up that one.
+  // There is no room for another client until the store has given up the one behind the blocked network.
   for (bool is_served = false; !is_served;) {
     SocketClient probe(other);
     probe.Send(Hello());

@@ -104,7 +104,7 @@ TEST_F(ServerTest, AClientThatDoesNotReadIsNotReadFromAndHarmsNoOther) {
   for (size_t i = 0; i < kTimes; ++i) asked += Get("/big");
   slow.Send(asked);
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(client.Ping());
-  // It gets all of it when it reads at last.
+  // The client gets the whole answer when it reads at last.
   const size_t each = 8 + (1 << 20);
   EXPECT_EQ(slow.Receive(kTimes * each).size(), kTimes * each);
 }
