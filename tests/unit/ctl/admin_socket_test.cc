@@ -34,7 +34,7 @@ class AdminSocketTest : public testing::Test {
   ~AdminSocketTest() override { std::filesystem::remove_all(folder_); }
 
   std::string path() const { return folder_ + "/scheduler.sock"; }
-  // Only root can give a file to another user. The files that any other user makes stay that user's.
+  // Root alone can give a file to another user. The files that any other user makes stay that user's.
   static void Give(const std::string& path, uid_t owner) {
     if (geteuid() == 0) {
       EXPECT_EQ(lchown(path.c_str(), owner, static_cast<gid_t>(-1)), 0);

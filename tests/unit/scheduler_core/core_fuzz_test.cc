@@ -343,7 +343,7 @@ class Storm {
   }
 
   std::mt19937 random_;
-  // Whether some nodes use a loopback address; not in all runs, so that other cases stay frequent.
+  // Some nodes use a loopback address. This is so only in some runs, so that other cases stay frequent.
   const bool has_loopback_;
   CoreOptions options_;
   std::unique_ptr<Core> core_;

@@ -156,7 +156,7 @@ TEST(DescribeRemedy, SparesThatTakeOverNeedNoRemedy) {
   spare.stream = 0;
   EXPECT_EQ(DescribeRemedy(run, At(15)), "nothing to do: spare d10 takes over in 105 s" + sooner);
   spare.stream = 9;
-  // Only a person can confirm that the lost node's processes have ended.
+  // A person alone can confirm that the lost node's processes have ended.
   lost.stale_end = MonotonicTime::Never();
   EXPECT_EQ(DescribeRemedy(run, At(15)),
             "run `ms-ctl fence b` if the old processes have certainly ended: spare d9 takes over then; or start the "
