@@ -3,16 +3,16 @@
 
     bench/jax_service.py --python PYTHON [--agents 125] [--slots 8] [--runs 3]
 
-Measures from the first registration until the last of agents × slots processes holds the topology of all. The server's
+Measures from the first registration until the last of agents × slots processes has the topology of all. The server's
 processor time is that of jaxlib's process, or of ms-scheduler with its journal on disk. All of it runs on this machine.
 
   jaxlib        PYTHON's, from 0.10 on. peer_load acts as the JAX processes, each with a connection of its own.
   muster        muster_load acts as the agents, with their own code, and as their JAX processes, without connections.
-                Work that agents do on machines of their own thus takes no processor time from the scheduler.
+                So work that real agents do on machines of their own takes little processor time from the scheduler.
   real_agents   Real ms-worker processes, all on this machine, with training processes that only wait. peer_load acts as
                 the JAX processes, each with a connection to its agent. The agents' processor time is
                 reported separately.
-  one_agent     The same with one agent only: shows the cost of the way through an agent.
+  one_agent     The same with only one agent: shows what it costs to go through an agent.
 
 The last line is JSON, medians.
 """

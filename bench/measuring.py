@@ -32,7 +32,7 @@ def cpu_seconds(pid):
 
 
 def memory_mb(pid, name="VmHWM"):
-    """VmHWM: the most memory it ever had resident; VmRSS: what it has now."""
+    """VmHWM: the most memory that the process ever had resident; VmRSS: its resident memory now."""
     with open("/proc/%d/status" % pid) as file:
         for line in file:
             if line.startswith(name + ":"):
@@ -86,7 +86,7 @@ class Server:
     """A program in the background with its output in a file; use as a context."""
 
     def __init__(self, argv, env=None, stays_open=False):
-        """stays_open: keep its stdin open until this process ends."""
+        """stays_open: keep the server's stdin open until this process ends."""
         self.log = tempfile.NamedTemporaryFile(prefix="muster-bench-", suffix=".log")
         self.argv = [str(word) for word in argv]
         self.popen = subprocess.Popen(self.argv, env=env, stdout=self.log, stderr=subprocess.STDOUT,

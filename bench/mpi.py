@@ -6,7 +6,7 @@
     --family openmpi|mpich
 
 start: the time from the first program's start until MPI_Init is done in all ranks, and the processor time, over the
-whole run, of everything that is not a rank. Muster's command runs on both machines. Its scheduler runs before the
+whole run, of all processes except the ranks. Muster's command runs on both machines. Its scheduler runs before the
 start; its processor time counts from the start on. mpirun runs on one machine, with a script of two lines in place of ssh,
 which costs nothing.
 
@@ -14,7 +14,7 @@ latency: half a round trip of 8 bytes between the two machines.
 
 Processor time is what the kernel has charged to the children of this process (getrusage), which adopts all orphans,
 minus what the ranks report for themselves. The runs are interleaved and medians are shown, since others may use the
-machine. The last line of stdout is JSON.
+machine at the same time. The last line of stdout is JSON.
 """
 
 import argparse

@@ -115,7 +115,7 @@ def _agents(is_full):
 
 
 def quick():
-    """The most informative measurements first: those for which no time is left are skipped and reported."""
+    """The most informative measurements come first. If no time is left for others, they are skipped and reported."""
     for part in (_against_the_floor, _agents, _against_pytorch, _against_servers, _curves):
         yield from part(False)
     yield from mtls_at_full_size(1)

@@ -102,7 +102,7 @@ def machine(root):
 
 
 def write(path, root, mode, runs, lines, results, reasons, commands, picture):
-    """`runs`: in words, how often each was measured. `commands`: {key: [command lines of its first run]}. `picture`:
+    """`runs`: a sentence: how often each was measured. `commands`: {key: [command lines of its first run]}. `picture`:
     the file name of a plot; empty: none."""
     text = ["# Results", "",
             "`bash bench/run.sh --%s` wrote this page; [README.md](README.md) explains it. %s" % (mode, runs), ""]

@@ -28,7 +28,7 @@ class Notes:
 
 
 def _await_ends(pids, timeout):
-    """Returns the instant (time.time()) at which the last of these has ended."""
+    """Returns the instant (time.time()) at which the last of these processes has ended."""
     poll = select.poll()
     waiting = set()
     for pid in pids:

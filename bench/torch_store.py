@@ -2,16 +2,16 @@
 
     python3 bench/torch_store.py --python PYTHON [--connections 1000] [--neighbours 8] [--runs 3]
 
-PYTHON has the PyTorch with the clients and the server to use (2.13: libuv; 1.13: its only one). Forked processes hold
+PYTHON's PyTorch has the clients and the server to use (2.13: the libuv one; 1.13 has only one). Forked processes hold
 the connections; each connection sets one key and reads those of its neighbours. The servers take turns. The output has
 the medians of the runs: seconds of connecting, seconds of setting and reading, and the server's processor time for all
 of it, user and kernel. Both servers, and the clients, share this machine.
 
     python3 bench/torch_store.py --python PYTHON --relays 32 [--ranks 256]
 
-A start of gloo: each rank sets its key, then waits for and reads all others' (ranks² reads). Our store has so many
-relays in front of it; PyTorch's own has none. The ranks are sockets of a few processes that speak PyTorch 2's protocol,
-all at once, since PyTorch's client has one request in progress in each process. The processor time is that of the
+A start of gloo: each rank sets its key, then waits for and reads all others' (ranks² reads). Our store has that
+many relays in front of it; PyTorch's own has none. The ranks are sockets of a few processes that speak PyTorch 2's
+protocol, all at once, since PyTorch's client has one request in progress in each process. The processor time is that of the
 store's process; the relays' is reported separately.
 """
 

@@ -1,6 +1,7 @@
 """Runs many clients of a peer as real processes, without importing PyTorch once for each.
 
-The parent has imported what they need. Each child waits at the gate, works, and returns one JSON value.
+The parent has imported the modules that the children need. Each child waits at the gate, works, and returns one JSON
+value.
 """
 
 import json

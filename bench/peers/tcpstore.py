@@ -2,7 +2,7 @@
 
     tcpstore.py --agents 1000
 
-Every PyTorch rendezvous uses this store; here it does the least possible: no liveness, no recovery, no peer list. A
+Every PyTorch rendezvous uses this store. Here it has only a barrier: no liveness, no recovery, no peer list. A
 client takes its number from the store (add), sets its 200 bytes and waits for a key that the last one sets. Clients are
 threads in up to 16 processes (the store's calls run outside Python's lock). Measured from the first connect to the
 last return.

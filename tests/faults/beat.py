@@ -2,8 +2,8 @@
 
     beat.py FOLDER [--ignore_sigterm] [--bare]
 
-It has a child, and a child in a session of its own, which do the same. Each writes its own file: a line that says what
-it is, then one line for each beat (beats.py reads them).
+It has a child, and another child in a session of its own; both also write beats. Each of the three has its own file: a
+line that says which process it is, then one line for each beat (beats.py reads them).
 
 --ignore_sigterm: the odd ranks live until SIGKILL. --bare: the children execute themselves again with an empty
 environment, as `env -i` and sudo leave it.

@@ -3,7 +3,7 @@
 import collections
 import json
 
-# One start of a rank with all its processes. `first` and `last`: the first and the last beat of any of them.
+# One start of a rank with all its processes. `first` and `last`: the first and last beat of any of these processes.
 # `members`: {what it is: (pid, first, last)}.
 Holder = collections.namedtuple("Holder", "job run round attempt rank node family first last members")
 

@@ -1,4 +1,4 @@
-"""What must hold after an episode. Each check takes observations and returns a list of violations, in words.
+"""Checks the rules that must be true after an episode. Each check takes observations and returns a list of violations.
 
 | check | what must hold |
 |---|---|
@@ -111,7 +111,7 @@ def one_cause(cause, last_lines):
             for name, lines in sorted(last_lines.items()) if cause not in lines]
 
 
-# How much a program may grow: what a busy one holds for a moment, and a heap that has not reached its size yet. The
+# How much a program may grow: memory that it needs for a busy moment, and a heap that has not reached its size yet. The
 # scheduler keeps the last 20,000 events, which take some 10 MB and come together only after hundreds of jobs.
 MORE_KB, SCHEDULER_MORE_KB, MORE_DESCRIPTORS = 4096, 10240, 8
 
@@ -123,7 +123,7 @@ def _half_means(values):
 
 def flat(samples, warm_up=10, at_least=60):
     """`samples`: {program: [(seconds since its start, kB resident, descriptors)]}. Compares the mean of the second half
-    with that of the first. Only for programs that lived long: one that connects late holds more from then on."""
+    with that of the first. Only for programs that lived long: a program that connects late needs more from then on."""
     found = []
     for name, series in sorted(samples.items()):
         series = [sample for sample in series if sample[0] >= warm_up]

@@ -43,7 +43,7 @@ class Member:
         self.name, self.machine, self._start = name, machine, start
         self.program, self.starts, self.start_at = None, 0, None
         self.is_spare = name.startswith("spare")
-        self.pause = 1  # before it is started again; the fault that kills it sets this
+        self.pause = 1  # seconds until it is started again; the fault that kills it sets this
         self.limits = None  # called in the new process before the program runs
 
     def start(self):
@@ -59,7 +59,7 @@ class Member:
 
 class Cluster:
     """All files are below `folder`. The lane (lanes.py) and the episode's random source decide what the job is like.
-    The caller that made it closes it, even after prepare() failed."""
+    The caller that made the cluster closes it, even if prepare() failed."""
 
     def __init__(self, folder, mark, lane, chance):
         self.folder, self.lane, self.mark, self.zero = folder, lane, mark, time.monotonic()
@@ -185,13 +185,13 @@ class Cluster:
             if code < 0 and -code in CRASHES and not self._was_gripped(member.program):
                 self.violations.append("%s.%d died of signal %d; its last lines:\n%s" % (
                     member.name, member.starts, -code, member.program.tail(8)))
-        if code == EXIT_REFUSED:  # the job formed without it: it follows the advice in its last line
+        if code == EXIT_REFUSED:  # the job formed without this node, so it does as its last line advises
             member.is_spare = True
         if ("scheduler" if member is self.scheduler else "nodes") in self.restarts:
             member.start_at, member.pause = now + member.pause, 1
 
     def _was_gripped(self, program):
-        """gRPC aborts a program that can't get a descriptor; if we took them away, that is allowed."""
+        """True if gRPC aborted the program because a fault had taken its descriptors away: that is allowed."""
         return program.pid in self.gripped and GRPC_GIVES_UP.search(program.tail(3))
 
     def restart_no_more(self, *which):
@@ -224,7 +224,7 @@ class Cluster:
         return {pid for pid in self.own if pid not in agents}
 
     def go(self):
-        """Lets every process of the job end well, until hold()."""
+        """Lets every process of the job end with 0, until hold()."""
         (self.beats / ("go." + self.job)).touch()
 
     def hold(self):

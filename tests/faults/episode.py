@@ -1,6 +1,6 @@
 """One episode: a cluster starts, faults come and are undone, the job may end, and the checks judge what was seen.
 
-| step | bound | what it breaks when it takes longer |
+| step | limit | the violation, if it takes longer |
 |---|---|---|
 | formed | 60 s | (only where faults wait for it) |
 | whole again after all faults are undone | SETTLE | "the job did not come back" |
@@ -81,8 +81,8 @@ class Episode:
         self._end_scheduler()
 
     def _starved(self):
-        """Limits one node's agent to few descriptors or processes. How it copes is not checked, but all programs must
-        end."""
+        """Limits one node's agent to few descriptors or processes. All programs must end; nothing
+        else is checked."""
         node = self.chance.choice(self.cluster.nodes)
         count, is_processes = self.chance.randint(4, 40), self.chance.random() < 0.6
         if is_processes:
@@ -123,7 +123,7 @@ class Episode:
         self._end_scheduler()
 
     def _rounds(self):
-        """The agents stay; a death or a command by hand begins each new round."""
+        """The agents stay. Each new round begins with a death, or with a command as a person would give it."""
         self.cluster.start()
         self._wait(self.cluster.is_whole, 60, "the job did not form")
         until = time.monotonic() + self.seconds
@@ -209,7 +209,7 @@ class Episode:
             self.cluster.note("whole again after %.1f s" % (time.monotonic() - begin))
             self.cluster.supervise(1)  # gives both holders of a rank that lives twice the time to write a beat
             if self.cluster.is_whole():
-                return  # otherwise some program had not noticed the last fault yet
+                return  # before that, some program may not have noticed the last fault
 
     def _let_end(self, expected):
         self.cluster.note("go")

@@ -71,7 +71,7 @@ def _send(victims, number):
 
 def _set_pauses(cluster, victims, chance):
     """Sets how long each killed program is gone: some come back at once, some only after a fence would have fallen.
-    Returns the longest time."""
+    Returns the longest of these times."""
     longest = 0
     names = {node if role == "agent" else role for role, node, _ in victims}
     for member in cluster.members:
@@ -101,8 +101,8 @@ def _row(cluster, chance):
 
 
 def _of_one_start(row):
-    """Keeps those below the node's present agent. The rest of an earlier start has no agent any more that could die: if
-    it were stopped as well, nothing would wake it."""
+    """Keeps the processes below the node's present agent. Processes of an earlier start have no agent that could still
+    die: if they were stopped, nothing would wake them."""
     kept = [victim for victim in row if victim[0] == "agent"]
     for victim in reversed(row):  # from the agent downwards
         process = read_process(victim[2])
@@ -123,7 +123,7 @@ def kill_row(cluster, chance):
 
 
 def stop_row(cluster, chance):
-    """Kills one; the others were stopped before, so the next one below has to wake and end the rest."""
+    """Kills one process of a row whose others were stopped before: the next one below must wake and end the rest."""
     victims = _of_one_start(_row(cluster, chance))
     killed = [victim for victim in victims if victim[0] != "shim"]
     if not killed:
@@ -241,7 +241,7 @@ def calls(cluster, chance):
     if pid is None:
         return Fault("no program whose calls could fail", 0, nothing)
     cluster.gripped.add(pid)
-    # Traces all threads of an agent or scheduler. The others fork, and what they start must not be traced.
+    # Traces all threads of an agent or scheduler. The other programs fork, and their children must not be traced.
     threads = [] if name.split()[0] in ("keeper", "guardian", "shim") else ["-f"]
     tracer = subprocess.Popen(["strace", *threads, "-qq", "-o", os.devnull, "-p", str(pid), "-e",
                                "trace=" + words.split(":")[0], "-e", "inject=" + words],

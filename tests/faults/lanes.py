@@ -2,10 +2,10 @@
 
 import collections
 
-# tls: mutual TLS. scope: --restart_scope. spares: the number that stands by, with an armed fence. recovers:
+# tls: mutual TLS. scope: --restart_scope. spares: how many spares stand by (they arm the fence). recovers:
 # MS_ENABLE_RECOVERY. isolates: --isolate pid. kinds: of faults.py; one that is named twice is twice as likely. way: how
 # the episode goes (episode.py):
-#   heal    faults come and are undone, the job has to come back, and may end well
+#   heal    faults come and are undone; then the job must come back, and may end with success
 #   fail    the first fault fails the job, and every agent has to end by itself
 #   starved one node's agent starts with very few descriptors or processes; all programs have to end
 #   many    one job after the other under one scheduler, as long as the episode lasts
@@ -29,7 +29,7 @@ LANES = {
     "kills-tls": _lane("kill", tls=True, spares=2),
     "stops": _lane("stop", "stop", "kill"),
     "stops-worker": _lane("stop", "stop", "kill", scope="worker"),
-    # All four at once: where the node itself returns, and where the kernel ends the rest, also with a spare.
+    # All four helper processes at once. Without a spare the node itself returns; `isolates`: the kernel ends the rest.
     "all-four-alone": _lane("kill-row", "kill-row", "kill", spares=0),
     "all-four-worker": _lane("kill-row", "kill-row", "kill", scope="worker", spares=0),
     "all-four-isolated": _lane("kill-row", "stop-row", "kill", isolates=True),

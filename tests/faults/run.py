@@ -35,7 +35,7 @@ def rerun_words(lane, seed):
 
 
 def run_in_own_kernel(options, folder):
-    """Does the same as _run_here, under a kernel that lets us set its clock."""
+    """Does the same as _run_here, in a kernel of its own, whose clock may be set."""
     programs = muster.Cluster(folder)
     environment = {own_kernel.ARE_WE_INSIDE: "1", "MUSTER_BIN": str(muster.BIN.resolve()), "TMPDIR": "/run"}
     words = [sys.executable, HERE / "run.py", "--lane", options.lane, "--seed", options.seed, "--folder",

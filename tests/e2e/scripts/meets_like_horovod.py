@@ -16,7 +16,7 @@ AT = "http://%s:%s/" % (os.environ["HOROVOD_GLOO_RENDEZVOUS_ADDR"], os.environ["
 
 
 def ask(method, path, body=None):
-    """Returns None if the key does not exist."""
+    """Returns the answer, or None if the key does not exist."""
     headers = {} if body is None else {"Content-Length": str(len(body))}
     try:
         with urllib.request.urlopen(urllib.request.Request(AT + path, body, headers, method=method), timeout=30) as answer:

@@ -1,5 +1,5 @@
-"""A rank that speaks PMI-1 itself: it puts that many values of 1,000 bytes, and times the barrier that distributes
-them."""
+"""A rank that speaks PMI-1 itself: it puts as many values of 1,000 bytes as its argument says, and measures the time of
+the barrier that distributes them."""
 
 import os
 import socket

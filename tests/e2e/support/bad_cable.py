@@ -41,7 +41,7 @@ def _open_end(machine, address, hardware):
 
 
 class BadCable:
-    """Good until it is changed. Directions are numbers: 0 is from the first machine to the second, 1 the way back."""
+    """A cable, good until a method changes it. Direction 0 is from the first machine to the second, 1 the way back."""
 
     def __init__(self, first, second, seed):
         self._chance = random.Random(seed)

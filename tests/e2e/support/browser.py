@@ -15,7 +15,7 @@ from selenium.webdriver.chrome.service import Service  # noqa: E402
 
 
 class Browser:
-    """The view and the actions of a person."""
+    """What a person sees and does in the browser."""
 
     def __init__(self, width=1280, height=900, dark=False):
         driver = shutil.which("chromedriver")

@@ -13,7 +13,7 @@ PERIOD_US = 100000
 
 
 def _write(file, text):
-    """Never creates the file: if the kernel has none, there is no such setting."""
+    """Writes only to an existing file: if the kernel has made none, the setting does not exist."""
     with open(file, "r+") as opened:
         opened.write(text)
 
@@ -50,13 +50,13 @@ class ControlGroup:
             try:
                 self.folder.rmdir()
             except OSError:
-                return False  # the last process is about to go
+                return False  # the last process is about to end
             return True
         muster.eventually(is_gone, 10, "%s is empty" % self.folder)
 
 
 class CpuGroup(ControlGroup):
-    """This many processors for all its programs together."""
+    """Limits its programs to this many processors together."""
 
     def __init__(self, processors):
         super().__init__("cpu")
@@ -74,7 +74,7 @@ class CpuGroup(ControlGroup):
 
 
 class MemoryGroup(ControlGroup):
-    """This many bytes for all its programs together; one that needs more is killed."""
+    """Limits its programs to this many bytes together; the kernel kills a program if they need more."""
 
     def __init__(self, most):
         super().__init__("memory")
@@ -84,7 +84,7 @@ class MemoryGroup(ControlGroup):
 
 
 class PidsGroup(ControlGroup):
-    """This many processes and threads for all its programs together, once allow() has set the number."""
+    """Limits its programs to a number of processes and threads together, which allow() sets."""
 
     def __init__(self):
         super().__init__("pids")

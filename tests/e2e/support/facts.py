@@ -90,7 +90,7 @@ class Node:
 
 
 class Script:
-    """Runs `jobs` jobs one after the other. Each has a start that is reported; every third one ends well and has a second run.
+    """Runs `jobs` jobs one after the other. Each reports a process's start; every third succeeds and has a second run.
 
     `nodes` are those that have joined, in order. play() goes on until the end or until the scheduler is gone. Each node
     sends `reports` reports; a connection carries at most 128 nodes.

@@ -31,12 +31,12 @@ def ask(port, path, headers=None, context=None, method="GET", host="127.0.0.1"):
 
 
 def say(port, data, timeout=10):
-    """Sends bytes and returns all that comes until the end."""
+    """Sends bytes and returns everything that the server sends until it closes the connection."""
     with connect(port, timeout) as client:
         try:
             client.sendall(data)
         except OSError:
-            pass  # it has hung up already
+            pass  # the server has hung up already
         out = b""
         try:
             while piece := client.recv(65536):

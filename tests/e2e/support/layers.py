@@ -1,5 +1,5 @@
-"""Runs scripts in a layer over a root file system, which stays unchanged: all that they install or write is removed
-with the layer."""
+"""Runs scripts in a layer over a root file system, which stays unchanged: files that the scripts install or write are
+removed with the layer."""
 
 import os
 import shlex

@@ -1,4 +1,4 @@
-"""Reads the notes of holder.py's processes, and finds the one thing that must never be: a rank that lives twice."""
+"""Reads the notes of holder.py's processes, and finds ranks that live twice, which must never happen."""
 
 import collections
 import re

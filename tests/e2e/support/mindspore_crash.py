@@ -37,7 +37,7 @@ def _own_crash(program, all_output):
 
 
 def expect_ends(programs, timeout=300):
-    """All end with 0. Raises CrashedAtItsEnd if MindSpore's own crash, and nothing else, kept a program from that."""
+    """Fails unless all programs end with 0. Raises CrashedAtItsEnd if MindSpore's own crash alone prevented that."""
     codes = [program.wait(timeout) for program in programs]
     all_output = "\n".join(program.output() for program in programs)
     crashes = [_own_crash(program, all_output) for program, code in zip(programs, codes) if code != 0]

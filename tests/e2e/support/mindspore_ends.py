@@ -12,7 +12,7 @@ from muster import free_port
 
 ENDS = ["gateway", "mindspore_port"]
 
-# `program` is the one that has the port.
+# `program` is the program that listens at the port.
 End = collections.namedtuple("End", "host port program")
 
 

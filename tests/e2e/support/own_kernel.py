@@ -53,7 +53,7 @@ def boot(cluster, words, environment, timeout):
 
 
 def runs_in_one(test):
-    """Makes a test run in a kernel of its own. The test has to take `cluster` and `request`."""
+    """Makes a test run in a kernel of its own. The test must take the fixtures `cluster` and `request`."""
     if os.environ.get(ARE_WE_INSIDE) == "1":
         return test
 

@@ -79,7 +79,7 @@ OWN = ("ms-worker", "ms-guardian", "ms-keeper", "ms-shim", "ms-keeper-files", "m
 
 def kill_together(agent, *names):
     """Kills an agent and those below it that have these names (ms-guardian, ms-keeper, ms-shim) in one instant, so that
-    none has the time to clean up after the others. From the lowest one upwards, since a death wakes the one below."""
+    none has the time to clean up after the others. Begins with the lowest one, since a death wakes the one below."""
     victims = [process.pid for name in ("ms-shim", "ms-keeper", "ms-guardian") if name in names
                for process in named(name, agent)] + [agent]
     stop(*victims)

@@ -137,8 +137,8 @@ class Training(Lines):
         eventually(lambda: self.step() >= step, timeout, "step %d has ended" % step)
 
     def wait_for_a_moment(self, chance, starting=0.2):
-        """Waits for some moment in the job's life, not near its end. `starting`: the chance that its processes still
-        start then."""
+        """Waits for a random moment in the job's life, not near its end. `starting`: the chance that its processes
+        are still starting at that moment."""
         if chance.random() < starting:
             time.sleep(chance.uniform(0, 2))
         else:

@@ -13,8 +13,8 @@ STOP_TIMEOUT = 1
 
 
 class SplitJob(Lines):
-    """The scheduler, all nodes except n1, and the spare on the machine `near`; n1 on `far`. Two ranks each, one of them
-    ignoring SIGTERM."""
+    """Runs the scheduler, all nodes except n1, and the spare on the machine `near`, and n1 on `far`. Each node has two
+    ranks, one of which ignores SIGTERM."""
 
     def __init__(self, cluster, near, far, *scheduler_words, nodes=2):
         self.near, self.far, self.notes = near, far, cluster.folder / "lives"
@@ -61,7 +61,7 @@ class SplitJob(Lines):
         (self.notes / "go").touch()
 
     def expect_good_end(self):
-        """Every agent in `nodes` ends well, and no rank lived twice. Returns the lives of all processes."""
+        """Fails unless all agents in `nodes` end with 0 and no rank lived twice. Returns the lives of all processes."""
         self.let_go()
         self.expect_success()
         found = lives.read(self.notes)

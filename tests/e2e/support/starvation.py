@@ -1,5 +1,5 @@
-"""Finds out whether the machine left the tests no processor: a thread that wants to run every 50 ms measures how late it
-is. Time bounds mean nothing at such moments.
+"""Finds out whether the tests had no processor for a while: a thread that wants to run every 50 ms measures how late it
+runs. Time limits of tests mean nothing at such moments.
 
 A test that failed at such a moment is written into the file that MUSTER_STARVED names. So is each test that failed while
 others ran beside it (in a worker of pytest-xdist). tests/run.sh runs these again, alone. A test that fails otherwise has

@@ -47,7 +47,7 @@ class Stores:
         return self._program.pid
 
     def new(self):
-        """The port of the next one."""
+        """Makes a new store and returns its port."""
         self._program.stdin.write("\n")
         self._program.stdin.flush()
         return int(self._program.stdout.readline())
@@ -59,7 +59,7 @@ class Stores:
 
 
 class Relays:
-    """A program of so many relays. It makes new ones for each store."""
+    """A program that runs several relays, and makes new ones for each store."""
 
     def __init__(self, count):
         self._program = subprocess.Popen([BIN / "torch_store_server", str(count)], stdin=subprocess.PIPE,
@@ -67,7 +67,7 @@ class Relays:
         self.pid = self._program.pid
 
     def to(self, port):
-        """Their ports; the relays of the store before are closed."""
+        """Makes relays to a store and returns their ports; closes the relays of the store before."""
         self._program.stdin.write("%d\n" % port)
         self._program.stdin.flush()
         return [int(word) for word in self._program.stdout.readline().split()]
