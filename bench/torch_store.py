@@ -9,10 +9,10 @@ of it, user and kernel. Both servers, and the clients, share this machine.
 
     python3 bench/torch_store.py --python PYTHON --relays 32 [--ranks 256]
 
-A start of gloo: each rank sets its key, then waits for and reads all others' (ranks² reads). Our store has that
-many relays in front of it; PyTorch's own has none. The ranks are sockets of a few processes that speak PyTorch 2's
-protocol, all at once, since PyTorch's client has one request in progress in each process. The processor time is that of the
-store's process; the relays' is reported separately.
+A start of gloo: each rank sets its key, then waits for and reads all others' (ranks² reads). Our store has that many
+relays in front of it; PyTorch's own has none. The ranks are sockets of a few processes that speak PyTorch 2's protocol,
+all at once, since PyTorch's client has one request in progress in each process. The processor time is that
+of the store's process; the relays' is reported separately.
 """
 
 import argparse

@@ -59,8 +59,8 @@ class Ring:
 
     def start(self, words=(), own_fingerprints=None, command=(), env=None, env_of=None, only=None,
               **options):
-        """Starts all ranks at once. own_fingerprints: a rank's own fingerprint in its own cluster file, if it differs; env_of:
-        variables of one rank; only: the ranks to start."""
+        """Starts all ranks at once. own_fingerprints: a rank's own fingerprint in its own cluster file, if it
+        differs; env_of: variables of one rank; only: the ranks to start."""
         self.runs += 1
         programs = []
         for rank in only or range(self.size):
