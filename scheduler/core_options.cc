@@ -52,10 +52,16 @@ CoreOptions MakeCoreOptions(const SchedulerSettings& settings, const std::map<st
   }
   if (settings.max_restarts) sorter.For("max_restarts").set_max_restarts(*settings.max_restarts);
   if (settings.restart_scope) sorter.For("restart_scope").set_restart_scope(*settings.restart_scope);
-  if (settings.progress_timeout) {
+  const StallSettings& stalls = settings.stalls;
+  if (stalls.progress_timeout) {
     sorter.For("progress_timeout")
-        .set_progress_timeout_ms(static_cast<uint64_t>(Milliseconds(*settings.progress_timeout)));
+        .set_progress_timeout_ms(static_cast<uint64_t>(Milliseconds(*stalls.progress_timeout)));
   }
+  if (stalls.first_progress_timeout) {
+    sorter.For("first_progress_timeout")
+        .set_first_progress_timeout_ms(static_cast<uint64_t>(Milliseconds(*stalls.first_progress_timeout)));
+  }
+  if (stalls.action) sorter.For("stall_action").set_stall_action(*stalls.action);
   options.keep_runs_for = settings.keep_runs_for;
   options.lease = settings.node_timeout;
   options.disconnect_grace = settings.disconnect_grace;
@@ -63,6 +69,7 @@ CoreOptions MakeCoreOptions(const SchedulerSettings& settings, const std::map<st
   options.fence_timeout = settings.fence_timeout;
   options.fence_needs_all_four = settings.fence_needs == kAllFour;
   options.rejoin_timeout = settings.rejoin_timeout;
+  options.max_node_failures = settings.max_node_failures;
   options.heartbeat_interval = settings.heartbeat_interval;
   options.is_once = settings.once;
   options.version = kVersion;

@@ -235,7 +235,12 @@ SettingsTable SchedulerSettingsTable(SchedulerSettings& settings) {
   AddCluster(table, settings);
   table.BeginGroup("Recovery");
   AddRecovery(table, &settings.enable_recovery, &settings.recovery_path, &settings.max_restarts,
-              &settings.restart_scope, &settings.progress_timeout);
+              &settings.restart_scope, &settings.stalls);
+  table
+      .AddUint("max_node_failures", &settings.max_node_failures, 0, 1000,
+               "Number of rounds within an hour that may fail on one node by its devices, network or disks. Then the "
+               "node is drained if a --spare can take its place. 0: no node is drained for this.")
+      .Env({"MS_MAX_NODE_FAILURES"});
   table
       .AddString("journal_path", &settings.journal_path,
                  "File on a local disk from which a restarted scheduler continues its jobs. memory: no file.")

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "common/settings/cluster_settings.h"
 #include "common/settings/settings.h"
 #include "common/tls/tls_settings.h"
 
@@ -37,8 +38,9 @@ struct SchedulerSettings {
   std::string fence_needs = kAnyThree;
   std::optional<absl::Duration> rejoin_timeout;  // default: topo_timeout
   std::optional<uint32_t> max_restarts;
+  uint32_t max_node_failures = 3;
   std::optional<std::string> restart_scope;
-  std::optional<absl::Duration> progress_timeout;
+  StallSettings stalls;
   absl::Duration keep_runs_for = absl::Hours(24 * 7);
   std::string on_event;  // a command for /bin/sh -c; empty: none
   std::optional<absl::Duration> heartbeat_interval;

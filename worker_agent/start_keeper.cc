@@ -52,9 +52,14 @@ absl::StatusOr<StartedKeeper> StartKeeper(const AgentSettings& settings,
                                       "; if this agent and its helper processes are all killed at once, the next start "
                                       "of this node can't know whether the training processes are gone"));
   }
-  absl::StatusOr<std::unique_ptr<Keeper>> keeper = Spawn(
-      {settings.stop_signal.value_or(SIGTERM), settings.stop_timeout, started.mark, settings.isolate == kIsolatePids},
-      settings, environment);
+  KeeperOptions options{settings.stop_signal.value_or(SIGTERM), settings.stop_timeout, started.mark,
+                        settings.isolate == kIsolatePids};
+  if (!settings.output_rules.empty()) {
+    auto rules = OutputRules::Compile(settings.output_rules);
+    if (!rules.ok()) return rules.status();
+    options.rules = *std::move(rules);
+  }
+  absl::StatusOr<std::unique_ptr<Keeper>> keeper = Spawn(options, settings, environment);
   if (!keeper.ok()) return keeper.status();
   started.keeper = *std::move(keeper);
   return started;

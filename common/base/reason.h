@@ -70,6 +70,8 @@ inline constexpr absl::string_view kNetworkUnreachable = "network_unreachable";
 inline constexpr absl::string_view kNodeLost = "node_lost";
 // The kernel killed a process because memory ran out, or an allocation failed.
 inline constexpr absl::string_view kOutOfMemory = "out_of_memory";
+// A line of its output matched a rule of --fail_on.
+inline constexpr absl::string_view kOutputRule = "output_rule";
 // The connection to another rank broke, and no process failed with a cause of its own.
 inline constexpr absl::string_view kPeerConnectionLost = "peer_connection_lost";
 // The process has no permission to use a file.
@@ -94,6 +96,8 @@ inline constexpr absl::string_view kSegmentationFault = "segmentation_fault";
 inline constexpr absl::string_view kServerUnreachable = "server_unreachable";
 // /dev/shm is full.
 inline constexpr absl::string_view kSharedMemoryFull = "shared_memory_full";
+// A file system that the process uses has failed under it: a stale NFS handle, a disk that the kernel made read-only.
+inline constexpr absl::string_view kStorageFault = "storage_fault";
 // The limit of open files is reached.
 inline constexpr absl::string_view kTooManyOpenFiles = "too_many_open_files";
 // A setting contradicts another setting, or does not fit the machine.

@@ -67,7 +67,8 @@ constexpr std::array kTexts = std::to_array<Row>({
     {"no space left on device", reason::kDiskFull},
     {"disk quota exceeded", reason::kDiskFull},
     {"read-only file system", reason::kReadOnlyFileSystem},
-    {"stale file handle", reason::kIoError},
+    {"stale file handle", reason::kStorageFault},
+    {"stale nfs file handle", reason::kStorageFault},
     {"structure needs cleaning", reason::kIoError},
     {"transport endpoint is not connected: '", reason::kIoError, kException},  // with a path: about a file
     {"cannot send after transport endpoint shutdown", reason::kIoError},       // Lustre

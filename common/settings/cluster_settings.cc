@@ -88,9 +88,47 @@ Setting& AddStopTimeout(SettingsTable& table, absl::Duration* value) {
       .Env({"MS_STOP_TIMEOUT"});
 }
 
+namespace {
+
+void AddStalls(SettingsTable& table, StallSettings* stalls) {
+  table
+      .AddOptionalSeconds(
+          "progress_timeout", &stalls->progress_timeout, absl::Seconds(1), kMaxTimeout, false,
+          "How long a process may make no progress between two steps. Then the job has failed. It applies to processes "
+          "that have shown progress, by MS_PROGRESS_FILE or by ms-worker's --expect.")
+      .Env({"MS_PROGRESS_TIMEOUT"})
+      .Default("off");
+  table
+      .AddOptionalSeconds("first_progress_timeout", &stalls->first_progress_timeout, absl::Seconds(1), kMaxTimeout,
+                          false,
+                          "How long the processes may take until one of them shows progress, after each start. Then "
+                          "the job has failed.")
+      .Env({"MS_FIRST_PROGRESS_TIMEOUT"})
+      .Default("off");
+  Setting action;
+  action.flag = "stall_action";
+  action.value_name = absl::StrCat(kStallEnd, "|", kStallReport);
+  action.help =
+      "What happens when one of the two times is over. end: the processes are ended, and with recovery the job "
+      "restarts. "
+      "report: only the log, the events and ms-ctl say so.";
+  action.default_text = kStallEnd;
+  action.env = {"MS_STALL_ACTION"};
+  action.parse = [stalls](const std::string& text) -> absl::Status {
+    if (text != kStallEnd && text != kStallReport) {
+      return absl::InvalidArgumentError(absl::StrCat("must be one of: ", kStallEnd, ", ", kStallReport));
+    }
+    stalls->action = text;
+    return absl::OkStatus();
+  };
+  action.show = [stalls] { return stalls->action.value_or(""); };
+  table.Add(std::move(action));
+}
+
+}  // namespace
+
 void AddRecovery(SettingsTable& table, std::optional<bool>* enable, std::string* path,
-                 std::optional<uint32_t>* max_restarts, std::optional<std::string>* scope,
-                 std::optional<absl::Duration>* progress_timeout) {
+                 std::optional<uint32_t>* max_restarts, std::optional<std::string>* scope, StallSettings* stalls) {
   table
       .AddOptionalBool("enable_recovery", enable,
                        "Restarts the job when a process or a node fails, instead of ending it.")
@@ -122,12 +160,7 @@ void AddRecovery(SettingsTable& table, std::optional<bool>* enable, std::string*
   };
   restart_scope.show = [scope] { return scope->value_or(""); };
   table.Add(std::move(restart_scope));
-  table
-      .AddOptionalSeconds("progress_timeout", progress_timeout, absl::Seconds(1), kMaxTimeout, false,
-                          "Time without progress after which the job fails. Its processes must write their step to "
-                          "MS_PROGRESS_FILE.")
-      .Env({"MS_PROGRESS_TIMEOUT"})
-      .Default("off");
+  AddStalls(table, stalls);
 }
 
 Setting& AddLogFormat(SettingsTable& table, std::string* value) {

@@ -32,10 +32,18 @@ Setting& AddTopoTimeout(SettingsTable& table, std::optional<absl::Duration>* val
 Setting& AddReceiveMsgTimeout(SettingsTable& table, absl::Duration* value);
 Setting& AddStopTimeout(SettingsTable& table, absl::Duration* value);
 
-// Adds enable_recovery, recovery_path, max_restarts, restart_scope and progress_timeout.
+// When a job stands still, and what follows.
+struct StallSettings {
+  std::optional<absl::Duration> progress_timeout;
+  std::optional<absl::Duration> first_progress_timeout;
+  std::optional<std::string> action;  // kStallEnd, kStallReport
+};
+inline constexpr char kStallEnd[] = "end";
+inline constexpr char kStallReport[] = "report";
+
+// Adds enable_recovery, recovery_path, max_restarts, restart_scope, and those of `stalls`.
 void AddRecovery(SettingsTable& table, std::optional<bool>* enable, std::string* path,
-                 std::optional<uint32_t>* max_restarts, std::optional<std::string>* scope,
-                 std::optional<absl::Duration>* progress_timeout);
+                 std::optional<uint32_t>* max_restarts, std::optional<std::string>* scope, StallSettings* stalls);
 
 Setting& AddLogFormat(SettingsTable& table, std::string* value);
 Setting& AddLogLevel(SettingsTable& table, std::string* value);

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/base/text.h"
+#include "common/causes/failure_kind.h"
 #include "common/show/words.h"
 
 namespace muster {
@@ -48,6 +49,7 @@ Json Waiting(const v1::WaitStatus& w) {
 
 Json CauseOf(const v1::Cause& c) {
   return Json{{"kind", CauseWord(c.kind())},
+              {"failure_kind", std::string(KindWord(KindOf(c)))},
               {"reason", c.reason().empty() ? Json() : Json(c.reason())},
               {"text", c.text()},
               {"rank", c.has_rank() ? Json(c.rank()) : Json()},
@@ -98,6 +100,8 @@ Json Run(const v1::RunStatus& r) {
               {"waiting", r.has_waiting() ? Waiting(r.waiting()) : Json()},
               {"silent_nodes", r.silent_nodes()},
               {"not_watched", r.not_watched()},
+              {"halted", r.halted()},
+              {"stall", r.has_stall() ? CauseOf(r.stall()) : Json()},
               {"outcome", r.has_outcome() ? OutcomeOf(r.outcome()) : Json()}};
 }
 

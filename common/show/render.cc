@@ -85,6 +85,8 @@ std::string ProgressText(const v1::ProgressStatus& progress) {
 // Appends a run's progress, why a hang would not be noticed although the user wants that, and which nodes are silent.
 void AppendProgress(const v1::RunStatus& run, std::string* out) {
   if (run.has_progress()) absl::StrAppend(out, "  progress    ", ProgressText(run.progress()), "\n");
+  if (!run.halted().empty()) absl::StrAppend(out, "  halted      ", EscapeControl(run.halted()), "\n");
+  if (run.has_stall()) absl::StrAppend(out, "  stalled     ", EscapeControl(run.stall().text()), "\n");
   if (!run.not_watched().empty()) absl::StrAppend(out, "  progress    ", EscapeControl(run.not_watched()), "\n");
   if (!run.silent_nodes().empty()) absl::StrAppend(out, "  not heard   ", EscapeControl(run.silent_nodes()), "\n");
 }
@@ -261,6 +263,10 @@ std::string RenderWhy(const v1::RunStatus& run, absl::TimeZone zone) {
     }
   }
   AppendProgress(run, &out);
+  if (run.has_stall()) {
+    AppendLastLines(run.stall().last_lines(), "              ", &out);
+    absl::StrAppend(&out, "  what to do  ", EscapeControl(run.stall().remedy()), "\n");
+  }
   if (run.has_outcome()) AppendOutcome(run.outcome(), zone, &out);
   return out;
 }

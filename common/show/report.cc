@@ -157,6 +157,9 @@ std::string SettingsHtml(const v1::JobSettings& s) {
   if (s.has_topo_timeout_ms()) table.Add({"time to form", ms(s.topo_timeout_ms())});
   if (s.has_progress_timeout_ms())
     table.Add({"time without progress", ms(static_cast<int64_t>(s.progress_timeout_ms()))});
+  if (s.has_first_progress_timeout_ms())
+    table.Add({"time to the first progress", ms(static_cast<int64_t>(s.first_progress_timeout_ms()))});
+  if (s.has_stall_action()) table.Add({"when it stands still", s.stall_action()});
   if (s.has_preflight()) table.Add({"preflight", s.preflight()});
   if (s.has_hccl_cm_init()) table.Add({"ranks in address order", yes(s.hccl_cm_init())});
   if (s.has_rank_table_digest()) table.Add({"rank table (SHA-256)", s.rank_table_digest()});
@@ -216,10 +219,14 @@ std::string ReportHtml(const ReportInput& input) {
   if (has_failed) absl::StrAppend(&out, "<h2>Why it failed</h2>\n", CauseHtml(run.outcome().cause()));
   if (run.has_waiting())
     absl::StrAppend(&out, "<h2>What it waits for</h2>\n<p>", Escape(run.waiting().text()), "</p>\n");
+  if (!run.halted().empty()) {
+    absl::StrAppend(&out, "<h2>Processes that can't run</h2>\n<p>", Escape(run.halted()), "</p>\n");
+  }
   if (!run.silent_nodes().empty()) {
     absl::StrAppend(&out, "<h2>Silent nodes</h2>\n<p>", Escape(run.silent_nodes()), "</p>\n");
   }
   if (run.has_last_abort()) absl::StrAppend(&out, "<h2>Why it was restarted last</h2>\n", CauseHtml(run.last_abort()));
+  if (run.has_stall()) absl::StrAppend(&out, "<h2>Why it stands still</h2>\n", CauseHtml(run.stall()));
   absl::StrAppend(&out, "<h2>Timeline</h2>\n", Timeline(input));
   absl::StrAppend(&out, "<h2>Settings</h2>\n", SettingsHtml(run.settings()), "<h2>Versions</h2>\n",
                   VersionsHtml(input));

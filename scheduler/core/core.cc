@@ -156,6 +156,7 @@ void Core::Impl::Resume(Run& run) {
   run.highest_step = run.record().aborted_at_step;
   if (run.record().phase == v1::RUN_PHASE_RUNNING) {
     run.progress_deadline = context_.now.monotonic + FirstProgressLimit(run);
+    run.first_progress_deadline = FirstProgressDeadline(run, context_.now.monotonic);
   }
   if (run.HasEnded()) run.forget_at = context_.now.monotonic + lifecycle_.KeepRunsFor();
   // The times of the restarts are not known any more, so count all of them as if they had happened now.

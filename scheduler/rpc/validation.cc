@@ -1,25 +1,16 @@
 #include "scheduler/rpc/validation.h"
 
-#include <algorithm>
 #include <set>
 #include <string>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/ids.h"
 #include "common/base/limits.h"
 #include "common/base/reason.h"
 #include "common/base/text.h"
 #include "common/hosts/compare.h"
-#include "common/net/address_rules.h"
-#include "common/net/ip_address.h"
 #include "common/store/store_limits.h"
-
-// Returns from the function with the first error.
-#define MUSTER_REQUIRE(check)                                          \
-  do {                                                                 \
-    if (absl::Status status_ = (check); !status_.ok()) return status_; \
-  } while (false)
+#include "scheduler/rpc/field_checks.h"
 
 namespace muster::scheduler {
 
@@ -33,67 +24,6 @@ constexpr size_t kMaxDeviceAddressBytes = 256;
 constexpr int64_t kMaxTimeoutMs = int64_t{1000} * 3600 * 24 * 3650;
 constexpr size_t kMaxStackMethodBytes = 32;
 
-// The basic checks: each returns an error that names the field.
-
-// Requires an id as in IsId; an empty one is allowed.
-absl::Status CheckOptionalId(const std::string& field, const std::string& value) {
-  if (value.size() > kMaxIdBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(field, " has ", value.size(), " bytes; at most ", kMaxIdBytes, " are allowed"));
-  }
-  if (!std::all_of(value.begin(), value.end(), IsIdCharacter)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(field, " ", Quoted(value), " has other characters than letters, digits and . _ : @ -"));
-  }
-  if (!value.empty() && !IsId(value)) {
-    return absl::InvalidArgumentError(absl::StrCat(field, " ", Quoted(value), " names a folder: choose another id"));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckId(const std::string& field, const std::string& value) {
-  if (value.empty()) return absl::InvalidArgumentError(absl::StrCat(field, " is empty"));
-  return CheckOptionalId(field, value);
-}
-
-// Checks text that may have any characters, such as a process's output: at most `limit` bytes. (The log escapes it.)
-absl::Status CheckSize(const std::string& field, const std::string& value, size_t limit) {
-  if (value.size() <= limit) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, " has ", value.size(), " bytes; at most ", limit, " are allowed"));
-}
-
-// Checks one line for people: at most `limit` bytes, no control characters.
-absl::Status CheckLine(const std::string& field, const std::string& value, size_t limit) {
-  if (absl::Status status = CheckSize(field, value, limit); !status.ok()) return status;
-  if (std::any_of(value.begin(), value.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; })) {
-    return absl::InvalidArgumentError(absl::StrCat(field, " ", Quoted(value), " has control characters"));
-  }
-  return absl::OkStatus();
-}
-
-// Allows an empty or numeric IPv4 or IPv6 address.
-absl::Status CheckOptionalAddress(const std::string& field, const std::string& value) {
-  if (absl::Status status = CheckSize(field, value, kMaxIdBytes); !status.ok()) return status;
-  if (value.empty() || IpAddress::Parse(value).has_value()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(field, " ", Quoted(value), " is not a numeric IPv4 or IPv6 address"));
-}
-
-// Does the same for an address that other nodes use. So it also refuses a link-local address.
-absl::Status CheckReportedAddress(const std::string& field, const std::string& value) {
-  if (absl::Status status = CheckOptionalAddress(field, value); !status.ok()) return status;
-  const auto address = IpAddress::Parse(value);
-  if (!address || !IsLinkLocal(*address)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(field, " ", Quoted(value), " ", kNoLinkLocal));
-}
-
-absl::Status CheckRange(const std::string& field, int64_t value, int64_t low, int64_t high) {
-  if (value >= low && value <= high) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(field, " is ", value, "; expected ", low, " to ", high));
-}
-
-absl::Status CheckPort(const std::string& field, uint32_t value) { return CheckRange(field, value, 0, 65535); }
-
 absl::Status CheckSettings(const v1::JobSettings& settings) {
   if (settings.has_worker_num()) MUSTER_REQUIRE(CheckRange("worker_num", settings.worker_num(), 0, kMaxWorkers));
   if (settings.has_server_num()) MUSTER_REQUIRE(CheckRange("server_num", settings.server_num(), 0, kMaxWorkers));
@@ -105,6 +35,8 @@ absl::Status CheckSettings(const v1::JobSettings& settings) {
   MUSTER_REQUIRE(CheckRange("topo_timeout_ms", settings.topo_timeout_ms(), -1, kMaxTimeoutMs));
   MUSTER_REQUIRE(CheckRange("max_restarts", settings.max_restarts(), 0, kMaxRestarts));
   MUSTER_REQUIRE(CheckRange("progress_timeout_ms", settings.progress_timeout_ms(), 0, kMaxTimeoutMs));
+  MUSTER_REQUIRE(CheckRange("first_progress_timeout_ms", settings.first_progress_timeout_ms(), 0, kMaxTimeoutMs));
+  MUSTER_REQUIRE(CheckLine("stall_action", settings.stall_action(), kMaxIdBytes));
   return absl::OkStatus();
 }
 
@@ -165,6 +97,14 @@ absl::Status CheckNodeInfo(const v1::NodeInfo& node) {
 
 absl::Status CheckProcess(uint32_t slot) { return CheckRange("slot", slot, 0, kMaxSlotsPerNode - 1); }
 
+// Checks the parts that a stuck process and a halted one have in common.
+template <typename Named>
+absl::Status CheckNamed(const Named& process) {
+  MUSTER_REQUIRE(CheckProcess(process.slot()));
+  MUSTER_REQUIRE(CheckLine("name", process.name(), kMaxStuckNameBytes));
+  return CheckLine("state", process.state(), kMaxStuckStateBytes);
+}
+
 // Checks only the form, because a newer agent may send a word that is unknown here.
 absl::Status CheckReason(const std::string& reason) {
   const bool is_word = reason.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string::npos;
@@ -186,6 +126,7 @@ absl::Status CheckEnded(const v1::ProcessEnded& ended) {
   MUSTER_REQUIRE(CheckLine("launch_remedy", ended.launch_remedy(), kMaxShortTextBytes));
   MUSTER_REQUIRE(CheckLine("log_file", ended.log_file(), kMaxLogFileBytes));
   MUSTER_REQUIRE(CheckRange("the number of last_lines", ended.last_lines_size(), 0, kMaxLastLines));
+  MUSTER_REQUIRE(CheckLine("failing_line", ended.failing_line(), kMaxLastLineBytes));
   for (const std::string& line : ended.last_lines()) MUSTER_REQUIRE(CheckSize("a last line", line, kMaxLastLineBytes));
   MUSTER_REQUIRE(CheckLine("exception.type", ended.exception().type(), kMaxShortTextBytes));
   MUSTER_REQUIRE(CheckSize("exception.message", ended.exception().message(), kMaxExceptionBytes));
@@ -266,10 +207,14 @@ absl::Status CheckReport(const v1::Report& report) {
   }
   MUSTER_REQUIRE(CheckRange("the number of stuck processes", report.stuck_size(), 0, kMaxStuckPerReport));
   for (const v1::StuckProcess& stuck : report.stuck()) {
-    MUSTER_REQUIRE(CheckProcess(stuck.slot()));
-    MUSTER_REQUIRE(CheckLine("name", stuck.name(), kMaxStuckNameBytes));
-    MUSTER_REQUIRE(CheckLine("state", stuck.state(), kMaxStuckStateBytes));
+    MUSTER_REQUIRE(CheckNamed(stuck));
     MUSTER_REQUIRE(CheckRange("stuck_ms", stuck.stuck_ms(), 0, kMaxTimeoutMs));
+  }
+  MUSTER_REQUIRE(CheckRange("the number of halted processes", report.halted_size(), 0, kMaxHaltedPerReport));
+  for (const v1::HaltedProcess& halted : report.halted()) {
+    MUSTER_REQUIRE(CheckNamed(halted));
+    MUSTER_REQUIRE(CheckLine("waits_in", halted.waits_in(), kMaxStuckNameBytes));
+    MUSTER_REQUIRE(CheckRange("halted_ms", halted.halted_ms(), 0, kMaxTimeoutMs));
   }
   return absl::OkStatus();
 }

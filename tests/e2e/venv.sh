@@ -39,8 +39,9 @@ if ! is_ready; then
     exit 1
   fi
 fi
-# Needed to check the manifests of Kubernetes; that check is skipped without it.
-if [[ $1 == torch ]] && ! "$folder/bin/python" -c 'import kubernetes_validate' 2>/dev/null; then
-  "$folder/bin/pip" install --quiet --disable-pip-version-check kubernetes-validate==1.37.0 >/dev/null 2>&1 || true
+# kubernetes-validate checks the manifests of Kubernetes, and py-spy shows stacks. Tests that need them are skipped
+# without them.
+if [[ $1 == torch ]] && ! { "$folder/bin/python" -c 'import kubernetes_validate' && [[ -x $folder/bin/py-spy ]]; } 2>/dev/null; then
+  "$folder/bin/pip" install --quiet --disable-pip-version-check kubernetes-validate==1.37.0 py-spy==0.4.1 >/dev/null 2>&1 || true
 fi
 echo "$folder/bin/python"

@@ -27,6 +27,11 @@ void ParseSettings(Command& command, v1::JobSettings& settings) {
     settings.set_progress_timeout_ms(
         static_cast<uint64_t>(absl::ToInt64Milliseconds(command.Seconds("progress_timeout", absl::ZeroDuration()))));
   }
+  if (command.Has("first_progress_timeout")) {
+    settings.set_first_progress_timeout_ms(static_cast<uint64_t>(
+        absl::ToInt64Milliseconds(command.Seconds("first_progress_timeout", absl::ZeroDuration()))));
+  }
+  if (command.Has("stall_action")) settings.set_stall_action(command.Text("stall_action", ""));
   if (command.Has("scope")) settings.set_restart_scope(command.Text("scope", ""));
   if (command.Has("table_digest")) settings.set_rank_table_digest(command.Text("table_digest", ""));
 }

@@ -140,6 +140,7 @@ void AgentCore::Impl::OnEvent(const ProcessHasEnded& event) {
 void AgentCore::Impl::ReportEnd(const ProcessKey& key, const ProcessEnd& end, absl::Duration age, bool leaves_some) {
   if (!processes_.MarkEnded(key, end, leaves_some)) return;
   progress_.Forget(key);
+  halted_.erase(key);
   const MonotonicTime happened = now_ - std::max(age, absl::ZeroDuration());
   // Once all processes of a node are reported as ended well, the scheduler counts it as free of processes, and may
   // start its ranks elsewhere. So an end is held back while something of the process is left.
@@ -258,6 +259,18 @@ void AgentCore::Impl::OnEvent(const ProgressMade& event) {
   if (processes_.IsRunning(id)) progress_.Made(id, event.step, now_);
 }
 
+void AgentCore::Impl::OnEvent(const OutputMatched& event) {
+  if (processes_.IsRunning(event.key)) progress_.Matched(event, now_);
+}
+
+void AgentCore::Impl::OnEvent(const ProcessHalted& event) {
+  if (event.is_over) {
+    halted_.erase(event.key);
+  } else if (processes_.IsRunning(event.key)) {
+    halted_[event.key] = event;
+  }
+}
+
 void AgentCore::Impl::OnEvent(const StacksGathered& event) {
   if (stacks_.OnGathered()) {
     v1::AgentMessage message;
@@ -346,8 +359,8 @@ void AgentCore::Impl::SendDueReport() {
   const auto armed_fence_ms = is_fenced ? static_cast<uint32_t>(absl::ToInt64Milliseconds(fence_.counted_on())) : 0;
   // After a report that named stuck processes, one more goes over the stream: a datagram can't say that nothing is
   // stuck now.
-  const bool has_news =
-      !reporter_.IsAllAcknowledged() || !progress_.empty() || processes_.HasSurvivors() || has_reported_stuck_;
+  const bool has_news = !reporter_.IsAllAcknowledged() || !progress_.empty() || processes_.HasSurvivors() ||
+                        has_reported_stuck_ || !halted_.empty() || has_reported_halted_;
   // The loss of a datagram shows only when the next heartbeat is due. If the fence could fall before that one is
   // answered, this heartbeat must go over the stream.
   const bool is_asked = std::exchange(wants_word_, false);
@@ -363,6 +376,8 @@ void AgentCore::Impl::SendDueReport() {
     progress_.Fill(*message.mutable_report(), now_);
     FillStuck(processes_, now_, *message.mutable_report());
     has_reported_stuck_ = message.report().stuck_size() > 0;
+    FillHalted(halted_, now_, *message.mutable_report());
+    has_reported_halted_ = message.report().halted_size() > 0;
     message.mutable_report()->set_armed_fence_ms(armed_fence_ms);
     heartbeat_path_.StreamSent(message.report().heartbeat_seq(), now_);
     SendToScheduler(std::move(message));

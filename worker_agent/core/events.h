@@ -138,6 +138,26 @@ struct ProgressMade {
   std::optional<uint64_t> step;  // none: it only touches the file
 };
 
+// Rules of --expect or --fail_on have seen something in a running process's output (see output_rules/rule_matcher.h).
+// The numbers count from the process's start.
+struct OutputMatched {
+  ProcessKey key;
+  uint64_t changes = 0;          // matches that are progress
+  uint64_t unseen = 0;           // lines that were not matched
+  std::optional<uint64_t> step;  // none: no rule has a number, or the last one was no whole number
+};
+
+// The kernel does not let a running process run, or lets it again (see runtime/halt_watch.h).
+struct ProcessHalted {
+  ProcessKey key;
+  bool is_over = false;  // it runs again; the rest is not set
+  uint64_t pid = 0;      // that is halted: the slot's process, or one that it has started
+  std::string name;      // at most kMaxStuckNameBytes
+  std::string state;     // "T" or "D", as in proc(5)
+  std::string waits_in;  // the kernel's function; empty: not known
+  MonotonicTime since;
+};
+
 // The answer to GatherStacks: one stack for each of its processes, within the limits of an answer.
 struct StacksGathered {
   uint64_t query = 0;
@@ -169,7 +189,7 @@ struct Tick {};
 using Event = std::variant<Begin, MessageReceived, HeartbeatAnswered, DialWaits, StreamBroken, PeersFetched,
                            ProcessHasStarted, ProcessHasEnded, NothingLeft, ProcessIsStuck, FenceHasFallen,
                            ClockHasJumped, KeeperDied, OwnSchedulerLost, EndSignal, LaunchFailed, ProgressMade,
-                           StacksGathered, LogRead, CommandsReported, TlsChanged, Tick>;
+                           OutputMatched, ProcessHalted, StacksGathered, LogRead, CommandsReported, TlsChanged, Tick>;
 
 // --------------------------------------------------------------------------------------------------------- effects
 

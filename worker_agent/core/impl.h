@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -101,6 +102,8 @@ class AgentCore::Impl {
   void OnEvent(const EndSignal& event);
   void OnEvent(const LaunchFailed& event);
   void OnEvent(const ProgressMade& event);
+  void OnEvent(const OutputMatched& event);
+  void OnEvent(const ProcessHalted& event);
   void OnEvent(const StacksGathered& event);
   void OnEvent(const LogRead& event);
   void OnEvent(const TlsChanged& event);
@@ -171,6 +174,7 @@ class AgentCore::Impl {
   PeerList peers_;
   StackQueries stacks_;
   Progress progress_;
+  std::map<ProcessKey, ProcessHalted> halted_;  // running processes that the kernel does not let run
   bool is_finished_ = false;
 
   // The scheduler's last orders and settings.
@@ -185,8 +189,9 @@ class AgentCore::Impl {
   uint32_t printed_round_ = 0;
   uint32_t quit_round_ = 0;  // the last round that was reported as quit
   bool is_keeper_dead_ = false;
-  bool has_reported_stuck_ = false;  // the last report named stuck processes
-  bool wants_word_ = false;          // the next report must go at once, and over the stream
+  bool has_reported_stuck_ = false;   // the last report named stuck processes
+  bool has_reported_halted_ = false;  // the last report named halted processes
+  bool wants_word_ = false;           // the next report must go at once, and over the stream
   bool was_dead_path_reported_ = false;
   std::optional<OwnSchedulerLost> own_scheduler_lost_;
   std::optional<Ending> ending_;

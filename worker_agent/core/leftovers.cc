@@ -51,4 +51,17 @@ void FillStuck(const Processes& processes, MonotonicTime now, v1::Report& report
   }
 }
 
+void FillHalted(const std::map<ProcessKey, ProcessHalted>& halted, MonotonicTime now, v1::Report& report) {
+  for (const auto& [key, one] : halted) {
+    if (report.halted_size() == kMaxHaltedPerReport) return;
+    v1::HaltedProcess& entry = *report.add_halted();
+    entry.set_slot(key.slot);
+    entry.set_pid(one.pid);
+    entry.set_name(one.name);
+    entry.set_state(one.state);
+    entry.set_waits_in(one.waits_in);
+    entry.set_halted_ms(static_cast<uint64_t>(std::max<int64_t>(0, absl::ToInt64Milliseconds(now - one.since))));
+  }
+}
+
 }  // namespace muster::agent

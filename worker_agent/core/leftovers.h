@@ -15,6 +15,7 @@
 
 #include "common/base/clock.h"
 #include "worker_agent/core/connection/reporter.h"
+#include "worker_agent/core/events.h"
 #include "worker_agent/core/messages.h"
 #include "worker_agent/core/process_end.h"
 #include "worker_agent/core/processes.h"
@@ -47,5 +48,7 @@ class HeldEnds {
 std::vector<NamedProcess> NameAllLeft(const Processes& processes);
 // Adds to a report the processes that were sent SIGKILL and are still there; at most kMaxStuckPerReport.
 void FillStuck(const Processes& processes, MonotonicTime now, v1::Report& report);
+// Adds to a report the running processes that are halted; at most kMaxHaltedPerReport.
+void FillHalted(const std::map<ProcessKey, ProcessHalted>& halted, MonotonicTime now, v1::Report& report);
 
 }  // namespace muster::agent

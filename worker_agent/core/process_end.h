@@ -29,6 +29,7 @@ struct ProcessEnd {
   std::string launch_reason = {};  // launch_error in one word (common/base/reason.h)
   std::string launch_remedy = {};  // what to do; {host}: the name of this machine
   RaisedException exception = {};  // found near the end of its output, cut by CutException; empty: none
+  std::string failing_line = {};   // the line of its output that a rule of --fail_on matched; empty: none
 
   // Returns true if the process failed by itself, so that its last messages explain the failure.
   bool HasFailedByItself() const { return !IsSuccess() && !was_stopped && launch_error.empty(); }

@@ -8,7 +8,20 @@
 namespace muster::agent {
 
 void Progress::Made(const ProcessKey& id, std::optional<uint64_t> step, MonotonicTime now) {
-  last_[id] = Last{step, now};
+  Last& last = last_[id];
+  last.has_progress = last.has_file = true;
+  last.step = step;
+  last.changed = now;
+}
+
+void Progress::Matched(const OutputMatched& event, MonotonicTime now) {
+  Last& last = last_[event.key];
+  last.unseen = event.unseen;
+  if (event.changes == last.changes) return;
+  last.changes = event.changes;
+  last.has_progress = true;
+  last.changed = now;
+  if (!last.has_file) last.step = event.step;
 }
 
 void Progress::Excuse(absl::Duration time) {
@@ -19,10 +32,13 @@ void Progress::Fill(v1::Report& report, MonotonicTime now) const {
   if (last_.empty()) return;
   report.set_progress_round(last_.begin()->first.round);
   for (const auto& [id, last] : last_) {
+    report.set_unseen_lines(report.unseen_lines() + last.unseen);
+    if (!last.has_progress) continue;
     if (report.progress_size() == static_cast<int>(kMaxSlotsPerNode)) return;
     v1::SlotProgress& progress = *report.add_progress();
     progress.set_slot(id.slot);
     progress.set_attempt(id.attempt);
+    progress.set_is_of_output(!last.has_file);
     if (last.step) progress.set_step(*last.step);
     progress.set_since_progress_ms(
         static_cast<uint64_t>(std::max<int64_t>(0, absl::ToInt64Milliseconds(now - last.changed))));

@@ -1,7 +1,9 @@
 // The progress of the running processes, and how long each has stood still.
 //
-// It contains only processes that have written their progress at least once. About the others nothing is known, and
-// nothing is reported.
+// It has two sources: the file of a process (ProgressMade), and the rules for its output (OutputMatched). Both are
+// progress. Once the file has shown a step, only its steps count: the numbers of the two need not be the same.
+//
+// It reports only processes that have made progress at least once: of the others nothing is known.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +13,7 @@
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "muster/v1/rendezvous.pb.h"
+#include "worker_agent/core/events.h"
 #include "worker_agent/core/processes.h"
 
 namespace muster::agent {
@@ -18,6 +21,7 @@ namespace muster::agent {
 class Progress {
  public:
   void Made(const ProcessKey& id, std::optional<uint64_t> step, MonotonicTime now);
+  void Matched(const OutputMatched& event, MonotonicTime now);
   void Forget(const ProcessKey& id) { last_.erase(id); }
 
   // Does not count this time as standing still, for any process: the agent did not run during it, and maybe the
@@ -27,15 +31,19 @@ class Progress {
   bool empty() const { return last_.empty(); }
   // Adds the progress to a report: at most kMaxSlotsPerNode entries, each of at most kMaxBytesPerSlot.
   void Fill(v1::Report& report, MonotonicTime now) const;
-  static constexpr size_t kMaxBytesPerSlot = 40;
+  static constexpr size_t kMaxBytesPerSlot = 56;
 
   // Aborts if it holds a process that does not run.
   void CheckInvariants(const Processes& processes) const;
 
  private:
   struct Last {
+    bool has_progress = false;
+    bool has_file = false;  // the file has shown progress
     std::optional<uint64_t> step;
     MonotonicTime changed;
+    uint64_t changes = 0;  // of the output
+    uint64_t unseen = 0;   // lines of the output
   };
 
   std::map<ProcessKey, Last> last_;

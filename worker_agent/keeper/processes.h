@@ -14,6 +14,7 @@
 #include "worker_agent/core/process_end.h"
 #include "worker_agent/core/process_key.h"
 #include "worker_agent/keeper/process_mark.h"
+#include "worker_agent/output_rules/output_rules.h"
 
 namespace muster::agent {
 
@@ -89,6 +90,19 @@ inline constexpr absl::Duration kClockDoubt = absl::Seconds(2);
 // The answer to a ping. Keeper::Poll takes it and does not return it.
 struct Pong {};
 
+// The findings of the rules of --expect in a running process's output. Comes when something has changed, at most
+// every kOutputReportInterval.
+struct OutputSeen {
+  ProcessKey key;
+  uint64_t matches = 0;  // see RuleMatcher::Found
+  uint64_t changes = 0;
+  uint64_t unseen = 0;
+  bool has_step = false;
+  uint64_t step = 0;
+  std::string format;
+};
+inline constexpr absl::Duration kOutputReportInterval = absl::Milliseconds(500);
+
 // A request for lines of a slot's output. `query` and `asked_on` come back with the answer.
 struct OutputWish {
   uint64_t query = 0;
@@ -124,13 +138,14 @@ struct KeeperSilent {};
 struct KeeperAnswers {};
 
 using KeeperEvent = std::variant<Started, Ended, Cleared, Unkillable, FenceFell, Pong, OutputRead, KeeperLost,
-                                 KeeperSilent, KeeperAnswers, ClockJumped>;
+                                 KeeperSilent, KeeperAnswers, ClockJumped, OutputSeen>;
 
 struct KeeperOptions {
   int stop_signal = 15;
   absl::Duration stop_timeout = absl::Seconds(30);  // between stop_signal and SIGKILL
   std::optional<ProcessMark> mark = {};             // set on all processes; none: the system allows no mark
   bool isolates_pids = false;                       // see pid_namespace.h
+  std::shared_ptr<const OutputRules> rules = {};    // for the output of all processes; null: none
   // The time after SIGKILL until a process that still exists is reported as Unkillable. Also the time until a stopped
   // shim is killed.
   absl::Duration leftovers_patience = absl::Seconds(5);

@@ -156,7 +156,7 @@ void Fields(A& a, RaisedException& exception) {
 template <typename A>
 void Fields(A& a, ProcessEnd& end) {
   a(end.exit), a(end.was_stopped), a(end.error_message), a(end.last_lines), a(end.launch_error), a(end.memory),
-      a(end.log_file), a(end.launch_reason), a(end.launch_remedy), a(end.exception);
+      a(end.log_file), a(end.launch_reason), a(end.launch_remedy), a(end.exception), a(end.failing_line);
 }
 template <typename A>
 void Fields(A& a, Ended& ended) {
@@ -175,6 +175,10 @@ void Fields(A&, FenceFell&) {}
 template <typename A>
 void Fields(A& a, ClockJumped& jumped) {
   a(jumped.jump_ms);
+}
+template <typename A>
+void Fields(A& a, OutputSeen& seen) {
+  a(seen.key), a(seen.matches), a(seen.changes), a(seen.unseen), a(seen.has_step), a(seen.step), a(seen.format);
 }
 template <typename A>
 void Fields(A&, Pong&) {}

@@ -41,9 +41,14 @@ v1::JobSettings SettingsOf(const AgentSettings& settings) {
   if (settings.max_restarts) job.set_max_restarts(*settings.max_restarts);
   if (settings.restart_scope) job.set_restart_scope(*settings.restart_scope);
   job.set_preflight(ChecksRing(settings) ? "ring" : "none");
-  if (settings.progress_timeout) {
-    job.set_progress_timeout_ms(static_cast<uint64_t>(absl::ToInt64Milliseconds(*settings.progress_timeout)));
+  const StallSettings& stalls = settings.stalls;
+  if (stalls.progress_timeout) {
+    job.set_progress_timeout_ms(static_cast<uint64_t>(absl::ToInt64Milliseconds(*stalls.progress_timeout)));
   }
+  if (stalls.first_progress_timeout) {
+    job.set_first_progress_timeout_ms(static_cast<uint64_t>(absl::ToInt64Milliseconds(*stalls.first_progress_timeout)));
+  }
+  if (stalls.action) job.set_stall_action(*stalls.action);
   return job;
 }
 

@@ -128,9 +128,14 @@ std::vector<std::string> OwnSchedulerFlags(const AgentSettings& settings) {
   add("server_num", settings.server_num);
   add("max_restarts", settings.max_restarts);
   add("restart_scope", settings.restart_scope);
-  if (settings.progress_timeout) {
-    flags.push_back(absl::StrCat("--progress_timeout=", Seconds(*settings.progress_timeout)));
+  const StallSettings& stalls = settings.stalls;
+  if (stalls.progress_timeout) {
+    flags.push_back(absl::StrCat("--progress_timeout=", Seconds(*stalls.progress_timeout)));
   }
+  if (stalls.first_progress_timeout) {
+    flags.push_back(absl::StrCat("--first_progress_timeout=", Seconds(*stalls.first_progress_timeout)));
+  }
+  add("stall_action", stalls.action);
   if (settings.enable_recovery) flags.push_back(absl::StrCat("--enable_recovery=", *settings.enable_recovery ? 1 : 0));
   if (settings.hccl_cm_init) flags.push_back(absl::StrCat("--hccl_cm_init=", *settings.hccl_cm_init ? 1 : 0));
   if (settings.topo_timeout) flags.push_back(absl::StrCat("--topo_timeout=", Seconds(*settings.topo_timeout)));

@@ -9,13 +9,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
-#include "common/base/limits.h"
 #include "common/base/text.h"
 #include "common/sys/log.h"
 #include "common/sys/program.h"
 #include "common/sys/wait.h"
 #include "worker_agent/keeper/boottime.h"
-#include "worker_agent/keeper/text.h"
 #include "worker_agent/launch/failure_file.h"
 #include "worker_agent/launch/slot_files.h"
 #include "worker_agent/session/farewell.h"
@@ -26,11 +24,6 @@ namespace {
 constexpr absl::Duration kLastWordsTimeout = absl::Seconds(1);
 constexpr absl::Duration kEndPatience = absl::Seconds(60);  // for the whole end; the keeper may take half of it
 constexpr absl::Duration kMaxPoll = absl::Minutes(1);
-// The time to kill the processes of a lost keeper: at first, before their deaths are reported, and then once a second.
-constexpr absl::Duration kFirstKillTime = absl::Seconds(1);
-constexpr absl::Duration kNextKillTime = absl::Milliseconds(100);
-constexpr absl::Duration kNameLeftAfter = absl::Seconds(5);
-constexpr absl::Duration kProgressInterval = absl::Seconds(1);
 
 // Returns the reason as Gateway::WhyOver wants it.
 std::string WhyOver(const v1::DesiredState& order) {
@@ -80,7 +73,8 @@ int AgentLoop::Run() {
 }
 
 void AgentLoop::Wait() {
-  MonotonicTime deadline = progress_.IsIdle() ? core_.NextDeadline() : std::min(core_.NextDeadline(), look_at_);
+  const bool is_idle = progress_.IsIdle() && halts_.IsIdle();
+  MonotonicTime deadline = is_idle ? core_.NextDeadline() : std::min(core_.NextDeadline(), look_at_);
   if (!is_keeper_lost_ || is_anybody_left_) deadline = std::min(deadline, keeper_polled_at_ + Keeper::kPollInterval);
   const absl::Duration left = deadline - clock_.Read().monotonic;
   pollfd fds[] = {{is_keeper_lost_ ? -1 : keeper_->fd(), POLLIN, 0},
@@ -109,28 +103,6 @@ void AgentLoop::Wait() {
   auto how = options_.scheduler == nullptr ? std::nullopt : options_.scheduler->TakeLoss();
   if (how) pending_.push_back(OwnSchedulerLost{*std::move(how), options_.has_whole_job});
   if (clock_.Read().monotonic >= core_.NextDeadline()) pending_.push_back(Tick{});
-}
-
-void AgentLoop::TakeKeeperEvents() {
-  keeper_polled_at_ = clock_.Read().monotonic;
-  if (is_anybody_left_) EndAfterKeeper();
-  for (const KeeperEvent& event : keeper_->Poll()) {
-    std::visit([this](const auto& e) { On(e); }, event);
-  }
-}
-
-void AgentLoop::TakeProgress() {
-  const MonotonicTime now = clock_.Read().monotonic;
-  if (progress_.IsIdle() || now < look_at_) return;
-  look_at_ = now + std::min(kProgressInterval, core_.heartbeat_interval());
-  for (ProgressMade& made : progress_.Poll()) {
-    const auto found = followers_.find({made.slot, made.round, made.attempt});
-    if (found != followers_.end()) {
-      for (const auto& key : found->second)
-        pending_.push_back(ProgressMade{key.round, key.slot, key.attempt, made.step});
-    }
-    pending_.push_back(made);
-  }
 }
 
 void AgentLoop::TakeSignals() {
@@ -197,90 +169,6 @@ void AgentLoop::EndRound(const std::string& why) {
   store_.EndRound();
   launcher_.EndRound(round_run_, round_);
   round_ = 0;
-}
-
-// Pushes the event for its own slot, and for the slots that share the process (--per_node).
-template <typename Event>
-void AgentLoop::PushForAll(Event event) {
-  pending_.push_back(event);
-  const auto found = followers_.find(event.key);
-  if (found == followers_.end()) return;
-  for (const ProcessKey& key : found->second) {
-    event.key = key;
-    pending_.push_back(event);
-  }
-}
-
-void AgentLoop::On(const Started& event) {
-  progress_.Watch(event.key);
-  if (event.pid > 0) launcher_.Started(event.key, event.pid);
-  PushForAll(ProcessHasStarted{event.key, static_cast<uint64_t>(event.pid)});
-}
-
-void AgentLoop::On(const Ended& event) {
-  progress_.Forget(event.key);
-  ProcessEnd end = event.end;
-  launcher_.Judge(event.key, end);
-  PushForAll(ProcessHasEnded{event.key, end, BootTime() - event.ended_at, event.is_anything_left});
-  if (!event.is_anything_left) followers_.erase(event.key);
-}
-
-void AgentLoop::On(const Cleared& event) {
-  PushForAll(NothingLeft{event.key});
-  followers_.erase(event.key);
-}
-
-void AgentLoop::On(const Unkillable& event) {
-  PushForAll(
-      ProcessIsStuck{event.key, static_cast<uint64_t>(event.pid), event.name, event.state, BootTime() - event.since});
-}
-
-void AgentLoop::On(const OutputRead& event) {
-  v1::SlotLog log;
-  if (!event.is_found) log.set_note("no process was started there");
-  log.set_round(event.key.round);
-  log.set_attempt(event.key.attempt);
-  log.set_pid(static_cast<uint64_t>(event.pid));
-  log.set_has_ended(event.has_ended);
-  log.set_text(event.text);
-  log.set_unfinished(event.unfinished);
-  log.set_end(event.end);
-  log.set_has_gap(event.has_gap);
-  log.set_log_file(CleanText(event.log_file, kMaxLogFileBytes));
-  pending_.push_back(LogRead{event.query, event.asked_on, std::move(log)});
-}
-
-void AgentLoop::On(const KeeperLost&) {
-  is_keeper_lost_ = true;
-  keeper_lost_at_ = BootTime();
-  progress_.ForgetAll();
-  stacks_.Abandon();
-  EndAfterKeeper();
-}
-
-// Reports at once that the keeper died, and its processes with it. Processes that could not be killed yet still count
-// as left: until they are gone, the agent does not quit the round.
-void AgentLoop::EndAfterKeeper() {
-  const absl::Status status = Keeper::KillAllDescendants(is_anybody_left_ ? kNextKillTime : kFirstKillTime);
-  if (status.ok()) {
-    is_anybody_left_ = false;
-    pending_.push_back(KeeperDied{});
-    return;
-  }
-  if (!std::exchange(is_anybody_left_, true)) pending_.push_back(KeeperDied{/*leaves_some=*/true});
-  if (BootTime() - keeper_lost_at_ >= kNameLeftAfter && !std::exchange(has_named_left_, true)) {
-    Log(Severity::kError,
-        absl::StrCat("the keeper was lost, and processes that it started may still run: ",
-                     std::string(status.message()), "; until they are gone, this node's ranks can't start again"));
-  }
-}
-
-void AgentLoop::On(const KeeperSilent&) {
-  Log(Severity::kError,
-      absl::StrCat("the keeper (process ", keeper_->pid(), ") has not answered for 5 s: it was stopped (kill -CONT ",
-                   keeper_->pid(),
-                   " lets it go on), or the machine is overloaded. Until it answers, the agent does not notice when a "
-                   "process ends. If the processes must be stopped, the agent kills the keeper, and they end with it"));
 }
 
 void AgentLoop::Do(const Dial& effect) {

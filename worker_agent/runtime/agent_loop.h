@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "worker_agent/diagnostics/stack_gatherer.h"
 #include "worker_agent/keeper/client/keeper.h"
 #include "worker_agent/node/own_scheduler.h"
+#include "worker_agent/runtime/halt_watch.h"
 #include "worker_agent/runtime/launcher.h"
 #include "worker_agent/runtime/progress_reader.h"
 #include "worker_agent/runtime/signals.h"
@@ -94,6 +96,7 @@ class AgentLoop {
   void On(const Unkillable& event);
   void On(const FenceFell&) { pending_.push_back(FenceHasFallen{}); }
   void On(const ClockJumped& event) { pending_.push_back(ClockHasJumped{absl::Milliseconds(event.jump_ms)}); }
+  void On(const OutputSeen& event);
   void On(const Pong&) {}
   void On(const OutputRead& event);
   void On(const KeeperLost& event);
@@ -140,7 +143,9 @@ class AgentLoop {
   uint32_t round_ = 0;      // the round that the store and the gateways serve; 0: none
   StackGatherer stacks_;
   ProgressReader progress_;
-  MonotonicTime look_at_;  // when to poll progress_ next, unless it is idle
+  HaltWatch halts_;
+  std::set<std::string> formats_;  // of --expect auto that were recognised
+  MonotonicTime look_at_;          // when to poll progress_ and halts_ next, unless both are idle
 
   std::deque<Event> pending_;
   std::optional<Launch> waiting_launch_;  // a launch that waits for a gateway

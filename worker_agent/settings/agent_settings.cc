@@ -308,6 +308,31 @@ void AddProcesses(SettingsTable& table, AgentSettings& s) {
   AddTorchMaster(table, s);
 }
 
+void AddOutputRules(SettingsTable& table, OutputRuleTexts& rules) {
+  Setting& expect = table.AddStrings(
+      "expect", &rules.expect,
+      "A line of output that shows progress, as a regular expression such as 'step[ =:]+(\\d+)'. Its first group is a "
+      "number that changes with each step. auto: the lines of tqdm, Hugging Face Trainer, Lightning, Megatron, "
+      "DeepSpeed "
+      "and MindSpore. May be repeated.");
+  expect.parse = [&rules](const std::string& text) -> absl::Status {
+    if (absl::Status status = CheckExpectRule(text); !status.ok()) return status;
+    rules.expect.push_back(text);
+    return absl::OkStatus();
+  };
+  expect.Value("REGEX|auto").Env({"MS_EXPECT"}).Default("only MS_PROGRESS_FILE shows progress");
+  Setting& fail_on = table.AddStrings(
+      "fail_on", &rules.fail_on,
+      "A line of output that means that the process has failed, as a regular expression. The process is ended. May be "
+      "repeated.");
+  fail_on.parse = [&rules](const std::string& text) -> absl::Status {
+    if (absl::Status status = CheckFailRule(text); !status.ok()) return status;
+    rules.fail_on.push_back(text);
+    return absl::OkStatus();
+  };
+  fail_on.Value("REGEX").Env({"MS_FAIL_ON"});
+}
+
 void AddLogging(SettingsTable& table, AgentSettings& s) {
   table.BeginGroup("Logging");
   table
@@ -349,6 +374,7 @@ void AddSchedulersOwn(SettingsTable& table, AgentSettings& s) {
   add("once", "", "MS_ONCE");
   add("heartbeat_datagrams", "BOOL", "MS_HEARTBEAT_DATAGRAMS");
   add("rejoin_timeout", "SECONDS", "MS_REJOIN_TIMEOUT");
+  add("max_node_failures", "N", "MS_MAX_NODE_FAILURES");
   add("keep_runs_for", "SECONDS", "MS_KEEP_RUNS_FOR");
   add("on_event", "COMMAND", "MS_ON_EVENT");
   add("node_timeout", "SECONDS", "MS_NODE_TIMEOUT");
@@ -388,7 +414,8 @@ SettingsTable AgentSettingsTable(AgentSettings& settings) {
   AddProcesses(table, settings);
   table.BeginGroup("Recovery");
   AddRecovery(table, &settings.enable_recovery, &settings.recovery_path, &settings.max_restarts,
-              &settings.restart_scope, &settings.progress_timeout);
+              &settings.restart_scope, &settings.stalls);
+  AddOutputRules(table, settings.output_rules);
   table.BeginGroup("Timeouts");
   AddTopoTimeout(table, &settings.topo_timeout).Common();
   table

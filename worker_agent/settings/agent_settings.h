@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "common/settings/cluster_settings.h"
 #include "common/settings/settings.h"
 #include "common/settings/syntax.h"
 #include "common/tls/tls_settings.h"
+#include "worker_agent/output_rules/output_rules.h"
 
 namespace muster::agent {
 
@@ -73,7 +75,8 @@ struct AgentSettings {
   uint16_t chief_port = 60000;   // CM_CHIEF_PORT
   std::optional<uint32_t> max_restarts;
   std::optional<std::string> restart_scope;
-  std::optional<absl::Duration> progress_timeout;
+  StallSettings stalls;
+  OutputRuleTexts output_rules;  // --expect, --fail_on
   std::string isolate = kIsolateOff;
   std::optional<int> stop_signal;  // nullopt: SIGTERM; if SIGINT ends the agent, SIGINT comes first
   absl::Duration stop_timeout = absl::Seconds(30);

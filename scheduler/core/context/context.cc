@@ -57,7 +57,8 @@ void Context::Schedule(const Run& run) {
   // round waits for comes as an event.
   const bool is_recovering = run.record().phase == v1::RUN_PHASE_RECOVERING;
   deadlines.Set(run.handle, std::min({run.topo_deadline, run.spare_deadline, run.cause_deadline, run.settle_deadline,
-                                      run.rejoin_deadline, run.progress_deadline, run.forget_at, run.store_waits.Next(),
+                                      run.rejoin_deadline, run.progress_deadline, run.first_progress_deadline,
+                                      run.forget_at, run.store_waits.Next(),
                                       is_recovering && run.is_held_back ? run.restart_at : MonotonicTime::Never(),
                                       is_recovering ? run.look_deadline : MonotonicTime::Never()}));
 }

@@ -20,16 +20,18 @@ enum Priority { kDecision = 0, kLostOrSignaled = 1, kErrorMessage = 2, kExitCode
 constexpr absl::string_view kNotStarted = " could not be started";
 constexpr absl::string_view kEndedWith = " ended with exit code ";
 constexpr absl::string_view kKilledBy = " was killed by ";
+constexpr absl::string_view kEndedByRule = " was ended by --fail_on";
 
 // Returns how the process ended, without the quote of its output: the caller adds this after a colon.
 std::string EndText(const v1::ProcessEnded& ended) {
   if (!ended.launch_error().empty()) return std::string(kNotStarted);
+  if (!ended.failing_line().empty()) return std::string(kEndedByRule);
   if (ended.signal() == 0) return absl::StrCat(kEndedWith, ended.exit_code());
   return absl::StrCat(kKilledBy, SignalName(ended.signal()), ended.core_dumped() ? " (core dumped)" : "");
 }
 
 int PriorityOf(const v1::ProcessEnded& ended, const Diagnosis& diagnosis) {
-  if (!ended.launch_error().empty()) return kErrorMessage;
+  if (!ended.launch_error().empty() || !ended.failing_line().empty()) return kErrorMessage;
   if (IsOfAPeer(diagnosis.reason)) return kConsequence;
   if (ended.signal() != 0) return kLostOrSignaled;
   return ended.error_message().empty() ? kExitCode : kErrorMessage;
@@ -39,7 +41,7 @@ int PriorityOf(const v1::ProcessEnded& ended, const Diagnosis& diagnosis) {
 
 std::string WithoutQuote(const std::string& text) {
   size_t end = std::string::npos;
-  for (const absl::string_view words : {kNotStarted, kEndedWith, kKilledBy}) {
+  for (const absl::string_view words : {kNotStarted, kEndedWith, kKilledBy, kEndedByRule}) {
     end = std::min(end, text.find(words.data(), 0, words.size()));
   }
   return end == std::string::npos ? text : text.substr(0, text.find(": ", end));

@@ -4,6 +4,7 @@
 //   the end of the process                             reason
 //   it never started                                   the agent's word; if the agent sends none: command_not_found
 //                                                      (exit code 127), cannot_start (126)
+//   its agent ended it for a line of its output        output_rule
 //   the kernel killed it because memory ran out        out_of_memory
 //   it ended by itself after the kernel had killed     out_of_memory, unless its last words name a better reason
 //     another process of its control group
@@ -111,6 +112,7 @@ constexpr std::array kAdvice = std::to_array<Advice>({
     {reason::kOutOfMemory,
      "give the job more memory on {host} (the limit of the batch system, of the container or of systemd), or have it "
      "need less: smaller batches, fewer data loader workers, fewer processes on a machine"},
+    {reason::kOutputRule, "fix what that line names; if the line is no failure, correct the rule of --fail_on"},
     {reason::kPeerConnectionLost,
      "a peer has ended or can't be reached: look at the output of the other ranks, and at the network between the "
      "nodes (`--preflight ring` tests it)"},
@@ -136,6 +138,10 @@ constexpr std::array kAdvice = std::to_array<Advice>({
     {reason::kSharedMemoryFull,
      "make /dev/shm on {host} larger (docker: --shm-size; Kubernetes: an emptyDir with medium Memory), or use fewer "
      "data loader workers"},
+    {reason::kStorageFault,
+     "a file system of {host} has failed: `mount` and `dmesg` there show which one; mount it again, or take the "
+     "machine "
+     "out of the job"},
     {reason::kTooManyOpenFiles, "raise the limit of open files on {host} (`ulimit -n`)"},
     {reason::kWrongSettings, "correct the setting that the error names, on every node that has it"},
 });
@@ -261,6 +267,11 @@ Diagnosis Diagnose(const v1::ProcessEnded& ended) {
   if (!ended.launch_error().empty()) {
     const absl::string_view by_code = ended.exit_code() == 127 ? reason::kCommandNotFound : reason::kCannotStart;
     return {ended.launch_reason().empty() ? std::string(by_code) : ended.launch_reason(), ended.launch_error()};
+  }
+  if (!ended.failing_line().empty()) {
+    std::string line = ended.failing_line();
+    CutText(line, kMaxQuoteBytes);
+    return {std::string(reason::kOutputRule), std::move(line)};
   }
   const LastWords words = ReadLastWords(ended);
   if (ended.signal() == 0) return DiagnoseExit(ended, words);

@@ -1,5 +1,5 @@
-// Training progress: the steps that processes write to MS_PROGRESS_FILE, as their agents report them, and the processes
-// that stand still.
+// Training progress: what processes write to MS_PROGRESS_FILE, or what --expect sees in their output, as their agents
+// report it, and what it means when they stand still.
 //
 // Only recent reports count. A report says for how long the agent has seen no change, so neither a broken connection
 // nor a paused scheduler makes a process seem to stand still.
@@ -51,6 +51,49 @@ std::pair<const Node*, uint32_t> FirstDone(const Run& run) {
   return first;
 }
 
+// True if the worker's process is stopped, as its stack says.
+bool IsStopped(const std::vector<StackGroup>& groups, const Watched& w) {
+  if (w.node->record().info.role() != v1::ROLE_WORKER) return false;
+  return std::any_of(groups.begin(), groups.end(), [&](const StackGroup& group) {
+    return group.is_stopped && std::find(group.ranks.begin(), group.ranks.end(), w.rank) != group.ranks.end();
+  });
+}
+
+void Name(const Node& node, uint32_t rank, v1::Cause& cause) {
+  cause.set_rank(rank);
+  cause.set_role(node.record().info.role());
+  cause.set_node_id(node.record().id);
+  cause.set_host_name(node.record().info.host_name());
+}
+
+// Names the worker that the stacks point to, if there is one.
+void NameSuspect(const Run& run, const StackFinding& finding, v1::Cause& cause) {
+  if (!finding.suspect) return;
+  for (const auto& [id, node] : run.nodes) {
+    if (node.record().is_spare || node.record().info.role() != v1::ROLE_WORKER) continue;
+    for (const SlotState& slot : node.record().slots) {
+      if (slot.MayRun() && slot.rank == *finding.suspect) return Name(node, slot.rank, cause);
+    }
+  }
+}
+
+const char* StallRemedy(bool is_stopped) {
+  return is_stopped
+             ? "find out what stopped it (SIGSTOP, Ctrl-Z, a debugger); if this is on purpose, raise --progress_timeout"
+             : "find out where the ranks stand (`ms-ctl stacks` while they run); --progress_timeout must be longer "
+               "than "
+               "the longest pause between two steps, including checkpoints and evaluations";
+}
+
+// Returns "; 12 lines of output could not be looked at (…)", for the end of a text.
+std::string UnseenInWords(const Run& run) {
+  uint64_t lines = 0;
+  for (const auto& [id, node] : run.nodes) lines += node.unseen_lines;
+  if (lines == 0) return "";
+  return absl::StrCat("; ", lines, lines == 1 ? " line" : " lines",
+                      " of output could not be matched with --expect: binary, longer than 4 KiB, or too many at once");
+}
+
 }  // namespace
 
 const ProcessProgress* ProgressOf(const Run& run, const Node& node, size_t slot) {
@@ -90,22 +133,21 @@ std::vector<Watched> StandingStill(const Run& run, MonotonicTime now, absl::Dura
   return watched;
 }
 
-CauseCandidate DescribeHang(const Run& run, MonotonicTime now, absl::Duration heartbeat_interval,
-                            const std::set<uint32_t>& stopped) {
+CauseCandidate DescribeStall(const Run& run, MonotonicTime now, absl::Duration heartbeat_interval,
+                             const std::vector<StackGroup>& groups) {
   const absl::Duration timeout = absl::Milliseconds(run.record().settings.progress_timeout_ms());
   const std::vector<Watched> watched = WatchedProcesses(run);
   std::vector<Watched> standing = StandingStill(run, now, heartbeat_interval);
-  CauseCandidate candidate = Decision(v1::Cause::NO_PROGRESS, "", "", now);
-  v1::Cause& cause = candidate.cause;
   std::string text = absl::StrCat("no progress for ", FormatAge(timeout), " (--progress_timeout): ");
-  std::vector<Watched> halted = standing;
-  std::erase_if(halted, [&](const Watched& w) {
-    return w.node->record().info.role() != v1::ROLE_WORKER || !stopped.contains(w.rank);
-  });
-  if (!halted.empty()) {
-    absl::StrAppend(&text, NameAll(halted), halted.size() == 1 ? " is" : " are", " stopped, by a signal or a debugger");
-    if (halted.front().progress->step) absl::StrAppend(&text, ", at step ", *halted.front().progress->step);
-    standing = halted;
+  const StackFinding finding = JudgeGroups(groups);
+  std::vector<Watched> stopped = watched;
+  std::erase_if(stopped, [&](const Watched& w) { return !IsStopped(groups, w); });
+  bool is_named = true;
+  if (!stopped.empty()) {
+    absl::StrAppend(&text, NameAll(stopped), stopped.size() == 1 ? " is" : " are",
+                    " stopped, by a signal or a debugger");
+    if (stopped.front().progress->step) absl::StrAppend(&text, ", at step ", *stopped.front().progress->step);
+    standing = stopped;
   } else if (!standing.empty() && standing.front().progress->step) {
     const uint64_t lowest = *standing.front().progress->step;
     const auto ahead = std::find_if(standing.begin(), standing.end(),
@@ -113,6 +155,8 @@ CauseCandidate DescribeHang(const Run& run, MonotonicTime now, absl::Duration he
     standing.erase(ahead, standing.end());
     const auto others =
         std::count_if(watched.begin(), watched.end(), [lowest](const Watched& w) { return w.progress->step > lowest; });
+    // If only one shows progress (rank 0 prints for all), it may as well wait for another.
+    is_named = others != 0 || (standing.size() == 1 && watched.size() > 1);
     if (others == 0 && standing.size() > 1) {
       absl::StrAppend(&text, "all ", standing.size(), " ranks stand still at step ", lowest, ", longest ",
                       NameAll({standing.front()}));
@@ -121,22 +165,34 @@ CauseCandidate DescribeHang(const Run& run, MonotonicTime now, absl::Duration he
                       others == 0 ? "" : ", the others are ahead");
     }
   } else if (!standing.empty()) {
-    absl::StrAppend(&text, NameAll(standing), standing.size() == 1 ? " has" : " have",
-                    " not touched MS_PROGRESS_FILE since");
+    is_named = standing.size() == 1 && watched.size() > 1;
+    absl::StrAppend(&text, NameAll(standing), standing.size() == 1 ? " shows" : " show", " nothing new");
   }
-  cause.set_text(std::move(text));
-  if (!standing.empty()) {
-    cause.set_rank(standing.front().rank);
-    cause.set_role(standing.front().node->record().info.role());
-    cause.set_node_id(standing.front().node->record().id);
-    cause.set_host_name(standing.front().node->record().info.host_name());
-  }
-  cause.set_remedy(
-      !halted.empty()
-          ? "find out what stopped it (SIGSTOP, Ctrl-Z, a debugger); if this is on purpose, raise --progress_timeout"
-          : "find out where the ranks stand (`ms-ctl stacks` while they run); --progress_timeout must be longer than "
-            "the longest pause between two steps, including checkpoints and evaluations");
+  if (stopped.empty() && !finding.text.empty()) absl::StrAppend(&text, "; ", finding.text);
+  CauseCandidate candidate = Decision(v1::Cause::NO_PROGRESS, std::move(text), StallRemedy(!stopped.empty()), now);
+  if (!standing.empty()) Name(*standing.front().node, standing.front().rank, candidate.cause);
+  if (stopped.empty() && (!is_named || standing.empty())) NameSuspect(run, finding, candidate.cause);
   return candidate;
+}
+
+CauseCandidate DescribeFirstStall(const Run& run, MonotonicTime now, const std::vector<StackGroup>& groups) {
+  const StackFinding finding = JudgeGroups(groups);
+  const absl::Duration timeout = absl::Milliseconds(run.record().settings.first_progress_timeout_ms());
+  CauseCandidate candidate = Decision(
+      v1::Cause::NO_PROGRESS,
+      absl::StrCat("no process has shown progress within ", FormatAge(timeout),
+                   " of the start (--first_progress_timeout)", finding.text.empty() ? "" : ": ", finding.text),
+      absl::StrCat("find out where the ranks stand (`ms-ctl stacks` while they run); --first_progress_timeout must be "
+                   "longer than loading, restoring and compiling take",
+                   UnseenInWords(run)),
+      now);
+  NameSuspect(run, finding, candidate.cause);
+  return candidate;
+}
+
+MonotonicTime FirstProgressDeadline(const Run& run, MonotonicTime now) {
+  const uint64_t timeout_ms = run.record().settings.first_progress_timeout_ms();
+  return timeout_ms == 0 ? MonotonicTime::Never() : now + absl::Milliseconds(timeout_ms);
 }
 
 absl::Duration FirstProgressLimit(const Run& run) {
@@ -154,9 +210,38 @@ bool IsUnwatched(const Run& run) {
 }
 
 std::string DescribeUnwatched(const Run& run) {
-  return absl::StrCat("no process has written to MS_PROGRESS_FILE yet: until one does, --progress_timeout (",
-                      FormatAge(absl::Milliseconds(run.record().settings.progress_timeout_ms())),
-                      ") can't detect a hang; have the script write its step there, or leave --progress_timeout out");
+  return absl::StrCat(
+      "no process has shown progress yet: until one does, --progress_timeout (",
+      FormatAge(absl::Milliseconds(run.record().settings.progress_timeout_ms())),
+      ") can't detect a hang; have the script write its step to MS_PROGRESS_FILE, or give ms-worker --expect with the "
+      "line that the script prints at each step (--expect auto knows tqdm and others)",
+      UnseenInWords(run));
+}
+
+std::string DescribeHalted(const Node& node, const HaltedOnNode& halted, MonotonicTime now) {
+  const std::string what = absl::StrCat(NameOf(node, node.record().slots.at(halted.slot).rank), ": process ",
+                                        halted.pid, " (", halted.name, ") ");
+  const std::string age = FormatAge(now - halted.since);
+  if (halted.state == "D") {
+    return absl::StrCat(what, "is in uninterruptible sleep for ", age,
+                        halted.waits_in.empty() ? "" : absl::StrCat(", in the kernel's ", halted.waits_in),
+                        ": a disk, a file server or a driver does not answer");
+  }
+  return absl::StrCat(what, "is stopped for ", age, ", by a signal or a debugger: `kill -CONT ", halted.pid,
+                      "` lets it go on");
+}
+
+std::string DescribeHalted(const Run& run, MonotonicTime now) {
+  std::vector<std::string> halted;
+  for (const auto& [id, node] : run.nodes) {
+    if (node.stream == 0 || run.record().phase != v1::RUN_PHASE_RUNNING) continue;
+    for (const HaltedOnNode& one : node.halted) {
+      if (one.slot < node.record().slots.size() && halted.size() < kMaxNamed) {
+        halted.push_back(DescribeHalted(node, one, now));
+      }
+    }
+  }
+  return absl::StrJoin(halted, "; ");
 }
 
 std::string WaitedFor(const Run& run) {
@@ -166,6 +251,7 @@ std::string WaitedFor(const Run& run) {
   }
   const std::vector<Watched> watched = WatchedProcesses(run);
   if (watched.empty() || !watched.front().progress->step || !run.highest_step) return "";
+  if (watched.front().progress->is_of_output) return "";
   const uint64_t step = *watched.front().progress->step;
   if (step >= *run.highest_step) return "";
   return absl::StrCat(NameOf(*watched.front().node, watched.front().rank), ", which was at step ", step,

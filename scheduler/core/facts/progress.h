@@ -1,10 +1,10 @@
-// Progress of a run's processes (MS_PROGRESS_FILE). Pure functions.
+// Progress of a run's processes (MS_PROGRESS_FILE, --expect), and what it means when they stand still. Pure functions.
 #pragma once
 
-#include <set>
 #include <string>
 #include <vector>
 
+#include "scheduler/core/facts/stack_groups.h"
 #include "scheduler/core/state/state.h"
 
 namespace muster::scheduler {
@@ -28,11 +28,17 @@ std::vector<Watched> WatchedProcesses(const Run& run);
 // are in the order of WatchedProcesses. The time since the report does not count, because nothing is known about it.
 std::vector<Watched> StandingStill(const Run& run, MonotonicTime now, absl::Duration heartbeat_interval);
 
-// Returns the cause with which a run that stands still is given up. `stopped` has the ranks of workers that a signal or
-// a debugger has stopped. The cause names these; if there are none, it names the processes at the lowest step, because
-// the others may only wait for them.
-CauseCandidate DescribeHang(const Run& run, MonotonicTime now, absl::Duration heartbeat_interval,
-                            const std::set<uint32_t>& stopped);
+// Returns the cause for giving up a run that stands still. It names the workers that are stopped, else those at the
+// lowest step, because the others may only wait for them. If all are at one step, it
+// names the suspect of the groups.
+CauseCandidate DescribeStall(const Run& run, MonotonicTime now, absl::Duration heartbeat_interval,
+                             const std::vector<StackGroup>& groups);
+
+// Returns the cause for giving up a run that shows no progress at all.
+CauseCandidate DescribeFirstStall(const Run& run, MonotonicTime now, const std::vector<StackGroup>& groups);
+
+// Returns the time by which some process has to show progress; never: no --first_progress_timeout.
+MonotonicTime FirstProgressDeadline(const Run& run, MonotonicTime now);
 
 // Returns the time after a round's start by which some process should show progress; infinite: no --progress_timeout.
 absl::Duration FirstProgressLimit(const Run& run);
@@ -40,6 +46,11 @@ absl::Duration FirstProgressLimit(const Run& run);
 // True if processes run but none shows progress, so that --progress_timeout notices nothing.
 bool IsUnwatched(const Run& run);
 std::string DescribeUnwatched(const Run& run);
+
+// Describes a process that the kernel does not let run: "rank 3 on host-b (node b): process 12 (python3) is stopped …".
+std::string DescribeHalted(const Node& node, const HaltedOnNode& halted, MonotonicTime now);
+// Describes those of a run; empty: none.
+std::string DescribeHalted(const Run& run, MonotonicTime now);
 
 // Returns the process for which the others seem to have waited when one of them gave up: "rank 3 on host-b (node b),
 // which …". This is a process that had already ended with exit code 0, else one at a lower step than others. Returns an

@@ -122,6 +122,14 @@ class Lifecycle {
   void Dismiss(Run& run, Node& node);
   void SendAway(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, v1::Refusal refusal);
 
+  // ---- bad_nodes.cc
+  // True if the node that the cause names will be drained for it: the restart then costs no budget.
+  bool IsDrainedFor(const Run& run, const v1::Cause& cause) const;
+  // Drains the node that has ended the round, if it is broken and a spare fits. Called once for each round, when all
+  // nodes have quit it. True if a node was drained: the nodes must be looked at again.
+  bool DrainBadNode(Run& run);
+  size_t CountFailure(Run& run, const std::string& node_id);
+
   // ---- ending.cc
   void SayGoingAway();
   void ReleaseChallenger(Node& node);

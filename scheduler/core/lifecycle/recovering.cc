@@ -4,6 +4,7 @@
 //   a process fails, scope "job"             AbortRound; the next round after a back-off
 //   a process fails, scope "worker"          RestartAlone: its next attempt after a back-off
 //   the budget of restarts is used up        the run fails: "gave up"
+//   a device or a file system of a node fails, and a spare stands by: the same, without the budget (bad_nodes.cc)
 //   a member is lost                         AbortRound; the round waits for it (--rejoin_timeout) or for a spare
 //   a member is lost, its slots are done     the round goes on: the run needs nothing more from the node
 //   another failure while a round ends       it is noted as a possible cause
@@ -50,6 +51,7 @@ absl::Duration BackOff(size_t restarts_before) {
 void Lifecycle::Disturb(Run& run, CauseCandidate candidate) {
   if (!run.Recovers() || !run.IsUnderWay()) return Fail(run, std::move(candidate));
   if (run.record().phase == v1::RUN_PHASE_RUNNING) {
+    if (IsDrainedFor(run, candidate.cause)) return AbortRound(run, std::move(candidate), absl::ZeroDuration());
     if (!TakeFromBudget(run)) return Fail(run, std::move(candidate), true);
     return AbortRound(run, std::move(candidate), BackOff(run.restarts.size() - 1));
   }
@@ -174,6 +176,7 @@ void Lifecycle::LookForNextRound(Run& run, std::set<std::string> passed_over) {
   }
   context_.Schedule(run);
   if (!is_ready || context_.now.monotonic < run.restart_at) return;
+  if (DrainBadNode(run)) return LookForNextRound(run, std::move(passed_over));
   const RoundAddresses addresses = ChooseAddresses(members, context_.options.own_address);
   if (addresses.unreachable.empty()) return CloseRound(run, members, addresses.others, {}, stands_for);
   std::vector<Unreachable> regular;

@@ -183,6 +183,8 @@ void Lifecycle::CloseRound(Run& run, const std::vector<const Node*>& members, co
   run.topo_deadline = run.rejoin_deadline = run.restart_at = MonotonicTime::Never();
   run.spare_deadline = MonotonicTime::Never();
   if (!run.lacks_progress) run.progress_deadline = context_.now.monotonic + FirstProgressLimit(run);
+  run.first_progress_deadline = FirstProgressDeadline(run, context_.now.monotonic);
+  run.stall.reset();
   for (auto& [id, node] : run.nodes) node.must_quit = false;
   context_.Schedule(run);
   context_.effects.push_back(

@@ -57,6 +57,7 @@ class Liveness {
   NewEvents SelectNew(const Run& run, const Node& node, const v1::Report& report) const;
   void JudgeEnd(const Run& run, const Node& node, const v1::NodeEvent& event, NewEvents& selected) const;
   void ActOnFailures(Run& run, Node& node, NewEvents& taken);
+  void TakeHalted(Run& run, Node& node, const v1::Report& report);
   void TakeStuck(Run& run, Node& node, const v1::Report& report);
   void TakeProgress(Run& run, Node& node, const v1::Report& report);
   void HearOfLeaving(Run& run, Node& node, const v1::NodeLeaving& leaving, MonotonicTime when);

@@ -11,6 +11,7 @@
 //   the stream breaks                   the node is disconnected, and its grace begins
 //   the keeper's last report            its processes are confirmed dead; the node is lost without a grace
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/core/facts/progress.h"
@@ -37,6 +38,7 @@ void Liveness::On(const ReportReceived& event) {
   }
   TakeProgress(*run, *node, event.report);
   TakeStuck(*run, *node, event.report);
+  TakeHalted(*run, *node, event.report);
   Acknowledge(*run, *node, event.report.heartbeat_seq());
   if (node->is_settled) lifecycle_.CheckSettled(*run);
 }
@@ -156,6 +158,7 @@ void Liveness::TakeProgress(Run& run, Node& node, const v1::Report& report) {
   if (run.record().phase != v1::RUN_PHASE_RUNNING || report.progress_round() != run.record().round) return;
   const absl::Duration timeout = absl::Milliseconds(run.record().settings.progress_timeout_ms());
   bool stands_still = false;
+  node.unseen_lines = report.unseen_lines();
   for (const v1::SlotProgress& slot : report.progress()) {
     if (slot.slot() >= node.record().slots.size()) continue;
     node.progress.resize(node.record().slots.size());
@@ -164,18 +167,23 @@ void Liveness::TakeProgress(Run& run, Node& node, const v1::Report& report) {
     progress = {.round = run.record().round,
                 .attempt = slot.attempt(),
                 .step = {},
+                .is_of_output = slot.is_of_output(),
                 .changed = context_.now.monotonic - still,
                 .reported_at = context_.now.monotonic};
     if (slot.has_step()) progress.step = slot.step();
     if (ProgressOf(run, node, slot.slot()) == nullptr) continue;
-    if (progress.step) run.highest_step = std::max(run.highest_step.value_or(0), *progress.step);
-    // The process that hangs stands still first, and the processes that wait for it follow. Wait for one more
-    // heartbeat, until the agents have reported all of them.
-    stands_still |= timeout > absl::ZeroDuration() && still >= timeout + context_.HeartbeatInterval();
+    if (progress.step && !progress.is_of_output) {
+      run.highest_step = std::max(run.highest_step.value_or(0), *progress.step);
+    }
+    // The process that hangs stands still first, and the processes that wait for it follow. Wait half a
+    // heartbeat more, so that most agents have reported them.
+    stands_still |= timeout > absl::ZeroDuration() && still >= timeout + context_.HeartbeatInterval() / 2;
   }
-  if (!stands_still || run.is_looking_into_hang) return;
-  run.is_looking_into_hang = true;  // until the stacks have come
-  stacks_.LookIntoHang(run);
+  if (stands_still && !run.stall) return stacks_.LookIntoStall(run, StackInquiry::Stall::kBetweenSteps);
+  // A report of the stall counts until nothing stands still any more.
+  if (run.stall && StandingStill(run, context_.now.monotonic, context_.HeartbeatInterval()).empty() &&
+      !IsUnwatched(run))
+    run.stall.reset();
 }
 
 void Liveness::TakeStuck(Run& run, Node& node, const v1::Report& report) {
@@ -184,6 +192,21 @@ void Liveness::TakeStuck(Run& run, Node& node, const v1::Report& report) {
   for (const v1::StuckProcess& stuck : report.stuck()) {
     node.stuck.push_back(
         {stuck.pid(), stuck.name(), stuck.state(), context_.now.monotonic - absl::Milliseconds(stuck.stuck_ms())});
+  }
+}
+
+// Announces each halted process once. It ends nothing: that is for --progress_timeout.
+void Liveness::TakeHalted(Run& run, Node& node, const v1::Report& report) {
+  const std::vector<HaltedOnNode> before = std::exchange(node.halted, {});
+  if (run.record().phase != v1::RUN_PHASE_RUNNING) return;
+  for (const v1::HaltedProcess& halted : report.halted()) {
+    if (halted.slot() >= node.record().slots.size()) continue;
+    node.halted.push_back({halted.slot(), halted.pid(), halted.name(), halted.state(), halted.waits_in(),
+                           context_.now.monotonic - absl::Milliseconds(halted.halted_ms())});
+    const bool is_new = std::none_of(before.begin(), before.end(), [&](const HaltedOnNode& one) {
+      return one.pid == halted.pid() && one.state == halted.state();
+    });
+    if (is_new) context_.Warn(run, "process_halted", DescribeHalted(node, node.halted.back(), context_.now.monotonic));
   }
 }
 

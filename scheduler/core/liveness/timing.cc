@@ -17,6 +17,8 @@
 //   settle_deadline        it ends                                   the run settles without the remaining agents
 //   rejoin_deadline        a node is lost                            it fails, and its cause names the lost nodes
 //   progress_deadline      it runs with --progress_timeout           a warning, if no process shows progress
+//   first_progress_deadline  it runs with --first_progress_timeout   its stacks are gathered, if no process shows
+//                                                                    progress: then it is given up or reported
 //   restart_at             it recovers, after a back-off             the next round may close
 //   look_deadline          it recovers, and has many nodes           all nodes are checked again
 //   forget_at              it ends                                   it is forgotten
@@ -105,6 +107,14 @@ void Liveness::OnDue(Run& run) {
       context_.Warn(run, "progress_not_written", DescribeUnwatched(run));
     } else if (run.record().phase == v1::RUN_PHASE_RUNNING && WatchedProcesses(run).empty()) {
       run.progress_deadline = context_.now.monotonic + FirstProgressLimit(run);  // no process runs yet
+    }
+  }
+  if (context_.now.monotonic >= run.first_progress_deadline) {
+    run.first_progress_deadline = MonotonicTime::Never();
+    if (IsUnwatched(run)) {
+      stacks_.LookIntoStall(run, StackInquiry::Stall::kBeforeTheFirst);
+    } else if (run.record().phase == v1::RUN_PHASE_RUNNING && WatchedProcesses(run).empty()) {
+      run.first_progress_deadline = FirstProgressDeadline(run, context_.now.monotonic);  // none runs yet
     }
   }
   if (context_.now.monotonic >= run.forget_at) return lifecycle_.ForgetRun(run);
@@ -222,8 +232,9 @@ void Liveness::On(const LoopWasLate& event) {
     context_.deadlines.Set(context_.once_handle, context_.once_deadline = context_.once_deadline + event.by);
   for (auto& [job_id, job] : context_.state.jobs) {
     for (auto& [number, run] : job.runs) {
-      for (MonotonicTime* deadline : {&run.topo_deadline, &run.spare_deadline, &run.cause_deadline,
-                                      &run.rejoin_deadline, &run.settle_deadline, &run.progress_deadline}) {
+      for (MonotonicTime* deadline :
+           {&run.topo_deadline, &run.spare_deadline, &run.cause_deadline, &run.rejoin_deadline, &run.settle_deadline,
+            &run.progress_deadline, &run.first_progress_deadline}) {
         *deadline = *deadline + event.by;
       }
       context_.Schedule(run);

@@ -371,7 +371,10 @@ void Membership::Attach(const JoinRequested& event, Run& run, Node& node, bool i
   node.connect_seq = event.join.connect_seq();
   node.last_seen = context_.now.monotonic;
   node.was_seen = true;
-  if (!is_resumed) node.stuck.clear();
+  if (!is_resumed) {
+    node.stuck.clear();
+    node.halted.clear();
+  }
   node.has_reported = false;
   node.had_extra_lease = false;
   node.lease_end = context_.now.monotonic + context_.options.lease;

@@ -9,6 +9,7 @@
 #include "common/base/limits.h"
 #include "common/base/text.h"
 #include "scheduler/core/facts/progress.h"
+#include "scheduler/core/facts/stack_groups.h"
 #include "scheduler/core/views/views.h"
 
 namespace muster::scheduler {
@@ -16,6 +17,8 @@ namespace {
 
 constexpr absl::Duration kStacksWait = absl::Seconds(9);  // an admin call is answered within 10 s
 constexpr size_t kMaxGatherings = 16;
+constexpr absl::Duration kStallWait = absl::Seconds(2);  // for the stacks of a job that stands still
+constexpr size_t kMaxGroupLines = 6;
 constexpr size_t kFewRanks = 8;  // the number of ranks if the request names none
 
 std::vector<uint32_t> FirstWorkers(const std::vector<Watched>& watched, size_t most) {
@@ -26,30 +29,28 @@ std::vector<uint32_t> FirstWorkers(const std::vector<Watched>& watched, size_t m
   return ranks;
 }
 
-// Returns kFewRanks ranks for a request that names none: those at the lowest steps, the longest there first. If no
-// process shows progress, returns the lowest ranks.
-std::vector<uint32_t> FewRanks(const Run& run) {
-  std::vector<uint32_t> ranks = FirstWorkers(WatchedProcesses(run), kFewRanks);
-  if (!ranks.empty()) return ranks;
-  ranks.resize(std::min<size_t>(run.record().peers.worker_num(), kFewRanks));
+std::vector<uint32_t> FirstRanks(const Run& run, size_t most) {
+  std::vector<uint32_t> ranks(std::min<size_t>(run.record().peers.worker_num(), most));
   std::iota(ranks.begin(), ranks.end(), 0);
   return ranks;
 }
 
-// Returns where the main thread's stack begins. py-spy names the thread "MainThread"; faulthandler calls the thread
-// that got the signal "Current thread".
-size_t MainThread(const std::string& text) {
-  for (const char* mark : {"\"MainThread\"", "Current thread "}) {
-    const size_t at = text.find(mark);
-    if (at == std::string::npos) continue;
-    const size_t line = text.rfind('\n', at);
-    return line == std::string::npos ? 0 : line + 1;
-  }
-  return 0;
+// Returns kFewRanks ranks for a request that names none: those at the lowest steps, the longest there first. If no
+// process shows progress, returns the lowest ranks.
+std::vector<uint32_t> FewRanks(const Run& run) {
+  std::vector<uint32_t> ranks = FirstWorkers(WatchedProcesses(run), kFewRanks);
+  return ranks.empty() ? FirstRanks(run, kFewRanks) : ranks;
 }
 
-// Adds the stack as the last lines of the cause.
-void AddStack(const v1::RankStack& stack, v1::Cause& cause) {
+// Adds the groups, and the stack of the rank that the cause names, as the last lines of the cause.
+void AddStacks(const std::map<uint32_t, v1::RankStack>& stacks, const std::vector<StackGroup>& groups,
+               v1::Cause& cause) {
+  if (groups.size() > 1) {
+    for (std::string& line : GroupLines(groups, kMaxGroupLines)) cause.add_last_lines(std::move(line));
+  }
+  const auto named = stacks.find(cause.rank());
+  if (cause.role() != v1::ROLE_WORKER || named == stacks.end()) return;
+  const v1::RankStack& stack = named->second;
   const std::string text = stack.stack().text().substr(MainThread(stack.stack().text()));
   if (text.empty()) return;
   cause.add_last_lines(absl::StrCat("stack of rank ", stack.rank(), ", by ", stack.stack().method(), ":"));
@@ -85,24 +86,32 @@ void StackInquiry::On(const StacksRequested& event) {
     }
   }
   if (ranks.empty()) ranks = FewRanks(*run);
-  Gather(*run, ranks, event.query);
+  Gather(*run, ranks, event.query, Stall::kBetweenSteps);
 }
 
-void StackInquiry::LookIntoHang(Run& run) {
-  // Asks for up to kMaxStackRanks of the processes that stand still, because each of them may be a stopped one.
-  Gather(run, FirstWorkers(StandingStill(run, context_.now.monotonic, context_.HeartbeatInterval()), kMaxStackRanks),
-         0);
+void StackInquiry::LookIntoStall(Run& run, Stall stall) {
+  if (run.is_looking_into_stall) return;
+  run.is_looking_into_stall = true;
+  // Also asks ranks that show no progress: any may be the one for which the others wait.
+  std::vector<uint32_t> ranks =
+      FirstWorkers(StandingStill(run, context_.now.monotonic, context_.HeartbeatInterval()), kMaxStackRanks / 2);
+  for (const uint32_t rank : FirstRanks(run, kMaxStackRanks)) {
+    const bool is_there = std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+    if (ranks.size() < kMaxStackRanks && !is_there) ranks.push_back(rank);
+  }
+  Gather(run, ranks, 0, stall);
 }
 
-// Asks the agents of these workers for stacks. `query` is the call to answer; 0: the stacks are to describe a hang.
-void StackInquiry::Gather(Run& run, const std::vector<uint32_t>& ranks, QueryId query) {
+// Asks the agents of these workers for stacks. `query` is the call to answer; 0: the stacks are to describe a stall.
+void StackInquiry::Gather(Run& run, const std::vector<uint32_t>& ranks, QueryId query, Stall stall) {
   const uint64_t number = ++context_.last_handle;
   Gathering& gathering = gatherings_[number];
   gathering.query = query;
+  gathering.stall = stall;
   gathering.job_id = run.record().job_id;
   gathering.run = run.record().number;
   gathering.round = run.record().round;
-  gathering.deadline = context_.now.monotonic + kStacksWait;
+  gathering.deadline = context_.now.monotonic + (query == 0 ? kStallWait : kStacksWait);
   const std::set<uint32_t> wanted(ranks.begin(), ranks.end());
   for (auto& [id, node] : run.nodes) {
     if (node.record().info.role() != v1::ROLE_WORKER || node.record().is_spare) continue;
@@ -153,7 +162,7 @@ void StackInquiry::Finish(uint64_t number) {
   const Gathering gathering = std::move(gatherings_.at(number));
   gatherings_.erase(number);
   context_.deadlines.Set(number, MonotonicTime::Never());
-  if (gathering.query == 0) return GiveUpHang(gathering);
+  if (gathering.query == 0) return ActOnStall(gathering);
   v1::StacksReply reply;
   reply.set_run(gathering.run);
   reply.set_round(gathering.round);
@@ -161,22 +170,25 @@ void StackInquiry::Finish(uint64_t number) {
   context_.effects.push_back(Answer{gathering.query, absl::OkStatus(), std::move(reply)});
 }
 
-// Gives up the round, or the run, unless its processes have made progress since.
-void StackInquiry::GiveUpHang(const Gathering& gathering) {
+// Reports the stall, or gives up the round or the run, unless the job has moved on meanwhile.
+void StackInquiry::ActOnStall(const Gathering& gathering) {
   Run* run = context_.state.FindRun(gathering.job_id, gathering.run);
   if (run == nullptr) return;
-  run->is_looking_into_hang = false;
-  if (run->record().phase != v1::RUN_PHASE_RUNNING || run->record().round != gathering.round ||
-      StandingStill(*run, context_.now.monotonic, context_.HeartbeatInterval()).empty())
-    return;
-  std::set<uint32_t> stopped;
-  for (const auto& [rank, stack] : gathering.stacks) {
-    if (stack.stack().is_stopped()) stopped.insert(rank);
-  }
-  CauseCandidate candidate = DescribeHang(*run, context_.now.monotonic, context_.HeartbeatInterval(), stopped);
-  const auto stack = gathering.stacks.find(candidate.cause.rank());
-  if (candidate.cause.role() == v1::ROLE_WORKER && stack != gathering.stacks.end()) {
-    AddStack(stack->second, candidate.cause);
+  run->is_looking_into_stall = false;
+  if (run->record().phase != v1::RUN_PHASE_RUNNING || run->record().round != gathering.round) return;
+  const MonotonicTime now = context_.now.monotonic;
+  const bool is_over = gathering.stall == Stall::kBetweenSteps
+                           ? StandingStill(*run, now, context_.HeartbeatInterval()).empty()
+                           : !IsUnwatched(*run);
+  if (is_over) return;
+  const std::vector<StackGroup> groups = GroupStacks(gathering.stacks);
+  CauseCandidate candidate = gathering.stall == Stall::kBetweenSteps
+                                 ? DescribeStall(*run, now, context_.HeartbeatInterval(), groups)
+                                 : DescribeFirstStall(*run, now, groups);
+  AddStacks(gathering.stacks, groups, candidate.cause);
+  if (run->OnlyReportsStalls()) {
+    run->stall = candidate.cause;
+    return context_.Warn(*run, "stalled", candidate.cause.text());
   }
   lifecycle_.Disturb(*run, std::move(candidate));
   lifecycle_.TryNextRound(*run);

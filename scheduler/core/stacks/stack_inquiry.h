@@ -18,8 +18,10 @@ class StackInquiry {
   void On(const StacksRequested& event);
   void On(const StackTracesReceived& event);
 
-  // Gathers the stacks of a run that stands still, then gives it up, unless it has moved on meanwhile.
-  void LookIntoHang(Run& run);
+  // Gathers the stacks of a run that stands still, then reports it or gives it up, unless it has moved on meanwhile.
+  // Does nothing while it looks already.
+  enum class Stall { kBetweenSteps, kBeforeTheFirst };
+  void LookIntoStall(Run& run, Stall stall);
   // True if the handle is that of an inquiry's deadline.
   bool IsUnderWay(uint64_t handle) const { return gatherings_.contains(handle); }
   // Ends the inquiry with the stacks that have come so far.
@@ -28,7 +30,8 @@ class StackInquiry {
  private:
   // An inquiry that waits for the stacks from agents.
   struct Gathering {
-    QueryId query = 0;  // the call of ms-ctl; 0: LookIntoHang has asked
+    QueryId query = 0;  // the call of ms-ctl; 0: LookIntoStall has asked
+    Stall stall = Stall::kBetweenSteps;
     std::string job_id;
     uint64_t run = 0;
     uint32_t round = 0;
@@ -37,8 +40,8 @@ class StackInquiry {
     std::map<uint32_t, v1::RankStack> stacks;  // by rank; the stacks so far, and notes for the missing ones
   };
 
-  void Gather(Run& run, const std::vector<uint32_t>& ranks, QueryId query);
-  void GiveUpHang(const Gathering& gathering);
+  void Gather(Run& run, const std::vector<uint32_t>& ranks, QueryId query, Stall stall);
+  void ActOnStall(const Gathering& gathering);
 
   Context& context_;
   Lifecycle& lifecycle_;

@@ -43,7 +43,8 @@ struct SlotState {
 struct ProcessProgress {
   uint32_t round = 0;
   uint32_t attempt = 0;
-  std::optional<uint64_t> step;  // nullopt: the process only touches its progress file
+  std::optional<uint64_t> step;  // nullopt: the process shows no numbers
+  bool is_of_output = false;     // --expect saw it: the number need not be a training step
   MonotonicTime changed;
   MonotonicTime reported_at;
 };
@@ -53,6 +54,16 @@ struct StuckOnNode {
   uint64_t pid = 0;
   std::string name;
   std::string state;  // as in proc(5)
+  MonotonicTime since;
+};
+
+// A running process of a node that the kernel does not let run, as its agent last reported.
+struct HaltedOnNode {
+  uint32_t slot = 0;
+  uint64_t pid = 0;
+  std::string name;
+  std::string state;     // as in proc(5): "T" or "D"
+  std::string waits_in;  // empty: not known
   MonotonicTime since;
 };
 
@@ -106,6 +117,7 @@ struct NodeRuntime {
   bool fence_needs_all_four = false;    // CoreOptions::fence_needs_all_four
   bool must_quit = false;               // it is a spare that may run processes (older_journal.cc)
   std::vector<StuckOnNode> stuck;       // its processes that can't be killed
+  std::vector<HaltedOnNode> halted;     // its running processes that the kernel does not let run
   // The last numbered change of the store that the node asked for, even if it changed nothing. If the node asks for it
   // again, it gets the same answer, and the request can't take effect later.
   struct {
@@ -127,6 +139,7 @@ struct NodeRuntime {
   std::unique_ptr<Challenger> challenger;
   std::string heir_doubt;  // if it is lost: why its next start can't confirm that the old processes have ended
   std::vector<ProcessProgress> progress;  // by slot; empty: none was reported yet. See ProgressOf
+  uint64_t unseen_lines = 0;              // of output, which --expect could not look at; as last reported
   bool has_reported = false;              // it has sent a report on this stream, so it has received its welcome
   bool had_extra_lease = false;           // its lease was extended once (Liveness::SuspectsItself)
   bool is_settled = false;                // it knows the outcome of the run and has no processes
@@ -250,10 +263,11 @@ struct RunRuntime {
   MonotonicTime spare_deadline = MonotonicTime::Never();  // when spares may fill in
   MonotonicTime cause_deadline = MonotonicTime::Never();
   MonotonicTime settle_deadline = MonotonicTime::Never();
-  MonotonicTime rejoin_deadline = MonotonicTime::Never();    // set while a node is lost
-  MonotonicTime restart_at = MonotonicTime::Never();         // RECOVERING: the earliest time of the next round
-  bool is_held_back = false;                                 // restart_at has not come yet; see Context::Schedule
-  MonotonicTime progress_deadline = MonotonicTime::Never();  // when some process should have shown progress
+  MonotonicTime rejoin_deadline = MonotonicTime::Never();          // set while a node is lost
+  MonotonicTime restart_at = MonotonicTime::Never();               // RECOVERING: the earliest time of the next round
+  bool is_held_back = false;                                       // restart_at has not come yet; see Context::Schedule
+  MonotonicTime progress_deadline = MonotonicTime::Never();        // when some process should have shown progress
+  MonotonicTime first_progress_deadline = MonotonicTime::Never();  // the same, by --first_progress_timeout
   bool lacks_progress = false;  // no process had shown progress by then, and a warning was logged
   MonotonicTime looked;         // RECOVERING: when all nodes were last checked for the next round
   MonotonicTime look_deadline = MonotonicTime::Never();  // RECOVERING: the next check is put off until this time
@@ -263,8 +277,11 @@ struct RunRuntime {
   std::optional<uint64_t> highest_step;    // the highest step that any process has written
   std::map<std::string, uint64_t> unquit;  // nodes that left though must_quit was set, and their incarnations
   uint32_t round_elsewhere = 0;            // the highest round that an agent has reported
-  bool is_looking_into_hang = false;       // its stacks are being gathered
-  uint32_t holding_up = 0;                 // RECOVERING: members that are disconnected, or have not quit
+  bool is_looking_into_stall = false;      // its stacks are being gathered
+  std::optional<v1::Cause> stall;          // set while it stands still and that is only reported
+  std::map<std::string, std::deque<MonotonicTime>> node_failures;  // by node id: failures that may come from it
+  uint32_t judged_round = 0;                                       // DrainBadNode has judged the end of this round
+  uint32_t holding_up = 0;                           // RECOVERING: members that are disconnected, or have not quit
   MonotonicTime forget_at = MonotonicTime::Never();  // set once it has ended
   bool is_settled = false;
   std::vector<CauseCandidate> candidates;
@@ -304,6 +321,7 @@ class Run : public RunRuntime {
   // True if agents know a later round than the journal, so the journal is an older copy: see older_journal.h.
   bool IsRoundBehind() const { return round_elsewhere > record_.round; }
   bool RestartsAlone() const { return Recovers() && record_.settings.restart_scope() == "worker"; }
+  bool OnlyReportsStalls() const { return record_.settings.stall_action() == "report"; }
   uint32_t MaxRestarts() const;
   // True once this run can only end: a join then opens the next run.
   bool IsOver() const { return HasEnded() || record_.phase == v1::RUN_PHASE_STOPPING; }

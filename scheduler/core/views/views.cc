@@ -116,6 +116,7 @@ v1::RunStatus RunView(const Context& context, const Run& run) {
   const bool is_held_up = !run.HasEnded() && !DescribeStuck(run, now).empty();
   if (IsWaiting(run) || is_held_up) *status.mutable_waiting() = WaitStatusOf(context.state, run, now);
   status.set_silent_nodes(DescribeSilent(context, run));
+  status.set_halted(DescribeHalted(run, now));
   if (run.HasEnded()) *status.mutable_outcome() = run.record().outcome;
   status.set_opened_unix_ms(run.record().opened_unix_ms);
   status.set_age_ms(absl::ToInt64Milliseconds(now - run.opened));
@@ -127,6 +128,7 @@ v1::RunStatus RunView(const Context& context, const Run& run) {
   }
   const std::vector<Watched> watched = WatchedProcesses(run);
   if (!watched.empty()) *status.mutable_progress() = ProgressView(watched, now);
+  if (run.stall && run.record().phase == v1::RUN_PHASE_RUNNING) *status.mutable_stall() = *run.stall;
   if (run.lacks_progress && IsUnwatched(run)) status.set_not_watched(DescribeUnwatched(run));
   return status;
 }

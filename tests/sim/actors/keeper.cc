@@ -14,6 +14,9 @@ agent::ProcessHasEnded EndedOf(const Keeper::Order& order, ExitStatus death, boo
   ended.key = order.key();
   ended.end.exit = death;
   ended.end.was_stopped = was_stopped;
+  if (!was_stopped && death.code == kBrokenDevice)
+    ended.end.error_message = "RuntimeError: uncorrectable ECC error encountered";
+  if (!was_stopped && death.code == kScriptBug) ended.end.error_message = "ValueError: no such column";
   return ended;
 }
 
@@ -109,7 +112,7 @@ void Keeper::FailLaunch(const Order& order, ExitStatus death, const std::string&
 void Keeper::PlanFate(Key key, const Order& order) {
   const absl::Duration length = LengthOf(order.place.run, job_.longest_run, sim_.parameters.seed);
   if (!IsPeace() && random_.Chance(job_.process_failure)) {
-    std::vector<ExitStatus> deaths = {{1, 0}, {3, 0}, {0, 9}, {0, 11}, {0, 6}};
+    std::vector<ExitStatus> deaths = {{kScriptBug, 0}, {kBrokenDevice, 0}, {0, 9}, {0, 11}, {0, 6}};
     const ExitStatus death = random_.Pick(deaths);
     sim_.timeline.After(random_.UpTo(length), [this, key, death] { EndByItself(key, death); });
     return;

@@ -27,6 +27,10 @@
 
 namespace muster::sim {
 
+// The exit codes of processes that fail by themselves, and what their error files then say.
+inline constexpr int kScriptBug = 1;
+inline constexpr int kBrokenDevice = 3;
+
 class Keeper {
  public:
   // The start of a slot's process.

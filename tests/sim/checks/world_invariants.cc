@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
+#include "tests/sim/actors/keeper.h"
+
 namespace muster::sim {
 namespace {
 
@@ -102,6 +105,7 @@ void WorldInvariants::CheckRecord(const v1::Record& record) {
         absl::StrCat("node ", gone.node_id(), " was confirmed dead (", gone.reason(), "), but its processes live"));
   }
   if (record.has_run_ended()) CheckEnd(record.run_ended());
+  if (record.has_node_draining()) CheckDraining(record.node_draining());
   if (record.has_round_aborted()) {
     const v1::RoundAborted& aborted = record.round_aborted();
     CheckHang(NameOf(aborted.job_id(), aborted.run()), aborted.round(), aborted.first());
@@ -180,6 +184,29 @@ void WorldInvariants::CheckEnd(const v1::RunEnded& ended) {
     sim_.Expect(!cause.text().empty(), absl::StrCat(name.Text(), " failed without a cause"));
   }
   CheckHang(name, run->round, cause);
+}
+
+// The scheduler drains a node only if its device is broken, or if it crashed in several rounds; and only for a spare.
+void WorldInvariants::CheckDraining(const v1::NodeDraining& draining) {
+  if (!draining.is_draining() || !absl::StartsWith(draining.reason(), "drained by the scheduler")) return;
+  const RunLedger* run = appended_.Find(draining.job_id(), draining.run());
+  if (run == nullptr) return;
+  const RunName name = NameOf(draining.job_id(), draining.run());
+  bool has_broken_device = false;
+  std::set<uint32_t> crashed_rounds;
+  for (const auto& [place, owner] : assigned_) {
+    if (!(place.run == name) || owner.first != draining.node_id()) continue;
+    has_broken_device |= place.round == run->round && processes_.HasDied(place, {kBrokenDevice, 0});
+    if (processes_.HasDied(place, {0, 11})) crashed_rounds.insert(place.round);
+  }
+  sim_.Expect(has_broken_device || crashed_rounds.size() >= sim_.parameters.scheduler.max_node_failures,
+              absl::StrCat("node ", draining.node_id(), " of ", name.Text(), " is healthy, but: ", draining.reason()));
+  const bool has_spare = std::any_of(run->roster.begin(), run->roster.end(), [&](const auto& entry) {
+    const auto at = presence_.find({draining.job_id(), draining.run(), entry.first});
+    return !run->ranks.contains(entry.first) && at != presence_.end() && at->second.stream != 0;
+  });
+  sim_.Expect(has_spare,
+              absl::StrCat("node ", draining.node_id(), " of ", name.Text(), " was drained without a spare"));
 }
 
 void WorldInvariants::CheckHang(const RunName& name, uint32_t round, const v1::Cause& cause) {

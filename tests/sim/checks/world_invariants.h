@@ -79,6 +79,7 @@ class WorldInvariants {
   void CheckRecord(const v1::Record& record);
   void CheckRemoval(const v1::NodeRemoved& removed);
   void CheckEnd(const v1::RunEnded& ended);
+  void CheckDraining(const v1::NodeDraining& draining);
   void CheckHang(const RunName& name, uint32_t round, const v1::Cause& cause);
   void NoteWelcome(StreamId stream, const v1::Welcome& welcome);
   void NoteClosed(StreamId stream);

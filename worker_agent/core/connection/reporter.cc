@@ -60,6 +60,7 @@ void Reporter::AddEnd(const ProcessKey& key, const ProcessEnd& end, MonotonicTim
   for (size_t i = surplus; i < end.last_lines.size(); ++i) {
     ended.add_last_lines(Cut(end.last_lines[i], kMaxLastLineBytes));
   }
+  ended.set_failing_line(Cut(EscapeControl(end.failing_line), kMaxLastLineBytes));
   if (!end.exception.empty()) {
     v1::RaisedException& exception = *ended.mutable_exception();
     exception.set_type(Cut(end.exception.type, kMaxShortTextBytes));

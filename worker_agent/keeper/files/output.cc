@@ -120,8 +120,9 @@ void LiveOutputs::UpdateWatches(CallbackPoller& poller) {
 
 absl::StatusOr<std::unique_ptr<ProcessOutput>> ProcessOutput::Create(const ProcessSpec& spec, LiveOutputs& live,
                                                                      CallbackPoller& poller, Log log,
+                                                                     std::unique_ptr<RuleMatcher> matcher,
                                                                      ChildEnds& child_ends) {
-  std::unique_ptr<ProcessOutput> output(new ProcessOutput(spec, live, poller, log));
+  std::unique_ptr<ProcessOutput> output(new ProcessOutput(spec, live, poller, log, std::move(matcher)));
   if (absl::Status made = MakePipe(output->streams_[0].pipe, child_ends.out); !made.ok()) return made;
   if (spec.passes_output) {
     output->streams_[0].destination = &live.standard();
@@ -136,12 +137,14 @@ absl::StatusOr<std::unique_ptr<ProcessOutput>> ProcessOutput::Create(const Proce
   return output;
 }
 
-ProcessOutput::ProcessOutput(const ProcessSpec& spec, LiveOutputs& live, CallbackPoller& poller, Log log)
+ProcessOutput::ProcessOutput(const ProcessSpec& spec, LiveOutputs& live, CallbackPoller& poller, Log log,
+                             std::unique_ptr<RuleMatcher> matcher)
     : live_(live),
       poller_(poller),
       prefix_(spec.passes_output ? "" : spec.prefix),
       log_(log),
-      prefix_splitter_(kMaxPrefixedLineBytes, LineSplitter::Overlong::kSplit) {}
+      prefix_splitter_(kMaxPrefixedLineBytes, LineSplitter::Overlong::kSplit),
+      matcher_(std::move(matcher)) {}
 
 ProcessOutput::~ProcessOutput() {
   for (size_t i = 0; i < streams_.size(); ++i) Close(i);
@@ -201,6 +204,7 @@ void ProcessOutput::Read(size_t stream, size_t max_bytes) {
 void ProcessOutput::Take(size_t stream, std::string_view bytes) {
   last_lines_.Feed(stream, bytes);
   tail_.Feed(bytes);
+  if (matcher_ != nullptr) matcher_->Feed(stream, bytes);
   if (log_.number != 0) log_.helper.Append(log_.number, bytes);
   if (!prefix_.empty()) {
     ShowWithPrefix(bytes);

@@ -21,6 +21,7 @@
 #include "worker_agent/keeper/files/output_tail.h"
 #include "worker_agent/keeper/processes.h"
 #include "worker_agent/keeper/text.h"
+#include "worker_agent/output_rules/rule_matcher.h"
 
 namespace muster::agent {
 
@@ -82,14 +83,19 @@ class ProcessOutput {
 
   // Makes the pipes. Both streams share one pipe, which keeps their order, except where stdout and stderr go to
   // different places. Error: too many open files. `poller` and `live` outlive this. Finish closes the log.
+  // `matcher` gets all output; null: there are no rules.
   static absl::StatusOr<std::unique_ptr<ProcessOutput>> Create(const ProcessSpec& spec, LiveOutputs& live,
-                                                               CallbackPoller& poller, Log log, ChildEnds& child_ends);
+                                                               CallbackPoller& poller, Log log,
+                                                               std::unique_ptr<RuleMatcher> matcher,
+                                                               ChildEnds& child_ends);
   ~ProcessOutput();
   ProcessOutput(const ProcessOutput&) = delete;
   ProcessOutput& operator=(const ProcessOutput&) = delete;
 
   bool has_log() const { return log_.number != 0; }
   const OutputTail& tail() const { return tail_; }
+  RuleMatcher* matcher() { return matcher_.get(); }  // null: no rules
+  const RuleMatcher* matcher() const { return matcher_.get(); }
 
   // Reads again from each stream that was paused, if its destination takes bytes again or was given up. Shows the state
   // of a progress bar when that is due.
@@ -115,7 +121,8 @@ class ProcessOutput {
     bool is_paused = false;
   };
 
-  ProcessOutput(const ProcessSpec& spec, LiveOutputs& live, CallbackPoller& poller, Log log);
+  ProcessOutput(const ProcessSpec& spec, LiveOutputs& live, CallbackPoller& poller, Log log,
+                std::unique_ptr<RuleMatcher> matcher);
   bool ShouldPause(const Stream& stream, MonotonicTime now) const;
   void Watch(size_t stream);
   void Close(size_t stream);
@@ -136,6 +143,7 @@ class ProcessOutput {
   MonotonicTime next_progress_;  // no state is shown before this time
   LastLines last_lines_;
   OutputTail tail_;
+  const std::unique_ptr<RuleMatcher> matcher_;
 };
 
 }  // namespace muster::agent

@@ -33,9 +33,7 @@ namespace {
 
 constexpr size_t kMaxProcesses = 2 * kMaxSlotsPerNode;
 constexpr absl::Duration kBeginPatience = absl::Seconds(5);  // the longest wait of a process for its files
-// A shim may take this long to receive the order to kill. After that the keeper kills the shim, and then its processes.
-constexpr absl::Duration kShimPatience = absl::Milliseconds(200);
-constexpr absl::Duration kKillPatience = absl::Seconds(2);  // a shim may take this long to kill everything
+constexpr absl::Duration kKillPatience = absl::Seconds(2);   // a shim may take this long to kill everything
 
 LaunchError Fault(std::string text) { return MakeLaunchError(LaunchStep::kInternal, 0, std::move(text)); }
 
@@ -49,7 +47,8 @@ Supervisor::Supervisor(CallbackPoller& poller, Sinks sinks, const KeeperOptions&
       shim_options_(shim_options),
       report_(std::move(report)),
       children_(Children::OfThisProcess()),
-      memory_(MemoryWatch::OfThisProcess()) {}
+      memory_(MemoryWatch::OfThisProcess()),
+      match_time_(Clock::Boot()) {}
 
 // ------------------------------------------------------------------------------------------------------------ start
 
@@ -114,7 +113,7 @@ void Supervisor::RefuseWaiting() {
 void Supervisor::Launch(Process& process) {
   const ProcessSpec& spec = process.spec;
   ProcessOutput::ChildEnds ends;
-  auto output = ProcessOutput::Create(spec, sinks_.live, poller_, {sinks_.logs, process.log}, ends);
+  auto output = ProcessOutput::Create(spec, sinks_.live, poller_, {sinks_.logs, process.log}, NewMatcher(), ends);
   if (!output.ok()) return FailLaunch(process, LaunchErrorOf(output.status()));
   process.memory_at_start = memory_.Now();
   const int err = ends.err.is_open() ? ends.err.get() : ends.out.get();
@@ -203,101 +202,9 @@ void Supervisor::TakeWaitStatus(Process& process, int status, MonotonicTime at) 
     if (!end.was_stopped) end.memory = memory_.Judge(process.memory_at_start, end.exit, process.pid);
   }
   process.output->Drain();
+  TakeFailingLine(process, at);
   // The remains of a process that was stopped still have time to end. Those of any other process are being killed now.
   if (!end.was_stopped || !process.killed_at.is_never()) NoteKilled(process);
-}
-
-// ------------------------------------------------------------------------------------------------------------- stop
-
-void Supervisor::BeginStop(Process& process, MonotonicTime since) {
-  if (!process.stop_at.is_never()) process.stop_at = std::min(process.stop_at, since);
-  if (process.has_ended || process.is_stop_requested) return;
-  process.is_stop_requested = true;
-  process.kill_at = since + options_.stop_timeout;
-  // If that time is over, RunDeadlines kills the process at once: a suspended process must not run again.
-  if (process.kill_at > BootTime()) process.shim->Stop();
-}
-
-void Supervisor::Stop(const ProcessKey& key) {
-  if (auto it = processes_.find(key); it != processes_.end()) BeginStop(it->second, BootTime());
-  if (auto found = waiting_.extract(key)) {
-    if (found.mapped().log != 0) sinks_.logs.CloseLog(found.mapped().log, {});
-    Refuse(key);
-  }
-}
-
-void Supervisor::StopAll() { StopAllSince(BootTime()); }
-
-void Supervisor::InterruptAll(absl::Duration interrupt_time) {
-  RefuseWaiting();
-  const MonotonicTime now = BootTime();
-  for (auto& [key, process] : processes_) {
-    if (process.has_ended || process.is_stop_requested) continue;
-    process.is_stop_requested = true;
-    process.stop_at = now + interrupt_time;
-    process.kill_at = now + options_.stop_timeout;
-    if (process.kill_at > now) process.shim->Interrupt();
-  }
-}
-
-void Supervisor::FenceFell(MonotonicTime since) {
-  StopAllSince(since);
-  is_suspended_ = false;  // for processes that start after the fence is set again
-  fence_ = since;
-  fence_kill_at_ = since + options_.stop_timeout;
-  fence_through_ = last_number_;
-}
-
-void Supervisor::StopAllSince(MonotonicTime since) {
-  RefuseWaiting();
-  const MonotonicTime kill_at = since + options_.stop_timeout;
-  for (auto& [key, process] : processes_) {
-    BeginStop(process, since);
-    // A process that was ordered to stop before this gets no more time either.
-    if (!process.has_ended) process.kill_at = std::min(process.kill_at, kill_at);
-  }
-}
-
-void Supervisor::Suspend() {
-  is_suspended_ = true;
-  for (const auto& [key, process] : processes_) {
-    if (process.shim) process.shim->Suspend();
-  }
-}
-
-void Supervisor::Resume() {
-  is_suspended_ = false;
-  for (const auto& [key, process] : processes_) {
-    if (process.shim) process.shim->Resume();
-  }
-}
-
-void Supervisor::Forward(int signal) {
-  for (const auto& [key, process] : processes_) process.shim->Forward(signal);
-}
-
-void Supervisor::KillAll() {
-  RefuseWaiting();
-  KillThrough(last_number_);
-}
-
-void Supervisor::KillForGood() {
-  KillAll();
-  LookForStrays();  // kills all other children, too
-}
-
-void Supervisor::KillThrough(uint64_t last_number) {
-  for (auto& [key, process] : processes_) {
-    if (process.number <= last_number) Kill(process);
-  }
-}
-
-void Supervisor::Kill(Process& process) {
-  process.is_stop_requested = true;
-  process.stop_at = process.kill_at = MonotonicTime::Never();
-  if (process.is_killing || process.is_shim_lost) return;
-  process.shim->Kill();
-  process.kill_shim_at = std::min(process.kill_shim_at, BootTime() + kShimPatience);
 }
 
 // -------------------------------------------------------------------------------------------------------------- end
@@ -417,6 +324,7 @@ void Supervisor::RunDeadlines() {
   const MonotonicTime now = BootTime();
   for (auto& [key, process] : processes_) {
     if (process.output != nullptr) process.output->Resume(now);
+    ReportOutput(process, now);
     if (now >= process.kill_at) Kill(process);
     if (now >= process.stop_at) {
       process.stop_at = MonotonicTime::Never();
@@ -442,7 +350,8 @@ MonotonicTime Supervisor::NextDeadline() const {
   for (const auto& [key, burial] : burials_) next = std::min(next, burial.report_at);
   for (const auto& [key, process] : processes_) {
     if (process.output != nullptr) next = std::min(next, process.output->NextDeadline());
-    next = std::min({next, process.stop_at, process.kill_at, process.kill_shim_at, NextLeftoverDeadline(process)});
+    next = std::min({next, NextOutputReport(process), process.stop_at, process.kill_at, process.kill_shim_at,
+                     NextLeftoverDeadline(process)});
   }
   return next;
 }

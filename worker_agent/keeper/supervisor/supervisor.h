@@ -119,6 +119,8 @@ class Supervisor {
     pid_t pid = 0;        // 0: not reported yet
     std::unique_ptr<ProcessOutput> output;
     MemoryWatch::Mark memory_at_start;
+    RuleMatcher::Found reported;       // to the agent, of its output …
+    MonotonicTime next_output_report;  // … the next time not before this
     Ended ended;
     bool has_ended = false;    // the process itself; its descendants may live
     bool is_reported = false;  // its end was reported while something of it is left
@@ -160,6 +162,12 @@ class Supervisor {
   void RunStrays(MonotonicTime now);
   void Finish(Process& process);
 
+  // output_reports.cc
+  std::unique_ptr<RuleMatcher> NewMatcher();
+  void ReportOutput(Process& process, MonotonicTime now);
+  void TakeFailingLine(Process& process, MonotonicTime now);
+  MonotonicTime NextOutputReport(const Process& process) const;
+
   // leftovers.cc
   void SayCantLook(const std::string& what, const char* why);
   void SayWhatIsLeft(const Process& process, const ShimReport& report);
@@ -184,6 +192,7 @@ class Supervisor {
   uint64_t last_number_ = 0;
   Children children_;
   MemoryWatch memory_;
+  MatchTime match_time_;
   bool is_suspended_ = false;
   bool has_strays_ = false;
   bool has_said_that_it_cant_look_ = false;

@@ -104,6 +104,7 @@ export function sentenceOf(run) {
   if (run.processes_running === 0 && run.processes_done === 0) text = `Starting on ${nodes}`;
   else if (run.processes_done > 0) text += ` run, ${run.processes_done.toLocaleString('en')} done`;
   else text += run.processes_running === 1 ? ' runs' : ' run';
+  if (run.halted) text += `; ${run.halted}`;
   if (run.silent_nodes) text += `; not heard from: ${run.silent_nodes}`;
   else if (run.nodes_disconnected > 0) text += `; ${plural(run.nodes_disconnected, 'node')} disconnected`;
   return text;

@@ -1,0 +1,89 @@
+// Nodes on which something is broken. Their ranks would fail there again, and use up the budget of restarts.
+//
+//   the cause of the round's end                              a spare fits                  no spare fits
+//   a device or a file system failed (ShowsBadNode)           the node is drained, and the  the node stays, and is
+//   named
+//                                                             restart costs no budget       as suspect
+//   the node's third failure in an hour that may come from    the same                      the same
+//     it (MayComeFromNode, --max_node_failures)
+//   any other                                                 nothing                       nothing
+//
+// Drained is a node only when all nodes have quit the round: then the cause is as well known as it will be.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/text.h"
+#include "common/causes/failure_kind.h"
+#include "scheduler/core/facts/cause.h"
+#include "scheduler/core/lifecycle/lifecycle.h"
+#include "scheduler/core/places/standing_in.h"
+
+namespace muster::scheduler {
+namespace {
+
+constexpr absl::Duration kFailureWindow = absl::Hours(1);
+
+bool HasSpareFor(const Run& run, const Node& node) {
+  std::vector<const Node*> spares = SparesStandingBy(run);
+  return TakeSpareFor(node, spares) != nullptr;
+}
+
+// Returns the candidate that shows a bad node, else the one that is the cause.
+const CauseCandidate* FindFault(const Run& run) {
+  if (run.candidates.empty()) return nullptr;
+  const auto shown = std::find_if(run.candidates.begin(), run.candidates.end(),
+                                  [](const CauseCandidate& one) { return ShowsBadNode(one.cause); });
+  return shown != run.candidates.end() ? &*shown : &ChooseCause(run.candidates);
+}
+
+}  // namespace
+
+bool Lifecycle::IsDrainedFor(const Run& run, const v1::Cause& cause) const {
+  const Node* node = run.nodes.Find(cause.node_id());
+  return ShowsBadNode(cause) && node != nullptr && !node->record().is_spare && HasSpareFor(run, *node);
+}
+
+bool Lifecycle::DrainBadNode(Run& run) {
+  if (run.judged_round == run.record().round) return false;
+  run.judged_round = run.record().round;
+  const CauseCandidate* fault = FindFault(run);
+  Node* node = fault == nullptr ? nullptr : run.nodes.Find(fault->cause.node_id());
+  if (node == nullptr || node->record().is_spare || node->record().is_lost) return false;
+  const v1::Cause cause = fault->cause;
+  std::string why = cause.text();
+  if (!ShowsBadNode(cause)) {
+    if (!MayComeFromNode(cause)) return false;
+    const size_t failures = CountFailure(run, node->record().id);
+    if (context_.options.max_node_failures == 0 || failures < context_.options.max_node_failures) return false;
+    why = absl::StrCat(failures, " rounds failed on it within an hour, last: ", cause.text());
+  }
+  if (!HasSpareFor(run, *node)) {
+    context_.Warn(run, "node_suspect",
+                  absl::StrCat(NodeText(*node), " may be broken: ", why,
+                               "; no spare fits, so it stays in the job: start one with --spare, or take the node out "
+                               "with `ms-ctl drain ",
+                               node->record().id, "`"));
+    return false;
+  }
+  v1::Record record = context_.NewRecord();
+  v1::NodeDraining& draining = *record.mutable_node_draining();
+  SetHead(draining, run, *node);
+  draining.set_incarnation(node->record().incarnation);
+  draining.set_is_draining(true);
+  draining.set_reason(absl::StrCat("drained by the scheduler: ", why));
+  CutText(*draining.mutable_reason(), kMaxShortTextBytes);
+  context_.Write(std::move(record));
+  run.node_failures.erase(node->record().id);
+  return true;
+}
+
+// Returns the node's failures within the last hour, with this one.
+size_t Lifecycle::CountFailure(Run& run, const std::string& node_id) {
+  std::deque<MonotonicTime>& times = run.node_failures[node_id];
+  times.push_back(context_.now.monotonic);
+  while (context_.now.monotonic - times.front() >= kFailureWindow) times.pop_front();
+  return times.size();
+}
+
+}  // namespace muster::scheduler

@@ -1,0 +1,130 @@
+#include "worker_agent/output_rules/output_rules.h"
+
+#include <re2/re2.h>
+#include <re2/set.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/text.h"
+#include "worker_agent/output_rules/known_formats.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr int64_t kMaxMemoryBytes = 1 << 20;  // of one compiled rule; RE2's own limit is eight times that
+constexpr int64_t kMaxSetBytes = 8 << 20;     // of all rules together
+constexpr size_t kMaxNumberBytes = 64;        // of a captured text
+
+RE2::Options Options(int64_t memory) {
+  RE2::Options options;
+  options.set_log_errors(false);
+  options.set_max_mem(memory);
+  options.set_encoding(RE2::Options::EncodingLatin1);  // any bytes; those of UTF-8 match as they stand
+  return options;
+}
+
+absl::Status CheckRule(const std::string& text) {
+  if (text.empty() || text.size() > kMaxOutputRuleBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("must be a regular expression of 1 to ", kMaxOutputRuleBytes, " bytes"));
+  }
+  const RE2 rule(text, Options(kMaxMemoryBytes));
+  if (!rule.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("must be a regular expression of RE2 (github.com/google/re2/wiki/Syntax): ", rule.error()));
+  }
+  if (RE2::FullMatch("", rule)) {
+    return absl::InvalidArgumentError("must not match an empty line: each line would count");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+struct OutputRules::Impl {
+  struct Rule {
+    std::unique_ptr<const RE2> pattern;  // to take out the number; a rule without a group needs only the set
+    const char* format = nullptr;
+    bool fails = false;
+  };
+
+  Impl() : set(Options(kMaxSetBytes), RE2::UNANCHORED) {}
+
+  void Add(const std::string& text, const char* format, bool fails) {
+    set.Add(text, nullptr);
+    rules.push_back({std::make_unique<const RE2>(text, Options(kMaxMemoryBytes)), format, fails});
+  }
+
+  RE2::Set set;  // finds in one pass which rules match: most lines match none
+  std::vector<Rule> rules;
+};
+
+OutputRules::OutputRules(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+OutputRules::~OutputRules() = default;
+
+absl::StatusOr<std::shared_ptr<const OutputRules>> OutputRules::Compile(const OutputRuleTexts& texts) {
+  if (texts.expect.size() + texts.fail_on.size() > kMaxOutputRules) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("there are more than ", kMaxOutputRules, " rules of --expect and --fail_on: join some by |"));
+  }
+  auto impl = std::make_unique<Impl>();
+  for (const std::string& text : texts.expect) {
+    if (text == kExpectAuto) {
+      for (const KnownFormat& format : KnownFormats()) impl->Add(format.pattern, format.name, false);
+      continue;
+    }
+    if (absl::Status status = CheckRule(text); !status.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("--expect '", EscapeControl(text), "' ", status.message()));
+    }
+    impl->Add(text, nullptr, false);
+  }
+  for (const std::string& text : texts.fail_on) {
+    if (absl::Status status = CheckRule(text); !status.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("--fail_on '", EscapeControl(text), "' ", status.message()));
+    }
+    impl->Add(text, nullptr, true);
+  }
+  if (!impl->set.Compile()) {
+    return absl::ResourceExhaustedError("the rules of --expect and --fail_on need too much memory: shorten them");
+  }
+  return std::shared_ptr<const OutputRules>(new OutputRules(std::move(impl)));
+}
+
+LineFinding OutputRules::Look(std::string_view line) const {
+  LineFinding finding;
+  std::vector<int> matches;
+  RE2::Set::ErrorInfo error{};
+  const re2::StringPiece text(line.data(), line.size());
+  if (!impl_->set.Match(text, &matches, &error)) {
+    if (error.kind != RE2::Set::kOutOfMemory) return finding;
+    // The automaton of all rules grew too large on this line: each rule by itself has a slower way without it.
+    for (size_t i = 0; i < impl_->rules.size(); ++i) {
+      if (RE2::PartialMatch(text, *impl_->rules[i].pattern)) matches.push_back(static_cast<int>(i));
+    }
+  }
+  std::sort(matches.begin(), matches.end());
+  for (const int index : matches) {
+    const Impl::Rule& rule = impl_->rules[static_cast<size_t>(index)];
+    if (rule.fails) {
+      finding.is_failure = true;
+      continue;
+    }
+    if (finding.is_expected) continue;
+    finding.is_expected = true;
+    finding.format = rule.format;
+    re2::StringPiece number;
+    if (rule.pattern->NumberOfCapturingGroups() > 0 && RE2::PartialMatch(text, *rule.pattern, &number)) {
+      finding.number = std::string(number.substr(0, kMaxNumberBytes));
+    }
+  }
+  return finding;
+}
+
+absl::Status CheckExpectRule(const std::string& text) {
+  return text == kExpectAuto ? absl::OkStatus() : CheckRule(text);
+}
+absl::Status CheckFailRule(const std::string& text) { return CheckRule(text); }
+
+}  // namespace muster::agent
