@@ -34,8 +34,8 @@ enum ExitCode : int {
   kExitGaveUp = 16,
   // ms-worker: the command can't be executed, or its start fails for another reason. Do what the message says.
   kExitCannotStart = 126,
-  // ms-worker: the command does not exist, or the interpreter that its first line names does not. Check its spelling
-  // and PATH.
+  // ms-worker: the command does not exist, or the interpreter named in its first line does not exist. Check the
+  // command's spelling and PATH.
   kExitNotFound = 127,
 };
 

@@ -11,7 +11,7 @@ namespace muster {
 
 class Histogram {
  public:
-  // Takes the ranges' upper bounds, rising; values above the last bound fall into a range of their own.
+  // Takes the ranges' upper bounds, in rising order; values above the last bound fall into a range of their own.
   explicit Histogram(std::vector<double> bounds) : bounds_(std::move(bounds)), counts_(bounds_.size() + 1) {}
 
   void Observe(double value) {
@@ -22,7 +22,7 @@ class Histogram {
   }
 
   const std::vector<double>& bounds() const { return bounds_; }
-  const std::vector<uint64_t>& counts() const { return counts_; }  // for each range alone; one more than bounds
+  const std::vector<uint64_t>& counts() const { return counts_; }  // not cumulative; has one element more than bounds()
   uint64_t count() const { return count_; }
   double sum() const { return sum_; }
 

@@ -15,14 +15,14 @@ namespace muster {
 
 inline constexpr absl::string_view kErrnoPayload = "muster/errno";
 
-// Returns an error with the text "`what`: No space left on device", where `error` is ENOSPC.
+// Returns an error with the text of `what` and of the errno `error`: "WHAT: No space left on device" for ENOSPC.
 inline absl::Status OsError(absl::StatusCode code, absl::string_view what, int error) {
   absl::Status status(code, absl::StrCat(what, ": ", std::strerror(error)));
   status.SetPayload(kErrnoPayload, absl::Cord(absl::StrCat(error)));
   return status;
 }
 
-// As OsError, for a file or folder: NOT_FOUND if nothing is there, else UNAVAILABLE.
+// As OsError, for a file or folder: NOT_FOUND if it does not exist (ENOENT), else UNAVAILABLE.
 inline absl::Status FileError(absl::string_view what, int error) {
   return OsError(error == ENOENT ? absl::StatusCode::kNotFound : absl::StatusCode::kUnavailable, what, error);
 }

@@ -2,9 +2,9 @@
 //
 //   Traceback …, frames, a line "Type: message"   a Python exception. Lines of several ranks may mix, so a traceback
 //                                                 consists of lines with the same prefix ("[rank0]: ")
-//   frames and a line "Type: message"             the traceback's first lines are lost: counts if Type is the name of
-//                                                 an exception
-//   a box with rich's traceback, "Type: message"  the same; also if only the end of the box is left
+//   frames and a line "Type: message"             a Python exception whose traceback's first lines are lost; counts
+//                                                 only if Type is the name of an exception
+//   a box with rich's traceback, "Type: message"  a Python exception; also if only the end of the box is left
 //   "Type      Traceback …", "Type: message"      an exception that IPython shows
 //   terminate called …, what()                    a C++ exception
 //   a line that reports a hardware fault          such a fault makes everything after it fail
@@ -12,8 +12,8 @@
 // A traceback after "Exception ignored in" or "--- Logging error ---" does not count: it did not end the program.
 //
 // Only exceptions at the end of the output count. Between two of them, and between the last one and the end, there may
-// be at most kOtherLines other lines; between a script's exception and its launcher's, at most kLaunchersLines. The
-// first of these kinds that occurs is reported; of several exceptions of that kind, the last one:
+// be at most kOtherLines other lines; between a script's exception and its launcher's, at most kLaunchersLines. If
+// several exceptions are left, the kind that stands first here is reported, and of that kind the last exception:
 //
 //   a hardware fault; the program's own exception; a consequence of another process's end; a launcher's report
 #include "common/causes/exceptions.h"
@@ -38,10 +38,10 @@ namespace {
 
 constexpr size_t kMessageLines = 8;      // of a message, after its first line
 constexpr size_t kOtherLines = 20;       // most lines between two exceptions that belong together
-constexpr size_t kLaunchersLines = 100;  // … if one is a launcher's: other ranks write meanwhile
+constexpr size_t kLaunchersLines = 100;  // as kOtherLines, if one is a launcher's: other ranks write meanwhile
 constexpr size_t kMaxOpen = 16;          // open tracebacks at once: the lines of several may mix
 constexpr size_t kMaxTraceback = 400;
-constexpr size_t kMaxWeighed = 64;    // exceptions compared, each with the whole table of texts
+constexpr size_t kMaxWeighed = 64;    // most exceptions that Choose compares; each is looked up in the whole table
 constexpr size_t kIgnoredWithin = 4;  // lines from "Exception ignored in" to its traceback
 
 constexpr char kHead[] = "Traceback (most recent call last)";
@@ -167,7 +167,7 @@ class Finder {
   std::optional<size_t> ignored_at_;  // the line that announces an ignored exception
 };
 
-// True if the traceback that begins at this line is ignored. Forgets the announcement, which need not have a traceback.
+// True if the line before this traceback announced that it is ignored. Forgets that line: it counts for one traceback.
 bool Finder::IsIgnored(size_t at) {
   const std::optional<size_t> said = std::exchange(ignored_at_, std::nullopt);
   return said && at - *said <= kIgnoredWithin;

@@ -212,7 +212,7 @@ Words WithoutSplitString(Words words) {
   if (words.empty() || BaseName(words[0]) != "env") return words;
   for (size_t i = 1; i < words.size() && absl::StartsWith(words[i], "-") && words[i] != "--"; ++i) {
     const std::string& word = words[i];
-    size_t text_at = std::string::npos;  // where the text begins in the word; at its end: the next word
+    size_t text_at = std::string::npos;  // where the text begins in the word; word.size(): in the next word
     if (absl::StartsWith(word, "--split-string")) {
       text_at = std::min(word.find('=') + 1, word.size());
       if (text_at == 0) text_at = word.size();

@@ -8,7 +8,7 @@
 //
 // A value is certain only from its assignment to the end of the assignment's block, with these exceptions:
 //
-//   - it ends at the next block that also sets the variable: a loop's body is read before its end, but runs after it;
+//   - it is certain only up to the next block that also sets it: a loop's body may set it and run again;
 //   - outside functions it is never certain if a function sets the variable: that function may run at any time;
 //   - in a function's body it is certain only if nothing sets the variable after the beginning of that body.
 #include "common/command/script_values.h"

@@ -13,7 +13,6 @@
 //
 // Where values differ, the finding names the nodes that do not have the most common value. If two values are equally
 // common, the first node's value counts as the most common one.
-// node's wins).
 #include "common/hosts/compare.h"
 
 #include <algorithm>
@@ -160,7 +159,8 @@ void CompareAddresses(const std::vector<ComparedHost>& hosts, std::vector<HostDi
     if (odd.size() > 1) absl::StrAppend(&text, "; nodes with such a device: ", Named(odd));
     return out.push_back(Difference("unique_addresses", HostFinding::ERROR, text, remedy, std::move(odd)));
   }
-  if (machines.size() > 1) out.push_back(Difference("unique_addresses", HostFinding::OK, "each device has its own"));
+  if (machines.size() > 1)
+    out.push_back(Difference("unique_addresses", HostFinding::OK, "each device has its own address"));
 }
 
 void CompareSegments(const std::vector<ComparedHost>& hosts, std::vector<HostDifference>& out) {
@@ -254,7 +254,8 @@ std::vector<HostDifference> CompareHosts(const std::vector<ComparedHost>& all) {
   Equal({"same_nic", HostFinding::WARNING, "the name of the interface",
          "give it the same name, or set HCCL_IF_IP on each node"},
         ValuesOf(hosts, kFactNic, true), out);
-  Equal({"same_tls", HostFinding::ERROR, "the devices' TLS switch", "hccn_tool -i N -tls -s enable 0 (or 1 on all)"},
+  Equal({"same_tls", HostFinding::ERROR, "the devices' TLS switch",
+         "on all nodes: hccn_tool -i N -tls -s enable 0 (or 1)"},
         ValuesOf(hosts, kFactTls, true), out);
   Equal({"same_devices", HostFinding::WARNING, "the number of devices", "give all servers the same --local_worker_num"},
         DevicesOfMachines(hosts), out);

@@ -26,7 +26,7 @@ constexpr char kLeaveOut[] = "; leave it out on every node, or give all nodes th
 // 0.0.0.0 counts as loopback, because a connection to it reaches this machine.
 bool IsLoopback(const IpAddress& address) { return address.is_loopback() || address.is_any(); }
 
-// The same for a text: "10.0.0.1", "10.0.0.1:1234", "[::1]:1234", "localhost:1234".
+// True for a text with a loopback address or name: "10.0.0.1", "10.0.0.1:1234", "[::1]:1234", "localhost:1234".
 bool IsLoopback(const std::string& text) {
   if (const auto address = IpAddress::Parse(text)) return IsLoopback(*address);
   const std::string host = text.substr(0, text.rfind(':'));

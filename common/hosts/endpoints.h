@@ -25,7 +25,7 @@ inline constexpr char kJaxCoordinator[] = "JAX_COORDINATOR_ADDRESS";
 inline constexpr size_t kMaxEndpointBytes = 256;  // of a value; a longer one can't be an address and is not sent
 inline constexpr size_t kMaxEndpointRemarks = 8;  // most remarks for one node
 
-// Adds those of the variables that are set to the node's facts.
+// Adds the variables to the node's facts, except those that are empty or too long (kMaxEndpointBytes).
 void AddEndpointFacts(const std::map<std::string, std::string>& endpoints, v1::NodeInfo& node);
 
 // The node with rank 0, and the master's address and port in the round.
@@ -36,7 +36,7 @@ struct FirstNode {
   uint32_t master_port = 0;
 };
 
-// Returns a remark for each variable that sends the processes of `node` to a wrong place. It says what to do.
+// Returns a remark for each variable that sends the processes of `node` to a wrong place. Each remark says what to do.
 std::vector<std::string> EndpointRemarks(const v1::NodeInfo& node, const FirstNode& first);
 
 }  // namespace muster

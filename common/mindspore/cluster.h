@@ -67,8 +67,8 @@ class Cluster {
   virtual std::optional<std::string> Published(const Peer& peer, const std::string& key) = 0;
   // Returns the store for all other metadata of this peer's job. It outlives the server.
   virtual JobStore& Store(const Peer& peer) = 0;
-  // True if this peer may use metadata. Otherwise its writes are dropped, and for each key that it asks for the answer
-  // is "not there". `key` may be empty.
+  // True if this peer may use metadata. Otherwise its writes are dropped, and each request for a key is answered with
+  // "not there". `key` may be empty.
   virtual bool ServesMetadata(const Peer& /*peer*/, MetadataUse /*use*/, const std::string& /*key*/) { return true; }
   // False while there is no room for writes: the server then leaves them unread, so that none is lost.
   virtual bool HasRoomForWrites() { return true; }

@@ -51,7 +51,7 @@ class FrameConnection final : public TcpConnection {
   Cluster& cluster_;
 
   FrameDecoder decoder_;
-  size_t counted_input_ = 0;  // how much of context_.input_bytes is ours
+  size_t counted_input_ = 0;  // this connection's part of context_.input_bytes
   std::string output_;
   std::optional<Frame> held_;
   bool needs_more_ = true;  // the decoder has no complete frame
@@ -67,9 +67,9 @@ class FrameConnection final : public TcpConnection {
   MonotonicTime pending_since_;
   Answer substitute_;
 
-  std::optional<size_t> asked_;  // a digest of the last request's key …
-  bool was_there_ = false;       // … whether the answer was "there" …
-  MonotonicTime answered_at_;    // … and when the answer went out
+  std::optional<size_t> asked_;  // a digest of the key in the last request for a key
+  bool was_there_ = false;       // whether the answer to that request was "there"
+  MonotonicTime answered_at_;    // when the answer to that request went out
 };
 
 }  // namespace muster::mindspore

@@ -32,9 +32,9 @@ class FrameDecoder {
  public:
   void Append(std::string_view bytes) { buffer_.append(bytes); }
 
-  // Returns the next complete frame; std::nullopt if more bytes are needed. An error means that the bytes are no such
-  // frames, or that a frame exceeds kMaxMindSporeStringBytes or kMaxMindSporeBodyBytes. After an error every call
-  // fails, because it is not known where the next frame begins.
+  // Returns the next complete frame; std::nullopt if more bytes are needed. An error means that the bytes are not
+  // frames of MindSpore, or that a frame exceeds kMaxMindSporeStringBytes or kMaxMindSporeBodyBytes. After an error
+  // every call fails, because it is not known where the next frame begins.
   absl::StatusOr<std::optional<Frame>> Next();
 
   // Returns how many bytes are kept: of frames that Next has not returned yet, and of an incomplete frame.

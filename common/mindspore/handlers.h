@@ -7,7 +7,8 @@
 //   6 write metadata       never an answer: the client would take it for the answer to its next request
 //   7, 8 read, delete      "there" with name and value, or "not there" (dialect.h has the numbers). If all ranks wait
 //                          for the key, a read waits up to two seconds for it, because clients ask again only every
-//                          three seconds. No answer while the store can't know it (the scheduler is away)
+//                          three seconds. No answer while the store can't know whether the key exists (the
+//                          scheduler is away)
 //   9 host names           "there" with {"hostnames":[...]}, or "not there" with an empty list
 //   12 or 10 add           "there" with the sum, or "not there"
 //   others                 no answer, as from MindSpore's own scheduler

@@ -12,7 +12,7 @@ bool IsAnotherServer(const std::string& grpc_message);
 // Returns a short text such as "Connection refused" in place of gRPC's long message.
 std::string ConnectionErrorInWords(const std::string& grpc_message);
 
-// The same for a plain-text connection on which no byte ever came. Adds a hint at TLS if the server only closed it.
+// As above, for a plain-text connection on which no byte ever came. Adds a hint at TLS if the server only closed it.
 std::string PlainConnectionErrorInWords(const std::string& grpc_message);
 
 // True if the other end closed the connection after accepting it.

@@ -2,7 +2,7 @@
 //
 // One IPv4 address counts as one client, even if many hosts are behind it (NAT). One IPv6 host usually has a whole /64,
 // so a /64 counts as one client. But many neighbouring addresses cost little. So where a flood from many such clients
-// could shut out others, their networks share the room first: an IPv4 /24, an IPv6 /48.
+// could shut out others, the room is divided among networks (IPv4 /24, IPv6 /48) first, then among their clients.
 #pragma once
 
 #include <string>

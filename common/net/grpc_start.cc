@@ -32,8 +32,8 @@ size_t Processors() { return static_cast<size_t>(std::max(1L, sysconf(_SC_NPROCE
 
 size_t Initial() { return kAlways + std::clamp<size_t>(Processors(), 2, 32); }
 
-// The table above describes this version's source. For other versions, StartGrpc and CheckServerThreads check nothing
-// afterwards.
+// The table above describes this version's source. For other versions, StartGrpc and CheckServerThreads don't check
+// whether gRPC has made all its threads.
 bool IsKnownVersion() { return absl::StartsWith(grpc::Version(), "1.51."); }
 
 absl::Status CheckMade(size_t made, size_t wanted) {

@@ -11,7 +11,7 @@ namespace muster {
 
 struct IpNetwork {
   IpAddress address;
-  unsigned bits = 0;  // how many bits, from the front, all its addresses share
+  unsigned bits = 0;  // the number of leading bits that all its addresses share
 
   bool Contains(const IpAddress& other) const;
 };

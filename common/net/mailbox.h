@@ -1,5 +1,5 @@
-// A mailbox: other threads push things into it, and a loop that waits for descriptors takes them. It has no bound of
-// its own; the threads that push must have one.
+// A mailbox: other threads push things into it, and a loop that waits for descriptors takes them. It may grow
+// without limit, so the threads that push must limit what they push.
 #pragma once
 
 #include <functional>

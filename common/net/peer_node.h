@@ -1,5 +1,5 @@
-// Accessors for the slots in a node's entry of a peer list. If ranks count up, as they nearly always do, the list has
-// only the first one. Slots count from 0. Reading a value that a malformed list lacks gives zero or an empty text.
+// Accessors for the slots in a node's entry of a peer list. If a node's ranks count up (as nearly always), its entry
+// has only the first rank. Slots count from 0. Reading a value that a malformed list lacks gives zero or an empty text.
 #pragma once
 
 #include <cstdint>

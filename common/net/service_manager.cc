@@ -60,7 +60,7 @@ void ServiceManager::Notify(const std::string& lines, absl::Duration patience) c
   const UniqueFd from(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!from.is_open()) return;
   const timeval longest = absl::ToTimeval(patience);
-  ::setsockopt(from.get(), SOL_SOCKET, SO_SNDTIMEO, &longest, sizeof longest);  // 0 means no time-out: see flags
+  ::setsockopt(from.get(), SOL_SOCKET, SO_SNDTIMEO, &longest, sizeof longest);  // 0 would never time out: see `flags`
   const int flags = MSG_NOSIGNAL | (patience == absl::ZeroDuration() ? MSG_DONTWAIT : 0);
   to.sun_family = AF_UNIX;
   std::memcpy(to.sun_path, socket_.data(), socket_.size());

@@ -109,9 +109,8 @@ void AddStalls(SettingsTable& table, StallSettings* stalls) {
   action.flag = "stall_action";
   action.value_name = absl::StrCat(kStallEnd, "|", kStallReport);
   action.help =
-      "What happens when one of the two times is over. end: the processes are ended, and with recovery the job "
-      "restarts. "
-      "report: only the log, the events and ms-ctl say so.";
+      "What happens when progress_timeout or first_progress_timeout is over. end: the processes are ended, and with "
+      "recovery the job restarts. report: only the log, the events and ms-ctl say so.";
   action.default_text = kStallEnd;
   action.env = {"MS_STALL_ACTION"};
   action.parse = [stalls](const std::string& text) -> absl::Status {

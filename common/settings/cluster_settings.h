@@ -12,7 +12,7 @@ namespace muster {
 inline constexpr absl::Duration kDefaultTopoTimeout = absl::Seconds(1800);
 inline constexpr absl::Duration kDefaultHeartbeat = absl::Seconds(2);
 inline constexpr absl::Duration kDefaultSpareFence = absl::Seconds(120);  // fence_timeout's default with a spare
-inline constexpr absl::Duration kFenceMargin = absl::Seconds(5);          // the keeper ends processes so long before
+inline constexpr absl::Duration kFenceMargin = absl::Seconds(5);          // the keeper ends processes this long before
                                                                           // the fence
 inline constexpr absl::Duration kMaxTimeout = absl::Hours(24 * 365);
 
@@ -32,7 +32,7 @@ Setting& AddTopoTimeout(SettingsTable& table, std::optional<absl::Duration>* val
 Setting& AddReceiveMsgTimeout(SettingsTable& table, absl::Duration* value);
 Setting& AddStopTimeout(SettingsTable& table, absl::Duration* value);
 
-// When a job stands still, and what follows.
+// When a job counts as standing still, and what happens then.
 struct StallSettings {
   std::optional<absl::Duration> progress_timeout;
   std::optional<absl::Duration> first_progress_timeout;

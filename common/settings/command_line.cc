@@ -126,8 +126,8 @@ class Reader {
     return true;
   }
 
-  // Returns "1" or "0" for a switch. Other words, such as "true" and "yes", may also be the command: they count as
-  // values only if the command comes after its own "--", or if there is no command.
+  // Returns a switch's value: the next word if it can be one, otherwise "1". Words such as "true" and "yes" may also be
+  // the command: they count as values only if the command comes after its own "--", or if there is no command.
   std::string SwitchValue() {
     if (at_ < args_.size() && ParseBool(args_[at_]).ok()) {
       const std::string& word = args_[at_];

@@ -1,4 +1,4 @@
-// Marks the variables that an agent sets for its processes: one more variable has their digests. A Muster program may
+// Marks the variables that an agent sets for its processes: kGivenVariable has a digest of each. A Muster program may
 // run inside such a process (for example an evaluation that is a job of its own). By the digests it sees that
 // MASTER_PORT, MS_WORKER_NUM and so on come from the outer job, and are no settings of the user. A variable counts as
 // the user's again once its value no longer fits the digest.

@@ -184,7 +184,7 @@ Setting& SettingsTable::AddIgnored(std::string flag, std::string value_name, std
   setting.env = std::move(env);
   setting.is_hidden = true;
   setting.is_ignored = true;
-  setting.is_repeated = true;  // the other program checks whether it may be
+  setting.is_repeated = true;  // the other program checks whether it may be repeated
   setting.parse = [](const std::string&) { return absl::OkStatus(); };
   setting.show = [] { return std::string(); };
   return Add(std::move(setting));

@@ -32,8 +32,8 @@ std::string SteerJson(const std::string& job_id, const v1::SteerReply& reply);
 // {"job_id", "run", "phase"}: `phase` is the phase before the stop.
 std::string StopJson(const std::string& job_id, const v1::StopReply& reply);
 
-// These documents of `watch --json` and `logs -f --json` stand on one line each. watch prints {"event": {…}} for each event and
-// {"run": {…}} at the end.
+// These documents of `watch --json` and `logs -f --json` stand on one line each. watch prints {"event": {…}} for each
+// event and {"run": {…}} at the end.
 std::string EventLineJson(const v1::JobEvent& event);
 std::string RunLineJson(const v1::RunStatus& run);
 std::string LogsLineJson(const std::string& job_id, const v1::LogsReply& reply);

@@ -2,7 +2,7 @@
 //
 //   the last lines                            shown so far         new lines
 //   end with the last shown lines             anything             none
-//   contain the last shown lines before that  anything             those after them
+//   contain the last shown lines further up   anything             those after the shown lines
 //   are fewer than an agent keeps             nothing              all: these are the process's whole output
 //   any others                                anything             not known: there may be a gap
 #include "common/show/log_text.h"

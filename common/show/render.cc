@@ -82,7 +82,7 @@ std::string ProgressText(const v1::ProgressStatus& progress) {
   return absl::StrCat(out, ", without change for ", age);
 }
 
-// Appends a run's progress, why a hang would not be noticed although the user wants that, and which nodes are silent.
+// Appends a run's progress, the reason if it is halted, stalled or can't be watched for hangs, and its silent nodes.
 void AppendProgress(const v1::RunStatus& run, std::string* out) {
   if (run.has_progress()) absl::StrAppend(out, "  progress    ", ProgressText(run.progress()), "\n");
   if (!run.halted().empty()) absl::StrAppend(out, "  halted      ", EscapeControl(run.halted()), "\n");

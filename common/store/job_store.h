@@ -69,8 +69,8 @@ class JobStore {
   // keys after it. At most `most` keys (0: as many as fit into one answer). Never answered from a copy.
   virtual void List(const std::string& prefix, const std::string& after, std::uint32_t most, ListDone done) = 0;
 
-  // Runs `steps`, which must not block. The store may send the calls that `steps` makes together. That costs the
-  // scheduler less, and has no other effect.
+  // Runs `steps`, which must not block. The store may combine the calls that `steps` makes into one message. That
+  // costs the scheduler less, and has no other effect.
   virtual void Together(const std::function<void()>& steps) { steps(); }
 
   // Reads after this call see every change that any process made before the store's last answer. So after a barrier,

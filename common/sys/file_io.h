@@ -19,7 +19,7 @@ namespace muster {
 // pipe, and opens no device. The error names the path and says what is wrong with it. NOT_FOUND: there is no such file.
 absl::StatusOr<UniqueFd> OpenNamedFile(const std::string& path, struct stat& info);
 
-// Returns the content of a file opened by OpenNamedFile. More than `max_bytes` is an error.
+// Opens a file like OpenNamedFile, and returns its content. More than `max_bytes` is an error.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path, size_t max_bytes);
 
 // The same for a file that is already open for reading. `path` is for messages.
@@ -29,7 +29,7 @@ absl::StatusOr<std::string> ReadSmallFile(const UniqueFd& file, const std::strin
 // must end within `patience`; otherwise DEADLINE_EXCEEDED. A pipe without any content is an error.
 absl::StatusOr<std::string> ReadSmallFileOrPipe(const std::string& path, size_t max_bytes, absl::Duration patience);
 
-// Opens a file that any user may have put there, for reading. Returns a closed descriptor unless it is a regular and
+// Opens, for reading, a path where any user may have put a file. Returns a closed descriptor unless it is a regular and
 // readable file. `info` becomes its fstat. Never blocks, opens no device, and follows no link at the end of the path.
 UniqueFd OpenRegularFile(const std::string& path, struct stat& info);
 

@@ -24,7 +24,8 @@ std::optional<FolderDoubt> DoubtFolder(const std::string& folder, const FolderRu
   }
   if (S_ISLNK(info.st_mode)) {
     return FolderDoubt{Kind::kLink,
-                       absl::StrCat("its folder ", folder, " is a symbolic link, and its owner is not known"), ""};
+                       absl::StrCat("its folder ", folder, " is a symbolic link, and the link's owner is not checked"),
+                       ""};
   }
   if (!S_ISDIR(info.st_mode)) return FolderDoubt{Kind::kNoFolder, absl::StrCat(folder, " is no folder"), ""};
   if (info.st_uid != rule.self && info.st_uid != 0 && info.st_uid != rule.other) {

@@ -12,8 +12,8 @@ namespace muster {
 struct FolderRule {
   uid_t self = geteuid();
   std::optional<uid_t> other;  // an owner that is allowed besides `self` and root
-  // Others may add files to the folder, as to /tmp, because they can't remove ours. Set it only if the file itself is
-  // checked, too: another user may have created a file with its name.
+  // Accepts a sticky folder such as /tmp, where others may add files, but can't remove ours. Set it only if the file
+  // itself is checked, too: another user may have created a file with its name.
   bool takes_sticky = false;
 };
 

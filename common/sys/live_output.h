@@ -7,7 +7,7 @@
 //
 // Our own lines (WriteLines) never appear in the middle of a line that a training process (Write) or another of our
 // processes (SharedLine) has begun. The end of such a line usually comes at once, because a program without a buffer
-// writes text and line break separately. We wait for it for at most kLinePatience, and then write a line break first.
+// writes text and line break separately. We wait at most kLinePatience for that end, and then write a line break first.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ class LiveOutput {
   static constexpr size_t kMaxBytes = 4 * 1024 * 1024;
   static constexpr absl::Duration kStallPatience = absl::Seconds(5);
   static constexpr absl::Duration kLinePatience = SharedLine::kLinePatience;
-  static constexpr size_t kMaxHeldBytes = 64 * 1024;  // of our lines that wait for another line's end; beyond this none
-                                                      // waits
+  static constexpr size_t kMaxHeldBytes = 64 * 1024;  // of our lines that wait for another line's end; beyond this they
+                                                      // don't wait
 
   // Returns a complete line that says how many bytes were dropped.
   using DropNote = std::function<std::string(uint64_t bytes)>;
@@ -51,7 +51,7 @@ class LiveOutput {
 
   // Returns when to call Flush again because a line has not ended yet; never if no line is open.
   MonotonicTime LineDeadline() const;
-  // Waits for the end of that line, for at most SharedLine::kStuckPatience. Only for callers that may block.
+  // Waits for the end of the open line, for at most SharedLine::kStuckPatience. Only for callers that may block.
   void AwaitLine(const std::function<MonotonicTime()>& now);
 
   // Returns why a file could not take all bytes (a full disk, a quota, a limit), as errno; 0 if it has taken all.
@@ -100,7 +100,7 @@ class LiveOutput {
   MonotonicTime foreign_since_ = MonotonicTime::Never();  // since when another process is in the middle of a line
   MonotonicTime retry_line_at_ = MonotonicTime::Never();  // when to check again
   bool is_broken_ = false;                                // no one reads there any more: everything is dropped
-  MonotonicTime blocked_since_ = MonotonicTime::Never();  // since when it takes no bytes; never: it takes them
+  MonotonicTime blocked_since_ = MonotonicTime::Never();  // since when it takes no bytes; Never(): it takes them
 };
 
 }  // namespace muster

@@ -99,7 +99,7 @@ absl::Status Walk::Check(int fd, const std::string& shown, bool is_last) const {
     // fchmod does not work on an O_PATH descriptor, so open the folder again.
     const UniqueFd open_fd(openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (open_fd.is_open() && fchmod(open_fd.get(), info.st_mode & 07777 & ~kOthersWrite) == 0) return absl::OkStatus();
-    return FolderFailed("cannot close to others (chmod go-w) the folder", shown);
+    return FolderFailed("cannot remove others' write permission (chmod go-w) from the folder", shown);
   }
   if ((info.st_mode & S_ISVTX) != 0) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrCat("others can write to the folder ", shown,

@@ -4,7 +4,7 @@
 //   pids.max of a control group     of this process's group or one above it: the first one that is full
 //   RLIMIT_AS (ulimit -v)           no more addresses can be mapped, and a thread's stack needs some
 //   RLIMIT_DATA (ulimit -d)         addresses can be mapped, but no more memory to write to
-//   memory overcommit               the same, and neither of the two limits before is set
+//   memory overcommit               as in the two rows above, but the limit of that row is not set
 //   RLIMIT_NPROC (ulimit -u)        counts all tasks of the user; does not apply to root
 //   kernel.threads-max, pid_max     of the machine
 //

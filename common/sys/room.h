@@ -49,8 +49,8 @@ TaskFacts TaskFactsOfThisProcess();
 // Returns ": pids.max of the control group /job is 20, and 20 processes and threads are there: raise it". Pure.
 std::string TaskLimitText(const TaskFacts& facts);
 
-// Returns the end of a message that no thread or process can be made now: it names the limit that is reached. Call it
-// before anything is given back; otherwise the limit may no longer look reached.
+// Returns the end of a message about a thread or process that can't be made: names the limit that is reached. Call it
+// before you end any thread or process; otherwise the limit may no longer look reached.
 std::string TaskLimitInWords();
 
 // Returns the number of threads of this process.

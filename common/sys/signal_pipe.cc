@@ -48,7 +48,7 @@ SignalPipe::SignalPipe() {
   MUSTER_CHECK(pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0, "two descriptors at the start");
   out_.reset(ends[0]);
   in_.reset(ends[1]);
-  MUSTER_CHECK(handlers_end.exchange(in_.get()) == -1, "one at a time takes the signals");
+  MUSTER_CHECK(handlers_end.exchange(in_.get()) == -1, "a process has one SignalPipe at a time");
 }
 
 SignalPipe::~SignalPipe() {

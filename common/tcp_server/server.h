@@ -63,7 +63,7 @@ class TcpServer {
   std::function<void(std::function<void()> task)> Poster() const {
     return [mailbox = mailbox_](std::function<void()> task) { mailbox->Push(std::move(task)); };
   }
-  // Closes these listening sockets before it returns. May be called by any thread except the server's own.
+  // Closes the sockets of this `listener` before it returns. May be called by any thread except the server's own.
   void StopListening(uint32_t listener);
 
  private:
@@ -115,8 +115,8 @@ class TcpServer {
   std::unordered_map<uint64_t, uint32_t> watched_;  // the epoll events that are watched for each connection
   std::set<uint64_t> ready_;                        // connections that can go on without an event of the socket
   std::set<uint64_t> delayed_;                      // connections with an answer that is delayed for a moment
-  std::deque<uint64_t> handshakes_;                 // connections that wait for a turn of their handshake …
-  std::unordered_set<uint64_t> in_handshakes_;      // … each of them only once
+  std::deque<uint64_t> handshakes_;                 // connections that wait for a turn of their handshake
+  std::unordered_set<uint64_t> in_handshakes_;      // the ids in handshakes_: each waits only once
   uint64_t trust_generation_ = 0;                   // the trust with which the open connections were checked last
   std::map<std::string, size_t> open_of_;           // number of open connections of each client
   MonotonicTime next_tick_;

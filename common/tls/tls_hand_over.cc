@@ -70,9 +70,10 @@ absl::StatusOr<std::string> PackTls(const TlsStore& store, const KeyMaterial& id
   if (bytes.size() <= kMaxSecretBytes) return bytes;
   const size_t size = bytes.size();
   Wipe(bytes);
-  return absl::ResourceExhaustedError(
-      absl::StrCat("certificates, authorities and lists take ", size, " bytes; at most ", kMaxSecretBytes,
-                   " can be passed to ms-ring and to the process that sends the last report: shorten ca_cert_path"));
+  return absl::ResourceExhaustedError(absl::StrCat("certificates, authorities and lists take ", size,
+                                                   " bytes; at most ", kMaxSecretBytes,
+                                                   " can be passed to ms-ring and to the process that sends the last "
+                                                   "report: remove authorities from the file that ca_cert_path names"));
 }
 
 absl::StatusOr<HandedOverTls> UnpackTls(const std::string& bytes, absl::Time now) {

@@ -22,8 +22,8 @@ struct HandedOverTls {
 };
 
 // Packs the state of `store`, but with the key and certificate `identity`, into at most kMaxSecretBytes. Leaves out
-// revocation lists that take more than half of that. The child then reads them from crl_path, and connects to no one if
-// it can't.
+// the revocation lists if they take more than half of that. The child then reads them from crl_path, and connects to no
+// one if it can't.
 absl::StatusOr<std::string> PackTls(const TlsStore& store, const KeyMaterial& identity);
 
 absl::StatusOr<HandedOverTls> UnpackTls(const std::string& bytes, absl::Time now);

@@ -38,8 +38,8 @@ struct PasswordSource {
   std::string variable;  // for messages: the name of the variable that is set; if none is, of the first one
 };
 
-// Finds the password's source by one rule for all programs: the variable counts; the one with _FILE counts only if the
-// first is not set or empty.
+// Finds the password's source by one rule for all programs: the variable that ends with _FILE counts only if the one
+// with the password itself is empty or not set.
 PasswordSource PasswordFrom(const std::map<std::string, std::string>& environment, TlsRole role);
 
 // Returns the password; empty if there is none. The error names the source. It is an error if the file can't be read,

@@ -47,8 +47,8 @@ absl::Status CheckNotOlder(const std::vector<RevocationList>& lists, const std::
   return absl::OkStatus();
 }
 
-// Warns early about a missing list. Peers below such an authority are refused, and would otherwise notice it only at
-// their next connection.
+// Warns early if there is no list from the issuer of an intermediate authority. Peers below that authority are refused,
+// which would otherwise be noticed only at their next connection.
 void WarnOfMissingLists(const TrustBase& trust) {
   if (!trust.has_lists) return;
   for (const Certificate& authority : trust.authorities) {

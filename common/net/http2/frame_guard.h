@@ -9,14 +9,14 @@
 //   a header block with its CONTINUATIONs      bytes and frames, no other frame in between (RFC 9113, 6.10): cut
 //   GOAWAY                                     a few in all: cut
 //   PUSH_PROMISE, frames of a wrong size       none is allowed (8.4, 6): cut
-//   streams while SETTINGS is unacknowledged   a number, then a time (6.5.3): cut. Until the acknowledgement, gRPC
-//                                              itself does not limit their number
+//   streams while SETTINGS is unacknowledged   their number and the time (6.5.3), if both are exceeded: cut. Until the
+//                                              acknowledgement, gRPC itself does not limit their number
 //   everything else                            a rate for each kind: slowed down. The kinds are new streams, bytes of
 //                                              header blocks, trailers, DATA, empty DATA, RST_STREAM, PING, SETTINGS,
 //                                              PRIORITY, WINDOW_UPDATE, unknown frames
 //
 // A client that exceeds a rate is read more slowly and loses nothing, because an honest client may be that fast, too:
-// gRPC for Go sends 113 PING in a second to measure its bandwidth, and one in C++ opened 14,000 streams.
+// gRPC for Go sends 113 PING in a second to measure its bandwidth, and a C++ client opened 14,000 streams.
 //
 // Remove this when Debian's gRPC has limits of its own: see docs/decisions/relay-before-grpc.md.
 #pragma once
@@ -73,8 +73,8 @@ class FrameGuard {
   void Count(size_t what, MonotonicTime now, uint32_t number = 1);
 
   size_t preface_ = 0;               // how many bytes of the preface have come
-  std::array<uint8_t, 9> header_{};  // the header of the next frame …
-  size_t header_bytes_ = 0;          // … and how many of its bytes have come
+  std::array<uint8_t, 9> header_{};  // the header of the next frame, as far as it has come
+  size_t header_bytes_ = 0;          // how many bytes of header_ have come
   uint32_t payload_left_ = 0;        // how many bytes of the present frame are still to come
   uint32_t block_stream_ = 0;        // the stream with an open header block; 0: none
   size_t block_bytes_ = 0;

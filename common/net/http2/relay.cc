@@ -321,7 +321,7 @@ class Relay::Thread {
   CondVar removed_;
   // No thread except the relay's erases connections or uses their members.
   std::unordered_map<uint64_t, std::unique_ptr<RelayedConnection>> connections_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::pair<uint64_t, std::string>> unwatched_ ABSL_GUARDED_BY(mutex_);  // not taken by epoll; and why
+  std::vector<std::pair<uint64_t, std::string>> unwatched_ ABSL_GUARDED_BY(mutex_);  // id, and why epoll refused it
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -17,7 +17,7 @@
 //
 // epoll reports changes only (EPOLLET): a socket counts as readable or writable until a call finds that it is not. The
 // client's socket is watched for both all the time. The pair's end would report "writable" each time gRPC reads
-// something, so this is asked for only while bytes wait to be written there.
+// something, so epoll is asked for that event only while bytes wait to be written there.
 #pragma once
 
 #include <cstddef>
@@ -66,8 +66,8 @@ class RelayedConnection {
   // Returns the handshake's result; valid for the connection's life.
   const CheckedClient& client() const { return client_.client(); }
   MonotonicTime begun_at() const { return begun_at_; }
-  // Returns when to cut the connection: it drains, or gRPC has closed and the client does not take the last bytes.
-  // Never() if there is no such limit now.
+  // Returns when to cut the connection. There is such a limit while gRPC has not closed its end after the client's side
+  // has ended, and while the client does not take gRPC's last bytes. Otherwise Never().
   MonotonicTime cut_at() const { return cut_at_; }
 
   // Called once the handshake is done, or at once for a plain connection. From then on bytes go to and from `inner`,
@@ -82,14 +82,14 @@ class RelayedConnection {
   const RelayEnd& end() const { return end_; }
   void SetEnd(RelayEnd::Kind kind, std::string text);
 
-  // True if epoll must report when the pair's end becomes writable; and whether epoll has been asked to.
+  // True if epoll must report when the pair's end becomes writable. is_inner_writable_watched: epoll was asked for it.
   bool needs_inner_writable() const { return !in_.pending.empty() && !in_.is_writable; }
   bool is_inner_writable_watched = false;
 
-  // For the relay: the connection can go on without an event; a time limit is running; it has ended in this turn.
-  bool is_ready = false;
-  bool is_timed = false;
-  bool is_over = false;
+  // The relay sets and reads these.
+  bool is_ready = false;  // the connection can go on without an event
+  bool is_timed = false;  // a time limit is running
+  bool is_over = false;   // the connection has ended in this turn
 
   // Closes the client's side, which has ended. From then on Turn only waits for gRPC to close its end. Returns false if
   // there is nothing to wait for: gRPC has closed, never had an end, or was already waited for.

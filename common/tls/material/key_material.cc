@@ -14,7 +14,7 @@
 namespace muster {
 namespace {
 
-// A higher number would only delay the start. Programs that write such files use 2,048 to a million iterations.
+// More iterations would only delay the start. Programs that write such files use 2,048 to a million iterations.
 constexpr int kMaxMacIterations = 20'000'000;
 constexpr char kConvert[] =
     "convert it: openssl pkcs12 -legacy -in old.p12 -nodes -out all.pem && openssl pkcs12 -export -in all.pem -out "

@@ -50,8 +50,8 @@ class RevocationList {
 };
 
 // Returns all lists of a PEM text, or the one list of a DER file. Each must be signed by one of `authorities` and must
-// have begun by `now`. Delta lists, indirect lists, and lists for some reasons only are refused. The error says which
-// rule is broken.
+// have begun by `now`. Delta lists, indirect lists, and lists for only some revocation reasons are refused. The error
+// says which rule is broken.
 absl::StatusOr<std::vector<RevocationList>> ParseRevocationLists(const std::string& bytes,
                                                                  const std::vector<Certificate>& authorities,
                                                                  absl::Time now);

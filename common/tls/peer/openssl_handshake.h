@@ -17,7 +17,7 @@ bool UseIdentity(SSL_CTX* context, const KeyMaterial& identity);
 // (SSL_CTX_set_cert_verify_callback).
 PeerCertificates PeerOf(X509_STORE_CTX* store_context);
 
-// A verify callback uses these two. ConnectionOf returns the connection. VerifyResult sets the context's error and returns
+// A verify callback calls these. ConnectionOf returns the connection. VerifyResult sets the context's error and returns
 // the callback's result.
 SSL* ConnectionOf(X509_STORE_CTX* store_context);
 int VerifyResult(X509_STORE_CTX* store_context, bool is_let_in);

@@ -50,7 +50,7 @@ struct CheckedPeer {
 // Checks everything. `others` are the peer's other certificates, which may be needed to build the chain.
 CheckedPeer CheckPeer(const TrustBase& trust, const PeerRules& rules, const Certificate& leaf,
                       const std::vector<Certificate>& others, absl::Time now);
-// The same for a chain that was verified before with the same authorities, and that is still in time.
+// As CheckPeer, for a chain that was verified before with the same authorities and is still within its dates.
 CheckedPeer CheckVerifiedPeer(const TrustBase& trust, const PeerRules& rules, std::vector<Certificate> chain,
                               absl::Time now);
 

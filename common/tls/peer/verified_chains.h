@@ -19,8 +19,8 @@ class VerifiedChains {
  public:
   static constexpr size_t kMost = 4'096;
 
-  // Returns the chain that was stored with Put for these shown certificates (the peer's own first), if it is in time at
-  // `now`.
+  // Returns the chain that was stored with Put for these shown certificates (the peer's own first), if its dates
+  // include `now`.
   std::optional<std::vector<Certificate>> Find(const std::vector<Certificate>& shown, absl::Time now);
   void Put(const std::vector<Certificate>& shown, const std::vector<Certificate>& chain);
 

@@ -36,8 +36,8 @@ class TlsServerContext {
   };
   static absl::StatusOr<std::shared_ptr<const TlsServerContext>> Create(const TlsStore& store, Options options);
 
-  // Returns the TLS object for an accepted, nonblocking socket, which the caller keeps. Returns null if memory is
-  // short.
+  // Returns the TLS object for an accepted, nonblocking socket. The caller keeps the socket. Returns null if memory
+  // is short.
   SslPtr Accept(int fd, CheckedClient& client) const;
   // The same for a connection that this side makes. The other side is checked as if it were a client. So agents can
   // connect to each other with certificates that are only for clients.

@@ -42,8 +42,8 @@ class Stream {
 
   // True if decrypted bytes are waiting. poll does not report them.
   bool HasHiddenInput() const { return ssl_ != nullptr && SSL_pending(ssl_.get()) > 0; }
-  // True if the last call waits for the socket to become writable. With TLS that may be a read; and a write may wait
-  // for readable.
+  // True if the last call waits for the socket to become writable. With TLS a read may wait for that, and a write may
+  // wait for the socket to become readable.
   bool wants_write() const { return wants_write_; }
   // Ends writing. Bytes written before still go out. With TLS, sends the end of TLS if the socket takes it at once.
   void EndWriting();
