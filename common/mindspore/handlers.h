@@ -2,7 +2,7 @@
 //
 //   request                the answer's number and body
 //   0 register             3 with the rank, or 4 with a reason
-//   1 unregister           3, 5 or 4; the body is the same number in digits
+//   1 unregister           3 done, 5 too early or 4 unknown node; the body is the same number in digits
 //   2 heartbeat            3 with the cluster's state; no answer for an unknown node
 //   6 write metadata       never an answer: the client would take it for the answer to its next request
 //   7, 8 read, delete      "there" with name and value, or "not there" (dialect.h has the numbers). If all ranks wait

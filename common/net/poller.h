@@ -1,5 +1,5 @@
 // epoll with an eventfd that wakes it: the base of every loop over many descriptors. The poller knows descriptors only
-// by keys. The loop, and what the keys mean, belong to its user.
+// by keys. Its user runs the loop, and decides what the keys mean.
 //
 // Wait and Wake allocate nothing and take no lock. Any thread may call Add and Wake; only one thread may call Wait.
 #pragma once

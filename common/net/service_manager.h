@@ -15,8 +15,8 @@ class ServiceManager {
  public:
   static constexpr std::array kVariables = {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"};
 
-  // Removes kVariables from the environment, because the child processes are not the service. Must be called before the
-  // process has other threads.
+  // Makes the object from kVariables, and removes these from the environment: child processes are not the service. Must
+  // be called before the process has other threads.
   static ServiceManager Take();
 
   // Makes an object that sends nothing.

@@ -12,7 +12,7 @@ namespace muster {
 // another program.
 std::string ShownText(const std::string& text);
 
-// The last lines that were shown so far. They show where to go on when only a process's last lines are known.
+// Remembers the last lines that were shown, to find out which of a process's last lines are new.
 class ShownLines {
  public:
   void Add(const std::string& text);  // `text` consists of whole lines

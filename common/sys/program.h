@@ -12,8 +12,8 @@ namespace muster {
 // - makes ended children wait to be reaped, even if the parent process had SIGCHLD ignored.
 void BeginProgram(const char* name);
 
-// The end of ms-scheduler, ms-worker, ms-ctl and ms-ring: EndProgram is the last line of each main. Before it, each main
-// takes those of these steps that apply, in this order:
+// The end of ms-scheduler, ms-worker, ms-ctl and ms-ring: EndProgram is the last line of each main. Each main takes
+// those of these steps that apply, in this order:
 //   1. The outcome is durable (the scheduler's journal) and reported: by the scheduler to its agents (Drain), by the
 //      agent to its scheduler and its user (AgentLoop::Run).
 //   2. The program's children have ended: the keeper, and with it all processes; a scheduler that the agent started.

@@ -220,7 +220,7 @@ bool TcpServer::IsWelcome(const SocketAddress& from, const SocketAddress& own, b
                        FairShareName(from.address), " are open already"));
     return false;
   }
-  const size_t most = options_.max_connections * (is_local ? 2 : 1);  // other users can't fill this user's half
+  const size_t most = options_.max_connections * (is_local ? 2 : 1);  // half of it is for local clients only
   if (connections_.size() >= most && !MakeRoom(nullptr)) {
     Count("too many connections",
           absl::StrCat("a connection from ", address, " was closed: ", most, " connections are open already"));

@@ -32,7 +32,7 @@ namespace muster {
 enum class PlainFrom { kAll, kThisMachine, kNone };
 
 struct TcpServerOptions {
-  size_t max_connections = 4096;         // the same number again is for this user's clients (ListenLocally)
+  size_t max_connections = 4096;         // the same number again is for clients of ListenLocally
   size_t max_of_each_client = SIZE_MAX;  // for the meaning of "client" see FairShare
   // Returns why this client is refused; empty: it is accepted. If there is no function, all clients are accepted.
   // Called by the server's thread.

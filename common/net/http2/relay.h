@@ -78,7 +78,7 @@ class Relay {
 // Counts and logs which rate a client has exceeded.
 void NotePause(CountedLog& counted, const std::string& peer, const FrameGuard::Breach& pause);
 
-// Counts why a connection has ended. Logs it too, unless it simply ended.
+// Counts and logs why a connection has ended; does nothing if it simply ended (RelayEnd::Kind::kEnded).
 void NoteEnd(CountedLog& counted, const std::string& peer, const RelayEnd& end);
 
 }  // namespace muster

@@ -10,7 +10,7 @@
 
 namespace muster {
 
-inline constexpr char kNotServed[] = "tls: change not served";  // the name of its counter
+inline constexpr char kNotServed[] = "tls: change not served";  // counts contexts that could not be made
 
 class ServerTls {
  public:
