@@ -25,7 +25,7 @@ namespace {
 constexpr char kOff[] = "off";
 constexpr uint16_t kBehindAgentsPort = 2;
 constexpr size_t kMaxConnections = 256;
-constexpr size_t kPartOfDescriptors = 16;  // HTTP gets 1/16 of the open descriptors; agents need the rest
+constexpr size_t kPartOfDescriptors = 16;  // HTTP gets 1/16 of the descriptor limit; agents need the rest
 
 // Returns this machine's full host name from the resolver, such as "node1.cluster.local"; empty if there is none.
 std::string FullHostName() {

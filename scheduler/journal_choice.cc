@@ -19,14 +19,14 @@ JournalChoice ChooseJournal(const SchedulerSettings& settings, const std::map<st
   if (settings.sched_port == 0) {
     return {"", forgets +
                     "with a port of the kernel's choice the journal is in memory; name a file with --journal_path, or "
-                    "set --journal_path memory"};
+                    "set --journal_path memory to accept this"};
   }
   const std::string folder =
       settings.recovery_path.empty() ? UserStateFolder(environment, is_root) : settings.recovery_path + "/scheduler";
   if (folder.empty()) {
     return {"", forgets +
                     "neither STATE_DIRECTORY, XDG_STATE_HOME nor HOME names a folder for the journal; name a file with "
-                    "--journal_path, or set --journal_path memory"};
+                    "--journal_path, or set --journal_path memory to accept this"};
   }
   return {absl::StrCat(folder, "/journal-", settings.sched_port, ".db"), ""};
 }

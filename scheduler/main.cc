@@ -71,7 +71,7 @@ void Drain(int signal, const Journal& journal, Loop& loop, RpcServer& server, st
   const bool must_wait = signal == 0 || !journal.IsPersistent();
   if (must_wait) server.AwaitNoStreams(kDrainTime);
   http.reset();
-  loop.Stop();  // before the server: it informs agents of the shutdown once the record about it is durable
+  loop.Stop();  // first, because the loop informs agents of the shutdown once the record about it is durable
   server.Shutdown(kShutdownGrace);
 }
 

@@ -60,7 +60,7 @@ void AddTimeouts(SettingsTable& table, SchedulerSettings& s) {
   table
       .AddBool(
           "heartbeat_datagrams", &s.heartbeat_datagrams,
-          "Accepts heartbeats as UDP datagrams at sched_port, which cost less than TCP. If UDP is blocked, agents send "
+          "Accepts heartbeats as UDP datagrams at sched_port; they cost less than TCP. If UDP is blocked, agents send "
           "heartbeats over their TCP connections.")
       .Env({"MS_HEARTBEAT_DATAGRAMS"});
   table

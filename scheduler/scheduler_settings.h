@@ -12,7 +12,7 @@
 
 namespace muster::scheduler {
 
-inline constexpr char kMemoryJournal[] = "memory";  // a --journal_path: no file, so no job outlives the scheduler
+inline constexpr char kMemoryJournal[] = "memory";  // as --journal_path: no file, so no job outlives the scheduler
 
 inline constexpr char kAnyThree[] = "any-three";  // the values of --fence_needs
 inline constexpr char kAllFour[] = "all-four";

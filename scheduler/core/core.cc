@@ -123,7 +123,7 @@ Effects Core::Impl::Start(Now now) {
       if (run.record().peer_list != nullptr && !run.HasEnded()) {
         context_.effects.push_back(PublishPeers{job_id, number, run.record().round, run.record().peer_list});
       }
-      run.is_settled = run.HasEnded();  // no one in this process waits for a run that ended before
+      run.is_settled = run.HasEnded();  // if it ended before this start, nothing waits for it to settle
       if (context_.options.is_once && !run.HasEnded()) context_.once_job = job_id;
     }
   }
@@ -181,7 +181,7 @@ void Core::Impl::Resume(Run& run, Node& node) {
   if (run.record().phase == v1::RUN_PHASE_RUNNING && run.RestartsAlone()) {
     const bool has_failed = std::any_of(node.record().slots.begin(), node.record().slots.end(),
                                         [](const SlotState& slot) { return slot.phase == SlotState::Phase::kFailed; });
-    if (has_failed) {  // charged to the budget, but the crash came before SlotRestarted was written
+    if (has_failed) {  // the restart was charged to the budget, but the crash came before SlotRestarted was written
       node.restart_at = context_.now.monotonic;
       run.restarts.push_back(context_.now.monotonic);
     }

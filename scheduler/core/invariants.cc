@@ -93,7 +93,7 @@ std::string BrokenRun(const Run& run) {
                    "a node without a role");
     MUSTER_REQUIRE(static_cast<int>(node.record().slots.size()) == node.record().info.slots_size(),
                    "a node's slots differ from those that it offers");
-    MUSTER_REQUIRE(incarnations.insert(node.record().incarnation).second, "one incarnation is two nodes");
+    MUSTER_REQUIRE(incarnations.insert(node.record().incarnation).second, "two nodes have one incarnation");
     const auto indexed = run.record().by_incarnation.find(node.record().incarnation);
     MUSTER_REQUIRE(indexed != run.record().by_incarnation.end() && indexed->second == &node,
                    "the index of incarnations is wrong");
@@ -120,7 +120,7 @@ std::string BrokenRun(const Run& run) {
     for (const auto& [id, node] : run.nodes) {
       for (const SlotState& slot : node.record().slots) {
         MUSTER_REQUIRE(node.record().is_spare || slot.phase == SlotState::Phase::kDone,
-                       "success without every process");
+                       "a run succeeded before all its processes were done");
       }
     }
   }

@@ -17,7 +17,7 @@ std::string KindOf(const absl::Status& status) {
 }
 
 absl::Status PlaintextAuthorizer::AuthorizeJoin(const PeerFacts& peer, const v1::Join& /*join*/) const {
-  // Other nodes reach a node at the address that its connection came from.
+  // Other nodes reach a node at the address that its connection came from, so this must be an IP address.
   if (peer.is_unix) return absl::PermissionDeniedError("nodes join over TCP, not over the admin socket");
   if (peer.address.empty()) return absl::PermissionDeniedError("the address of the node's connection is not known");
   return absl::OkStatus();

@@ -1,5 +1,5 @@
-// Returns the counts of refusals and when certificates expire. It does not ask the core, so it works even while the
-// disk is full. Any thread may call it.
+// Returns the counts of refusals, and the times at which certificates expire. It does not ask the core, so it works
+// even while the disk is full. Any thread may call it.
 #pragma once
 
 #include "muster/v1/admin.pb.h"

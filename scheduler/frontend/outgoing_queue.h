@@ -14,7 +14,7 @@ class OutgoingQueue {
   using Message = std::shared_ptr<const v1::SchedulerMessage>;
 
   // Adds a message. Welcomes, refusals and probes are kept in their order. A desired state or an acknowledgement
-  // replaces the last one if that still waits. Returns false if kMaxKept welcomes, refusals and probes wait already,
+  // replaces an earlier one that still waits. Returns false if kMaxKept welcomes, refusals and probes wait already,
   // because the peer doesn't read.
   bool Push(Message message);
 

@@ -10,8 +10,8 @@
 namespace muster::scheduler {
 namespace {
 
-// The core itself answers a Wait when its time is over. The deadline here is later by this much, so it is for a core
-// that does not answer.
+// The core itself answers a Wait when its time is over. The deadline here is later by this much, so that it counts only
+// if the core does not answer.
 constexpr absl::Duration kSlack = absl::Milliseconds(500);
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace muster::scheduler {
 
 class Outbox {
  public:
-  // Fewer waiting effects than this are too few to look for old answers to heartbeats among them.
+  // While fewer effects than this wait, they are not searched for old answers to heartbeats.
   static constexpr size_t kDropAtLeast = 8'192;
 
   // The parts of one Apply's effects that are due now.
@@ -29,12 +29,12 @@ class Outbox {
   //
   // An urgent desired state itself waits while the record that closed its round is not durable; no process of that
   // round runs yet. Suppose that it were sent at once and the scheduler then crashed. The scheduler would not know the
-  // round, and would close another one with the same number. Agents would ignore this one, because they believe it to
-  // be over.
+  // round, and would close another one with the same number. Agents would ignore the new one, because they believe the
+  // round of this number to be over.
   //
   // `is_stalled` means that the disk is full, perhaps for hours. A node with an armed fence ends its processes if its
-  // heartbeats stay unanswered. So such an answer is sent at once if it depends on nothing that waits: its own Apply
-  // wrote no record, and no earlier news waits for its stream.
+  // heartbeats stay unanswered. So an answer to a heartbeat is sent at once if it depends on nothing that waits: its
+  // own Apply wrote no record, and no earlier news waits for its stream.
   //
   // If many answers to heartbeats wait, only the latest on each stream is kept.
   Immediate Add(Effects effects, bool is_stalled = false);

@@ -95,9 +95,9 @@ class Context {
   uint64_t connected_nodes = 0;         // the number of nodes that have a stream
   bool is_draining = false;             // the scheduler is going to end (DrainRequested); not about draining nodes
   std::vector<JoinRequested> requeued;  // joins of challengers to try again, because the node or its run has gone
-  // The job that this scheduler serves with --once. A run that had ended before this start does not count.
+  // With --once: the job that this scheduler serves. At the start, only a job with a run that has not ended is chosen.
   std::optional<std::string> once_job;
-  uint64_t once_handle = 0;  // with --once: the handle of once_deadline, the topology timeout before any join
+  uint64_t once_handle = 0;  // with --once: the handle of once_deadline, by which a first node must join
   MonotonicTime once_deadline = MonotonicTime::Never();
 
  private:

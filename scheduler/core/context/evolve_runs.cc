@@ -75,7 +75,7 @@ void Apply(State& state, const v1::RoundAborted& record) {
   if (run == nullptr) return;
   RunRecord& run_record = Edit(*run);
   run_record.phase = v1::RUN_PHASE_RECOVERING;
-  run_record.round = std::max(run_record.round, record.round());  // the record's is higher after an older journal
+  run_record.round = std::max(run_record.round, record.round());  // the record's may be higher: see older_journal.cc
   if (!run_record.first_abort) run_record.first_abort = record.first();
   run_record.last_abort = record.first();
   run_record.recent_restarts = record.recent_restarts();

@@ -22,7 +22,7 @@ constexpr absl::string_view kEndedWith = " ended with exit code ";
 constexpr absl::string_view kKilledBy = " was killed by ";
 constexpr absl::string_view kEndedByRule = " was ended by --fail_on";
 
-// Returns how the process ended, without the quote of its output: the caller adds this after a colon.
+// Returns how the process ended, without a quote of its output: the caller adds the quote after a colon.
 std::string EndText(const v1::ProcessEnded& ended) {
   if (!ended.launch_error().empty()) return std::string(kNotStarted);
   if (!ended.failing_line().empty()) return std::string(kEndedByRule);

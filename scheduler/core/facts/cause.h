@@ -23,8 +23,8 @@ inline constexpr size_t kMaxCandidates = 256;  // for each run; later failures a
 
 inline constexpr absl::Duration kCauseWait = absl::Seconds(2);
 
-// Returns the candidate for a failed process of `run`. Once the run has kMaxCandidates, it does not read the process's
-// last output: this takes the most time, and thousands of processes may fail at once.
+// Returns the candidate for a failed process of `run`. Once the run has kMaxCandidates, this does not read the
+// process's last output, because reading takes the most time and thousands of processes may fail at once.
 CauseCandidate CandidateFrom(const Run& run, const Node& node, uint32_t rank, const v1::ProcessEnded& ended,
                              MonotonicTime died);
 
@@ -43,8 +43,8 @@ bool IsPlannedStop(const v1::Cause& cause);
 // True while a planned stop ends the processes of the run's round. Until they have ended they may use the store.
 bool IsInPlannedStop(const Run& run);
 
-// Removes a process's output from a text that ends with a cause's text: cuts the text after the words that say how the
-// first process in it ended. For readers that may not see output.
+// Removes quoted output from a text that ends with a cause's text. A quote follows the words that say how a process
+// ended, so this cuts the text after the first such words. For readers that may not see output.
 std::string WithoutQuote(const std::string& text);
 
 // Returns "SIGKILL" for 9; "signal 42" for a number without a name.

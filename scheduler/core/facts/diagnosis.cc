@@ -1,8 +1,8 @@
-// The reason for the end of a process is in the first row that fits. Its last words are the end of its output, or its
-// error file (last_words.h).
+// The reason for the end of a process is in the first row that fits. "Its last words" are the end of the process's
+// output, or its error file (last_words.h).
 //
 //   the end of the process                             reason
-//   it never started                                   the agent's word; if the agent sends none: command_not_found
+//   it never started                                   the one that the agent sends; if none: command_not_found
 //                                                      (exit code 127), cannot_start (126)
 //   its agent ended it for a line of its output        output_rule
 //   the kernel killed it because memory ran out        out_of_memory
@@ -85,7 +85,8 @@ constexpr std::array kAdvice = std::to_array<Advice>({
      "{host}"},
     {reason::kExecFormatError, "install a build of the program that is made for {host}"},
     {reason::kHostNotResolved,
-     "a host name is not known on {host}: correct it, /etc/hosts or the DNS server (`getent hosts NAME` tests it), or "
+     "a host name is not known on {host}: correct the name, /etc/hosts or the DNS server (`getent hosts NAME` tests "
+     "it), or "
      "use the address"},
     {reason::kIllegalInstruction,
      "a library needs instructions that the processor of {host} lacks (lscpu): install a build for that processor"},

@@ -10,7 +10,7 @@ namespace muster::scheduler {
 
 struct Diagnosis {
   std::string reason;  // a word of common/base/reason.h or of an agent; empty: not known, or the cause's kind is enough
-  std::string what;    // for the end of "rank 1 ended with exit code 1: "; empty: nothing more is known
+  std::string what;    // follows "rank 1 ended with exit code 1: " in messages; empty: nothing more is known
 };
 
 // Diagnoses a process that failed: `ended` has an exit code, a signal or a launch error.

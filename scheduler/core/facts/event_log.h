@@ -1,6 +1,6 @@
 // Writes the event log of a job in words: one or more lines for each record that matters to people.
 //
-// The scheduler's log and `ms-ctl events` show the same words; agents show those of a cause.
+// The scheduler's log and `ms-ctl events` show these lines. Agents show only the text of a cause.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@ namespace muster::scheduler {
 class State;
 
 // Returns the lines for people about `record`, in the order in which things happened. Call it before the record is
-// applied to `state`. It does not set number and unix_ms.
+// applied to `state`. It sets neither number nor unix_ms.
 std::vector<v1::JobEvent> Describe(const State& state, const v1::Record& record);
 
 // Returns the severity with which the scheduler logs a line of this kind.

@@ -1,9 +1,9 @@
 // The quoted line is the exception, if there is one. The exception comes from the error file, or from the agent, which
-// finds it in older output than the last lines. If there are both, the one that says more about the cause counts
-// (common/causes).
+// also searches output that is older than the last lines. If both have an exception, the one that says more about the
+// cause counts (common/causes).
 //
-// Without an exception, the quoted line is the last of the kNewestLines newest lines that common/causes knows. A fault
-// of the hardware may be in any line.
+// Without an exception, the quoted line is the one of the kNewestLines newest lines that says most about the cause; of
+// equal ones, the newest. A line about a fault of the hardware may be older.
 //
 // The reason comes from the exception's text, else from its type, else it is python_exception. The exception may be a
 // mere consequence of another process's end, or may come from a launcher. The lines then count instead, if they say

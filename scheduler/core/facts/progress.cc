@@ -19,8 +19,8 @@ namespace {
 constexpr size_t kMaxNamed = 8;
 // A report counts as recent for this many heartbeats.
 constexpr int kReportLag = 3;
-// The time before the first step is at least this long, even if --progress_timeout is shorter: a healthy script imports
-// modules and loads data before its first step.
+// The time allowed before the first step is at least this long, even if --progress_timeout is shorter: a healthy script
+// imports modules and loads data before its first step.
 constexpr absl::Duration kStartOfTraining = absl::Seconds(30);
 
 std::string NameOf(const Node& node, uint32_t rank) {
@@ -51,7 +51,7 @@ std::pair<const Node*, uint32_t> FirstDone(const Run& run) {
   return first;
 }
 
-// True if the worker's process is stopped, as its stack says.
+// True if the worker's stack shows that its process is stopped.
 bool IsStopped(const std::vector<StackGroup>& groups, const Watched& w) {
   if (w.node->record().info.role() != v1::ROLE_WORKER) return false;
   return std::any_of(groups.begin(), groups.end(), [&](const StackGroup& group) {
@@ -85,7 +85,7 @@ const char* StallRemedy(bool is_stopped) {
                "the longest pause between two steps, including checkpoints and evaluations";
 }
 
-// Returns "; 12 lines of output could not be looked at (…)", for the end of a text.
+// Returns "; 12 lines of output could not be matched with --expect: …", for the end of a text.
 std::string UnseenInWords(const Run& run) {
   uint64_t lines = 0;
   for (const auto& [id, node] : run.nodes) lines += node.unseen_lines;
@@ -155,7 +155,7 @@ CauseCandidate DescribeStall(const Run& run, MonotonicTime now, absl::Duration h
     standing.erase(ahead, standing.end());
     const auto others =
         std::count_if(watched.begin(), watched.end(), [lowest](const Watched& w) { return w.progress->step > lowest; });
-    // If only one shows progress (rank 0 prints for all), it may as well wait for another.
+    // A process that alone shows progress (rank 0 prints for all) may itself wait for another, so it is not named.
     is_named = others != 0 || (standing.size() == 1 && watched.size() > 1);
     if (others == 0 && standing.size() > 1) {
       absl::StrAppend(&text, "all ", standing.size(), " ranks stand still at step ", lowest, ", longest ",

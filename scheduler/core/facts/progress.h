@@ -28,9 +28,9 @@ std::vector<Watched> WatchedProcesses(const Run& run);
 // are in the order of WatchedProcesses. The time since the report does not count, because nothing is known about it.
 std::vector<Watched> StandingStill(const Run& run, MonotonicTime now, absl::Duration heartbeat_interval);
 
-// Returns the cause for giving up a run that stands still. It names the workers that are stopped, else those at the
-// lowest step, because the others may only wait for them. If all are at one step, it
-// names the suspect of the groups.
+// Returns the cause for giving up a run that stands still. It names the workers that are stopped. If none is, it names
+// those at the lowest step, because the others may be waiting for them. If all are at one step, it names the suspect
+// that JudgeGroups finds.
 CauseCandidate DescribeStall(const Run& run, MonotonicTime now, absl::Duration heartbeat_interval,
                              const std::vector<StackGroup>& groups);
 
@@ -49,7 +49,7 @@ std::string DescribeUnwatched(const Run& run);
 
 // Describes a process that the kernel does not let run: "rank 3 on host-b (node b): process 12 (python3) is stopped …".
 std::string DescribeHalted(const Node& node, const HaltedOnNode& halted, MonotonicTime now);
-// Describes those of a run; empty: none.
+// Describes all such processes of a run; returns an empty text if there are none.
 std::string DescribeHalted(const Run& run, MonotonicTime now);
 
 // Returns the process for which the others seem to have waited when one of them gave up: "rank 3 on host-b (node b),

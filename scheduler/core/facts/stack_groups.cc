@@ -1,9 +1,9 @@
-// | groups                                   | what it means                                                           |
+// | the groups (the first row that fits)     | what it means                                                           |
 // |------------------------------------------|-------------------------------------------------------------------------|
 // | one is stopped                           | its first rank is the suspect                                           |
-// | one, of all ranks                        | no rank stands out: a device or the network holds up the collective     |
+// | there is only one                        | no rank stands out: a device or the network holds up the collective     |
+// | exactly one is not in a collective       | its first rank is the suspect, even if this group is the largest        |
 // | one is larger than all others together   | the first rank of the smallest group is the suspect                     |
-// | only one is not in a collective          | its first rank is the suspect, also if it is one of two                 |
 // | anything else                            | the places are named, without a suspect                                 |
 #include "scheduler/core/facts/stack_groups.h"
 
@@ -33,7 +33,7 @@ struct Frame {
 
 absl::string_view LastPart(absl::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// "    load (data/dataset.py:88)", of py-spy. A native frame, which --native adds, has no line of Python.
+// Parses a frame of py-spy, "    load (data/dataset.py:88)". Returns nullopt for a native frame (py-spy --native).
 std::optional<Frame> PySpyFrame(absl::string_view text) {
   if (!absl::ConsumePrefix(&text, "    ") || !absl::ConsumeSuffix(&text, ")")) return std::nullopt;
   const size_t open = text.rfind(" (");
@@ -43,7 +43,7 @@ std::optional<Frame> PySpyFrame(absl::string_view text) {
   return absl::EndsWith(frame.file, ".py") ? std::make_optional(frame) : std::nullopt;
 }
 
-// "  File \"/srv/dataset.py\", line 88 in load", of faulthandler.
+// Parses a frame of faulthandler: "  File \"/srv/dataset.py\", line 88 in load".
 std::optional<Frame> FaulthandlerFrame(absl::string_view text) {
   if (!absl::ConsumePrefix(&text, "  File \"")) return std::nullopt;
   const size_t quote = text.find("\", line ");
@@ -58,7 +58,7 @@ std::string FrameText(const Frame& frame) {
   return absl::StrCat(frame.function, " (", LastPart(frame.file), ":", frame.line, ")");
 }
 
-// Frames stand with the innermost first. Names the script's own line as well, unless the innermost frame has it.
+// In the text, the innermost frame comes first. Also names the script's own line, unless the innermost frame has it.
 std::string PythonPlace(const std::string& text) {
   std::vector<Frame> frames;
   for (const absl::string_view line : absl::StrSplit(absl::string_view(text).substr(MainThread(text)), '\n')) {
@@ -77,7 +77,7 @@ std::string PythonPlace(const std::string& text) {
   return place;
 }
 
-// "python3: S (sleeping), waits in pipe_read": the part after the name.
+// Returns "waiting in pipe_read" for the kernel's text "python3: S (sleeping), waits in pipe_read".
 std::string KernelPlace(const std::string& text) {
   const absl::string_view line = absl::string_view(text).substr(0, text.find('\n'));
   const size_t name = line.find(": ");

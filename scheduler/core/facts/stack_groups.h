@@ -14,13 +14,13 @@
 
 namespace muster::scheduler {
 
-// Returns where the part of the main thread begins: py-spy names it so, and faulthandler calls the thread that took the
-// signal "current".
+// Returns where the main thread's part of a stack text begins. py-spy marks it with "MainThread"; faulthandler writes
+// "Current thread" before the thread that took the signal.
 size_t MainThread(const std::string& text);
 
 // Ranks whose main threads stand at the same place.
 struct StackGroup {
-  std::string place;            // "load (dataset.py:88)"; "pipe_read" for a kernel's stack
+  std::string place;            // "load (dataset.py:88)"; "waiting in pipe_read" by the kernel
   bool is_stopped = false;      // stopped by a signal or a debugger; `place` is empty
   std::vector<uint32_t> ranks;  // in rising order
 };

@@ -37,7 +37,7 @@ absl::StatusOr<std::string> Lifecycle::Drain(Run& run, const v1::SteerRequest& r
   Node& node = *found;
   if (node.record().is_lost) {
     return absl::FailedPreconditionError(absl::StrCat(NodeText(node), " is not here: ", node.record().lost_reason,
-                                                      "; a node that must not come back needs no draining"));
+                                                      "; to keep it away, do not start it again"));
   }
   const bool is_noted = is_draining != node.record().draining_reason.empty();
   if (is_noted && !(is_draining && request.now())) {
@@ -59,8 +59,8 @@ absl::StatusOr<std::string> Lifecycle::Drain(Run& run, const v1::SteerRequest& r
     return absl::StrCat(who, " leaves before the next round; ", outlook);
   }
   if (!request.now()) {
-    return absl::StrCat(who, " leaves at the next round, which `ms-ctl restart ", run.record().job_id, "` begins now; ",
-                        outlook);
+    return absl::StrCat(who, " leaves at the next round (to begin it now: `ms-ctl restart ", run.record().job_id,
+                        "`); ", outlook);
   }
   RestartAsDecided(run, absl::StrCat(who, " is ", node.record().draining_reason));
   return absl::StrCat(who, " leaves now, and all processes of job ", run.record().job_id, " are being restarted; ",

@@ -17,8 +17,8 @@ namespace {
 // A planned stop ends after this time even if an agent has not reported the end of its processes.
 constexpr absl::Duration kMaxPlannedStop = absl::Minutes(10);
 
-// The scheduler waits for stop_timeout plus this until all agents of an ended run have settled. Then the run counts as
-// settled anyway.
+// The scheduler waits at most stop_timeout plus this time for the agents of an ended run to settle. After that the run
+// counts as settled anyway.
 constexpr absl::Duration kSettleSlack = absl::Seconds(15);
 
 // True if the cause is a failure; false if it is a decision of a person or the scheduler.

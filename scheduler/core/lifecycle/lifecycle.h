@@ -78,7 +78,7 @@ class Lifecycle {
   void Fail(Run& run, CauseCandidate candidate, bool gives_up = false);  // gives_up: the restart budget is used up
   // Ends a failing run with its cause, once no node can report another cause or CauseWait is over.
   void FixCauseIfKnown(Run& run);
-  // Ends the run well if all processes have ended with 0.
+  // Ends the run as succeeded if all its processes have ended with exit code 0.
   void CheckSuccess(Run& run);
   // Emits RunSettled once every agent knows the outcome or is gone.
   void CheckSettled(Run& run);

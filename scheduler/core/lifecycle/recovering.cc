@@ -5,7 +5,7 @@
 //   a process fails, scope "worker"          RestartAlone: its next attempt after a back-off
 //   the budget of restarts is used up        the run fails: "gave up"
 //   a device or a file system of a node fails, and a spare stands by: the same, without the budget (bad_nodes.cc)
-//   a member is lost                         AbortRound; the round waits for it (--rejoin_timeout) or for a spare
+//   a member is lost                         AbortRound; the next round waits for it (--rejoin_timeout) or a spare
 //   a member is lost, its slots are done     the round goes on: the run needs nothing more from the node
 //   another failure while a round ends       it is noted as a possible cause
 //
@@ -16,12 +16,12 @@
 //   member that the other nodes can't reach  it is refused and marked as lost (places/round_addresses.cc)
 //   member, disconnected but not lost        it comes back, or is lost after its grace
 //   spare that may have processes            it reports that it has quit the round (places/older_journal.cc)
-//   such a spare that left before that       its keeper sends the last report, or a person runs `ms-ctl fence`
+//   such a spare, but it left without this   its keeper sends the last report, or a person runs `ms-ctl fence`
 //   lost, its processes confirmed dead       a spare with as many slots, which the others can reach, stands in, or the
 //                                            node itself is started again
-//   lost, its processes may still run        they are confirmed dead: by the keeper's last report, by its next start
-//                                            with the node's lock, by `ms-ctl fence`, or (guarded nodes only) by the
-//                                            end of its fence
+//   lost, its processes may still run        they are confirmed dead: by the keeper's last report, by the node's next
+//                                            start, which holds its lock, by `ms-ctl fence`, or (guarded nodes only)
+//                                            by the end of its fence
 #include <algorithm>
 #include <map>
 #include <utility>

@@ -173,7 +173,7 @@ void Lifecycle::CloseRound(Run& run, const std::vector<const Node*>& members, co
     replacement.set_lost(lost->record().id);
     places_.Release(run.nodes.at(lost->record().id));
   }
-  store_.EndWaits(run);  // of a planned stop
+  store_.EndWaits(run);  // of calls that a planned stop still allowed
   context_.Write(std::move(record));
 
   if (const std::string warning = WarningOfEndpoints(run); !warning.empty()) {
@@ -212,7 +212,7 @@ void Lifecycle::SendDesired(const Run& run, const Node& node, bool is_urgent) {
     desired.set_reason(run.record().first_failure->text());
   desired.set_is_planned_stop(IsInPlannedStop(run));
   if (run.HasEnded()) *desired.mutable_outcome() = run.record().outcome;
-  // Nothing may overtake the welcome: the agent would throw it away.
+  // An agent throws away an order that comes before its welcome, so an order must not overtake the welcome.
   const bool goes_at_once = is_urgent && node.has_reported;
   context_.effects.push_back(
       Send{node.stream, std::move(message), goes_at_once, goes_at_once ? run.record().job_id : ""});

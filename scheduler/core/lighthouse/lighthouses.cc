@@ -124,7 +124,7 @@ void Lighthouses::Take(Lighthouse& lighthouse, const AgentKey& agent_key, const 
     const absl::Duration silent = absl::Milliseconds(one.silent_ms());
     const MonotonicTime heard = context_.now.monotonic - silent;
     if (silent >= HeartbeatTimeout(lighthouse.rules) && !lighthouse.replicas.contains(one.replica_id())) {
-      Doubt(lighthouse, heard);  // its agent still reports it: its call is open, or it was heard one time-out ago
+      Doubt(lighthouse, heard);  // still reported, because its call is open or it was heard a time-out ago
       continue;
     }
     const auto [found, is_new] = lighthouse.replicas.try_emplace(one.replica_id());
@@ -211,9 +211,9 @@ void Lighthouses::ForgetTheSilent(Lighthouse& lighthouse) {
 
 // Notes that a replica has been silent since `silent_since`, so that replicas not heard since about then are in doubt.
 //
-// Replicas that died at the same time were last heard at different times: an agent reports its replicas at least once
-// in a quarter of the time-out (unless a report is lost). A healthy replica was heard in the last half of the time-out,
-// so the added time is never longer than this half.
+// Replicas that died together were last heard at different times: a heartbeat and a quarter of the time-out apart, in
+// which an agent reports its replicas at least once (unless a report is lost). So this time is added. It is at most
+// half of the time-out, because a healthy replica was heard within the last half and must not be in doubt.
 void Lighthouses::Doubt(Lighthouse& lighthouse, MonotonicTime silent_since) {
   const absl::Duration limit = HeartbeatTimeout(lighthouse.rules);
   lighthouse.doubt = std::max(lighthouse.doubt, silent_since + std::min(limit / 4 + kBetweenHeartbeats, limit / 2));

@@ -8,7 +8,7 @@
 //                              it may have died with the other one. It counts as alive, but its call does not count
 //                              until it is heard again; if it stays silent, it is forgotten
 //   a call waits               from the first report that has it, until a quorum has its replica or a report no longer
-//                              has the call. If the agent reports it again after that, it gets the same answer
+//                              has the call. If the agent reports an answered call again, it gets the same answer
 //   the quorum's number rises  when its members have changed, or when one of them could not commit its last step
 //   a member that no agent     counts as alive after a restart of the scheduler, until its agent has had time to come
 //   has reported yet           back: the replicas that reconnect first must not train without the others
@@ -58,7 +58,7 @@ class Lighthouses {
   void OnLoopWasLate(absl::Duration by);
 
  private:
-  using SharedQuorum = std::shared_ptr<const v1::ReplicasQuorum>;  // without calls
+  using SharedQuorum = std::shared_ptr<const v1::ReplicasQuorum>;  // without the calls it answers
   using AgentKey = std::pair<std::string, std::string>;            // job and node
 
   struct Replica {

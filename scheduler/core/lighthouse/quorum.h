@@ -1,5 +1,5 @@
 // Decides which replica groups train together next, by the rules of torchft's lighthouse (src/lighthouse.rs,
-// quorum_compute; those of 0.2.0 and of the nightlies up to 2026-10 are the same). Pure.
+// quorum_compute; the rules are the same in 0.2.0 and in the nightlies up to 2026-10). Pure.
 //
 // The first row that fits decides:
 //

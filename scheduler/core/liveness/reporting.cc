@@ -117,7 +117,7 @@ Liveness::NewEvents Liveness::SelectNew(const Run& run, const Node& node, const 
     }
     if (event.has_leaving()) selected.leaving = &event;
     if (event.has_quit() && event.quit().round() == run.record().round && run.record().phase == v1::RUN_PHASE_RUNNING) {
-      selected.is_unasked_stop = true;  // the order was not durable when the scheduler crashed
+      selected.is_unasked_stop = true;  // by its fence, or by an order that was not durable when the scheduler crashed
     }
     if (event.has_ended()) JudgeEnd(run, node, event, selected);
   }
@@ -180,7 +180,7 @@ void Liveness::TakeProgress(Run& run, Node& node, const v1::Report& report) {
     stands_still |= timeout > absl::ZeroDuration() && still >= timeout + context_.HeartbeatInterval() / 2;
   }
   if (stands_still && !run.stall) return stacks_.LookIntoStall(run, StackInquiry::Stall::kBetweenSteps);
-  // A report of the stall counts until nothing stands still any more.
+  // A stall that was only reported stays in run.stall until nothing stands still any more.
   if (run.stall && StandingStill(run, context_.now.monotonic, context_.HeartbeatInterval()).empty() &&
       !IsUnwatched(run))
     run.stall.reset();
@@ -210,8 +210,8 @@ void Liveness::TakeHalted(Run& run, Node& node, const v1::Report& report) {
   }
 }
 
-// Handles the message that a node leaves. The other nodes stop at once if they need it. The node itself goes once its
-// processes have ended (`is_quiet`).
+// Handles a node's announcement that it leaves. The other nodes stop at once if they need the node. The node itself
+// goes once its processes have ended (`is_quiet`).
 void Liveness::HearOfLeaving(Run& run, Node& node, const v1::NodeLeaving& leaving, MonotonicTime when) {
   std::string why = leaving.reason();
   if (why.empty()) why = leaving.signal() == 0 ? "its agent ended" : "it received " + SignalName(leaving.signal());
@@ -284,7 +284,7 @@ void Liveness::TakeLastReport(const LastReportReceived& event) {
   }
   Node* node = run->nodes.Find(last_report.node_id());
   if (node == nullptr) return;
-  const std::string& owner = node->record().identity;  // a report without a name is trusted for its incarnation
+  const std::string& owner = node->record().identity;  // a report without a name proves itself by its incarnation
   if (!owner.empty() && !event.identity.empty() && owner != event.identity) return;
   if (node->record().stale_incarnation != 0 && node->record().stale_incarnation == last_report.incarnation()) {
     lifecycle_.ConfirmDead(*run, *node, "its keeper has ended its processes");

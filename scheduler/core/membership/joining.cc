@@ -64,7 +64,7 @@ v1::Refusal RefuseIdentity(const std::string& node_id, const std::string& owner,
   return MakeRefusal(v1::Refusal::NOT_AUTHORIZED,
                      absl::StrCat("node id ", node_id, " belongs to ", owner, " in this run, and this node is ",
                                   identity.empty() ? "without a name" : identity,
-                                  ": give it another MS_NODE_ID, or the certificate that it had"));
+                                  ": give this node another MS_NODE_ID, or the certificate of that id's owner"));
 }
 
 // Refuses a join for an id that belongs to another identity. With --tls_identity=ca-only joins have no name. If the
@@ -116,8 +116,8 @@ void Membership::On(const JoinRequested& event) {
                   MakeRefusal(v1::Refusal::STALE_TERM,
                               absl::StrCat("this scheduler is in term ", context_.state.record().term,
                                            ", and the agent has heard of term ", join.term(),
-                                           ": its journal is an old copy, or another scheduler of this "
-                                           "cluster came after it; start ms-scheduler with the newest journal")));
+                                           ": the scheduler's journal is an old copy, or another scheduler of "
+                                           "this cluster came after it; start ms-scheduler with the newest journal")));
   }
   if (join.run() == 0) return JoinCurrentRun(event);
   if (Run* run = context_.state.FindRun(join.job_id(), join.run())) return JoinKnownRun(event, *run);

@@ -13,10 +13,11 @@
 //   the run can only end                               the newcomer is admitted into the next run
 //
 //   Rejoin: a lost node's place                        what happens
-//   the next start has the node's lock                 the old processes have ended; it gets the place and the ranks
-//   the old processes may still run                    it is refused for now, and tries again
-//   the old processes have ended                       it gets the place and the ranks
-//   it has another role or number of slots             it is refused, because the ranks would not fit
+//   the newcomer is the next start, and has the        the old processes have ended, so the newcomer gets the place
+//     node's lock                                        and the ranks
+//   the old processes may still run                    the newcomer is refused for now, and tries again
+//   the old processes have ended                       the newcomer gets the place and the ranks
+//   the newcomer has another role or number of slots   the newcomer is refused, because the ranks would not fit
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -99,7 +100,7 @@ Node* Membership::FindReplaced(Run& run, const JoinRequested& event) {
 }
 
 // True if the newcomer can guarantee that the processes of the former start have ended. It must hold the same lock that
-// the former start and its keeper held, and must list this start among those that left no processes. The lock alone is
+// the former start and its keeper held, and must list that start among those that left no processes. The lock alone is
 // not enough: if a restored disk brought back an older lock file, the newcomer has searched for the processes of an
 // earlier start than the former one.
 bool Membership::IsSoleHeir(const Node& node, const v1::Join& join) {
@@ -145,7 +146,8 @@ void Membership::Rejoin(const JoinRequested& event, Run& run, Node& node) {
                                         node.record().slots.size(), ")")));
   }
   if (IsSoleHeir(node, join))
-    lifecycle_.ConfirmDead(run, node, "its node has come back with the lock, which they would hold if they still ran");
+    lifecycle_.ConfirmDead(run, node,
+                           "the node was started again and holds its lock, which they would hold if they still ran");
   if (node.record().stale_incarnation != 0) {
     node.heir_doubt = WhyNoHeir(node, join);
     return Refuse(event, TryLater(absl::StrCat("the processes of the former start of ", NodeText(node),

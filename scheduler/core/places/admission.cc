@@ -42,7 +42,7 @@ v1::Refusal TryLater(std::string text, absl::Duration after) {
 namespace {
 
 // Returns the user of the nodes that are there. If none of them names one, or no node is there, it is the user that
-// opened the run. A run that has formed nothing yet and has no node belongs to no one.
+// opened the run. A run without a node that has closed no round yet belongs to no one.
 std::string OwnerOf(const Run& run) {
   for (const auto& [id, node] : run.nodes) {
     if (!node.record().info.user().empty()) return node.record().info.user();

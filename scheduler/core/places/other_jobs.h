@@ -10,7 +10,7 @@
 namespace muster::scheduler {
 
 // Returns "another job of the same user waits, too: 222 (1 of 2 workers): …", with a few jobs at most. Returns an empty
-// text if this run lacks no workers, or no other job does. All nodes of the run get the text, so they must all be of
+// text unless both this run and another job lack workers. All nodes of the run get the text, so they must all be of
 // one user. With TLS they must also have one identity, because the user's name is not proved. The time grows with the
 // number of jobs (at most kMaxJobs).
 std::string DescribeOtherJobs(const State& state, const Run& run, MonotonicTime now);

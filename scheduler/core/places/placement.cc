@@ -68,7 +68,7 @@ class Machines {
 // their ranks, over all its agents.
 std::vector<uint32_t> LocalRanks(const std::vector<Member>& members, const Machines& machines) {
   constexpr uint32_t kNone = ~uint32_t{0};
-  std::vector<uint32_t> by_rank;  // first has the machine of each rank, then its local rank
+  std::vector<uint32_t> by_rank;  // for each rank: its machine, which its local rank then replaces
   for (const Member& member : members) {
     for (const uint32_t rank : member.ranks) {
       if (rank >= by_rank.size()) by_rank.resize(rank + 1, kNone);

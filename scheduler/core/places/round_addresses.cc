@@ -41,7 +41,7 @@ bool LeadsFar(const std::string& address) {
   return parsed && !parsed->is_loopback() && !parsed->is_any();
 }
 
-// True if the machine's name comes from --machine NAME: several of these may be on one host. See MachineId in
+// True if the machine's name comes from --machine NAME: several such machines may be on one host. See MachineId in
 // worker_agent/machine/machine.h.
 bool IsOnlyNamed(const std::string& machine) { return absl::StartsWith(machine, "name:"); }
 

@@ -22,7 +22,7 @@ namespace muster::scheduler {
 namespace {
 
 std::string FenceEach(const std::vector<std::string>& ids) {
-  return absl::StrCat("`ms-ctl fence ", ids.front(), "`", ids.size() == 1 ? "" : " (each of them)");
+  return absl::StrCat("`ms-ctl fence ", ids.front(), "`", ids.size() == 1 ? "" : " (and for each of the others)");
 }
 
 // Returns when the spares take over, for example "spare d takes over in 20 s", or what a person must do first. `stale`

@@ -35,8 +35,8 @@ std::vector<uint32_t> FirstRanks(const Run& run, size_t most) {
   return ranks;
 }
 
-// Returns kFewRanks ranks for a request that names none: those at the lowest steps, the longest there first. If no
-// process shows progress, returns the lowest ranks.
+// Returns kFewRanks ranks for a request that names none: those at the lowest steps; at equal steps, those that have
+// been there longest. If no process shows progress, returns the lowest ranks.
 std::vector<uint32_t> FewRanks(const Run& run) {
   std::vector<uint32_t> ranks = FirstWorkers(WatchedProcesses(run), kFewRanks);
   return ranks.empty() ? FirstRanks(run, kFewRanks) : ranks;
@@ -157,7 +157,7 @@ void StackInquiry::On(const StackTracesReceived& event) {
   if (gathering.awaited.empty()) Finish(it->first);
 }
 
-// Ends the inquiry: answers the call, or gives up the round that stands still.
+// Ends the inquiry: answers the call, or acts on the stall for which the stacks were gathered.
 void StackInquiry::Finish(uint64_t number) {
   const Gathering gathering = std::move(gatherings_.at(number));
   gatherings_.erase(number);

@@ -18,8 +18,8 @@ class StackInquiry {
   void On(const StacksRequested& event);
   void On(const StackTracesReceived& event);
 
-  // Gathers the stacks of a run that stands still, then reports it or gives it up, unless it has moved on meanwhile.
-  // Does nothing while it looks already.
+  // Gathers the stacks of a run that stands still. Then reports the stall or gives up the round, unless the run has
+  // moved on meanwhile. Does nothing while an earlier call still gathers stacks of this run.
   enum class Stall { kBetweenSteps, kBeforeTheFirst };
   void LookIntoStall(Run& run, Stall stall);
   // True if the handle is that of an inquiry's deadline.

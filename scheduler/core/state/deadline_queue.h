@@ -1,5 +1,5 @@
-// A queue with one deadline for each handle. Moving a deadline to a later time is cheap, because every heartbeat does
-// it.
+// A queue with one deadline for each handle. It is cheap to move a deadline to a later time: every heartbeat does
+// this.
 //
 // When a deadline moves later, its old heap entry stays; it is corrected when it reaches the top of the heap. So Next()
 // may be too early (a harmless wake-up), but never too late. Handles with equal deadlines are due in the order of the

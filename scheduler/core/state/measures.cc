@@ -1,10 +1,10 @@
-//   record           counted in (the members of Measures)
-//   RoundClosed      form (the first of a run), else recover
-//   RoundAborted     given_up_rounds, by cause
-//   SlotRestarted    restarted_processes
-//   NodeLost         gone_nodes, by why; so is NodeRemoved
-//   RunEnded         succeeded_runs, or failed_runs by cause
-//   any other        nothing
+//   record                    counted in (the members of Measures)
+//   RoundClosed               form (the first of a run), else recover
+//   RoundAborted              given_up_rounds, by cause
+//   SlotRestarted             restarted_processes
+//   NodeLost, NodeRemoved     gone_nodes, by the reason (why)
+//   RunEnded                  succeeded_runs, or failed_runs by cause
+//   any other                 nothing
 #include "scheduler/core/state/measures.h"
 
 namespace muster::scheduler {

@@ -46,7 +46,8 @@ class SlotCounts {
   absl::flat_hash_map<uint32_t, uint32_t> node_ranks_;
 };
 
-// Counts the lost nodes of a run, and finds the one that a newcomer without an id replaces without a look at all nodes.
+// Counts the lost nodes of a run, and finds the one that a newcomer without an id replaces. It need not look at all
+// nodes.
 class LostNodes {
  public:
   // Call Remove before and Add after each change to the node's is_lost or stale_incarnation, or to whether it exists.
@@ -56,10 +57,10 @@ class LostNodes {
 
   uint32_t size() const { return size_; }
 
-  // Returns the id of the lost node that a newcomer without an id of its own replaces; empty: there is none. Only a
-  // node is replaced that had no id of its own either and has no running processes. It prefers a node on the
-  // newcomer's machine, then one on a host with the newcomer's host name, then any. Among equals it takes the lowest
-  // id.
+  // Returns the id of the lost node that a newcomer without an id of its own replaces; empty: there is none. A node
+  // is replaced only if it, too, had no id of its own, and has no running processes. Prefers a node on the newcomer's
+  // machine, then one on a host with the newcomer's host name, then any other. Among equals, takes the one with the
+  // lowest id.
   std::string FindReplaced(const v1::NodeInfo& newcomer, const std::string& identity) const;
 
   bool operator==(const LostNodes&) const = default;

@@ -33,7 +33,7 @@ struct SlotState {
   uint32_t rank = 0;  // meaningful from kAssigned on
   uint32_t attempt = 0;
   uint64_t pid = 0;
-  bool has_remains = false;  // kDone, but a process that its process started may still run
+  bool has_remains = false;  // kDone, but a descendant of the process may still run
 
   bool MayRun() const { return phase == Phase::kAssigned || phase == Phase::kRunning; }
   bool HasEnded() const { return phase == Phase::kDone || phase == Phase::kFailed || phase == Phase::kStopped; }
@@ -49,7 +49,7 @@ struct ProcessProgress {
   MonotonicTime reported_at;
 };
 
-// A process that has survived SIGKILL, as its node's agent last reported.
+// A process that has survived SIGKILL, by the last report of its node's agent.
 struct StuckOnNode {
   uint64_t pid = 0;
   std::string name;
@@ -57,7 +57,7 @@ struct StuckOnNode {
   MonotonicTime since;
 };
 
-// A running process of a node that the kernel does not let run, as its agent last reported.
+// A process that is stopped or in uninterruptible sleep, by the last report of its node's agent.
 struct HaltedOnNode {
   uint32_t slot = 0;
   uint64_t pid = 0;
@@ -117,7 +117,7 @@ struct NodeRuntime {
   bool fence_needs_all_four = false;    // CoreOptions::fence_needs_all_four
   bool must_quit = false;               // it is a spare that may run processes (older_journal.cc)
   std::vector<StuckOnNode> stuck;       // its processes that can't be killed
-  std::vector<HaltedOnNode> halted;     // its running processes that the kernel does not let run
+  std::vector<HaltedOnNode> halted;     // its processes that are stopped, or in uninterruptible sleep
   // The last numbered change of the store that the node asked for, even if it changed nothing. If the node asks for it
   // again, it gets the same answer, and the request can't take effect later.
   struct {
@@ -139,7 +139,7 @@ struct NodeRuntime {
   std::unique_ptr<Challenger> challenger;
   std::string heir_doubt;  // if it is lost: why its next start can't confirm that the old processes have ended
   std::vector<ProcessProgress> progress;  // by slot; empty: none was reported yet. See ProgressOf
-  uint64_t unseen_lines = 0;              // of output, which --expect could not look at; as last reported
+  uint64_t unseen_lines = 0;              // of output, not matched with --expect; by the last report
   bool has_reported = false;              // it has sent a report on this stream, so it has received its welcome
   bool had_extra_lease = false;           // its lease was extended once (Liveness::SuspectsItself)
   bool is_settled = false;                // it knows the outcome of the run and has no processes
@@ -278,7 +278,7 @@ struct RunRuntime {
   std::map<std::string, uint64_t> unquit;  // nodes that left though must_quit was set, and their incarnations
   uint32_t round_elsewhere = 0;            // the highest round that an agent has reported
   bool is_looking_into_stall = false;      // its stacks are being gathered
-  std::optional<v1::Cause> stall;          // set while it stands still and that is only reported
+  std::optional<v1::Cause> stall;          // set while it stands still, if stalls are only reported
   std::map<std::string, std::deque<MonotonicTime>> node_failures;  // by node id: failures that may come from it
   uint32_t judged_round = 0;                                       // DrainBadNode has judged the end of this round
   uint32_t holding_up = 0;                           // RECOVERING: members that are disconnected, or have not quit

@@ -31,7 +31,7 @@ class StoreService {
     size_t freed = 0, taken = 0;  // bytes
     size_t keys = 0;              // the number of new keys
   };
-  // Adds the room that a value takes, and that its former value frees, to `room`.
+  // Adds to `room` the bytes that this value takes, and those that the key's former value frees.
   static void Count(const Run& run, const std::string& writer, const std::string& key, const std::string& value,
                     Room& room);
   absl::Status CheckRoom(const Run& run, const Room& wanted) const;
