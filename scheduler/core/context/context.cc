@@ -93,9 +93,8 @@ absl::Duration Context::RejoinTimeout(const Run& run) const {
   return options.rejoin_timeout.value_or(TopoTimeout(run.record().settings));
 }
 
-// Returns the fence of a run that has a spare, if the user sets no --fence_timeout. The keeper begins to stop the
-// processes stop_timeout + 5 s before the fence ends. The five heartbeats keep late heartbeats from triggering the
-// stop.
+// Returns the fence of a run that has a spare, without --fence_timeout. The keeper begins to stop the processes
+// stop_timeout + 5 s before the fence ends; the five heartbeats keep late heartbeats from triggering this stop.
 absl::Duration Context::SpareFence() const {
   const absl::Duration unhurried = options.stop_timeout + absl::Seconds(5) + 5 * HeartbeatInterval();
   return std::clamp(unhurried, absl::Seconds(120), absl::Milliseconds(kMaxFenceMs));

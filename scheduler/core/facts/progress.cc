@@ -223,11 +223,11 @@ std::string DescribeHalted(const Node& node, const HaltedOnNode& halted, Monoton
                                         halted.pid, " (", halted.name, ") ");
   const std::string age = FormatAge(now - halted.since);
   if (halted.state == "D") {
-    return absl::StrCat(what, "is in uninterruptible sleep for ", age,
+    return absl::StrCat(what, "has been in uninterruptible sleep for ", age,
                         halted.waits_in.empty() ? "" : absl::StrCat(", in the kernel's ", halted.waits_in),
                         ": a disk, a file server or a driver does not answer");
   }
-  return absl::StrCat(what, "is stopped for ", age, ", by a signal or a debugger: `kill -CONT ", halted.pid,
+  return absl::StrCat(what, "has been stopped for ", age, ", by a signal or a debugger: `kill -CONT ", halted.pid,
                       "` lets it go on");
 }
 

@@ -47,7 +47,7 @@ absl::Duration FirstProgressLimit(const Run& run);
 bool IsUnwatched(const Run& run);
 std::string DescribeUnwatched(const Run& run);
 
-// Describes a process that the kernel does not let run: "rank 3 on host-b (node b): process 12 (python3) is stopped …".
+// Describes a process that the kernel does not let run: "rank 3 on host-b (node b): process 12 (python3) has been …".
 std::string DescribeHalted(const Node& node, const HaltedOnNode& halted, MonotonicTime now);
 // Describes all such processes of a run; returns an empty text if there are none.
 std::string DescribeHalted(const Run& run, MonotonicTime now);

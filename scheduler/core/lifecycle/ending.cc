@@ -206,7 +206,7 @@ void Lifecycle::Fail(Run& run, CauseCandidate candidate, bool gives_up) {
     failing.set_has_given_up(gives_up);
     context_.Write(std::move(record));
     if (!IsInPlannedStop(run)) store_.EndWaits(run);
-    // A restart by hand that came before is no failure.
+    // An earlier restart that a person asked for is no failure, so it is not a candidate.
     std::erase_if(run.candidates,
                   [](const CauseCandidate& known) { return known.cause.kind() == v1::Cause::STOPPED_BY_USER; });
     run.rejoin_deadline = run.restart_at = MonotonicTime::Never();

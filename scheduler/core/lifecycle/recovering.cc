@@ -16,7 +16,7 @@
 //   member that the other nodes can't reach  it is refused and marked as lost (places/round_addresses.cc)
 //   member, disconnected but not lost        it comes back, or is lost after its grace
 //   spare that may have processes            it reports that it has quit the round (places/older_journal.cc)
-//   such a spare, but it left without this   its keeper sends the last report, or a person runs `ms-ctl fence`
+//   such a spare that left without reporting its keeper sends the last report, or a person runs `ms-ctl fence`
 //   lost, its processes confirmed dead       a spare with as many slots, which the others can reach, stands in, or the
 //                                            node itself is started again
 //   lost, its processes may still run        they are confirmed dead: by the keeper's last report, by the node's next

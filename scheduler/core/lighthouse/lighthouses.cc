@@ -124,7 +124,7 @@ void Lighthouses::Take(Lighthouse& lighthouse, const AgentKey& agent_key, const 
     const absl::Duration silent = absl::Milliseconds(one.silent_ms());
     const MonotonicTime heard = context_.now.monotonic - silent;
     if (silent >= HeartbeatTimeout(lighthouse.rules) && !lighthouse.replicas.contains(one.replica_id())) {
-      Doubt(lighthouse, heard);  // still reported, because its call is open or it was heard a time-out ago
+      Doubt(lighthouse, heard);  // still reported, as its call is open or it was heard less than two time-outs ago
       continue;
     }
     const auto [found, is_new] = lighthouse.replicas.try_emplace(one.replica_id());

@@ -89,7 +89,8 @@ bool HasRoomForAll(const Run& run, const Settings& settings) {
   return true;
 }
 
-constexpr char kSameEverywhere[] = ": it must be the same on every node; correct one of them and start it again";
+constexpr char kSameEverywhere[] =
+    ": it must be the same on every node; correct the wrong value and start that program again";
 
 // Judges a join whose value of this setting differs from the run's value, which is `ours`. Returns nullopt if the
 // join's value may become the run's.

@@ -2,7 +2,7 @@
 //
 //   no such job, run or rank                 NOT_FOUND, INVALID_ARGUMENT
 //   no round has closed, or the run is over  FAILED_PRECONDITION, with other places to look at
-//   the rank's node is not connected         FAILED_PRECONDITION, with the time since it was, and a hint to log files
+//   the rank's node is not connected         FAILED_PRECONDITION; says when it was last seen, and to look at log files
 //   its agent does not answer within 9 s     ABORTED; with DEADLINE_EXCEEDED, ms-ctl would blame the scheduler
 #include "scheduler/core/stacks/log_inquiry.h"
 

@@ -46,8 +46,7 @@ class SlotCounts {
   absl::flat_hash_map<uint32_t, uint32_t> node_ranks_;
 };
 
-// Counts the lost nodes of a run, and finds the one that a newcomer without an id replaces. It need not look at all
-// nodes.
+// Counts a run's lost nodes, and finds the one that a newcomer without an id replaces, without a look at all nodes.
 class LostNodes {
  public:
   // Call Remove before and Add after each change to the node's is_lost or stale_incarnation, or to whether it exists.

@@ -29,7 +29,7 @@ absl::Status CheckCaller(const Run* run, const v1::StoreCaller& caller, const st
   // For a caller without a name the incarnation is enough proof, as for a join.
   if (!node->record().identity.empty() && !identity.empty() && node->record().identity != identity) {
     return absl::PermissionDeniedError(
-        absl::StrCat("node ", caller.node_id(), " joined with another certificate's name"));
+        absl::StrCat("node ", caller.node_id(), " joined with another name in its certificate"));
   }
   return absl::OkStatus();
 }

@@ -138,7 +138,7 @@ def test_a_stopped_process_is_reported_without_any_rule(cluster, any_torch, meas
     eventually(lambda: job.status()["halted"], 60, "the stopped process is reported")
     pid = job.pids()[1]
     halted = job.status()["halted"]
-    assert re.match(r"rank 1 on \S+ \(node n0\): process %d \(\S+\) is stopped for" % pid, halted), halted
+    assert re.match(r"rank 1 on \S+ \(node n0\): process %d \(\S+\) has been stopped for" % pid, halted), halted
     assert "kill -CONT %d" % pid in cluster.ctl("why")
     assert len(job.events("process_halted")) == 1
     os.kill(pid, 18)
