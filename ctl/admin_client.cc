@@ -73,7 +73,7 @@ class AdminClient::Impl {
     // Leave half of the time for the fallback, if there is one.
     const absl::Duration patience = fallback_.socket.path.empty() ? timeout_ : timeout_ / 2;
     grpc::Status status;
-    std::optional<absl::Status> mistrust;  // a TLS error at one of the addresses, which helps the user more than others
+    std::optional<absl::Status> mistrust;  // a TLS error at an address, which helps the user more than other errors
     for (size_t tried = 0; tried < targets_.size(); ++tried) {
       if (stub_ == nullptr) {
         handshake_result_->Forget();

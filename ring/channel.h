@@ -19,8 +19,8 @@ class Channel {
   // TLS client. `expected_fingerprint`: of the only certificate that the peer may show.
   Channel(UniqueFd fd, const RingTls* tls, bool is_dialed, const std::string& expected_fingerprint);
 
-  // Goes on with the TLS handshake. Call it again, when the socket is ready, while it returns kAgain. On kFailed,
-  // fault() has the reason. Without TLS it returns kDone at once.
+  // Goes on with the TLS handshake. If it returns kAgain, call it again when the socket is ready. On kFailed, fault()
+  // has the reason. Without TLS it returns kDone at once.
   Io Handshake();
   const HandshakeFault& fault() const { return fault_; }
   // True if the peer showed a certificate that was refused.

@@ -42,7 +42,7 @@ struct Fault {
   uint32_t to = 0;    // the rank at which it ends: the next one
   FaultKind kind = FaultKind::kStalled;
   uint32_t reporter = 0;
-  uint64_t progress = 0;  // kStalled: how far in the check the reporter was; the link with the least is at fault
+  uint64_t progress = 0;  // kStalled: how far the reporter was; the link with the least progress is at fault
   std::string detail;
 
   bool operator==(const Fault&) const = default;

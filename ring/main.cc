@@ -55,7 +55,8 @@ void WriteErrorFile(const std::map<std::string, std::string>& environment, const
   if (!written.ok()) Fail(written, 0);
 }
 
-// Writes a file that shows the agent that the check has passed. If it starts this process again, it skips the check.
+// Writes a file that shows the agent that the check has passed. If the agent starts this process again, it leaves the
+// check out.
 void SayPassed(const std::map<std::string, std::string>& environment) {
   const auto path = environment.find(kPassedVariable);
   if (path == environment.end()) return;
@@ -145,8 +146,8 @@ int Check(const RingSettings& settings, const std::vector<std::string>& command,
   std::fflush(stdout);
   if (!is_good) {
     WriteErrorFile(environment, CauseText(checked));
-    // All ranks report the same faults, and the agent's first report counts. So a rank that did not find one itself
-    // waits, to let a rank at a faulty link report first.
+    // All ranks report the same faults, and the first process that fails becomes the job's cause. So a rank that found
+    // no fault itself waits, to let a rank at a faulty link fail first.
     if (!command.empty() && !IsReporter(*plan, checked.result.faults)) Pause(kAfterYou);
     return kExitJobFailed;
   }

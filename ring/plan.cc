@@ -128,7 +128,7 @@ absl::StatusOr<uint32_t> OwnRank(const nlohmann::json& file, std::optional<uint3
     local.insert(*rank);
   }
   if (wanted && local.contains(*wanted)) return *wanted;
-  if (wanted) return Wrong(absl::StrCat("rank ", *wanted, " is not one of this node's"));
+  if (wanted) return Wrong(absl::StrCat("rank ", *wanted, " is not a rank of this node"));
   if (local.size() == 1) return *local.begin();
   return Wrong(absl::StrCat("this node has ", local.size(), " ranks: choose one with --rank"));
 }

@@ -43,7 +43,7 @@ struct Peer {
   std::string host;
   IpAddress address = *IpAddress::Parse("0.0.0.0");
   uint16_t port = 0;
-  std::string fingerprint;  // SHA-256 of the certificate's DER, 64 small hexadecimal digits; empty: without TLS
+  std::string fingerprint;  // SHA-256 of the certificate's DER, 64 lower-case hex digits; empty: without TLS
   uint32_t machine = 0;     // ranks with the same number are on the same machine
 
   std::string Where() const;  // returns "rank 3 on gpu1 (10.0.0.2:40001)"

@@ -71,7 +71,7 @@ bool RingCheck::Wait(bool is_for_next, const std::function<bool()>& done) {
   uint64_t moved = MovedBetweenNeighbours();
   while (!done()) {
     if (!faults_.empty()) return false;
-    // While bytes move, a link has not stalled, only it may be slow. So move the deadline on.
+    // While bytes move, the link has not stalled, although it may be slow. So move the deadline on.
     if (const uint64_t now_moved = MovedBetweenNeighbours(); now_moved != moved) {
       moved = now_moved;
       deadline = std::max(deadline, std::min(deadline_, Now() + options_.step_timeout));
@@ -202,7 +202,7 @@ bool RingCheck::Meet() {
                 plan_.rank,
                 0,
                 absl::StrCat("it did not connect within ", absl::FormatDuration(options_.connect_timeout),
-                             refused > 0 ? absl::StrCat("; ", refused, " others were refused") : "")};
+                             refused > 0 ? absl::StrCat("; ", refused, " other connections were refused") : "")};
     Found(acceptor_->failure().value_or(fault));
   }
   return false;

@@ -34,7 +34,7 @@ struct RingOptions {
   absl::Duration connect_timeout = absl::Seconds(30);  // until both neighbours are connected
   absl::Duration step_timeout = absl::Seconds(10);     // how long a neighbour that must send may be silent
   absl::Duration timeout = absl::Seconds(60);          // for the rest of the check, after connect_timeout
-  uint32_t slow_factor = 5;  // a link so many times slower than the median is faulty; 0: no link is
+  uint32_t slow_factor = 5;  // a link this many times slower than the median is faulty; 0: no link is
 };
 
 // The measurements of one link, from a rank to the next rank.
@@ -46,8 +46,8 @@ struct LinkFigures {
 
 struct RingResult {
   std::vector<Fault> faults;       // empty: the ring is good
-  std::vector<LinkFigures> links;  // by the rank at which the link begins; empty: the check failed before
-  uint64_t sum_ns = 0;             // how long the sum took at the slowest rank; 0: the check failed before
+  std::vector<LinkFigures> links;  // by the rank at which the link begins; empty: the check failed earlier
+  uint64_t sum_ns = 0;             // how long the sum took at the slowest rank; 0: the check failed earlier
   absl::Duration took;
   bool IsGood() const { return faults.empty(); }
 };
@@ -121,10 +121,10 @@ class RingCheck : private FrameSink {
   // After a fault: receives the faults that other ranks found, and passes them on, until all ranks are heard or a time
   // limit is over.
   void Settle();
-  // True if for both neighbours it is known that they are connected, or why they are not.
+  // True if this rank knows of each neighbour that it is connected, or why it is not.
   bool IsResolved() const;
   void NoteSettled(uint32_t rank);
-  // True if every rank that a link reaches has sent all it knows.
+  // True if every rank that is not cut off has sent all faults that it knows.
   bool HasHeardAll() const;
   void Spread(const Fault& fault);
   void SendAllKnown(Link& link);

@@ -246,7 +246,7 @@ bool RingCheck::SumStep(uint32_t step) {
     return piece == 0 && chunk_left_ == 0;
   });
   if (!is_done) return false;
-  // During reduce-scatter the incoming part holds the sum over the ranks from rank `in` on, so far.
+  // During reduce-scatter the incoming part holds the sum over the ranks that it has passed: those from rank `in` on.
   if (is_adding) summing.partial.Add(in);
   const ExpectedSum& expected = is_adding ? summing.partial : summing.total;
   if (const auto wrong = expected.FirstWrong(target, summing.Begin(in), count)) {

@@ -30,12 +30,13 @@ absl::StatusOr<std::unique_ptr<RingTls>> RingTls::Create(std::shared_ptr<const T
                                                          absl::Time now) {
   const std::string own = state->identity->leaf().Fingerprint();
   if (own != plan.own().fingerprint) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("this rank's certificate (", Short(own), ", ", state->identity->leaf().Subject(),
-                     ") is not the one that its agent "
-                     "had shown when the round began (",
-                     Short(plan.own().fingerprint),
-                     "): --tls_config must be the agent's; one that was renewed since counts from the next round on"));
+    return absl::FailedPreconditionError(absl::StrCat("this rank's certificate (", Short(own), ", ",
+                                                      state->identity->leaf().Subject(),
+                                                      ") is not the one that its agent "
+                                                      "showed when the round began (",
+                                                      Short(plan.own().fingerprint),
+                                                      "): --tls_config must be the agent's; a certificate that was "
+                                                      "renewed since then counts from the next round on"));
   }
   SslContextPtr context(SSL_CTX_new(TLS_method()));
   if (context == nullptr || SSL_CTX_set_min_proto_version(context.get(), TLS1_3_VERSION) != 1 ||
@@ -61,10 +62,11 @@ bool RingTls::Check(const PeerCertificates& peer, Pin& pin) const {
   const std::string shown = peer.leaf.Fingerprint();
   if (shown != pin.expected) {
     pin.refused = FaultKind::kWrongCertificate;
-    pin.detail = absl::StrCat("it shows ", Short(shown), ", listed is ", Short(pin.expected),
-                              ": if it was renewed since the round began, start its agent again, so that the next "
-                              "peer list has the new one; otherwise it is not the listed peer (",
-                              peer.leaf.Subject(), ")");
+    pin.detail =
+        absl::StrCat("it shows ", Short(shown), ", listed is ", Short(pin.expected),
+                     ": if the certificate was renewed since the round began, start its agent again, so that the next "
+                     "peer list has the new one; otherwise it is not the listed peer (",
+                     peer.leaf.Subject(), ")");
     return false;
   }
   // Check it as a client's certificate, also when the peer is the server: the list has the certificate that the peer's

@@ -272,7 +272,7 @@ std::string CheckWords(const CertsCommand* found, const std::vector<std::string>
 const std::vector<CertsCommand>& CertsCommands() {
   static const auto* const commands = new std::vector<CertsCommand>{
       {"init", "", false, "Makes a certificate authority and an empty revocation list in a new folder.", Init},
-      {"scheduler", "", false, "Makes a certificate and a tls.json for the scheduler, for each --host.",
+      {"scheduler", "", false, "Makes the scheduler's certificate, which covers every --host, and its tls.json.",
        Issue<Kind::kScheduler>},
       {"node", "", false, "Makes a node's certificate (--id N), or one for all agents of a machine (--host NAME).",
        Issue<Kind::kNode>},

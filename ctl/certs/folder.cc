@@ -156,7 +156,7 @@ absl::Status CertFolder::Load() {
   authority_not_after_ = *end;
   const absl::StatusOr<std::string> list = ReadSmallFile(In("crl.pem"), kMaxListBytes);
   const absl::StatusOr<SignedList> read = list.ok() ? ReadList(*list, *authority) : list.status();
-  // (A list that can't be read counts as overdue, so the next certificate that is issued signs a new one.)
+  // (A list that can't be read counts as overdue, so the next Issue also signs a new list.)
   list_next_update_ = read.ok() ? read->next_update : absl::InfinitePast();
   list_is_behind_ = !read.ok() || read->number < index_.list_number;
   if (read.ok()) TakeOver(*read);
@@ -379,8 +379,8 @@ absl::StatusOr<IndexEntry> CertFolder::Issue(const Subject& subject, Form form, 
   entry.fingerprint = FingerprintOf(certificate);
   entry.is_unfinished = true;  // until its files are complete; after a crash SettleUnfinished revokes it
   index_.entries.push_back(entry);
-  // Sign a new list if it ends before the certificate: by default (--crl_expired), once an authority's list has
-  // expired, peers refuse all of its certificates.
+  // Sign a new list if the present one ends before the certificate: by default (--crl_expired), once an authority's
+  // list has expired, peers refuse all of its certificates.
   const bool list_ends_first = list_next_update_ < entry.not_after && list_next_update_ < authority_not_after_;
   const absl::Status noted = list_ends_first ? RenewList(now, lifetimes) : WriteIndex();
   if (!noted.ok()) return noted;

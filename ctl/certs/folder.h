@@ -7,8 +7,9 @@
 //   <name>/             for each name, a folder to copy to its machine. It has tls.json, ca.pem, crl.pem, and
 //                       either cert.pem (certificate and key), or server.p12 and client.p12
 //
-// Folders have mode 0700, and files with a key 0600. Files are replaced by renaming. The order of writing makes every
-// valid certificate known to the index, also after a crash. Then running the same command again completes its work:
+// Folders have mode 0700, and files with a key 0600. Files are replaced by renaming. Thanks to the following order of
+// writing, the index knows every valid certificate, also after a crash, and the same command completes its work when it
+// is run again:
 //
 // - A certificate is put into the index before its file is written.
 // - A revocation is put into the index before the revocation list is written.

@@ -41,7 +41,7 @@ std::string PasswordHint(const IndexEntry& entry) {
   return absl::StrCat("  its PKCS#12 files open with the password that ",
                       is_server ? "MS_TLS_SERVER_PASSWORD_FILE" : "", is_server && is_client ? " and " : "",
                       is_client ? "MS_TLS_CLIENT_PASSWORD_FILE" : "", is_server && is_client ? " name" : " names",
-                      " there\n");
+                      " on that machine\n");
 }
 
 // Returns the names that still have a valid certificate. Their machines have a copy of the revocation list.
@@ -99,7 +99,8 @@ std::string RenderRevoked(const CertFolder& folder, const std::vector<IndexEntry
                   "; the next one is due before ", Minute(folder.list_next_update()), "\n");
   if (holders.empty()) return out;
   absl::StrAppend(&out,
-                  "Copy it to the machines that check it; they load it while they run. These copies of it are new:\n");
+                  "Copy it to the machines that check it; the programs there load it while they run. These copies of "
+                  "it are new:\n");
   for (const std::string& name : holders) absl::StrAppend(&out, "  ", folder.path(), "/", name, "/crl.pem\n");
   return out;
 }

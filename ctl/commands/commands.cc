@@ -75,8 +75,8 @@ std::string CheckWords(const Command& command, const std::vector<std::string>& w
 size_t PlaceOfJob(const Command& command, const std::vector<std::string>& words) {
   if (!absl::StartsWith(command.argument, "[JOB]") || words.size() < 2) return 0;
   if (command.argument == "[JOB]" || words.size() > 2) return 1;
-  // The command takes two arguments, and one is given. A node or rank is required, so it is not the job. Ranks of
-  // "[RANKS]" are optional, so it may be the job.
+  // The command takes two arguments, and one is given. A node or rank is required, so the argument is not the job.
+  // Ranks of "[RANKS]" are optional, so the argument may be the job.
   const bool may_be_job = command.argument == "[JOB] [RANKS]" && !ParseNumberRanges(words[1], kMaxWorkers).ok();
   return may_be_job && IsId(words[1]) ? 1 : 0;
 }

@@ -157,7 +157,7 @@ std::string FishCompletion(const CompletionTables& tables) {
 
 std::string ZshCompletion(const CompletionTables& tables) {
   std::string out =
-      "#compdef ms-ctl ms-worker ms-scheduler\n# zsh completion for Muster's programs, behind compinit: "
+      "#compdef ms-ctl ms-worker ms-scheduler\n# zsh completion for Muster's programs, after compinit: "
       "source <(ms-ctl completion zsh)\n_muster() {\n  local -a flags\n  case $service in\n";
   for (const SettingsTable* table : tables.programs) {
     absl::StrAppend(&out, "  ", table->program(), ") flags=(\n");

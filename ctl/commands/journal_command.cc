@@ -1,7 +1,7 @@
 // | command | prints                                                                                       |
 // |---------|----------------------------------------------------------------------------------------------|
 // | show    | a line for each record: sequence, wall time, kind, fields; --json: a JSON object on each line |
-// | verify  | one line: the number of its records, and its jobs; --json: the same as one JSON object       |
+// | verify  | one line: the journal's number of records, and its jobs; --json: the same as one JSON object |
 //
 // Both make all checks that a scheduler makes at its start. That includes whether the records fit together: whether a
 // scheduler can have written them in this order.

@@ -1,10 +1,10 @@
 // `ms-ctl logs RANK`: shows the last output of a rank's process and, with -f, its further output.
 //
-// With -f, each request asks for the output after the last one. If the rank was started again, it says so and reads the
-// new process's output from its beginning. If the process writes too fast, it says that lines are left out. It waits
-// while the scheduler or an agent is away for a moment, and ends when the run has ended.
+// With -f, each request asks for the output after the last one. If the rank was started again, ms-ctl says so and reads
+// the new process's output from its beginning. If the process writes too fast, ms-ctl says that lines are left out. It
+// waits while the scheduler or an agent is away for a moment, and ends when the run has ended.
 //
-// Output that the rank wrote between the last request and the end of the run can't be read any more. What it shows
+// Output that the rank wrote between the last request and the end of the run can't be read any more. What ms-ctl shows
 // then:
 //
 //   the process had ended before the last request   nothing: all of its output was shown

@@ -115,7 +115,7 @@ class Watcher {
 };
 
 int ExitCodeOf(const absl::Status& status, bool was_reached) {
-  // The user may not look at the job, or no longer.
+  // The user has no permission to look at the job, or has lost it.
   if (absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status)) return kExitSecurity;
   if (!absl::IsUnavailable(status)) return kExitJobFailed;
   return was_reached ? kExitSchedulerLost : kExitUnreachable;
@@ -161,8 +161,8 @@ int Watch(AdminClient& client, const CtlSettings& settings) {
 
 }  // namespace
 
-// Starts the TLS store's thread, which reloads certificates and revocation lists: a watch may last longer than those
-// that it started with.
+// Starts the TLS store's thread, which reloads certificates and revocation lists: a watch may outlast the ones with
+// which it started.
 int FollowJobs(Call& call) {
   if (call.tls != nullptr) {  // no callback is needed, because the client looks at the store at each call
     if (const absl::Status started = call.tls->Start([] {}); !started.ok()) return Complain(started);

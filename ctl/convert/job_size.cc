@@ -6,7 +6,7 @@
 //   hosts with slots                        a process for each slot
 //   hosts without slots, all processes      each host has the same number of processes; also with slots, if processes
 //                                           are placed node by node (is_by_node)
-//   hosts, processes of a node              so many processes on each host
+//   hosts, processes of a node              this many processes on each host
 //   more hosts than nodes                   only the first hosts
 //   no nodes and no hosts                   one node
 //   a variable such as $NNODES              the result has an expression, which the shell computes

@@ -249,8 +249,9 @@ class Reader {
     const size_t colon = FindOutsideExpansions(value, ':');
     out_.size.nodes = Whole(shown, colon == std::string::npos ? value : value.substr(colon + 1));
     if (colon != std::string::npos && out_.size.nodes && value.substr(colon + 1) != value.substr(0, colon)) {
-      Note(absl::StrCat(shown, " ", value, ": the size of a job is fixed, here at the most, ", out_.size.nodes->Text(),
-                        " nodes; if fewer nodes are enough, write that number, and start the others with --spare"));
+      Note(absl::StrCat(
+          shown, " ", value, ": the size of a job is fixed, so the larger number is taken: ", out_.size.nodes->Text(),
+          " nodes; if fewer are enough, write the smaller number, and start the other nodes with --spare"));
     }
   }
 

@@ -40,7 +40,7 @@ enum class Meaning {
 };
 
 struct Option {
-  std::vector<const char*> names;  // with underscores and without leading dashes; "fsdp_*" means all that begin so
+  std::vector<const char*> names;  // with underscores and without leading dashes; "fsdp_*" means all that begin with it
   Meaning meaning;
   int values;             // the number of its values; the first may also follow a "=" in the option's word
   const char* text = "";  // its use depends on `meaning`

@@ -28,7 +28,7 @@ std::vector<std::string> LinesOf(const std::string& text) {
   return lines;
 }
 
-// Sorts the phases that need a person's attention first.
+// Returns the place of the phase when runs are sorted: those that need a person's attention come first.
 int UrgencyOf(v1::RunPhase phase) {
   switch (phase) {
     case v1::RUN_PHASE_RECOVERING:

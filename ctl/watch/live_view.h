@@ -27,8 +27,8 @@ struct KeyPress {
 };
 
 // Removes the keys from the front of `bytes` and returns them. An escape character may be the key Esc, or begin the
-// sequence of another key. `is_all`: no more bytes have come for a moment, so it is Esc; otherwise an incomplete
-// sequence stays in `bytes`. Skips unknown sequences.
+// sequence of another key. `is_all`: no more bytes have come for a moment, so the escape character is the key Esc.
+// Otherwise an incomplete sequence stays in `bytes`. Skips unknown sequences.
 std::vector<KeyPress> TakeKeys(std::string& bytes, bool is_all);
 
 // ---- live_view.cc

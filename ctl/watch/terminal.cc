@@ -17,7 +17,7 @@
 namespace muster::ctl {
 namespace {
 
-// Switch to the terminal's second screen and hide the cursor, without line wrap; and undo that.
+// kEnter switches to the terminal's second screen, hides the cursor and turns line wrap off. kLeave undoes that.
 constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l\x1b[?7l";
 constexpr std::string_view kLeave = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 constexpr int kEnds[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};

@@ -36,7 +36,7 @@ void StoreCalls::Call(StoreOperation operation, std::string identity, Done done)
     all->fetch_sub(bytes);
     if (!answer.status.ok()) return done(std::move(answer.status));
     auto* reply = std::get_if<v1::StoreReply>(&answer.reply);
-    if (reply == nullptr) return done(absl::InternalError("the scheduler gave an answer of another kind"));
+    if (reply == nullptr) return done(absl::InternalError("the scheduler gave an answer of the wrong kind"));
     done(std::move(*reply));
   });
   if (!id.ok()) {

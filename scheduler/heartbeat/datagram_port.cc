@@ -16,8 +16,8 @@
 namespace muster::scheduler {
 namespace {
 
-// The thread waits so long after the first datagram, to collect others: so many datagrams cost one wake-up. The delay
-// does no harm, because an agent does nothing that depends on a prompt answer to a heartbeat.
+// After the first datagram the thread waits this long to collect others, so that one wake-up serves many datagrams. The
+// delay does no harm, because an agent does nothing that depends on a prompt answer to a heartbeat.
 constexpr int kGatherMs = 10;
 constexpr size_t kBatch = 64;
 constexpr int kBatchesAtOnce = 16;       // from one socket, before the other sockets have their turn

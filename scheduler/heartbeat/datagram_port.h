@@ -41,7 +41,8 @@ class HeartbeatGate {
   }
   // Call it once the loop has applied the posted heartbeat.
   void NoteApplied() { is_posted_ = false; }
-  // True, once, if this heartbeat was accepted and is the latest.
+  // True if the answer to this heartbeat must go as a datagram: it is the latest accepted heartbeat, and it has not
+  // been answered yet.
   bool TakeAnswer(uint64_t heartbeat_seq) {
     if (owed_seq_ == 0 || owed_seq_ != heartbeat_seq) return false;
     owed_seq_ = 0;

@@ -9,7 +9,7 @@
 //   /api/v1/jobs/JOB/ranks?run=&offset=&limit=     `limit` ranks of `ms-ctl ranks`, from number `offset` on
 //   /api/v1/events?job=&after=&limit=   the events of `ms-ctl events` with a number above `after`
 //   /api/v1/changes?job=&after=         the same events as server-sent events, and then each new event as it happens
-//   /api/v1/counters                    the answer of `ms-ctl counters`; Site gives it, because it needs no core
+//   /api/v1/counters                    the answer of `ms-ctl counters`; Site answers it without the core
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@
 namespace muster::http {
 
 inline constexpr char kChangesPath[] = "/api/v1/changes";
-inline constexpr uint32_t kMaxInAPage = 500;  // nodes, ranks or events: so an answer takes the core only a moment
+inline constexpr uint32_t kMaxInAPage = 500;  // nodes, ranks or events; so an answer keeps the core busy only briefly
 
 struct ApiViewer {
   std::string only_job;      // the viewer may see only this job; empty: all jobs

@@ -32,7 +32,7 @@ constexpr absl::Duration kMaxStall = absl::Seconds(10);
 constexpr absl::Duration kMaxAnswerTime = absl::Seconds(120);
 constexpr absl::Duration kLeisure = absl::Seconds(10);
 constexpr double kLeastRate = 32 * 1024;                   // bytes a second of one answer
-constexpr absl::Duration kSignOfLife = absl::Seconds(15);  // sent by an event stream without events
+constexpr absl::Duration kSignOfLife = absl::Seconds(15);  // how often an event stream without events sends a comment
 constexpr absl::Duration kMaxGoodbyeTime = absl::Seconds(1);
 constexpr absl::Duration kHangUpGrace = absl::Seconds(1);
 constexpr size_t kMaxDiscarded = 256 * 1024;
@@ -119,7 +119,7 @@ void HttpConnection::Discard() {
 
 void HttpConnection::HandleOne() {
   if (is_answering() || is_closing_ || is_finished_ || input_.empty()) return;
-  if (!has_begun_) asked_ = context_.now;  // (what the reader has taken is no longer in input_)
+  if (!has_begun_) asked_ = context_.now;  // these are the request's first bytes
   has_begun_ = true;
   switch (reader_.Read(input_)) {
     case RequestReader::State::kNeedsMore:

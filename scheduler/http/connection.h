@@ -59,8 +59,8 @@ class HttpConnection final : public TcpConnection {
   bool is_closing_ = false;  // the last answer was sent; what the client still sends is dropped
   bool has_spoken_ = false;
   bool is_known_ = false;   // the client has shown an identity, so this connection is not closed to make room
-  std::string header_;      // being written now: this text, …
-  ResponsePtr response_;    // … and then the body of this response
+  std::string header_;      // the text to write before the body of response_
+  ResponsePtr response_;    // the response that is being written; null: none
   size_t written_ = 0;      // bytes of header_ and the body
   MonotonicTime asked_;     // when the current wait began: for a request, for its rest, or for its answer to be taken
   MonotonicTime progress_;  // when the socket last accepted bytes of an answer

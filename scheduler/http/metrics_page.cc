@@ -153,7 +153,7 @@ void AddMeasures(MetricWriter& out, const scheduler::Measures& measures) {
   out.Begin("muster_recover_seconds", Type::kHistogram, "seconds", "Time from the end of a round to the next round.");
   out.Add(measures.recover);
   out.Begin("muster_heartbeat_lateness_seconds", Type::kHistogram, "seconds",
-            "How much later than their interval heartbeats came.");
+            "How late heartbeats came, measured from the end of their interval.");
   out.Add(measures.heartbeat_lateness);
 }
 

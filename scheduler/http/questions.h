@@ -1,6 +1,6 @@
 // Queries to the core. Viewers share them, so that many viewers take no more of the loop's time than few:
 //
-// - Each answer serves all viewers that ask the same for kFresh.
+// - For kFresh after it came, an answer serves all viewers that ask the same.
 // - One query is with the core at a time, and at most kEachTick queries begin between two ticks (about 100 ms).
 // - Clients take turns, so that one with many queries can't delay the others.
 // - A query is not sent if no viewer waits for it any more.
@@ -77,8 +77,8 @@ class Questions {
   const Hooks hooks_;
   const Clock& clock_;
   std::map<std::string, Entry> entries_;
-  std::deque<std::string> first_;                          // keys of queries that go before …
-  std::map<std::string, std::deque<std::string>> queues_;  // … these, by client key; no queue is empty
+  std::deque<std::string> first_;                          // keys of the queries that go before those in queues_
+  std::map<std::string, std::deque<std::string>> queues_;  // keys of the other queries, by client; none is empty
   std::string last_client_key_;                            // the client that had its turn last
   bool is_one_on_its_way_ = false;
   int left_ = kEachTick;

@@ -30,7 +30,7 @@ int HexDigit(char c) {
   return -1;
 }
 
-// Replaces %XX, and + by a space if `plus_is_space`. None: the text has a broken escape or a control character.
+// Decodes %XX, and replaces + by a space if `plus_is_space`. None: the text has a broken escape or a control character.
 std::optional<std::string> Decode(absl::string_view text, bool plus_is_space) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -52,7 +52,7 @@ std::optional<std::string> Decode(absl::string_view text, bool plus_is_space) {
 
 absl::Status CheckPath(const std::string& path) {
   for (const absl::string_view part : absl::StrSplit(absl::string_view(path).substr(1), '/')) {
-    if (part == "." || part == "..") return absl::InvalidArgumentError("the path has parts that are dots");
+    if (part == "." || part == "..") return absl::InvalidArgumentError("the path has a part that is . or ..");
   }
   if (absl::StrContains(path, "//") || absl::StrContains(path, '\\')) {
     return absl::InvalidArgumentError("the path has double slashes or backslashes");
@@ -120,7 +120,8 @@ RequestReader::State RequestReader::Refuse(int status, std::string text) {
 RequestReader::State RequestReader::Read(std::string& bytes) {
   if (error_.status != 0) return State::kBad;
   auto& parser = parser_->parser;
-  // (Beast takes the start line and each field only when it is whole. The next call continues after the last one.)
+  // (Beast takes the start line, and each field, only when it is whole. The next call continues after the last field
+  // that was taken.)
   while (!parser.is_header_done() && !bytes.empty()) {
     boost::beast::error_code error;
     const size_t taken = parser.put(boost::asio::buffer(bytes.data(), bytes.size()), error);

@@ -8,8 +8,8 @@
 //   a target that is no plain path with a query (absolute form,
 //   "//", "..", control characters, broken escapes)                  400
 //   no Host field, or more than one                                  400
-//   more than one of another field that identifies the client or
-//   its origin                                                       400
+//   more than one Authorization, Cookie, Origin, Sec-Fetch-Site or
+//   X-Muster-Action field                                            400
 #pragma once
 
 #include <cstddef>
@@ -43,7 +43,7 @@ struct Request {
   std::string host;  // as the client wrote it, with the port
   std::string authorization;
   std::string accept;
-  std::string last_event_id;  // Last-Event-ID: a browser that reopens an event stream sends it, to continue after it
+  std::string last_event_id;  // Last-Event-ID: a browser that reopens an event stream wants the events after this one
   std::string if_none_match;
   std::string cookie;
   std::string origin;            // the origin of the page that sends the request, as the browser states it

@@ -17,7 +17,7 @@ struct Response {
   std::string content_type = kPlainText;
   std::string body;
   uint64_t cursor = 0;      // for an event stream: the number of the last event in `body`; 0: it has no event
-  std::string etag = {};    // for a file of the page: its ETag, in quotes; with it a browser asks for changes only
+  std::string etag = {};    // of a file of the page, in quotes; a browser sends it to ask whether the file has changed
   std::string cookie = {};  // the value of Set-Cookie; empty: no such field
 };
 using ResponsePtr = std::shared_ptr<const Response>;

@@ -9,7 +9,7 @@
 namespace muster::http {
 namespace {
 
-// The core gives each principal turns. All clients of this port are one principal; Questions gives them turns.
+// The core lets principals take turns. All clients of this port are one principal, and Questions lets them take turns.
 constexpr char kPrincipal[] = "the HTTP port";
 constexpr absl::Duration kMaxCoreTime = absl::Seconds(3);  // how long a query waits for the core's answer
 constexpr size_t kMaxInput = size_t{4} << 20;              // bytes of all incomplete requests together

@@ -29,8 +29,8 @@ constexpr size_t kPartOfStreams = 4;
 
 // A connection that has shown an identity is not closed to make room. The number of such connections is limited, in
 // sixteenths of all connections: for all clients together, and for one client. Event streams are not closed to make
-// room either; they have 4 sixteenths. So at least 2 sixteenths can always make room, and 1 of the 8 sixteenths that
-// one client may have (kPartOfOneClient).
+// room either; they have 4 sixteenths. So at least 2 sixteenths of all connections can always make room, and at least 1
+// of the 8 sixteenths that one client may have (kPartOfOneClient).
 constexpr size_t kKnown = 10;
 constexpr size_t kKnownOfClient = 3;
 

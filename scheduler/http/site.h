@@ -146,8 +146,8 @@ class Site {
   std::set<std::string> listed_;  // jobs with metrics of their own; see MetricsPage
   size_t connections_ = 0;
   size_t streams_ = 0;
-  size_t known_ = 0;                        // connections that are not closed to make room: all of them, …
-  std::map<std::string, size_t> known_of_;  // … and those of each client
+  size_t known_ = 0;                        // how many connections are not closed to make room
+  std::map<std::string, size_t> known_of_;  // the same number for each client
 };
 
 }  // namespace muster::http

@@ -28,7 +28,7 @@ namespace {
 constexpr int kAcceptBatch = 64;  // from one listener, before the other listeners have their turn
 // While connections wait for a descriptor or for a place in gRPC: how often to check whether one has become free.
 constexpr absl::Duration kCrowdedPause = absl::Milliseconds(100);
-constexpr absl::Duration kBusyTime = absl::Seconds(1);  // when memory is scarce, a call keeps a connection so long
+constexpr absl::Duration kBusyTime = absl::Seconds(1);  // if memory is scarce, a call protects a connection this long
 constexpr absl::Duration kSweepPause = absl::Milliseconds(500);
 constexpr absl::Duration kUnjoinedSweepPause = absl::Seconds(5);
 

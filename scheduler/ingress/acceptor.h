@@ -38,8 +38,8 @@ class Acceptor {
     // Passes a TCP connection on, when its turn has come. The receiver must call NoteClosed when the connection has
     // ended. Called on the acceptor's thread.
     std::function<void(NamedConnection connection, UniqueFd fd)> hand_over;
-    // Passes on a connection to the admin socket. It waits for no turn and has no number. Called on the acceptor's
-    // thread.
+    // Passes on a connection that came to the admin socket. Such a connection waits for no turn and has no number.
+    // Called on the acceptor's thread.
     std::function<void(UniqueFd fd)> hand_over_unix;
     // Closes a connection that was handed over. Called on any thread.
     std::function<void(uint64_t id)> cut;

@@ -6,7 +6,7 @@
 // is 0.0.0.0                                    all of IPv4                  all of IPv4
 // stands for addresses of this machine          these addresses              these addresses
 // is a name that means only the loopback, as
-// on Debian (127.0.1.1), and not localhost      all, with a notice           all, with a notice
+// on Debian (127.0.1.1), except localhost       all, with a notice           all, with a notice
 // stands for other machines' addresses          an error                     all, with a notice
 // does not resolve                              an error                     all, with a notice
 #include "scheduler/ingress/bind_plan.h"
@@ -59,17 +59,18 @@ absl::StatusOr<BindPlan> PlanBind(const std::string& sched_host, const std::stri
         absl::StrCat("MS_SCHED_HOST ", Quoted(sched_host),
                      absl::IsInvalidArgument(addresses.status()) ? " has no address here that agents could use"
                                                                  : " does not resolve here",
-                     ": listening on all addresses (--listen_address sets another)")};
+                     ": listening on all addresses (to choose one, set --listen_address)")};
   }
   if (addresses->size() == 1 && addresses->front().is_any()) return PlanListen("MS_SCHED_HOST", sched_host, names);
   std::vector<IpAddress> local = LocalOnes(*addresses, names);
   if (local.empty()) {
     return BindPlan{
         {},
-        absl::StrCat("MS_SCHED_HOST ", Quoted(sched_host),
-                     " is no address of this machine: listening on all addresses (--listen_address sets another)")};
+        absl::StrCat(
+            "MS_SCHED_HOST ", Quoted(sched_host),
+            " is no address of this machine: listening on all addresses (to choose one, set --listen_address)")};
   }
-  if (auto plan = BeyondLoopback("MS_SCHED_HOST", sched_host, local, "--listen_address sets another"))
+  if (auto plan = BeyondLoopback("MS_SCHED_HOST", sched_host, local, "to choose one, set --listen_address"))
     return *std::move(plan);
   return BindPlan{std::move(local), ""};
 }

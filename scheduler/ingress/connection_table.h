@@ -25,7 +25,7 @@ class ConnectionTable {
   struct Options {
     size_t limit = 64;                                        // connections handed over, without a call yet
     size_t most_silent = 4'096;                               // a further one replaces the oldest
-    size_t most_waiting = 16'384;                             // a further one replaces one: see FairQueue
+    size_t most_waiting = 16'384;                             // a further one makes FairQueue drop one
     absl::Duration silence_limit = absl::Seconds(10);         // until the first byte
     absl::Duration crowded_silence_limit = absl::Seconds(3);  // until the first byte, while descriptors are scarce
     absl::Duration call_limit = absl::Seconds(11);            // from the hand-over to the first call

@@ -53,10 +53,10 @@ class FairQueue {
     Waiting waiting;
   };
   // The order in which parts have their turn, smallest first: whether the address that is next has connections in gRPC;
-  // how many the part has there; the number of the waiting connection that is next; the part's name.
+  // how many connections the part has in gRPC; the number of the waiting connection that is next; the part's name.
   using Turn = std::tuple<bool, size_t, uint64_t, std::string>;
-  // The order of parts by size: the waiting connections of its largest client; all its waiting connections; the number
-  // of its latest connection; the part's name.
+  // The size of a part: the waiting connections of the part's largest client; all waiting connections of the part;
+  // among equals, the number of the part's latest connection, and its name.
   using Crowd = std::tuple<size_t, size_t, uint64_t, std::string>;
   // A node of the tree: all networks, a network, a client, or an address. Its parts are the nodes of the next level.
   struct Share {
@@ -64,8 +64,8 @@ class FairQueue {
     size_t waiting = 0;                  // connections in this queue
     uint64_t latest = 0;                 // the number of the latest connection
     std::map<std::string, Share> parts;  // by name; each has connections waiting or in gRPC
-    std::set<Turn> turns;                // one for each part with waiting connections …
-    std::set<Crowd> crowds;              // … and its size
+    std::set<Turn> turns;                // of each part that has waiting connections
+    std::set<Crowd> crowds;              // of the same parts
     std::deque<Numbered> line;           // only an address has one: its waiting connections
   };
   static constexpr size_t kLevels = 3;

@@ -158,7 +158,7 @@ absl::Status ClearPath(const std::string& path, const sockaddr_un& address) {
   if (!S_ISSOCK(info.st_mode)) {
     return absl::FailedPreconditionError(absl::StrCat(path, " exists and is no socket"));
   }
-  // Don't block: EAGAIN means that the queue of the listening process is full. It hangs, but it exists.
+  // Don't block: EAGAIN means that the queue of the listening process is full. The process hangs, but it exists.
   const UniqueFd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 || errno == EAGAIN) {
     return absl::AlreadyExistsError(absl::StrCat("another scheduler answers at ", path));

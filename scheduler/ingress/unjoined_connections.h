@@ -21,7 +21,7 @@
 
 namespace muster::scheduler {
 
-// A connection by its number (see Relay::Add), and its peer for people: "10.0.0.1:4711".
+// A connection's number (see Relay::Add), and its peer for messages: "10.0.0.1:4711".
 struct NamedConnection {
   uint64_t id = 0;
   std::string peer;
@@ -44,7 +44,8 @@ class UnjoinedConnections {
   std::optional<NamedConnection> Add(NamedConnection connection, MonotonicTime now);
   // The connection has made another call. This and the functions below ignore an unknown connection.
   void NoteCall(uint64_t id, MonotonicTime now);
-  // A stream of the connection has joined; a joined stream of it has ended.
+  // Call these when a stream of the connection has joined, when a joined stream of it has ended, and when the
+  // connection has ended.
   void NoteJoined(uint64_t id);
   void NoteLeft(uint64_t id, MonotonicTime now);
   void NoteClosed(uint64_t id);

@@ -56,7 +56,8 @@ absl::StatusOr<JournalReader> JournalReader::Open(const std::string& path, const
       std::error_code ignored;
       fs::remove_all(folder, ignored);
       return UnusableJournal(
-          absl::StrCat(path, suffix, " can't be copied to ", folder, " (TMPDIR names another folder)"), error.value());
+          absl::StrCat(path, suffix, " can't be copied to ", folder, " (set TMPDIR to copy it to another folder)"),
+          error.value());
     }
   }
   absl::StatusOr<SqliteFile> file = SqliteFile::Open(copy, CheckJournalEntry);

@@ -47,7 +47,7 @@ class OwnerNote {
   bool IsInPlace() const;
 
   // Writes `sequence` into the note. Call it before reporting this sequence as durable. If the write fails, the note
-  // keeps an older, lower sequence, which is also true.
+  // keeps an older, lower sequence, which does no harm.
   void Acknowledge(uint64_t sequence) const;
 
  private:

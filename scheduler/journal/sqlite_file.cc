@@ -125,7 +125,7 @@ absl::StatusOr<SqliteFile> SqliteFile::Open(const std::string& path, const Entry
 }
 
 // Opens the database and locks it for as long as it is open. Sets locking_mode=EXCLUSIVE before the first access, so
-// that SQLite needs no shared memory (the -shm file). Fails if the file was removed while this process waited for its
+// that SQLite needs no shared memory (the -shm file). Fails if the file was removed while this process waited for the
 // lock.
 absl::Status SqliteFile::Connect() {
   sqlite3* db = nullptr;

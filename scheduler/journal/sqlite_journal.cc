@@ -89,7 +89,7 @@ class SqliteJournal::Impl {
   }
 
   void AppendSnapshot(JournalSnapshot snapshot) {
-    MUSTER_CHECK(last_sequence_ > 0, "a snapshot of what was appended");
+    MUSTER_CHECK(last_sequence_ > 0, "a record was appended before the snapshot");
     snapshot_bytes_ = snapshot.bytes;
     bytes_since_snapshot_ = 0;
     std::deque<Queued> entries;

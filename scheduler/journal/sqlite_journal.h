@@ -1,7 +1,7 @@
 // The journal on disk: SQLite, one writer thread, group commit. docs/journal_format.md describes the format.
 //
 // Only one process can have the file open. Append only queues records. The writer thread commits all queued records as
-// one transaction and then calls on_durable. The queue has no limit, so the user must refuse new work while
+// one transaction and then calls on_durable. The queue has no limit, so the caller must refuse new work while
 // IsStalled().
 //
 // - A commit fails: the process ends (exit 1, one line), because after a failed fsync it is unknown what is on the
@@ -37,7 +37,7 @@ class SqliteJournal : public Journal {
   absl::Status Replay(const std::function<void(const v1::Record&)>& take) override;
   uint64_t Append(std::vector<v1::Record> records) override;
 
-  // True if the records since the last snapshot exceed 4 MiB and four times that snapshot.
+  // True if the records since the last snapshot exceed both 4 MiB and four times the size of that snapshot.
   bool WantsSnapshot() const override;
   void AppendSnapshot(JournalSnapshot snapshot) override;
 

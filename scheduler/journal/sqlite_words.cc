@@ -15,8 +15,8 @@ constexpr char kElsewhere[] = "or name another file with --journal_path";
 
 bool IsFull(int code, int system_error) {
   if ((code & 0xff) == SQLITE_FULL) return true;
-  // A write that went over the quota. A failed sync never counts as a full disk, with any errno: it is unknown what
-  // was written.
+  // A write that went over the quota. A failed sync never counts as a full disk, no matter what errno says: it is
+  // unknown what was written.
   return code == SQLITE_IOERR_WRITE && (system_error == ENOSPC || system_error == EDQUOT);
 }
 

@@ -1,10 +1,10 @@
-// The handling of files that are no longer at their paths (journal_place.h). The open descriptors still have
-// all that it wrote, even if the files have no name any more.
+// The handling of files that are no longer at their paths (journal_place.h). The open descriptors still have all that
+// this process wrote, even if the files have no name any more.
 //
 //   the journal is gone              WriteAgain puts a complete copy at its path
 //   only its log is gone             BeginLog moves all records into the journal and begins a new log
 //   another file is at a path        an error: only the operator knows which file is the right one
-//   the paths can't be checked       it goes on, and logs one warning
+//   the paths can't be checked       this process goes on, and logs one warning
 //   the owner note is gone           KeepNote writes it again
 //
 // The steps of WriteAgain, and what the next start finds if this process dies after a step:
@@ -121,9 +121,10 @@ absl::Status SqliteFile::StayInPlace() {
 absl::Status SqliteFile::BeginLog() {
   if (absl::Status status = EmptyLog(); !status.ok()) return status;
   if (absl::Status status = OpenAgain(place_->journal()); !status.ok()) return status;
-  Log(Severity::kWarning, absl::StrCat(path_,
-                                       "-wal was removed while ms-scheduler writes it. Nothing is lost: the journal "
-                                       "has all records, and a new log is begun. Find out what removes files there"));
+  Log(Severity::kWarning,
+      absl::StrCat(path_,
+                   "-wal was removed while ms-scheduler was writing it. Nothing is lost: the journal "
+                   "has all records, and a new log is begun. Find out what removes files there"));
   return absl::OkStatus();
 }
 
@@ -144,7 +145,7 @@ absl::Status SqliteFile::WriteAgain() {
   if (absl::Status status = OpenAgain(*made); !status.ok()) return status;
   Log(Severity::kWarning,
       absl::StrCat("the journal ", path_,
-                   " was removed while ms-scheduler writes it. Nothing is lost: it is written "
+                   " was removed while ms-scheduler was writing it. Nothing is lost: it is written "
                    "again. Find out what removes files there, or name a file elsewhere with --journal_path"));
   return absl::OkStatus();
 }
@@ -179,7 +180,9 @@ void SqliteFile::KeepNote() {
   if (note.ok()) {
     note_.emplace(*std::move(note));
   } else if (!std::exchange(is_note_missing_, true)) {
-    Log(Severity::kWarning, absl::StrCat(note.status().message(), ". It was removed while ms-scheduler writes it"));
+    Log(Severity::kWarning,
+        absl::StrCat(note.status().message(),
+                     ". The file was removed while ms-scheduler was using the journal, and it can't be written again"));
   }
 }
 

@@ -90,13 +90,14 @@ std::optional<DirectCluster::Refusal> DirectCluster::WhyNotNew(const std::string
     return Refusal{"rank out of range",
                    absl::StrCat("MS_NODE_ID ", Quoted(node_id), " is a rank out of range: there are ", wanted,
                                 " of the role ", role, ", so ranks end at ", wanted - 1,
-                                "; correct it, or MS_WORKER_NUM or MS_SERVER_NUM at the scheduler")};
+                                "; correct MS_NODE_ID, or MS_WORKER_NUM or MS_SERVER_NUM at the scheduler")};
   }
   for (const auto& [id, node] : nodes_) {
     uint32_t other = 0;
     if (node.role == role && absl::SimpleAtoi(id, &other) && other == number) {
-      return Refusal{"the same rank", absl::StrCat("MS_NODE_ID ", Quoted(node_id), " and ", Quoted(id),
-                                                   " both mean rank ", number, "; give each process its own")};
+      return Refusal{"the same rank",
+                     absl::StrCat("MS_NODE_ID ", Quoted(node_id), " and ", Quoted(id), " both mean rank ", number,
+                                  "; give each process a rank of its own")};
     }
   }
   return std::nullopt;
@@ -107,11 +108,12 @@ std::optional<DirectCluster::Refusal> DirectCluster::WhyNotBack(const Peer& peer
   if (node.connection != 0 && node.connection != peer.connection) {
     return Refusal{"id in use",
                    absl::StrCat("MS_NODE_ID ", Quoted(node_id), " is in use by a process at ", node.address.ToString(),
-                                " that is connected; give each its own, or end that one")};
+                                " that is connected; give this process another MS_NODE_ID, or end that process")};
   }
   if (node.role != role) {
-    return Refusal{"another role", absl::StrCat("MS_NODE_ID ", Quoted(node_id), " registered as ", node.role,
-                                                " before; give it that MS_ROLE, or this process another MS_NODE_ID")};
+    return Refusal{"another role",
+                   absl::StrCat("MS_NODE_ID ", Quoted(node_id), " registered as ", node.role,
+                                " before; set this MS_ROLE again, or give this process another MS_NODE_ID")};
   }
   if (node.is_dead() && state_ == State::kFailed) {
     return Refusal{"cluster failed", "the cluster has failed; start again once all of its processes have ended"};
@@ -239,7 +241,7 @@ std::optional<Health> DirectCluster::Heartbeat(const Peer& peer, const std::stri
     return std::nullopt;
   }
   // (Answer another connection from the same machine, too: the process may have opened it before we noticed that the
-  // old one broke. But it does not show that this node is alive.)
+  // old one broke. But such a heartbeat does not show that this node is alive.)
   Health health{state_, options_.worker_num + options_.server_num, 0};
   // With recovery a dead process may return, so the others are not informed until the cluster has failed.
   if (!options_.enable_recovery || state_ == State::kFailed) health.abnormal = DeadCount();

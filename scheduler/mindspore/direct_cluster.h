@@ -4,14 +4,12 @@
 // Pure: no I/O, no threads, no clock; the caller passes the time. DirectPort (direct_port.h) calls it.
 //
 // What it does better than MindSpore's own scheduler:
-//   - It notices that a process has died two seconds after its connections broke, not after MS_NODE_TIMEOUT. Each
-//   process
-//     has a connection for heartbeats and one for metadata. (If only the heartbeat connection is closed, the process is
-//     not dead: it runs with MS_DISABLE_HEARTBEAT=1.)
-//   - It accepts a node's heartbeats and its end only over the connection that registered the node. Once that is
-//   closed,
-//     it accepts them from the same address. Only a process at a registered address may use metadata; with TLS it must
-//     also have a certificate for a node at this address.
+//   - It notices the death of a process two seconds after the connections of the process broke, and need not wait for
+//     MS_NODE_TIMEOUT. Each process has a connection for heartbeats and one for metadata. (If only the heartbeat
+//     connection is closed, the process is not dead: it runs with MS_DISABLE_HEARTBEAT=1.)
+//   - It accepts heartbeats of a node, and its wish to leave, only over the connection that registered the node. Once
+//     that is closed, it accepts them from the same address. Only a process at a registered address may use metadata;
+//     with TLS it must also have a certificate for a node at this address.
 //   - It refuses, with a reason, node ids that mean the same rank ("1" and "01"), numbers that are no rank of the
 //     cluster, and a mix of numbers and names.
 //   - It distinguishes machines with the same host name by their addresses.
@@ -93,7 +91,7 @@ class DirectCluster {
     uint32_t rank = 0;
     uint64_t connection = 0;  // the connection of its heartbeats; 0: it is closed
     MonotonicTime last_seen = MonotonicTime::Never();
-    uint32_t beats = 0;  // heartbeats since the cluster is complete; few may mean MS_DISABLE_HEARTBEAT=1
+    uint32_t beats = 0;  // heartbeats since the cluster was complete; few may mean MS_DISABLE_HEARTBEAT=1
     MonotonicTime closed_at = MonotonicTime::Never();    // when its heartbeat connection broke; Never: it is open
     MonotonicTime alone_since = MonotonicTime::Never();  // since when it has no connection at all; Never: it has one
     MonotonicTime died_at = MonotonicTime::Never();

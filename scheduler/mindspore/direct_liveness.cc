@@ -10,15 +10,15 @@ namespace muster::scheduler {
 namespace {
 
 constexpr absl::Duration kDeathGrace = absl::Seconds(2);  // a process may reconnect within this time
-// When a process dies, its connections close at about the same time: at most so far apart.
+// When a process dies, its connections close at about the same time: at most this long after one another.
 constexpr absl::Duration kClosedTogether = absl::Seconds(1);
 // A process with fewer heartbeats than this may have MS_DISABLE_HEARTBEAT=1: such a process stops sending them once it
 // knows that the cluster is complete.
 constexpr uint32_t kBeatsOfALoudOne = 5;
-// The processes have so much time to close their connections after their last message. Some of them (seen with
+// The time that the processes have to close their connections after their last message. Some of them (seen with
 // MindSpore 2.10.0) crash if our side closes first.
 constexpr absl::Duration kTimeToLeave = absl::Seconds(10);
-// The processes of a failed cluster have so much time to learn of the failure, before a scheduler with --once ends.
+// The time that the processes of a failed cluster have to learn of the failure, before a scheduler with --once ends.
 constexpr absl::Duration kTimeToHear = absl::Seconds(30);
 
 }  // namespace

@@ -9,8 +9,8 @@
 namespace muster::scheduler {
 namespace {
 
-// Each process of the cluster needs two connections. The port accepts so many more: in all, and from one address.
-// (All processes may be on one machine, so the processes' own connections are added to both limits.)
+// Each process of the cluster needs two connections. The port accepts this many more connections: in all, and from one
+// address. (All processes may be on one machine, so the processes' own connections are added to both limits.)
 constexpr size_t kSpareConnections = 512;
 constexpr size_t kSpareOfEachAddress = 256;
 

@@ -3,8 +3,8 @@
 //
 // Every MindSpore process has a metadata connection, but never names its node on it. It shows its node only if it has a
 // certificate for one node, if it publishes the address of its own rank, or if it asks for its own rank. Then the
-// connection is tied to the node. All others are free. Of these only the number is known: a host needs one for each
-// process. Pure.
+// connection is tied to the node. All others are free: only their number is known, and a host needs one for each of its
+// processes. Pure.
 #pragma once
 
 #include <cstddef>

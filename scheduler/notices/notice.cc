@@ -12,7 +12,7 @@
 //
 // How notices are folded, for each job and kind: the first event gives a notice at once. The events of the next minute
 // give one notice together, when the minute is over. That notice begins the next minute. If the run ends within a
-// minute, their notice comes at once, before the notice of the run's end.
+// minute, the notice of that minute's events comes at once, before the notice of the run's end.
 #include "scheduler/notices/notice.h"
 
 #include <nlohmann/json.hpp>
@@ -139,7 +139,7 @@ std::vector<Notice> NoticeRules::TakeFolded(int64_t now_unix_ms) {
   return notices;
 }
 
-// (Returns them instead of rendering them here: rendering many takes a while, and the scheduler's loop must not wait
+// (Returns the foldings instead of rendering them: rendering many takes a while, and the scheduler's loop must not wait
 // for the lock.)
 std::vector<std::pair<std::string, NoticeRules::Folding>> NoticeRules::TakeOver(int64_t now_unix_ms) {
   MutexLock lock(mutex_);

@@ -40,8 +40,8 @@ namespace {
 constexpr absl::Duration kLook = absl::Milliseconds(50);  // how often to check running commands
 constexpr absl::Duration kIdle = absl::Seconds(5);        // how often to call Options::look
 constexpr size_t kMaxErrorBytes = 512;
-constexpr char kFailed[] = "--on_event";           // failed commands are counted under this name, …
-constexpr char kDropped[] = "--on_event dropped";  // … and dropped notices under this one
+constexpr char kFailed[] = "--on_event";           // failed commands are counted under this name
+constexpr char kDropped[] = "--on_event dropped";  // dropped notices are counted under this name
 
 struct Running {
   std::string kind;

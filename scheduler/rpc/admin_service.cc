@@ -125,7 +125,7 @@ class AdminService : public v1::Admin::CallbackService {
         AskCore(services_, principal, services_.query_limit, make_event, [call, reply](Answer answer) {
           auto* found = std::get_if<Reply>(&answer.reply);
           if (answer.status.ok() && found == nullptr)
-            answer.status = absl::InternalError("the scheduler gave an answer of another kind");
+            answer.status = absl::InternalError("the scheduler gave an answer of the wrong kind");
           const size_t bytes = answer.status.ok() ? found->ByteSizeLong() : 0;
           if (answer.status.ok()) *reply = std::move(*found);
           call->Answer(answer.status, bytes);

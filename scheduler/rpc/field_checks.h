@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 
-// Returns from the function with the first error.
+// If `check` is an error, returns it from the function that contains this line.
 #define MUSTER_REQUIRE(check)                                          \
   do {                                                                 \
     if (absl::Status status_ = (check); !status_.ok()) return status_; \
@@ -23,7 +23,8 @@ absl::Status CheckSize(const std::string& field, const std::string& value, size_
 absl::Status CheckLine(const std::string& field, const std::string& value, size_t limit);
 // Allows an empty or numeric IPv4 or IPv6 address.
 absl::Status CheckOptionalAddress(const std::string& field, const std::string& value);
-// Does the same for an address that other nodes use. So it also refuses a link-local address.
+// Does the same for an address that other nodes use: also refuses a link-local address, because they could not reach
+// it.
 absl::Status CheckReportedAddress(const std::string& field, const std::string& value);
 absl::Status CheckRange(const std::string& field, int64_t value, int64_t low, int64_t high);
 absl::Status CheckPort(const std::string& field, uint32_t value);

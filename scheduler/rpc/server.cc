@@ -31,11 +31,12 @@ namespace {
 constexpr int kMaxStreamsPerConnection = 64;
 constexpr size_t kReservedDescriptors = 64;                         // descriptors that connections may not use
 constexpr absl::Duration kLastBytesTime = absl::Milliseconds(500);  // for clients to read gRPC's last messages
-// Without TLS the relay has one thread for so many CPU cores: fewer threads wake up less often, and do more each time.
+// Without TLS the relay has one thread for this many CPU cores: fewer threads wake up less often, and do more each
+// time.
 constexpr unsigned int kCoresOfAPlainRelay = 4;
 constexpr int kMaxReflectionThreads = 16;  // reflection is the only service that uses a thread for each call
 constexpr absl::Duration kMemoryLookInterval = absl::Seconds(1);
-constexpr absl::Duration kWakeInterval = absl::Milliseconds(400);  // so every second pass of the sweeper, usually
+constexpr absl::Duration kWakeInterval = absl::Milliseconds(400);  // usually every second pass of the sweeper
 constexpr int kIdleConnectionMs = 60'000;  // close a connection without a call after this time; the peer may reconnect
 
 // Hides log messages of gRPC and protobuf, which are meant for developers. Our own messages about the same problems
@@ -63,7 +64,7 @@ size_t DescriptorsForConnections(size_t descriptor_limit) {
 }
 
 // Returns how many streams that have not joined may be open. Each may take the memory of one message. All of them
-// together may take a quarter of memory_limit: once gRPC has used all of it, it breaks off calls of any client.
+// together may take a quarter of memory_limit: once gRPC has used the whole limit, it breaks off calls of any client.
 size_t MostUnjoined(const RpcServer::Options& options) {
   constexpr size_t kLeast = 64;
   return std::min(options.most_unjoined, std::max(kLeast, options.memory_limit / 4 / kMaxSessionMessageBytes));

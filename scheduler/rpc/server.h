@@ -36,7 +36,7 @@ class RpcServer {
     size_t memory_limit = 1ull << 30;      // bytes for all connections; beyond it gRPC breaks off calls
     size_t pending_per_core = 64;          // connections that gRPC may have before their first call, for each CPU core
     size_t max_queries = 1'024;            // admin calls that wait for an answer
-    size_t reply_bytes = 64 << 20;  // bytes of admin answers that clients have not read yet; and as many of the store's
+    size_t reply_bytes = 64 << 20;  // unread bytes of admin answers; the answers of the store have an equal limit
     size_t max_store_calls = kMaxStoreCalls;
     size_t max_store_call_bytes = kMaxStoreCallBytes;
     size_t most_unjoined = 4'096;                // open streams that have not joined; fewer if memory_limit is small

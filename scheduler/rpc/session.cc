@@ -217,7 +217,7 @@ void Session::HandleJoin(const v1::Join& join) {
       standing_ = Standing::kKnown;
       has_ended = life_ != Life::kOpen;
     }
-    if (has_ended) PostClosed();  // the thread that ended the stream in between could not post it before the join
+    if (has_ended) PostClosed();  // what ended the stream could not post StreamClosed before the join
     return;
   }
   {

@@ -57,7 +57,7 @@ class SessionService : public Raw {
     auto peers = services_.rounds.Find(request.job_id(), request.run(), request.round());
     if (peers == nullptr) {
       return absl::NotFoundError(absl::StrCat("round ", request.round(), " of run ", request.run(), " of job ",
-                                              request.job_id(), " is not known, or no longer"));
+                                              request.job_id(), " is not known, or no longer known"));
     }
     reply = PeersReplyBytes(std::move(peers));
     return absl::OkStatus();

@@ -1,6 +1,5 @@
-// The stream over which one agent sends its store requests. A message carries many requests, or many answers: all
-// answers that are ready when the last message was sent. (A gRPC call for each request would cost several times as
-// much.)
+// The stream over which one agent sends its store requests. A message carries many requests, or many answers: all that
+// have become ready since the previous message. (A gRPC call for each request would cost several times as much.)
 //
 // gRPC's threads and the loop's thread call its functions.
 #pragma once

@@ -210,7 +210,7 @@ class Ping {
     if (absl::Milliseconds(std::abs(apart)) > kMaxClockDifference) {
       checks_.Warning("clock", text,
                       "set the clocks (chrony, NTP): log lines of two machines can't be put in order, and "
-                      "certificates may be not yet or no longer valid");
+                      "certificates may seem not yet valid, or expired");
     } else {
       checks_.Ok("clock", text);
     }

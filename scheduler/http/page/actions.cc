@@ -97,9 +97,9 @@ absl::StatusOr<Action> Checked(Message message, const std::string& job, uint64_t
 absl::StatusOr<Action> ParseStacks(const json& document, const std::string& job, uint64_t run) {
   v1::StacksRequest request;
   if (const auto ranks = document.find("ranks"); ranks != document.end()) {
-    // (Refuse more than the limit before reading any.)
+    // (Check the number of ranks before reading them.)
     if (!ranks->is_array() || ranks->size() > kMaxStackRanks) {
-      return absl::InvalidArgumentError(absl::StrCat("ranks must be an array of at most ", kMaxStackRanks));
+      return absl::InvalidArgumentError(absl::StrCat("ranks must be an array of at most ", kMaxStackRanks, " ranks"));
     }
     for (const json& rank : *ranks) {
       if (!rank.is_number_unsigned() || rank.get<uint64_t>() >= kMaxWorkers) {
@@ -214,7 +214,7 @@ ResponsePtr AnswerOf(const Action& action, const scheduler::Answer& answer) {
   if (const auto* logs = std::get_if<v1::LogsReply>(&answer.reply)) {
     return MakeResponse(200, kJson, LogsJson(action.job_id, *logs));
   }
-  return ApiError(absl::InternalError("the scheduler gave an answer of another kind"));
+  return ApiError(absl::InternalError("the scheduler gave an answer of the wrong kind"));
 }
 
 std::string TokenIn(const std::string& body) {

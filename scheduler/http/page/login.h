@@ -55,7 +55,8 @@ class LoginLimit {
   size_t clients() const { return clients_.size(); }
 
  private:
-  // When each client's bucket will be full again, and the bucket of all clients.
+  // The times when the buckets will be full again: clients_ has those of single clients, all_ that of all clients
+  // together.
   std::map<std::string, MonotonicTime> clients_;
   MonotonicTime all_;
 };

@@ -14,8 +14,8 @@
 namespace muster::http {
 namespace {
 
-// True if a bucket of `most` tries has room for one more. It will be full again at `full`, and refills by one try each
-// `each`.
+// True if a bucket for `most` tries has at least one left. It gains one try in each `each`, and has all of them again
+// at `full`.
 bool HasRoom(MonotonicTime full, MonotonicTime now, absl::Duration each, int most) {
   return full - now <= each * (most - 1);
 }

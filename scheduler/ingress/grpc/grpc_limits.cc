@@ -54,7 +54,7 @@ uint64_t MemoryLimitOf(const std::string& groups, const std::string& root) {
     const char* const file = is_unified ? "/memory.max" : "/memory.limit_in_bytes";
     for (std::string path = parts[2];; path.resize(path.rfind('/'))) {
       if (path == "/") path.clear();
-      uint64_t limit = 0;  // stays 0 if the file has "max", which means no limit
+      uint64_t limit = 0;  // not used if the file has no number but "max": there is no limit
       const auto text = ReadSmallFile(absl::StrCat(base, path, file), 4096);
       if (absl::SimpleAtoi(text.value_or(""), &limit)) least = std::min(least, limit);
       if (path.find('/') == std::string::npos) break;

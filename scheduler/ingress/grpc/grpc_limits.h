@@ -28,9 +28,9 @@ uint64_t MemoryLimitOf(const std::string& groups, const std::string& root);
 // use grows over the first 60 messages or so, which looks like a leak. See AllowSmallReadBuffers.
 constexpr int kReadBufferBytes = 4096;  // for GRPC_ARG_TCP_READ_CHUNK_SIZE; gRPC uses larger buffers for long messages
 
-// True if more than half of `limit` is in use. Free memory then: when gRPC comes near its whole limit, it breaks off
-// calls of any client. `limit`: in bytes. Costs a read of /proc; if much is resident, also a walk over the
-// allocator's free lists.
+// True if more than half of `limit` is in use. The caller must then free memory: when gRPC comes near its whole limit,
+// it breaks off calls of any client. `limit`: in bytes. Costs a read of /proc; if much is resident, also a walk over
+// the allocator's free lists.
 bool IsShortOfMemory(uint64_t limit);
 
 // Gives memory back to the system that the allocator keeps after a peak of use. Not thread-safe.

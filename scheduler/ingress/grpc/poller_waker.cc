@@ -10,7 +10,7 @@ namespace muster::scheduler {
 class PollerWaker::Impl {
  public:
   // Waits until the call in flight has ended. Otherwise one of gRPC's own threads could release the channel, and with
-  // it the pool of threads to which it belongs.
+  // it the thread pool to which that thread belongs.
   ~Impl() {
     MutexLock lock(mutex_);
     while (asked_ != woken_) answered_.Wait(mutex_);

@@ -117,7 +117,7 @@ def test_a_journal_that_is_removed_is_written_again_before_anybody_is_answered(c
     cluster.ctl("restart", "default", "--yes")  # acknowledged, so it is durable
     kill_now(scheduler.pid)
     scheduler.wait(5)
-    assert "was removed while ms-scheduler writes it" in scheduler.output(), scheduler.output()
+    assert "was removed while ms-scheduler was writing it" in scheduler.output(), scheduler.output()
     restartable.start()
     eventually(lambda: (cluster.phase(), cluster.ctl_json("status")["runs"][0]["round"]) == ("running", 2), 30,
                "round 2 runs, which the journal knows of")

@@ -135,7 +135,7 @@ TEST_F(IdentityTest, PeersOfAFormerRoundAreNotGiven) {
   const auto channel = Channel(Node("a"));
   const grpc::Status stale = GetPeers(channel, "default", 1);
   EXPECT_EQ(stale.error_code(), grpc::StatusCode::NOT_FOUND);
-  EXPECT_THAT(stale.error_message(), HasSubstr("round 1 of run 1 of job default is not known, or no longer"));
+  EXPECT_THAT(stale.error_message(), HasSubstr("round 1 of run 1 of job default is not known, or no longer known"));
   EXPECT_TRUE(GetPeers(channel, "default", 3).ok());
   EXPECT_EQ(GetPeers(channel, "another", 3).error_code(), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_EQ(Count(TlsFault::kOtherJob), 1u);

@@ -66,7 +66,8 @@ TEST(Convert, SaysWhatHasNoCounterpartOrIsToBeKnown) {
   const Converted elastic = Of("torchrun --nnodes 1:4 --nproc_per_node 2 --rdzv_endpoint a:1 train.py");
   EXPECT_EQ(elastic.line,
             "ms-worker --with_scheduler --sched_host a --worker_num 8 --local_worker_num 2 -- python3 train.py");
-  EXPECT_THAT(elastic.notes, ElementsAre(HasSubstr("the size of a job is fixed, here at the most, 4 nodes")));
+  EXPECT_THAT(elastic.notes,
+              ElementsAre(HasSubstr("the size of a job is fixed, so the larger number is taken: 4 nodes")));
   EXPECT_THAT(Of("torchrun --nnodes=1:3 train.py").line, HasSubstr("--worker_num 3 --local_worker_num 1"));
   EXPECT_THAT(Of("torchrun --nnodes=1:1 train.py").notes, IsEmpty());
 

@@ -8,7 +8,7 @@ export class Problem extends Error {
 }
 
 const LOOK_MS = 8000;
-const ACTION_MS = 15000;  // longer than the scheduler waits for its core (query_limit, 10 s), so that its own error comes first
+const ACTION_MS = 15000;  // longer than the scheduler waits for its core (query_limit, 10 s), so that the scheduler's error comes first
 
 async function ask(path, options) {
   let answer;

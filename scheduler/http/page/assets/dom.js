@@ -19,13 +19,13 @@ export function svg(tag, attributes, ...children) {
   return element;
 }
 
-// Returns a key that identifies an element for the user (its kind, label or text). With it, Part.show finds the same
-// element again after it has rebuilt its content.
+// Returns a key that identifies an element for the user (its kind, label or text). Part.show uses it to find the same
+// element again after a rebuild.
 const nameOf = (element) => [element.tagName, element.closest('[data-name]')?.dataset.name,
   element.id || element.getAttribute('href') || element.getAttribute('aria-label') || element.textContent].join('\n');
 
 // A part of the page. show() rebuilds it only when its content has changed, so that nothing flickers. The focus and open
-// details survive a rebuild. While the user presses a link or button in it, it is not rebuilt.
+// <details> survive a rebuild. While the user presses a link or button in it, it is not rebuilt.
 export class Part {
   constructor(element) {
     this.element = element;

@@ -23,7 +23,7 @@ function lineOf(event) {
         h('pre', {class: 'lines', tabindex: 0}, event.last_lines.join('\n'))) : null));
 }
 
-// Returns the list of `events`, which must begin with the newest, with a heading for each day.
+// Returns `events` as a list, with a heading for each day. `events` must begin with the newest.
 export function timeline(events) {
   const list = h('ol', {class: 'time-line'});
   let last = '';

@@ -229,7 +229,7 @@ export class JobView {
     this.lateness.show(heard.map((node) => [node.node_id, node.last_seen_ms]), () => {
       if (heard.length < 2) return null;
       const worst = [...heard].sort((a, b) => b.last_seen_ms - a.last_seen_ms)[0];
-      return [h('h2', {}, 'Since each node was last heard', h('span', {class: 'count'}, this.total > MOST_PLOTTED ? `of the first ${heard.length} nodes the longest: ` : 'longest: ', `${worst.node_id}, ${age(worst.last_seen_ms)}`)),
+      return [h('h2', {}, 'Time since each node was last heard', h('span', {class: 'count'}, this.total > MOST_PLOTTED ? `longest of the first ${heard.length} nodes: ` : 'longest: ', `${worst.node_id}, ${age(worst.last_seen_ms)}`)),
         barPlot('Time since each node was last heard', heard.map((node) => [node.node_id, node.last_seen_ms, node.state === 'connected' ? 'run' : 'away']), age)];
     });
   }

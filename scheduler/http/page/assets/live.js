@@ -21,7 +21,7 @@ class Live extends EventTarget {
   #timer = null;
   #isAsking = false;
   #askAgain = false;
-  #epoch = 0;          // number of unlocks; a refusal of a request from before the last one is ignored
+  #epoch = 0;          // number of unlocks; #ask ignores a refusal if its request began before the latest unlock
 
   start() {
     document.addEventListener('visibilitychange', () => (document.hidden ? this.#rest() : this.#wake()));
@@ -94,7 +94,7 @@ class Live extends EventTarget {
   }
 
   // Fetches the state now. If a request is under way, fetches it again 0.3 s after its answer: the scheduler may repeat
-  // an answer for a quarter of a second (Questions::kFresh), so that one may be too old.
+  // an answer for a quarter of a second (Questions::kFresh), so the answer under way may be too old.
   refresh() {
     if (this.#isAsking) {
       this.#askAgain = true;

@@ -111,7 +111,7 @@ async function showLogin() {
       ? h('form', {onsubmit: logIn},
           h('p', {class: 'soft'}, 'Enter the scheduler’s token to see its jobs: the word in --http_token_file, or in --http_view_token_file.'),
           h('label', {}, 'Token', word), problem, h('button', {class: 'main', type: 'submit'}, 'Log in'))
-      : h('p', {class: 'soft'}, 'To see its jobs, import a certificate of the scheduler’s authority into this browser, or set --http_token_file.')));
+      : h('p', {class: 'soft'}, 'To see the scheduler’s jobs, import a certificate of its authority into this browser, or set --http_token_file.')));
   word.focus();
 }
 

@@ -383,7 +383,7 @@ export class JobMap {
     return null;
   }
 
-  // Returns the node at a point of the canvas, and which of its slots: [-1, -1] for none.
+  // Returns the node at a point of the canvas, and the number of the slot there; each is -1 if there is none.
   at(x, y) {
     const mx = (x - this.offsetX) / this.scale, my = (y - this.offsetY) / this.scale;
     for (let node = 0; node < this.names.length; ++node) {

@@ -62,8 +62,8 @@ export class NodeView extends PlaceView {
     this.refresh();
   }
 
-  // Finds the node in the pages of /nodes, or null. (They are in the order of ids, and nodes that have gone come last.
-  // So the node's offset may change.)
+  // Returns the node from the pages of /nodes; null: it is not there. (The pages list nodes in the order of ids, but
+  // nodes that have gone come last. So a node's offset may change.)
   async find(run) {
     if (this.offset !== undefined) {
       const page = (await get(jobPath(this.job, `/nodes?run=${run}&offset=${this.offset}&limit=1`))).jobs[0].nodes;
@@ -112,7 +112,7 @@ export class RankView extends PlaceView {
     this.refresh();
   }
 
-  // Finds the rank, or null. Its offset in /ranks is its number: workers come first, in the order of ranks.
+  // Returns the rank; null: there is none. Its offset in /ranks is its number: workers come first, in the order of ranks.
   async find(run) {
     if (!Number.isInteger(this.rank)) return null;
     const found = (await get(jobPath(this.job, `/ranks?run=${run}&offset=${this.rank}&limit=1`))).jobs[0].ranks[0];

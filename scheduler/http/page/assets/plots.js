@@ -1,7 +1,7 @@
 // Small plots, drawn by hand.
 import {age, h, svg} from './dom.js';
 
-// Draws a line over time for each of `series`: [{name, kind, points: [[ms, value], …]}]. A legend has the last values.
+// Draws a line over time for each of `series`: [{name, kind, points: [[ms, value], …]}]. A legend shows the last value of each.
 export function linePlot(label, series, format = (value) => value.toLocaleString('en')) {
   const all = series.flatMap((one) => one.points);
   if (all.length < 2) return h('p', {class: 'soft small'}, 'Gathering data …');
