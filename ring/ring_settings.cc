@@ -17,7 +17,7 @@ SettingsTable RingSettingsTable(RingSettings& s) {
                  "File with the peers of the round, which the agent writes for each process.")
       .Env({"MS_CLUSTER_FILE"})
       .Value("FILE");
-  table.AddOptionalUint("rank", &s.rank, 0, kMaxWorkers, "Rank of this process. Needed if the file's node has several.")
+  table.AddOptionalUint("rank", &s.rank, 0, kMaxWorkers, "Rank of this process. Needed if the node has several ranks.")
       .Env({"RANK"})
       .Value("N");
   table.BeginGroup("The check");

@@ -16,8 +16,8 @@ namespace muster::ring {
 // *error to the errno.
 UniqueFd StartConnecting(const IpAddress& address, uint16_t port, int* error);
 
-// Listens on all IPv6 and IPv4 addresses; without IPv6, on all IPv4 addresses. Uses SO_REUSEADDR, because the agent has
-// the port bound until now, to reserve it.
+// Listens on all IPv6 and IPv4 addresses; without IPv6, on all IPv4 addresses. Uses SO_REUSEADDR, because the agent
+// kept the port bound until now, to reserve it.
 absl::StatusOr<UniqueFd> ListenOn(uint16_t port);
 
 // Accepts a connection and sets *from to the peer's address. Returns a descriptor that is not open if no connection

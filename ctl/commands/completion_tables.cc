@@ -7,7 +7,7 @@
 //   any other                     nothing                       nothing
 //   none (a switch)               takes none                    takes none
 //
-// The shell asks for jobs and nodes while the user types: `ms-ctl completion jobs`.
+// The shell asks for jobs and nodes while the user types: `ms-ctl completion jobs` and `ms-ctl completion nodes`.
 #include "ctl/commands/completion_tables.h"
 
 #include <algorithm>

@@ -50,7 +50,7 @@ class HostList {
     if (name.empty()) return absl::InvalidArgumentError("a host has no name");
     const auto [known, is_new] = by_name_.try_emplace(name, hosts_.size());
     if (!is_new) {
-      // Without a number, each mention of a host is one process.
+      // A mention of a host without a number counts as one process.
       HostSlots& host = hosts_[known->second];
       host.expression.clear();
       const uint64_t sum = uint64_t{std::max<uint32_t>(host.slots, 1)} + std::max<uint32_t>(number, 1);

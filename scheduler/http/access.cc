@@ -74,7 +74,8 @@ absl::StatusOr<Token> Token::Read(const std::string& setting, const std::string&
         absl::StrCat(where, "it belongs to another user (uid ", info.st_uid, "): name a file of this user or root"));
   }
   if ((info.st_mode & 077) != 0) {
-    return absl::PermissionDeniedError(absl::StrCat(where, "others may read or write it: chmod 600 it"));
+    return absl::PermissionDeniedError(
+        absl::StrCat(where, "other users may read or write it: set its mode with chmod 600"));
   }
   std::string text(kLongest + 2, '\0');
   const ssize_t size = read(fd->get(), text.data(), text.size());

@@ -182,7 +182,7 @@ bool Acceptor::HasDescriptor() {
   const bool has_descriptor = HasDescriptorBelow(options_.descriptor_bound);
   if (!has_descriptor && is_listening_) {
     counted_.Note(Severity::kWarning, "no descriptors",
-                  absl::StrCat("the limit of open files leaves no room for more connections; they wait. Raise it: "
+                  absl::StrCat("the limit of open files leaves no room for more connections; new ones wait. Raise it: "
                                "ulimit -n, or LimitNOFILE= of the service (connections may use ",
                                options_.descriptor_bound, " now)"));
   }
@@ -240,8 +240,8 @@ void Acceptor::Look(UniqueFd fd, const std::string& peer, bool is_new) {
   bytes.resize(static_cast<size_t>(got));
   const FirstBytes kind = Classify(bytes);
   if (kind != (options_.expects_tls ? FirstBytes::kTls : FirstBytes::kHttp2)) {
-    const std::string why = kind == FirstBytes::kTls     ? "speaks TLS, this scheduler plain text"
-                            : kind == FirstBytes::kHttp2 ? "speaks plain text, this scheduler TLS"
+    const std::string why = kind == FirstBytes::kTls     ? "speaks TLS, but this scheduler expects plain text"
+                            : kind == FirstBytes::kHttp2 ? "speaks plain text, but this scheduler expects TLS"
                                                          : absl::StrCat("speaks no gRPC: ", Quoted(bytes));
     counted_.Note(Severity::kWarning, options_.expects_tls ? FaultName(TlsFault::kPlaintext) : "foreign protocol",
                   absl::StrCat("dropped a connection: ", peer, " ", why));

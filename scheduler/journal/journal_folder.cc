@@ -68,7 +68,7 @@ absl::Status CheckFilesArePlain(const std::string& path) {
     }
     if (about.st_nlink > 1) {
       return absl::PermissionDeniedError(
-          absl::StrCat(what, " has another name elsewhere (a hard link), so that writing here changes that one: ",
+          absl::StrCat(what, " has another name elsewhere (a hard link), so writing here would change that file: ",
                        file == path ? "put a copy in its place (cp FILE COPY; mv COPY FILE)" : "remove it"));
     }
   }

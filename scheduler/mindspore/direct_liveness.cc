@@ -116,7 +116,7 @@ void DirectCluster::CheckRejoins(MonotonicTime now) {
     Say(Severity::kError,
         absl::StrCat("the MindSpore process of rank ", node.rank, " (", node.role, ", node id ", Quoted(id),
                      ") did not return within ", absl::FormatDuration(options_.rejoin_timeout),
-                     " (--rejoin_timeout): the cluster has failed; the others must end"));
+                     " (--rejoin_timeout): the cluster has failed; the other processes must end"));
     return Fail(now);
   }
 }
@@ -179,7 +179,7 @@ void DirectCluster::NoteDeath(const std::string& node_id, Node& node, const std:
   }
   Say(Severity::kError,
       absl::StrCat(who, " is dead: ", how,
-                   options_.enable_recovery ? "; the cluster waits for it" : "; the others must end"));
+                   options_.enable_recovery ? "; the cluster waits for it" : "; the other processes must end"));
   if (!options_.enable_recovery) failed_at_ = now;
 }
 

@@ -255,7 +255,7 @@ class NoticeRunner::Impl {
     } else if (exit.signal != 0) {
       Complain(running.kind, absl::StrCat("it ended by signal ", exit.signal, FirstLine(running.said)));
     } else if (exit.code != 0) {
-      Complain(running.kind, absl::StrCat("it ended with ", exit.code, FirstLine(running.said)));
+      Complain(running.kind, absl::StrCat("it ended with exit code ", exit.code, FirstLine(running.said)));
     }
     return true;
   }

@@ -35,7 +35,7 @@ ResponsePtr Login::Begin(const Request& request, const Client& client, const Tok
   }
   if (!tokens.any()) {
     return ApiError(
-        absl::NotFoundError("there is no token to log in with: --http_token_file or --http_view_token_file sets one"));
+        absl::NotFoundError("there is no token to log in with: set --http_token_file or --http_view_token_file"));
   }
   const std::optional<Role> role = tokens.MatchWord(TokenIn(request.body));
   // The right token is accepted no matter how many wrong ones came before it. So an attacker can't lock users out by

@@ -21,7 +21,7 @@ def test_a_failed_job_is_reported_and_a_command_that_fails_touches_nothing(clust
     assert notice["kind"] == "job_failed" and notice["job_id"] == "default" and notice["run"] == 1, notice
     assert "exit code 7" in notice["text"] and "last words" in notice["last_lines"], notice
     assert "SECRET" not in (cluster.folder / "told.env").read_text()
-    scheduler.expect_said("the command of --on_event failed for job_failed: it ended with 3: no chat here")
+    scheduler.expect_said("the command of --on_event failed for job_failed: it ended with exit code 3: no chat here")
     assert cluster.ctl_json("counters")["counters"]["--on_event"] == 1
 
 

@@ -149,7 +149,7 @@ document.getElementById('logout').addEventListener('click', async () => {
   await post('/logout', {}).catch(() => {});
   location.reload();
 });
-// (Handled here, because the link's #main would change the address and so make route() leave the view.)
+// (The click is handled here, because the link's #main would change the address, and route() would leave the view.)
 document.querySelector('.skip').addEventListener('click', (event) => {
   event.preventDefault();
   main.focus();
