@@ -99,7 +99,8 @@ absl::StatusOr<Action> ParseStacks(const json& document, const std::string& job,
   if (const auto ranks = document.find("ranks"); ranks != document.end()) {
     // (Check the number of ranks before reading them.)
     if (!ranks->is_array() || ranks->size() > kMaxStackRanks) {
-      return absl::InvalidArgumentError(absl::StrCat("ranks must be an array of at most ", kMaxStackRanks, " ranks"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("ranks must be an array, of a length of at most ", kMaxStackRanks));
     }
     for (const json& rank : *ranks) {
       if (!rank.is_number_unsigned() || rank.get<uint64_t>() >= kMaxWorkers) {
