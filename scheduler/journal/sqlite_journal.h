@@ -5,7 +5,7 @@
 // IsStalled().
 //
 // - A commit fails: the process ends (exit 1, one line), because after a failed fsync it is unknown what is on the
-// disk.
+//   disk.
 // - The disk is full: the records stay queued, the commit is tried again every 250 ms, and IsStalled() is true until it
 //   succeeds.
 // - The files were removed: they are written again before on_durable is called, or within a second if nothing is
