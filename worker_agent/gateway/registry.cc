@@ -38,7 +38,9 @@ Serving ServeMindSpore(const AgentSettings& settings, const Variables&) {
 
 Made MakeMindSpore(const GatewayInputs& inputs) {
   if (inputs.mindspore_ports.empty()) {
-    Log(Severity::kInfo, absl::StrCat("MindSpore processes get the scheduler's address: ", inputs.no_mindspore_ports));
+    Log(Severity::kInfo, absl::StrCat("MindSpore processes get the scheduler's address, because no ports were "
+                                      "reserved for the gateway: ",
+                                      inputs.no_mindspore_ports));
     return nullptr;
   }
   return MakeMindSporeGateway({inputs.mindspore_ports, inputs.tls, [&store = inputs.store] { return store.HasRoom(); }},
@@ -131,7 +133,7 @@ Made MakeLighthouse(const GatewayInputs& inputs) {
 // auto-detect  always
 // none         never
 // auto         if the command is Python that imports jax, each rank has a process of its own, and ranks do not restart
-//              one by one; but not if the script names a coordinator_address, since that is another service
+//              one by one; but never if the script names a coordinator_address, since it then starts its own service
 Serving ServeJax(const AgentSettings& settings, const Variables&) {
   if (settings.jax != "auto") return {IsJaxNamed(settings) ? How::kAlways : How::kNot};
   const bool may_be_served = HasAProcessForEachRank(settings) && settings.restart_scope.value_or("job") == "job" &&

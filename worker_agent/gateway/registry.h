@@ -29,7 +29,7 @@ struct GatewayInputs {
   const std::map<std::string, std::string>& environment;
   AgentStore& store;
   const Clock& clock;
-  std::shared_ptr<const TlsStore> tls;  // null: none
+  std::shared_ptr<const TlsStore> tls;  // null: no TLS
   std::string work_folder;
   std::string programs;                   // the folder of Muster's own programs
   std::vector<uint16_t> mindspore_ports;  // reserved, one for each slot; empty: see no_mindspore_ports
@@ -53,7 +53,7 @@ struct GatewayRow {
   size_t threads = 0;
   size_t slot_descriptors = 0;   // file descriptors, for each slot
   bool needs_all_peers = false;  // true if the gateway, when always served, needs the round's whole peer list
-  // Decides by the settings and the environment. It may read the files that the command names, but no other files.
+  // Decides whether and how the gateway is served. It may read the files that the command names, but no other files.
   Serving (*serve)(const AgentSettings& settings, const std::map<std::string, std::string>& environment);
   // Returns null if the gateway is not served after all.
   absl::StatusOr<std::unique_ptr<Gateway>> (*make)(const GatewayInputs& inputs);

@@ -39,7 +39,7 @@ absl::StatusOr<Allgather::Blobs> Split(std::string_view all, uint32_t agents) {
 }  // namespace
 
 // Each pending store call keeps a reference to the operation. The calls run one after another, except those with which
-// the first agent reads the blobs. They run at the same time, share only atomics, and each writes only its own element
+// the first agent reads the blobs. Those run at the same time, share only atomics, and each writes only its own element
 // of blobs_.
 class Allgather::Operation : public std::enable_shared_from_this<Operation> {
  public:
@@ -72,7 +72,7 @@ class Allgather::Operation : public std::enable_shared_from_this<Operation> {
   std::string ResultOf(uint32_t number) const { return absl::StrCat(shared_->name, "/", number, "/all"); }
   std::string Result() const { return ResultOf(number_); }
 
-  // Reads the blob of the next node from which no reader reads yet.
+  // Reads the blob of the next node that no reader has taken yet, and then goes on with the next one.
   void Gather() {
     const uint32_t node = next_node_.fetch_add(1);
     if (node >= shared_->agents) return;

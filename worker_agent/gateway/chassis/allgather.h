@@ -3,8 +3,8 @@
 //
 // Each agent writes its blob in pieces that are as large as a value of the store may be. The first agent collects the
 // blobs and writes all of them as one text, which the others read. So, for any number of agents, each agent writes one
-// blob and reads one text; the price is one more hop. The agents delete each key as soon as none of them needs it any
-// more. The store deletes the rest with the round (Lifetime::kRound).
+// blob and reads one text; the price is one more hop. An agent deletes a key that it wrote as soon as no agent needs it
+// any more. The store deletes the remaining keys with the round (Lifetime::kRound).
 #pragma once
 
 #include <cstddef>

@@ -18,8 +18,8 @@ const absl::Status& StatusOf(const absl::StatusOr<T>& value) {
   return value.status();
 }
 
-// Wraps `done`, a callback for the job's store, which calls it in any thread: `done` then runs as a step. If the store
-// answers that the round is over, `done` is never called. The gateway answers its waiting clients itself when it learns
+// Wraps `done`, a callback for the job's store, so that it runs as a step and not in the store's thread. If the
+// store answers that the round is over, `done` is never called. The gateway itself answers its clients when it learns
 // why the round is over (Gateway::WhyOver).
 template <typename Answer>
 std::function<void(Answer)> Posted(const Post& post, std::function<void(Answer)> done) {

@@ -27,8 +27,8 @@ SocketOwner OwnerOf(const SocketAddress& client, const SocketAddress& server);
 // root are served. If the kernel can't be asked, processes of all users are served.
 std::string WhyNotServed(const SocketAddress& client, const SocketOwner& owner, uid_t own);
 
-// Asks the kernel for the owner of `client`, a client of this process's socket `server`, and returns the same. Fits
-// TcpServerOptions::why_not.
+// Asks the kernel for the owner of `client`, a client of this process's socket `server`, and returns what WhyNotServed
+// says. Fits TcpServerOptions::why_not.
 std::string WhyNotOfThisUser(const SocketAddress& client, const SocketAddress& server);
 
 // Options for ports that only this machine's processes of this user may use.

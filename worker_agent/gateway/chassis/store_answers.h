@@ -11,7 +11,7 @@ namespace muster::agent {
 
 using StoreValue = absl::StatusOr<std::optional<std::string>>;  // what a key holds
 
-// Returns the value of `key` from `page`, the answer to a List of the first key with this prefix. Gateways use List
+// Returns the value of `key` from `page`, the answer to a List of one key with the prefix `key`. Gateways use List
 // where they need the current value, because Get may read the agent's copy.
 inline StoreValue HeldIn(const absl::StatusOr<JobStore::Listing>& page, const std::string& key) {
   if (!page.ok()) return page.status();
@@ -19,7 +19,7 @@ inline StoreValue HeldIn(const absl::StatusOr<JobStore::Listing>& page, const st
   return page->entries.front().second;
 }
 
-// True if the store may not have carried out the request, so that the caller may repeat it.
+// True if it is unknown whether the store has carried out the request. The caller must repeat it to be sure.
 inline bool ComesAgain(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
 }

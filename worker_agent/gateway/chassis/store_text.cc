@@ -133,7 +133,7 @@ class Reading : public std::enable_shared_from_this<Reading> {
   const Clock& clock_;
   const WantedText wanted_;
   Mutex mutex_;
-  TextDone done_ ABSL_GUARDED_BY(mutex_);  // null: was called
+  TextDone done_ ABSL_GUARDED_BY(mutex_);  // null: it has been called
   std::vector<std::string> pieces_ ABSL_GUARDED_BY(mutex_);
   size_t asked_ ABSL_GUARDED_BY(mutex_) = 0;  // how many pieces, from the first on, were asked for
   size_t came_ ABSL_GUARDED_BY(mutex_) = 0;   // how many of these have come

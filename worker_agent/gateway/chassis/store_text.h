@@ -13,7 +13,7 @@
 
 namespace muster::agent {
 
-// Returns the number of pieces of a text with so many bytes.
+// Returns the number of pieces of a text of `bytes` bytes.
 size_t PiecesOf(size_t bytes);
 
 // Writes the pieces in order, from the first on.

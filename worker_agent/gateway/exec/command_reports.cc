@@ -52,7 +52,7 @@ std::vector<v1::RemoteCommands> CommandReports::EndRound() {
 // shows:
 //
 //   NAME=value, also if quoted            as NAME=…, without the rest of the word
-//   a quoted word that has blanks         as a command again ("bash -c '…'"), down to kMaxDepth; deeper: …
+//   a quoted word that has blanks         as a command again ("bash -c '…'"); as "…" beyond kMaxDepth
 //   any other word                        as it is
 //   a quote that never ends               as if it ended with the command
 namespace {

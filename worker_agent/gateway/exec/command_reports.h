@@ -19,7 +19,7 @@ using CommandSink = std::function<void(v1::RemoteCommands)>;
 
 class CommandReports {
  public:
-  static constexpr uint32_t kReportedEach = 16;  // in a round, of each kind of refusal, and of the commands that ran
+  static constexpr uint32_t kReportedEach = 16;  // per round, for each kind of refusal and for the commands that ran
   static constexpr absl::Duration kFirstPause = absl::Seconds(1);
   static constexpr absl::Duration kMaxPause = absl::Minutes(10);
 

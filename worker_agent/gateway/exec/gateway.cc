@@ -58,7 +58,7 @@ class ExecGateway final : public agent::Gateway {
   JobStore& store_;
   const Clock& clock_;
   std::optional<Round> round_;
-  std::optional<agent::Allgather> end_;  // with it the first node reports that the job's command has ended well
+  std::optional<agent::Allgather> end_;  // through it the first node reports that the job's command has ended well
   std::unique_ptr<ExecServer> server_;
 };
 
@@ -80,9 +80,9 @@ absl::StatusOr<std::unique_ptr<agent::Gateway>> ExecGateway::Open(Options option
   return made;
 }
 
-// Makes the folder with the launch agent, under the names ssh and ms-exec. A launcher's daemon starts more daemons, on
-// other nodes, with the launch agent's name as the launcher was given it. A path would be wrong there, because the
-// folder has another path on each node. So the launcher gets a bare name, which is found in PATH.
+// Makes the folder with the launch agent, under the names ssh and ms-exec. A launcher's daemon, itself on another
+// node, starts more daemons through the launch agent whose name the launcher was given. A path would be wrong there,
+// because the folder has a different path on each node. So the launcher gets a bare name, which is found in PATH.
 absl::Status ExecGateway::MakeFiles() {
   const std::string folder = Path("launch-agent");
   bool is_made = ::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST;

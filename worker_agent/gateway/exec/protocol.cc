@@ -16,7 +16,7 @@ const TcpProtocol::Words& ExecProtocol::words() const {
   static const auto* const words = new Words{
       .name = "remote commands",
       .thread = "ms-exec-links",
-      .without_tls = "start this agent with --tls_config as the others",
+      .without_tls = "start this agent with --tls_config like the others",
       .with_tls = "start all agents with --tls_config",
   };
   return *words;

@@ -16,7 +16,7 @@
 
 namespace muster::exec {
 
-// The kernel takes 128 KiB for one word of a command, and the shell gets the whole command as one word.
+// The kernel takes at most 128 KiB for one word of a command, and the shell gets the whole command as one word.
 inline constexpr size_t kMaxWordsBytes = 120 * 1024;
 inline constexpr size_t kMaxShortBytes = 255;  // of any other text
 inline constexpr size_t kMaxExecRequestBytes = kMaxWordsBytes + 2048;

@@ -4,7 +4,7 @@
 //   it names another job, run, round or receiver               refused
 //   its key is not the one that this agent announced           refused
 //   the sender is no node of the round, or the connection's    refused
-//   address is not this node's
+//   address is not one that the sender has reported
 //   the certificate is of another node or another job          refused
 //   this is the first node, which runs the job's command       refused
 #include "worker_agent/gateway/exec/round.h"
@@ -72,7 +72,7 @@ absl::StatusOr<Round> RoundOf(const v1::PeerList& peers, const std::string& node
     if (closed_count > kMaxNamed) absl::StrAppend(&closed, " and ", closed_count - kMaxNamed, " more");
     return absl::FailedPreconditionError(absl::StrCat(
         "allow_exec: these nodes take no remote commands: ", closed,
-        "; start ms-worker there with the same line, --per_job --allow_exec, and in the same version of Muster"));
+        "; start ms-worker there with the same command line (--per_job --allow_exec) and the same version of Muster"));
   }
   return round;
 }

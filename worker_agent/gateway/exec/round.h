@@ -41,7 +41,7 @@ struct Round {
 absl::StatusOr<Round> RoundOf(const v1::PeerList& peers, const std::string& node_id, std::string token);
 
 // Returns the node that a launcher means: by an address, a host name, the part of it before the first dot, or a node
-// id. Returns the first of several agents of one machine. Where names are equal, nodes of this machine come first.
+// id. If several nodes fit, returns this node if it fits by name, otherwise the first of them.
 const Peer* FindHost(const Round& round, const std::string& host);
 bool IsHere(const Round& round, const Peer& peer);
 
@@ -58,7 +58,7 @@ struct Judgement : Answer {
 // Decides on another agent's request, as the table in round.cc says. kGo: it may run.
 Judgement Judge(const Round* round, const Request& request, const Asker& asker);
 
-// Returns why an agent that this one dialled is not the node `node` of `job`; empty: it is.
+// Returns why a certificate with this name is not that of `node` of `job`; empty: it is, or no certificate was used.
 std::string WhyNotNode(const std::optional<PeerName>& name, const std::string& job, const std::string& node);
 
 // Compares in a time that depends on the lengths only, so that the time reveals nothing of the secret.

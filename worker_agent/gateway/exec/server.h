@@ -19,8 +19,8 @@
 
 namespace muster::exec {
 
-inline constexpr size_t kMaxAsked = 512;   // commands that this node has open on others
-inline constexpr size_t kMaxServed = 256;  // commands of others that are open here
+inline constexpr size_t kMaxAsked = 512;   // commands that this node has open on other nodes
+inline constexpr size_t kMaxServed = 256;  // commands of other nodes that are open here
 inline constexpr size_t kMaxConnections = 2 * (kMaxAsked + kMaxServed) + 64;
 inline constexpr size_t kBufferBytes = 256 * 1024;  // of each connection, in each direction; more than kInputWindow
 
@@ -33,7 +33,8 @@ class ExecServer {
                                                            size_t max_connections = kMaxConnections);
   ~ExecServer();
 
-  // Any thread. Until a round begins, requests of other agents get kLater, and those of own processes are refused.
+  // Any thread. Until a round begins, requests of other agents get kLater, and those of this node's processes are
+  // refused.
   absl::StatusOr<uint16_t> Listen(uint16_t port);      // for other agents, at all addresses
   absl::Status ListenForOwn(const std::string& path);  // for processes of this user that know the round's token
   void BeginRound(Round round);

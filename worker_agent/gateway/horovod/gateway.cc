@@ -3,7 +3,7 @@
 //   no whole request within kMaxRequestTime       after the answer 408, or without one if nothing has come
 //   a request that is refused (request.h)         after an answer with its status
 //   the answer is sent                            once the client has closed, or kMaxGoodbyeTime later
-//   nothing of the answer taken for kMaxStall     at once
+//   the client takes no bytes for kMaxStall       at once
 #include "worker_agent/gateway/horovod/gateway.h"
 
 #include <string>

@@ -10,7 +10,7 @@
 
 namespace muster::horovod {
 
-// `store` and `clock` must outlive it.
+// `store` and `clock` must outlive the gateway.
 std::unique_ptr<agent::Gateway> MakeGateway(JobStore& store, const Clock& clock);
 
 }  // namespace muster::horovod

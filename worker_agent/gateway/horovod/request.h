@@ -2,7 +2,7 @@
 //
 //   GET|PUT|DELETE /scope/key                            taken
 //   another method                                       405
-//   a target without two parts, or with more             400
+//   a target of fewer or more than two parts             400
 //   a part that is longer than kMaxNameBytes, or empty,
 //   or has anything but visible ASCII                    400
 //   a malformed header, or two lengths                   400

@@ -1,12 +1,12 @@
 // Answers to requests:
 //
 //   all requests
-//     for another service incarnation           INTERNAL with ServiceMismatchError: a process of an older round ends
+//     for another service incarnation           INTERNAL with ServiceMismatchError, which ends a caller of an old round
 //     from a task that is not this agent's      INVALID_ARGUMENT
 //     when the round is over                    UNAVAILABLE with the cause; CANCELLED if it ended well
 //   RegisterTask
-//     the task's first, or the same again       OK once all tasks have registered; before the caller gives up,
-//                                               DEADLINE_EXCEEDED with the missing tasks
+//     the task's first, or the same again       OK once all tasks have registered; if some are missing shortly before
+//                                               the caller gives up, DEADLINE_EXCEEDED with the missing tasks
 //     from another process of the task          ABORTED
 //   Heartbeat
 //     from the registered process               OK at once
@@ -14,14 +14,14 @@
 //     from another process of the task          ABORTED
 //   PollForError                                UNAVAILABLE with the cause, which ends the process, when the round is
 //                                               over or a stop has to end now (Stop); CANCELLED when the task has left
-//   ShutdownTask                                like RegisterTask, when all tasks have called ShutdownTask
+//   ShutdownTask                                OK once all tasks have called it; DEADLINE_EXCEEDED as above
 //   requests on values                          see key_values.h
 //   Barrier, CancelBarrier                      see barriers.h
 //   GetAliveTasks                               all tasks of the request, after a barrier of these tasks: if one had
 //                                               died, the round would be over
 //   GetTaskState                                "connected" for each task; UNAVAILABLE before all have registered
-//   GetJobState, WatchJobState, WatchTasks      the same, for all tasks; a caller that has this version already gets an
-//                                               answer when the round is over
+//   GetJobState, WatchJobState, WatchTasks      the same, for all tasks; a caller that already has this version gets
+//                                               its answer only when the round is over
 //   ReportErrorToService                        OK at once; the error is logged
 #include "worker_agent/gateway/jax/coordination.h"
 
@@ -208,8 +208,8 @@ void Coordination::GetStates(const Request& request, const SharedHeld& held) {
     for (const int32_t task : tasks) {
       const auto registered = known->find(task);
       if (registered == known->end()) {
-        return held->Complete(
-            Decided(absl::InvalidArgumentError(absl::StrCat("there is no task ", task, ": the round has ", size))));
+        return held->Complete(Decided(absl::InvalidArgumentError(
+            absl::StrCat("there is no task ", task, "; the number of tasks in this round is ", size))));
       }
       reply.incarnations.push_back(registered->second);
     }

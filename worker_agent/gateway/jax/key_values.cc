@@ -1,5 +1,5 @@
-// Each change is sent to the store once, and the store reports its result (AgentStore::patient). If the store reports
-// that the change may not have been made, the change is sent again. Each StoredValue has the unique number of its
+// Each change is sent to the store once, and the store reports its result (AgentStore::patient). If the report
+// leaves open whether the change was made, the change is sent again. Each StoredValue has the unique number of its
 // write. By this number a repeated write recognizes its own value, if the first try took effect after all. (An addition
 // can still count twice, if another node has added to the number in between.)
 #include "worker_agent/gateway/jax/key_values.h"

@@ -18,7 +18,7 @@ namespace muster::lighthouse {
 using SendReport =
     std::function<void(v1::ReplicasReport report, std::function<void(absl::StatusOr<v1::StoreReply>)> done)>;
 
-// `clock` must outlive it.
+// `clock` must outlive the gateway.
 std::unique_ptr<agent::Gateway> MakeGateway(Settings settings, SendReport send, const Clock& clock);
 
 }  // namespace muster::lighthouse

@@ -59,7 +59,7 @@ class Replicas {
   // Call it when the round is over. `why` is the error that the waiting calls get.
   void End(const std::string& why);
 
-  // Returns the report that is due now, if any. The caller adds the fields about itself.
+  // Returns the report that is due now, if any. Its field `caller` is still to be set.
   std::optional<v1::ReplicasReport> NextReport(MonotonicTime now);
   // Takes the answer to the report with this number. UNAVAILABLE, DEADLINE_EXCEEDED or CANCELLED mean that the
   // scheduler did not get the report. Returns a problem for people; "": there is none.

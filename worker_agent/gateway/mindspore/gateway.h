@@ -87,7 +87,7 @@ class MindSporeSlots final : public mindspore::Cluster {
   Mutex mutex_;
   GatewayRound round_ ABSL_GUARDED_BY(mutex_);
   std::map<uint32_t, Process> processes_ ABSL_GUARDED_BY(mutex_);  // by rank
-  // Node ids that have unregistered, at most kMaxLeft. When it is full, an arbitrary one makes room.
+  // Node ids that have unregistered, at most kMaxLeft. When the set is full, an arbitrary id makes room.
   std::set<std::string> left_ ABSL_GUARDED_BY(mutex_);
 };
 

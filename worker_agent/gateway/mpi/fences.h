@@ -1,5 +1,5 @@
 // The fences of one agent's ranks in a round, with the poller of the server's thread that starts them. Only this thread
-// may use them, except the poller's Wake.
+// may use them; any thread may call the poller's Wake.
 #pragma once
 
 #include <memory>

@@ -138,7 +138,7 @@ std::optional<absl::Status> MpiGateway::WhenBegun() {
   if (!server.ok() && options_.family == MpiFamily::kEither) {
     Log(Severity::kWarning,
         absl::StrCat(server.status().message(),
-                     "; Python with an mpi4py for Open MPI can't connect, with one for MPICH it can"));
+                     "; Python with an mpi4py for Open MPI can't connect, but with one for MPICH it can"));
     return absl::OkStatus();
   }
   if (!server.ok()) {

@@ -56,8 +56,8 @@ void JudgeMpiEnd(const MpiProgress& progress, ProcessEnd& end) {
   }
   Fail(1,
        "it ended well without having connected to this job's MPI, so it ran alone, as rank 0 of 1. If its MPI is of "
-       "another family than the one served, name that with --mpi pmix (Open MPI) or --mpi pmi1 (MPICH); if it needs no "
-       "MPI, start with --mpi none",
+       "another family than the one served, name its family with --mpi pmix (Open MPI) or --mpi pmi1 (MPICH); if it "
+       "needs no MPI, start with --mpi none",
        end);
 }
 

@@ -1,4 +1,4 @@
-// Judges how a rank ended by the messages that it sent to MPI's launcher. Also ends ranks that can't go on.
+// Judges a rank's end, using the messages that the rank sent to MPI's launcher. Also ends ranks that can't go on.
 #pragma once
 
 #include <sys/types.h>
@@ -17,7 +17,7 @@ namespace muster::agent {
 // Adds an explanation after an abort or a refusal. Turns an end that only looks like a success into a failure.
 void JudgeMpiEnd(const MpiProgress& progress, ProcessEnd& end);
 
-// Ends ranks that wait for their own end: those that have called MPI_Abort, and those that have lost their launcher.
+// Ends ranks that wait to be ended: those that have called MPI_Abort, and those that have lost their launcher.
 //
 // Thread-safe. For one round.
 class RankEnder {

@@ -2,7 +2,7 @@
 //
 //   the client has closed its side, and all that it asked is answered
 //   a line is longer than kMaxLineBytes
-//   a line is not whole kMaxLineTime after its first byte
+//   a line is not complete within kMaxLineTime of its first byte
 //   the client takes nothing of the answer for kMaxStall
 #include "worker_agent/gateway/script_store/gateway.h"
 
@@ -52,7 +52,7 @@ class Connection final : public TcpConnection {
   // Counts answers as well: a client that asks for much and does not read is cut off, like a client that sends much.
   size_t input_bytes() const override { return input_.size() + output_.size(); }
 
-  // Call it when the round is over. Answers the waiting request with that.
+  // Call it when the round is over. Answers the waiting request, if any, with Round::end.
   void AnswerEnd();
 
  private:

@@ -2,7 +2,7 @@
 //
 //   all participants have come                        OK, without members
 //   some have not come within limit_ms                DEADLINE_EXCEEDED, with the missing ranks
-//   a rank that is not of this agent, or of the job   INVALID_ARGUMENT
+//   a caller of another node, or a rank out of range  INVALID_ARGUMENT
 //   the ranks disagree on the participants            INVALID_ARGUMENT, to all of them
 //   the agent doesn't know the other ranks            UNIMPLEMENTED
 #include "worker_agent/gateway/script_store/operations.h"

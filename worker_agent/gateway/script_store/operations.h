@@ -1,4 +1,4 @@
-// Carries out scripts' requests in the job's store. Scripts' keys are stored below app/, and no others are.
+// Carries out scripts' requests in the job's store. Scripts' keys are stored below app/, where no other keys are.
 #pragma once
 
 #include <functional>

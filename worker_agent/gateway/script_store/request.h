@@ -1,4 +1,4 @@
-// A script's request to its agent about the job's store: one JSON object in a line. The answer is one line, too. Pure.
+// A script's request to its agent about the job's store: one JSON object on one line. The answer is one line too. Pure.
 //
 //   op                    its members                                the answer's members
 //   get                   key                                        value, null if there is no such key
@@ -12,7 +12,7 @@
 //   barrier               name, rank, limit_ms, ranks (none: all)    none, once all participants have come
 //
 // Values are in Base64. `lifetime` is "round", which is the default, or "run". If `expected` is null or missing, the
-// key must not exist. The answer to a failed request has `error`, the name of gRPC's status code, and `message`.
+// key must not exist. The answer to a failed request has `error` (the name of gRPC's status code) and `message`.
 #pragma once
 
 #include <cstddef>

@@ -7,7 +7,7 @@ namespace muster::torch_store {
 namespace {
 
 constexpr int kRequestsAtOnce = 64;
-constexpr size_t kMaxOutput = 1024 * 1024;  // stops reading from a client that has not read so many bytes of answers
+constexpr size_t kMaxOutput = 1024 * 1024;  // stops reading from a client that has more bytes of answers to read
 constexpr absl::Duration kStalledOutputTimeout = absl::Seconds(10);
 
 }  // namespace

@@ -1,5 +1,5 @@
 // One client of the store: reads bytes, applies requests one after the other, writes answers. Its Channel is either a
-// connection of its own, or a part of an agent's link, on which other clients have parts too.
+// connection of its own, or its part of an agent's link, which many clients share.
 #pragma once
 
 #include <cstddef>

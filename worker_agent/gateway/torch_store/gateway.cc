@@ -55,8 +55,8 @@ LinkRules::LinkRules(const v1::PeerList& peers, std::vector<IpNetwork> networks)
 // The conditions for serving a link:
 //
 //   its hello        is of this job, run and round, and names a node of the round
-//   its address      was announced by this node, is in --torch_store_peers, or is of this machine and the node is, too
-//   its certificate  if it uses TLS, is this node's (WhyNotNode)
+//   its address      was announced by that node, is in --torch_store_peers, or is this machine's and that node is here
+//   its certificate  if it uses TLS, is that node's (WhyNotNode)
 std::string LinkRules::WhyNot(const torch_store::LinkHello& hello, const IpAddress& from, bool is_here) const {
   if (hello.job != job_ || hello.run != run_ || hello.round != round_) return "its link is of another round";
   const auto node = nodes_.find(hello.node);

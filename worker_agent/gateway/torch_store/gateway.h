@@ -99,7 +99,7 @@ class TorchStoreGateway final : public RoundGateway<TorchStoreServers> {
   absl::Status Begin(const GatewayRound& round) override;
   void AddTo(EnvironmentInput& input) const override;
   // With relays, rank 0's process can't serve the store in the agent's place, since other nodes' processes connect to
-  // their agents. If a plain port is refused, rank 0's process may not serve it.
+  // their agents. If plain ports are refused, rank 0's process may not serve the store either.
   bool IsNeeded(const GatewayRound& round) const override {
     return !round.assignment.torch_store_node().empty() || (options_.is_plain_port_refused && LacksRelays(round));
   }

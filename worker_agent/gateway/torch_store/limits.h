@@ -12,7 +12,7 @@ inline constexpr uint64_t kMaxKeyBytes = 8 * 1024;  // with the slash that the c
 inline constexpr uint64_t kMaxValueBytes = 8 * 1024 * 1024;
 inline constexpr uint64_t kMaxKeysOfRequest = 128 * 1024;
 
-// PyTorch's clients wait for one key or barrier at a time.
+// PyTorch's own clients have one wait at a time (for keys or a barrier), so they never reach this limit.
 inline constexpr size_t kMaxWaitsOfClient = 16;
 
 struct Limits {

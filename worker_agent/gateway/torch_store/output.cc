@@ -8,8 +8,8 @@ namespace muster::torch_store {
 namespace {
 
 constexpr size_t kCopied = 128;           // larger values are shared; a reference takes about this much memory
-constexpr size_t kMaxEmpty = 1024;        // so many written pieces are kept before they are erased
-constexpr size_t kPieceBytes = 4 * 1024;  // a piece of the output's own grows to about this size
+constexpr size_t kMaxEmpty = 1024;        // this many written pieces are kept before they are erased
+constexpr size_t kPieceBytes = 4 * 1024;  // a piece that is not shared grows to about this size
 
 }  // namespace
 

@@ -42,8 +42,8 @@ class Output {
   void Drop(size_t bytes);
 
   std::vector<Piece> pieces_;
-  size_t first_ = 0;  // the first piece still to be written, …
-  size_t at_ = 0;     // … and the position in it
+  size_t first_ = 0;  // the first piece that is not written completely
+  size_t at_ = 0;     // the position in that piece of the next byte
   size_t bytes_ = 0;
   size_t own_bytes_ = 0;
 };

@@ -2,8 +2,8 @@
 //
 //                             TLS      a link's first byte    any other first byte
 //   no links are served       refused  client, which fails    client
-//   links, from this machine  link     link, without TLS      client
-//   links, from another       link     link, without TLS      refused
+//   links, from this machine  link     link if !needs_tls     client
+//   links, from another       link     link if !needs_tls     refused
 #include "worker_agent/gateway/torch_store/server.h"
 
 #include <cstddef>
@@ -59,7 +59,7 @@ class Connection final : public TcpConnection, private Channel {
 Connection::Connection(Stream stream, const TcpClient& client, Shared& shared, Links* links, TcpServerContext& context)
     : TcpConnection(std::move(stream), client, context), shared_(shared), links_(links) {}
 
-// If the link was ended for a reason, its session ends too: the agent would not come back to it.
+// If this side ended the link for a reason, its session ends too. After a mere cut, the session waits for its agent.
 Connection::~Connection() {
   if (link_ != nullptr && !reason().empty()) link_->EndSession();
 }

@@ -28,14 +28,14 @@ struct RelayOptions {
   SocketAddress store;
   LinkHello hello;                      // of this agent; the relay fills in the session
   std::shared_ptr<const TlsStore> tls;  // null: the link is plain
-  // Returns, by the name in its certificate, why the link's other side is not the store; empty: it is. No function: no
-  // check.
+  // Returns why the name in the other side's certificate is not that of the store's agent; empty: it is. Without a
+  // function, nothing is checked.
   std::function<std::string(const std::optional<PeerName>& name)> why_not;
   size_t max_connections = 4096;
 };
 
-// Starts a relay: a port on loopback that this machine's processes use as PyTorch's store if rank 0's node is another
-// machine. It sends all their bytes over one link to the store's agent and returns the answers. It neither inspects nor
+// Starts a relay: a port on loopback that this machine's processes use as PyTorch's store if rank 0 is on another
+// node. It sends all their bytes over one link to the store's agent and returns the answers. It neither inspects nor
 // stores them. While the link is cut, the processes wait. The relay makes the link at once, and makes it again whenever
 // it is cut. `clock` must outlive the relay.
 absl::StatusOr<std::unique_ptr<Service>> StartRelay(RelayOptions options, const Clock& clock);

@@ -31,7 +31,7 @@ class Waits {
  public:
   explicit Waits(std::function<void(uint64_t client)> wake) : wake_(std::move(wake)) {}
 
-  // Adds a wait for `keys`. They must be at least one, and different.
+  // Adds a wait for `keys`. There must be at least one key, and no key twice.
   void Add(uint64_t client, const std::vector<std::string>& keys);
   // Adds a wait until the counter of this barrier is at least `world`.
   void AddToBarrier(uint64_t client, const std::string& key, int64_t world);

@@ -249,7 +249,7 @@ void Barriers::Finish(const Shared& barrier, const absl::Status& result) {
 
 // Deletes what this agent wrote for the barrier: its arrivals were collected, or no longer count. The result stays for
 // kKeepResult, so that agents that can't reach the scheduler now can read it later. No agent tries to reach the
-// scheduler for longer.
+// scheduler for longer than that.
 void Barriers::Sweep(const Barrier& ended) {
   const auto ignore = [](const absl::Status&) {};
   const MonotonicTime now = clock_.Read().monotonic;
@@ -274,8 +274,8 @@ void Barriers::Tick() {
   for (const Shared& barrier : late) PublishMissing(barrier);
 }
 
-// Writes to the store which of this agent's tasks have come. When time is up, the agent that notices it reads these
-// entries to name the missing tasks.
+// Writes to the store which of this agent's tasks have come. When the barrier's time is up, the agent that notices
+// this reads these entries to name the missing tasks.
 void Barriers::Note(const Shared& barrier) {
   barrier->noted_at = clock_.Read().monotonic;
   if (barrier->is_written || barrier->noted == barrier->came.size()) return;

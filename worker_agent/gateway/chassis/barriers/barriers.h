@@ -47,7 +47,7 @@ class Barriers {
   using Incarnations = std::map<int32_t, uint64_t>;  // by task
 
   static constexpr size_t kMaxNames = 4096;      // names of ended barriers that are remembered
-  static constexpr size_t kMaxUnderWay = 16384;  // barriers under way; each has another name
+  static constexpr size_t kMaxUnderWay = 16384;  // barriers under way; no two have the same name
 
   struct Options {
     std::string prefix;                  // of the store's keys; no other keys have it
@@ -93,7 +93,7 @@ class Barriers {
     bool is_written = false;                            // this agent's entry
     bool is_awaited = false;                            // this agent waits for the result
     size_t missing = 0;    // agents without an entry so far, for the agent that collects the entries
-    bool is_late = false;  // its time is up, and an agent is writing that as the result
+    bool is_late = false;  // its time is up, and this agent is reporting that as the result
     std::optional<absl::Status> result;
   };
   using Shared = std::shared_ptr<Barrier>;

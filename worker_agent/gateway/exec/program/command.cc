@@ -26,7 +26,7 @@ namespace {
 
 using SteadyTime = std::chrono::steady_clock;
 
-constexpr auto kLastOutput = std::chrono::milliseconds(500);  // after its end, if others hold its output open
+constexpr auto kLastOutput = std::chrono::milliseconds(500);  // after the command's end, if others hold its output open
 constexpr size_t kMaxOutgoing = 4 * kInputWindow;             // the bytes that wait for a client that reads nothing
 constexpr auto kStopPatience = std::chrono::seconds(2);
 constexpr int kGoodbyeMs = 5000;

@@ -52,7 +52,7 @@ std::string Variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Returns the first ssh in PATH that is no ms-exec, of any version; empty: there is none.
+// Returns the path of the first ssh in PATH that is not an ms-exec, of this or another version; empty: there is none.
 std::string OtherSsh() {
   std::error_code ignored;
   for (const absl::string_view folder : absl::StrSplit(Variable("PATH"), ':', absl::SkipEmpty())) {

@@ -1,7 +1,7 @@
 // The words of an ssh command line, and the parser's use of them:
 //
 // -o V -p V -l V -i V … (also -pV)   skipped with their value: there is no ssh connection that they could affect
-// -x -q -T -4 …, several at once     skipped
+// -x -q -T -4 …, also joined (-xq)   skipped
 // -n -f                              no stdin
 // -N -W V -O V -G -s -D V -L V …     not served: they ask for something other than a command
 // no command                         not served

@@ -1,6 +1,6 @@
-// The agent's part of direct modex (own_ranks.h), over the job's store. Each agent writes the data that its ranks have
-// put to the store. It reads another agent's data when one of its own ranks asks for them. Only one thread may use
-// these classes, except for the poller's Wake.
+// The agent's part of direct modex (own_ranks.h), over the job's store. Each agent writes to the store the data that
+// its ranks have put. It reads another agent's data when one of its own ranks asks for them. Only one thread may use
+// these classes; any thread may call the poller's Wake.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,8 @@ class DirectModex {
 absl::StatusOr<std::string> PutBy(uint32_t rank, const std::string& bundle);
 
 // The names that ranks publish for each other (MPI_Publish_name, PMIx_Publish), over the job's store. All ranks of the
-// round see them, and they end with the round. Only one thread may use the class, except for the poller's Wake.
+// round see them, and they end with the round. Only one thread may use the class; any thread may call the poller's
+// Wake.
 class PublishedNames {
  public:
   static constexpr size_t kMaxNameBytes = 256;

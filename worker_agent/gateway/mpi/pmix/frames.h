@@ -28,7 +28,7 @@ enum class Kind : char {
   kAborted = 'A',    // "RANK STATUS MESSAGE"
   kFence = 'F',      // the data that this agent's ranks give to the next fence
   kModex = 'D',      // for each rank of this agent: its number and a length (both coded as lengths), and its data
-  kAsk = 'Q',        // a rank, in digits; a rank of this agent wants its data
+  kAsk = 'Q',        // in digits: the rank whose data one of this agent's ranks wants
   kName = 'B',       // a NameRequest
   kPong = 'O',
 };

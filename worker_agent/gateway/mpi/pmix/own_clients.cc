@@ -5,7 +5,7 @@
 //
 // a connected socket of this user, with an inode              let in
 // a socket of another user, or without inode (closed)         refused
-// no socket: on another machine, or the kernel can't say      refused
+// no such socket (another machine), or no answer              refused
 //
 // The kernel is asked for this one socket (sock_diag). If it does not answer, this file reads the table of all sockets,
 // which takes milliseconds on a large machine.

@@ -39,7 +39,7 @@ constexpr size_t kMaxVariables = 256;
 constexpr char kMemoryPrefix[] = "muster-mpi-";
 constexpr char kNeeds[] = " before it was ready (it needs libpmix2)";
 
-// Keeps hwloc away from screens, and from devices with drivers that it would start. MPI asks for neither.
+// Keeps hwloc from probing displays and from starting the drivers of devices. MPI needs neither.
 constexpr char kHwlocComponents[] = "HWLOC_COMPONENTS=-gl,-opencl,-cuda,-nvml,-rsmi,-levelzero";
 
 // Returns the part of this process's environment that libpmix gets. If the agent is a PMIx client itself (srun
@@ -198,7 +198,7 @@ absl::Status PmixProcess::TakeVariables(const std::string& bytes, size_t slots) 
   return absl::OkStatus();
 }
 
-// Closes the socket, at which ms-pmix ends. Kills it if it does not. Returns how it ended, in words.
+// Closes the socket, so that ms-pmix ends; kills it if it has not ended in time. Returns how it ended, in words.
 std::string PmixProcess::End() {
   if (pid_ < 0) return "has ended";
   socket_.reset();

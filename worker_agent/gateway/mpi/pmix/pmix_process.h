@@ -26,7 +26,7 @@ struct PmixOptions {
 
 class PmixProcess {
  public:
-  // Starts ms-pmix and waits until it is ready, because it provides the ranks' environments; at most 5 s. The error has
+  // Starts ms-pmix and waits until it is ready, at most 5 s, because it provides the ranks' environments. The error has
   // ms-pmix's own message.
   static absl::StatusOr<std::unique_ptr<PmixProcess>> Start(PmixOptions options, const RoundLayout& layout);
   // Ends ms-pmix, and removes its folders.

@@ -1,9 +1,9 @@
 // The agent's first message to ms-pmix, which describes the round. It has these lines, in this order:
 //
-//   nspace=NAME      of the job's round
+//   nspace=NAME      PMIx's name for the job in this round
 //   folder=PATH      for all files that libpmix and Open MPI keep during the round
 //   memory=PATH      for memory that ranks share; empty: there is none
-//   own=N            this agent, from 0
+//   own=N            this agent's place in the list below, from 0
 //   agent=R,R,…      the ranks of each agent, in slot order; one line each
 #pragma once
 

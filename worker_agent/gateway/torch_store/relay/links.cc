@@ -112,8 +112,8 @@ void Session::Touch(uint32_t id) {
   if (found != clients_.end() && !std::exchange(found->second->is_ready, true)) ready_.push_back(id);
 }
 
-// Serves clients in turn, from the first one that found no room. Otherwise the clients before it would take all room
-// again.
+// Lets the clients that want to write be served in turn, from the first one that found no room. Otherwise the clients
+// before it would take all the room again.
 void Session::TouchAll() {
   for (const auto& [id, client] : clients_) {
     if (client->client.wants_write()) Touch(id);

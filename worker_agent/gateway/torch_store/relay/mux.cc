@@ -169,7 +169,7 @@ absl::Status Mux::TakeFrame(uint8_t kind, uint32_t id, uint32_t number) {
   if (is_here && found->second.is_at_end && kind != kCredit) return Refused("closed", id);
   switch (kind) {
     case kData: {
-      // For a connection that was closed here, these bytes were under way.
+      // A connection that was closed here holds no unread bytes. These were under way when it was closed.
       const size_t unread = is_here ? found->second.in.size() - found->second.in_at + found->second.owed : 0;
       if (number == 0 || number > kWindow - std::min(unread, kWindow)) return Refused("more than the window", id);
       data_id_ = id;

@@ -43,7 +43,7 @@ class Mux {
   // Returns the bytes that came for this connection and are not consumed yet.
   std::string_view Peek(uint32_t id) const;
   void Consume(uint32_t id, size_t bytes);
-  // Returns the number of connections that the other side has closed, but not this one.
+  // Returns the number of connections that the other side has closed and this side has not.
   size_t closed_there() const { return closed_there_; }
   // Returns true if the other side has closed the connection and all bytes before that are consumed.
   bool IsAtEnd(uint32_t id) const;
@@ -51,7 +51,7 @@ class Mux {
   size_t Room(uint32_t id);
   // Returns true if Room found no room and has_room will be called.
   bool is_full() const { return is_full_; }
-  // Returns the room of a connection that is opened next; 0: it must wait.
+  // Returns the number of bytes that Write would take for a new connection; 0: it must not be opened yet.
   size_t RoomOfNext() const;
   void Write(uint32_t id, std::string_view bytes);
   // Closes the connection for writing. The store's side then forgets the connection.
@@ -60,7 +60,7 @@ class Mux {
   void Drop(uint32_t id);
 
   ResumableStream& stream() { return stream_; }
-  // Takes bytes of the link. Errors are ResumableStream's.
+  // Takes bytes of the link. After an error the link is over, as with ResumableStream::Receive.
   absl::Status Receive(std::string_view bytes);
   // Returns the number of bytes that have come and are not consumed.
   size_t buffered() const { return buffered_; }
@@ -91,7 +91,7 @@ class Mux {
   absl::node_hash_map<uint32_t, Channel> channels_;
   uint32_t last_id_ = 0;
   size_t buffered_ = 0;
-  size_t closed_there_ = 0;  // of channels_
+  size_t closed_there_ = 0;  // number of channels_ that the other side has closed
   bool is_full_ = false;     // Room found the link full
 
   std::string header_;    // bytes of the next frame's header

@@ -19,9 +19,9 @@
 namespace muster::torch_store {
 namespace {
 
-// The relay's state: its session with the store, its clients, and the current link. Only the relay's thread may use it.
 class LocalClient;
 
+// The relay's state: its session with the store, its clients, and the current link. Only the relay's thread may use it.
 class Uplink {
  public:
   explicit Uplink(RelayOptions options) : options_(std::move(options)) {}
@@ -34,7 +34,8 @@ class Uplink {
   // A buffer for one read.
   std::vector<char>& scratch() { return scratch_; }
   Mux& mux() { return *mux_; }
-  // Returns how many bytes one client may read at once. If the link is short of room, each client gets a part of it.
+  // Returns how many bytes may be read from one client at once: an equal part of the link's room, but at least
+  // kLeastShare.
   size_t Share() const;
 
   uint32_t Enter(LocalClient& client);
@@ -50,7 +51,7 @@ class Uplink {
   // Call it if the session is over. Disconnects its clients; the next link begins another session.
   void Lose(const std::string& reason);
 
-  // Makes the link if there is none and it is time.
+  // Dials the store if there is no link and the pause since the last try is over.
   void DialIfDue();
   // Call it when the link has ended. `is_refusal` is true if the store's agent refused the link.
   void LinkEnded(const std::string& reason, bool is_refusal);

@@ -84,7 +84,7 @@ absl::Status ResumableStream::Resume(uint64_t received_there) {
   sent_ = received_there;
   header_.clear();
   in_record_ = 0;
-  acknowledged_ = received_;  // the hello, or its answer, acknowledges them
+  acknowledged_ = received_;  // the hello or its answer acknowledges the bytes received so far
   must_acknowledge_ = false;
   return absl::OkStatus();
 }

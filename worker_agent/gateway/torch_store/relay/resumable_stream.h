@@ -27,8 +27,8 @@ class ResumableStream {
   // Returns the number of bytes that are not acknowledged yet.
   size_t kept() const { return buffer_.size() - at_; }
 
-  // Takes bytes of the connection, in pieces of any size; calls `take` with the other direction's bytes. After an
-  // error, also from `take`, the other side can't be trusted, and the stream is over.
+  // Takes bytes as they come from the connection, in pieces of any size. Calls `take` with the data in the records.
+  // After an error, also from `take`, the other side can't be trusted, and the stream is over.
   absl::Status Receive(std::string_view bytes, const std::function<absl::Status(std::string_view)>& take);
   // Appends records of the bytes still to be sent, until `out` has `most` bytes or a little more.
   void Fill(std::string& out, size_t most);
@@ -44,9 +44,9 @@ class ResumableStream {
   absl::Status TakeHeader();
   absl::Status Confirm(uint64_t received_there);
 
-  std::string buffer_;      // the bytes that are not acknowledged, …
-  size_t at_ = 0;           // … from this position on
-  uint64_t base_ = 0;       // the number, in this direction, of the first unacknowledged byte
+  std::string buffer_;      // the unacknowledged bytes, from at_ on
+  size_t at_ = 0;           // the bytes before it are acknowledged, but not erased yet
+  uint64_t base_ = 0;       // the number of the first unacknowledged byte, counted from 0 over the whole stream
   uint64_t sent_ = 0;       // the number after the last byte that was sent over this connection
   uint64_t sent_ever_ = 0;  // like sent_, over all connections
 
