@@ -40,9 +40,9 @@ class Gateway {
   // belongs to this round.
   virtual absl::Status Begin(const GatewayRound& round) = 0;
 
-  // Asked after a successful Begin, before processes start. Returns nothing while the gateway is not ready, and then no
-  // process starts. The gateway calls GatewayRound::wake when the agent shall ask again. After an error the processes'
-  // start fails.
+  // Asked after a successful Begin, before processes start. Returns nothing while the gateway is not ready; until it
+  // is, no process starts. The gateway calls GatewayRound::wake when the agent shall ask again. After an error the
+  // processes' start fails.
   virtual std::optional<absl::Status> WhenBegun() { return absl::OkStatus(); }
 
   // Called after a successful Begin. Adds what the process of slot `input.slot` needs to find the gateway.
@@ -51,7 +51,7 @@ class Gateway {
   // Called after AddTo. Returns a descriptor that the slot's process inherits; by default none.
   virtual HandOver HandOverOf(uint32_t /*slot*/) { return {}; }
 
-  // Called when a process runs in a round that was begun successfully. Like Judge, it may be called after Over.
+  // Called when a process of a successfully begun round has started. Like Judge, it may be called after Over.
   virtual void Started(const ProcessKey& /*key*/, int64_t /*pid*/) {}
 
   // Called when a process of a successfully begun round has ended, before its end is reported. The gateway may turn

@@ -88,7 +88,7 @@ class GrpcServer {
   // afterwards.
   void Stop(std::function<void()> last);
 
-  // Returns the number of the port with this index, from 0.
+  // Returns the TCP port with this index. Indices count from 0.
   uint16_t PortAt(uint32_t index) const;
 
   // Returns a function that runs steps on the server's thread. Any thread may call it. It may outlive this object; then

@@ -15,7 +15,7 @@ namespace muster::agent {
 struct RoundLayout {
   struct Agent {
     std::string host;             // name for frameworks and people; the same for all agents of one machine
-    uint32_t machine = 0;         // its number, in rank order
+    uint32_t machine = 0;         // the machine's number, counted in rank order
     std::vector<uint32_t> ranks;  // by slot
     std::vector<uint32_t> local_ranks;
   };

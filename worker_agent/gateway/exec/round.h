@@ -17,7 +17,7 @@ namespace muster::exec {
 struct Peer {
   std::string node_id;
   std::string host_name;
-  std::vector<IpAddress> addresses;  // the first is the one for peers; may be empty
+  std::vector<IpAddress> addresses;  // the first is the one that peers use; may be empty
   uint32_t machine = 0;
   uint32_t slots = 0;
   uint16_t port = 0;  // 0: it takes no remote commands

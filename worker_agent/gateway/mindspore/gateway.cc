@@ -145,7 +145,7 @@ using mindspore::Refuse;
 
 constexpr char kPortRanges[] = "node_port_range";
 constexpr size_t kMaxLeft = 4096;
-constexpr uint32_t kPortsEach = 2048;  // the share that MindSpore's own scheduler gives
+constexpr uint32_t kPortsEach = 2048;  // ports of one process, as many as MindSpore's own scheduler gives it
 
 }  // namespace
 

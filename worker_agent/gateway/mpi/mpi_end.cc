@@ -43,7 +43,7 @@ void JudgeMpiEnd(const MpiProgress& progress, ProcessEnd& end) {
   if (progress.has_aborted) {
     const std::string said = progress.abort_message.empty() ? "" : absl::StrCat(": ", progress.abort_message);
     const int code = progress.abort_code & 0xff;
-    end.exit = ExitStatus();  // the agent may have ended it
+    end.exit = ExitStatus();  // if the agent has killed the process, its status says nothing
     return Fail(code == 0 ? 1 : code, absl::StrCat("MPI_Abort with code ", progress.abort_code, said), end);
   }
   if (!progress.error.empty()) {

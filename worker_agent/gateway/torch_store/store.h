@@ -38,7 +38,7 @@ class Waits {
 
   // Call it when the key has a value: ends the waits for it.
   void Came(const std::string& key);
-  // Call it when the queue of this name has one more entry. Only the longest wait counts it.
+  // Call it when the queue of this name has one more entry. Only the wait that has lasted longest counts it.
   void CameForOne(const std::string& key);
   void BarrierIsAt(const std::string& key, int64_t count);
 

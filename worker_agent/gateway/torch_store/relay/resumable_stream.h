@@ -1,9 +1,9 @@
 // A stream of bytes in each direction that outlives its connections: each byte arrives once, in order, however often
 // the connection is cut and made again. Pure; one thread.
 //
-// On the wire, little-endian: records of u64 received, u32 size, and `size` bytes. `received` says how many bytes of
-// the other direction have come so far. The other side keeps all bytes after these. Over a new connection it sends them
-// again, from the position that the hello, or its answer, gives.
+// On the wire, little-endian: records of u64 received, u32 size, and `size` bytes. `received` is the number of
+// bytes that the record's sender has received so far. The other side keeps all later bytes. Over a new connection it
+// sends them again, from the position that the hello, or its answer, gives.
 #pragma once
 
 #include <cstddef>
