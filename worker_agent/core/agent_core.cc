@@ -382,8 +382,8 @@ void AgentCore::Impl::SendDueReport() {
     heartbeat_path_.StreamSent(message.report().heartbeat_seq(), now_);
     SendToScheduler(std::move(message));
   }
-  // The datagram has the higher number, so it goes last: the scheduler ignores a datagram after a higher number as
-  // late.
+  // The datagram has the higher number, so it goes last: the scheduler ignores a datagram that comes after a
+  // higher number.
   if (way != HeartbeatPath::Way::kStream) {
     const SendHeartbeat heartbeat{connector_.connect_seq(), reporter_.CountHeartbeat(now_), armed_fence_ms};
     heartbeat_path_.DatagramSent(heartbeat.heartbeat_seq);
@@ -416,7 +416,7 @@ void AgentCore::Impl::CheckInvariants() const {
   MUSTER_CHECK(!membership_.IsWelcomed() || !membership_.cluster_id.empty(), "a run belongs to a cluster");
   MUSTER_CHECK(!is_keeper_dead_ || !processes_.IsAnyRunning(), "nothing runs without the keeper");
   MUSTER_CHECK(processes_.Running().empty() || processes_.Running().front().round <= desired_.round(),
-               "only rounds that the scheduler closed run");
+               "only rounds that the scheduler has closed are running");
   MUSTER_CHECK(!is_finished_ || !processes_.IsAnyLeft() || stopping_.was_killed() || processes_.IsAllStuck(),
                "nothing that can be killed outlives the agent");
 }

@@ -4,7 +4,7 @@
 //   the agent ends                            stops all processes
 //     … by SIGINT                             interrupts them first, if passes_interrupt is set
 //   desired: RUNNING with an assignment       starts each free slot that had no process of its attempt. Waits before:
-//     … if another round's are left           until these were stopped and nothing is left
+//     … if another round has processes        until these were stopped and nothing is left
 //     … if a process was asked to stop        until nothing of it is left
 //     … if the slot has remains               until they are gone; after stop_timeout + 10 s the agent ends
 //     … if the fence is down                  until an answer of the scheduler has armed it again
@@ -13,8 +13,8 @@
 //   desired: STOPPING as planned              does the same
 //   desired: anything else                    stops all
 //   the keeper is dead                        leaves the job, unless an outcome may still come
-//   some are left stop_timeout + 5 s later    kills them; 5 s later names those that are left by rank and pid, and ends
-//   the agent ends, and none can be killed    names them, and ends at once
+//   processes left after stop_timeout + 5 s   kills them; 5 s later names those that are left by rank and pid, and ends
+//   the agent ends, and all are unkillable    names them, and ends at once
 #include <algorithm>
 #include <utility>
 

@@ -48,7 +48,7 @@ struct DialWaits {
   uint64_t connect_seq = 0;
 };
 
-// The reason why a stream ended or was never opened. Each kind leads to another decision of the core.
+// The reason why a stream ended or was never opened. Each kind leads to a different decision of the core.
 enum class BreakReason {
   kConnection,  // no answer, a refused connect, or the other end closed: the agent can't know whether the scheduler's
                 // machine is down or the network is cut
@@ -144,14 +144,14 @@ struct OutputMatched {
   ProcessKey key;
   uint64_t changes = 0;          // matches that are progress
   uint64_t unseen = 0;           // lines that were not matched
-  std::optional<uint64_t> step;  // none: no rule has a number, or the last one was no whole number
+  std::optional<uint64_t> step;  // none: no rule has a number, or the last number was no whole one
 };
 
 // The kernel does not let a running process run, or lets it again (see runtime/halt_watch.h).
 struct ProcessHalted {
   ProcessKey key;
   bool is_over = false;  // it runs again; the rest is not set
-  uint64_t pid = 0;      // that is halted: the slot's process, or one that it has started
+  uint64_t pid = 0;      // of the halted process: the slot's own, or one that it has started
   std::string name;      // at most kMaxStuckNameBytes
   std::string state;     // "T" or "D", as in proc(5)
   std::string waits_in;  // the kernel's function; empty: not known

@@ -3,8 +3,8 @@
 //
 //   the process                  something is left                      nothing is left
 //   failed, or was stopped       reported at once                       -
-//   ended well                   reported when it is known that the        reported
-//                                remains can't be killed, with has_remains
+//   ended well                   reported, with has_remains, when it is    reported
+//                                known that the remains can't be killed
 //
 // Until nothing is left, the slot is taken, and the node neither reports that it has quit the round (converging.cc) nor
 // leaves (ending.cc).

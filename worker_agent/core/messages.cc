@@ -68,8 +68,9 @@ Say SayDialWaits(const std::string& scheduler) {
 
 Say SayApart(const std::string& scheduler, const std::string& reason, absl::Duration apart, absl::Duration patience) {
   if (apart == absl::ZeroDuration()) {
-    return {Severity::kWarning, absl::StrCat("lost the scheduler at ", scheduler, " (", reason,
-                                             "); processes keep running, trying to reach it for ", Duration(patience))};
+    return {Severity::kWarning,
+            absl::StrCat("lost the scheduler at ", scheduler, " (", reason,
+                         "); processes keep running, and this agent tries to reach it for ", Duration(patience))};
   }
   return {Severity::kWarning, absl::StrCat("still without the scheduler at ", scheduler, " after ", Duration(apart),
                                            " of ", Duration(patience), ": ", reason)};
@@ -93,9 +94,10 @@ Say SayFenceHasFallen(const std::string& scheduler, absl::Duration fence_timeout
 }
 
 Say SayFenceTooShort(absl::Duration fence_timeout, absl::Duration stop_timeout) {
-  return {Severity::kWarning, absl::StrCat("--fence_timeout ", absl::FormatDuration(fence_timeout),
-                                           " is too short for --stop_timeout ", absl::FormatDuration(stop_timeout),
-                                           ": this node runs without a fence; raise the one or lower the other")};
+  return {Severity::kWarning,
+          absl::StrCat("--fence_timeout ", absl::FormatDuration(fence_timeout), " is too short for --stop_timeout ",
+                       absl::FormatDuration(stop_timeout),
+                       ": this node runs without a fence; raise --fence_timeout or lower --stop_timeout")};
 }
 
 Say SayReconnected(absl::Duration apart) {
@@ -125,7 +127,7 @@ Say SayNotRelieved(const std::string& scheduler, const std::string& reason) {
 Say SayUnwelcome(const std::string& scheduler, const std::string& reason, absl::Duration patience) {
   return {Severity::kError,
           absl::StrCat("the scheduler at ", scheduler, " no longer accepts this node: ", reason,
-                       ". Processes keep running, trying again for ", Duration(patience),
+                       ". Processes keep running, and this agent tries again for ", Duration(patience),
                        ": correct the TLS settings of the scheduler or the certificate of this node")};
 }
 

@@ -1,7 +1,7 @@
 // The progress of the running processes, and how long each has stood still.
 //
 // It has two sources: the file of a process (ProgressMade), and the rules for its output (OutputMatched). Both are
-// progress. Once the file has shown a step, only its steps count: the numbers of the two need not be the same.
+// progress. Once the file has shown any, the step number is the file's: the output may count its steps differently.
 //
 // It reports only processes that have made progress at least once: of the others nothing is known.
 #pragma once

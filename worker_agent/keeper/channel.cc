@@ -120,7 +120,7 @@ bool Channel::Receive(std::vector<std::string>& frames) {
     bool has_descriptor = false;
     UniqueFd descriptor;
     const ssize_t n = ReceiveWithDescriptor(fd(), buffer, sizeof buffer, has_descriptor, descriptor);
-    // A descriptor that found no free number still takes its turn, empty. Otherwise the next one would be taken for it.
+    // Queued even if it got no free number (it is empty then): otherwise a later frame would lose its own descriptor.
     if (n > 0 && has_descriptor) incoming_descriptors_.push_back(std::move(descriptor));
     if (n > 0) {
       total += static_cast<size_t>(n);

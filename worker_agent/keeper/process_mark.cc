@@ -1,7 +1,7 @@
 // | this process's hard limit          | what Make does                                       |
 // |------------------------------------|------------------------------------------------------|
 // | unlimited, or above all marks      | a mark for a start of its own                        |
-// | an outer start's mark              | a nested one: the same upper bits, lower ones random |
+// | an outer start's mark              | a nested mark: the same upper bits, other lower bits |
 // | a nested mark, or a user's limit   | an error: there is no room below it                  |
 // | can't be lowered (gVisor)          | an error                                             |
 #include "worker_agent/keeper/process_mark.h"
@@ -57,7 +57,7 @@ absl::Status Try(uint64_t value, const rlimit& before) {
   rlimit now{};
   const bool is_taken = getrlimit(RLIMIT_RTTIME, &now) == 0 && now.rlim_cur == value;
   setrlimit(RLIMIT_RTTIME, &before);
-  if (!is_taken) return absl::UnavailableError("RLIMIT_RTTIME is not kept");
+  if (!is_taken) return absl::UnavailableError("setting the limit RLIMIT_RTTIME has no effect");
   return RealTimeLimitOf(getpid()).status();
 }
 

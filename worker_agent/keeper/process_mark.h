@@ -25,10 +25,10 @@ namespace muster::agent {
 
 class ProcessMark {
  public:
-  // Makes a new random mark that is below this process's own limit. The error says why this system, or this limit,
-  // allows no mark.
+  // Makes a new random mark that is below this process's own limit. The error says why this system, or the
+  // process's own limit, allows no mark.
   static absl::StatusOr<ProcessMark> Make();
-  // Returns the mark that has this value() (the record of a node's lock keeps it). Nothing: no mark has it.
+  // Returns the mark whose value() is `value` (the record of a node's lock keeps it). Nothing: no mark has this value.
   static std::optional<ProcessMark> Of(uint64_t value);
 
   uint64_t value() const { return value_; }

@@ -152,8 +152,8 @@ struct KeeperOptions {
 };
 
 // The command that the keeper runs when the agent has died and all processes are gone. The keeper kills it after 10 s.
-// In argv, the placeholders {signal} and {exit_code} stand for those of the agent's death; both become 0 where that is
-// not known (see agent_watch.h). The command's standard streams are /dev/null.
+// In argv, {signal} and {exit_code} are replaced by the signal and the exit code with which the agent ended, or both by
+// 0 where these are not known (see agent_watch.h). The command's standard streams are /dev/null.
 struct LastReportCommand {
   std::vector<std::string> argv;
   std::vector<std::string> env;

@@ -1,13 +1,13 @@
 // Each row names the line in the trainer's source that writes the format.
 //
-//   Megatron               megatron/training/training.py, training_log: ' iteration {:8d}/{:8d} |'
-//   DeepSpeed              deepspeed/runtime/engine.py, _report_progress: f"step={step}, skipped={…}, lr={…}, mom={…}"
-//   DeepSpeed's pipeline   deepspeed/runtime/pipe/engine.py, train_batch: f'steps: {…} loss: {…:0.4f} … iter time (s):
-//   {…}' MindSpore              mindspore/train/callback/_loss_monitor.py: "epoch: %s step: %s, loss is %s" Lightning
-//   lightning/pytorch/callbacks/progress/tqdm_progress.py: set_description(f"Epoch {…}"), a tqdm bar Trainer
-//   transformers/trainer_callback.py, PrinterCallback and ProgressCallback: str(logs), with 'epoch' tqdm tqdm/std.py,
-//   format_meter: '| {0}/{1} [{2}<{3}, {4}{5}]', and '{0}{1} [{3}, {4}{5}]' without a
-//                          total
+// | Megatron  | megatron/training/training.py, training_log: ' iteration {:8d}/{:8d} |'
+// | DeepSpeed | deepspeed/runtime/engine.py, _report_progress: f"step={step}, skipped={…}, lr={…}, mom={…}"
+// | DeepSpeed | deepspeed/runtime/pipe/engine.py, train_batch (the pipeline):
+// |           |   f'steps: {…} loss: {…:0.4f} … iter time (s): {…}'
+// | MindSpore | mindspore/train/callback/_loss_monitor.py: "epoch: %s step: %s, loss is %s"
+// | Lightning | lightning/pytorch/callbacks/progress/tqdm_progress.py: set_description(f"Epoch {…}"), a tqdm bar
+// | Trainer   | transformers/trainer_callback.py, PrinterCallback and ProgressCallback: str(logs), with 'epoch'
+// | tqdm      | tqdm/std.py, format_meter: '| {0}/{1} [{2}<{3}, {4}{5}]', and '{0}{1} [{3}, {4}{5}]' without a total
 #include "worker_agent/output_rules/known_formats.h"
 
 #include <array>

@@ -45,7 +45,7 @@ absl::Status CheckRule(const std::string& text) {
 
 struct OutputRules::Impl {
   struct Rule {
-    std::unique_ptr<const RE2> pattern;  // to take out the number; a rule without a group needs only the set
+    std::unique_ptr<const RE2> pattern;  // takes out the number; matches where the set needs too much memory
     const char* format = nullptr;
     bool fails = false;
   };
@@ -99,7 +99,7 @@ LineFinding OutputRules::Look(std::string_view line) const {
   const re2::StringPiece text(line.data(), line.size());
   if (!impl_->set.Match(text, &matches, &error)) {
     if (error.kind != RE2::Set::kOutOfMemory) return finding;
-    // The automaton of all rules grew too large on this line: each rule by itself has a slower way without it.
+    // The automaton of all rules grew too large on this line. So matches each rule by itself, which is slower.
     for (size_t i = 0; i < impl_->rules.size(); ++i) {
       if (RE2::PartialMatch(text, *impl_->rules[i].pattern)) matches.push_back(static_cast<int>(i));
     }

@@ -37,7 +37,7 @@ struct LineFinding {
 
 class OutputRules {
  public:
-  // Error: a rule that is no regular expression, too long, or needs too much memory. The message names the rule.
+  // Error: a rule is no regular expression, is too long, or needs too much memory. The message names the rule.
   static absl::StatusOr<std::shared_ptr<const OutputRules>> Compile(const OutputRuleTexts& texts);
   ~OutputRules();
 
@@ -50,7 +50,7 @@ class OutputRules {
   std::unique_ptr<Impl> impl_;
 };
 
-// Checks one rule, for the settings. The error is the rule's own ("must be …").
+// Checks one rule, for the settings. The error doesn't name the setting or the rule: it begins with "must".
 absl::Status CheckExpectRule(const std::string& text);
 absl::Status CheckFailRule(const std::string& text);
 

@@ -7,7 +7,7 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kLinesPerLook = 64;  // at the clock
+constexpr size_t kLinesPerLook = 64;  // between two looks at the clock
 
 std::optional<uint64_t> WholeNumber(std::string_view text) {
   uint64_t number = 0;

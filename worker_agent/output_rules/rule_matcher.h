@@ -4,7 +4,7 @@
 // unseen: binary ones, those beyond kMaxLineBytes, and those for which MatchTime leaves no time.
 //
 // What counts as progress: a captured number that differs from the one before. It may be lower: tqdm's and Trainer's
-// numbers begin again with each epoch. For a rule without a group, each match.
+// numbers begin again with each epoch. If a rule has no group, each of its matches is progress.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@
 namespace muster::agent {
 
 // The time that matching may take, for all processes of a keeper together: a share of one processor, and so little at
-// once that the fence and the ends of processes are not late for it.
+// once that the fence and the ends of processes are not handled late because of it.
 class MatchTime {
  public:
   static constexpr absl::Duration kMost = absl::Milliseconds(10);
@@ -69,7 +69,7 @@ class RuleMatcher {
 
  private:
   struct Stream {
-    std::string line;          // that has not ended yet
+    std::string line;          // the one that has not ended yet
     bool is_overlong = false;  // it is beyond kMaxLineBytes: the rest is skipped
   };
 

@@ -307,8 +307,8 @@ void AgentLoop::Do(const ReadLog& effect) {
                        effect.after});
 }
 
-// Returns the slot whose process this one shares (--per_node), also after that has ended, because its log can still be
-// read.
+// Returns the slot whose process this one shares (--per_node), also after that process has ended, because its log can
+// still be read.
 uint32_t AgentLoop::OwnerOf(uint32_t slot) const {
   const auto found = owners_.find(slot);
   return found == owners_.end() ? slot : found->second;

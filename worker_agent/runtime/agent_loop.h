@@ -155,10 +155,10 @@ class AgentLoop {
   MonotonicTime keeper_lost_at_;  // when the keeper was lost
   bool has_named_left_ = false;
   std::map<ProcessKey, std::vector<ProcessKey>> followers_;  // see LaunchPlan
-  std::map<uint32_t, uint32_t> owners_;  // by slot: the slot that has the process that it shares, or shared last
+  std::map<uint32_t, uint32_t> owners_;  // by slot: the slot whose process it shares, or shared last
   v1::LastReportRequest last_report_;
   int64_t run_opened_unix_ms_ = 0;
-  RunFolder logs_;  // the run's log folder, if it was begun; without a name: none
+  RunFolder logs_;  // the run's log folder; its name is empty until it has begun
   int exit_code_ = 0;
   bool has_outcome_ = false;
   bool leaves_some_ = false;

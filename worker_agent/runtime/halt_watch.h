@@ -32,16 +32,16 @@ class HaltWatch {
   void ForgetAll() { watched_.clear(); }
   bool IsIdle() const { return watched_.empty(); }
 
-  // Returns those that have halted or go on again since the last call. To be called about once a second.
+  // Returns the processes that have halted, or go on again, since the last call. To be called about once a second.
   std::vector<ProcessHalted> Poll(MonotonicTime now);
 
  private:
   struct Watched {
     pid_t pid = 0;
-    pid_t seen = 0;       // that was in `state` at the last look; 0: none
+    pid_t seen = 0;       // the process that was in `state` at the last look; 0: none
     char state = 0;       // 'T' or 'D'
     std::string turns;    // how often it has run, as the kernel counts
-    MonotonicTime since;  // of that state
+    MonotonicTime since;  // since when it has been in that state
     bool is_reported = false;
   };
 

@@ -42,7 +42,7 @@ struct LauncherOptions {
   std::function<std::vector<InterfaceAddress>()> interfaces = InterfaceAddresses;
   DeviceChoice devices = {};  // one for each slot; none: the processes' devices are not set
   HostRoots roots = {};
-  bool has_ascend = false;        // devices with software that writes logs
+  bool has_ascend = false;        // the node has Ascend devices, whose software writes logs
   std::string exec_program = {};  // ms-exec, for --allow_exec
 };
 

@@ -140,7 +140,9 @@ CpuChoice Launcher::CpusAtDevice(const Round& round, uint32_t slot) const {
                                                          : options_.devices.kind;
   uint32_t number = 0;
   if (slot >= round.offers.size() || !absl::SimpleAtoi(round.offers[slot].device_id(), &number)) {
-    return {{}, "--bind_core=device: no process is bound, since it is not known which devices they get (--devices)"};
+    return {{},
+            "--bind_core=device: no process is bound, since it is not known which devices the processes get (set "
+            "--devices)"};
   }
   std::vector<int> near = CpusOfDevice(kind, number, options_.roots);
   if (near.empty()) {

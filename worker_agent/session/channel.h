@@ -28,10 +28,10 @@ struct ConnectOptions {
   std::string host;
   uint16_t port = 0;
   absl::Duration timeout;              // for each address family, from the connect until the channel is ready
-  absl::Duration turn_timeout;         // in its place if the kernel connected within `timeout`
+  absl::Duration turn_timeout;         // in place of `timeout` if the kernel connected within that
   std::function<bool()> is_cancelled;  // asked several times a second
   std::function<void()> on_waiting;    // called each time another `timeout` passes after the kernel has connected, and
-                                       // once when the channel is ready the channel is ready then
+                                       // once more when the channel is ready
   Security security;
   std::string job_id;                                 // the scheduler's certificate must cover it
   std::shared_ptr<HandshakeResult> handshake_result;  // may be null; see MakeClientCredentials

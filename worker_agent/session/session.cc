@@ -18,7 +18,7 @@
 namespace muster::agent {
 namespace {
 
-// The time to end for cancelled dials and for those that are still connecting.
+// How long Close waits for cancelled streams, and for dials that are still connecting, to end.
 constexpr absl::Duration kCancelTime = absl::Seconds(1);
 constexpr int kShutOuts = 5;
 constexpr char kShutOutText[] =

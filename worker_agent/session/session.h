@@ -29,7 +29,7 @@ struct SessionOptions {
   std::string host = "127.0.0.1";
   uint16_t port = 0;
   absl::Duration connect_timeout = absl::Seconds(10);  // for each address family
-  absl::Duration turn_timeout = absl::Minutes(2);      // in its place once the kernel has connected: see DialWaits
+  absl::Duration turn_timeout = absl::Minutes(2);      // replaces connect_timeout once the kernel connected (DialWaits)
   absl::Duration request_timeout = absl::Seconds(30);  // for FetchPeers
   std::string job_id;                                  // the scheduler's certificate must cover it
   Security security;

@@ -25,7 +25,7 @@ def test_a_loop_without_wait_trains(cluster, job):
     agent = start(cluster, LOOP % job, "--per_node")
     agent.expect(0)
     assert done(cluster) == ["done.0", "done.1"], agent.output()
-    said = agent.expect_said(r"the command has ended with 0, waiting for \d+ processes that it left in the background: "
+    said = agent.expect_said(r"the command has ended with 0; waiting for \d+ processes that it left in the background: "
                              r"(.*) \(with --leftover end they would be killed\)")
     assert "sh (" in said.group(1) or "sleep (" in said.group(1), said.group(0)
     cluster.expect_nothing_left()

@@ -3,7 +3,7 @@
 //
 //                                                       off             armed            fallen
 //   welcome or answer, with timeout 0                   off             off              off
-//   answer, if its fall is still ahead                  arms            arms             arms
+//   answer, if the fall that it sets is still ahead     arms            arms             arms
 //   answer that came too late, or to an unknown         off             armed            fallen
 //     heartbeat
 //   welcome with the timeout that was counted on        -               arms             arms
@@ -61,7 +61,7 @@ void Fence::OnAnswer(absl::Duration timeout, std::optional<MonotonicTime> sent_a
   if (sent_at) heard_at_ = std::max(heard_at_, *sent_at);
 }
 
-// This is usually the scheduler's last message. A datagram that comes after it was sent before it.
+// This is usually the scheduler's last message. A datagram that arrives later was sent earlier.
 void Fence::OnSchedulerLeaving(Effects& out) {
   is_scheduler_leaving_ = true;
   scheduler_timeout_ = absl::ZeroDuration();

@@ -56,7 +56,7 @@ class Fence {
   std::optional<MonotonicTime> falls_at_;  // the time that the keeper was given
   MonotonicTime heard_at_;                 // when the last message was sent that the scheduler has answered
   bool is_scheduler_leaving_ = false;
-  bool was_too_short_ = false;  // the warning was given
+  bool was_too_short_ = false;  // SayFenceTooShort was shown
 };
 
 }  // namespace muster::agent

@@ -78,7 +78,7 @@ class Replacement {
   Purpose purpose_ = Purpose::kNewCertificate;
   absl::Duration back_off_;
   bool is_wanted_ = false;  // the present dial may show an old certificate: replace it, too
-  std::string reason_;      // the reason of a failure that was logged last
+  std::string reason_;      // the reason of the failure that was logged last
 };
 
 }  // namespace muster::agent

@@ -42,7 +42,8 @@ namespace {
 constexpr size_t kMaxUnsentBytes = 256 * 1024 * 1024;  // a keeper that leaves this much unread is broken
 constexpr absl::Duration kEndLookPause = absl::Milliseconds(100);
 constexpr absl::Duration kEndPatience = absl::Seconds(8);  // longer than the keeper waits for a terminal and a disk
-constexpr absl::Duration kUnkillablePatience = absl::Seconds(1);  // the same if a process can't be killed
+constexpr absl::Duration kUnkillablePatience =
+    absl::Seconds(1);  // instead of kEndPatience if a process can't be killed
 constexpr absl::Duration kTurnSlack = absl::Seconds(2);
 constexpr absl::Duration kLosePatience = absl::Seconds(2);
 constexpr absl::Duration kHelpersPatience = absl::Seconds(2);  // for all together; a helper that needs longer hangs

@@ -74,13 +74,13 @@ class Keeper {
   // Each method from here to WriteFile sends an order to the keeper, which carries the orders out in sequence. None of
   // them blocks: bytes that the socket doesn't take wait for the next Poll. After KeeperLost they do nothing.
   //
-  // Once the fence has fallen, the keeper starts nothing until the fence is set again or disarmed after Poll has
-  // returned FenceFell. Before that it answers a Start with an Ended that has was_stopped, and sends no Started.
+  // Once the fence has fallen, the keeper starts nothing until the agent sets or disarms the fence; this counts only
+  // after Poll has returned FenceFell. Until then it answers a Start with an Ended (was_stopped), without a Started.
   void Start(const ProcessSpec& spec);
   // Sends stop_signal to every process; when a process has ended, also to the rest of its process group. SIGKILL
   // follows after stop_timeout. Descendants that have left the group are killed as soon as the group is empty. With
   // `interrupt_time`, first sends SIGINT to every process and its group, as a terminal does on Ctrl-C, and stop_signal
-  // after that time. SIGKILL still comes stop_timeout after the call.
+  // after that time. SIGKILL still comes when stop_timeout has passed since the call.
   void StopAll(absl::Duration interrupt_time = absl::ZeroDuration());
   void Stop(const ProcessKey& key);
   // Sends SIGKILL to every descendant, also to those that have left their process group, and repeats it until they are

@@ -116,14 +116,14 @@ void FileHelper::Take(const std::string& text) {
 void FileHelper::NoteDrops(uint32_t number, Log& log) {
   const uint64_t dropped = std::exchange(log.dropped, 0);
   say_(absl::StrCat(dropped, " bytes of output are missing in ", log.path,
-                    ": its file system did not answer while they came (--log_dir says where logs go)"));
+                    ": its file system did not answer when they arrived (--log_dir can name another folder)"));
   Write(number, log, absl::StrCat("\n[ms-worker: ", dropped, " bytes of output were lost here]\n"));
 }
 
 void FileHelper::Die() {
   is_dead_ = true;
   poller_.Forget(channel_.fd());
-  if (!logs_.empty()) say_("the process that writes the logs has ended; output no longer goes there");
+  if (!logs_.empty()) say_("the process that writes the logs has ended; output is no longer written to them");
   for (auto& [number, log] : logs_) log.dropped += std::exchange(log.unwritten, 0);
   unwritten_bytes_ = 0;
   for (Request& request : std::exchange(unanswered_, {})) {
@@ -143,8 +143,8 @@ void FileHelper::RunDeadlines(MonotonicTime now) {
   has_reported_hang_ = true;
   say_(absl::StrCat("the file system of ", unanswered_.front().path, " has not answered for ",
                     absl::ToInt64Seconds(kStallPatience),
-                    " s; the processes go on, and their output waits for it, or is dropped beyond ",
-                    kMaxHungBytes / 1024 / 1024, " MiB"));
+                    " s; the processes go on, their output waits in memory, and all beyond ",
+                    kMaxHungBytes / 1024 / 1024, " MiB is dropped"));
 }
 
 MonotonicTime FileHelper::NextDeadline() const {

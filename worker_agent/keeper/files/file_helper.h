@@ -40,8 +40,8 @@ class FileHelper {
   // `socket` leads to the helper (helper_process.h). `poller` outlives this. `say` shows a line to the user.
   FileHelper(UniqueFd socket, CallbackPoller& poller, Say say);
 
-  // Each `answer` is called once; at once, inside the call, if the helper has died. Everything that it uses must
-  // outlive this.
+  // Each `answer` is called exactly once; if the helper has died, already inside the call. Everything that a callback
+  // uses must outlive this.
   void Remove(const std::string& path, Answer answer);
   void WriteFile(const std::string& path, const std::string& content);  // failures are logged
   void BeginRun(const RunFolder& folder);                               // failures are logged
@@ -67,7 +67,8 @@ class FileHelper {
   void Pump();
   int fd() const { return channel_.fd(); }
 
-  // For the keeper's end: logs a line for each log that lacks bytes, and for each file that is not written.
+  // To be called when the keeper ends: logs a line for each log that lacks bytes, and for each file that is not
+  // written.
   void SayWhatIsMissing(MonotonicTime now);
 
  private:

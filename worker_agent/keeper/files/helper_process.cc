@@ -46,7 +46,7 @@ class FileServant {
     absl::StatusOr<LogFile> log = LogFile::Open(open.path);
     if (!log.ok()) return Pack(LaunchErrorOf(log.status()));
     logs_.insert_or_assign(open.log, *std::move(log));
-    run_.LinkNewest(open.path);  // its result is dropped: an answer means that the log can't be written
+    run_.LinkNewest(open.path);  // its result is dropped: a text would mean that the log can't be written
     return {};
   }
   std::string Do(const AppendRequest& append) {
@@ -110,7 +110,7 @@ int Relay(const UniqueFd& socket, const UniqueFd& file, SharedLine* line) {
   }
 }
 
-// Forks a helper that runs `work` and ends with the exit code that this returns.
+// Forks a helper that runs `work` and ends with the exit code that `work` returns.
 absl::Status Fork(const char* name, UniqueFd file, int (*work)(UniqueFd socket, UniqueFd file), HelperProcess& helper) {
   int sockets[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {

@@ -14,7 +14,7 @@ namespace muster::agent {
 
 struct HelperProcess {
   pid_t pid = 0;    // 0: there is none
-  UniqueFd socket;  // to the helper, which ends when the last copy is closed; only the keeper may keep a copy
+  UniqueFd socket;  // to the helper, which ends when all copies of this are closed; only the keeper may keep one
 };
 
 // The helpers of one keeper.
@@ -30,7 +30,7 @@ struct KeeperHelpers {
   HelperProcess logs;   // writes the logs
   HelperProcess files;  // reads and removes the error files (file_helper.h)
   HelperProcess out;    // copies output to stdout, if that is a file
-  HelperProcess err;    // copies output to stderr, if that is another file
+  HelperProcess err;    // copies output to stderr, if that is a file other than stdout
 };
 
 // Waits until a helper that is not used any more has ended, and sends it SIGKILL at `deadline` (CLOCK_BOOTTIME).

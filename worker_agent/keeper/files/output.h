@@ -138,7 +138,7 @@ class ProcessOutput {
   const Log log_;
   std::array<Stream, 2> streams_;
   LineSplitter prefix_splitter_;
-  std::string shown_progress_;  // the state that was shown last of the line that has not ended
+  std::string shown_progress_;  // the last shown state of the line that has not ended
   MonotonicTime progress_at_ = MonotonicTime::Never();
   MonotonicTime next_progress_;  // no state is shown before this time
   LastLines last_lines_;

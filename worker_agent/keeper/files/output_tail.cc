@@ -1,7 +1,7 @@
 // The output that a reader gets. It depends on `after`, the position up to which the reader has the output already:
 //
 //   0                             the last lines; has_gap if earlier ones are not returned
-//   within the kept bytes         the lines since then, or the last of them
+//   within the kept bytes         the lines after it, or the last of these
 //   before the kept bytes         the last lines, with has_gap
 //   beyond the end                nothing: the process has not written so much
 //
@@ -18,8 +18,8 @@ namespace muster::agent {
 
 namespace {
 
-// Returns true if a '\r' in `line`, the rest of a line, starts it over. A '\r' just before the line's end does not
-// count.
+// Returns true if a '\r' starts a line over within `line`, which is the rest of it. A '\r' just before the line's end
+// does not count.
 bool BeginsAnew(std::string_view line) {
   const size_t last = line.find_last_not_of('\r');
   return last != std::string_view::npos && line.substr(0, last).find('\r') != std::string_view::npos;

@@ -20,7 +20,7 @@ struct OutputPart {
 class OutputTail {
  public:
   static constexpr size_t kMaxBytes = 64 * 1024;        // the latest bytes, which can be read again
-  static constexpr size_t kMaxLogLineBytes = 4 * 1024;  // longer ones are cut
+  static constexpr size_t kMaxLogLineBytes = 4 * 1024;  // longer lines are cut
 
   void Feed(std::string_view bytes);
 
@@ -33,7 +33,7 @@ class OutputTail {
 
   std::string bytes_;        // the latest output, at most 2 * kMaxBytes
   uint64_t total_ = 0;       // all bytes so far: the position at which bytes_ ends
-  uint64_t line_start_ = 0;  // where the line begins to which the first byte of bytes_ belongs
+  uint64_t line_start_ = 0;  // where the line begins that contains the first byte of bytes_
 };
 
 }  // namespace muster::agent

@@ -94,8 +94,9 @@ std::string PutAside(const UniqueFd& folder, const std::string& folder_path, con
       ::renameat(folder.get(), name.c_str(), folder.get(), aside.c_str()) == 0) {
     return {};
   }
-  return absl::StrCat(path, " is no link of Muster's and stays as it is: remove it, and the next run links its newest ",
-                      name == kLatest ? "folder" : "file", " there");
+  return absl::StrCat(
+      path, " is no link of Muster's and stays as it is: remove it, and the next run makes a link to its own ",
+      name == kLatest ? "folder" : "file", " there");
 }
 
 // Makes the link `name` lead to `target`. Returns an empty text, or a line for the user if that failed.

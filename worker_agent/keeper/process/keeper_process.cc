@@ -115,7 +115,7 @@ class KeeperProcess {
   uint32_t fence_falls_ = 0;
   bool is_fence_down_ = false;  // the fence fell and was not set again
   ClockJumps clock_jumps_;
-  // When the wall clock jumped and the processes were suspended; never: they are not.
+  // When the wall clock jumped and the processes were suspended; Never(): they are not suspended.
   MonotonicTime doubts_since_ = kNever;
   MonotonicTime last_jump_ = kNever;  // when the wall clock jumped last
   MonotonicTime hang_up_at_ = kNever;
@@ -217,7 +217,7 @@ void KeeperProcess::Obey(SetFenceCommand& command) {
   // The new fence applies even if the previous one has fallen meanwhile, because it counts from a heartbeat that was
   // answered.
   fence_ = command.at;
-  // If the agent set it before it knew of the last fall, it is only for the processes from before the fall.
+  // If the agent did not know of the last fall yet, the new fence covers only processes from before that fall.
   if (command.fence_falls_seen == fence_falls_) is_fence_down_ = false;
   const bool is_settled = command.at == kNever || command.counted_from >= last_jump_;
   if (doubts_since_ == kNever || !is_settled) return;

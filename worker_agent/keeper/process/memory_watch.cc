@@ -131,7 +131,7 @@ bool MemoryWatch::IsInKernelLog(int64_t pid, uint64_t since_us) const {
   char buffer[8192];
   for (int i = 0; fd.is_open() && i < kMaxRecords; ++i) {
     const ssize_t size = read(fd.get(), buffer, sizeof(buffer));
-    if (size < 0 && (errno == EPIPE || errno == EINTR)) continue;  // EPIPE: older ones were overwritten meanwhile
+    if (size < 0 && (errno == EPIPE || errno == EINTR)) continue;  // EPIPE: older records were overwritten
     if (size <= 0) return false;
     for (const absl::string_view line : absl::StrSplit(absl::string_view(buffer, static_cast<size_t>(size)), '\n')) {
       if (NamesKilled(line, pid, since_us)) return true;

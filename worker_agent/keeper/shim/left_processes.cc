@@ -1,4 +1,4 @@
-// | a job of the background ends      | in the first second           | later    |
+// | a background job ends             | in the first second           | later    |
 // |-----------------------------------|-------------------------------|----------|
 // | with 0                            | well                          | well     |
 // | with 1 … 128                      | failed                        | failed   |

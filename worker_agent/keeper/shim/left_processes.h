@@ -25,8 +25,8 @@ struct LeftProcesses {
 };
 
 // Returns the living descendants of the calling shim. Nothing: /proc can't be read (errno says why). An empty result
-// does not prove that none is left: other users' processes may be hidden (hidepid), and all are where /proc is not
-// mounted.
+// does not prove that none is left: other users' processes may be hidden (hidepid), and where /proc is not mounted, all
+// processes are hidden.
 std::optional<LeftProcesses> LookForLeft();
 
 // Returns the names for a message: "python3 (12), redis-server (13, in a session of its own) and 3 more".

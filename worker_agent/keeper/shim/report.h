@@ -20,8 +20,8 @@ struct ShimReport {
               // `text`: all names
     kJobFailed,  // a background job has failed; `text`: which, and how. kEnded follows with its status
     kKilling,    // the shim has taken the order to kill
-    kCantLook,   // the shim can't read /proc, so it can't see or can't kill what is left; sent once for each; `text`:
-                 // why
+    kCantLook,   // the shim can't read /proc, so it can't see what is left, or can't kill it; each of the two is sent
+                 // once; `text`: why
   };
   Kind kind = kStarted;
   int32_t value = 0;

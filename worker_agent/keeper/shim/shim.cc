@@ -35,10 +35,10 @@ namespace {
 
 constexpr int kLookIntoProcAfterMs = 80;  // after a pause this long, looks in /proc whether the group has only zombies
 
-// The time for processes that a process has left when it ended with 0 to end by themselves. Python's helpers, for
-// example, notice its end within a few milliseconds.
+// When a process has ended with 0, the processes that it has left get this time to end by themselves. Python's helpers,
+// for example, notice its end within a few milliseconds.
 constexpr absl::Duration kMoment = absl::Milliseconds(200);
-constexpr absl::Duration kNameEach = absl::Seconds(30);        // how often the jobs are named for which the shim waits
+constexpr absl::Duration kNameEach = absl::Seconds(30);        // how often the shim names the jobs that it waits for
 constexpr absl::Duration kJobsLook = absl::Milliseconds(100);  // the shortest time between two looks for jobs
 
 struct Order {
@@ -357,7 +357,7 @@ void ShimProcess::LookAtLeft() {
   // If /proc can't be read, jobs may still live: only Reap finds out that no child is left.
   if (jobs_.has_failed() && (is_any_seen || !left.has_value())) return FailByJob();
   if (!left.has_value()) ReportCantLook(has_said_that_it_cant_look_, std::strerror(error));
-  if (is_name_due && !is_any_seen) ReportCantLook(has_said_that_it_cant_look_, "it shows none of its children");
+  if (is_name_due && !is_any_seen) ReportCantLook(has_said_that_it_cant_look_, "it shows no child of the shim");
   if (phase_ != Phase::kLingers && !is_name_due) return;
   int unread = 0;  // bytes; 0 leaves room for kEnded even if the keeper hangs
   if (is_any_seen && ::ioctl(socket_.get(), SIOCOUTQ, &unread) == 0 && unread == 0) {
@@ -393,8 +393,8 @@ void ShimProcess::LookAtGroup() {
   if (IsRunning() || kills_ || phase_ != Phase::kNone) return;
   const bool is_empty = !has_had_phase_ && ::kill(-group_, 0) != 0 && errno == ESRCH;
   if (!is_empty && pause_ms_ < kLookIntoProcAfterMs) return;
-  // The group may contain only zombies. A zombie that has a living parent elsewhere would keep it from being empty for
-  // ever.
+  // The group may contain only zombies. One that has a living parent elsewhere is never reaped here, so the group may
+  // never be empty.
   std::optional<std::vector<ProcessInfo>> living = std::vector<ProcessInfo>();
   if (has_had_phase_) {
     std::optional<LeftProcesses> left = LookForLeft();

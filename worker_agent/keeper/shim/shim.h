@@ -24,7 +24,7 @@
 // Where /proc can't be read, processes that the process has left count as alive. Waiting for them then ends only with
 // the last child (ECHILD), or when a job has failed.
 //
-// The keeper forks it, and it has one thread. To see its children and to kill them, it neither opens a file nor
+// The keeper forks the shim, which has one thread. To see its children and to kill them, it neither opens a file nor
 // allocates memory.
 #pragma once
 

@@ -26,7 +26,7 @@ Supervisor::Burial& Supervisor::Bury(const Process& process) {
   burial.answers_left = 1;
   ProcessEnd& end = burial.ended.end;
   if (process.output->has_log()) end.log_file = process.spec.log_path;
-  if (sinks_.files.IsLate(now)) return burial;  // it was late already, so it is not asked
+  if (sinks_.files.IsLate(now)) return burial;  // the helper was late already, so it is not asked
   if (!process.spec.error_file.empty()) {
     ++burial.answers_left;
     sinks_.files.ReadErrorFile(process.spec.error_file,

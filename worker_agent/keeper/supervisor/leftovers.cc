@@ -8,9 +8,9 @@
 //   it can't be seen whether something is left        nothing; the keeper looks again
 //
 //   the shim                                          what the keeper does
-//   was stopped (SIGSTOP)                             logs that: the shim notices no end, and takes no order
+//   was stopped (SIGSTOP)                             logs that: a stopped shim notices no end, and takes no order
 //   goes on within leftovers_patience                 logs that
-//   is still stopped then                             kills it: its process has failed, and its children are strays
+//   is stopped for longer                             kills it: its process fails, and its children become strays
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -36,15 +36,15 @@ constexpr absl::Duration kLate = absl::Seconds(1);  // only a keeper that was st
 
 }  // namespace
 
-// Logs the processes that a process has left when it ended with 0. If they are killed, logs that once only: each
-// restart would log it again.
+// Logs the processes that a process has left when it ended with 0. If they are killed, logs that once only;
+// otherwise each restart would log it again.
 void Supervisor::SayWhatIsLeft(const Process& process, const ShimReport& report) {
   const ProcessSpec& spec = process.spec;
   const std::string who = spec.stands_for_all ? "the command" : absl::StrCat("the process of slot ", spec.key.slot);
   const std::string names = CleanText(report.text, sizeof report.text);
   std::string line;
   if (report.kind == ShimReport::kWaits) {
-    line = absl::StrCat(who, " has ended with 0, waiting for ", report.value,
+    line = absl::StrCat(who, " has ended with 0; waiting for ", report.value,
                         report.value == 1 ? " process" : " processes", " that it left in the background: ", names,
                         " (with --leftover end they would be killed)");
   } else if (report.kind == ShimReport::kJobFailed) {
@@ -127,9 +127,10 @@ void Supervisor::TakeStops() {
       process.stop_signal = info.si_status;
       sinks_.live.error().Write(
           absl::StrCat(which, "was stopped by ", NameOfSignal(info.si_status), ": kill -CONT ", info.si_pid,
-                       " lets it go on; until then the keeper does not notice the end of its process, and in ",
+                       " lets it go on; until then the keeper does not notice the end of its process; if it is still "
+                       "stopped in ",
                        absl::ToInt64Seconds(options_.leftovers_patience),
-                       " s the keeper kills it with all that it has started\n"),
+                       " s, the keeper kills it with all that it has started\n"),
           BootTime());
     }
   }

@@ -32,7 +32,7 @@ void Supervisor::ReportOutput(Process& process, MonotonicTime now) {
   report_(seen);
 }
 
-// To be called before the process's exit is judged: an exit with 0 is none.
+// Must be called before the process's exit is judged: after a failing line, an exit with 0 becomes one with 1.
 void Supervisor::TakeFailingLine(Process& process, MonotonicTime now) {
   RuleMatcher* matcher = process.output == nullptr ? nullptr : process.output->matcher();
   if (matcher == nullptr) return;

@@ -18,7 +18,7 @@ void Supervisor::BeginStop(Process& process, MonotonicTime since) {
   if (process.has_ended || process.is_stop_requested) return;
   process.is_stop_requested = true;
   process.kill_at = since + options_.stop_timeout;
-  // If that time is over, RunDeadlines kills the process at once: a suspended process must not run again.
+  // If kill_at has passed, RunDeadlines kills the process at once. Stop would let a suspended process run before that.
   if (process.kill_at > BootTime()) process.shim->Stop();
 }
 

@@ -55,10 +55,10 @@ class Supervisor {
   void Refuse(const ProcessKey& key);
   void Stop(const ProcessKey& key);
   void StopAll();
-  // Sends SIGINT to all processes and their groups, and stops them after `interrupt_time`. SIGKILL follows stop_timeout
-  // after this call.
+  // Sends SIGINT to all processes and their groups, and stops them after `interrupt_time`. SIGKILL follows when
+  // stop_timeout has passed since this call.
   void InterruptAll(absl::Duration interrupt_time);
-  // The fence fell at `since`: stops all processes. stop_timeout after `since`, kills all that were started before this
+  // The fence fell at `since`: stops all processes. At `since` + stop_timeout, kills all that were started before this
   // call, because other nodes may run their ranks soon. So if the keeper is late, the processes get less time to stop,
   // or none.
   void FenceFell(MonotonicTime since);
@@ -94,7 +94,7 @@ class Supervisor {
     std::string error;
   };
 
-  // A process that has died. Its report waits for some of its parts (its error file, for example).
+  // A process that has died. The report of its death waits for some of its parts (the error file, for example).
   struct Burial {
     Ended ended;
     // Its output was shown live: the user has seen the last lines, but not the device's log.
@@ -119,23 +119,23 @@ class Supervisor {
     pid_t pid = 0;        // 0: not reported yet
     std::unique_ptr<ProcessOutput> output;
     MemoryWatch::Mark memory_at_start;
-    RuleMatcher::Found reported;       // to the agent, of its output …
-    MonotonicTime next_output_report;  // … the next time not before this
+    RuleMatcher::Found reported;       // the findings in its output, as the agent last got them
+    MonotonicTime next_output_report;  // the agent gets the next findings no earlier than this
     Ended ended;
     bool has_ended = false;    // the process itself; its descendants may live
-    bool is_reported = false;  // its end was reported while something of it is left
+    bool is_reported = false;  // its end was reported while descendants were left
     bool is_stop_requested = false;
     bool is_killing = false;                              // its shim has taken the order to kill
     bool is_shim_lost = false;                            // its shim was killed
     MonotonicTime stop_at = MonotonicTime::Never();       // when it is ordered to stop, after an interrupt
-    MonotonicTime kill_at = MonotonicTime::Never();       // when it is ordered to be killed
-    MonotonicTime kill_shim_at = MonotonicTime::Never();  // when its shim is killed because it does not obey, or can't
-    MonotonicTime killed_at = MonotonicTime::Never();     // when SIGKILL had gone to all that is left
+    MonotonicTime kill_at = MonotonicTime::Never();       // when its shim is ordered to kill it
+    MonotonicTime kill_shim_at = MonotonicTime::Never();  // when its shim is killed if it still exists
+    MonotonicTime killed_at = MonotonicTime::Never();     // when SIGKILL was first sent to all that was left of it
     MonotonicTime report_at = MonotonicTime::Never();     // when its end is reported although something is left
-    MonotonicTime look_at = MonotonicTime::Never();       // when to look next for what can't be killed
-    Unkillable unkillable;                                // as it was reported last; pid 0: it was not
+    MonotonicTime look_at = MonotonicTime::Never();       // when to look next for processes that can't be killed
+    Unkillable unkillable;                                // the last one that was reported; pid 0: none was
     int stop_signal = 0;                                  // the signal that has stopped its shim; 0: none has
-    MonotonicTime stopped_at = MonotonicTime::Never();    // when its shim was stopped; never: it is not
+    MonotonicTime stopped_at = MonotonicTime::Never();    // when its shim was stopped; Never(): it is not stopped
   };
 
   void TakeAnswer(const ProcessKey& key, const std::string& error);
@@ -200,8 +200,8 @@ class Supervisor {
   MonotonicTime strays_at_ = MonotonicTime::Never();
   absl::Duration strays_pause_;
   MonotonicTime fence_;                                   // when the last fence fell
-  MonotonicTime fence_kill_at_ = MonotonicTime::Never();  // when what is left after that must be killed
-  uint64_t fence_through_ = 0;  // the number of the last process that was started before it fell
+  MonotonicTime fence_kill_at_ = MonotonicTime::Never();  // when the processes that are left must be killed
+  uint64_t fence_through_ = 0;  // the number of the last process that was started before the fence fell
   bool has_children_ = false;
 };
 
