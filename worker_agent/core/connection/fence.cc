@@ -15,10 +15,10 @@
 // "arms": the fence is armed with the scheduler's timeout. The timeout is counted from the sending of the message that
 // was answered. For an answer that is the heartbeat; for a welcome, the dial or the last heartbeat that was answered,
 // whichever is later ("heard"). If the timeout is not the one that was counted on, and leaves no room for stop_timeout
-// or has passed already, the fence goes off instead.
+// or has passed already, the state becomes "off" instead.
 //
-// The keeper gets an order each time the fence is armed or goes off. If a fall is reported while the fence is off, the
-// order had not reached the keeper yet, so the keeper gets it once more. From the message that the scheduler leaves
+// The keeper gets an order each time the fence is armed or becomes "off". If a fall is reported while the fence is off,
+// the order had not reached the keeper yet, so the keeper gets it once more. From the message that the scheduler leaves
 // until the next welcome, each answer counts as one with timeout 0.
 #include "worker_agent/core/connection/fence.h"
 

@@ -50,8 +50,8 @@ class Keeper {
   Keeper& operator=(const Keeper&) = delete;
 
   // Returns true if the guardian can end the processes at the fence's time even when agent and keeper are gone. Spawn
-  // finds this out; false: /proc can't be read. The agent sends the answer with its join: the scheduler moves the ranks
-  // of a node after the fence's time only if the answer is true.
+  // finds this out: it is false if /proc can't be read. The agent sends the answer with its join: the scheduler moves
+  // the ranks of a node after the fence's time only if the answer is true.
   bool is_guarded() const;
 
   // True if the kernel ends all processes with the keeper (KeeperOptions::isolates_pids).

@@ -2,7 +2,7 @@
 //
 //   base/<job>/<run>-<opened>/             worker_<rank>.log, server_<rank>.log, failure.json
 //   base/<job>/latest                      -> the folder of the newest run
-//   base/worker_<rank>.log, failure.json   -> those of the newest run that has written them
+//   base/worker_<rank>.log, failure.json   -> the file of the newest run that has written it
 //
 // <opened> is the time when the run was opened, in UTC: 20261125T015200.123Z.
 //

@@ -1,10 +1,10 @@
 // Finds out whether the kernel killed a process because memory ran out. For one thread; never waits.
 //
-// The control group counts its killed processes. Version 2 counts those of a group and of the groups below it (oom_kill
-// in memory.events, whichever limit was reached, even the machine's memory). Version 1 counts those of the group itself
-// (memory.oom_control). A process is judged only by kills that were counted while it ran, and each kill explains one
-// end only. Where nothing is counted, the kernel's log may name the killed process (/dev/kmsg, if this user may read
-// it).
+// The kernel counts the killed processes of each control group. With cgroup version 2, a group's count includes the
+// groups below it (oom_kill in memory.events, whichever limit was reached, even the machine's memory). With version 1,
+// it is for the group alone (memory.oom_control). A process is judged only by kills that were counted while it ran, and
+// each kill explains one end only. Where nothing is counted, the kernel's log may name the killed process (/dev/kmsg,
+// if this user may read it).
 #pragma once
 
 #include <cstdint>

@@ -37,7 +37,7 @@ class Supervisor {
  public:
   using EventSink = std::function<void(const KeeperEvent&)>;
 
-  // All of them outlive the Supervisor.
+  // The objects that the Supervisor uses. They outlive it.
   struct Sinks {
     LiveOutputs& live;
     FileHelper& logs;
@@ -72,7 +72,7 @@ class Supervisor {
   // Sends SIGKILL to all processes that were started so far, and to all their descendants, until they are gone.
   // Processes that are started later are left alone.
   void KillAll();
-  // Does the same for every descendant, until HasChildren returns false. No Start may follow.
+  // Sends SIGKILL to every descendant until HasChildren returns false. No Start may follow.
   void KillForGood();
 
   // Must be called after SIGCHLD: reaps all dead children, strays too, and handles their ends.
