@@ -38,8 +38,8 @@ while (($# > 0)); do
     *) wrong "unknown option '$1'" ;;
   esac
 done
-((seconds >= 10)) || wrong "--seconds is at least 10"
-((nodes >= 1 && workers >= 1)) || wrong "--nodes and --workers are at least 1"
+((seconds >= 10)) || wrong "--seconds must be at least 10"
+((nodes >= 1 && workers >= 1)) || wrong "--nodes and --workers must be at least 1"
 
 least_kills=5
 step_seconds=0.045             # pause in each step of the killed run

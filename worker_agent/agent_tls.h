@@ -17,8 +17,8 @@ namespace muster::agent {
 
 class AgentTls {
  public:
-  // Returns null if the settings turn TLS off. The error names the setting to correct, so that a fault shows before the
-  // scheduler or a peer refuses the connection. If the certificate names a node and MS_NODE_ID is not set, sets
+  // Returns null if the settings turn TLS off. Checks the certificate here, before the scheduler or a peer refuses the
+  // connection; the error names the setting to correct. If the certificate names a node and MS_NODE_ID is not set, sets
   // settings.node_id. See OpenClientTls for when to call it; `counted` must outlive the returned object.
   static absl::StatusOr<std::unique_ptr<AgentTls>> Open(AgentSettings& settings, const PasswordSource& password,
                                                         CountedLog& counted);
@@ -35,7 +35,7 @@ class AgentTls {
   void Stop() { store_->Stop(); }
 
   // Packs key, certificate and CAs for a child process that connects in this agent's name (ms-ring, the last report).
-  // Uses the certificate with that fingerprint if it is among the last 8 that this agent has used, else the current
+  // Uses the certificate with `fingerprint` if it is among the last 8 that this agent has used, else the current
   // one. After a failure, which is logged, the result has an empty `variable`. Any thread may call it.
   HandOver Pack(const std::string& fingerprint = "") const;
 

@@ -159,14 +159,14 @@ std::optional<int> Agent::ForkKeeper() {
 
 std::optional<int> Agent::TakeLockAndKeys() {
   // TakeNodeLock may fork a process, which must get no copy of keys and passwords. So the lock is taken before they are
-  // read. The exception: if only the certificate names the node, its id is not known before.
+  // read. The exception: if only the certificate names the node, the id is known only once that is read.
   const bool does_certificate_name_it = settings_.tls.is_on() && settings_.node_id.empty();
   if (!does_certificate_name_it) lock_.emplace(TakeNodeLock(settings_, environment_, signals_->fd(), mark_, *keeper_));
   const PasswordSource password = PasswordFrom(environment_, TlsRole::kClient);
   absl::StatusOr<std::unique_ptr<AgentTls>> tls = AgentTls::Open(settings_, password, counted_);
   if (!tls.ok()) return Fail(tls.status(), kExitSecurity);
   tls_ = *std::move(tls);
-  // A scheduler that this agent starts inherits its password from these variables; StartOwnScheduler wipes them then.
+  // A scheduler that this agent starts inherits its password from these variables; then StartOwnScheduler wipes them.
   if (!settings_.standalone && !settings_.with_scheduler) WipePasswordVariables(environment_);
   if (settings_.standalone && !settings_.worker_num) settings_.worker_num = SlotCount(settings_, environment_);
 

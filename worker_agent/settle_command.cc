@@ -39,7 +39,7 @@ void DropForeignMaster(std::map<std::string, std::string>& environment, AgentSet
   const std::string why = addresses.ok() ? absl::StrCat(settings.master_addr, " is no address of this machine")
                                          : std::string(addresses.status().message());
   loaded.findings.warnings.push_back(absl::StrCat("MASTER_ADDR and MASTER_PORT of the environment are not used: ", why,
-                                                  "; --standalone starts all on this machine"));
+                                                  "; --standalone starts all processes on this machine"));
   settings.master_addr.clear();
   loaded.sources["torch_master_addr"] = "default";
   if (loaded.sources["torch_master_port"] == "MASTER_PORT") {

@@ -23,7 +23,7 @@ namespace muster::agent {
 // command, and computes durations from the settings. Nothing has been started yet.
 
 // Adds settings that were not given: those that the platform (--from) has, and the job's size, from the rank table.
-// Drops settings that are meant for another job than that of --standalone: the scheduler's port, MASTER_ADDR,
+// With --standalone, drops settings that are meant for another job: the scheduler's port, MASTER_ADDR and
 // MASTER_PORT.
 void TakeMore(const SettingsTable& table, std::map<std::string, std::string>& environment, AgentSettings& settings,
               LoadResult& loaded);

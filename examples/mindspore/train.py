@@ -2,7 +2,7 @@
 
     ms-worker --standalone --local_worker_num 2 -- python train.py
 
-Runs on CPUs; with the environment variable DEVICE=Ascend on NPUs. GLOG_v=3 hides MindSpore's own warnings at a start.
+Runs on CPUs, or, with DEVICE=Ascend in the environment, on NPUs. GLOG_v=3 hides MindSpore's warnings at a start.
 """
 
 import os

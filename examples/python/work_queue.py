@@ -21,7 +21,7 @@ def main():
 
     done = store.list("done/")  # pieces that were finished in earlier rounds
     todo = [piece for piece in range(PIECES) if "done/%d" % piece not in done]
-    muster.barrier("begin", timeout=60)  # no rank goes on before all have read the list, so all have the same one
+    muster.barrier("begin", timeout=60)  # no rank goes on before all have read `done`, so all have the same list
     while True:
         place = store.add("taken") - 1  # no other rank gets this number in this round
         if place >= len(todo):

@@ -1,11 +1,11 @@
-"""Training with torchft: if a replica group dies, the other groups train on. It starts again with their state.
+"""Training with torchft: if a replica group dies, the other groups go on, and it starts again with their state.
 
 Each replica group is a job. On one machine, in two terminals, after `ms-scheduler`:
 
     ms-worker --sched_host 127.0.0.1 --job_id train-0 --lighthouse train -- python3 examples/pytorch/train_torchft.py
     ms-worker --sched_host 127.0.0.1 --job_id train-1 --lighthouse train -- python3 examples/pytorch/train_torchft.py
 
-Then kill one of the two Python processes: with --enable_recovery it starts again, and gets the other one's state.
+Then kill one of the two Python processes. With --enable_recovery it starts again, and gets the other one's state.
 Checkpoints (--checkpoints FOLDER) are only needed if all groups die. Needs torch 2.7 and torchft 0.2.
 """
 import argparse

@@ -196,7 +196,7 @@ class Store:
                 limit = None if deadline.limit is None else max(deadline.left(), 0.001) + max(grace, 1.0)
                 answer = link.ask(request, limit)
             except socket.timeout:
-                self._drop()  # otherwise a late answer would be taken for that to the next request
+                self._drop()  # otherwise a late answer would be taken for the answer to the next request
                 raise TimeoutError("the scheduler did not answer within %s" % deadline) from None
             except BaseException:
                 self._drop()

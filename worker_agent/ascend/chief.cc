@@ -66,7 +66,7 @@ std::string FirstWords(const HostRoots& roots, const char* name) {
   return text.ok() ? std::string(absl::StripAsciiWhitespace(*text)) : "";
 }
 
-// True if the kernel may give one of `ports` to an outgoing connection. False also if /proc does not show it.
+// True if the kernel may give one of `ports` to an outgoing connection. False also if /proc does not show the ranges.
 bool MayBeGivenAway(const HostRoots& roots, NumberRange ports) {
   std::istringstream range(FirstWords(roots, "ip_local_port_range"));
   NumberRange kernel;
@@ -165,7 +165,8 @@ SettingsFindings CheckHcclVariables(const AgentSettings& settings,
   check_number("HCCL_WHITELIST_DISABLE", 0, 1, "");
   if (value("HCCL_WHITELIST_DISABLE") == "0" && value("HCCL_WHITELIST_FILE").empty()) {
     findings.warnings.emplace_back(
-        "HCCL_WHITELIST_DISABLE is 0, but HCCL_WHITELIST_FILE is not set; name the file, or set it to 1");
+        "HCCL_WHITELIST_DISABLE is 0, but HCCL_WHITELIST_FILE is not set; set HCCL_WHITELIST_FILE, or "
+        "HCCL_WHITELIST_DISABLE to 1");
   }
   if (const std::string address = value("HCCL_IF_IP"); !address.empty() && !IpAddress::Parse(address)) {
     warn("HCCL_IF_IP", "this host's numeric address");
@@ -195,15 +196,16 @@ std::vector<std::string> CheckHcclPorts(const AgentSettings& settings, const Hos
   if (has_own_port && IsTaken(chief)) taken.push_back(absl::StrCat(chief));
   if (!taken.empty()) {
     warnings.push_back(absl::StrCat(
-        "HCCL's port", taken.size() == 1 ? " " : "s ", absl::StrJoin(taken, ", "),
-        " on this host are in use: end what listens there (ss -ltnp), or set HCCL_IF_BASE_PORT",
-        settings.hccl_mode == "chief" ? " and --chief_port (CM_CHIEF_PORT)" : "", " to others on all nodes"));
+        "in use on this host: HCCL's port", taken.size() == 1 ? " " : "s ", absl::StrJoin(taken, ", "),
+        "; end what listens there (ss -ltnp), or set HCCL_IF_BASE_PORT",
+        settings.hccl_mode == "chief" ? " and --chief_port (CM_CHIEF_PORT)" : "", " to other ports on all nodes"));
   }
   if (MayBeGivenAway(roots, base)) {
-    warnings.push_back(absl::StrCat("HCCL's ports ", range,
-                                    " (HCCL_IF_BASE_PORT) are not reserved, so any connection may get one: sysctl -w "
-                                    "net.ipv4.ip_local_reserved_ports=",
-                                    range, " (plus the ports that it lists now)"));
+    warnings.push_back(
+        absl::StrCat("HCCL's ports ", range,
+                     " (HCCL_IF_BASE_PORT) are not reserved, so any connection may get one; reserve them: sysctl -w "
+                     "net.ipv4.ip_local_reserved_ports=",
+                     range, " (plus the ports that are reserved now)"));
   }
   if (has_own_port && MayBeGivenAway(roots, {chief, chief})) {
     warnings.push_back(absl::StrCat("the chief's port ", chief,

@@ -30,7 +30,7 @@ absl::StatusOr<HcclChief> ChiefOf(const v1::PeerList& peers);
 SettingsFindings CheckHcclVariables(const AgentSettings& settings,
                                     const std::map<std::string, std::string>& environment);
 
-inline constexpr uint32_t kHcclPorts = 16;  // HCCL listens on so many ports, the base port being the first
+inline constexpr uint32_t kHcclPorts = 16;  // the number of ports on which HCCL listens, from the base port on
 
 // Returns HCCL_IF_BASE_PORT; HCCL's default, 60000, if it is not set or is no port that HCCL takes.
 uint32_t HcclBasePort(const AgentSettings& settings, const std::map<std::string, std::string>& environment);

@@ -1,12 +1,12 @@
 // The sources of a slot's device; the first row that fits applies:
 //
-//   the slot has one already         it keeps it: from --devices, or one of the first that are visible
+//   the slot has one already         that one: from --devices, or from the first devices that are visible
 //   --device_ips 4=ADDRESS,…         device 4, …, in the order of the slots
-//   otherwise                        0, 1, …
+//   otherwise                        the slot's number: 0, 1, …
 //
 // Where the device's address comes from, with --hccl_mode table only:
 //
-//   --device_ips                     in the order of the slots, or by the device's number where it is named
+//   --device_ips                     in the order of the slots, or by the device's number where an item names one
 //   /etc/hccn.conf has address_N     its value
 //   hccn_tool -i N -ip -g            its output; one call at a time
 //   otherwise                        unknown, with a warning: only a job of one server can do without
@@ -110,8 +110,8 @@ absl::Status CheckCount(const char* setting, size_t count, const v1::NodeInfo& n
                                                  " processes (--local_worker_num): give one for each"));
 }
 
-// Adds the addresses of --device_ips to `found`. Gives each slot that has no device one: the number that its item
-// names, else its place in the list.
+// Adds the addresses of --device_ips to `found`. A slot without a device gets the device that its item names, else the
+// one whose number is the item's place in the list.
 absl::Status TakeDeviceIps(const AgentSettings& settings, v1::NodeInfo& node, Found& found) {
   const auto given = ParseDeviceAddresses(settings.device_ips);
   if (!given.ok()) return given.status();  // the settings have been checked

@@ -77,7 +77,7 @@ std::vector<RankedDevice> DevicesOf(const v1::PeerList& peers) {
 absl::StatusOr<std::string> RankTableText(std::vector<RankedDevice> devices) {
   if (absl::Status status = CheckAllKnown(devices); !status.ok()) return status;
   std::sort(devices.begin(), devices.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
-  std::map<uint32_t, size_t> place_of;  // machine → its place in server_list, in the order of its first rank
+  std::map<uint32_t, size_t> place_of;  // machine → its place in server_list, which is in the order of first ranks
   std::vector<std::pair<std::string, Json>> pods;  // super pod and its servers, in the order of first ranks
   Json servers = Json::array();
   for (const RankedDevice& device : devices) {

@@ -16,7 +16,7 @@ class TableFiles {
  public:
   explicit TableFiles(std::string folder) : folder_(std::move(folder)) {}
 
-  // Writes the round's file, lets the link name it, and returns the file's path. If the file exists, replaces it
+  // Writes the round's file, points the link to it, and returns the file's path. If the file exists, replaces it
   // atomically.
   absl::StatusOr<std::string> Write(uint32_t round, const std::string& text);
 

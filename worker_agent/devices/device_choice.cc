@@ -49,7 +49,7 @@ absl::StatusOr<std::vector<Device>> FindNamed(const std::vector<uint32_t>& named
       return absl::InvalidArgumentError(absl::StrCat(
           "devices: there is no device ", number, " here; ",
           there.empty() ? "none was found in /dev" : absl::StrCat("there are ", found.kind, " devices ", there),
-          variable.empty() ? "" : absl::StrCat(" (", variable, " narrows them, where it is set)"),
+          variable.empty() ? "" : absl::StrCat(" (", variable, ", if it is set, limits them)"),
           "; correct --devices (MS_DEVICES)"));
     }
     devices.push_back(*device);

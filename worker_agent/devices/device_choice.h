@@ -40,8 +40,8 @@ struct DeviceWords {
 };
 
 // Returns the words for the process of `slot`. `is_alone`: no other agent of the job runs on this machine. Otherwise
-// local ranks count over all agents of the machine, and no list of visible devices is set: a process that opens the
-// device of its local rank could look beyond the end of a list of this agent's devices only.
+// local ranks count over all agents of the machine, and no list of visible devices is set: it would name only this
+// agent's devices, so a process that opens the device of its local rank could look beyond the end of the list.
 DeviceWords WordsFor(const DeviceChoice& choice, uint32_t slot, bool is_alone);
 
 }  // namespace muster::agent

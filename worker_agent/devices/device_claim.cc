@@ -34,7 +34,7 @@ constexpr size_t kMaxSocketsText = 4 * 1024 * 1024;  // bytes of /proc/net/unix
 constexpr int kBacklog = 4096;     // connections that ask for the holder are never accepted: they fill this queue
 constexpr int kListenPauses = 20;  // for all devices together: a process that has just bound a name may not listen yet
 constexpr absl::Duration kListenPause = absl::Milliseconds(5);
-constexpr size_t kMaxNamedDevices = 4;  // warnings that describe the holder, since each one reads /proc/net/unix
+constexpr size_t kMaxNamedDevices = 4;  // warnings that describe the holder; no more, since each reads /proc/net/unix
 constexpr int kMaxGroups = 1024;
 constexpr int kMaxForged = 64;  // names with a holder's pid that are tried: any user can take such names
 constexpr size_t kMaxUserRecord = 16 * 1024;
@@ -46,8 +46,8 @@ std::string DeviceFile(uint32_t number, const DeviceClaimOptions& options) {
 }
 
 // Returns the name of the claim's socket. It has the kernel's number of the device, which is the same in all
-// containers, even if they number their device files differently. For a file that is no device (in tests) it has the
-// path.
+// containers, even if they number their device files differently. For a file that is no device (in tests) it
+// has a digest of the folder and the file's name instead.
 std::string ClaimName(uint32_t number, const DeviceClaimOptions& options) {
   struct stat file {};
   if (::stat(DeviceFile(number, options).c_str(), &file) == 0 && S_ISCHR(file.st_mode)) {
@@ -58,7 +58,8 @@ std::string ClaimName(uint32_t number, const DeviceClaimOptions& options) {
   return absl::StrCat("muster-device/", place, KindsFile(options.kind), number);
 }
 
-// Returns how the name of an owner socket begins. Each process with claims has one: its name says the time and the job.
+// Returns how the name of an owner socket begins. Each process with claims has one owner socket. The rest of the name
+// says the time and the job.
 std::string OwnerPrefix(pid_t pid) { return absl::StrCat("muster-devices-of/", pid, "/"); }
 
 socklen_t FillAddress(const std::string& name, sockaddr_un& address) {
@@ -74,7 +75,7 @@ UniqueFd TakeName(const std::string& name) {
   UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un address{};
   const socklen_t size = FillAddress(name, address);
-  // It listens only so that SO_PEERCRED of a connection shows the holder; it accepts none.
+  // It listens only so that SO_PEERCRED of a connection shows the holder; it accepts no connection.
   if (fd.is_open() &&
       (::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 || ::listen(fd.get(), kBacklog) != 0)) {
     const int error = errno;
@@ -85,7 +86,7 @@ UniqueFd TakeName(const std::string& name) {
 }
 
 // Returns the process that listens on the name; nullopt if none does. A claim's holder listens right after it has bound
-// the name, so this tries again after a pause. `pauses`: how many are left; each one lowers it.
+// the name, so this tries again after a pause. `pauses`: the number of pauses left; each pause lowers it.
 std::optional<ucred> HolderOf(const std::string& name, int& pauses) {
   sockaddr_un address{};
   const socklen_t size = FillAddress(name, address);

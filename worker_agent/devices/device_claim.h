@@ -25,7 +25,7 @@ struct DeviceClaimOptions {
   std::string kind;             // "Ascend", "NVIDIA"
   std::string folder = "/dev";  // of the devices' files; a file that is no device (in tests) is claimed by its path
   std::string job_id;           // this agent's job, which other agents name when they find the device claimed
-  int64_t now_unix_ms = 0;      // the time of the claim, which they name, too
+  int64_t now_unix_ms = 0;      // the time of the claim, which those agents name, too
 };
 
 struct DeviceClaims {

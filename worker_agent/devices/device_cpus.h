@@ -11,7 +11,7 @@ namespace muster::agent {
 
 // Returns the CPU numbers, rising. Empty: not known, or the machine has only one NUMA node. `kind` is "Ascend" or
 // "NVIDIA". Looks in sysfs for the device's name in any class (class/*/davinci3/device/numa_node). For an NVIDIA device
-// it then looks for the minor number in /proc/driver/nvidia/gpus.
+// without such a file, it looks for the minor number in /proc/driver/nvidia/gpus.
 std::vector<int> CpusOfDevice(const std::string& kind, uint32_t number, const HostRoots& roots);
 
 }  // namespace muster::agent

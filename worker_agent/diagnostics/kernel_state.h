@@ -15,7 +15,7 @@ std::optional<std::string> KernelText(pid_t pid);
 // True if the process has a handler for the signal.
 bool CatchesSignal(pid_t pid, int signal);
 
-// True if the name of its program is that of a Python interpreter.
+// True if the process's program has the name of a Python interpreter.
 bool IsPython(pid_t pid);
 
 }  // namespace muster::agent

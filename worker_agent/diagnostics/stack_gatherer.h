@@ -24,7 +24,7 @@
 namespace muster::agent {
 
 struct StackGathererOptions {
-  std::string search_path;  // a PATH in which py-spy is found, and which it gets; relative folders are ignored
+  std::string search_path;  // the PATH to find py-spy in, and for py-spy itself; relative folders are ignored
   pid_t parent = 0;         // the keeper: its children are shims, and their children the training processes
   absl::Duration py_spy_timeout = absl::Seconds(4);
   absl::Duration signal_timeout = absl::Seconds(2);
@@ -38,7 +38,7 @@ struct StackTarget {
 };
 
 // All methods must be called by one thread. If a file system hangs, the gatherer's thread may hang, but the caller does
-// not: it detaches that thread, which then delivers nothing any more.
+// not: this object detaches that thread, which then delivers nothing any more.
 class StackGatherer {
  public:
   // `deliver` is called once for each Gather, by the gatherer's thread, or in Gather if there is no usable thread. It

@@ -17,8 +17,8 @@
 // would break them gets a new schema.
 //
 // In a round of more than 1,024 ranks, "peers" has only the node's own ranks and their neighbours in the ring, and
-// peers_complete is false. A neighbour on another node then lacks node_rank, local_rank and device, which this node
-// does not know.
+// peers_complete is false. A neighbour on another node then lacks node_rank, local_rank, device_id and
+// device_address, which this node does not know.
 #pragma once
 
 #include <string>

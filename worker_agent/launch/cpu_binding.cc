@@ -51,7 +51,7 @@ CpuChoice Share(uint32_t local_rank, uint32_t local_world_size, const std::vecto
   if (count < local_world_size) {
     choice.cpus = {cpus[local_rank % count]};
     choice.notice = absl::StrCat("--bind_core=auto: ", local_world_size, " processes share ", count,
-                                 " CPUs on this machine, so some have one CPU together");
+                                 " CPUs on this machine, so some processes share one CPU");
     return choice;
   }
   const size_t begin = local_rank * count / local_world_size;
@@ -99,7 +99,9 @@ absl::StatusOr<CpuChoice> ChooseCpus(const CoreBinding& binding, uint32_t local_
   if (binding.is_auto) return Share(local_rank, local_world_size, ordered_cpus);
   const auto found = binding.cpus.find(local_rank);
   if (found == binding.cpus.end()) {
-    return CpuChoice{{}, "--bind_core does not name every local rank of this machine; the others are not bound"};
+    return CpuChoice{
+        {},
+        "--bind_core does not name every local rank of this machine; the processes of the other ranks are not bound"};
   }
   for (const int cpu : found->second) {
     if (std::find(ordered_cpus.begin(), ordered_cpus.end(), cpu) == ordered_cpus.end()) {

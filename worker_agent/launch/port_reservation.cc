@@ -95,7 +95,7 @@ absl::Status NoPortOfKernels(int error) {
   return absl::ResourceExhaustedError(
       absl::StrCat("all TCP ports from which the kernel chooses are in use (", kPortsOfKernel, ": ",
                    range.ok() ? absl::StrReplaceAll(*range, {{"\t", "-"}}) : "not readable",
-                   "); end what holds them (ss -tanp), widen that range, or give --port_range another one"));
+                   "); end what holds them (ss -tanp), widen that range, or give another range with --port_range"));
 }
 
 }  // namespace
@@ -132,8 +132,8 @@ class PortSearch {
         if (IsOfAnother(lock)) continue;
         if (!lock.ok() && reuses_address) {
           no_locks = absl::StrCat(
-              "; connections may linger on some (TIME_WAIT), but they can't be used again without a "
-              "lock: ",
+              "; connections may linger on some of them (TIME_WAIT), but such ports can't be used again "
+              "without a lock: ",
               lock.status().message());
           break;
         }
@@ -149,7 +149,7 @@ class PortSearch {
                                                  ") is in use on this machine; give another one, or end what has it "
                                                  "(ss -ltnp)")
                                   : absl::StrCat("all ports of --", options.setting, " ", range.low, "-", range.high,
-                                                 " are in use on this machine; give a wider or another one");
+                                                 " are in use on this machine; give a wider or another range");
     return absl::ResourceExhaustedError(absl::StrCat(taken, no_locks));
   }
 

@@ -67,7 +67,7 @@ absl::StatusOr<std::vector<ReservedPort>> ReservePorts(const PortOptions& option
 enum class PortUse { kReservation, kOwnScheduler };
 
 // Locks a port. `base`: see WorkFolder::DefaultBase. kAlreadyExists: another agent of this user has the lock. Any other
-// error: it is not known whether one has.
+// error: it is not known whether another agent has it.
 absl::StatusOr<UniqueFd> LockPort(const std::string& base, uint16_t port, PortUse use);
 
 }  // namespace muster::agent

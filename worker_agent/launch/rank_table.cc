@@ -229,9 +229,9 @@ bool Reader::ReadHead(const nlohmann::json& json) {
         "version", kTable,
         absl::StrCat(other.empty() ? "its version is \"2.0\", the format of the devices of 2026" : other,
                      "; only 1.0 and 1.2 can be read, which have server_list"),
-        "a table of version 1.0 or 1.2, which `ms-ctl ranktable --for N --hosts … --device_ips …` makes; where it must "
-        "be this one, leave --rank_table_file (RANK_TABLE_FILE) out and hand it to the processes with --env "
-        "RANK_TABLE_FILE=FILE");
+        "a table of version 1.0 or 1.2, which `ms-ctl ranktable --for N --hosts … --device_ips …` makes; to use this "
+        "table all the same, leave --rank_table_file (RANK_TABLE_FILE) out and give the table to the processes with "
+        "--env RANK_TABLE_FILE=FILE");
     return false;
   }
   const std::string status = Text(json, "status");
@@ -304,7 +304,8 @@ void Reader::AddRemarks(const nlohmann::json& json) {
         "first");
   }
   if (!has_equal_counts) {
-    report_.remarks.emplace_back("not all servers have as many devices as the first one, which the guide advises");
+    report_.remarks.emplace_back(
+        "not all servers have as many devices as the first one; the guide advises equal numbers");
   }
   if (highest > kHighestUsualDevice) {
     report_.remarks.emplace_back(absl::StrCat("there is a device_id ", highest,
@@ -363,8 +364,8 @@ absl::StatusOr<RankTable> ParseRankTable(const std::string& text, const std::str
 
 absl::StatusOr<RankTable> LoadRankTable(const std::string& path) {
   if (path.size() > kMaxPath) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("rank table (--rank_table_file): its path has ", path.size(), " bytes; HCCL takes ", kMaxPath));
+    return absl::InvalidArgumentError(absl::StrCat("rank table (--rank_table_file): its path has ", path.size(),
+                                                   " bytes; HCCL takes at most ", kMaxPath));
   }
   const absl::StatusOr<std::string> text = ReadSmallFile(path, kMaxRankTableBytes);
   if (!text.ok()) {

@@ -8,7 +8,7 @@
 //   - device addresses are unique, and needed with several servers (1.2: unless one super pod has all servers);
 //   - 1.2: every server is in exactly one super pod.
 // A table that breaks a rule is refused here with a message that names the rule; HCCL would only report EI0004. Version
-// 2.0, for the devices of 2026, is a different format: the message on it says so.
+// 2.0, for the devices of 2026, is a different format: the message about such a table says so.
 #pragma once
 
 #include <cstdint>
@@ -73,8 +73,8 @@ absl::StatusOr<RankTable> ParseRankTable(const std::string& text, const std::str
 // the table's servers.
 absl::StatusOr<const TableServer*> FindServer(const RankTable& table, const std::vector<IpAddress>& own_addresses);
 
-// Return the server's ranks (NodeInfo.table_ranks), and device id and address for each slot. Both are in the order of
-// device ids. The node sends them in its join.
+// Return the server's ranks (NodeInfo.table_ranks), and the device id and address for each slot. Both lists are in the
+// order of device ids. The node sends them in its join.
 std::vector<uint32_t> TableRanks(const TableServer& server);
 std::vector<v1::SlotOffer> TableOffers(const TableServer& server);
 

@@ -188,7 +188,7 @@ void CheckDeviceAddresses(const RankTable& table, bool has_one_pod, TableProblem
       if (device.device_ip.empty()) {
         if (!is_needed) continue;
         problems.Add("device_ip_needed", device.entry,
-                     absl::StrCat(Place(server, device), " has no device_ip, which more than one server needs"),
+                     absl::StrCat(Place(server, device), " has no device_ip, which a table of several servers needs"),
                      absl::StrCat("\"device_ip\": what hccn_tool -i ", device.device_id, " -ip -g prints there"));
         continue;
       }

@@ -46,7 +46,7 @@ std::string Place(const std::string& text, size_t byte) {
 
 // Returns the position of the first bracket that nests deeper than kDeepest. Must run before parsing: for a deeply
 // nested text the parser needs a hundred times the text's size in memory. nlohmann's own means, a callback, is too
-// slow: with one it goes through a whole list after each of its entries (3 s for 100,000 servers).
+// slow: with a callback the parser goes through a whole list after each entry (3 s for 100,000 servers).
 std::optional<size_t> TooDeep(const std::string& text) {
   size_t depth = 0;
   bool is_quoted = false;
@@ -221,7 +221,7 @@ std::string Slip::AtEnd() const {
   return absl::StrCat(Place(text_, last_), ": the text ends here, cut off? The ",
                       Quoted(text_.substr(open_.empty() ? 0 : open_.back(), 1)), " of ",
                       Place(text_, open_.empty() ? 0 : open_.back()),
-                      " is not closed (some tools write it in place: try again in a moment)");
+                      " is not closed (some tools write the file in place: try again in a moment)");
 }
 
 std::string Slip::Here() const {

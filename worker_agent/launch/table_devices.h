@@ -18,8 +18,8 @@ using TableDevices = std::map<uint32_t, v1::SlotOffer>;
 TableDevices DevicesByRank(const RankTable& table);
 
 // Fills in the devices in `offers` (this node's, by slot), and in `peers` for peers that have offered none. `peers` may
-// be null. Does nothing unless all ranks of this node are those of its server in the table. They are not if this node
-// is a spare that replaces a node of another server, or if some node joined without the table.
+// be null. Does nothing unless all ranks of this node are those of its server in the table. That is not so if this
+// node is a spare that replaces a node of another server, or if some node joined without the table.
 void SetDevices(const TableDevices& table, const v1::NodeInfo& node, const v1::Assignment& assignment,
                 std::vector<v1::SlotOffer>& offers, v1::PeerList* peers);
 

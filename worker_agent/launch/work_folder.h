@@ -30,7 +30,7 @@ class WorkFolder {
 
   // Returns <base>/muster-<uid>.
   static std::string UserFolder(const std::string& base);
-  // Opens it; makes it if it is missing, and takes all permissions from other users. The same errors as with Create.
+  // Opens that folder; makes it if it is missing, and takes all permissions from other users. Fails as Create does.
   static absl::StatusOr<UniqueFd> OpenUserFolder(const std::string& base);
 
   // Removes the folder with all its files, but only in the process that made it (not in a forked child).

@@ -3,7 +3,7 @@
 //   the error, and the file                      what follows
 //   ENOEXEC, a first line with an interpreter    fails: the interpreter has the wrong format
 //   ENOEXEC, another text                        /bin/sh runs it
-//   ENOEXEC, no text                             fails with that error
+//   ENOEXEC, not a text                          fails with that error
 //   an error as in MayBeElsewhere                tries the next folder of PATH; without one, fails with the error
 //   any other error                              fails with that error
 #include "worker_agent/launch_error/execute.h"

@@ -1,4 +1,4 @@
-// Executes a program in the way of a shell, and explains why that failed.
+// Executes a program as a shell does, and explains why that failed.
 #pragma once
 
 #include <string>

@@ -53,10 +53,11 @@ constexpr std::array kRows = std::to_array<Row>({
     {Step::kProgram, ELIBBAD, kFailed, reason::kExecFormatError,
      "the program's loader is damaged or made for another system: install the program again on {host}"},
     {Step::kProgram, ETXTBSY, kFailed, reason::kProgramBusy,
-     "a process on {host} still writes to the program (`fuser -v FILE` names it): start again when it has closed it"},
+     "a process on {host} still writes to the program (`fuser -v FILE` names it): start again once that process has "
+     "closed the file"},
     {Step::kProgram, E2BIG, kFailed, reason::kCommandTooLong,
-     "shorten the arguments or the environment: together they may take a quarter of the stack (`ulimit -s`), and one "
-     "of them 128 KiB; a long list belongs in a file"},
+     "shorten the arguments or the environment: together they may take a quarter of the stack (`ulimit -s`), and a "
+     "single one 128 KiB; a long list belongs in a file"},
     {Step::kInterpreter, ENOENT, kNotFound, reason::kCommandNotFound,
      "install that interpreter on {host}, or name one that is there"},
     {Step::kInterpreter, ENOTDIR, kNotFound, reason::kCommandNotFound,
@@ -73,7 +74,7 @@ constexpr std::array kRows = std::to_array<Row>({
      "make the working folder on {host}, or start in another one"},
     {Step::kCpus, EINVAL, kFailed, reason::kWrongSettings,
      "correct --bind_core: it names CPUs that {host}, its container or its batch job does not offer (`taskset -cp $$` "
-     "shows those that it does)"},
+     "shows which CPUs may be used)"},
     {Step::kCpus, EPERM, kFailed, reason::kPermissionDenied,
      "leave --bind_core out: something on {host} forbids to bind processes (seccomp, a security module)"},
     {Step::kStreams, ENOENT, kFailed, reason::kMissingFile, "mount /dev on {host}: /dev/null is missing there"},

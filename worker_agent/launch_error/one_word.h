@@ -6,8 +6,8 @@
 
 namespace muster::agent {
 
-// Returns a hint on how to type the command, which is the end of the message that it was not found. Empty: its first
-// word has no space in it.
+// Returns a hint on how to type the command, for the end of the message that the command was not found. Empty: its
+// first word has no space in it.
 std::string OneWordHint(const std::vector<std::string>& command);
 
 }  // namespace muster::agent

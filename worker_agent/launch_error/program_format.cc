@@ -5,7 +5,7 @@
 //   ELF, for another processor            both processors
 //   ELF, no program                       that it is an object file or a core file
 //   ELF, for this processor               damaged, or for a mode that the kernel lacks (32 bits, another page size)
-//   MZ; Mach-O                            that it is a program for Windows; for macOS
+//   MZ, or Mach-O                         that it is a program for Windows, or for macOS
 //   anything else                         that it is neither a program nor a script
 #include "worker_agent/launch_error/program_format.h"
 
@@ -131,8 +131,8 @@ std::string ElfInWords(const Elf& elf, const std::string& machine) {
     case ET_EXEC:
     case ET_DYN:
       return absl::StrCat("it is a program for ", name,
-                          " as this machine is, but damaged, cut short, or for a mode that "
-                          "its kernel does not have (32 bits, another page size)");
+                          ", like this machine, but it is damaged, cut short, or for a mode that "
+                          "the kernel does not have (32 bits, another page size)");
     default:
       return "it is a damaged program";
   }

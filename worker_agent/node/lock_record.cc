@@ -1,7 +1,7 @@
 // | the former start's record              | Judge      | why                                                       |
 // |----------------------------------------|------------|-----------------------------------------------------------|
 // | same boot, same pid namespace          | kLook      | /proc shows what it has left (if the namespace's number   |
-// |                                        |            | is used again, the former namespace's have all ended)     |
+// |                                        |            | is used again, all processes of the old one have ended)   |
 // | same boot, another pid namespace, and  | kGone      | when process 1 of a namespace ends, the kernel ends all   |
 // | it was process 1 of that namespace     |            | its other processes                                       |
 // | same boot, another pid namespace       | kUnseen    | a launcher that it started may go on there                |

@@ -123,8 +123,8 @@ absl::Status AddHccl(const AgentSettings& settings, const std::map<std::string, 
   return AddDevices(settings, search, description.node, description.warnings);
 }
 
-// Reserves ports for MindSpore's gateway. Call it after all other reservations, which must come first if --port_range
-// is too narrow for all.
+// Reserves ports for MindSpore's gateway. Call it after the ring's ports and the master port are reserved: they have
+// precedence if --port_range is too narrow for all.
 absl::Status AddGatewayPorts(const AgentSettings& settings, const PortOptions& options, uint32_t slots,
                              NodeDescription& description) {
   if (settings.mindspore_gateway == "off" || settings.command.empty()) return absl::OkStatus();

@@ -21,7 +21,7 @@ struct NodeDescription {
   v1::JobSettings settings;
   TableDevices table_devices;           // the rank table's devices, by rank; empty: there is no table
   std::vector<ReservedPort> ports;      // must live as long as the agent
-  std::vector<uint16_t> gateway_ports;  // those for MindSpore's gateway, one for each slot; empty: it is off or fails
+  std::vector<uint16_t> gateway_ports;  // those for MindSpore's gateway, one for each slot; empty: it gets none
   std::string no_gateway;               // why no ports for the gateway could be reserved; empty: no failure
   std::optional<std::vector<IpAddress>> own_name;  // what this host's name resolves to; nullopt: not known
   std::vector<std::string> warnings;               // for people

@@ -138,9 +138,8 @@ absl::StatusOr<NodeLock> NodeLock::Take(const Options& options) {
                                         PathName(absl::StrCat(options.job_id, "@", options.scheduler)));
   absl::StatusOr<UniqueFd> folder = OpenFolder(path, {FolderTrust::kPrivate, /*makes_missing=*/true});
   if (!folder.ok()) {
-    return absl::Status(
-        folder.status().code(),
-        absl::StrCat(folder.status().message(), "; MS_RECOVERY_PATH can name a folder of this user's own"));
+    return absl::Status(folder.status().code(), absl::StrCat(folder.status().message(),
+                                                             "; set MS_RECOVERY_PATH to a folder of this user's own"));
   }
   const MonotonicTime begun = Clock::System().Read().monotonic;
   bool was_said = false;

@@ -10,7 +10,8 @@
 // that the scheduler has assigned. So the same command line, started again, is the same node.
 //
 // The folder may lie on a network file system that all nodes share, and pods of one image may have the same <machine>.
-// So the file also records where its start ran, and a start elsewhere is not taken for this node's (lock_record.h).
+// So the file also records where its start ran, so that a start elsewhere is not mistaken for one of this node
+// (lock_record.h).
 //
 // The file's content decides which processes a start kills, and what it reports as ended. So the folder must belong to
 // this user, and no other user may be able to change it or a folder above it (common/sys/private_folder.h). Otherwise

@@ -32,7 +32,7 @@ struct Orphans {
 struct StartSigns {
   std::optional<ProcessMark> mark;
   std::string secret;       // the value of its kStartVariable (launch/environment/environment.h)
-  uint64_t not_before = 0;  // they started at this time or later, as in /proc/<pid>/stat; 0: not known
+  uint64_t not_before = 0;  // the processes started then or later, as in /proc/<pid>/stat; 0: not known
 };
 
 // Searches for processes of the former start, and kills those that run as this user. It recognises a process by the
@@ -41,8 +41,8 @@ struct StartSigns {
 // file with the signs may be forged. It stops when two searches in a row have found nothing, or when `patience` is
 // over.
 //
-// The result is `blind` if the former start had no mark, if /proc is not this pid namespace's, or if /proc hides other
-// users' processes.
+// `blind` of the result is set if the former start had no mark, if /proc is not this pid namespace's, or if /proc hides
+// other users' processes.
 //
 // Blocks, though only for a moment if there are no orphans. Call it while this is the only thread: it forks
 // (proc_view.h).

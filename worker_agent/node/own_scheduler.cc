@@ -285,7 +285,7 @@ absl::Status OwnScheduler::WaitUntilItListens(const AgentSettings& settings) {
   if (!addresses.ok()) return absl::OkStatus();  // the session will report this error
   const MonotonicTime deadline = Clock::System().Read().monotonic + kStartPatience;
   while (Clock::System().Read().monotonic < deadline) {
-    const bool has_ended = HasEnded();  // before the check below: it ends if another scheduler gets the port first
+    const bool has_ended = HasEnded();  // before the check below: our scheduler ends if another one gets the port first
     for (const IpAddress& address : *addresses) {
       if (IsLocalAddress(address) && IsListenedOn(address, settings.sched_port)) return absl::OkStatus();
     }

@@ -39,9 +39,9 @@ int BecomeScheduler(const std::vector<std::string>& flags);
 class OwnScheduler {
  public:
   // Starts a scheduler if the settings want one here; returns null if not. The main thread must call it.
-  // With --standalone: always, on 127.0.0.1 and sched_port. If that is 0, on a free port, which is stored in
-  // `settings`. With --with_scheduler: if sched_host is this machine and nothing listens there. Of several agents of a
-  // machine, one starts it. `addresses`: those of sched_host. `lock_base`: see WorkFolder::DefaultBase.
+  // With --standalone, always starts one, on 127.0.0.1 and sched_port (0: on a free port, which is stored in
+  // `settings`). With --with_scheduler, starts one if sched_host is this machine and nothing listens there; of several
+  // agents of a machine, only one does. `addresses`: those of sched_host. `lock_base`: see WorkFolder::DefaultBase.
   static absl::StatusOr<std::unique_ptr<OwnScheduler>> StartIfWanted(AgentSettings& settings,
                                                                      const std::vector<IpAddress>& addresses,
                                                                      const std::string& lock_base);
@@ -58,7 +58,7 @@ class OwnScheduler {
 
   // Checks whether the scheduler was killed by a signal. If its journal is a file, starts it again, at most three
   // times, and logs that. If its journal was in memory, returns once a text that says how the scheduler was lost. A
-  // scheduler that ends without a signal itself reports why, to its agents or in its log. Call it often, from the
+  // scheduler that no signal has ended reports the reason itself, to its agents or in its log. Call it often, from the
   // thread that started the scheduler.
   std::optional<std::string> TakeLoss();
 
@@ -81,8 +81,8 @@ class OwnScheduler {
   const bool has_password_variable_ = IsPasswordInEnvironment();  // at the first start; the agent wipes it later
   pid_t pid_ = 0;
   UniqueFd pidfd_;
-  const UniqueFd lock_;  // keeps other agents of this user from starting a scheduler, too
-  // --standalone: reserves the port until the child listens on it, which binds it with SO_REUSEADDR.
+  const UniqueFd lock_;  // keeps other agents of this user from starting a second scheduler
+  // --standalone: reserves the port until the child, which binds it with SO_REUSEADDR, listens on it.
   std::optional<ReservedPort> port_;
   bool has_ended_ = false;
   ExitStatus exit_;  // set once it has ended
@@ -90,7 +90,7 @@ class OwnScheduler {
   int restarts_ = 0;
 };
 
-// Returns the command line's flags for a scheduler that this agent starts.
+// Returns the command-line flags for a scheduler that this agent starts.
 std::vector<std::string> OwnSchedulerFlags(const AgentSettings& settings);
 
 // True if a scheduler with these flags keeps its journal in a file, by ms-scheduler's own rules. `path_of_environment`

@@ -1,7 +1,7 @@
 // How ReadPlatform chooses a platform; a platform fits if all its signs are set:
 //
 //   --from NAME                 that platform if it fits; otherwise an error that names the missing variables
-//   --from auto, one fits       that platform (those in `inner` of one that fits don't count)
+//   --from auto, one fits       that platform (platforms in its `inner` may fit, too, but don't count)
 //   --from auto, several fit    an error that names them and their variables
 //   --from auto, none fits      a warning, and no facts
 //
@@ -92,7 +92,8 @@ std::optional<int64_t> CheckNumber(const std::optional<Fact>& fact, int64_t low,
   const auto number = ParseWholeNumber(fact->value, low, high);
   if (number.ok()) return *number;
   facts.errors.push_back(absl::StrCat(fact->from, " is ", Quoted(fact->value), ", but ", number.status().message(),
-                                      "; correct the variable, or leave --from out and set what it stands for"));
+                                      "; correct the variable, or leave --from out and give the job's size and this "
+                                      "node's place with ms-worker's own settings"));
   return std::nullopt;
 }
 

@@ -10,7 +10,7 @@
 // duplicates         E: two devices have the same address                                     Ascend
 // segments           E: a pair 0/4, 1/5, 2/6, 3/7 does not share a network segment, or        Ascend 910
 //                    any other two devices share one
-//                    devices share segments neither in these pairs nor all together           Ascend of unknown kind
+//                    devices share segments neither in these pairs nor all together           other Ascend devices
 // device_tls         E: switched on for some devices and off for others                       Ascend
 // device_health      hccn_tool reports "Init" or similar; E: it reports a fault               Ascend
 // switch             a device sees no neighbour (LLDP)                                        Ascend
@@ -137,10 +137,11 @@ HostFinding JudgeSegments(const HostFacts& facts) {
     return MakeFinding("segments", HostFinding::WARNING, absl::StrCat(broken, ", but all should be in one"),
                        "hccn_tool -i N -ip -s address ADDRESS netmask MASK");
   }
-  return MakeFinding("segments", may_be_one ? HostFinding::WARNING : HostFinding::ERROR,
-                     absl::StrCat(broken, "; 0/4, 1/5, 2/6 and 3/7 should share one, and no others",
-                                  may_be_one ? " (or all be in one, on A2 and A3)" : ""),
-                     "hccn_tool -i N -ip -s address ADDRESS netmask MASK");
+  return MakeFinding(
+      "segments", may_be_one ? HostFinding::WARNING : HostFinding::ERROR,
+      absl::StrCat(broken, "; the pairs 0/4, 1/5, 2/6 and 3/7 should each share one, and no other devices",
+                   may_be_one ? " (or all be in one, on A2 and A3)" : ""),
+      "hccn_tool -i N -ip -s address ADDRESS netmask MASK");
 }
 
 HostFinding JudgeTls(const HostFacts& facts) {

@@ -65,7 +65,7 @@ std::vector<std::string> CheckOwnAddresses(const AgentSettings& settings, const 
     if (!address || is_ours || is_local(*address)) continue;
     warnings.push_back(absl::StrCat(name, " is ", value,
                                     ", which is no address of this machine, although other nodes reach this node "
-                                    "there; set it on each node to that node's own, or leave it out"));
+                                    "there; set it on each node to that node's own address, or leave it out"));
   }
   for (const char* name : {"HCCL_IF_IP", "CM_WORKER_IP", kMasterAddress, kChiefAddress, kJaxCoordinator}) {
     const std::string value = Effective(settings, environment, name);

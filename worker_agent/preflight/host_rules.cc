@@ -9,7 +9,7 @@
 // shared_memory   Docker's 64 MiB or less                                             all
 // memory          under 512 MiB free for each process; E: under 32 MiB                all
 // open_files      hard limit under 4,096                                              all
-// processes       hard limit under 256 and 128 for each process                       users except root
+// processes       hard limit under 256 plus 128 for each process                      users except root
 // locked_memory   a hard limit is set                                                 hosts with RDMA
 #include <algorithm>
 
@@ -125,7 +125,7 @@ HostFinding JudgeMtu(const HostFacts& facts) {
 }
 
 HostFinding JudgeSpace(const HostFacts& facts) {
-  if (facts.spaces.empty()) return Unreadable("space", "what space there is");
+  if (facts.spaces.empty()) return Unreadable("space", "the free space of the folders");
   const Space& least = *std::min_element(facts.spaces.begin(), facts.spaces.end(),
                                          [](const Space& a, const Space& b) { return a.free_bytes < b.free_bytes; });
   const std::string text = absl::StrCat(least.what, " ", least.path, " has ", MiB(least.free_bytes), " free");

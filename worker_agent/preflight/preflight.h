@@ -14,7 +14,7 @@ namespace muster::agent {
 // Runs the checks, if --preflight names host. Logs a line for each warning and error. Adds the findings to `node`, and
 // the facts by which nodes are compared (common/hosts/compare.h). `own_address`: the address where peers reach this
 // node; empty: not known. May block for the time limit of hccn_tool (device_addresses.h). kFailedPrecondition: a
-// finding is as severe as --preflight_fatal, so the node must not join.
+// finding is at least as severe as --preflight_fatal, so the node must not join.
 absl::Status CheckHost(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
                        const NodeDevices& devices, const std::string& own_address, v1::NodeInfo& node);
 

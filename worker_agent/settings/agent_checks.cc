@@ -36,8 +36,8 @@ void CheckNumbers(const AgentSettings& s, SettingsFindings& findings) {
   const uint32_t slots = Slots(s);
   if (total && slots > *total) {
     findings.errors.push_back(
-        absl::StrCat("local_worker_num is ", slots, ", but ", name, ", which counts all nodes, is ", *total,
-                     "; lower --local_worker_num or raise ", is_server ? "MS_SERVER_NUM" : "MS_WORKER_NUM"));
+        absl::StrCat("local_worker_num is ", slots, ", but ", name, ", which counts the processes of all nodes, is ",
+                     *total, "; lower --local_worker_num or raise ", is_server ? "MS_SERVER_NUM" : "MS_WORKER_NUM"));
   }
   if (s.standalone && !is_server && total && slots != 0 && slots < *total) {
     findings.errors.push_back(absl::StrCat(
@@ -148,7 +148,7 @@ void CheckFrameworks(const AgentSettings& s, SettingsFindings& findings) {
     if (s.per_node || s.per_job) {
       findings.errors.push_back(absl::StrCat(framework.setting, ": each rank of ", framework.name,
                                              " job needs a process of its own, but per_node and per_job start one for "
-                                             "several ranks; leave one of the two settings out"));
+                                             "several ranks; leave out either this setting or those two"));
     }
     if (s.restart_scope.value_or("job") != "job") {
       findings.errors.push_back(
@@ -180,15 +180,15 @@ SettingsFindings CheckAgentSettings(const AgentSettings& s) {
   if (ChecksRing(s) && (s.per_node || s.per_job)) {
     findings.errors.push_back(
         "preflight: the ring needs a process for each rank, but per_node and per_job start one for several ranks; "
-        "leave "
-        "one of the two settings out");
+        "leave out either the ring or those two");
   }
   CheckFrameworks(s, findings);
   if (ChecksRing(s) && s.command.empty()) {
     findings.errors.push_back("preflight: there is no command to check the ring for; leave it out or add a command");
   }
   if (!ChecksHost(s) && s.preflight_fatal != "error") {
-    findings.warnings.push_back("preflight_fatal has no effect without --preflight host; add it or leave it out");
+    findings.warnings.push_back(
+        "preflight_fatal has no effect without --preflight host; add that, or leave --preflight_fatal out");
   }
   if (!s.rank_table_file.empty() && !s.devices.empty() && s.devices != "none") {
     findings.errors.push_back(

@@ -125,14 +125,14 @@ void AddThisNode(SettingsTable& table, AgentSettings& s) {
       .Alias({"nproc_per_node"})
       .Common();
   AddCheckedText(table, "devices", &s.devices, CheckDevices,
-                 "Devices (NPUs, GPUs) of the processes, one for each, such as 0-3 or 0,2. Other agents on this "
-                 "machine do not get them meanwhile. auto: the first ones.")
+                 "Devices (NPUs, GPUs) of the processes, one for each, such as 0-3 or 0,2. While this agent runs, "
+                 "other agents on this machine do not get them. auto: the first ones.")
       .Value("auto|none|N-M")
       .Default("the script chooses")
       .Env({"MS_DEVICES"})
       .Common();
   AddCheckedText(table, "node_id", &s.node_id, CheckId,
-                 "Name of this node, unique in the job. A number is the node's rank or place.")
+                 "Name of this node, unique in the job. If it is a number, it is also the node's rank or place.")
       .Value("ID")
       .Default("given by the scheduler")
       .Env({"MS_NODE_ID"});
@@ -359,8 +359,8 @@ void AddLogging(SettingsTable& table, AgentSettings& s) {
   AddLogLevel(table, &s.log_level);
 }
 
-// Accepts ms-scheduler's settings, since a config file or environment may be shared with it. Keeps those of flags and
-// of the file for a scheduler that this agent starts.
+// Accepts ms-scheduler's settings, since a config file or environment may be shared with it. Keeps those from flags and
+// from the file for a scheduler that this agent starts.
 void AddSchedulersOwn(SettingsTable& table, AgentSettings& s) {
   const auto add = [&](const std::string& flag, const std::string& value_name, const std::string& variable) {
     table.AddIgnored(flag, value_name, {variable}).on_set = [&s, flag, variable](const std::string& value,

@@ -30,7 +30,7 @@ struct AgentSettings {
   std::string node_id;                   // MS_NODE_ID
   std::optional<uint32_t> worker_num;    // MS_WORKER_NUM
   std::optional<uint32_t> server_num;    // MS_SERVER_NUM
-  std::string worker_ip;                 // MS_WORKER_IP; empty: this node's address on the way to the scheduler
+  std::string worker_ip;                 // MS_WORKER_IP; empty: the local address from which the scheduler is reached
   std::string local_worker_num = "1";    // MS_LOCAL_WORKER; a number or "auto"
   std::string devices;                   // "auto", "none" or numbers, "0-3"; empty: not given
   bool per_node = false;
@@ -45,7 +45,7 @@ struct AgentSettings {
   std::string torch_store_peers;           // networks that an agent's store serves besides the round's machines
   std::optional<bool> torch_store_relay;   // processes reach it through their agents; nullopt: only with --require_tls
   std::string mpi = "auto";                // auto, pmix, pmi1, none: how this agent launches MPI programs
-  std::string lighthouse;                  // the name of torchft's lighthouse that it serves; empty: it serves none
+  std::string lighthouse;                  // the name of torchft's lighthouse that this agent serves; empty: none
   uint32_t lighthouse_min_replicas = 1;
   absl::Duration lighthouse_join_timeout = absl::Seconds(60);
   absl::Duration lighthouse_heartbeat_timeout = absl::Seconds(5);
@@ -108,7 +108,7 @@ struct AgentSettings {
 // Returns the table of all settings of ms-worker. Parsing with it fills in `settings`, except `command`.
 SettingsTable AgentSettingsTable(AgentSettings& settings);
 
-// True if --mpi names a launcher.
+// True if --mpi names a family of MPI libraries (pmix, pmi1).
 bool IsMpiNamed(const AgentSettings& settings);
 bool IsJaxNamed(const AgentSettings& settings);  // on or auto-detect
 

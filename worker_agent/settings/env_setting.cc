@@ -1,10 +1,10 @@
 // Variables that --env refuses to set, since Muster itself needs them. It may set Muster's other variables, such as
 // RANK and MUSTER_NODE_ID, which only matter to the process.
 //
-//   MUSTER_GIVEN                      an ms-worker inside the process reads which values this agent set, not the user
+//   MUSTER_GIVEN                      shows an ms-worker inside the process which values the user has not set
 //   MUSTER_START                      a later start of this node finds processes that this start has left
 //   MS_PROGRESS_FILE                  --progress_timeout watches this file; with another one it could not see a hang
-//   MUSTER_STORE                      the address of the job's store; another agent's would serve another round
+//   MUSTER_STORE                      the address of the job's store; another agent's store may be of another round
 //   MUSTER_EXEC_SOCKET, _TOKEN, _FD   commands on other nodes (--allow_exec) reach their agent, which ends them in time
 //   MUSTER_RING_PASSED                ms-ring reports that the links are good
 //   MUSTER_TLS_HAND_OVER_FD           ms-ring gets the agent's certificate

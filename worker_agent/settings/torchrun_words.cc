@@ -1,6 +1,6 @@
 // Flags of torchrun, and their effect here:
 //
-//   --redirects 3 --log_dir D      a log file for each process, as --log_dir D alone has
+//   --redirects 3 --log_dir D      a log file for each process, as with --log_dir D alone
 //   --redirects 3                  an error: torchrun would use a temporary folder, which people don't find again
 //   --tee 3                        shows all ranks live, as --tail all does; with --tail RANKS, only those
 //   --redirects 0, --tee 0         none; this is torchrun's default
@@ -18,7 +18,7 @@ absl::Status CheckStreams(const std::string& text) {
   if (text == "0" || text == "3") return absl::OkStatus();
   return absl::InvalidArgumentError(
       "must be 3 (both streams of all processes) or 0 (none): stdout and stderr of a process stay together here; to "
-      "see some ranks only write --tail RANKS");
+      "see only some ranks, write --tail RANKS");
 }
 
 }  // namespace
@@ -33,10 +33,10 @@ void AddPythonWords(SettingsTable& table, AgentSettings& settings) {
 
 void AddTorchrunsOutput(SettingsTable& table, AgentSettings& settings) {
   AddCheckedText(table, "redirects", &settings.redirects, CheckStreams,
-                 "For lines of torchrun: 3 asks for log files, which --log_dir writes without it, too.")
+                 "For torchrun's command lines: 3 asks for log files, which --log_dir alone writes, too.")
       .Value("3|0");
   AddCheckedText(table, "tee", &settings.tee, CheckStreams,
-                 "For lines of torchrun: 3 shows the output of all ranks live, as --tail all does.")
+                 "For torchrun's command lines: 3 shows the output of all ranks live, as --tail all does.")
       .Value("3|0");
 }
 

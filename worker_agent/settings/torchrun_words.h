@@ -10,7 +10,7 @@ namespace muster::agent {
 void AddPythonWords(SettingsTable& table, AgentSettings& settings);
 void AddTorchrunsOutput(SettingsTable& table, AgentSettings& settings);  // --redirects, --tee
 
-// Finds settings that contradict these flags, or are no use with them.
+// Finds settings that contradict these flags, or have no effect with them.
 void CheckTorchrunsWords(const AgentSettings& settings, SettingsFindings& findings);
 
 }  // namespace muster::agent

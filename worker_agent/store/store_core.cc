@@ -346,7 +346,7 @@ void StoreCore::FinishFirst(absl::StatusOr<v1::StoreReply> reply, MonotonicTime 
   TakeOut(pending_.begin(), now);
 }
 
-// Removes a change from the list. Readers that waited for its outcome are read again.
+// Removes a change from the list. Reads that waited for its outcome are started again.
 void StoreCore::TakeOut(std::list<Pending>::iterator pending, MonotonicTime now) {
   auto& of_key = pending_of_[pending->key];
   std::erase(of_key, pending);
@@ -408,7 +408,7 @@ void StoreCore::ExpireReaders(Lane& lane, MonotonicTime now) {
       } else if (!is_connected_) {
         Answer(reader, Away());
       } else {
-        Answer(reader, absl::DeadlineExceededError(reader.waits ? "the key did not come in time"
+        Answer(reader, absl::DeadlineExceededError(reader.waits ? "the key was not set in time"
                                                                 : "the scheduler did not answer in time"));
       }
       return true;

@@ -43,8 +43,8 @@ namespace muster::agent {
 class StoreCore {
  public:
   static constexpr absl::Duration kFreshFor = absl::Seconds(1);
-  // The limit for waiting changes of callers with infinite patience. It is higher, since their gateways have own
-  // limits.
+  // The limit for waiting changes of callers with infinite patience. It is higher, since their gateways have limits
+  // of their own.
   static constexpr size_t kMaxPatientBacklogBytes = 16 * kMaxStoreBacklogBytes;
   static constexpr absl::Duration kPatience = absl::Milliseconds(kMaxStoreWaitMs);
 

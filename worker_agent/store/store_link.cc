@@ -53,7 +53,7 @@ class StoreLink::Impl {
     {
       MutexLock lock(mutex_);
       is_closed_ = true;
-      while (streams_ > 0) ended_.Wait(mutex_);  // each one's end is still to come from the queue
+      while (streams_ > 0) ended_.Wait(mutex_);  // the queue has yet to deliver the end of each one
       queue_.Shutdown();
       thread = std::move(thread_);
     }

@@ -24,7 +24,7 @@ class StoreStream : public std::enable_shared_from_this<StoreStream> {
   using Sends = std::map<uint64_t, StoreCore::Send>;  // by call
   struct Hooks {
     std::function<void(v1::StoreAnswer& answer)> on_answer;
-    // Called last: how the stream ended, and the requests that were not answered.
+    // Called last, with the stream's status and the requests that were not answered.
     std::function<void(const StoreStream& ended, const grpc::Status& status, Sends unanswered)> on_end;
   };
 
@@ -37,7 +37,7 @@ class StoreStream : public std::enable_shared_from_this<StoreStream> {
   void Cancel() { context_.TryCancel(); }
 
  private:
-  // The tag of one kind of operation: calls the method that goes on after it.
+  // The tag of one kind of operation: calls the method that handles the operation's end.
   class Tag : public LinkTag {
    public:
     using Next = void (StoreStream::*)(bool is_ok);
@@ -63,7 +63,7 @@ class StoreStream : public std::enable_shared_from_this<StoreStream> {
   std::shared_ptr<StoreStream> self_;  // from Begin until the end
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientAsyncReaderWriter<v1::StoreRequests, v1::StoreAnswers>> call_;
-  v1::StoreAnswers answers_;  // gRPC's during a read; afterwards Read uses it
+  v1::StoreAnswers answers_;  // gRPC fills it during a read; afterwards Read uses it
   grpc::Status status_;
 
   Mutex mutex_;

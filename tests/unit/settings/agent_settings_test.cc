@@ -203,14 +203,12 @@ TEST(CheckAgentSettings, SaysWhatContradicts) {
     std::vector<std::string> errors, warnings;
   } cases[] = {
       {{"--local_worker_num=8", "--worker_num=4"},
-       {"local_worker_num is 8, but worker_num (MS_WORKER_NUM), which counts all nodes, is 4; lower --local_worker_num "
-        "or "
-        "raise MS_WORKER_NUM"},
+       {"local_worker_num is 8, but worker_num (MS_WORKER_NUM), which counts the processes of all nodes, is 4; lower "
+        "--local_worker_num or raise MS_WORKER_NUM"},
        {}},
       {{"--role=MS_PSERVER", "--local_worker_num=3", "--server_num=2", "--worker_num=8"},
-       {"local_worker_num is 3, but server_num (MS_SERVER_NUM), which counts all nodes, is 2; lower --local_worker_num "
-        "or "
-        "raise MS_SERVER_NUM"},
+       {"local_worker_num is 3, but server_num (MS_SERVER_NUM), which counts the processes of all nodes, is 2; lower "
+        "--local_worker_num or raise MS_SERVER_NUM"},
        {}},
       {{"--jax=auto-detect", "--restart_scope=worker"},
        {"jax: the ranks of a JAX job can only start again together; leave --restart_scope out, or set it to job"},
@@ -222,14 +220,12 @@ TEST(CheckAgentSettings, SaysWhatContradicts) {
       {{"--per_node", "--per_job"}, {"per_node and per_job contradict each other; leave one of them out"}, {}},
       {{"--mpi=pmix", "--per_job"},
        {"mpi: each rank of an MPI job needs a process of its own, but per_node and per_job start one for several "
-        "ranks; "
-        "leave one of the two settings out"},
+        "ranks; leave out either this setting or those two"},
        {}},
       {{"--mpi=auto", "--per_node"}, {}, {}},
       {{"--horovod=gloo", "--per_node"},
        {"horovod: each rank of a Horovod job needs a process of its own, but per_node and per_job start one for "
-        "several "
-        "ranks; leave one of the two settings out"},
+        "several ranks; leave out either this setting or those two"},
        {}},
       {{"--horovod=mpi", "--restart_scope=worker"},
        {"horovod: the ranks of a Horovod job can only start again together; leave --restart_scope out, or set it to "

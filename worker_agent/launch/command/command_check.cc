@@ -67,8 +67,8 @@ bool IsMountedNoexec(const std::string& path) {
 }
 
 constexpr char kMountedNoexec[] =
-    " can't be executed: its file system is mounted noexec; copy it to another one, mount that with exec, or write a "
-    "script's interpreter before it";
+    " can't be executed: its file system is mounted noexec; copy the file to another file system, mount this one with "
+    "exec, or, if it is a script, write its interpreter before it";
 
 CommandProblem NotExecutable(const std::string& path) {
   if (IsFolder(path)) return Problem(kNotExecutable, path, " is a folder: write the program that is to run");

@@ -40,7 +40,7 @@ bool IsOneOf(const std::string_view (&words)[kCount], std::string_view word) {
   return std::find(std::begin(words), std::end(words), word) != std::end(words);
 }
 
-// True if a list of hosts, such as a,b:4, has several hosts, and not all of them are this machine.
+// True if a list of hosts, such as a,b:4, names several hosts, so that at least one is another machine.
 bool AreSeveralHosts(const std::string& list) {
   std::set<std::string> hosts;
   for (const absl::string_view host : absl::StrSplit(list, ',', absl::SkipEmpty())) {

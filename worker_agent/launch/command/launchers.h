@@ -19,17 +19,17 @@ struct LauncherCommand {
 // Returns the launcher in the command; nullopt: there is none.
 std::optional<LauncherCommand> LauncherIn(const std::vector<std::string>& command);
 
-// Returns the programs that ms-worker itself starts with this command: the program behind all runners, or, of a shell
-// script, the program of its last exec, else all its commands. Empty if the command is a launcher.
+// Returns the programs that ms-worker itself starts with this command: the program behind all runners; for a shell
+// script, the program of its last exec, or all its commands if it has no exec. Empty if the command is a launcher.
 std::vector<std::vector<std::string>> TrainingPrograms(const std::vector<std::string>& command);
 
 // True if the command is a launcher that itself serves PyTorch's store at MASTER_ADDR and MASTER_PORT: torchrun, or one
 // that is built on it.
 bool BringsTorchStore(const std::vector<std::string>& command);
 
-// Checks a command that is started once for each slot (neither --per_node nor --per_job is given). If it is a launcher,
-// that is an error if this node has several slots, since each would run a training of its own; it is a warning if the
-// node has one. A launcher in a script only causes a warning.
+// Checks a command that is started once for each slot (neither --per_node nor --per_job is given). A launcher is an
+// error if this node has several slots, since each slot would run a training of its own, and a warning if it has one
+// slot. A launcher in a script only causes a warning.
 void CheckLauncher(const std::vector<std::string>& command, uint32_t slots, SettingsFindings& findings);
 
 }  // namespace muster::agent

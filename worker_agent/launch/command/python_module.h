@@ -17,7 +17,7 @@ bool NamesPythonModule(const std::vector<std::string>& command, const std::strin
 // run Python.
 bool UsesPythonModule(const std::vector<std::string>& command, const std::string& module);
 
-// True if the script of one of these programs contains the text anywhere. Reads at most 1 MiB of the script's file.
+// True if the script of one of the training programs contains the text anywhere. Reads at most 1 MiB of it.
 bool ScriptContains(const std::vector<std::string>& command, const std::string& text);
 
 }  // namespace muster::agent

@@ -1,5 +1,5 @@
-// Finds ports for PyTorch's store that a training script's text fixes, so that it ignores MASTER_PORT. Reads only the
-// script itself, not the modules that it imports.
+// Finds the ports that a training script's text fixes for PyTorch's store. Such a script ignores MASTER_PORT. Reads
+// only the script itself, not the modules that it imports.
 #pragma once
 
 #include <cstdint>

@@ -37,7 +37,7 @@ std::optional<IpAddress> WhereNameLeads(const Interfaces& interfaces, const std:
 
 // Returns the part of a warning that says what happens without the variables.
 std::string WithoutHelp(const std::optional<IpAddress>& leads) {
-  return absl::StrCat("PyTorch's gloo then ",
+  return absl::StrCat("Without GLOO_SOCKET_IFNAME, PyTorch's gloo ",
                       leads ? absl::StrCat("listens on ", leads->ToString(), ", the address of this host's own name")
                             : "listens at the address of this host's own name",
                       ", and other machines may not reach it there");
@@ -64,8 +64,8 @@ CollectiveInterface ChooseCollectiveInterface(const Interfaces& interfaces,
   }
   const std::string first = FirstUnder(interfaces, found->name)->ToString();
   return {"", absl::StrCat("this node's address ", node.ToString(), " is not the first one of interface ", found->name,
-                           ", that is ", first, ", so GLOO_SOCKET_IFNAME=", found->name, " would select that one. ",
-                           without_help, ". Give --worker_ip ", first,
+                           ", whose first address is ", first, ", so GLOO_SOCKET_IFNAME=", found->name,
+                           " would select that address. ", without_help, ". Give --worker_ip ", first,
                            " if the other machines reach it, or set GLOO_SOCKET_IFNAME and TP_SOCKET_IFNAME to the "
                            "interface that they do reach")};
 }

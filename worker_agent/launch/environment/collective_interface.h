@@ -3,7 +3,7 @@
 //
 // By default gloo and TensorPipe listen on the address that the host's own name resolves to. On Debian (127.0.1.1), or
 // on a host with several networks, peers may not reach that address. A user can set the interface (GLOO_SOCKET_IFNAME,
-// TP_SOCKET_IFNAME), but not the address: they take the first address that getifaddrs lists for the interface.
+// TP_SOCKET_IFNAME), but not the address: both take the first one that getifaddrs lists for the interface.
 #pragma once
 
 #include <optional>

@@ -77,7 +77,7 @@ void AddHorovodVariables(const EnvironmentInput& input, EnvironmentBuilder& buil
     builder.Default("HOROVOD_CPU_OPERATIONS", "mpi");
   }
 
-  // If mpirun started the agent, the agent has inherited its values, which are wrong for this process: replace them.
+  // If mpirun started the agent, it has inherited mpirun's values, which are wrong for this process: replace them.
   if (!input.has_ompi && builder.Inherited("OMPI_COMM_WORLD_RANK").empty()) return;
   builder.Identity("OMPI_COMM_WORLD_RANK", slot.rank());
   builder.Identity("OMPI_COMM_WORLD_SIZE", WorldSizeOf(input));

@@ -1,5 +1,5 @@
-// The variables for JAX. jax.distributed reads the addresses; scripts read the numbers, under the names that other
-// platforms use.
+// The variables for JAX. jax.distributed reads the addresses. Scripts read the process's number and the number of
+// processes, which have the names that other platforms use.
 #include "absl/strings/str_cat.h"
 #include "worker_agent/launch/environment/environment_builder.h"
 

@@ -5,8 +5,8 @@
 namespace muster::agent {
 namespace {
 
-// Sets an identity variable; without a notice if the inherited value is the agent's own. Variables of MindSpore may
-// well have different values for the agent and its processes: MS_NODE_ID is the node's id there, and the rank here.
+// Sets an identity variable, without a notice if the inherited value is the agent's own. A variable of MindSpore may
+// have different values for the agent and its processes: MS_NODE_ID is the agent's node id, but a process's rank.
 void QuietIdentity(EnvironmentBuilder& builder, const std::string& name, const std::string& agents_own,
                    const std::string& value) {
   if (builder.Inherited(name) == agents_own) {

@@ -43,7 +43,7 @@ void AddPyTorchVariables(const EnvironmentInput& input, EnvironmentBuilder& buil
 
   // Scripts that open a service of their own on rank 0's machine need this, since MASTER_ADDR may be loopback (below).
   builder.Identity("MUSTER_RANK0_ADDR", assignment.master_address());
-  const bool is_local = input.local_store_port != 0 && !is_elsewhere;  // each machine's agent has another port
+  const bool is_local = input.local_store_port != 0 && !is_elsewhere;  // the port differs from agent to agent
   const std::string address = is_local ? "127.0.0.1" : input.master_address;
   const std::string port = is_local ? std::to_string(input.local_store_port) : input.master_port;
   if (!address.empty()) builder.Replace("MASTER_ADDR", address);

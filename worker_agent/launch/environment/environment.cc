@@ -63,8 +63,8 @@ std::string ReplacedNotice(const std::map<std::string, std::string>& replaced) {
   }
   if (replaced.size() > kMaxShown) absl::StrAppend(&shown, " and ", replaced.size() - kMaxShown, " more");
   return absl::StrCat("inherited ", shown,
-                      " differed from this job's and was replaced for the training processes (--env NAME=VALUE would "
-                      "override)");
+                      " differed from this job's and was replaced for the training processes (to keep a value: "
+                      "--env NAME=VALUE)");
 }
 
 Placeholders PlaceholdersFor(const EnvironmentInput& input, const Environment& environment) {

@@ -22,7 +22,7 @@
 
 namespace muster::agent {
 
-// The variable with a secret of the agent's start. A later start finds processes that this one left behind by it.
+// The variable with a secret of this start of the agent. It shows a later start which processes this start has left.
 inline constexpr char kStartVariable[] = "MUSTER_START";
 
 // The process of rank 0, to which all ranks connect if HCCL has no rank table (TensorFlow). Equal for all processes.
@@ -88,8 +88,8 @@ struct EnvironmentInput {
 
 struct Environment {
   std::vector<std::string> variables;           // NAME=VALUE, sorted by name
-  std::map<std::string, std::string> given;     // Muster's values; an agent inside the process knows them by this
-  std::map<std::string, std::string> replaced;  // inherited identity that differed from ours: name → inherited value
+  std::map<std::string, std::string> given;     // Muster's values; an agent inside the process knows them by this list
+  std::map<std::string, std::string> replaced;  // inherited identities that differed: name → inherited value
 };
 
 // Builds the environment. {master_addr} and {master_port} in an override have the values that the process would find

@@ -76,7 +76,7 @@ std::string RankFormulaWarning(const v1::Assignment& assignment, const v1::PeerL
       " would count itself as ", wrong.node_rank, " × ", wrong.processes, " + ", wrong.local_rank, " = ",
       uint64_t{wrong.node_rank} * wrong.processes + wrong.local_rank,
       ", since the nodes have unequal numbers of processes or a node's ranks are not consecutive. A command that "
-      "counts so hangs or fails: ",
+      "uses this formula hangs or fails: ",
       is_one_for_node ? "start it without --per_node, and give it {rank} and {world_size}"
                       : "give it {rank} and {world_size} instead of {node_rank}",
       ", or give every node the same --local_worker_num");
