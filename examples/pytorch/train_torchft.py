@@ -1,6 +1,6 @@
 """Training with torchft: if a replica group dies, the other groups go on, and it starts again with their state.
 
-Each replica group is a job. On one machine, in two terminals, after `ms-scheduler`:
+Each replica group is a job. On one machine, start `ms-scheduler`, and then, in two more terminals:
 
     ms-worker --sched_host 127.0.0.1 --job_id train-0 --lighthouse train -- python3 examples/pytorch/train_torchft.py
     ms-worker --sched_host 127.0.0.1 --job_id train-1 --lighthouse train -- python3 examples/pytorch/train_torchft.py

@@ -23,7 +23,7 @@ struct DevicesWanted {
 struct DeviceChoice {
   std::string kind;             // "Ascend" or "NVIDIA"; empty: no device is chosen
   std::vector<Device> devices;  // one for each slot
-  bool are_named = false;       // by --devices; they then replace an inherited variable of visible devices
+  bool are_named = false;       // --devices names them, so they replace an inherited variable of visible devices
   std::string notice;           // one line for people; may be empty
 };
 

@@ -36,7 +36,7 @@ constexpr int kListenPauses = 20;  // for all devices together: a process that h
 constexpr absl::Duration kListenPause = absl::Milliseconds(5);
 constexpr size_t kMaxNamedDevices = 4;  // warnings that describe the holder; no more, since each reads /proc/net/unix
 constexpr int kMaxGroups = 1024;
-constexpr int kMaxForged = 64;  // names with a holder's pid that are tried: any user can take such names
+constexpr int kMaxForged = 64;  // the most names with a holder's pid to try, since any user can take such names
 constexpr size_t kMaxUserRecord = 16 * 1024;
 
 std::string KindsFile(const std::string& kind) { return kind == "Ascend" ? "davinci" : "nvidia"; }

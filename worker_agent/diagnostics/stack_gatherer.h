@@ -5,8 +5,8 @@
 //   py-spy        needs py-spy in PATH;
 //   faulthandler  needs a script that has called muster_training.enable_stacks();
 //   kernel        no stacks, only each thread's state and wait channel from /proc.
-// An answer always comes within 8 s. Before it looks at a process, it checks that the process is still `parent`'s child
-// or grandchild. It sends a process no signal other than kStacksSignal, and that only if the process catches it.
+// An answer always comes within 8 s. Before it looks at a process, the gatherer checks that this is still `parent`'s
+// child or grandchild. It sends a process no signal other than kStacksSignal, and that only if the process catches it.
 #pragma once
 
 #include <sys/types.h>

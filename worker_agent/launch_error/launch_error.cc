@@ -108,7 +108,7 @@ constexpr std::array kRows = std::to_array<Row>({
     {Step::kOther, EPERM, kFailed, reason::kPermissionDenied,
      "ask the administrator of {host} what forbids it (a security module, an immutable file){or}"},
     {Step::kOther, ENOENT, kFailed, reason::kMissingFile,
-     "check that the path exists on {host}: its spelling, what is mounted, what removes old files{or}"},
+     "check that the path exists on {host} (spelt right, mounted, not removed as an old file){or}"},
     {Step::kOther, ENOTDIR, kFailed, reason::kBadPath, "a part of the path is no folder on {host}: correct it{or}"},
     {Step::kOther, EISDIR, kFailed, reason::kBadPath, "a folder has that name on {host}: remove it{or}"},
     {Step::kOther, EEXIST, kFailed, reason::kBadPath, "something else has that name on {host}: remove it{or}"},

@@ -42,7 +42,7 @@ struct LaunchError {
 
 LaunchError MakeLaunchError(LaunchStep step, int error, std::string text);
 
-// Adds the failed step to an error status, for a later LaunchErrorOf. Does nothing to a step that was added before. The
+// Adds the failed step to an error status, for a later LaunchErrorOf. Keeps a step that was added before. The
 // errno is `error`, or, if that is 0, the status's own (OsError).
 absl::Status At(LaunchStep step, absl::Status status, int error = 0);
 

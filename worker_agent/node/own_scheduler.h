@@ -35,7 +35,7 @@ std::vector<std::string> FlagsOf(const std::vector<std::string>& args, const std
 // code.
 int BecomeScheduler(const std::vector<std::string>& flags);
 
-// A scheduler that this agent has started, and that ends at the latest with it.
+// A scheduler that this agent has started, and that ends no later than the agent.
 class OwnScheduler {
  public:
   // Starts a scheduler if the settings want one here; returns null if not. The main thread must call it.

@@ -36,7 +36,7 @@ struct Space {
 struct HostFacts {
   // The job's demands on the host.
   uint32_t processes = 1;                 // the number of processes on this host
-  uint32_t job_processes = 0;             // … and in the whole job; 0: not known
+  uint32_t job_processes = 0;             // the number of processes in the whole job; 0: not known
   std::vector<uint16_t> job_ports;        // ports that the user has chosen, for a process or the agent to listen on
   std::optional<NumberRange> hccl_ports;  // nullopt: HCCL is not used here
   bool is_in_super_pod = false;
@@ -45,8 +45,8 @@ struct HostFacts {
   // The host.
   int64_t wall_unix_ms = 0;
   std::optional<std::set<uint16_t>> listening;       // TCP ports in use by a listener, IPv4 and IPv6
-  std::optional<NumberRange> ephemeral;              // ports that the kernel gives to outgoing connections …
-  std::optional<std::vector<NumberRange>> reserved;  // … except these
+  std::optional<NumberRange> ephemeral;              // ports that the kernel gives to outgoing connections
+  std::optional<std::vector<NumberRange>> reserved;  // ports in or outside of `ephemeral` that it gives to none
   std::optional<uint64_t> somaxconn;
   std::optional<uint64_t> syn_backlog;
   std::string nic;  // the network interface with the node's address; empty: not known

@@ -1,6 +1,6 @@
 // check           warning or error (E) if                                             applies to
 //
-// clock           E: it is before 2025                                                all
+// clock           E: it shows a time before 2025                                      all
 // job_ports       a port that the user chose is in use, or is not reserved            jobs that choose ports
 // hccl_ports      E: one of HCCL's ports is in use; a warning if one is not reserved  HCCL
 // backlog         somaxconn or tcp_max_syn_backlog is below the job's processes       all

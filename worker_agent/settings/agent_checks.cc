@@ -99,7 +99,7 @@ void CheckExec(const AgentSettings& s, SettingsFindings& findings) {
   if (!s.allows_exec) return;
   if (!s.per_job) {
     findings.errors.push_back(
-        "allow_exec: it is for a command that is started once for the job; add --per_job, or leave it out");
+        "allow_exec: it is for a command that is started once for the job; add --per_job, or leave --allow_exec out");
   }
   if (s.role != "MS_WORKER") {
     findings.errors.push_back("allow_exec: parameter servers take no remote commands; leave it out");
@@ -184,7 +184,8 @@ SettingsFindings CheckAgentSettings(const AgentSettings& s) {
   }
   CheckFrameworks(s, findings);
   if (ChecksRing(s) && s.command.empty()) {
-    findings.errors.push_back("preflight: there is no command to check the ring for; leave it out or add a command");
+    findings.errors.push_back(
+        "preflight: there is no command to check the ring for; add a command, or leave the ring out");
   }
   if (!ChecksHost(s) && s.preflight_fatal != "error") {
     findings.warnings.push_back(

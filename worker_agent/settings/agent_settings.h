@@ -36,8 +36,8 @@ struct AgentSettings {
   bool per_node = false;
   bool per_job = false;
   std::string leftover;                   // empty: not given, the same as kLeftoverWait
-  bool allows_exec = false;               // --allow_exec: the command may run commands on the other nodes …
-  bool allows_plain_exec = false;         // … also without TLS
+  bool allows_exec = false;               // --allow_exec: the command may run commands on the other nodes
+  bool allows_plain_exec = false;         // --allow_exec=insecure: it may do so without TLS
   std::string preflight_fatal = "error";  // "warning", "error": the least severe finding that stops a node's join
   std::string preflight;  // "ring", "host", "host,ring": the checks before the start; empty, "none": no checks
   std::string mindspore_gateway = "auto";  // auto, on, off

@@ -232,7 +232,7 @@ TEST(CheckAgentSettings, SaysWhatContradicts) {
         "job"},
        {}},
       {{"--allow_exec", "--tls_config=tls.conf"},
-       {"allow_exec: it is for a command that is started once for the job; add --per_job, or leave it out"},
+       {"allow_exec: it is for a command that is started once for the job; add --per_job, or leave --allow_exec out"},
        {}},
       {{"--allow_exec", "--per_job"},
        {"allow_exec: without TLS, any program that reaches this agent's port could run commands as you; set "

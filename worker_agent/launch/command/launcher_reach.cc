@@ -1,7 +1,7 @@
 // The result of CheckReach for `--per_job -- LAUNCHER …` without --allow_exec; the first row that fits applies:
 //
 //   the case                                                  the result
-//   one node, or their number is not known                    nothing
+//   one node, or a number of nodes that is not known          nothing
 //   srun, or a variable shows a batch system or the user's    nothing: the launcher then needs no ssh
 //     own launch agent (kOtherWays)
 //   it names other hosts, and ssh and rsh are not in PATH     an error; in a script a warning

@@ -30,8 +30,8 @@ void AddCommonVariables(const EnvironmentInput& input, EnvironmentBuilder& build
   } else {
     builder.Drop("MUSTER_STORE");  // an inherited one is an outer agent's
   }
-  // With --per_node, one process stands for all slots. Its RANK and LOCAL_RANK are the first slot's; this lists them
-  // all.
+  // With --per_node, one process stands for all slots. Its RANK and LOCAL_RANK are the first slot's; this
+  // variable lists the local ranks of all slots.
   if (input.is_one_for_node) {
     builder.Identity("MUSTER_LOCAL_RANKS", LocalRankList(desired.assignment()));
   } else {

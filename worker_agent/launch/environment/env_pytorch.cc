@@ -22,7 +22,7 @@ void AddPyTorchVariables(const EnvironmentInput& input, EnvironmentBuilder& buil
   // "default" is torchrun's own name for the role when a job has only one.
   builder.Identity("ROLE_NAME", assignment.role() == v1::ROLE_SERVER ? "server" : "default");
 
-  // This must be equal on all ranks: PyTorch makes it the prefix of the store's keys, so with unequal values they hang.
+  // This must be equal on all ranks: PyTorch makes it the prefix of the store's keys, so ranks that differ hang.
   builder.Identity("TORCHELASTIC_RESTART_COUNT", desired.round() > 0 ? desired.round() - 1 : 0);
   builder.Identity("TORCHELASTIC_MAX_RESTARTS", input.max_restarts);
   builder.Identity("TORCHELASTIC_RUN_ID", input.job_id);

@@ -40,7 +40,7 @@ struct EnvironmentInput {
   v1::SlotOffer offer;             // what the node offered for this slot
   std::string device_variable;     // the variable of visible devices; empty: it is not set
   std::string visible_devices;     // its value
-  bool are_devices_named = false;  // by --devices: they replace an inherited value, without a notice
+  bool are_devices_named = false;  // --devices names them: they replace an inherited value, without a notice
   std::string device_id;           // the device that the process opens; empty: the offered one, or the local rank
   bool is_one_for_node = false;    // --per_node, --per_job: one process stands for all slots of the agent
   std::string job_id;
@@ -100,9 +100,9 @@ Environment BuildEnvironment(const EnvironmentInput& input);
 // first, so that there is one line for the whole node.
 std::string ReplacedNotice(const std::map<std::string, std::string>& replaced);
 
-// Returns the values of {rank} and the other placeholders for the same process. {master_addr} and {master_port} are
-// MASTER_ADDR and MASTER_PORT of its environment. If these lead to its own agent, which relays to the store, they are
-// rank 0's machine and port instead.
+// Returns the values of {rank} and the other placeholders for the process with this environment. {master_addr} and
+// {master_port} are MASTER_ADDR and MASTER_PORT of its environment. If these lead to its own agent, which relays to the
+// store, they are rank 0's machine and port instead.
 Placeholders PlaceholdersFor(const EnvironmentInput& input, const Environment& environment);
 
 // Returns the folder of muster_training.py, a module that training scripts may import: ../lib/muster/python, seen from
