@@ -96,7 +96,7 @@ inline constexpr absl::string_view kSegmentationFault = "segmentation_fault";
 inline constexpr absl::string_view kServerUnreachable = "server_unreachable";
 // /dev/shm is full.
 inline constexpr absl::string_view kSharedMemoryFull = "shared_memory_full";
-// A file system that the process uses has failed under it: a stale NFS handle, a disk that the kernel made read-only.
+// A file system that the process uses has failed under it: a stale file handle of NFS or another file server.
 inline constexpr absl::string_view kStorageFault = "storage_fault";
 // The limit of open files is reached.
 inline constexpr absl::string_view kTooManyOpenFiles = "too_many_open_files";

@@ -92,17 +92,17 @@ namespace {
 
 void AddStalls(SettingsTable& table, StallSettings* stalls) {
   table
-      .AddOptionalSeconds(
-          "progress_timeout", &stalls->progress_timeout, absl::Seconds(1), kMaxTimeout, false,
-          "How long a process may make no progress between two steps. Then the job has failed. It applies to processes "
-          "that have shown progress, by MS_PROGRESS_FILE or by ms-worker's --expect.")
+      .AddOptionalSeconds("progress_timeout", &stalls->progress_timeout, absl::Seconds(1), kMaxTimeout, false,
+                          "How long a process may make no progress between two steps. Then the job fails (see "
+                          "stall_action). It applies to "
+                          "processes that have shown progress, by MS_PROGRESS_FILE or by ms-worker's --expect.")
       .Env({"MS_PROGRESS_TIMEOUT"})
       .Default("off");
   table
       .AddOptionalSeconds("first_progress_timeout", &stalls->first_progress_timeout, absl::Seconds(1), kMaxTimeout,
                           false,
                           "How long the processes may take until one of them shows progress, after each start. Then "
-                          "the job has failed.")
+                          "the job fails (see stall_action).")
       .Env({"MS_FIRST_PROGRESS_TIMEOUT"})
       .Default("off");
   Setting action;

@@ -93,7 +93,7 @@ _ms_ctl() {
   esac
 }
 # ms-worker and ms-scheduler. $1: the settings, as --switch, --flag= (any value), --flag=file, --flag=host or
-# --flag=one|two. $2: not empty where a command stands behind them.
+# --flag=one|two. $2: not empty if a command follows.
 _ms_settings() {
   local current=${COMP_WORDS[COMP_CWORD]} previous= valued=" " flags= word spec i
   (( COMP_CWORD > 0 )) && previous=${COMP_WORDS[COMP_CWORD-1]}

@@ -89,6 +89,7 @@ void HideOutput(v1::Cause& cause) {
 void HideOutput(v1::StatusReply& reply) {
   for (v1::RunStatus& run : *reply.mutable_runs()) {
     if (run.has_last_abort()) HideOutput(*run.mutable_last_abort());
+    if (run.has_stall()) HideOutput(*run.mutable_stall());
     if (run.outcome().has_cause()) HideOutput(*run.mutable_outcome()->mutable_cause());
   }
 }

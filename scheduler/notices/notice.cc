@@ -8,6 +8,7 @@
 //   round_closed, 5 minutes or more after the run was opened or its
 //     last round was aborted                                          formed_late
 //   node_lost                                                         node_lost, folded
+//   stalled, process_halted, node_suspect                             the same word
 //   any other event                                                   none
 //
 // How notices are folded, for each job and kind: the first event gives a notice at once. The events of the next minute
@@ -79,6 +80,7 @@ std::vector<Notice> NoticeRules::Judge(const v1::JobEvent& event) {
   }
   if (kind == "round_aborted" || kind == "process_restarted") Fold(kJobRestarted, event, notices);
   if (kind == "node_lost") Fold(kNodeLost, event, notices);
+  if (kind == "stalled" || kind == "process_halted" || kind == "node_suspect") notices.push_back(Make(kind, event));
   if (kind == "round_closed") {
     const auto since = forming_since_.find(event.job_id());
     if (since == forming_since_.end()) return notices;

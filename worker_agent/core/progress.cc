@@ -16,6 +16,8 @@ void Progress::Made(const ProcessKey& id, std::optional<uint64_t> step, Monotoni
 
 void Progress::Matched(const OutputMatched& event, MonotonicTime now) {
   Last& last = last_[event.key];
+  // Lines that were not looked at may have shown progress.
+  if (event.unseen != last.unseen && last.has_progress) last.changed = now;
   last.unseen = event.unseen;
   if (event.changes == last.changes) return;
   last.changes = event.changes;
@@ -38,8 +40,8 @@ void Progress::Fill(v1::Report& report, MonotonicTime now) const {
     v1::SlotProgress& progress = *report.add_progress();
     progress.set_slot(id.slot);
     progress.set_attempt(id.attempt);
-    progress.set_is_of_output(!last.has_file);
-    if (last.step) progress.set_step(*last.step);
+    if (last.step && !last.has_file) progress.set_output_step(*last.step);
+    if (last.step && last.has_file) progress.set_step(*last.step);
     progress.set_since_progress_ms(
         static_cast<uint64_t>(std::max<int64_t>(0, absl::ToInt64Milliseconds(now - last.changed))));
   }

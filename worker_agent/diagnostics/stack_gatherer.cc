@@ -143,7 +143,9 @@ v1::SlotStack Looker::Look(const StackTarget& target, MonotonicTime deadline, st
   const auto agreed = std::find_if(candidates.begin(), candidates.end(), [&](const ProcessInfo& candidate) {
     return HasAgreed(candidate, target.stacks_file);
   });
-  if (agreed != candidates.end()) {
+  // A process that the kernel does not let run can't answer.
+  const bool can_answer = agreed != candidates.end() && !agreed->is_stopped && agreed->state != 'D';
+  if (can_answer) {
     const auto text = AskFaulthandler(*agreed, target.stacks_file, until(options.signal_timeout), cancel.fd(), clock);
     if (text.ok()) {
       stack.set_method("faulthandler");

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
 #include <utility>
 
 namespace muster::agent {
 namespace {
 
-constexpr size_t kLinesPerLook = 64;  // between two looks at the clock
+constexpr size_t kBytesPerLook = 4096;  // between two looks at the clock
+constexpr char kLineEnds[] = "\r\n";
 
 std::optional<uint64_t> WholeNumber(std::string_view text) {
   uint64_t number = 0;
@@ -35,27 +37,39 @@ void MatchTime::End() {
 void RuleMatcher::Feed(size_t stream, std::string_view bytes) {
   Stream& into = streams_.at(stream);
   time_.Begin();
-  size_t lines = 0;
-  while (!bytes.empty()) {
-    const size_t length = bytes.find_first_of("\r\n");
-    Append(into, bytes.substr(0, length));
-    if (length == std::string_view::npos) break;
-    EndLine(into);
-    bytes.remove_prefix(length + 1);
-    if (++lines % kLinesPerLook == 0) {
-      time_.End();
-      if (!time_.IsLeft()) {
-        // The rest of this part is only counted. Its last line stays, since its end may come later.
-        const size_t last = bytes.find_last_of("\r\n");
-        const size_t ended = last == std::string_view::npos ? 0 : last + 1;
-        found_.unseen +=
-            static_cast<uint64_t>(std::count(bytes.begin(), bytes.begin() + static_cast<long>(ended), '\n'));
-        Append(into, bytes.substr(ended));
-        return;
-      }
-    }
+  const size_t last = bytes.find_last_of(kLineEnds);
+  if (last == std::string_view::npos) {
+    Append(into, bytes);
+    return time_.End();
   }
+  // The first line may have begun earlier, and the last one has not ended.
+  const size_t first = bytes.find_first_of(kLineEnds);
+  Append(into, bytes.substr(0, first));
+  EndLine(into);
+  LookAtLines(bytes.substr(first + 1, last - first));
+  Append(into, bytes.substr(last + 1));
   time_.End();
+}
+
+void RuleMatcher::LookAtLines(std::string_view lines) {
+  const bool are_bars = lines.find('\r') != std::string_view::npos;
+  while (!lines.empty()) {
+    if (!time_.IsLeft()) {
+      found_.unseen += static_cast<uint64_t>(std::count(lines.begin(), lines.end(), are_bars ? lines.back() : '\n'));
+      return;
+    }
+    const size_t end = lines.find_first_of(kLineEnds, std::min(kBytesPerLook, lines.size() - 1));
+    const std::string_view part = lines.substr(0, end + 1);
+    lines.remove_prefix(part.size());
+    for (size_t at = 0; at < part.size();) {
+      const std::optional<std::string_view> line =
+          are_bars ? part.substr(at, part.find_first_of(kLineEnds, at) - at) : rules_->NextMatch(part, at);
+      if (!line) break;
+      Look(*line);
+      at = static_cast<size_t>(line->data() - part.data()) + line->size() + 1;
+    }
+    time_.End();
+  }
 }
 
 void RuleMatcher::Finish() {
@@ -71,16 +85,22 @@ void RuleMatcher::Append(Stream& stream, std::string_view bytes) {
 }
 
 void RuleMatcher::EndLine(Stream& stream) {
-  const bool is_overlong = std::exchange(stream.is_overlong, false);
-  if (is_overlong || IsBinary(stream.line) || (!time_.IsLeft() && !stream.line.empty())) {
+  if (std::exchange(stream.is_overlong, false)) {
     ++found_.unseen;
-  } else if (!stream.line.empty()) {
+  } else if (!time_.IsLeft() && !stream.line.empty()) {
+    ++found_.unseen;
+  } else {
     Look(stream.line);
   }
   stream.line.clear();
 }
 
 void RuleMatcher::Look(std::string_view line) {
+  if (line.empty()) return;
+  if (line.size() > kMaxLineBytes || IsBinary(line)) {
+    ++found_.unseen;
+    return;
+  }
   LineFinding finding = rules_->Look(line);
   if (finding.is_failure && failure_.empty()) failure_ = std::string(line);
   if (!finding.is_expected) return;

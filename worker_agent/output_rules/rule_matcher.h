@@ -1,7 +1,7 @@
 // Matches the output of one process, line by line, with the rules. One thread: the keeper's.
 //
 // A line ends at '\n' or '\r', so that each state of a progress bar is a line. Some lines are not matched and count as
-// unseen: binary ones, those beyond kMaxLineBytes, and those for which MatchTime leaves no time.
+// unseen: those for which MatchTime leaves no time, and binary or overlong ones (kMaxLineBytes) that seem to match.
 //
 // What counts as progress: a captured number that differs from the one before. It may be lower: tqdm's and Trainer's
 // numbers begin again with each epoch. If a rule has no group, each of its matches is progress.
@@ -74,6 +74,8 @@ class RuleMatcher {
   };
 
   void Append(Stream& stream, std::string_view bytes);
+  // Looks at whole lines.
+  void LookAtLines(std::string_view lines);
   void EndLine(Stream& stream);
   void Look(std::string_view line);
 

@@ -52,7 +52,7 @@ void AgentLoop::TakeProgress() {
     }
     pending_.push_back(made);
   }
-  for (ProcessHalted& halted : halts_.Poll(now)) PushForAll(std::move(halted));
+  for (ProcessHalted& halted : halts_.Poll(now)) pending_.push_back(std::move(halted));
 }
 
 void AgentLoop::On(const Started& event) {
@@ -89,7 +89,14 @@ void AgentLoop::On(const OutputSeen& event) {
   }
   OutputMatched matched{event.key, event.changes, event.unseen, std::nullopt};
   if (event.has_step) matched.step = event.step;
-  PushForAll(matched);
+  pending_.push_back(matched);
+  const auto found = followers_.find(event.key);
+  if (found == followers_.end()) return;
+  matched.unseen = 0;  // counts once for the process
+  for (const ProcessKey& key : found->second) {
+    matched.key = key;
+    pending_.push_back(matched);
+  }
 }
 
 void AgentLoop::On(const OutputRead& event) {

@@ -18,7 +18,7 @@
 namespace muster::agent {
 namespace {
 
-// How long Close waits for cancelled streams, and for dials that are still connecting, to end.
+// The longest time for which Close waits for cancelled streams, and for dials that are still connecting, to end.
 constexpr absl::Duration kCancelTime = absl::Seconds(1);
 constexpr int kShutOuts = 5;
 constexpr char kShutOutText[] =

@@ -95,6 +95,11 @@ void CheckDoubtful(const AgentSettings& s, SettingsFindings& findings) {
 
 namespace {
 
+void CheckOutputRules(const AgentSettings& s, SettingsFindings& findings) {
+  const auto rules = OutputRules::Compile(s.output_rules);
+  if (!rules.ok()) findings.errors.push_back(std::string(rules.status().message()));
+}
+
 void CheckExec(const AgentSettings& s, SettingsFindings& findings) {
   if (!s.allows_exec) return;
   if (!s.per_job) {
@@ -162,6 +167,7 @@ void CheckFrameworks(const AgentSettings& s, SettingsFindings& findings) {
 
 SettingsFindings CheckAgentSettings(const AgentSettings& s) {
   SettingsFindings findings;
+  CheckOutputRules(s, findings);
   const bool is_scheduler = s.role == "MS_SCHED";
   if (is_scheduler) return findings;  // ms-scheduler will check them
   CheckNumbers(s, findings);

@@ -11,6 +11,7 @@
 #include "common/base/limits.h"
 #include "common/base/text.h"
 #include "scheduler/core/facts/diagnosis.h"
+#include "scheduler/core/facts/stack_groups.h"
 
 namespace muster::scheduler {
 namespace {
@@ -41,7 +42,7 @@ int PriorityOf(const v1::ProcessEnded& ended, const Diagnosis& diagnosis) {
 
 std::string WithoutQuote(const std::string& text) {
   size_t end = std::string::npos;
-  for (const absl::string_view words : {kNotStarted, kEndedWith, kKilledBy, kEndedByRule}) {
+  for (const absl::string_view words : {kNotStarted, kEndedWith, kKilledBy, kEndedByRule, absl::string_view(kElsewhere), absl::string_view(kSamePlace), absl::string_view(kPlaces)}) {
     end = std::min(end, text.find(words.data(), 0, words.size()));
   }
   return end == std::string::npos ? text : text.substr(0, text.find(": ", end));

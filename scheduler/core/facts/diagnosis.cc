@@ -140,9 +140,9 @@ constexpr std::array kAdvice = std::to_array<Advice>({
      "make /dev/shm on {host} larger (docker: --shm-size; Kubernetes: an emptyDir with medium Memory), or use fewer "
      "data loader workers"},
     {reason::kStorageFault,
-     "a file system of {host} has failed: `mount` and `dmesg` there show which one; mount it again, or take the "
-     "machine "
-     "out of the job"},
+     "a file system of {host} has failed: `mount` and `dmesg` there show which one; mount it again, or take the node "
+     "out "
+     "of the job"},
     {reason::kTooManyOpenFiles, "raise the limit of open files on {host} (`ulimit -n`)"},
     {reason::kWrongSettings, "correct the setting that the error names, on every node that has it"},
 });

@@ -54,6 +54,8 @@ std::pair<const Node*, uint32_t> FirstDone(const Run& run) {
 // True if the worker's stack shows that its process is stopped.
 bool IsStopped(const std::vector<StackGroup>& groups, const Watched& w) {
   if (w.node->record().info.role() != v1::ROLE_WORKER) return false;
+  const auto is_halted = [&w](const HaltedOnNode& one) { return one.slot == w.slot && one.state == "T"; };
+  if (std::any_of(w.node->halted.begin(), w.node->halted.end(), is_halted)) return true;
   return std::any_of(groups.begin(), groups.end(), [&](const StackGroup& group) {
     return group.is_stopped && std::find(group.ranks.begin(), group.ranks.end(), w.rank) != group.ranks.end();
   });
@@ -78,11 +80,11 @@ void NameSuspect(const Run& run, const StackFinding& finding, v1::Cause& cause) 
 }
 
 const char* StallRemedy(bool is_stopped) {
-  return is_stopped
-             ? "find out what stopped it (SIGSTOP, Ctrl-Z, a debugger); if this is on purpose, raise --progress_timeout"
-             : "find out where the ranks stand (`ms-ctl stacks` while they run); --progress_timeout must be longer "
-               "than "
-               "the longest pause between two steps, including checkpoints and evaluations";
+  if (is_stopped) {
+    return "find out what stopped it (SIGSTOP, Ctrl-Z, a debugger); if this is on purpose, raise --progress_timeout";
+  }
+  return "look at the code there (`ms-ctl stacks` shows all threads while they run); --progress_timeout must be longer "
+         "than the longest pause between two steps, including checkpoints and evaluations";
 }
 
 // Returns "; 12 lines of output could not be matched with --expect: …", for the end of a text.
@@ -123,12 +125,14 @@ std::vector<Watched> WatchedProcesses(const Run& run) {
   return watched;
 }
 
-std::vector<Watched> StandingStill(const Run& run, MonotonicTime now, absl::Duration heartbeat_interval) {
+std::vector<Watched> StandingStill(const Run& run, MonotonicTime now, absl::Duration heartbeat_interval,
+                                   absl::Duration less) {
   const absl::Duration timeout = absl::Milliseconds(run.record().settings.progress_timeout_ms());
+  if (timeout == absl::ZeroDuration()) return {};
   std::vector<Watched> watched = WatchedProcesses(run);
   std::erase_if(watched, [&](const Watched& w) {
     return now - w.progress->reported_at > kReportLag * heartbeat_interval ||
-           w.progress->reported_at - w.progress->changed < timeout;
+           w.progress->reported_at - w.progress->changed < std::max(timeout - less, timeout / 2);
   });
   return watched;
 }
@@ -137,46 +141,49 @@ CauseCandidate DescribeStall(const Run& run, MonotonicTime now, absl::Duration h
                              const std::vector<StackGroup>& groups) {
   const absl::Duration timeout = absl::Milliseconds(run.record().settings.progress_timeout_ms());
   const std::vector<Watched> watched = WatchedProcesses(run);
-  std::vector<Watched> standing = StandingStill(run, now, heartbeat_interval);
+  // The last report of a process that stands still may be one heartbeat old.
+  std::vector<Watched> standing = StandingStill(run, now, heartbeat_interval, heartbeat_interval);
   std::string text = absl::StrCat("no progress for ", FormatAge(timeout), " (--progress_timeout): ");
-  const StackFinding finding = JudgeGroups(groups);
+  const StackFinding finding = JudgeGroups(groups, run.record().peers.worker_num());
   std::vector<Watched> stopped = watched;
   std::erase_if(stopped, [&](const Watched& w) { return !IsStopped(groups, w); });
+  const bool has_steps = std::all_of(watched.begin(), watched.end(),
+                                     [](const Watched& w) { return w.progress->step && !w.progress->is_of_output; });
   bool is_named = true;
   if (!stopped.empty()) {
     absl::StrAppend(&text, NameAll(stopped), stopped.size() == 1 ? " is" : " are",
                     " stopped, by a signal or a debugger");
-    if (stopped.front().progress->step) absl::StrAppend(&text, ", at step ", *stopped.front().progress->step);
+    if (has_steps) absl::StrAppend(&text, ", at step ", *stopped.front().progress->step);
     standing = stopped;
-  } else if (!standing.empty() && standing.front().progress->step) {
+  } else if (!standing.empty() && has_steps) {
     const uint64_t lowest = *standing.front().progress->step;
     const auto ahead = std::find_if(standing.begin(), standing.end(),
                                     [lowest](const Watched& w) { return w.progress->step != lowest; });
     standing.erase(ahead, standing.end());
     const auto others =
         std::count_if(watched.begin(), watched.end(), [lowest](const Watched& w) { return w.progress->step > lowest; });
-    // A process that alone shows progress (rank 0 prints for all) may itself wait for another, so it is not named.
-    is_named = others != 0 || (standing.size() == 1 && watched.size() > 1);
-    if (others == 0 && standing.size() > 1) {
-      absl::StrAppend(&text, "all ", standing.size(), " ranks stand still at step ", lowest, ", longest ",
-                      NameAll({standing.front()}));
+    is_named = others != 0;
+    if (!is_named && standing.size() > 1) {
+      absl::StrAppend(&text, "all ", standing.size(), " ranks stand still at step ", lowest, "; ",
+                      NameAll({standing.front()}), " has done so longest");
     } else {
       absl::StrAppend(&text, NameAll(standing), standing.size() == 1 ? " stands" : " stand", " still at step ", lowest,
-                      others == 0 ? "" : ", the others are ahead");
+                      is_named ? ", the others are ahead" : "");
     }
   } else if (!standing.empty()) {
-    is_named = standing.size() == 1 && watched.size() > 1;
+    is_named = false;  // numbers in the output need not be the same thing in all ranks
     absl::StrAppend(&text, NameAll(standing), standing.size() == 1 ? " shows" : " show", " nothing new");
   }
   if (stopped.empty() && !finding.text.empty()) absl::StrAppend(&text, "; ", finding.text);
-  CauseCandidate candidate = Decision(v1::Cause::NO_PROGRESS, std::move(text), StallRemedy(!stopped.empty()), now);
+  CauseCandidate candidate = Decision(v1::Cause::NO_PROGRESS, std::move(text),
+                                      absl::StrCat(StallRemedy(!stopped.empty()), UnseenInWords(run)), now);
   if (!standing.empty()) Name(*standing.front().node, standing.front().rank, candidate.cause);
-  if (stopped.empty() && (!is_named || standing.empty())) NameSuspect(run, finding, candidate.cause);
+  if (stopped.empty() && !is_named) NameSuspect(run, finding, candidate.cause);
   return candidate;
 }
 
 CauseCandidate DescribeFirstStall(const Run& run, MonotonicTime now, const std::vector<StackGroup>& groups) {
-  const StackFinding finding = JudgeGroups(groups);
+  const StackFinding finding = JudgeGroups(groups, run.record().peers.worker_num());
   const absl::Duration timeout = absl::Milliseconds(run.record().settings.first_progress_timeout_ms());
   CauseCandidate candidate = Decision(
       v1::Cause::NO_PROGRESS,

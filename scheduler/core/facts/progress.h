@@ -26,7 +26,8 @@ std::vector<Watched> WatchedProcesses(const Run& run);
 
 // Returns the processes that stood still for --progress_timeout at their last report, if that report is recent. They
 // are in the order of WatchedProcesses. The time since the report does not count, because nothing is known about it.
-std::vector<Watched> StandingStill(const Run& run, MonotonicTime now, absl::Duration heartbeat_interval);
+std::vector<Watched> StandingStill(const Run& run, MonotonicTime now, absl::Duration heartbeat_interval,
+                                   absl::Duration less = absl::ZeroDuration());
 
 // Returns the cause for giving up a run that stands still. It names the workers that are stopped. If none is, it names
 // those at the lowest step, because the others may be waiting for them. If all are at one step, it names the suspect

@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/base/limits.h"
@@ -23,6 +24,8 @@ namespace muster::scheduler {
 namespace {
 
 constexpr size_t kMaxPlaceBytes = 160;
+constexpr char kKernel[] = "kernel";  // SlotStack::method
+constexpr char kAsleep[] = "uninterruptible";
 
 // One frame of Python's stack.
 struct Frame {
@@ -86,19 +89,22 @@ std::string KernelPlace(const std::string& text) {
   const size_t channel = state.find("waits in ");
   if (absl::StartsWith(state, "R")) return "running on a processor";
   if (absl::StartsWith(state, "D")) {
-    return absl::StrCat("uninterruptible", channel == std::string::npos ? "" : " in ",
+    return absl::StrCat(kAsleep, channel == std::string::npos ? "" : " in ",
                         channel == std::string::npos ? "" : state.substr(channel + 9));
   }
   return channel == std::string::npos ? std::string(state) : absl::StrCat("waiting in ", state.substr(channel + 9));
 }
 
-// True if a rank at this place waits for other ranks, as far as the names of functions and files say.
+// True if a rank at this place waits for other ranks, as far as the names of function and file say.
 bool IsCollective(absl::string_view place) {
-  constexpr std::array<absl::string_view, 14> kWords = {
-      "all_reduce",  "allreduce", "all_gather", "allgather",           "reduce_scatter",
-      "broadcast",   "barrier",   "all_to_all", "distributed_c10d.py", "_engine_run_backward",
-      "synchronize", "recv",      "hccl",       "comm_func.py"};
-  return std::any_of(kWords.begin(), kWords.end(), [&](absl::string_view w) { return absl::StrContains(place, w); });
+  constexpr std::array<absl::string_view, 12> kWords = {
+      "all_reduce", "allreduce", "all_gather", "allgather",  "reduce_scatter",       "barrier",
+      "all_to_all", "alltoall",  "broadcast",  "synchronize", "_engine_run_backward", "hccl"};
+  const absl::string_view function = place.substr(0, place.find(" ("));
+  const absl::string_view file = LastPart(place.substr(std::min(place.size(), function.size() + 2)));
+  if (absl::StartsWith(file, "distributed_c10d.py:") || absl::StartsWith(file, "comm_func.py:")) return true;
+  return function == "recv" ||
+         std::any_of(kWords.begin(), kWords.end(), [&](absl::string_view w) { return absl::StrContains(function, w); });
 }
 
 std::string RankWords(const StackGroup& group) {
@@ -107,8 +113,8 @@ std::string RankWords(const StackGroup& group) {
 
 std::string Is(const StackGroup& group) { return group.ranks.size() == 1 ? " is " : " are "; }
 
-StackFinding Suspect(const StackGroup& group, std::string what) {
-  return {absl::StrCat(RankWords(group), Is(group), std::move(what)), group.ranks.front()};
+StackFinding Suspect(const StackGroup& group, const std::string& what) {
+  return {absl::StrCat(RankWords(group), group.ranks.size() == 1 ? " is" : " are", what), group.ranks.front()};
 }
 
 }  // namespace
@@ -124,12 +130,16 @@ size_t MainThread(const std::string& text) {
 }
 
 std::vector<StackGroup> GroupStacks(const std::map<uint32_t, v1::RankStack>& stacks) {
+  const bool has_python = std::any_of(stacks.begin(), stacks.end(), [](const auto& entry) {
+    return entry.second.stack().method() != kKernel && !PythonPlace(entry.second.stack().text()).empty();
+  });
   std::map<std::pair<bool, std::string>, StackGroup> by_place;
   for (const auto& [rank, stack] : stacks) {
     const v1::SlotStack& slot = stack.stack();
     std::string place;
-    if (!slot.is_stopped()) place = slot.method() == "kernel" ? KernelPlace(slot.text()) : PythonPlace(slot.text());
+    if (!slot.is_stopped()) place = slot.method() == kKernel ? KernelPlace(slot.text()) : PythonPlace(slot.text());
     if (place.empty() && !slot.is_stopped()) continue;
+    if (has_python && slot.method() == kKernel && !slot.is_stopped() && !absl::StartsWith(place, kAsleep)) continue;
     CutText(place, kMaxPlaceBytes);
     StackGroup& group = by_place[{slot.is_stopped(), place}];
     group.place = place;
@@ -143,32 +153,30 @@ std::vector<StackGroup> GroupStacks(const std::map<uint32_t, v1::RankStack>& sta
   return groups;
 }
 
-StackFinding JudgeGroups(const std::vector<StackGroup>& groups) {
+StackFinding JudgeGroups(const std::vector<StackGroup>& groups, size_t ranks) {
   const auto stopped = std::find_if(groups.begin(), groups.end(), [](const StackGroup& g) { return g.is_stopped; });
-  if (stopped != groups.end()) return Suspect(*stopped, "stopped, by a signal or a debugger");
+  if (stopped != groups.end()) return Suspect(*stopped, " stopped, by a signal or a debugger");
   if (groups.empty()) return {};
+  size_t known = 0;
+  for (const StackGroup& group : groups) known += group.ranks.size();
+  const std::string missing =
+      known < ranks ? absl::StrCat("; the places of ", ranks - known, " other ranks are not known") : "";
   if (groups.size() == 1) {
     const StackGroup& all = groups.front();
-    if (all.ranks.size() == 1) return {absl::StrCat(RankWords(all), " is at ", all.place), std::nullopt};
-    return {absl::StrCat("all ", all.ranks.size(), " ranks are at the same place, ", all.place,
-                         ": a device or the network holds them up"),
-            std::nullopt};
+    const std::string who = known < ranks ? RankWords(all) : absl::StrCat("all ", known, " ranks");
+    const char* what = known < ranks || ranks == 1 ? "" : " (a device or the network holds them up)";
+    return {absl::StrCat(who, Is(all), kSamePlace + 1, ": ", all.place, what, missing), std::nullopt};
   }
-  size_t others = 0;
-  for (size_t i = 1; i < groups.size(); ++i) others += groups[i].ranks.size();
   const auto is_elsewhere = [](const StackGroup& g) { return !IsCollective(g.place); };
   const bool has_one_elsewhere = std::count_if(groups.begin(), groups.end(), is_elsewhere) == 1;
   if (has_one_elsewhere) {
     const StackGroup& group = *std::find_if(groups.begin(), groups.end(), is_elsewhere);
-    return Suspect(group, absl::StrCat("at a different place: ", group.place));
+    return Suspect(group, absl::StrCat(kElsewhere, ": ", group.place));
   }
-  if (groups.front().ranks.size() > others) {
-    const StackGroup& group = groups.back();
-    return Suspect(group, absl::StrCat("at a different place: ", group.place));
+  if (2 * groups.front().ranks.size() > known) {
+    return Suspect(groups.back(), absl::StrCat(kElsewhere, ": ", groups.back().place));
   }
-  return {absl::StrCat(RankWords(groups[0]), Is(groups[0]), "at ", groups[0].place, ", ", RankWords(groups[1]),
-                       Is(groups[1]), "at ", groups[1].place),
-          std::nullopt};
+  return {absl::StrCat("the ranks are", kPlaces, ": ", absl::StrJoin(GroupLines(groups, 2), "; "), missing), std::nullopt};
 }
 
 std::vector<std::string> GroupLines(const std::vector<StackGroup>& groups, size_t most) {

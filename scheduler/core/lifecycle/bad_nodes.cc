@@ -1,14 +1,14 @@
-// Nodes on which something is broken. Their ranks would fail there again, and use up the budget of restarts.
+// Takes nodes out of a job on which something is broken. Their ranks would fail there again, and use up the restarts.
 //
-//   the cause of the round's end                              a spare fits                  no spare fits
-//   a device or a file system failed (ShowsBadNode)           the node is drained, and the  the node stays, and is
-//   named
-//                                                             restart costs no budget       as suspect
-//   the node's third failure in an hour that may come from    the same                      the same
-//     it (MayComeFromNode, --max_node_failures)
-//   any other                                                 nothing                       nothing
+// | the cause of the round's end                               | a spare fits         | no spare fits             |
+// |------------------------------------------------------------|----------------------|---------------------------|
+// | a device or a file system failed (ShowsBadNode)            | the node is drained; | the node stays; a warning |
+// |                                                            | the restart is free  | names it                  |
+// | the node's third failure in an hour that may come from it  | the node is drained  | the node stays; a warning |
+// | (MayComeFromNode, --max_node_failures)                     |                      | names it                  |
+// | any other                                                  | nothing              | nothing                   |
 //
-// Drained is a node only when all nodes have quit the round: then the cause is as well known as it will be.
+// The scheduler decides this when all nodes have quit the round, because only then all failures are known.
 #include <algorithm>
 #include <utility>
 
@@ -17,6 +17,7 @@
 #include "common/causes/failure_kind.h"
 #include "scheduler/core/facts/cause.h"
 #include "scheduler/core/lifecycle/lifecycle.h"
+#include "scheduler/core/places/round_addresses.h"
 #include "scheduler/core/places/standing_in.h"
 
 namespace muster::scheduler {
@@ -29,7 +30,17 @@ bool HasSpareFor(const Run& run, const Node& node) {
   return TakeSpareFor(node, spares) != nullptr;
 }
 
-// Returns the candidate that shows a bad node, else the one that is the cause.
+// True if one of the spares fits the node, and the other members can reach it.
+bool CanReplace(const Node& node, const std::vector<const Node*>& members, std::vector<const Node*> spares,
+                const std::string& own_address) {
+  const Node* spare = TakeSpareFor(node, spares);
+  if (spare == nullptr) return false;
+  std::vector<const Node*> replaced = members;
+  std::replace(replaced.begin(), replaced.end(), &node, spare);
+  return ChooseAddresses(replaced, own_address).unreachable.empty();
+}
+
+// Returns the failure that shows a bad node. If none does, returns the failure that is the cause; null: there is none.
 const CauseCandidate* FindFault(const Run& run) {
   if (run.candidates.empty()) return nullptr;
   const auto shown = std::find_if(run.candidates.begin(), run.candidates.end(),
@@ -44,21 +55,22 @@ bool Lifecycle::IsDrainedFor(const Run& run, const v1::Cause& cause) const {
   return ShowsBadNode(cause) && node != nullptr && !node->record().is_spare && HasSpareFor(run, *node);
 }
 
-bool Lifecycle::DrainBadNode(Run& run) {
+bool Lifecycle::DrainBadNode(Run& run, const std::vector<const Node*>& members,
+                             const std::vector<const Node*>& spares) {
   if (run.judged_round == run.record().round) return false;
   run.judged_round = run.record().round;
   const CauseCandidate* fault = FindFault(run);
   Node* node = fault == nullptr ? nullptr : run.nodes.Find(fault->cause.node_id());
   if (node == nullptr || node->record().is_spare || node->record().is_lost) return false;
   const v1::Cause cause = fault->cause;
-  std::string why = cause.text();
+  std::string why = WithoutQuote(cause.text());
   if (!ShowsBadNode(cause)) {
     if (!MayComeFromNode(cause)) return false;
     const size_t failures = CountFailure(run, node->record().id);
     if (context_.options.max_node_failures == 0 || failures < context_.options.max_node_failures) return false;
-    why = absl::StrCat(failures, " rounds failed on it within an hour, last: ", cause.text());
+    why = absl::StrCat(failures, " rounds failed on it within an hour, last: ", WithoutQuote(cause.text()));
   }
-  if (!HasSpareFor(run, *node)) {
+  if (!CanReplace(*node, members, spares, context_.options.own_address)) {
     context_.Warn(run, "node_suspect",
                   absl::StrCat(NodeText(*node), " may be broken: ", why,
                                "; no spare fits, so it stays in the job: start one with --spare, or take the node out "
@@ -73,6 +85,7 @@ bool Lifecycle::DrainBadNode(Run& run) {
   draining.set_is_draining(true);
   draining.set_reason(absl::StrCat("drained by the scheduler: ", why));
   CutText(*draining.mutable_reason(), kMaxShortTextBytes);
+  run.faulty_hosts.insert(node->record().info.host_name());
   context_.Write(std::move(record));
   run.node_failures.erase(node->record().id);
   return true;

@@ -64,6 +64,10 @@ class Lifecycle {
   // needs a living agent or keeper does not end any process if these were killed as well.
   static MonotonicTime StaleEnd(const Node& node, MonotonicTime heard);
 
+  // ---- bad_nodes.cc
+  // True if the node that the cause names will be drained for it: the restart then costs no budget.
+  bool IsDrainedFor(const Run& run, const v1::Cause& cause) const;
+
   // ---- ending.cc
   void On(const StopRequested& event);
   void On(const DrainRequested& event);
@@ -123,11 +127,10 @@ class Lifecycle {
   void SendAway(Run& run, Node& node, v1::NodeRemoved::Why why, const std::string& reason, v1::Refusal refusal);
 
   // ---- bad_nodes.cc
-  // True if the node that the cause names will be drained for it: the restart then costs no budget.
-  bool IsDrainedFor(const Run& run, const v1::Cause& cause) const;
   // Drains the node that has ended the round, if it is broken and a spare fits. Called once for each round, when all
   // nodes have quit it. True if a node was drained: the nodes must be looked at again.
-  bool DrainBadNode(Run& run);
+  // `members` will be in the next round, and `spares` stand by for others.
+  bool DrainBadNode(Run& run, const std::vector<const Node*>& members, const std::vector<const Node*>& spares);
   size_t CountFailure(Run& run, const std::string& node_id);
 
   // ---- ending.cc

@@ -4,7 +4,8 @@
 //   a process fails, scope "job"             AbortRound; the next round after a back-off
 //   a process fails, scope "worker"          RestartAlone: its next attempt after a back-off
 //   the budget of restarts is used up        the run fails: "gave up"
-//   a device or a file system of a node fails, and a spare stands by: the same, without the budget (bad_nodes.cc)
+//   the same, by a broken device or file     AbortRound at once, and the restart costs no budget, if a spare can take
+//     system of the node                     the node's place (bad_nodes.cc)
 //   a member is lost                         AbortRound; the next round waits for it (--rejoin_timeout) or a spare
 //   a member is lost, its slots are done     the round goes on: the run needs nothing more from the node
 //   another failure while a round ends       it is noted as a possible cause
@@ -176,8 +177,10 @@ void Lifecycle::LookForNextRound(Run& run, std::set<std::string> passed_over) {
   }
   context_.Schedule(run);
   if (!is_ready || context_.now.monotonic < run.restart_at) return;
-  if (DrainBadNode(run)) return LookForNextRound(run, std::move(passed_over));
   const RoundAddresses addresses = ChooseAddresses(members, context_.options.own_address);
+  if (addresses.unreachable.empty() && DrainBadNode(run, members, spares)) {
+    return LookForNextRound(run, std::move(passed_over));
+  }
   if (addresses.unreachable.empty()) return CloseRound(run, members, addresses.others, {}, stands_for);
   std::vector<Unreachable> regular;
   for (const Unreachable& one : addresses.unreachable) {

@@ -185,7 +185,12 @@ void Lifecycle::CloseRound(Run& run, const std::vector<const Node*>& members, co
   if (!run.lacks_progress) run.progress_deadline = context_.now.monotonic + FirstProgressLimit(run);
   run.first_progress_deadline = FirstProgressDeadline(run, context_.now.monotonic);
   run.stall.reset();
-  for (auto& [id, node] : run.nodes) node.must_quit = false;
+  run.halts_announced = 0;
+  for (auto& [id, node] : run.nodes) {
+    node.must_quit = false;
+    node.unseen_lines = 0;
+    node.halted.clear();
+  }
   context_.Schedule(run);
   context_.effects.push_back(
       PublishPeers{run.record().job_id, run.record().number, run.record().round, run.record().peer_list});

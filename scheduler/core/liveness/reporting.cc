@@ -19,6 +19,11 @@
 #include "scheduler/core/places/waiting.h"
 
 namespace muster::scheduler {
+namespace {
+
+constexpr uint32_t kMaxHaltsAnnounced = 100;  // in a round: a process may be stopped again and again
+
+}  // namespace
 
 void Liveness::On(const ReportReceived& event) {
   const auto attached = context_.streams.find(event.stream);
@@ -140,7 +145,8 @@ void Liveness::JudgeEnd(const Run& run, const Node& node, const v1::NodeEvent& e
 
 void Liveness::ActOnFailures(Run& run, Node& node, NewEvents& taken) {
   for (CauseCandidate& failure : taken.failures) {
-    if (run.RestartsAlone() && run.record().phase == v1::RUN_PHASE_RUNNING) {
+    if (run.RestartsAlone() && run.record().phase == v1::RUN_PHASE_RUNNING &&
+        !lifecycle_.IsDrainedFor(run, failure.cause)) {
       lifecycle_.RestartAlone(run, node, std::move(failure));
     } else {
       lifecycle_.Disturb(run, std::move(failure));
@@ -167,11 +173,13 @@ void Liveness::TakeProgress(Run& run, Node& node, const v1::Report& report) {
     progress = {.round = run.record().round,
                 .attempt = slot.attempt(),
                 .step = {},
-                .is_of_output = slot.is_of_output(),
+                .is_of_output = slot.has_output_step(),
                 .changed = context_.now.monotonic - still,
                 .reported_at = context_.now.monotonic};
     if (slot.has_step()) progress.step = slot.step();
+    if (slot.has_output_step()) progress.step = slot.output_step();
     if (ProgressOf(run, node, slot.slot()) == nullptr) continue;
+    run.first_progress_deadline = MonotonicTime::Never();
     if (progress.step && !progress.is_of_output) {
       run.highest_step = std::max(run.highest_step.value_or(0), *progress.step);
     }
@@ -206,7 +214,9 @@ void Liveness::TakeHalted(Run& run, Node& node, const v1::Report& report) {
     const bool is_new = std::none_of(before.begin(), before.end(), [&](const HaltedOnNode& one) {
       return one.pid == halted.pid() && one.state == halted.state();
     });
-    if (is_new) context_.Warn(run, "process_halted", DescribeHalted(node, node.halted.back(), context_.now.monotonic));
+    const bool may_announce = is_new && run.halts_announced < kMaxHaltsAnnounced;
+    run.halts_announced += may_announce ? 1 : 0;
+    if (may_announce) context_.Warn(run, "process_halted", DescribeHalted(node, node.halted.back(), context_.now.monotonic));
   }
 }
 

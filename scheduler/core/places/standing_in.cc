@@ -57,7 +57,8 @@ std::string DescribeTakingOver(const Run& run, const std::vector<std::string>& s
 std::vector<const Node*> SparesStandingBy(const Run& run) {
   std::vector<const Node*> spares;
   for (const auto& [id, node] : run.nodes) {
-    if (node.record().is_spare && node.stream != 0 && !node.record().is_leaving) spares.push_back(&node);
+    if (!node.record().is_spare || node.stream == 0 || node.record().is_leaving) continue;
+    if (!run.faulty_hosts.contains(node.record().info.host_name())) spares.push_back(&node);
   }
   std::sort(spares.begin(), spares.end(),
             [](const Node* a, const Node* b) { return NaturalLess(a->record().id, b->record().id); });

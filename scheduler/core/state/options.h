@@ -24,9 +24,10 @@ struct CoreOptions {
   absl::Duration lease = absl::Seconds(600);
   absl::Duration disconnect_grace = absl::Seconds(10);
   absl::Duration stop_timeout = absl::Seconds(30);
-  std::optional<absl::Duration> fence_timeout;         // if the user sets it (0: off); else see Context::SpareFence
-  bool fence_needs_all_four = false;                   // --fence_needs is all-four
-  uint32_t max_node_failures = 3;                      // within an hour, then the node is drained; 0: never
+  std::optional<absl::Duration> fence_timeout;  // if the user sets it (0: off); else see Context::SpareFence
+  bool fence_needs_all_four = false;            // --fence_needs is all-four
+  // A node is drained after this many failures within an hour that may come from it; 0: never.
+  uint32_t max_node_failures = 3;
   std::optional<absl::Duration> rejoin_timeout;        // else topo_timeout
   absl::Duration topo_timeout = absl::Seconds(1800);   // unless the settings or the first join say otherwise
   std::optional<absl::Duration> heartbeat_interval;    // else 2 s, 5 s above 1,000 agents, at most lease / 3

@@ -37,7 +37,9 @@ def test_a_job_that_stands_still_fails_and_shows_where_each_rank_stands(cluster,
     assert cause["kind"] == "no_progress" and cause["rank"] == 3, cause
     assert "no progress for 3 s (--progress_timeout): rank 3 on" in cause["text"], cause
     assert "stands still at step 4, the others are ahead" in cause["text"], cause
-    assert cause["last_lines"][0] == "stack of rank 3, by faulthandler:", cause
+    assert cause["last_lines"][:3] == ["ranks 0-2: barrier (step_and_hang.py:39)",
+                                       "rank 3: waits_for_data_that_never_comes (step_and_hang.py:24)",
+                                       "stack of rank 3, by faulthandler:"], cause
     assert any("waits_for_data_that_never_comes" in line for line in cause["last_lines"]), cause
     for node in job.nodes.values():
         assert "rank 3" in node.output() and "waits_for_data_that_never_comes" in node.output()

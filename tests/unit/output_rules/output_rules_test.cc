@@ -63,6 +63,7 @@ TEST(OutputRules, WhatIsNoRuleSaysWhy) {
 
 TEST(OutputRules, ARuleThatNeedsMuchMemoryIsRefused) {
   EXPECT_FALSE(CheckExpectRule("((a{100}){100}){100}").ok());
+  EXPECT_THAT(std::string(CheckExpectRule("a.{0,900}c").message()), HasSubstr("must be simpler"));
   EXPECT_THAT(std::string(OutputRules::Compile({std::vector<std::string>(33, "a"), {}}).status().message()),
               HasSubstr("more than 32 rules"));
 }
@@ -72,6 +73,30 @@ TEST(OutputRules, TimeIsLinear) {
   const auto rules = Rules({"(a+)+$", "(a|aa)+$", "(.*)*(.*)*x$"});
   const std::string line = std::string(4000, 'a') + "!";
   for (int i = 0; i < 20; ++i) EXPECT_FALSE(rules->Look(line).is_expected);
+}
+
+std::vector<std::string> AllMatches(const OutputRules& rules, std::string_view lines) {
+  std::vector<std::string> found;
+  for (size_t at = 0; at < lines.size();) {
+    const auto line = rules.NextMatch(lines, at);
+    if (!line) break;
+    found.emplace_back(*line);
+    at = static_cast<size_t>(line->data() - lines.data()) + line->size() + 1;
+  }
+  return found;
+}
+
+TEST(OutputRules, LinesAreFoundAmongMany) {
+  const std::string_view lines = "a\nstep 1\n\nb step 2 c\nstep\n3\nend 4\n";
+  const auto rules = Rules({R"(^step (\d+)$)", "c$", R"(step[^x]\d)"}, {"^end"});
+  EXPECT_THAT(AllMatches(*rules, lines), ::testing::ElementsAre("step 1", "b step 2 c", "end 4"));
+}
+
+// Such rules can't be searched in many lines at once, so each line is looked at.
+TEST(OutputRules, RulesForTheWholeTextFindTheirLines) {
+  for (const char* rule : {R"(\Astep)", R"(step\z)", "(?i)STEP"}) {
+    EXPECT_THAT(AllMatches(*Rules({rule}), "a\nstep\nb\n"), ::testing::Contains("step")) << rule;
+  }
 }
 
 }  // namespace

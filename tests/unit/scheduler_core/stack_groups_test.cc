@@ -40,7 +40,7 @@ TEST(StackGroups, TheOneAtADifferentPlaceIsTheSuspect) {
   for (uint32_t rank = 0; rank < 8; ++rank) Add(stacks, rank, "py-spy", PySpy(rank == 5 ? kInLoader : kInAllReduce));
   const auto groups = GroupStacks(stacks);
   ASSERT_EQ(groups.size(), 2u);
-  const StackFinding finding = JudgeGroups(groups);
+  const StackFinding finding = JudgeGroups(groups, stacks.size());
   EXPECT_EQ(finding.text, "rank 5 is at a different place: __getitem__ (dataset.py:88), called at train.py:44");
   EXPECT_EQ(finding.suspect, 5u);
   EXPECT_THAT(GroupLines(groups, 4),
@@ -52,14 +52,14 @@ TEST(StackGroups, OneOfTwoThatIsInNoCollectiveIsTheSuspect) {
   Stacks stacks;
   Add(stacks, 0, "py-spy", PySpy(kInLoader));
   Add(stacks, 1, "py-spy", PySpy(kInAllReduce));
-  EXPECT_EQ(JudgeGroups(GroupStacks(stacks)).suspect, 0u);
+  EXPECT_EQ(JudgeGroups(GroupStacks(stacks), stacks.size()).suspect, 0u);
 }
 
 TEST(StackGroups, AllAtOnePlacePointToADeviceOrTheNetwork) {
   Stacks stacks;
   for (uint32_t rank = 0; rank < 4; ++rank) Add(stacks, rank, "py-spy", PySpy(kInAllReduce));
-  const StackFinding finding = JudgeGroups(GroupStacks(stacks));
-  EXPECT_THAT(finding.text, HasSubstr("all 4 ranks are at the same place, all_reduce (distributed_c10d.py:2806)"));
+  const StackFinding finding = JudgeGroups(GroupStacks(stacks), stacks.size());
+  EXPECT_THAT(finding.text, HasSubstr("all 4 ranks are at the same place: all_reduce (distributed_c10d.py:2806)"));
   EXPECT_THAT(finding.text, HasSubstr("a device or the network"));
   EXPECT_EQ(finding.suspect, std::nullopt);
 }
@@ -68,7 +68,7 @@ TEST(StackGroups, AStoppedOneIsTheSuspect) {
   Stacks stacks;
   Add(stacks, 0, "py-spy", PySpy(kInLoader));
   Add(stacks, 1, "kernel", "python3: T (stopped)\n", true);
-  const StackFinding finding = JudgeGroups(GroupStacks(stacks));
+  const StackFinding finding = JudgeGroups(GroupStacks(stacks), stacks.size());
   EXPECT_EQ(finding.text, "rank 1 is stopped, by a signal or a debugger");
   EXPECT_EQ(finding.suspect, 1u);
 }
@@ -83,7 +83,7 @@ TEST(StackGroups, FaulthandlersTextIsRead) {
   };
   Add(stacks, 0, "faulthandler", text("lib/gather.py\", line 7 in all_gather"));
   Add(stacks, 1, "faulthandler", text("dataset.py\", line 88 in load"));
-  EXPECT_EQ(JudgeGroups(GroupStacks(stacks)).text,
+  EXPECT_EQ(JudgeGroups(GroupStacks(stacks), stacks.size()).text,
             "rank 1 is at a different place: load (dataset.py:88), called at train.py:9");
 }
 
@@ -93,12 +93,36 @@ TEST(StackGroups, WithoutPythonsStacksTheKernelsStatesCount) {
     Add(stacks, rank, "kernel", "python3: S (sleeping), waits in futex_wait_queue\n3 threads:\n  1 python3: S\n");
   }
   Add(stacks, 3, "kernel", "python3: S (sleeping), waits in pipe_read\n");
-  EXPECT_EQ(JudgeGroups(GroupStacks(stacks)).text, "rank 3 is at a different place: waiting in pipe_read");
+  EXPECT_EQ(JudgeGroups(GroupStacks(stacks), stacks.size()).text, "rank 3 is at a different place: waiting in pipe_read");
   Add(stacks, 3, "kernel", "python3: R (running)\n");
-  EXPECT_EQ(JudgeGroups(GroupStacks(stacks)).text, "rank 3 is at a different place: running on a processor");
+  EXPECT_EQ(JudgeGroups(GroupStacks(stacks), stacks.size()).text, "rank 3 is at a different place: running on a processor");
   Add(stacks, 3, "kernel", "python3: D (disk sleep), waits in nfs_wait_bit_killable\n");
-  EXPECT_EQ(JudgeGroups(GroupStacks(stacks)).text,
+  EXPECT_EQ(JudgeGroups(GroupStacks(stacks), stacks.size()).text,
             "rank 3 is at a different place: uninterruptible in nfs_wait_bit_killable");
+}
+
+TEST(StackGroups, WithoutAllStacksNoDeviceIsBlamed) {
+  Stacks stacks;
+  for (uint32_t rank = 0; rank < 3; ++rank) Add(stacks, rank, "py-spy", PySpy(kInAllReduce));
+  const StackFinding finding = JudgeGroups(GroupStacks(stacks), 4);
+  EXPECT_EQ(finding.text, "ranks 0-2 are at the same place: all_reduce (distributed_c10d.py:2806), called at "
+                          "train.py:50; the places of 1 other ranks are not known");
+}
+
+TEST(StackGroups, KernelsAndPythonsStacksAreNotCompared) {
+  Stacks stacks;
+  for (uint32_t rank = 0; rank < 3; ++rank) Add(stacks, rank, "py-spy", PySpy(kInAllReduce));
+  Add(stacks, 3, "kernel", "python3: S (sleeping), waits in futex_wait_queue\n");
+  EXPECT_EQ(JudgeGroups(GroupStacks(stacks), 4).suspect, std::nullopt);
+  Add(stacks, 3, "kernel", "python3: D (disk sleep), waits in nfs_wait_bit_killable\n");
+  EXPECT_EQ(JudgeGroups(GroupStacks(stacks), 4).suspect, 3u);
+}
+
+TEST(StackGroups, AScriptsNameMakesNoCollective) {
+  Stacks stacks;
+  Add(stacks, 0, "py-spy", PySpy("    load (train_all_reduce.py:7)\n    <module> (train_all_reduce.py:80)\n"));
+  Add(stacks, 1, "py-spy", PySpy(kInAllReduce));
+  EXPECT_EQ(JudgeGroups(GroupStacks(stacks), 2).suspect, 0u);
 }
 
 TEST(StackGroups, TextThatIsNoStackIsLeftOut) {
@@ -109,7 +133,7 @@ TEST(StackGroups, TextThatIsNoStackIsLeftOut) {
   Add(stacks, 3, "py-spy", PySpy("    (:)\n    f (a.py:)\n    f (:3)\n  File \"\", line  in \n"));
   Add(stacks, 4, "kernel", "no colon");
   for (const StackGroup& group : GroupStacks(stacks)) EXPECT_LE(group.place.size(), 160u);
-  EXPECT_EQ(JudgeGroups({}).text, "");
+  EXPECT_EQ(JudgeGroups({}, 4).text, "");
 }
 
 }  // namespace
