@@ -276,15 +276,15 @@ class Reader {
     }
     const std::vector<std::string> all = absl::StrSplit(ids, ',', absl::SkipEmpty());
     out_.size.per_node = Whole(shown, absl::StrCat(all.size()));
-    Note(absl::StrCat(shown, " ", value, ": CUDA_VISIBLE_DEVICES=", ids, " before the line names these devices"));
+    Note(absl::StrCat(shown, " ", value, ": put CUDA_VISIBLE_DEVICES=", ids,
+                      " in front of the line to name these devices"));
   }
 
   void TakeJoin(const std::string& shown, const std::string& value) {
     if (absl::EqualsIgnoreCase(value, "true") || value == "1") return;
-    Note(
-        absl::StrCat(shown, " ", value,
-                     " has no counterpart: ms-worker stays until its processes have ended; nohup before the line and & "
-                     "after it put it in the background"));
+    Note(absl::StrCat(shown, " ", value,
+                      " has no counterpart: ms-worker stays until its processes have ended; to run it in the "
+                      "background, put nohup in front of the line and & after it"));
   }
 
   void TakeMpiArgs(const std::string& shown, const std::string& value) {

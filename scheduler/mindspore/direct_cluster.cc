@@ -49,8 +49,9 @@ uint32_t DirectCluster::DeadCount() const {
 
 std::optional<DirectCluster::Refusal> DirectCluster::WhyNotNamed(const Peer& peer, const std::string& node_id) const {
   if (node_id.empty() || node_id.size() > kMaxIdBytes) {
-    return Refusal{"no node id", absl::StrCat("MS_NODE_ID has ", node_id.size(), " bytes; set it to 1 to ", kMaxIdBytes,
-                                              " at the process")};
+    return Refusal{"no node id",
+                   absl::StrCat("MS_NODE_ID has ", node_id.size(), " bytes; at the process, set it to a text of 1 to ",
+                                kMaxIdBytes, " bytes")};
   }
   if (!MayBe(peer, node_id)) {
     return Refusal{"another's certificate",

@@ -18,7 +18,7 @@ class StoreService : public v1::Store::CallbackService {
 
   // Leaves the call open until the core has answered or a time limit is over. No thread waits meanwhile.
   Reactor* ReportReplicas(Context* context, const v1::ReplicasReport* request, v1::StoreReply* reply) override {
-    // UNAVAILABLE is also the answer beyond the limits of StoreCalls. It means that the client may try again.
+    // Too many unread answers end the call with UNAVAILABLE, as the limits of StoreCalls do. The client may try again.
     auto* call = new BoundedCall(services_, services_.store_replies, context, grpc::StatusCode::UNAVAILABLE);
     CallStore(services_, calls_, *services_.peers.Find(context->peer()), *request, [call, reply](auto answer) {
       if (answer.ok()) *reply = std::move(*answer);

@@ -10,8 +10,8 @@
 
 namespace muster::scheduler {
 
-// It starts no gRPC operation while mutex_ is held: gRPC may call OnReadDone or another reaction at once, on the same
-// thread, which locks mutex_.
+// StreamSteps starts no gRPC operation while mutex_ is held: gRPC may call OnReadDone or another reaction at once, on
+// the same thread, and the reaction locks mutex_.
 template <typename In, typename Out>
 class StreamSteps : public grpc::ServerBidiReactor<In, Out> {
  protected:

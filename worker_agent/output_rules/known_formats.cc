@@ -32,8 +32,9 @@ constexpr std::array kFormats = {
 absl::Span<const KnownFormat> KnownFormats() { return kFormats; }
 
 bool IsLoadBar(std::string_view line) {
-  // transformers ("Loading checkpoint shards", "Fetching 30 files"), huggingface_hub ("Downloading …"), datasets ("Map",
-  // "Filter", "Generating train split", "Casting", "Saving the dataset", "Tokenizing …"), vllm and torch ("Loading …").
+  // transformers ("Loading checkpoint shards", "Fetching 30 files"), huggingface_hub ("Downloading …"), datasets
+  // ("Map", "Filter", "Generating train split", "Casting", "Saving the dataset", "Tokenizing …"), vllm and torch
+  // ("Loading …").
   constexpr std::array<std::string_view, 9> kBegins = {"Loading",    "Downloading", "Fetching", "Map",       "Filter",
                                                        "Generating", "Casting",     "Saving",   "Tokenizing"};
   line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));

@@ -38,7 +38,8 @@ absl::Status CheckRule(const std::string& text) {
         absl::StrCat("must be a regular expression of RE2 (github.com/google/re2/wiki/Syntax): ", rule.error()));
   }
   if (rule.ProgramSize() > kMaxProgramSize) {
-    return absl::InvalidArgumentError("must be simpler: a repetition such as {0,900} takes too much time for each line");
+    return absl::InvalidArgumentError(
+        "must be simpler: a repetition such as {0,900} takes too much time for each line");
   }
   if (RE2::FullMatch("", rule)) {
     return absl::InvalidArgumentError("must not match an empty line: each line would count");

@@ -129,7 +129,8 @@ void ReadVolcano(const Variables& environment, PlatformFacts& facts) {
   } else {
     facts.node_rank.reset();
     facts.warnings.push_back(absl::StrCat(
-        tasks.empty() ? "there is no VC_<TASK>_NUM" : absl::StrCat("the tasks are ", absl::StrJoin(tasks, ", ")),
+        tasks.empty() ? "there is no VC_<TASK>_NUM"
+                      : absl::StrCat("the job has several tasks (", absl::StrJoin(tasks, ", "), ")"),
         ", and the environment does not say to which task this pod belongs: set --worker_num and --node_rank, or use "
         "Volcano's pytorch plugin"));
   }

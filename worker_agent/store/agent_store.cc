@@ -61,7 +61,7 @@ void AgentStore::Do(const Step& step) {
   for (const StoreCore::Refused& refused : effects.refused) {
     counted_.Note(Severity::kWarning, "a late change refused",
                   absl::StrCat("the job's store refused to change key ", Quoted(refused.key, kShownKeyBytes),
-                               ", though the change's caller had got the answer that it may still be made: ",
+                               "; before that, the caller got the answer that the change may still be made: ",
                                std::string(refused.why.message())));
   }
   for (const auto& callback : effects.callbacks) callback();

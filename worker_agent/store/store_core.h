@@ -52,7 +52,7 @@ class StoreCore {
     uint64_t call = 0;  // never reused
     StoreOperation operation;
   };
-  // A change that the scheduler has refused, though its caller had got the answer that it may still be made.
+  // A change that the scheduler has refused. Before that, the caller got the answer that the change may still be made.
   struct Refused {
     std::string key;
     absl::Status why;

@@ -123,8 +123,8 @@ TlsRefusal CheckName(const PeerRules& rules, const Certificate& leaf, PeerName& 
   if (out.kind != PeerName::Kind::kScheduler || (!rules.job.empty() && !out.CoversJob(rules.job))) {
     return {TlsFault::kNotAScheduler, absl::StrCat("the certificate's name is ", out.ToUri(), "; expected spiffe://",
                                                    rules.trust_domain, "/muster/", rules.job.empty() ? "*" : rules.job,
-                                                   "/scheduler: the program that answers there is no "
-                                                   "scheduler for this job")};
+                                                   "/scheduler: a program other than a scheduler for this "
+                                                   "job answers at that address")};
   }
   if (!rules.host.empty() && !leaf.IsForHost(rules.host)) {
     return {TlsFault::kOtherHost,

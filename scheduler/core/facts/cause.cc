@@ -42,7 +42,8 @@ int PriorityOf(const v1::ProcessEnded& ended, const Diagnosis& diagnosis) {
 
 std::string WithoutQuote(const std::string& text) {
   size_t end = std::string::npos;
-  for (const absl::string_view words : {kNotStarted, kEndedWith, kKilledBy, kEndedByRule, absl::string_view(kElsewhere), absl::string_view(kSamePlace), absl::string_view(kPlaces)}) {
+  for (const absl::string_view words : {kNotStarted, kEndedWith, kKilledBy, kEndedByRule, absl::string_view(kElsewhere),
+                                        absl::string_view(kSamePlace), absl::string_view(kPlaces)}) {
     end = std::min(end, text.find(words.data(), 0, words.size()));
   }
   return end == std::string::npos ? text : text.substr(0, text.find(": ", end));

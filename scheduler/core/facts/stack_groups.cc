@@ -98,7 +98,7 @@ std::string KernelPlace(const std::string& text) {
 // True if a rank at this place waits for other ranks, as far as the names of function and file say.
 bool IsCollective(absl::string_view place) {
   constexpr std::array<absl::string_view, 12> kWords = {
-      "all_reduce", "allreduce", "all_gather", "allgather",  "reduce_scatter",       "barrier",
+      "all_reduce", "allreduce", "all_gather", "allgather",   "reduce_scatter",       "barrier",
       "all_to_all", "alltoall",  "broadcast",  "synchronize", "_engine_run_backward", "hccl"};
   const absl::string_view function = place.substr(0, place.find(" ("));
   const absl::string_view file = LastPart(place.substr(std::min(place.size(), function.size() + 2)));
@@ -176,7 +176,8 @@ StackFinding JudgeGroups(const std::vector<StackGroup>& groups, size_t ranks) {
   if (2 * groups.front().ranks.size() > known) {
     return Suspect(groups.back(), absl::StrCat(kElsewhere, ": ", groups.back().place));
   }
-  return {absl::StrCat("the ranks are", kPlaces, ": ", absl::StrJoin(GroupLines(groups, 2), "; "), missing), std::nullopt};
+  return {absl::StrCat("the ranks are", kPlaces, ": ", absl::StrJoin(GroupLines(groups, 2), "; "), missing),
+          std::nullopt};
 }
 
 std::vector<std::string> GroupLines(const std::vector<StackGroup>& groups, size_t most) {

@@ -25,8 +25,9 @@ struct StackGroup {
   std::vector<uint32_t> ranks;  // in rising order
 };
 
-// Returns the groups, the largest first. Ranks without a stack are left out. If Python's stacks are known of some ranks,
-// a stack of the kernel counts only for a process that is stopped or in uninterruptible sleep: the two can't be compared.
+// Returns the groups, the largest first. Ranks without a stack are left out. If Python's stacks are known of some
+// ranks, a stack of the kernel counts only for a process that is stopped or in uninterruptible sleep: the two can't be
+// compared.
 std::vector<StackGroup> GroupStacks(const std::map<uint32_t, v1::RankStack>& stacks);
 
 // The meaning of the groups. The suspect is the rank for which the others seem to wait.

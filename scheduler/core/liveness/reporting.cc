@@ -216,7 +216,8 @@ void Liveness::TakeHalted(Run& run, Node& node, const v1::Report& report) {
     });
     const bool may_announce = is_new && run.halts_announced < kMaxHaltsAnnounced;
     run.halts_announced += may_announce ? 1 : 0;
-    if (may_announce) context_.Warn(run, "process_halted", DescribeHalted(node, node.halted.back(), context_.now.monotonic));
+    if (may_announce)
+      context_.Warn(run, "process_halted", DescribeHalted(node, node.halted.back(), context_.now.monotonic));
   }
 }
 

@@ -126,9 +126,9 @@ std::string Membership::WhyNoHeir(const Node& node, const v1::Join& join) {
   const v1::NodeInfo& former = node.record().info;
   if (!join.node().former_start_doubt().empty()) return join.node().former_start_doubt();
   const bool has_lock = !former.lock_token().empty() && former.lock_token() == join.node().lock_token();
-  return has_lock
-             ? "this node's lock file names another start as the previous one (the file was rolled back, or replaced)"
-             : "";
+  return has_lock ? "the start that this node's lock file names as the previous one is not the start that the "
+                    "scheduler knows (the file was rolled back, or replaced)"
+                  : "";
 }
 
 // Gives the place and the ranks of a lost node to the join, or refuses it.

@@ -17,7 +17,8 @@ namespace {
 
 constexpr absl::Duration kStacksWait = absl::Seconds(9);  // an admin call is answered within 10 s
 constexpr size_t kMaxGatherings = 16;
-constexpr absl::Duration kStallWait = absl::Seconds(5);  // above what py-spy may take for a process; as a rule they take less than a second
+constexpr absl::Duration kStallWait =
+    absl::Seconds(5);  // above what py-spy may take for a process; as a rule they take less than a second
 constexpr size_t kMaxGroupLines = 6;
 constexpr size_t kFewRanks = 8;  // the number of ranks if the request names none
 

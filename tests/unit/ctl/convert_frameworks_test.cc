@@ -79,7 +79,7 @@ TEST_F(ConvertFiles, LinesOfDeepspeed) {
   EXPECT_THAT(ranks.notes, ElementsAre(HasSubstr("is the argument that deepspeed adds; leave it out")));
   const Converted some = Of("deepspeed --no_local_rank --include localhost:1,3 t.py");
   EXPECT_EQ(some.line, "ms-worker --standalone --local_worker_num 2 -- python3 t.py");
-  EXPECT_THAT(some.notes, ElementsAre(HasSubstr("CUDA_VISIBLE_DEVICES=1,3 before the line")));
+  EXPECT_THAT(some.notes, ElementsAre(HasSubstr("CUDA_VISIBLE_DEVICES=1,3 in front of the line")));
   const struct {
     std::string old, error;
   } errors[] = {

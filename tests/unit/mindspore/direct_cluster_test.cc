@@ -46,7 +46,8 @@ TEST_F(DirectClusterTest, RefusesWithAReason) {
   EXPECT_THAT(Register(At(2), "0", "MS_PSERVER").reason, HasSubstr("not part of this cluster"));
   EXPECT_THAT(Register(At(2), "1", "MS_PSERVER").reason, HasSubstr("in use"));
   EXPECT_THAT(Register(At(1), "1", "MS_PSERVER").reason, HasSubstr("registered as MS_WORKER before"));
-  EXPECT_THAT(Register(At(2), "", "MS_WORKER").reason, HasSubstr("0 bytes; set it to 1 to 128 at the process"));
+  EXPECT_THAT(Register(At(2), "", "MS_WORKER").reason,
+              HasSubstr("0 bytes; at the process, set it to a text of 1 to 128 bytes"));
   ASSERT_TRUE(Register(At(2), "0").is_admitted);
   EXPECT_THAT(Register(At(3), "5").reason, HasSubstr("one too many"));
 }

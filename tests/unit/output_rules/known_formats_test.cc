@@ -25,7 +25,8 @@ TEST_P(KnownFormat, IsRecognised) {
   ASSERT_EQ(finding.is_expected, GetParam().format != nullptr);
   if (!finding.is_expected) return;
   EXPECT_STREQ(finding.format, GetParam().format);
-  EXPECT_EQ(finding.number, GetParam().number == nullptr ? std::nullopt : std::optional<std::string>(GetParam().number));
+  EXPECT_EQ(finding.number,
+            GetParam().number == nullptr ? std::nullopt : std::optional<std::string>(GetParam().number));
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -146,7 +146,7 @@ TEST(Platform, ContradictionsAreReported) {
 }
 
 TEST(Platform, WhatItsEnvironmentDoesNotTellIsLeftToTheUser) {
-  EXPECT_THAT(WarningWith("volcano", "VC_PS_NUM", "2"), HasSubstr("the tasks are PS, WORKER, and the environment"));
+  EXPECT_THAT(WarningWith("volcano", "VC_PS_NUM", "2"), HasSubstr("several tasks (PS, WORKER), and the environment"));
   EXPECT_THAT(WarningWith("jobset", "JOBSET_REPLICATEDJOB_REPLICAS", "2"), HasSubstr("set --node_rank"));
   EXPECT_THAT(WarningWith("kubeflow", "PET_NPROC_PER_NODE", "cpu"), HasSubstr("set --local_worker_num"));
   Variables environment = RecordedEnvironment("k8s");

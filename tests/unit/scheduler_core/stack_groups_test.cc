@@ -93,9 +93,11 @@ TEST(StackGroups, WithoutPythonsStacksTheKernelsStatesCount) {
     Add(stacks, rank, "kernel", "python3: S (sleeping), waits in futex_wait_queue\n3 threads:\n  1 python3: S\n");
   }
   Add(stacks, 3, "kernel", "python3: S (sleeping), waits in pipe_read\n");
-  EXPECT_EQ(JudgeGroups(GroupStacks(stacks), stacks.size()).text, "rank 3 is at a different place: waiting in pipe_read");
+  EXPECT_EQ(JudgeGroups(GroupStacks(stacks), stacks.size()).text,
+            "rank 3 is at a different place: waiting in pipe_read");
   Add(stacks, 3, "kernel", "python3: R (running)\n");
-  EXPECT_EQ(JudgeGroups(GroupStacks(stacks), stacks.size()).text, "rank 3 is at a different place: running on a processor");
+  EXPECT_EQ(JudgeGroups(GroupStacks(stacks), stacks.size()).text,
+            "rank 3 is at a different place: running on a processor");
   Add(stacks, 3, "kernel", "python3: D (disk sleep), waits in nfs_wait_bit_killable\n");
   EXPECT_EQ(JudgeGroups(GroupStacks(stacks), stacks.size()).text,
             "rank 3 is at a different place: uninterruptible in nfs_wait_bit_killable");
@@ -105,8 +107,9 @@ TEST(StackGroups, WithoutAllStacksNoDeviceIsBlamed) {
   Stacks stacks;
   for (uint32_t rank = 0; rank < 3; ++rank) Add(stacks, rank, "py-spy", PySpy(kInAllReduce));
   const StackFinding finding = JudgeGroups(GroupStacks(stacks), 4);
-  EXPECT_EQ(finding.text, "ranks 0-2 are at the same place: all_reduce (distributed_c10d.py:2806), called at "
-                          "train.py:50; the places of 1 other ranks are not known");
+  EXPECT_EQ(finding.text,
+            "ranks 0-2 are at the same place: all_reduce (distributed_c10d.py:2806), called at "
+            "train.py:50; the places of 1 other ranks are not known");
 }
 
 TEST(StackGroups, KernelsAndPythonsStacksAreNotCompared) {

@@ -6,9 +6,9 @@
 // every kTryEvery.
 //
 // The stream must be checked, too, because only it carries orders. So at least every kStreamEvery a heartbeat goes over
-// the stream. If this one stays unanswered for some heartbeats, no more go by datagram. A node that orders can't reach
-// falls silent in this way, as it should. Meanwhile the agent dials another stream: after a network outage, TCP may
-// pause for as long as the outage lasted before it uses the old one again.
+// the stream. If this heartbeat has no answer when some further ones are due, the agent stops sending datagrams. The
+// node is then silent, as it should be: it can receive no orders. Meanwhile the agent dials another stream: after a
+// network outage, TCP may pause for as long as the outage lasted before it sends on the old stream again.
 #pragma once
 
 #include <cstdint>

@@ -46,7 +46,7 @@ class FileServant {
     absl::StatusOr<LogFile> log = LogFile::Open(open.path);
     if (!log.ok()) return Pack(LaunchErrorOf(log.status()));
     logs_.insert_or_assign(open.log, *std::move(log));
-    run_.LinkNewest(open.path);  // its result is dropped: a text would mean that the log can't be written
+    run_.LinkNewest(open.path);  // its text is dropped: a text returned from here means that the log can't be opened
     return {};
   }
   std::string Do(const AppendRequest& append) {
