@@ -202,7 +202,7 @@ void Supervisor::TakeWaitStatus(Process& process, int status, MonotonicTime at) 
     if (!end.was_stopped) end.memory = memory_.Judge(process.memory_at_start, end.exit, process.pid);
   }
   process.output->Drain();
-  const bool was_asked = end.was_stopped;  // whoever asked it, its remains have their time
+  const bool was_asked = end.was_stopped;  // by another order: then its remains have their time
   TakeFailingLine(process, at);
   // The remains of a process that was stopped still have time to end. Those of any other process are being killed now.
   if (!was_asked || !process.killed_at.is_never()) NoteKilled(process);
