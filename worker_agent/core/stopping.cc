@@ -46,8 +46,8 @@ void Stopping::NoteHeldUp(bool is_any, MonotonicTime now) {
   }
 }
 
-// Scripts that save their state on Ctrl-C get a third of stop_timeout. A process that ignores SIGINT gets the other two
-// thirds for stop_signal.
+// On Ctrl-C the processes first get SIGINT, so that scripts can save their state. Those that still run after a third of
+// stop_timeout get stop_signal. SIGKILL follows at the end of stop_timeout.
 absl::Duration Stopping::InterruptTime() const { return is_interrupted_ ? stop_timeout_ / 3 : absl::ZeroDuration(); }
 
 MonotonicTime Stopping::StopDeadline() const {

@@ -274,9 +274,9 @@ void AddProcesses(SettingsTable& table, AgentSettings& s) {
       .Env({"MS_TORCH_STORE_PEERS"});
   table
       .AddOptionalBool("torch_store_relay", &s.torch_store_relay,
-                       "Lets processes reach the agent's store through their own agent, at a loopback port. Each agent "
-                       "has one link to rank 0's agent, with TLS if it is configured. Rank 0's agent decides. On by "
-                       "default with --require_tls.")
+                       "Lets processes reach the store of rank 0's agent through their own agent, at a loopback port. "
+                       "Each agent has one link to rank 0's agent, with TLS if it is configured. The value at rank 0's "
+                       "agent counts, so set the same on all nodes. On by default with --require_tls.")
       .Env({"MS_TORCH_STORE_RELAY"});
   AddFrameworks(table, s);
   AddPythonWords(table, s);

@@ -66,7 +66,7 @@ std::string LinkRules::WhyNot(const torch_store::LinkHello& hello, const IpAddre
       std::any_of(networks_.begin(), networks_.end(), [&](const IpNetwork& network) { return network.Contains(from); });
   if (is_known) return "";
   return absl::StrCat(EscapeControl(hello.node),
-                      " has not reported that address; if it is a translated address (NAT) of this node",
+                      " has not reported that address; if it is an address of that node behind NAT",
                       ", start rank 0's ms-worker with --torch_store_peers=", from.ToString());
 }
 
