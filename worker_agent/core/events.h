@@ -144,6 +144,7 @@ struct OutputMatched {
   ProcessKey key;
   uint64_t changes = 0;          // matches that are progress
   uint64_t unseen = 0;           // lines that were not matched
+  bool is_shared = false;        // another slot has the process, too, and reports those lines
   std::optional<uint64_t> step;  // none: no rule has a number, or the last number was no whole one
 };
 

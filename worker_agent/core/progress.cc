@@ -17,8 +17,9 @@ void Progress::Made(const ProcessKey& id, std::optional<uint64_t> step, Monotoni
 void Progress::Matched(const OutputMatched& event, MonotonicTime now) {
   Last& last = last_[event.key];
   // Lines that were not looked at may have shown progress.
-  if (event.unseen != last.unseen && last.has_progress) last.changed = now;
+  if (event.unseen != last.unseen && last.has_progress && !last.has_file) last.changed = now;
   last.unseen = event.unseen;
+  last.is_shared = event.is_shared;
   if (event.changes == last.changes) return;
   last.changes = event.changes;
   last.has_progress = true;
@@ -34,7 +35,7 @@ void Progress::Fill(v1::Report& report, MonotonicTime now) const {
   if (last_.empty()) return;
   report.set_progress_round(last_.begin()->first.round);
   for (const auto& [id, last] : last_) {
-    report.set_unseen_lines(report.unseen_lines() + last.unseen);
+    if (!last.is_shared) report.set_unseen_lines(report.unseen_lines() + last.unseen);
     if (!last.has_progress) continue;
     if (report.progress_size() == static_cast<int>(kMaxSlotsPerNode)) return;
     v1::SlotProgress& progress = *report.add_progress();

@@ -42,8 +42,9 @@ class Progress {
     bool has_file = false;  // the file has shown progress
     std::optional<uint64_t> step;
     MonotonicTime changed;
-    uint64_t changes = 0;  // of the output
-    uint64_t unseen = 0;   // lines of the output
+    uint64_t changes = 0;    // of the output
+    uint64_t unseen = 0;     // lines of the output
+    bool is_shared = false;  // see OutputMatched
   };
 
   std::map<ProcessKey, Last> last_;

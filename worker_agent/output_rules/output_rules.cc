@@ -87,6 +87,10 @@ struct OutputRules::Impl {
 OutputRules::OutputRules(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 OutputRules::~OutputRules() = default;
 
+bool OutputRules::expects() const {
+  return std::any_of(impl_->rules.begin(), impl_->rules.end(), [](const Impl::Rule& rule) { return !rule.fails; });
+}
+
 absl::StatusOr<std::shared_ptr<const OutputRules>> OutputRules::Compile(const OutputRuleTexts& texts) {
   if (texts.expect.size() + texts.fail_on.size() > kMaxOutputRules) {
     return absl::InvalidArgumentError(

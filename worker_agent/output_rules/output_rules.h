@@ -41,6 +41,9 @@ class OutputRules {
   static absl::StatusOr<std::shared_ptr<const OutputRules>> Compile(const OutputRuleTexts& texts);
   ~OutputRules();
 
+  // True if there is a rule of --expect.
+  bool expects() const;
+
   // The first rule of --expect that matches counts, in the order in which the rules were given.
   LineFinding Look(std::string_view line) const;
 

@@ -73,7 +73,9 @@ void RuleMatcher::LookAtLines(std::string_view lines) {
 }
 
 void RuleMatcher::Finish() {
+  time_.Begin();
   for (Stream& stream : streams_) EndLine(stream);
+  time_.End();
 }
 
 void RuleMatcher::Append(Stream& stream, std::string_view bytes) {

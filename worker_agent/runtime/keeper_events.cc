@@ -87,12 +87,15 @@ void AgentLoop::On(const OutputSeen& event) {
   if (!event.format.empty() && formats_.insert(event.format).second) {
     Log(Severity::kInfo, absl::StrCat("--expect auto: the output has the progress lines of ", event.format));
   }
-  OutputMatched matched{event.key, event.changes, event.unseen, std::nullopt};
+  OutputMatched matched;
+  matched.key = event.key;
+  matched.changes = event.changes;
+  matched.unseen = event.unseen;
   if (event.has_step) matched.step = event.step;
   pending_.push_back(matched);
   const auto found = followers_.find(event.key);
   if (found == followers_.end()) return;
-  matched.unseen = 0;  // counts once for the process
+  matched.is_shared = true;
   for (const ProcessKey& key : found->second) {
     matched.key = key;
     pending_.push_back(matched);

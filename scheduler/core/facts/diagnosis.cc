@@ -272,7 +272,10 @@ Diagnosis Diagnose(const v1::ProcessEnded& ended) {
   if (!ended.failing_line().empty()) {
     std::string line = ended.failing_line();
     CutText(line, kMaxQuoteBytes);
-    return {std::string(reason::kOutputRule), std::move(line)};
+    // The line may also show what decides about the node, or that a peer has failed.
+    const absl::string_view known = ReasonByText(line, TextPlace::kLine);
+    const bool is_kept = !known.empty() && EvidenceOf(known) != Evidence::kOwn;
+    return {std::string(is_kept ? known : reason::kOutputRule), std::move(line)};
   }
   const LastWords words = ReadLastWords(ended);
   if (ended.signal() == 0) return DiagnoseExit(ended, words);

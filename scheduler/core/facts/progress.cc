@@ -216,6 +216,16 @@ bool IsUnwatched(const Run& run) {
   });
 }
 
+bool LacksFirstProgress(const Run& run) {
+  return IsUnwatched(run) && std::all_of(run.nodes.begin(), run.nodes.end(), [](const auto& entry) {
+           const Node& node = entry.second;
+           const std::vector<SlotState>& slots = node.record().slots;
+           const bool is_any_done = std::any_of(
+               slots.begin(), slots.end(), [](const SlotState& slot) { return slot.phase == SlotState::Phase::kDone; });
+           return node.record().is_spare || (node.stream != 0 && node.has_reported && !is_any_done);
+         });
+}
+
 std::string DescribeUnwatched(const Run& run) {
   return absl::StrCat(
       "no process has shown progress yet: until one does, --progress_timeout (",

@@ -47,6 +47,9 @@ absl::Duration FirstProgressLimit(const Run& run);
 // True if processes run but none shows progress, so that --progress_timeout notices nothing.
 bool IsUnwatched(const Run& run);
 std::string DescribeUnwatched(const Run& run);
+// True if processes run and none has shown progress, as all nodes report. Without the report of a node nothing is
+// known.
+bool LacksFirstProgress(const Run& run);
 
 // Describes a process that the kernel does not let run: "rank 3 on host-b (node b): process 12 (python3) has been …".
 std::string DescribeHalted(const Node& node, const HaltedOnNode& halted, MonotonicTime now);

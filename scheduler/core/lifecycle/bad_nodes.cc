@@ -25,15 +25,19 @@ namespace {
 
 constexpr absl::Duration kFailureWindow = absl::Hours(1);
 
-bool HasSpareFor(const Run& run, const Node& node) {
-  std::vector<const Node*> spares = SparesStandingBy(run);
-  return TakeSpareFor(node, spares) != nullptr;
+// Returns the first spare that fits the node and is on another machine; null: none. A fault of this machine would meet
+// its spare, too.
+const Node* FindSpareFor(const Node& node, std::vector<const Node*> spares) {
+  std::erase_if(spares, [&node](const Node* spare) {
+    return spare->record().info.machine_id() == node.record().info.machine_id();
+  });
+  return TakeSpareFor(node, spares);
 }
 
 // True if one of the spares fits the node, and the other members can reach it.
-bool CanReplace(const Node& node, const std::vector<const Node*>& members, std::vector<const Node*> spares,
+bool CanReplace(const Node& node, const std::vector<const Node*>& members, const std::vector<const Node*>& spares,
                 const std::string& own_address) {
-  const Node* spare = TakeSpareFor(node, spares);
+  const Node* spare = FindSpareFor(node, spares);
   if (spare == nullptr) return false;
   std::vector<const Node*> replaced = members;
   std::replace(replaced.begin(), replaced.end(), &node, spare);
@@ -52,7 +56,8 @@ const CauseCandidate* FindFault(const Run& run) {
 
 bool Lifecycle::IsDrainedFor(const Run& run, const v1::Cause& cause) const {
   const Node* node = run.nodes.Find(cause.node_id());
-  return ShowsBadNode(cause) && node != nullptr && !node->record().is_spare && HasSpareFor(run, *node);
+  return ShowsBadNode(cause) && node != nullptr && !node->record().is_spare &&
+         FindSpareFor(*node, SparesStandingBy(run)) != nullptr;
 }
 
 bool Lifecycle::DrainBadNode(Run& run, const std::vector<const Node*>& members,
@@ -85,7 +90,8 @@ bool Lifecycle::DrainBadNode(Run& run, const std::vector<const Node*>& members,
   draining.set_is_draining(true);
   draining.set_reason(absl::StrCat("drained by the scheduler: ", why));
   CutText(*draining.mutable_reason(), kMaxShortTextBytes);
-  run.faulty_hosts.insert(node->record().info.host_name());
+  run.faulty_machines.insert(node->record().info.machine_id());
+  run.has_free_restart = false;
   context_.Write(std::move(record));
   run.node_failures.erase(node->record().id);
   return true;

@@ -6,6 +6,7 @@
 #include "common/base/text.h"
 #include "scheduler/core/lifecycle/lifecycle.h"
 #include "scheduler/core/places/admission.h"
+#include "scheduler/core/places/standing_in.h"
 #include "scheduler/core/views/views.h"
 
 namespace muster::scheduler {
@@ -13,10 +14,10 @@ namespace {
 
 // Returns what the user can expect of the next round without the node.
 std::string Outlook(const Run& run, const Node& node, absl::Duration rejoin_timeout) {
-  for (const auto& [id, spare] : run.nodes) {
-    if (spare.record().is_spare && spare.stream != 0 && spare.record().info.role() == node.record().info.role() &&
-        spare.record().slots.size() == node.record().slots.size()) {
-      return absl::StrCat("spare ", id, " can take its place");
+  for (const Node* spare : SparesStandingBy(run)) {
+    if (spare->record().info.role() == node.record().info.role() &&
+        spare->record().slots.size() == node.record().slots.size()) {
+      return absl::StrCat("spare ", spare->record().id, " can take its place");
     }
   }
   return absl::StrCat("no spare fits, so the job then waits up to ", FormatAge(rejoin_timeout), " for ",
@@ -38,6 +39,9 @@ absl::StatusOr<std::string> Lifecycle::Drain(Run& run, const v1::SteerRequest& r
   if (node.record().is_lost) {
     return absl::FailedPreconditionError(absl::StrCat(NodeText(node), " is not here: ", node.record().lost_reason,
                                                       "; to keep it away, do not start it again"));
+  }
+  if (!is_draining && node.record().is_spare && run.faulty_machines.erase(node.record().info.machine_id()) > 0) {
+    return absl::StrCat(NodeText(node), " may stand in again");
   }
   const bool is_noted = is_draining != node.record().draining_reason.empty();
   if (is_noted && !(is_draining && request.now())) {

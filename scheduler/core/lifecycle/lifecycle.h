@@ -114,6 +114,7 @@ class Lifecycle {
   void RestartAsDecided(Run& run, const std::string& why, uint32_t round = 0);
   absl::StatusOr<std::string> Fence(Run& run, const v1::SteerRequest& request);
   bool TakeFromBudget(Run& run);
+  bool PayForRestart(Run& run);
   void LookForNextRound(Run& run, std::set<std::string> passed_over);
   // Gives up the run's round. `round` is the round to give up if it is above the run's (places/older_journal.cc).
   void AbortRound(Run& run, CauseCandidate candidate, absl::Duration back_off, uint32_t round = 0);

@@ -28,6 +28,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/core/facts/cause.h"
 #include "scheduler/core/facts/progress.h"
 #include "scheduler/core/lifecycle/lifecycle.h"
 #include "scheduler/core/places/standing_in.h"
@@ -52,7 +53,8 @@ absl::Duration BackOff(size_t restarts_before) {
 void Lifecycle::Disturb(Run& run, CauseCandidate candidate) {
   if (!run.Recovers() || !run.IsUnderWay()) return Fail(run, std::move(candidate));
   if (run.record().phase == v1::RUN_PHASE_RUNNING) {
-    if (IsDrainedFor(run, candidate.cause)) return AbortRound(run, std::move(candidate), absl::ZeroDuration());
+    run.has_free_restart = IsDrainedFor(run, candidate.cause);
+    if (run.has_free_restart) return AbortRound(run, std::move(candidate), absl::ZeroDuration());
     if (!TakeFromBudget(run)) return Fail(run, std::move(candidate), true);
     return AbortRound(run, std::move(candidate), BackOff(run.restarts.size() - 1));
   }
@@ -178,10 +180,11 @@ void Lifecycle::LookForNextRound(Run& run, std::set<std::string> passed_over) {
   context_.Schedule(run);
   if (!is_ready || context_.now.monotonic < run.restart_at) return;
   const RoundAddresses addresses = ChooseAddresses(members, context_.options.own_address);
-  if (addresses.unreachable.empty() && DrainBadNode(run, members, spares)) {
-    return LookForNextRound(run, std::move(passed_over));
+  if (addresses.unreachable.empty()) {
+    if (DrainBadNode(run, members, spares)) return LookForNextRound(run, std::move(passed_over));
+    if (std::exchange(run.has_free_restart, false) && !PayForRestart(run)) return;
+    return CloseRound(run, members, addresses.others, {}, stands_for);
   }
-  if (addresses.unreachable.empty()) return CloseRound(run, members, addresses.others, {}, stands_for);
   std::vector<Unreachable> regular;
   for (const Unreachable& one : addresses.unreachable) {
     if (one.node->record().is_spare) {
@@ -192,6 +195,19 @@ void Lifecycle::LookForNextRound(Run& run, std::set<std::string> passed_over) {
   }
   TurnAway(run, regular);
   LookForNextRound(run, std::move(passed_over));
+}
+
+// Takes a restart from the budget that was to cost none: the node could not be drained after all. False if the run has
+// failed for this, or has to wait for the end of the back-off.
+bool Lifecycle::PayForRestart(Run& run) {
+  if (!TakeFromBudget(run)) {
+    Fail(run, CauseCandidate(ChooseCause(run.candidates)), true);
+    return false;
+  }
+  run.restart_at = run.aborted + BackOff(run.restarts.size() - 1);
+  run.is_held_back = context_.now.monotonic < run.restart_at;
+  context_.Schedule(run);
+  return !run.is_held_back;
 }
 
 bool Lifecycle::GoesOnWithout(const Run& run, const Node& node) const {

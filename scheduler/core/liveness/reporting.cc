@@ -189,9 +189,11 @@ void Liveness::TakeProgress(Run& run, Node& node, const v1::Report& report) {
   }
   if (stands_still && !run.stall) return stacks_.LookIntoStall(run, StackInquiry::Stall::kBetweenSteps);
   // A stall that was only reported stays in run.stall until nothing stands still any more.
-  if (run.stall && StandingStill(run, context_.now.monotonic, context_.HeartbeatInterval()).empty() &&
-      !IsUnwatched(run))
+  if (!run.stall || context_.now.monotonic - run.stall_looked < context_.HeartbeatInterval()) return;
+  run.stall_looked = context_.now.monotonic;
+  if (StandingStill(run, context_.now.monotonic, context_.HeartbeatInterval()).empty() && !IsUnwatched(run)) {
     run.stall.reset();
+  }
 }
 
 void Liveness::TakeStuck(Run& run, Node& node, const v1::Report& report) {

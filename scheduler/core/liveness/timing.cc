@@ -111,10 +111,12 @@ void Liveness::OnDue(Run& run) {
   }
   if (context_.now.monotonic >= run.first_progress_deadline) {
     run.first_progress_deadline = MonotonicTime::Never();
-    if (IsUnwatched(run)) {
-      stacks_.LookIntoStall(run, StackInquiry::Stall::kBeforeTheFirst);
-    } else if (run.record().phase == v1::RUN_PHASE_RUNNING && WatchedProcesses(run).empty()) {
-      run.first_progress_deadline = FirstProgressDeadline(run, context_.now.monotonic);  // none runs yet
+    if (run.record().phase == v1::RUN_PHASE_RUNNING && WatchedProcesses(run).empty()) {
+      if (LacksFirstProgress(run) && !run.is_looking_into_stall && !run.stall) {
+        stacks_.LookIntoStall(run, StackInquiry::Stall::kBeforeTheFirst);
+      } else {
+        run.first_progress_deadline = FirstProgressDeadline(run, context_.now.monotonic);  // nothing is known yet
+      }
     }
   }
   if (context_.now.monotonic >= run.forget_at) return lifecycle_.ForgetRun(run);

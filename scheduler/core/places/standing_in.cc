@@ -58,7 +58,7 @@ std::vector<const Node*> SparesStandingBy(const Run& run) {
   std::vector<const Node*> spares;
   for (const auto& [id, node] : run.nodes) {
     if (!node.record().is_spare || node.stream == 0 || node.record().is_leaving) continue;
-    if (!run.faulty_hosts.contains(node.record().info.host_name())) spares.push_back(&node);
+    if (!run.faulty_machines.contains(node.record().info.machine_id())) spares.push_back(&node);
   }
   std::sort(spares.begin(), spares.end(),
             [](const Node* a, const Node* b) { return NaturalLess(a->record().id, b->record().id); });

@@ -180,7 +180,7 @@ void StackInquiry::ActOnStall(const Gathering& gathering) {
   const MonotonicTime now = context_.now.monotonic;
   const bool is_over = gathering.stall == Stall::kBetweenSteps
                            ? StandingStill(*run, now, context_.HeartbeatInterval()).empty()
-                           : !IsUnwatched(*run);
+                           : !LacksFirstProgress(*run);
   if (is_over) return;
   const std::vector<StackGroup> groups = GroupStacks(gathering.stacks);
   CauseCandidate candidate = gathering.stall == Stall::kBetweenSteps

@@ -280,10 +280,12 @@ struct RunRuntime {
   bool is_looking_into_stall = false;      // its stacks are being gathered
   std::optional<v1::Cause> stall;          // set while it stands still, if stalls are only reported
   std::map<std::string, std::deque<MonotonicTime>> node_failures;  // by node id: failures that may come from it
-  std::set<std::string> faulty_hosts;  // nodes were drained there for a fault: no spare of these stands in
-  uint32_t halts_announced = 0;        // in this round
-  uint32_t judged_round = 0;           // DrainBadNode has judged the end of this round
-  uint32_t holding_up = 0;             // RECOVERING: members that are disconnected, or have not quit
+  std::set<std::string> faulty_machines;  // a node was drained there for a fault: none of their spares stands in
+  bool has_free_restart = false;          // the round was given up without the budget, for a node to be drained
+  MonotonicTime stall_looked;             // when it was last checked whether the stall is over
+  uint32_t halts_announced = 0;           // in this round
+  uint32_t judged_round = 0;              // DrainBadNode has judged the end of this round
+  uint32_t holding_up = 0;                // RECOVERING: members that are disconnected, or have not quit
   MonotonicTime forget_at = MonotonicTime::Never();  // set once it has ended
   bool is_settled = false;
   std::vector<CauseCandidate> candidates;

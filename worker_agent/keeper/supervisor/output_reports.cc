@@ -25,7 +25,7 @@ void Supervisor::ReportOutput(Process& process, MonotonicTime now) {
   seen.key = process.spec.key;
   seen.matches = found.matches;
   seen.changes = found.changes;
-  seen.unseen = found.unseen;
+  if (options_.rules->expects()) seen.unseen = found.unseen;
   seen.has_step = found.step.has_value();
   seen.step = found.step.value_or(0);
   seen.format = found.format == nullptr ? "" : found.format;
