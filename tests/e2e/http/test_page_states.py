@@ -130,7 +130,7 @@ def test_what_it_says_is_true(job, cluster, browser):  # noqa: F811
                                                          "nodes": "c" * 650 + "l" + "c" * 49, "slots": "r" * 700, "names": names}},
                    "/api/v1/jobs/default/nodes": {"body": {"jobs": [{"total": 700, "nodes": [{**node, "node_id": "n%03d" % i} for i in range(500)]}]}}})
     browser.see("n650", timeout=15)
-    browser.see("of the first 500 nodes the longest")
+    browser.see("longest of the first 500 nodes")
     # The map of a job disappears with the job.
     made(browser, {"/api/v1/jobs": {"body": {**cluster.ctl_json("status"), "runs": []}}})
     browser.see("This scheduler has no such job.")

@@ -231,7 +231,7 @@ def test_certificates_that_do_not_fit_are_reported_before_any_connection(ring, c
     code, said = run("--cluster_file", file)
     assert code == 15 and "--tls_config" in said, said
     code, said = run("--cluster_file", file, "--tls_config", made.tls_config(1))
-    assert code == 15 and "not the one that its agent had shown" in said, said
+    assert code == 15 and "not the one that its agent showed when the round began" in said, said
     code, said = run("--cluster_file", file, "--rank", 1)
     assert code == 2 and "rank 1" in said, said
     code, said = run("--cluster_file", made.tls_config(0))

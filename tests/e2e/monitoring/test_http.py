@@ -50,7 +50,8 @@ def test_health_readiness_and_metrics_of_a_job(cluster):
 
 
 def test_every_metric_is_documented_and_none_else(cluster):
-    listed = set(re.findall(r"^\| `((?:muster|process)_\w+?)(?:\{[^`]*)?` \|", (muster.ROOT / "docs/monitoring.md").read_text(), re.M))
+    manual = (muster.ROOT / "docs/monitoring.md").read_text()
+    listed = set(re.findall(r"^    (muster_\w+)(?:\{[^}]*\})?  ", manual, re.M)) | set(re.findall(r"`(process_\w+(?<!process_halted))`", manual))
     page = (muster.ROOT / "scheduler/http/metrics_page.cc").read_text()
     written = set(re.findall(r'"((?:muster|process)_\w+)"', page))
     counters = set(re.findall(r'Counter\("(\w+)"', page)) | set(re.findall(r'Begin\("(\w+)", Type::kCounter', page))

@@ -215,7 +215,7 @@ def test_a_node_that_poses_as_the_scheduler_is_not_believed(secured, cluster):
     cluster.start_scheduler("--tls_config", folder.config, "--tls_identity", "ca-only")
     agent = secured.start_node("a", ["true"], "--worker_num", 1)
     agent.expect(EXIT_SECURITY, timeout=20)
-    assert "no scheduler" in agent.output(), agent.output()
+    assert "a program other than a scheduler for this job" in agent.output(), agent.output()
 
 
 def test_plain_text_and_tls_do_not_meet(secured, cluster):
