@@ -12,7 +12,7 @@
 set -euo pipefail
 
 packages=(g++ cmake ninja-build ccache pkg-config libgrpc++-dev libgrpc-dev protobuf-compiler protobuf-compiler-grpc
-  libprotobuf-dev libabsl-dev libpmix-dev libssl-dev libspdlog-dev libsqlite3-dev nlohmann-json3-dev libboost-dev libgtest-dev libgmock-dev
+  libprotobuf-dev libabsl-dev libre2-dev libpmix-dev libssl-dev libspdlog-dev libsqlite3-dev nlohmann-json3-dev libboost-dev libgtest-dev libgmock-dev
   python3)
 torch_packages=(python3-torch python3-sklearn)
 test_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev python3-pytest python3-pytest-xdist python3-venv python3-pip python3-grpcio
