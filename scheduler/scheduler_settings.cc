@@ -137,6 +137,8 @@ void AddWorkersOwn(SettingsTable& table) {
   table.AddIgnored("worker_ip", "ADDRESS", {"MS_WORKER_IP"});
   table.AddIgnored("local_worker_num", "N", {"MS_LOCAL_WORKER", "MS_LOCAL_WORKER_NUM"}).Alias({"nproc_per_node"});
   table.AddIgnored("devices", "auto|none|N-M", {"MS_DEVICES"});
+  table.AddIgnored("expect", "REGEX|auto", {"MS_EXPECT"});
+  table.AddIgnored("fail_on", "REGEX", {"MS_FAIL_ON"});
   table.AddIgnored("per_node", "", {"MS_PER_NODE"});
   table.AddIgnored("per_job", "", {"MS_PER_JOB"});
   table.AddIgnored("allow_exec", "", {"MS_ALLOW_EXEC"});

@@ -33,7 +33,7 @@ const Known kInALine[] = {
     {"OSError: [Errno 28] No space left on device", reason::kDiskFull},
     {"OSError: [Errno 122] Disk quota exceeded: '/home/a/x.pt'", reason::kDiskFull},
     {"OSError: [Errno 30] Read-only file system: '/root/.cache'", reason::kReadOnlyFileSystem},
-    {"OSError: [Errno 116] Stale file handle", reason::kIoError},
+    {"OSError: [Errno 116] Stale file handle", reason::kStorageFault},
     {"OSError: [Errno 117] Structure needs cleaning: 'a'", reason::kIoError},
     {"OSError: [Errno 5] Input/output error", reason::kIoError},
     {"OSError: [Errno 108] Cannot send after transport endpoint shutdown: '/lustre/a'", reason::kIoError},

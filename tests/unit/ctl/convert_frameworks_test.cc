@@ -87,7 +87,7 @@ TEST_F(ConvertFiles, LinesOfDeepspeed) {
       {"deepspeed --include localhost t.py", "write --num_nodes and --num_gpus"},
       {"deepspeed --exclude node1 t.py", "--exclude: start the line on the hosts"},
       {"deepspeed --autotuning run t.py", "run it with deepspeed"},
-      {"deepspeed --num_nodes 2 --master_addr a t.py", "write that of each node, deepspeed --num_gpus N"},
+      {"deepspeed --num_nodes 2 --master_addr a t.py", "write the number for each node, deepspeed --num_gpus N"},
       {"deepspeed --num_nodes $N --hostfile " + hosts + " t.py", "write the number of nodes"},
       {"deepspeed --hostfile /job/nowhere t.py", "--hostfile /job/nowhere can't be read here"},
       {"deepspeed --num_gpus 2", "no command"},

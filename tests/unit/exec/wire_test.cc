@@ -54,7 +54,7 @@ TEST(RequestTest, WhatIsNoneIsRefusedWithItsFirstBytes) {
   std::string newer = *RequestBytes(kRequest);
   newer[8] = 2;
   std::string_view rest = newer;
-  EXPECT_THAT(std::string(TakeRequest(rest).status().message()), HasSubstr("use one version of Muster"));
+  EXPECT_THAT(std::string(TakeRequest(rest).status().message()), HasSubstr("use the same version of Muster on all nodes"));
 }
 
 TEST(AnswerTest, ComesInAsItWent) {

@@ -37,7 +37,7 @@ TEST(ResolveHost, ErrorNamesTheHostAndWhatToCheck) {
 TEST(ResolveHost, RefusesALinkLocalAddressInWords) {
   const auto addresses = ResolveHost("fe80::1%lo");
   EXPECT_EQ(addresses.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(addresses.status().message(), HasSubstr("no address but fe80::1"));
+  EXPECT_THAT(addresses.status().message(), HasSubstr("no address except fe80::1"));
   EXPECT_THAT(addresses.status().message(), HasSubstr("ip -6 addr add"));
   EXPECT_EQ(LookUpHost("fe80::1%lo")->at(0).ToString(), "fe80::1");
 }

@@ -91,7 +91,7 @@ TEST_F(CompareHostsTest, EachDifferenceIsNamedWithTheOddNode) {
        "device 3 of node n1 and device 0 of node n0 both have the address 192.168.100.0"},
       {kFactSegments, "1=10.0.0.0/255.0.0.0", "same_segments", HostFinding::ERROR,
        "the network segment of device 1 is 10.0.0.0/255.0.0.0 on n1"},
-      {kFactClock, "-31000", "clocks", HostFinding::WARNING, "over 30 s away from the other nodes' on n1"},
+      {kFactClock, "-31000", "clocks", HostFinding::WARNING, "over 30 s away from the other nodes' clocks on n1"},
   };
   for (const Case& one : cases) {
     const std::string was = FactOf(info(1), one.fact);

@@ -71,7 +71,7 @@ TEST(Plan, OtherRolesHaveARingOfTheirOwn) {
 
 TEST(Plan, SeveralLocalRanksNeedToBeTold) {
   EXPECT_THAT(ErrorOf(File(4), std::nullopt), HasSubstr("--rank"));
-  EXPECT_THAT(ErrorOf(File(4), 3), HasSubstr("not one of this node's"));
+  EXPECT_THAT(ErrorOf(File(4), 3), HasSubstr("is not a rank of this node"));
   Json file = File(4);
   file["local_ranks"] = Json::array({{{"rank", 2}}});
   EXPECT_EQ(ParsePlan(file.dump(), std::nullopt)->rank, 2u);

@@ -83,7 +83,7 @@ TEST(SchedulerSettings, TakesWhatIsMeantForTheWorker) {
     for (const std::string& name : setting.env) variables[name] = "1";
     static const std::set<std::string> shared_choices = {"log_format",  "log_level",      "restart_scope",
                                                          "sched_port",  "mindspore_port", "tls_identity",
-                                                         "crl_expired", "fence_needs"};
+                                                         "crl_expired", "fence_needs",    "stall_action"};
     if (shared_choices.contains(setting.flag)) continue;
     EXPECT_THAT(Loaded({"--" + setting.flag + "=1"}).findings.errors, IsEmpty()) << setting.flag;
     EXPECT_THAT(Loaded({}, variables).findings.errors, IsEmpty()) << setting.flag;
