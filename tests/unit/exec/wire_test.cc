@@ -54,7 +54,8 @@ TEST(RequestTest, WhatIsNoneIsRefusedWithItsFirstBytes) {
   std::string newer = *RequestBytes(kRequest);
   newer[8] = 2;
   std::string_view rest = newer;
-  EXPECT_THAT(std::string(TakeRequest(rest).status().message()), HasSubstr("use the same version of Muster on all nodes"));
+  EXPECT_THAT(std::string(TakeRequest(rest).status().message()),
+              HasSubstr("use the same version of Muster on all nodes"));
 }
 
 TEST(AnswerTest, ComesInAsItWent) {

@@ -172,8 +172,9 @@ TEST(AgentSettings, BadValuesSayWhatIsExpected) {
 TEST(AgentSettings, EnvRefusesWhatMusterItselfReliesOn) {
   EXPECT_THAT(
       Loaded({"--env=MUSTER_START=x"}).findings.errors,
-      ElementsAre("env: \"MUSTER_START=x\" (from --env) sets MUSTER_START, which ms-worker sets itself: a later start "
-                  "of this node needs it to find and end processes that this one leaves; correct the flag or leave it out"));
+      ElementsAre(
+          "env: \"MUSTER_START=x\" (from --env) sets MUSTER_START, which ms-worker sets itself: a later start "
+          "of this node needs it to find and end processes that this one leaves; correct the flag or leave it out"));
   for (const std::string name :
        {"MUSTER_START", "MS_PROGRESS_FILE", "MUSTER_STORE", "MUSTER_EXEC_SOCKET", "MUSTER_EXEC_TOKEN",
         exec::kHolderVariable, "MUSTER_RING_PASSED", kTlsHandOverVariable}) {
