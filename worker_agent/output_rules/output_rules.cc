@@ -129,7 +129,7 @@ LineFinding OutputRules::Look(std::string_view line) const {
     matches.push_back(0);
   } else if (!impl_->set.Match(text, &matches, &error)) {
     if (error.kind != RE2::Set::kOutOfMemory) return finding;
-    // The automaton of all rules grew too large on this line. So matches each rule by itself, which is slower.
+    // The automaton of all rules grew too large on this line. Each rule by itself is slower, but needs less memory.
     for (size_t i = 0; i < impl_->rules.size(); ++i) {
       if (RE2::PartialMatch(text, *impl_->rules[i].pattern)) matches.push_back(static_cast<int>(i));
     }

@@ -87,9 +87,7 @@ void RuleMatcher::Append(Stream& stream, std::string_view bytes) {
 }
 
 void RuleMatcher::EndLine(Stream& stream) {
-  if (std::exchange(stream.is_overlong, false)) {
-    ++found_.unseen;
-  } else if (!time_.IsLeft() && !stream.line.empty()) {
+  if (std::exchange(stream.is_overlong, false) || (!time_.IsLeft() && !stream.line.empty())) {
     ++found_.unseen;
   } else {
     Look(stream.line);

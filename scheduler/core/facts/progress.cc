@@ -51,7 +51,7 @@ std::pair<const Node*, uint32_t> FirstDone(const Run& run) {
   return first;
 }
 
-// True if the worker's stack shows that its process is stopped.
+// True if a stack of the worker, or the halted processes that its node reports, show that it is stopped.
 bool IsStopped(const std::vector<StackGroup>& groups, const Watched& w) {
   if (w.node->record().info.role() != v1::ROLE_WORKER) return false;
   const auto is_halted = [&w](const HaltedOnNode& one) { return one.slot == w.slot && one.state == "T"; };

@@ -159,8 +159,9 @@ StackFinding JudgeGroups(const std::vector<StackGroup>& groups, size_t ranks) {
   if (groups.empty()) return {};
   size_t known = 0;
   for (const StackGroup& group : groups) known += group.ranks.size();
-  const std::string missing =
-      known < ranks ? absl::StrCat("; the places of ", ranks - known, " other ranks are not known") : "";
+  std::string missing;
+  if (known + 1 == ranks) missing = "; the place of 1 other rank is not known";
+  if (known + 1 < ranks) missing = absl::StrCat("; the places of ", ranks - known, " other ranks are not known");
   if (groups.size() == 1) {
     const StackGroup& all = groups.front();
     const std::string who = known < ranks ? RankWords(all) : absl::StrCat("all ", known, " ranks");

@@ -109,7 +109,7 @@ TEST(StackGroups, WithoutAllStacksNoDeviceIsBlamed) {
   const StackFinding finding = JudgeGroups(GroupStacks(stacks), 4);
   EXPECT_EQ(finding.text,
             "ranks 0-2 are at the same place: all_reduce (distributed_c10d.py:2806), called at "
-            "train.py:50; the places of 1 other ranks are not known");
+            "train.py:50; the place of 1 other rank is not known");
 }
 
 TEST(StackGroups, KernelsAndPythonsStacksAreNotCompared) {
