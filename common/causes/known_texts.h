@@ -1,5 +1,5 @@
-// The texts with which libraries report a failure, and the reason (common/base/reason.h) for each. The table is in
-// known_texts.cc. Pure.
+// The texts with which libraries report a failure, and the reason (common/base/reason.h) for each. The rows are in
+// known_texts_table.cc; the codes of device drivers are in device_codes.cc. Pure.
 #pragma once
 
 #include "absl/strings/string_view.h"

@@ -1,4 +1,4 @@
-// These are real texts of the libraries; known_texts.cc names their sources.
+// These are real texts of the libraries; known_texts_table.cc names their sources.
 #include "common/causes/known_texts.h"
 
 #include <gtest/gtest.h>
@@ -95,6 +95,96 @@ const Known kInALine[] = {
     {"EI0006: Getting socket times out.", reason::kCollectiveTimeout},
     {"gloo/transport/tcp/pair.cc:534] Connection closed by peer [10.0.0.1]:2", reason::kPeerConnectionLost},
     {"NCCL error: ncclRemoteError: A call failed possibly due to a network error", reason::kPeerConnectionLost},
+    {"Unable to determine the device handle for GPU0000:CB:00.0: Unknown Error", reason::kDeviceFault},
+    {"[ 811.2] NVRM: Xid (PCI:0000:3b:00): 95, pid=2, Uncontained: CE User Channel (FECS) (0x9)", reason::kDeviceFault},
+    {"nvidia-nvswitch1: SXid (PCI:0000:06:00.0): 20034, Fatal, Link 48 LTSSM Fault Up", reason::kDeviceFault},
+    {"RuntimeError: synchronizeStream:NPUStream.cpp:475 NPU error, error code is 507053", reason::kDeviceFault},
+    {"RuntimeError: synchronizeStream:NPUStream.cpp:475 NPU error, error code is 507054", reason::kDeviceFault},
+    {"RuntimeError: synchronizeStream:NPUStream.cpp:475 NPU error, error code is 507056", reason::kDeviceFault},
+    {"rtStreamSynchronize execute failed, reason=[device local mem error]", reason::kDeviceFault},
+    {"OSError: [Errno 28] inotify watch limit reached", reason::kResourceLimit},
+    {"OSError: [Errno 74] Bad message: '/data/a.bin'", reason::kIoError},
+    {"OSError: [Errno 37] No locks available", reason::kIoError},
+    {"OSError: [Errno 126] Required key not available: '/home/a/x.pt'", reason::kPermissionDenied},
+    {"OSError: [Errno 127] Key has expired: '/home/a'", reason::kPermissionDenied},
+    {"ImportError: /tmp/a.so: failed to map segment from shared object: Operation not permitted",
+     reason::kPermissionDenied},
+    {"OSError: [Errno 40] Too many levels of symbolic links: 'l'", reason::kBadPath},
+    {"OSError: [Errno 36] File name too long: 'aaaa'", reason::kBadPath},
+    {"bash: line 1: /bin/true: Argument list too long", reason::kCommandTooLong},
+    {"bash: fork: Resource temporarily unavailable", reason::kResourceLimit},
+    {"  what():  Resource temporarily unavailable", reason::kResourceLimit},
+    {"OMP: Error #34: System unable to allocate necessary resources for OMP thread:", reason::kResourceLimit},
+    {"lmdb.MapFullError: mdb_put: MDB_MAP_FULL: Environment mapsize limit reached", reason::kResourceLimit},
+    {"lmdb.ReadersFullError: mdb_txn_begin: MDB_READERS_FULL: Environment maxreaders limit reached",
+     reason::kResourceLimit},
+    {"RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 21.90G of 7.48G "
+     "hbm.",
+     reason::kDeviceOutOfMemory},
+    {"Attempting to reserve 3.95G at the bottom of memory. That was not possible. There are 1.92G free, 0B reserved.",
+     reason::kDeviceOutOfMemory},
+    {"cupy_backends.cuda.libs.cusolver.CUSOLVERError: CUSOLVER_STATUS_ALLOC_FAILED", reason::kDeviceOutOfMemory},
+    {"RuntimeError: CUDA error: HIPBLAS_STATUS_ALLOC_FAILED when calling `hipblasCreate(handle)`",
+     reason::kDeviceOutOfMemory},
+    {"ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`",
+     reason::kDeviceOutOfMemory},
+    {"ValueError: Free memory on device cuda:0 (7.34/15.49 GiB) on startup is less than desired GPU memory utilization "
+     "(0.8, 12.39 GiB).",
+     reason::kDeviceOutOfMemory},
+    {"RuntimeError: CUDA error: the provided PTX was compiled with an unsupported toolchain.",
+     reason::kLibraryMismatch},
+    {"Triton Error [CUDA]: device kernel image is invalid", reason::kLibraryMismatch},
+    {"RuntimeError: HIP error: invalid device function", reason::kLibraryMismatch},
+    {"RuntimeError: CUDA error: CUBLAS_STATUS_ARCH_MISMATCH when calling `cublasGemmEx(handle)`",
+     reason::kLibraryMismatch},
+    {"The detected CUDA version (11.8) mismatches the version that was used to compile", reason::kLibraryMismatch},
+    {"RuntimeError: jaxlib version 0.6.0 is newer than and incompatible with jax version 0.4.21.",
+     reason::kLibraryMismatch},
+    {"E0000 cuda_dnn.cc:522] Loaded runtime CuDNN library: 9.1.0 but source was compiled with: 9.8.0.",
+     reason::kLibraryMismatch},
+    {"RuntimeError: module compiled against ABI version 0x1000009 but this version of numpy is 0x2000000",
+     reason::kLibraryMismatch},
+    {"OMP: Error #15: Initializing libiomp5.so, but found libomp.so already initialized.", reason::kLibraryMismatch},
+    {"RuntimeError: CUDA error: PTX JIT compiler library not found", reason::kMissingLibrary},
+    {"Failed to initialize NVML: Unknown Error", reason::kDeviceMissing},
+    {"HSA_STATUS_ERROR_MEMORY_APERTURE_VIOLATION: The agent attempted to access memory beyond the largest legal "
+     "address.",
+     reason::kDeviceKernelFailed},
+    {"RuntimeError: CUDA error: invalid program counter", reason::kDeviceKernelFailed},
+    {"RuntimeError: CUDA error: operation not supported on global/shared address space", reason::kDeviceKernelFailed},
+    {"fatal: unable to access 'https://a.invalid/x/': Could not resolve host: a.invalid", reason::kHostNotResolved},
+    {"Communication_Error_Bind_IP_Port(EI0019): Failed to enable listening for the host network adapter socket.",
+     reason::kPortInUse},
+    {"EI0020: Failed to enable listening for the NPU network adapter socket.", reason::kPortInUse},
+    {"ibvwrap.c:262 NCCL WARN Call to ibv_modify_qp failed with 110 Connection timed out, on dev mlx5_1:1, curr state "
+     "INIT",
+     reason::kNetworkUnreachable},
+    {"sqlite3.DatabaseError: database disk image is malformed", reason::kDamagedFile},
+    {"lmdb.CorruptedError: mdb_get: MDB_CORRUPTED: Located page was wrong type", reason::kDamagedFile},
+    {"lmdb.InvalidError: /data/a: MDB_INVALID: File is not an LMDB file", reason::kDamagedFile},
+    {"Memory cgroup out of memory: Killed process 4182 (python) total-vm:812044kB, anon-rss:518420kB",
+     reason::kOutOfMemory},
+    {"slurmstepd: error: Detected 1 oom_kill event in StepId=115.0. Some of the step tasks have been OOM Killed.",
+     reason::kOutOfMemory},
+    {"slurmstepd: error: Detected 1 oom-kill event(s) in step 349.0 cgroup.", reason::kOutOfMemory},
+    {"srun: error: node1: task 0: Out Of Memory", reason::kOutOfMemory},
+    {"cpu_feature_guard.cc:37] The TensorFlow library was compiled to use AVX instructions, but these aren't available "
+     "on your machine.",
+     reason::kIllegalInstruction},
+    {"RuntimeError: [1]: params[0] in this process with sizes [96, 32] appears not to match sizes of the same param in "
+     "process 0.",
+     reason::kRanksDiffer},
+    {"bootstrap.cc:150 NCCL WARN Message truncated : received 1024 bytes instead of 512", reason::kRanksDiffer},
+    {"misc/socket.cc:578 NCCL WARN socketPollConnect: connect to 10.0.0.1<36141> returned Connection refused, exceeded "
+     "error retry count after 35 attempts",
+     reason::kPeerConnectionLost},
+    {"NCCL WARN Net : Call to recv from 10.0.0.1<53000> failed : Connection reset by peer",
+     reason::kPeerConnectionLost},
+    {"ib_mlx5_log.c:171  Transport retry count exceeded on mlx5_0:1/IB (synd 0x15 vend 0x81 hw_synd 0/0)",
+     reason::kPeerConnectionLost},
+    {"rpc_client.h:203: Failed to connect to GCS within 60 seconds. GCS may have been killed.",
+     reason::kPeerConnectionLost},
+    {"rtStreamSynchronize execute failed, reason=[suspect device mem error]", reason::kPeerConnectionLost},
 };
 
 TEST(ReasonByText, OfWhatLibrariesWriteInALine) {
@@ -115,6 +205,89 @@ const Known kInAnException[] = {
     {"subprocess.CalledProcessError: Command 'a' died with <Signals.SIGSEGV: 11>.", reason::kSegmentationFault},
     {"BlockingIOError: [Errno 11] Resource temporarily unavailable in fork_exec", reason::kResourceLimit},
     {"OSError: [Errno 107] Transport endpoint is not connected: '/mnt/a'", reason::kIoError},
+    {"sqlite3.OperationalError: database or disk is full", reason::kDiskFull},
+    {"sqlite3.OperationalError: disk I/O error", reason::kIoError},
+    {"std::system_error: Resource temporarily unavailable", reason::kResourceLimit},
+    {"RuntimeError: CUDA driver is a stub library", reason::kLibraryMismatch},
+    {"RuntimeError: cuDNN error: CUDNN_STATUS_ARCH_MISMATCH", reason::kLibraryMismatch},
+    {"RuntimeError: Detected that PyTorch and torchvision were compiled with different CUDA major versions.",
+     reason::kLibraryMismatch},
+    {"RuntimeError: operator torchvision::nms does not exist", reason::kLibraryMismatch},
+    {"RuntimeError: FlashAttention only supports Ampere GPUs or newer.", reason::kLibraryMismatch},
+    {"RuntimeError: Unable to initialize backend 'cuda': FAILED_PRECONDITION: No visible GPU devices.",
+     reason::kDeviceMissing},
+    {"urllib3.exceptions.NameResolutionError: <HTTPSConnection(host='a', port=443)>: Failed to resolve 'a'",
+     reason::kHostNotResolved},
+    {"botocore.exceptions.EndpointConnectionError: Could not connect to the endpoint URL: \"https://s3.a.com/\"",
+     reason::kServerUnreachable},
+    {"botocore.exceptions.NoCredentialsError: Unable to locate credentials", reason::kPermissionDenied},
+    {"botocore.exceptions.ClientError: An error occurred (AccessDenied) when calling the PutObject operation: Access "
+     "Denied",
+     reason::kPermissionDenied},
+    {"botocore.exceptions.ClientError: An error occurred (403) when calling the HeadObject operation: Forbidden",
+     reason::kPermissionDenied},
+    {"botocore.exceptions.ClientError: An error occurred (ExpiredToken) when calling the ListObjects operation: The "
+     "token",
+     reason::kPermissionDenied},
+    {"botocore.exceptions.ClientError: An error occurred (InvalidAccessKeyId) when calling the PutObject operation: "
+     "The key",
+     reason::kPermissionDenied},
+    {"botocore.exceptions.ClientError: An error occurred (404) when calling the HeadObject operation: Not Found",
+     reason::kMissingFile},
+    {"botocore.errorfactory.NoSuchBucket: An error occurred (NoSuchBucket) when calling the ListObjects operation: The "
+     "specified bucket does not exist",
+     reason::kMissingFile},
+    {"botocore.errorfactory.NoSuchKey: An error occurred (NoSuchKey) when calling the GetObject operation: The "
+     "specified key does not exist.",
+     reason::kMissingFile},
+    {"huggingface_hub.errors.LocalEntryNotFoundError: An error happened while trying to locate the file on the Hub and "
+     "we cannot find the requested files in the local cache.",
+     reason::kServerUnreachable},
+    {"huggingface_hub.errors.LocalEntryNotFoundError: Cannot find the requested files in the disk cache and outgoing "
+     "traffic has been disabled.",
+     reason::kMissingFile},
+    {"OSError: a/b is not a local folder and is not a valid model identifier listed on 'https://huggingface.co/models'",
+     reason::kMissingFile},
+    {"google.auth.exceptions.DefaultCredentialsError: Your default credentials were not found.",
+     reason::kPermissionDenied},
+    {"google.api_core.exceptions.Forbidden: 403 GET: a@b.com does not have storage.objects.get access to the Google "
+     "Cloud Storage object.",
+     reason::kPermissionDenied},
+    {"wandb.errors.UsageError: api_key not configured (no-tty). call wandb.login(key=[your_api_key])",
+     reason::kPermissionDenied},
+    {"aiohttp.client_exceptions.ClientConnectorError: Cannot connect to host a:443 ssl:default [Connect call failed]",
+     reason::kServerUnreachable},
+    {"requests.exceptions.ReadTimeout: HTTPSConnectionPool(host='a', port=443): Read timed out. (read timeout=10)",
+     reason::kServerUnreachable},
+    {"redis.exceptions.ConnectionError: Error 111 connecting to localhost:6379. Connection refused.",
+     reason::kServerUnreachable},
+    {"urllib.error.URLError: <urlopen error [Errno 111] Connection refused>", reason::kServerUnreachable},
+    {"OSError: cannot identify image file <_io.BytesIO object at 0x7f>", reason::kDamagedFile},
+    {"OSError: image file is truncated (16 bytes not processed)", reason::kDamagedFile},
+    {"pyarrow.lib.ArrowInvalid: Parquet magic bytes not found in footer. Either the file is corrupted or this is not a "
+     "parquet file.",
+     reason::kDamagedFile},
+    {"OSError: Couldn't deserialize thrift: TProtocolException: Invalid data", reason::kDamagedFile},
+    {"OSError: Couldn't deserialize thrift: No more data to read.", reason::kDamagedFile},
+    {"OSError: Corrupt snappy compressed data.", reason::kDamagedFile},
+    {"OSError: Unable to synchronously open file (truncated file: eof = 96, sblock->base_addr = 0, stored_eof = 2048)",
+     reason::kDamagedFile},
+    {"OSError: Unable to open file (file signature not found)", reason::kDamagedFile},
+    {"EOFError: Compressed file ended before the end-of-stream marker was reached", reason::kDamagedFile},
+    {"zlib.error: Error -3 while decompressing data: incorrect header check", reason::kDamagedFile},
+    {"zlib.error: Error -5 while decompressing data: incomplete or truncated stream", reason::kDamagedFile},
+    {"tarfile.ReadError: unexpected end of data", reason::kDamagedFile},
+    {"ValueError: mmap length is greater than file size", reason::kDamagedFile},
+    {"ValueError: cannot mmap an empty file", reason::kDamagedFile},
+    {"ValueError: Failed to read all data for array. Expected (1000,) = 1000 elements, could only read 109 elements.",
+     reason::kDamagedFile},
+    {"numpy._core._exceptions._ArrayMemoryError: Unable to allocate 72.8 TiB for an array with shape (10000000000000,) "
+     "and data type float64",
+     reason::kOutOfMemory},
+    {"RuntimeError: [pair.cc:446] Received data size doesn't match expected size. Is there a distributed collective "
+     "mismatch in your code?",
+     reason::kRanksDiffer},
+    {"RuntimeError: synchronizeStream:NPUStream.cpp:475 NPU error, error code is 507055", reason::kPeerConnectionLost},
 };
 
 TEST(ReasonByText, OfWhatCountsInAnExceptionOnly) {
@@ -164,6 +337,24 @@ constexpr absl::string_view kOrdinary[] = {
     "tokenizer has 32000 words: error, traceback, exception",
     "validation: 12 samples failed, 988 passed",
     "Stopping: early stopping after 5 epochs",
+    "NVRM: Xid (PCI:0000:3b:00): 13, pid=2, name=python, Graphics SM Warp Exception on (GPC 7, TPC 0, SM 1)",
+    "NVRM: Xid (PCI:0000:3b:00): 31, pid=2, name=python, Ch 00000008, intr 00000000. MMU Fault",
+    "NVRM: Xid (PCI:0000:3b:00): 43, pid=2, name=python, Ch 00000010",
+    "NVRM: Xid (PCI:0000:3b:00): 45, pid=2, name=python, Ch 00000010",
+    "NVRM: Xid (PCI:0000:3b:00): 63, pid=2, Row Remapper: New row marked for remapping, reset gpu to activate.",
+    "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 28006, Non-fatal, Link 46 MC TS crumbstore MCTO (First)",
+    "WARNING: the log of an earlier run has NVRM: Xid (PCI:0000:3b:00): 79, pid=2, GPU has fallen off the bus.",
+    "the job ended with Xid 79 yesterday",
+    "NCCL INFO Call to ibv_modify_qp failed with 110 Connection timed out, retrying 1/3 after 10 msec of sleep",
+    "bash: fork: retry: Resource temporarily unavailable",
+    "I0403 15:25:16.346253 1 xla_bridge.py:897] Unable to initialize backend 'cuda': No visible GPU devices.",
+    "UCX  WARN  network device 'eth1' is not available, please use one or more of: 'eth0'(tcp)",
+    "memory.events: oom 0, oom_kill 0, oom_kill events since the start: 0",
+    "the error code is 5070 and the limit of file names is 255",
+    "left out /data/a.jpg: cannot identify image file",
+    "OMP: Info #274: omp_set_nested routine deprecated",
+    "set max_input_length to avoid an argument list that is too long",
+    "FlashAttention only supports Ampere GPUs or newer; using the math kernel",
     "File written: /out/log.txt",
 };
 
@@ -178,6 +369,12 @@ constexpr absl::string_view kExceptionsOfOtherCauses[] = {
     "KeyError: 'timeout'",
     "ValueError: step 5 has no input/output error model",
     "AssertionError: expected 0 killed workers",
+    "OSError: Couldn't deserialize thrift: TProtocolException: Exceeded size limit",
+    "JSONDecodeError: unexpected end of data",
+    "RuntimeError: unable to allocate a port",
+    "RuntimeError: NPU error, error code is 507011",
+    "ConnectionError: Error 110 connecting to localhost:6379",
+    "RuntimeError: Xid 79",
 };
 
 TEST(ReasonByText, ExceptionsOfOtherCausesHaveNone) {
@@ -191,11 +388,20 @@ TEST(ReasonByText, OfTwoTheFaultOfTheHardwareWins) {
             reason::kDeviceFault);
 }
 
+TEST(ReasonByText, AnXidIsAFaultOfTheHardware) {
+  const absl::string_view line = "EI0002: timeout; NVRM: Xid (PCI:0000:3b:00): 48, pid=2, DBE";
+  EXPECT_EQ(ReasonByText(line, TextPlace::kLine, Evidence::kHardware), reason::kDeviceFault);
+}
+
 TEST(ReasonByType, WithAndWithoutItsModule) {
   EXPECT_EQ(ReasonByType("ModuleNotFoundError"), reason::kMissingModule);
   EXPECT_EQ(ReasonByType("zipfile.BadZipFile"), reason::kDamagedFile);
   EXPECT_EQ(ReasonByType("torch.OutOfMemoryError"), reason::kDeviceOutOfMemory);
   EXPECT_EQ(ReasonByType("PermissionError"), reason::kPermissionDenied);
+  EXPECT_EQ(ReasonByType("gzip.BadGzipFile"), reason::kDamagedFile);
+  EXPECT_EQ(ReasonByType("PIL.UnidentifiedImageError"), reason::kDamagedFile);
+  EXPECT_EQ(ReasonByType("tensorflow.python.framework.errors_impl.DataLossError"), reason::kDamagedFile);
+  EXPECT_EQ(ReasonByType("NotADirectoryError"), reason::kBadPath);
   EXPECT_EQ(ReasonByType("KeyError"), "");
   EXPECT_EQ(ReasonByType(""), "");
 }
