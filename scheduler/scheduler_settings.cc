@@ -162,6 +162,10 @@ void AddWorkersOwn(SettingsTable& table) {
   table.AddIgnored("bind_core", "CORES", {"MS_BIND_CORE"});
   table.AddIgnored("preflight", "CHECK", {"MS_PREFLIGHT"});
   table.AddIgnored("preflight_fatal", "LEVEL", {"MS_PREFLIGHT_FATAL"});
+  table.AddIgnored("node_check", "COMMAND", {"MS_NODE_CHECK"});
+  table.AddIgnored("node_check_timeout", "SECONDS", {"MS_NODE_CHECK_TIMEOUT"});
+  table.AddIgnored("straggler_ratio", "NUMBER", {"MS_STRAGGLER_RATIO"});
+  table.AddIgnored("exclude_stragglers", "BOOL", {"MS_EXCLUDE_STRAGGLERS"});
   table.AddIgnored("mindspore_gateway", "WHEN", {"MS_MINDSPORE_GATEWAY"});
   table.AddIgnored("torch_store", "PROGRAM", {"MS_TORCH_STORE"});
   table.AddIgnored("torch_store_peers", "NETWORKS", {"MS_TORCH_STORE_PEERS"});

@@ -249,7 +249,7 @@ std::optional<int> Agent::DescribeThisNode() {
 std::optional<int> Agent::CheckThisHost() {
   const absl::Status fit = CheckHost(settings_, environment_, devices_, node_.own_address, node_.node);
   if (!fit.ok()) return Fail(fit, kExitRefused);
-  return std::nullopt;
+  return RunFirstNodeCheck(settings_, environment_, *signals_, manager_, node_.node);
 }
 
 LauncherOptions Agent::OptionsOfLauncher() {
@@ -313,6 +313,10 @@ AgentLoopOptions Agent::OptionsOfLoop() {
   options.program = OwnProgram();
   options.work_folder = folder_->path();
   if (const auto found = environment_.find("PATH"); found != environment_.end()) options.search_path = found->second;
+  if (!settings_.per_node && !settings_.per_job) options.slot_devices = NumbersOf(devices_.choice);
+  if (ChecksNode(settings_)) {
+    options.node_check = MakeNodeCheck(settings_.node_check, environment_, settings_.node_check_timeout);
+  }
   if (!settings_.log_dir.empty()) {
     options.logs.base = std::filesystem::path(settings_.log_dir).lexically_normal().string();
     if (options.logs.base.size() > 1 && options.logs.base.back() == '/') options.logs.base.pop_back();
@@ -330,7 +334,8 @@ AgentLoopOptions Agent::OptionsOfLoop() {
 int Agent::StayWithTheJob() {
   RaiseDescriptorLimit();  // PyTorch's store takes a descriptor for each connection
   Launcher launcher(OptionsOfLauncher());
-  AgentLoop loop(OptionsOfLoop(), std::move(keeper_), launcher, *signals_, Clock::Boot());
+  AgentLoop loop(OptionsOfLoop(), std::move(keeper_), launcher, *signals_,
+                 OpenKernelLog(settings_, environment_, devices_), Clock::Boot());
   for (const std::string& warning : node_.warnings) Log(Severity::kWarning, warning);
   // Declared after the loop, so that they are destroyed before it: their threads call the loop.
   const absl::StatusOr<std::vector<MadeGateway>> gateways = MakeGateways(loop);

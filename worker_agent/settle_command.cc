@@ -105,6 +105,7 @@ SettingsFindings FindMore(const AgentSettings& settings, const std::map<std::str
     findings.warnings.push_back(std::move(warning));
   }
   const SettingsFindings of_hccl = CheckHcclVariables(settings, environment);
+  findings.errors.insert(findings.errors.end(), of_hccl.errors.begin(), of_hccl.errors.end());
   findings.warnings.insert(findings.warnings.end(), of_hccl.warnings.begin(), of_hccl.warnings.end());
   const bool is_size_known = settings.worker_num || settings.standalone || !settings.rank_table_file.empty();
   if (settings.role == "MS_WORKER" && !is_size_known) {

@@ -1,5 +1,5 @@
-// The first steps of ms-worker's start, in the order in which main takes them: settling the settings, starting the
-// keeper, taking the node's lock.
+// Steps of ms-worker's start, in the order in which main takes them: settling the settings, starting the keeper, taking
+// the node's lock, checking the node.
 #pragma once
 
 #include <map>
@@ -10,11 +10,14 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/net/service_manager.h"
 #include "common/settings/settings.h"
+#include "muster/v1/types.pb.h"
 #include "worker_agent/keeper/client/keeper.h"
 #include "worker_agent/keeper/process_mark.h"
 #include "worker_agent/launch/command/command_check.h"
 #include "worker_agent/node/node_lock.h"
+#include "worker_agent/runtime/signals.h"
 #include "worker_agent/settings/agent_settings.h"
 
 namespace muster::agent {
@@ -64,5 +67,13 @@ absl::StatusOr<StartedKeeper> StartKeeper(const AgentSettings& settings,
 absl::StatusOr<NodeLock> TakeNodeLock(const AgentSettings& settings,
                                       const std::map<std::string, std::string>& environment, int wake_fd,
                                       const std::optional<ProcessMark>& mark, Keeper& keeper);
+
+// ---- first_node_check.cc: the node check (preflight/node_check.h) before the node joins.
+
+// Runs the command of --node_check, if --preflight names it, and adds the result to `node`. Returns the exit code with
+// which the agent ends: the check failed, which is then logged, or a signal cut it short.
+std::optional<int> RunFirstNodeCheck(const AgentSettings& settings,
+                                     const std::map<std::string, std::string>& environment, Signals& signals,
+                                     const ServiceManager& manager, v1::NodeInfo& node);
 
 }  // namespace muster::agent

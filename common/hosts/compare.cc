@@ -8,16 +8,23 @@
 // same_devices       machines have different numbers of devices in the job            Ascend
 // unique_addresses   E: devices of two machines have the same address                 Ascend
 // same_segments      E: device N of two machines is in two network segments           Ascend 910
+// same_host_ports    HCCL_HOST_SOCKET_PORT_RANGE is set on some nodes only, or is     HCCL
+//                    auto on some and a range on others
+// same_npu_ports     E: HCCL_NPU_SOCKET_PORT_RANGE is set on some nodes only; a       HCCL
+//                    warning if it is auto on some nodes and a range on others
 // servers            more machines than allowed: 512, or 1,152 for A2 and A3          Ascend 910, A2 and A3
 // clocks             a clock is over 30 s away from the median of all clocks          all
+// score              a score is over --straggler_ratio times the median of all        nodes with a score
 //
 // Where values differ, the finding names the nodes that do not have the most common value. If two values are equally
 // common, the first node's value counts as the most common one.
 #include "common/hosts/compare.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -35,6 +42,7 @@ using v1::HostFinding;
 
 constexpr size_t kMaxNamed = 4;
 constexpr int64_t kMaxClockMs = 30'000;
+constexpr double kUsualStragglerRatio = 2;
 
 using Values = std::vector<std::pair<std::string, std::string>>;  // node id and value
 
@@ -163,6 +171,16 @@ void CompareAddresses(const std::vector<ComparedHost>& hosts, std::vector<HostDi
     out.push_back(Difference("unique_addresses", HostFinding::OK, "each device has its own address"));
 }
 
+// Compares one of HCCL's variables for ranges of ports. `missing`: the level if some nodes don't set it.
+void CompareHcclPorts(const char* check, const char* variable, HostFinding::Level missing, const Values& values,
+                      std::vector<HostDifference>& out) {
+  const bool is_missing =
+      std::any_of(values.begin(), values.end(), [](const auto& value) { return value.second == kPortsNotSet; });
+  Equal({check, is_missing ? missing : HostFinding::WARNING, variable,
+         "on all nodes set it to a range, or to auto, or leave it out"},
+        values, out);
+}
+
 void CompareSegments(const std::vector<ComparedHost>& hosts, std::vector<HostDifference>& out) {
   std::map<std::string, Values> by_device;
   for (const ComparedHost& host : hosts) {
@@ -222,6 +240,47 @@ void CompareClocks(const std::vector<ComparedHost>& hosts, std::vector<HostDiffe
   out.push_back(Difference("clocks", HostFinding::WARNING, text, "set it: timedatectl set-ntp true", std::move(odd)));
 }
 
+// Returns the fact as a positive number; nullopt if it is none.
+std::optional<double> NumberOf(const v1::NodeInfo& node, const char* fact) {
+  double number = 0;
+  if (!absl::SimpleAtod(FactOf(node, fact), &number) || !std::isfinite(number) || number <= 0) return std::nullopt;
+  return number;
+}
+
+void CompareScores(const std::vector<ComparedHost>& hosts, std::vector<HostDifference>& out) {
+  struct Scored {
+    double score;
+    double ratio;  // of this node's own --straggler_ratio
+    std::string id;
+  };
+  std::vector<Scored> all;
+  for (const ComparedHost& host : hosts) {
+    const std::optional<double> score = NumberOf(*host.node, kFactScore);
+    if (!score) continue;
+    all.push_back({*score, NumberOf(*host.node, kFactStragglerRatio).value_or(kUsualStragglerRatio), host.node_id});
+  }
+  if (all.size() < 2) return;
+  std::sort(all.begin(), all.end(), [](const Scored& a, const Scored& b) { return a.score < b.score; });
+  const double middle = all[(all.size() - 1) / 2].score;
+  std::vector<std::string> slow;
+  for (const Scored& one : all) {
+    if (one.score > one.ratio * middle) slow.push_back(one.id);
+  }
+  if (slow.empty()) {
+    return out.push_back(
+        Difference(kScoreCheck, HostFinding::OK, absl::StrCat(all.front().score, " to ", all.back().score)));
+  }
+  const std::string text =
+      absl::StrCat(slow.size() == 1 ? "node " : "nodes ", Named(slow),
+                   slow.size() == 1 ? " is slow: its node check took " : " are slow: their node checks took up to ",
+                   all.back().score, ", and the median of all nodes is ", middle, " (--straggler_ratio)");
+  out.push_back(
+      Difference(kScoreCheck, HostFinding::WARNING, text,
+                 "look there for other programs, CPU limits, heat or a bad device; --exclude_stragglers gives "
+                 "its place to a spare",
+                 std::move(slow)));
+}
+
 }  // namespace
 
 int HostBytes(const v1::NodeInfo& node) {
@@ -261,8 +320,14 @@ std::vector<HostDifference> CompareHosts(const std::vector<ComparedHost>& all) {
         DevicesOfMachines(hosts), out);
   CompareAddresses(hosts, out);
   CompareSegments(hosts, out);
+  CompareHcclPorts("same_host_ports", "HCCL_HOST_SOCKET_PORT_RANGE", HostFinding::WARNING,
+                   ValuesOf(hosts, kFactHostPorts, false), out);
+  // HCCL demands this one on all devices of a communicator: the others would connect to the default port, 16666.
+  CompareHcclPorts("same_npu_ports", "HCCL_NPU_SOCKET_PORT_RANGE", HostFinding::ERROR,
+                   ValuesOf(hosts, kFactDevicePorts, false), out);
   CountServers(hosts, out);
   CompareClocks(hosts, out);
+  CompareScores(hosts, out);
   return out;
 }
 

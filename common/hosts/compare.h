@@ -1,6 +1,6 @@
 // Finds mistakes that show only when a job's hosts are compared, from the facts that agents report with --preflight
-// host. Pure. The scheduler compares the hosts before a round, because only the scheduler knows all nodes then. ms-ctl
-// preflight shows the result.
+// host and command. Pure. The scheduler compares the hosts before a round, because only the scheduler knows all nodes
+// then. ms-ctl preflight shows the result.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,23 @@ inline constexpr char kFactDevices[] = "devices";  // how many devices this agen
 inline constexpr char kFactDriver[] = "driver";
 inline constexpr char kFactNic[] = "nic";
 inline constexpr char kFactMtu[] = "mtu";
-inline constexpr char kFactTls[] = "tls";              // of the devices: "on", "off"
-inline constexpr char kFactAddresses[] = "addresses";  // of the devices: a list
-inline constexpr char kFactSegments[] = "segments";    // of the devices: a list
-inline constexpr char kFactClock[] = "clock";          // in a join: the node's Unix time in ms; the scheduler replaces
-                                                       // it by how many ms the clock is ahead of its own
-inline constexpr char kFactFatal[] = "fatal";          // --preflight_fatal: "warning", "error"
+inline constexpr char kFactTls[] = "tls";               // of the devices: "on", "off"
+inline constexpr char kFactAddresses[] = "addresses";   // of the devices: a list
+inline constexpr char kFactSegments[] = "segments";     // of the devices: a list
+inline constexpr char kFactClock[] = "clock";           // in a join: the node's Unix time in ms; the scheduler replaces
+                                                        // it by how many ms the clock is ahead of its own
+inline constexpr char kFactFatal[] = "fatal";           // --preflight_fatal: "warning", "error"
+inline constexpr char kFactNodeCheck[] = "node_check";  // "on": the agent can run --node_check again
+inline constexpr char kFactScore[] = "score";           // of --node_check: a positive number; larger is slower
+inline constexpr char kFactStragglerRatio[] = "straggler_ratio";  // --straggler_ratio
+inline constexpr char kFactStragglers[] = "stragglers";           // --exclude_stragglers: kExcluded
+inline constexpr char kExcluded[] = "excluded";
+
+// The kinds of the values of HCCL_HOST_SOCKET_PORT_RANGE and HCCL_NPU_SOCKET_PORT_RANGE: kPortsNotSet, "auto", "a
+// range". Nodes without HCCL don't report them.
+inline constexpr char kFactHostPorts[] = "hccl_host_ports";
+inline constexpr char kFactDevicePorts[] = "hccl_npu_ports";
+inline constexpr char kPortsNotSet[] = "not set";
 
 inline constexpr int kMaxHostFacts = 32;
 inline constexpr int kMaxHostFindings = 32;
@@ -37,6 +48,8 @@ int HostBytes(const v1::NodeInfo& node);
 
 // Returns the value of a fact; empty if the node didn't report it.
 std::string FactOf(const v1::NodeInfo& node, const std::string& name);
+
+inline constexpr char kScoreCheck[] = "score";  // the check that names slow nodes
 
 struct ComparedHost {
   std::string node_id;

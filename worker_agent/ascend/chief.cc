@@ -31,7 +31,6 @@
 namespace muster::agent {
 namespace {
 
-constexpr uint32_t kBasePort = 60000;
 constexpr uint32_t kLowestBasePort = 1024;
 constexpr uint32_t kHighestBasePort = 65520;
 
@@ -150,6 +149,11 @@ absl::StatusOr<HcclChief> ChiefOf(const v1::PeerList& peers) {
 SettingsFindings CheckHcclVariables(const AgentSettings& settings,
                                     const std::map<std::string, std::string>& environment) {
   SettingsFindings findings;
+  // A framework may use HCCL without --hccl_mode, and such a value ends it (EI0001).
+  for (const char* variable : {kHcclHostPortsVariable, kHcclDevicePortsVariable}) {
+    const auto ports = FindSocketPorts(variable, settings.env, environment);
+    if (!ports.ok()) findings.errors.emplace_back(ports.status().message());
+  }
   if (!IsInUse(settings)) return findings;
   const auto value = [&](const char* name) { return ValueOf(settings, environment, name); };
   const auto warn = [&](const char* name, const std::string& rule) {
@@ -179,33 +183,45 @@ SettingsFindings CheckHcclVariables(const AgentSettings& settings,
 uint32_t HcclBasePort(const AgentSettings& settings, const std::map<std::string, std::string>& environment) {
   const auto port =
       ParseWholeNumber(ValueOf(settings, environment, "HCCL_IF_BASE_PORT"), kLowestBasePort, kHighestBasePort);
-  return port.ok() ? static_cast<uint32_t>(*port) : kBasePort;
+  return port.ok() ? static_cast<uint32_t>(*port) : kHcclBasePort;
 }
 
-std::vector<std::string> CheckHcclPorts(const AgentSettings& settings, const HostRoots& roots, uint32_t base_port) {
+HcclPorts HcclPortsOf(const AgentSettings& settings, const std::map<std::string, std::string>& environment) {
+  HcclPorts ports;
+  ports.host = FindSocketPorts(kHcclHostPortsVariable, settings.env, environment).value_or(SocketPorts());
+  ports.device = FindSocketPorts(kHcclDevicePortsVariable, settings.env, environment).value_or(SocketPorts());
+  ports.base_port = HcclBasePort(settings, environment);
+  return ports;
+}
+
+std::vector<std::string> CheckHcclPorts(const AgentSettings& settings, const HostRoots& roots, const HcclPorts& ports) {
   std::vector<std::string> warnings;
   if (!IsInUse(settings)) return warnings;
-  const NumberRange base{base_port, base_port + kHcclPorts - 1};
-  const std::string range = absl::StrCat(base.low, "-", base.high);
-  std::vector<std::string> taken;
-  for (uint32_t port = base.low; port <= base.high; ++port) {
-    if (IsTaken(port)) taken.push_back(absl::StrCat(port));
-  }
+  const std::vector<NumberRange> ranges = ports.HostRanges();
+  const std::string shown = ShowPorts(ranges);
   const uint32_t chief = settings.chief_port;
-  const bool has_own_port = settings.hccl_mode == "chief" && !base.contains(chief);
+  bool has_own_port = settings.hccl_mode == "chief";
+  bool may_be_given_away = false;
+  std::vector<std::string> taken;
+  for (const NumberRange& range : ranges) {
+    for (uint32_t port = range.low; port <= range.high; ++port) {
+      if (IsTaken(port)) taken.push_back(absl::StrCat(port));
+    }
+    has_own_port = has_own_port && !range.contains(chief);
+    may_be_given_away = may_be_given_away || MayBeGivenAway(roots, range);
+  }
   if (has_own_port && IsTaken(chief)) taken.push_back(absl::StrCat(chief));
   if (!taken.empty()) {
     warnings.push_back(absl::StrCat(
         "in use on this host: HCCL's port", taken.size() == 1 ? " " : "s ", absl::StrJoin(taken, ", "),
-        "; end what listens there (ss -ltnp), or set HCCL_IF_BASE_PORT",
+        "; end what listens there (ss -ltnp), or set ", ports.HostVariable(),
         settings.hccl_mode == "chief" ? " and --chief_port (CM_CHIEF_PORT)" : "", " to other ports on all nodes"));
   }
-  if (MayBeGivenAway(roots, base)) {
-    warnings.push_back(
-        absl::StrCat("HCCL's ports ", range,
-                     " (HCCL_IF_BASE_PORT) are not reserved, so any connection may get one; reserve them: sysctl -w "
-                     "net.ipv4.ip_local_reserved_ports=",
-                     range, " (plus the ports that are reserved now)"));
+  if (may_be_given_away) {
+    warnings.push_back(absl::StrCat(
+        "HCCL's ports ", shown, " (", ports.HostVariable(),
+        ") are not reserved, so any connection may get one; reserve them: sysctl -w net.ipv4.ip_local_reserved_ports=",
+        shown, " (plus the ports that are reserved now)"));
   }
   if (has_own_port && MayBeGivenAway(roots, {chief, chief})) {
     warnings.push_back(absl::StrCat("the chief's port ", chief,

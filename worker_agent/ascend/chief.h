@@ -12,6 +12,7 @@
 #include "common/settings/settings.h"
 #include "muster/v1/types.pb.h"
 #include "worker_agent/launch/environment/environment.h"
+#include "worker_agent/launch/hccl_ports.h"
 #include "worker_agent/machine/host_roots.h"
 #include "worker_agent/settings/agent_settings.h"
 
@@ -25,18 +26,20 @@ absl::Status CheckSameHcclMode(const std::string& mode, const v1::PeerList& peer
 // error names rank 0's node if that has not reported them, or two nodes that share a machine and a device.
 absl::StatusOr<HcclChief> ChiefOf(const v1::PeerList& peers);
 
-// Checks the HCCL_* variables of the environment and of --env against the rules of HCCL's guide. Returns warnings,
-// never errors; nothing if HCCL is not in use (neither --hccl_mode nor a rank table is given).
+// Checks the HCCL_* variables of the environment and of --env against the rules of HCCL's guide. Returns an error for
+// each of the two variables for ranges of ports that HCCL would refuse. Returns warnings about the others, unless HCCL
+// is not in use (neither --hccl_mode nor a rank table is given).
 SettingsFindings CheckHcclVariables(const AgentSettings& settings,
                                     const std::map<std::string, std::string>& environment);
-
-inline constexpr uint32_t kHcclPorts = 16;  // the number of ports on which HCCL listens, from the base port on
 
 // Returns HCCL_IF_BASE_PORT; HCCL's default, 60000, if it is not set or is no port that HCCL takes.
 uint32_t HcclBasePort(const AgentSettings& settings, const std::map<std::string, std::string>& environment);
 
+// Returns the ports that the variables name. A variable with an invalid value counts as not set.
+HcclPorts HcclPortsOf(const AgentSettings& settings, const std::map<std::string, std::string>& environment);
+
 // Returns warnings about the ports that HCCL will listen on: a port is in use now, or the kernel may give it to an
 // outgoing connection. Does not reserve the ports, since HCCL binds them itself: they may be taken after this check.
-std::vector<std::string> CheckHcclPorts(const AgentSettings& settings, const HostRoots& roots, uint32_t base_port);
+std::vector<std::string> CheckHcclPorts(const AgentSettings& settings, const HostRoots& roots, const HcclPorts& ports);
 
 }  // namespace muster::agent

@@ -25,11 +25,12 @@ struct ProcessEnd {
   std::vector<std::string> last_lines;  // of stdout and stderr, in the order in which they came
   std::string launch_error;             // why it never ran; empty: it did
   MemoryEnd memory = {};
-  std::string log_file = {};       // the file with all its output; empty: there is none
-  std::string launch_reason = {};  // launch_error in one word (common/base/reason.h)
-  std::string launch_remedy = {};  // what to do; {host}: the name of this machine
-  RaisedException exception = {};  // found near the end of its output, cut by CutException; empty: none
-  std::string failing_line = {};   // the line of its output that a rule of --fail_on matched; empty: none
+  std::string log_file = {};                   // the file with all its output; empty: there is none
+  std::string launch_reason = {};              // launch_error in one word (common/base/reason.h)
+  std::string launch_remedy = {};              // what to do; {host}: the name of this machine
+  RaisedException exception = {};              // found near the end of its output, cut by CutException; empty: none
+  std::string failing_line = {};               // the line of its output that a rule of --fail_on matched; empty: none
+  std::vector<std::string> kernel_lines = {};  // about faults of its devices (devices/kernel_log.h)
 
   // Returns true if the process failed by itself, so that its last messages explain the failure.
   bool HasFailedByItself() const { return !IsSuccess() && !was_stopped && launch_error.empty(); }

@@ -4,14 +4,13 @@
 
 #include <algorithm>
 #include <optional>
-#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "common/base/number_list.h"
 #include "common/sys/file_io.h"
+#include "worker_agent/devices/kernel_log.h"
 
 namespace muster::agent {
 namespace {
@@ -49,21 +48,9 @@ std::optional<int> NodeByClass(const std::string& name, const HostRoots& roots) 
   return std::nullopt;
 }
 
-// /proc/driver/nvidia/gpus/0000:3b:00.0/information has a line "Device Minor: 0".
 std::optional<int> NodeOfNvidia(uint32_t number, const HostRoots& roots) {
-  const std::string gpus = roots.proc + "/driver/nvidia/gpus";
-  for (const std::string& bus : EntriesOf(gpus)) {
-    const absl::StatusOr<std::string> text = ReadSmallFile(absl::StrCat(gpus, "/", bus, "/information"), kMaxText);
-    if (!text.ok()) continue;
-    for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
-      const std::pair<absl::string_view, absl::string_view> sides = absl::StrSplit(line, absl::MaxSplits(':', 1));
-      uint32_t minor = 0;
-      if (absl::StripAsciiWhitespace(sides.first) != "Device Minor" ||
-          !absl::SimpleAtoi(absl::StripAsciiWhitespace(sides.second), &minor) || minor != number) {
-        continue;
-      }
-      return ReadNode(absl::StrCat(roots.sys, "/bus/pci/devices/", absl::AsciiStrToLower(bus), "/numa_node"));
-    }
+  for (const auto& [address, minor] : NvidiaDevicesByAddress(roots)) {
+    if (minor == number) return ReadNode(absl::StrCat(roots.sys, "/bus/pci/devices/", address, ".0/numa_node"));
   }
   return std::nullopt;
 }

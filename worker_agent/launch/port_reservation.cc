@@ -18,6 +18,7 @@
 #include "absl/strings/str_replace.h"
 #include "common/sys/file_io.h"
 #include "common/sys/private_folder.h"
+#include "worker_agent/launch/hccl_ports.h"
 #include "worker_agent/launch/work_folder.h"
 
 namespace muster::agent {
@@ -26,8 +27,9 @@ namespace {
 
 constexpr char kPortsOfKernel[] = "/proc/sys/net/ipv4/ip_local_port_range";
 constexpr uint32_t kPortsOfHccl = 32;
-constexpr int kMaxTries =
-    256;  // more than the 32 ports of `avoided`, so that ports which other agents have locked can be skipped, too
+// More than HCCL's 32 ports, so that ports which other agents have locked can be skipped, too. A wider
+// HCCL_HOST_SOCKET_PORT_RANGE seldom has so many of the ports that the kernel offers in a row.
+constexpr int kMaxTries = 256;
 
 absl::Status SystemError(const std::string& what) {
   return absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(errno)));
@@ -110,15 +112,20 @@ class PortSearch {
       if (!fd.is_open() && errno == EADDRINUSE && !turned_down.empty()) break;
       if (!fd.is_open()) return NoPortOfKernels(errno);
       const uint16_t port = BoundPort(fd.get());
-      if (!options.avoided.contains(port)) {
+      const bool is_avoided = std::any_of(options.avoided.begin(), options.avoided.end(),
+                                          [&](const NumberRange& range) { return range.contains(port); });
+      if (!is_avoided) {
         absl::StatusOr<UniqueFd> lock = LockPort(options.lock_base, port, PortUse::kReservation);
         if (!IsOfAnother(lock)) return Reserved(port, std::move(fd), std::move(lock));
       }
       turned_down.push_back(std::move(fd));
     }
-    return absl::UnavailableError(absl::StrCat(
-        "no free TCP port was found: all of the last ", turned_down.size(), " that the kernel offered are HCCL's (",
-        options.avoided.low, "-", options.avoided.high, ", HCCL_IF_BASE_PORT) or another agent's; give --port_range"));
+    const std::string of_hccl = options.avoided.empty() ? ""
+                                                        : absl::StrCat("HCCL's (", ShowPorts(options.avoided), ", ",
+                                                                       options.avoided_by, ") or ");
+    return absl::UnavailableError(absl::StrCat("no free TCP port was found: all of the last ", turned_down.size(),
+                                               " that the kernel offered are ", of_hccl,
+                                               "another agent's; give --port_range"));
   }
 
   static absl::StatusOr<ReservedPort> In(const NumberRange& range, const PortOptions& options) {
@@ -161,18 +168,26 @@ class PortSearch {
 };
 
 absl::StatusOr<PortOptions> PortOptionsFrom(const std::optional<NumberRange>& port_range,
-                                            const std::map<std::string, std::string>& environment) {
+                                            const std::map<std::string, std::string>& environment,
+                                            const std::map<std::string, std::string>& env_setting) {
   PortOptions options;
   options.range = port_range;
   options.lock_base = WorkFolder::DefaultBase(environment);
-  const auto base = environment.find("HCCL_IF_BASE_PORT");
+  absl::StatusOr<SocketPorts> host = FindSocketPorts(kHcclHostPortsVariable, env_setting, environment);
+  if (!host.ok()) return host.status();
+  if (host->choice == PortChoice::kRanges || host->choice == PortChoice::kAuto) {
+    options.avoided = std::move(host->ranges);  // with auto none: HCCL takes ports that are free then
+    options.avoided_by = kHcclHostPortsVariable;
+    return options;
+  }
+  const auto base = environment.find(kHcclBasePortVariable);
   if (base == environment.end() || base->second.empty()) return options;
   uint32_t port = 0;
   if (!absl::SimpleAtoi(base->second, &port) || port < 1024 || port > 65520) {
     return absl::InvalidArgumentError(
         absl::StrCat("HCCL_IF_BASE_PORT=\"", base->second, "\" must be a port number from 1024 to 65520"));
   }
-  options.avoided = {port, std::min(port + kPortsOfHccl - 1, 65535U)};
+  options.avoided = {NumberRange{port, std::min(port + kPortsOfHccl - 1, 65535U)}};
   return options;
 }
 

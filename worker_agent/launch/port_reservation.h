@@ -26,15 +26,18 @@ namespace muster::agent {
 
 struct PortOptions {
   std::optional<NumberRange> range;  // the only ports to use; nullopt: the kernel chooses one, outside `avoided`
-  NumberRange avoided{60000, 60031};
-  std::string setting = "port_range";  // the setting that names `range`
-  std::string lock_base = "/tmp";      // see WorkFolder::DefaultBase
+  std::vector<NumberRange> avoided{{60000, 60031}};
+  std::string avoided_by = "HCCL_IF_BASE_PORT";  // the variable that names `avoided`
+  std::string setting = "port_range";            // the setting that names `range`
+  std::string lock_base = "/tmp";                // see WorkFolder::DefaultBase
 };
 
-// Returns the options for --port_range, or without it for any port but HCCL_IF_BASE_PORT..+31 (default 60000), which
-// HCCL binds on every node. Ports in --port_range may be HCCL's: that is the user's choice.
+// Returns the options for --port_range, or without it for any port except those that HCCL binds on every node:
+// HCCL_HOST_SOCKET_PORT_RANGE of --env (`env_setting`) or of the environment, else HCCL_IF_BASE_PORT..+31 (default
+// 60000). Ports in --port_range may be HCCL's: that is the user's choice.
 absl::StatusOr<PortOptions> PortOptionsFrom(const std::optional<NumberRange>& port_range,
-                                            const std::map<std::string, std::string>& environment);
+                                            const std::map<std::string, std::string>& environment,
+                                            const std::map<std::string, std::string>& env_setting = {});
 
 // A reservation, which ends with this object. Takes two descriptors (one if no lock can be had), both closed on exec.
 class ReservedPort {

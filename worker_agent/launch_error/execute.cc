@@ -25,7 +25,6 @@ namespace muster::agent {
 namespace {
 
 constexpr char kShell[] = "/bin/sh";
-constexpr char kDefaultPath[] = "/bin:/usr/bin";  // where execvp looks if PATH is not set
 
 ExecFailure ExecuteFile(const std::string& path, const std::vector<char*>& argv) {
   execv(path.c_str(), argv.data());

@@ -8,6 +8,8 @@
 
 namespace muster::agent {
 
+inline constexpr char kDefaultPath[] = "/bin:/usr/bin";  // where execvp looks if PATH is not set
+
 struct ExecFailure {
   LaunchStep step = LaunchStep::kProgram;  // kProgram or kInterpreter
   int error = 0;                           // errno

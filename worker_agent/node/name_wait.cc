@@ -18,7 +18,6 @@
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "common/base/exit_codes.h"
-#include "common/base/exit_status.h"
 #include "common/base/mutex.h"
 #include "common/net/net.h"
 #include "common/sys/log.h"
@@ -32,8 +31,8 @@ constexpr absl::Duration kAnswerPatience = absl::Seconds(3);  // short, so that 
 constexpr absl::Duration kFirstPause = absl::Seconds(1);
 constexpr absl::Duration kMaxPause = absl::Seconds(3);
 // It logs again this long after the begin, and then every five minutes.
-constexpr std::array kSayAfter = {absl::Seconds(10), absl::Seconds(30), absl::Minutes(1), absl::Minutes(2),
-                                  absl::Minutes(5)};
+constexpr std::array kLookUpSayAfter = {absl::Seconds(10), absl::Seconds(30), absl::Minutes(1), absl::Minutes(2),
+                                        absl::Minutes(5)};
 
 struct Answer {
   Mutex mutex;
@@ -85,8 +84,9 @@ absl::StatusOr<Addresses> AwaitHost(const std::string& setting, absl::Duration p
     if (tools.now() >= say_at) {
       tools.say(absl::StrCat(setting, ": ", reason, "; looking it up again for up to ",
                              absl::FormatDuration(absl::Trunc(patience - waited, absl::Seconds(1)))));
-      const auto* next = std::find_if(kSayAfter.begin(), kSayAfter.end(), [&](absl::Duration d) { return d > waited; });
-      say_at = next != kSayAfter.end() ? begin + *next : tools.now() + kSayAfter.back();
+      const auto* next =
+          std::find_if(kLookUpSayAfter.begin(), kLookUpSayAfter.end(), [&](absl::Duration d) { return d > waited; });
+      say_at = next != kLookUpSayAfter.end() ? begin + *next : tools.now() + kLookUpSayAfter.back();
     }
     if (!tools.pause(std::min(pause, patience - waited))) return absl::CancelledError("ended by a signal");
     pause = std::min(pause * 2, kMaxPause);
@@ -95,7 +95,7 @@ absl::StatusOr<Addresses> AwaitHost(const std::string& setting, absl::Duration p
 
 std::optional<int> AwaitName(const AgentSettings& settings, Signals& signals, const ServiceManager& manager,
                              const std::string& setting, const std::string& host, std::vector<IpAddress>& addresses) {
-  int end_signal = 0;
+  std::optional<int> end_code;
   NameWaitTools tools;
   tools.look_up = PatientLookUp(host);
   tools.now = [] { return Clock::System().Read().monotonic; };
@@ -105,20 +105,15 @@ std::optional<int> AwaitName(const AgentSettings& settings, Signals& signals, co
   };
   tools.pause = [&](absl::Duration pause) {
     WaitFor(signals.fd(), POLLIN, pause);
-    while (const std::optional<int> signal = signals.Take()) {
-      if (!Signals::IsForwarded(*signal)) end_signal = *signal;
-    }
-    return end_signal == 0;
+    end_code = signals.TakeEndBeforeJob();
+    return !end_code;
   };
   absl::StatusOr<Addresses> found = AwaitHost(setting, settings.cluster_retry_num * absl::Seconds(3), tools);
   if (found.ok()) {
     addresses = *std::move(found);
     return std::nullopt;
   }
-  if (absl::IsCancelled(found.status())) {
-    Log(Severity::kInfo, absl::StrCat("got ", NameOfSignal(end_signal), " before the job had begun: ending"));
-    return kExitSignalBase + end_signal;
-  }
+  if (absl::IsCancelled(found.status())) return end_code;
   Log(Severity::kError, std::string(found.status().message()));
   return absl::IsDeadlineExceeded(found.status()) ? kExitUnreachable : kExitUsage;
 }

@@ -110,8 +110,7 @@ void OfferVisible(const AgentSettings& settings, const HostRoots& roots,
 absl::Status AddHccl(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
                      NodeDescription& description) {
   const HostRoots roots = RootsFrom(environment);
-  if (!ChecksHost(settings))
-    description.warnings = CheckHcclPorts(settings, roots, HcclBasePort(settings, environment));
+  if (!ChecksHost(settings)) description.warnings = CheckHcclPorts(settings, roots, HcclPortsOf(settings, environment));
   if (settings.hccl_mode.empty() || !settings.rank_table_file.empty() || settings.role != "MS_WORKER") {
     return absl::OkStatus();
   }
@@ -156,7 +155,7 @@ absl::Status AddExecPort(const PortOptions& options, NodeDescription& descriptio
 
 absl::Status AddPorts(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
                       uint32_t slots, NodeDescription& description) {
-  const absl::StatusOr<PortOptions> options = PortOptionsFrom(settings.port_range, environment);
+  const absl::StatusOr<PortOptions> options = PortOptionsFrom(settings.port_range, environment, settings.env);
   if (!options.ok()) return options.status();
   absl::StatusOr<std::vector<ReservedPort>> ports = ReservePorts(*options, slots + 1);
   if (!ports.ok()) return ports.status();

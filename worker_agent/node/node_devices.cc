@@ -44,4 +44,18 @@ absl::StatusOr<NodeDevices> TakeNodeDevices(const AgentSettings& settings,
   return devices;
 }
 
+KernelLog OpenKernelLog(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
+                        const NodeDevices& devices) {
+  const Devices found = FindDevices(devices.roots.dev, environment);
+  if (settings.devices == "none" || settings.role != "MS_WORKER" || found.kind != "NVIDIA") return {};
+  std::vector<uint32_t> used = NumbersOf(devices.choice);
+  if (used.empty()) {
+    for (const Device& device : found.list) used.push_back(device.number);
+  }
+  std::map<std::string, uint32_t> by_address = NvidiaDevicesByAddress(devices.roots);
+  std::erase_if(by_address,
+                [&used](const auto& one) { return std::find(used.begin(), used.end(), one.second) == used.end(); });
+  return KernelLog::Open(devices.roots, std::move(by_address));
+}
+
 }  // namespace muster::agent

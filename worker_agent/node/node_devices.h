@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "worker_agent/devices/device_choice.h"
 #include "worker_agent/devices/device_claim.h"
+#include "worker_agent/devices/kernel_log.h"
 #include "worker_agent/machine/host_roots.h"
 #include "worker_agent/settings/agent_settings.h"
 
@@ -23,5 +24,10 @@ struct NodeDevices {
 // error: the settings are wrong.
 absl::StatusOr<NodeDevices> TakeNodeDevices(const AgentSettings& settings,
                                             const std::map<std::string, std::string>& environment);
+
+// Opens the kernel's log for faults of the devices that this agent's processes may use. Knows of none if they use no
+// NVIDIA devices.
+KernelLog OpenKernelLog(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
+                        const NodeDevices& devices);
 
 }  // namespace muster::agent

@@ -6,6 +6,7 @@
 // driver             never; the scheduler compares its version between nodes                  Ascend, NVIDIA
 // device_files       E: /dev/davinci_manager, devmm_svm or hisi_hdc is missing                Ascend
 // device_group       E: not 1, 2, 4 or 8 devices; 2 or 4 devices from both 0-3 and 4-7        Ascend 910
+// npu_ports          never; it shows HCCL_NPU_SOCKET_PORT_RANGE, and its limit on A2          Ascend, if that is set
 // device_addresses   E: a device has no address, and it is not in a super pod                 Ascend
 // duplicates         E: two devices have the same address                                     Ascend
 // segments           E: a pair 0/4, 1/5, 2/6, 3/7 does not share a network segment, or        Ascend 910
@@ -64,6 +65,19 @@ HostFinding JudgeGroup(const HostFacts& facts) {
         absl::StrCat("choose others: --devices ", count == 2 ? "0-1" : "0-3"));
   }
   return Well("device_group", DeviceList(facts.devices));
+}
+
+// The host can't see which of these ports are free, since they are on the devices' network.
+HostFinding JudgeDevicePorts(const HostFacts& facts, const SocketPorts& ports) {
+  std::string text = "differ between the processes (--env)";
+  if (ports.choice == PortChoice::kAuto) text = "auto";
+  if (ports.choice == PortChoice::kRanges) text = ShowPorts(ports.ranges);
+  // This is no warning, since only the script knows which operators it uses, and a warning may end the agent.
+  if (facts.ascend == AscendKind::kA2) {
+    absl::StrAppend(&text, "; HCCL on A2 does not allow ", kHcclDevicePortsVariable,
+                    " with MC2 operators, such as AllGatherMatmul");
+  }
+  return Well("npu_ports", text);
 }
 
 HostFinding JudgeAddresses(const HostFacts& facts) {
@@ -199,6 +213,9 @@ std::vector<HostFinding> JudgeDevices(const HostFacts& facts) {
   if (facts.device_kind != "Ascend") return findings;
   findings.push_back(JudgeFiles(facts));
   if (facts.ascend == AscendKind::kFirst && !facts.devices.empty()) findings.push_back(JudgeGroup(facts));
+  if (facts.hccl_ports && facts.hccl_ports->device.choice != PortChoice::kNotSet) {
+    findings.push_back(JudgeDevicePorts(facts, facts.hccl_ports->device));
+  }
   const bool is_alone = facts.job_processes != 0 && facts.job_processes <= facts.processes;
   if (is_alone || facts.device_facts.empty()) return findings;
   if (!facts.is_in_super_pod) findings.push_back(JudgeAddresses(facts));

@@ -11,6 +11,7 @@
 
 #include "common/base/number_list.h"
 #include "worker_agent/ascend/device_addresses.h"
+#include "worker_agent/launch/hccl_ports.h"
 
 namespace muster::agent {
 
@@ -35,10 +36,10 @@ struct Space {
 
 struct HostFacts {
   // The job's demands on the host.
-  uint32_t processes = 1;                 // the number of processes on this host
-  uint32_t job_processes = 0;             // the number of processes in the whole job; 0: not known
-  std::vector<uint16_t> job_ports;        // ports that the user has chosen, for a process or the agent to listen on
-  std::optional<NumberRange> hccl_ports;  // nullopt: HCCL is not used here
+  uint32_t processes = 1;               // the number of processes on this host
+  uint32_t job_processes = 0;           // the number of processes in the whole job; 0: not known
+  std::vector<uint16_t> job_ports;      // ports that the user has chosen, for a process or the agent to listen on
+  std::optional<HcclPorts> hccl_ports;  // nullopt: HCCL is not used here
   bool is_in_super_pod = false;
   std::map<uint32_t, std::string> given_addresses;  // device addresses that the user gave, by device
 

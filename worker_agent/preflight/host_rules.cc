@@ -2,7 +2,9 @@
 //
 // clock           E: it shows a time before 2025                                      all
 // job_ports       a port that the user chose is in use, or is not reserved            jobs that choose ports
-// hccl_ports      E: one of HCCL's ports is in use; a warning if one is not reserved  HCCL
+// hccl_ports      E: one of HCCL's ports is in use, or of a range so many that fewer  HCCL
+//                 are free than the node has processes; a warning if one is not
+//                 reserved, or if a range has too few ports
 // backlog         somaxconn or tcp_max_syn_backlog is below the job's processes       all
 // mtu             below 1500                                                          nodes with a known interface
 // space           under 1 GiB free; E: under 16 MiB                                   folders that are written to
@@ -87,6 +89,40 @@ HostFinding JudgePorts(const HostFacts& facts, const std::string& check, const s
                        ReserveRemedy(facts, shown));
   }
   return Well(check, absl::StrCat(shown, " free and reserved"));
+}
+
+// Lists all ports of the ranges.
+std::vector<uint32_t> PortsIn(const std::vector<NumberRange>& ranges) {
+  std::vector<uint32_t> ports;
+  for (const NumberRange& range : ranges) {
+    for (uint32_t port = range.low; port <= range.high; ++port) ports.push_back(port);
+  }
+  return ports;
+}
+
+HostFinding JudgeHcclPorts(const HostFacts& facts, const HcclPorts& hccl) {
+  const std::string variable = hccl.HostVariable();
+  if (hccl.host.choice == PortChoice::kAuto) {
+    return Well("hccl_ports", absl::StrCat("the system chooses them (", variable, "=auto)"));
+  }
+  if (hccl.host.choice == PortChoice::kPerProcess) {
+    return NotChecked("hccl_ports", absl::StrCat(variable, " (--env) has a placeholder, so each process has its own"));
+  }
+  const std::vector<NumberRange> ranges = hccl.HostRanges();
+  const bool is_range = hccl.host.choice == PortChoice::kRanges;
+  const std::vector<uint32_t> ports = PortsIn(ranges);
+  const uint64_t count = ports.size();
+  // HCCL tries the ports of a range in turn, so some of them may be taken.
+  const bool has_enough = is_range && facts.listening && count >= Listening(facts, ports).size() + facts.processes;
+  const HostFinding finding =
+      JudgePorts(facts, "hccl_ports", "HCCL's ports", ports, ShowPorts(ranges),
+                 has_enough ? HostFinding::WARNING : HostFinding::ERROR,
+                 absl::StrCat("set ", variable, " to others on all nodes", is_range ? ", or to auto" : ""));
+  if (finding.level() == HostFinding::ERROR || !is_range || count >= facts.processes) return finding;
+  return MakeFinding("hccl_ports", HostFinding::WARNING,
+                     absl::StrCat(variable, " has ", count, count == 1 ? " port" : " ports",
+                                  ", but each of the node's ", facts.processes, " processes may need one"),
+                     absl::StrCat("set ", variable, " to ", facts.processes, " ports or more, or to auto"));
 }
 
 HostFinding JudgeClock(const HostFacts& facts) {
@@ -194,13 +230,7 @@ std::vector<HostFinding> JudgeHost(const HostFacts& facts) {
     findings.push_back(JudgePorts(facts, "job_ports", ports.size() == 1 ? "the job's port" : "the job's ports", ports,
                                   absl::StrJoin(ports, ","), HostFinding::WARNING, "choose others on all nodes"));
   }
-  if (facts.hccl_ports) {
-    std::vector<uint32_t> ports;
-    for (uint32_t port = facts.hccl_ports->low; port <= facts.hccl_ports->high; ++port) ports.push_back(port);
-    findings.push_back(JudgePorts(facts, "hccl_ports", "HCCL's ports", ports,
-                                  absl::StrCat(facts.hccl_ports->low, "-", facts.hccl_ports->high), HostFinding::ERROR,
-                                  "set HCCL_IF_BASE_PORT to others on all nodes"));
-  }
+  if (facts.hccl_ports) findings.push_back(JudgeHcclPorts(facts, *facts.hccl_ports));
   findings.push_back(JudgeBacklog(facts));
   if (!facts.nic.empty()) findings.push_back(JudgeMtu(facts));
   findings.push_back(JudgeSpace(facts));

@@ -51,10 +51,29 @@ void AddFact(v1::NodeInfo& node, const char* name, const std::string& value) {
   fact.set_value(EscapeControl(value));
 }
 
+void AddFinding(v1::NodeInfo& node, v1::HostFinding finding) {
+  const bool has_room = HostBytes(node) + static_cast<int>(finding.ByteSizeLong()) <= kMaxHostBytes;
+  if (has_room && node.host_findings_size() < kMaxHostFindings) *node.add_host_findings() = std::move(finding);
+}
+
 void AddItem(std::string& list, uint32_t device, const std::string& value) {
   if (value.empty()) return;
   const std::string item = absl::StrCat(list.empty() ? "" : ",", device, "=", value);
   if (list.size() + item.size() <= kMaxHostValue) list += item;
+}
+
+// Returns the value's kind only, since HCCL lets ranges differ between nodes.
+std::string KindOf(const SocketPorts& ports) {
+  switch (ports.choice) {
+    case PortChoice::kNotSet:
+      return kPortsNotSet;
+    case PortChoice::kAuto:
+      return "auto";
+    case PortChoice::kRanges:
+    case PortChoice::kPerProcess:
+      break;
+  }
+  return "a range";
 }
 
 void AddFacts(const HostFacts& facts, const AgentSettings& settings, v1::NodeInfo& node) {
@@ -73,6 +92,12 @@ void AddFacts(const HostFacts& facts, const AgentSettings& settings, v1::NodeInf
   AddFact(node, kFactTls, tls.size() != 1 ? "" : *tls.begin() ? "on" : "off");
   AddFact(node, kFactAddresses, addresses);
   AddFact(node, kFactSegments, segments);
+  // With a rank table HCCL does not use these variables.
+  const bool has_table = settings.hccl_mode == "table" || !settings.rank_table_file.empty();
+  if (facts.hccl_ports && !has_table) {
+    AddFact(node, kFactHostPorts, KindOf(facts.hccl_ports->host));
+    AddFact(node, kFactDevicePorts, KindOf(facts.hccl_ports->device));
+  }
   AddFact(node, kFactClock, absl::StrCat(facts.wall_unix_ms));  // the session replaces it by each join's time
   AddFact(node, kFactFatal, settings.preflight_fatal);
 }
@@ -102,8 +127,7 @@ HostFacts WhatIsAsked(const AgentSettings& settings, const std::map<std::string,
     if (absl::SimpleAtoi(slot.device_id(), &number)) facts.given_addresses[number] = slot.device_address();
   }
   if (facts.device_kind == "Ascend" || !settings.hccl_mode.empty() || !settings.rank_table_file.empty()) {
-    const uint32_t base = HcclBasePort(settings, environment);
-    facts.hccl_ports = NumberRange{base, base + kHcclPorts - 1};
+    facts.hccl_ports = HcclPortsOf(settings, environment);
   }
   return facts;
 }
@@ -143,15 +167,21 @@ absl::Status CheckHost(const AgentSettings& settings, const std::map<std::string
         absl::StrCat("preflight: ", finding.check(), ": ", finding.text(), "; ", finding.remedy()));
   }
   AddFacts(facts, settings, node);
-  for (v1::HostFinding& finding : findings) {
-    const bool has_room = HostBytes(node) + static_cast<int>(finding.ByteSizeLong()) <= kMaxHostBytes;
-    if (has_room && node.host_findings_size() < kMaxHostFindings) *node.add_host_findings() = std::move(finding);
-  }
+  for (v1::HostFinding& finding : findings) AddFinding(node, std::move(finding));
   if (fatal == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("this host is not fit for the job: ", fatal, fatal == 1 ? " check has" : " checks have",
                    " failed, see above; fix what they report, or start without --preflight host",
                    settings.preflight_fatal == "warning" ? ", or with --preflight_fatal error" : ""));
+}
+
+void AddNodeCheck(const NodeCheckResult& result, const AgentSettings& settings, v1::NodeInfo& node) {
+  AddFinding(node, Well("command", result.last_line.empty() ? "ended with 0" : result.last_line));
+  AddFact(node, kFactNodeCheck, "on");
+  if (!result.score) return;
+  AddFact(node, kFactScore, absl::StrCat(*result.score));
+  AddFact(node, kFactStragglerRatio, absl::StrCat(settings.straggler_ratio));
+  if (settings.excludes_stragglers) AddFact(node, kFactStragglers, kExcluded);
 }
 
 }  // namespace muster::agent

@@ -1,4 +1,4 @@
-// --preflight host: checks this host before its node joins.
+// --preflight host and command: checks this host before its node joins.
 #pragma once
 
 #include <map>
@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "muster/v1/types.pb.h"
 #include "worker_agent/node/node_devices.h"
+#include "worker_agent/preflight/node_check.h"
 #include "worker_agent/settings/agent_settings.h"
 
 namespace muster::agent {
@@ -17,5 +18,8 @@ namespace muster::agent {
 // finding is at least as severe as --preflight_fatal, so the node must not join.
 absl::Status CheckHost(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
                        const NodeDevices& devices, const std::string& own_address, v1::NodeInfo& node);
+
+// Adds the result of a node check that did not fail to `node`: a finding, and the score by which nodes are compared.
+void AddNodeCheck(const NodeCheckResult& result, const AgentSettings& settings, v1::NodeInfo& node);
 
 }  // namespace muster::agent

@@ -2,6 +2,11 @@
 
 #include <csignal>
 
+#include "absl/strings/str_cat.h"
+#include "common/base/exit_codes.h"
+#include "common/base/exit_status.h"
+#include "common/sys/log.h"
+
 namespace muster::agent {
 namespace {
 
@@ -25,6 +30,15 @@ bool Signals::TakeEnd() {
   bool does_end = false;
   while (const std::optional<int> signal = Take()) does_end |= !IsForwarded(*signal);
   return does_end;
+}
+
+std::optional<int> Signals::TakeEndBeforeJob() {
+  while (const std::optional<int> signal = Take()) {
+    if (IsForwarded(*signal)) continue;
+    Log(Severity::kInfo, absl::StrCat("got ", NameOfSignal(*signal), " before the job had begun: ending"));
+    return kExitSignalBase + *signal;
+  }
+  return std::nullopt;
 }
 
 bool Signals::IsForwarded(int signal) { return signal == SIGUSR1 || signal == SIGUSR2; }

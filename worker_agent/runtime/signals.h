@@ -22,6 +22,10 @@ class Signals {
   // agent.
   bool TakeEnd();
 
+  // Takes signals that came before the job has begun. If one of them ends the agent, logs that and returns the exit
+  // code.
+  std::optional<int> TakeEndBeforeJob();
+
   static bool IsForwarded(int signal);
 
  private:

@@ -131,6 +131,8 @@ bool ChecksHost(const AgentSettings& settings) { return absl::StartsWith(setting
 
 bool ChecksRing(const AgentSettings& settings) { return absl::EndsWith(settings.preflight, "ring"); }
 
+bool ChecksNode(const AgentSettings& settings) { return absl::StrContains(settings.preflight, "command"); }
+
 namespace {
 
 // Checks settings of frameworks for which the agent is the rendezvous. Each of their ranks must be a process of this
@@ -161,6 +163,19 @@ void CheckFrameworks(const AgentSettings& s, SettingsFindings& findings) {
                        " job can only start again together; leave --restart_scope out, or set it to job"));
     }
   }
+}
+
+void CheckNodeCheck(const AgentSettings& s, SettingsFindings& findings) {
+  if (ChecksNode(s) && s.node_check.empty()) {
+    findings.errors.push_back(
+        "preflight: command runs the command of --node_check, and there is none; add --node_check COMMAND, or leave "
+        "command out");
+  }
+  if (ChecksNode(s)) return;
+  const char* name = !s.node_check.empty() ? "node_check" : s.excludes_stragglers ? "exclude_stragglers" : "";
+  if (*name == '\0') return;
+  findings.warnings.push_back(
+      absl::StrCat(name, " has no effect without --preflight command; add that, or leave --", name, " out"));
 }
 
 }  // namespace
@@ -197,6 +212,7 @@ SettingsFindings CheckAgentSettings(const AgentSettings& s) {
     findings.warnings.push_back(
         "preflight_fatal has no effect without --preflight host; add that, or leave --preflight_fatal out");
   }
+  CheckNodeCheck(s, findings);
   if (!s.rank_table_file.empty() && !s.devices.empty() && s.devices != "none") {
     findings.errors.push_back(
         "devices: the rank table (rank_table_file, RANK_TABLE_FILE) says which devices the processes get; leave "

@@ -241,17 +241,7 @@ void AddProcesses(SettingsTable& table, AgentSettings& s) {
   table.BeginGroup("Processes");
   AddWhatIsStarted(table, s);
   AddExec(table, s);
-  table
-      .AddChoice(
-          "preflight", &s.preflight, {"none", "host", "ring", "host,ring"},
-          "Checks before the start. host: checks this machine and its devices, and compares the nodes. ring: all ranks "
-          "check their links (ms-ring); set it on every node or on none.")
-      .Env({"MS_PREFLIGHT"})
-      .Default("none");
-  table
-      .AddChoice("preflight_fatal", &s.preflight_fatal, {"warning", "error"},
-                 "Lowest severity of a finding of --preflight host that keeps the node from starting.")
-      .Env({"MS_PREFLIGHT_FATAL"});
+  AddPreflight(table, s);
   table
       .AddChoice("mindspore_gateway", &s.mindspore_gateway, {"auto", "on", "off"},
                  "Whether this agent is the scheduler of its MindSpore processes, at one port for each. auto: if ports "

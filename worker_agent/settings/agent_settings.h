@@ -39,7 +39,11 @@ struct AgentSettings {
   bool allows_exec = false;               // --allow_exec: the command may run commands on the other nodes
   bool allows_plain_exec = false;         // --allow_exec=insecure: it may do so without TLS
   std::string preflight_fatal = "error";  // "warning", "error": the least severe finding that stops a node's join
-  std::string preflight;  // "ring", "host", "host,ring": the checks before the start; empty, "none": no checks
+  std::string preflight;   // of "host", "command", "ring": the checks before the start; empty, "none": no checks
+  std::string node_check;  // the command of --preflight command, for /bin/sh -c
+  absl::Duration node_check_timeout = absl::Minutes(5);
+  double straggler_ratio = 2;              // a node is slow if its score is over so many times the median
+  bool excludes_stragglers = false;        // a slow node gives its place to a spare
   std::string mindspore_gateway = "auto";  // auto, on, off
   std::string torch_store = "auto";        // auto, agent, rank0: what serves PyTorch's store
   std::string torch_store_peers;           // networks that an agent's store serves besides the round's machines
@@ -112,8 +116,9 @@ SettingsTable AgentSettingsTable(AgentSettings& settings);
 bool IsMpiNamed(const AgentSettings& settings);
 bool IsJaxNamed(const AgentSettings& settings);  // on or auto-detect
 
-// True if --preflight names the check.
+// True if --preflight names the check: host, command, ring.
 bool ChecksHost(const AgentSettings& settings);
+bool ChecksNode(const AgentSettings& settings);
 bool ChecksRing(const AgentSettings& settings);
 
 // Checks rules on several settings together, and warns of settings that have no effect.

@@ -16,4 +16,7 @@ void AddEnv(SettingsTable& table, std::map<std::string, std::string>* env);
 // the variables of Open MPI and TensorFlow.
 void AddFrameworks(SettingsTable& table, AgentSettings& settings);
 
+// preflight_settings.cc: adds the settings for checks before the start.
+void AddPreflight(SettingsTable& table, AgentSettings& settings);
+
 }  // namespace muster::agent

@@ -23,13 +23,20 @@ constexpr absl::Duration kOrphanPause = absl::Milliseconds(5);
 
 // Reads the bytes that are available, with a limit for one call, so that a program that writes without end can't keep
 // us here. Returns false at the end of the stream.
-bool Drain(int fd, std::string& text, size_t most) {
+bool Drain(int fd, std::string& text, const BoundedCommand& command) {
+  const size_t most = command.max_output_bytes;
   char bytes[4096];
   for (int turn = 0; turn < 64; ++turn) {
     const ssize_t n = read(fd, bytes, sizeof bytes);
     if (n < 0) return errno == EAGAIN || errno == EINTR;
     if (n == 0) return false;
-    text.append(bytes, std::min(static_cast<size_t>(n), most - std::min(most, text.size())));
+    const auto size = static_cast<size_t>(n);
+    if (command.keeps_end) {
+      text.append(bytes, size);
+      if (text.size() > most) text.erase(0, text.size() - most);
+    } else {
+      text.append(bytes, std::min(size, most - std::min(most, text.size())));
+    }
   }
   return true;
 }
@@ -77,7 +84,8 @@ CommandResult RunBounded(const BoundedCommand& command, const Clock& clock) {
     return result;
   }
   pid_t pid = 0;
-  result.code = StartChild({command.argv, command.env, -1, output.in.get(), errors.in.get()}, pid);
+  const int errors_in = command.joins_errors ? output.in.get() : errors.in.get();
+  result.code = StartChild({command.argv, command.env, -1, output.in.get(), errors_in}, pid);
   if (result.code != 0) return result;
   output.in.reset();
   errors.in.reset();
@@ -99,12 +107,12 @@ CommandResult RunBounded(const BoundedCommand& command, const Clock& clock) {
       result.end = CommandResult::End::kCancelled;
       break;
     }
-    if (fds[0].revents != 0 && !Drain(output.out.get(), result.output, command.max_output_bytes)) fds[0].fd = -1;
-    if (fds[1].revents != 0 && !Drain(errors.out.get(), result.errors, command.max_output_bytes)) fds[1].fd = -1;
+    if (fds[0].revents != 0 && !Drain(output.out.get(), result.output, command)) fds[0].fd = -1;
+    if (fds[1].revents != 0 && !Drain(errors.out.get(), result.errors, command)) fds[1].fd = -1;
   }
   ReapGroup(pid, result, clock);
-  Drain(output.out.get(), result.output, command.max_output_bytes);
-  Drain(errors.out.get(), result.errors, command.max_output_bytes);
+  Drain(output.out.get(), result.output, command);
+  Drain(errors.out.get(), result.errors, command);
   return result;
 }
 

@@ -15,6 +15,8 @@ struct BoundedCommand {
   size_t max_output_bytes = 0;    // output beyond this is read and dropped
   MonotonicTime deadline;         // the program is killed at this time
   int cancel_fd = -1;             // when readable, the program is killed at once
+  bool keeps_end = false;         // of longer output, the end is kept, not the beginning
+  bool joins_errors = false;      // the program's stderr goes to `output`, too
 };
 
 struct CommandResult {
@@ -22,7 +24,7 @@ struct CommandResult {
   End end = End::kNotStarted;
   int code = 0;  // exit code, signal or errno, depending on `end`
   std::string output;
-  std::string errors;  // the program's stderr; bounded in the same way
+  std::string errors;  // the program's stderr; bounded in the same way; empty with joins_errors
 };
 
 // Runs the command as StartChild does. Blocks at most until half a second after the deadline. When it returns, nothing

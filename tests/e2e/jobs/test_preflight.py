@@ -6,6 +6,7 @@ import pytest
 
 from muster import EXIT_REFUSED
 
+EXIT_USAGE = 2
 TRAIN = ["sh", "-c", "echo trains"]
 
 
@@ -100,6 +101,26 @@ def test_a_host_that_does_not_fit_the_others_is_turned_away(cluster, hosts):
     second = hosts[1].start(cluster, preflight="host")
     for agent in (first, second):
         agent.expect(0)
+
+
+def test_a_node_that_does_not_set_the_devices_ports_like_the_others_is_turned_away(cluster, hosts):
+    cluster.start_scheduler("--worker_num", 2)
+    first = hosts[0].start(cluster, "--env", "HCCL_NPU_SOCKET_PORT_RANGE=61000-61050")
+    first.expect_said("joined job")
+    second = hosts[1].start(cluster)
+    second.expect(EXIT_REFUSED)
+    assert "HCCL_NPU_SOCKET_PORT_RANGE is not set on n1, but a range on n0" in second.output(), second.output()
+    second = hosts[1].start(cluster, "--env", "HCCL_NPU_SOCKET_PORT_RANGE=62000")
+    for agent in (first, second):
+        agent.expect(0)
+
+
+@pytest.mark.parametrize("variable", ["HCCL_HOST_SOCKET_PORT_RANGE", "HCCL_NPU_SOCKET_PORT_RANGE"])
+def test_a_range_that_hccl_would_refuse_is_an_error_at_once(cluster, hosts, variable):
+    cluster.start_scheduler("--worker_num", 2)
+    agent = hosts[0].start(cluster, "--env", variable + "=61050-61000")
+    agent.expect(EXIT_USAGE)
+    assert variable + ' is "61050-61000", but HCCL takes auto, or ports' in agent.output(), agent.output()
 
 
 def test_warnings_can_be_fatal_and_the_ring_is_checked_too(cluster, hosts):

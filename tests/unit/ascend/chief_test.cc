@@ -185,10 +185,50 @@ TEST(HcclVariables, AreHeldAgainstTheGuide) {
   EXPECT_THAT(CheckHcclVariables({}, {{"HCCL_IF_IP", "eth0"}}).warnings, IsEmpty()) << "HCCL is not in use";
 }
 
+TEST(HcclVariables, RangesOfPortsThatHcclRefusesAreErrors) {
+  struct Case {
+    const char* name;
+    const char* value;
+    bool is_good;
+  };
+  const Case cases[] = {
+      {"HCCL_HOST_SOCKET_PORT_RANGE", "61000-61050", true},
+      {"HCCL_HOST_SOCKET_PORT_RANGE", "auto", true},
+      {"HCCL_HOST_SOCKET_PORT_RANGE", "61050-61000", false},
+      {"HCCL_HOST_SOCKET_PORT_RANGE", "65536", false},
+      {"HCCL_NPU_SOCKET_PORT_RANGE", "61000,61010-61020", true},
+      {"HCCL_NPU_SOCKET_PORT_RANGE", "0", false},
+      {"HCCL_NPU_SOCKET_PORT_RANGE", "many", false},
+  };
+  for (const Case& c : cases) {
+    const std::map<std::string, std::string> variables = {{c.name, c.value}};
+    AgentSettings of_env;
+    of_env.env = variables;
+    for (const auto& findings : {CheckHcclVariables({}, variables), CheckHcclVariables(of_env, {{c.name, "1"}})}) {
+      EXPECT_THAT(findings.warnings, IsEmpty()) << c.name << "=" << c.value;
+      ASSERT_EQ(findings.errors.size(), c.is_good ? 0u : 1u) << c.name << "=" << c.value;
+      if (c.is_good) continue;
+      EXPECT_THAT(findings.errors[0], AllOf(HasSubstr(absl::StrCat(c.name, " is \"", c.value, "\"")),
+                                            HasSubstr("auto, or ports from 1 to 65535")));
+    }
+  }
+}
+
 TEST(HcclPorts, TheBasePortIsTheGuidesUnlessAGoodOneIsSet) {
   EXPECT_EQ(HcclBasePort({}, {}), 60000u);
   EXPECT_EQ(HcclBasePort({}, {{"HCCL_IF_BASE_PORT", "50000"}}), 50000u);
   EXPECT_EQ(HcclBasePort({}, {{"HCCL_IF_BASE_PORT", "80"}}), 60000u);
+}
+
+TEST(HcclPorts, AreReadFromTheVariables) {
+  AgentSettings settings;
+  settings.env = {{"HCCL_NPU_SOCKET_PORT_RANGE", "auto"}};
+  HcclPorts ports = HcclPortsOf(settings, {{"HCCL_HOST_SOCKET_PORT_RANGE", "61000"}, {"HCCL_IF_BASE_PORT", "50000"}});
+  EXPECT_EQ(ShowPorts(ports.HostRanges()), "61000");
+  EXPECT_EQ(ports.device.choice, PortChoice::kAuto);
+  EXPECT_EQ(ports.base_port, 50000u);
+  ports = HcclPortsOf(settings, {{"HCCL_HOST_SOCKET_PORT_RANGE", "many"}});
+  EXPECT_EQ(ShowPorts(ports.HostRanges()), "60000-60015") << "a bad value is another check's";
 }
 
 class HcclPortsTest : public ::testing::Test {
@@ -202,7 +242,16 @@ class HcclPortsTest : public ::testing::Test {
     folder_.Write("sys/net/ipv4/ip_local_port_range", range + "\n");
     folder_.Write("sys/net/ipv4/ip_local_reserved_ports", reserved + "\n");
   }
-  std::vector<std::string> Check(uint32_t base) { return CheckHcclPorts(settings_, roots_, base); }
+  std::vector<std::string> Check(uint32_t base) {
+    HcclPorts ports;
+    ports.base_port = base;
+    return CheckHcclPorts(settings_, roots_, ports);
+  }
+  std::vector<std::string> CheckRange(const std::string& host) {
+    HcclPorts ports;
+    ports.host = *ParseSocketPorts(kHcclHostPortsVariable, host);
+    return CheckHcclPorts(settings_, roots_, ports);
+  }
 
   TemporaryFolder folder_;
   AgentSettings settings_;
@@ -232,6 +281,19 @@ TEST_F(HcclPortsTest, PortsThatTheKernelMayGiveAwayAreSaid) {
   EXPECT_THAT(Check(kBase), IsEmpty()) << "HCCL is not in use";
 }
 
+TEST_F(HcclPortsTest, TheHostsRangeIsCheckedInPlaceOfTheBasePort) {
+  settings_.hccl_mode = "table";
+  SetKernel("20000 60999", "30000-30003");
+  EXPECT_THAT(CheckRange("30000-30003"), IsEmpty());
+  EXPECT_THAT(CheckRange("30000,30002-30004"),
+              ElementsAre(AllOf(HasSubstr("30000,30002-30004 (HCCL_HOST_SOCKET_PORT_RANGE) are not reserved"),
+                                HasSubstr("ip_local_reserved_ports=30000,30002-30004"))));
+  EXPECT_THAT(CheckRange("auto"), IsEmpty());
+  settings_.hccl_mode = "chief";
+  settings_.chief_port = 29000;
+  EXPECT_THAT(CheckRange("auto"), ElementsAre(HasSubstr("the chief's port 29000")));
+}
+
 TEST_F(HcclPortsTest, APortInUseIsNamed) {
   const UniqueFd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
@@ -245,6 +307,9 @@ TEST_F(HcclPortsTest, APortInUseIsNamed) {
   settings_.chief_port = static_cast<uint16_t>(port);
   EXPECT_THAT(Check(port), ElementsAre(AllOf(HasSubstr(absl::StrCat(port)), HasSubstr("in use"),
                                              HasSubstr("HCCL_IF_BASE_PORT"), HasSubstr("--chief_port"))));
+  EXPECT_THAT(CheckRange(absl::StrCat(port)),
+              ElementsAre(AllOf(HasSubstr(absl::StrCat("HCCL's port ", port)),
+                                HasSubstr("or set HCCL_HOST_SOCKET_PORT_RANGE and --chief_port"))));
 }
 
 }  // namespace

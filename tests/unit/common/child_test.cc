@@ -102,6 +102,14 @@ TEST(BoundedCommand, GivesTheBeginningOfItsOutputAndItsCode) {
   EXPECT_EQ(result.errors, "no\n");
 }
 
+TEST(BoundedCommand, MayKeepTheEndOfStdoutAndStderrTogether) {
+  BoundedCommand command{Shell("echo 0123456789; echo no >&2").argv, {}, 8, Clock::System().Read().monotonic + kLong};
+  command.keeps_end = command.joins_errors = true;
+  const CommandResult result = RunBounded(command, Clock::System());
+  EXPECT_EQ(result.output, "6789\nno\n");
+  EXPECT_EQ(result.errors, "");
+}
+
 TEST(BoundedCommand, IsKilledAtItsDeadlineWithItsGroup) {
   const CommandResult result = RunScript("sleep 1000 & sleep 1000", absl::Milliseconds(50));
   EXPECT_EQ(result.end, CommandResult::End::kTimedOut);

@@ -198,6 +198,15 @@ TEST_F(FrameworksEnvironmentTest, ARankTableAndAChiefAreNeverSetTogether) {
   EXPECT_EQ(map.at("HCCL_CONNECT_TIMEOUT"), "120");
 }
 
+TEST_F(FrameworksEnvironmentTest, HcclsRangesOfPortsAreKept) {
+  input.rank_table_file = "/w/rank_table-2.json";
+  input.inherited = {{"HCCL_HOST_SOCKET_PORT_RANGE", "61000-61050"}, {"HCCL_NPU_SOCKET_PORT_RANGE", "auto"}};
+  const Map map = Build();
+  EXPECT_EQ(map.at("HCCL_HOST_SOCKET_PORT_RANGE"), "61000-61050");
+  EXPECT_EQ(map.at("HCCL_NPU_SOCKET_PORT_RANGE"), "auto");
+  EXPECT_EQ(map.at("HCCL_IF_BASE_PORT"), "60000") << "HCCL ignores it beside the range";
+}
+
 TEST_F(FrameworksEnvironmentTest, CrossCountsMachinesThatHaveTheLocalRank) {
   const v1::PeerList peers = SamplePeers();
   input.peers = &peers;

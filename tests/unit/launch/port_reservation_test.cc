@@ -29,6 +29,7 @@ namespace muster::agent {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::Le;
@@ -360,7 +361,7 @@ TEST(PortReservation, KeepsOutOfTheAvoidedPorts) {
   EXPECT_TRUE(InChild([] {
     EnterSmallNetwork(40000, 40019);
     PortOptions options;
-    options.avoided = {40000, 40015};
+    options.avoided = {NumberRange{40000, 40007}, NumberRange{40008, 40015}};
     const auto four = ReservePorts(options, 4);
     if (!four.ok()) return false;
     for (const ReservedPort& port : *four) {
@@ -388,16 +389,52 @@ TEST(PortOptionsFrom, ReadsRangeAndHcclBase) {
   auto options = PortOptionsFrom(std::nullopt, {});
   ASSERT_TRUE(options.ok());
   EXPECT_FALSE(options->range.has_value());
-  EXPECT_EQ(options->avoided, (NumberRange{60000, 60031}));
+  EXPECT_THAT(options->avoided, ElementsAre(NumberRange{60000, 60031}));
 
   options = PortOptionsFrom(NumberRange{30000, 30099}, {{"HCCL_IF_BASE_PORT", "50000"}});
   ASSERT_TRUE(options.ok());
   EXPECT_EQ(options->range, (NumberRange{30000, 30099}));
-  EXPECT_EQ(options->avoided, (NumberRange{50000, 50031}));
+  EXPECT_THAT(options->avoided, ElementsAre(NumberRange{50000, 50031}));
 
   options = PortOptionsFrom(std::nullopt, {{"HCCL_IF_BASE_PORT", "80"}});
   ASSERT_FALSE(options.ok());
   EXPECT_THAT(std::string(options.status().message()), HasSubstr("HCCL_IF_BASE_PORT"));
+}
+
+TEST(PortOptionsFrom, AvoidsHcclsRangeOfTheHostInPlaceOfItsBasePort) {
+  const char kVariable[] = "HCCL_HOST_SOCKET_PORT_RANGE";
+  auto options = PortOptionsFrom(std::nullopt, {{kVariable, "61000,61010-61020"}, {"HCCL_IF_BASE_PORT", "50000"}});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_THAT(options->avoided, ElementsAre(NumberRange{61000, 61000}, NumberRange{61010, 61020}));
+  EXPECT_EQ(options->avoided_by, kVariable);
+
+  options = PortOptionsFrom(std::nullopt, {{kVariable, "61000"}}, {{kVariable, "62000-62010"}});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_THAT(options->avoided, ElementsAre(NumberRange{62000, 62010})) << "--env has precedence";
+
+  options = PortOptionsFrom(std::nullopt, {{kVariable, "auto"}});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_THAT(options->avoided, ElementsAre());
+
+  options = PortOptionsFrom(std::nullopt, {}, {{kVariable, "6{local_rank}000-6{local_rank}010"}});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_THAT(options->avoided, ElementsAre(NumberRange{60000, 60031})) << "its ports are not known yet";
+
+  options = PortOptionsFrom(std::nullopt, {{kVariable, "61010-61000"}});
+  ASSERT_FALSE(options.ok());
+  EXPECT_THAT(std::string(options.status().message()), HasSubstr(kVariable));
+}
+
+TEST(PortReservation, NamesTheVariableThatLeavesNoPort) {
+  if (!CanUseNamespaces()) GTEST_SKIP() << "no network namespaces here";
+  EXPECT_TRUE(InChild([] {
+    EnterSmallNetwork(40000, 40019);
+    const auto options = PortOptionsFrom(std::nullopt, {{"HCCL_HOST_SOCKET_PORT_RANGE", "40000-40019"}});
+    if (!options.ok()) return false;
+    const std::string error(ReservePorts(*options, 1).status().message());
+    std::fprintf(stderr, "%s\n", error.c_str());
+    return error.find("HCCL's (40000-40019, HCCL_HOST_SOCKET_PORT_RANGE)") != std::string::npos;
+  }));
 }
 
 }  // namespace

@@ -29,6 +29,8 @@ class CompareHostsTest : public ::testing::Test {
                                  {kFactTls, "off"},
                                  {kFactAddresses, absl::StrCat("0=192.168.100.", i, ",1=192.168.101.", i)},
                                  {kFactSegments, "0=192.168.100.0/255.255.255.0,1=192.168.101.0/255.255.255.0"},
+                                 {kFactHostPorts, "a range"},
+                                 {kFactDevicePorts, "a range"},
                                  {kFactClock, absl::StrCat(100 * i)}});
     }
   }
@@ -69,7 +71,7 @@ class CompareHostsTest : public ::testing::Test {
 
 TEST_F(CompareHostsTest, LikeHostsAreFine) {
   EXPECT_EQ(Only().finding.check(), "");
-  EXPECT_EQ(CompareHosts(hosts_).size(), 10u);
+  EXPECT_EQ(CompareHosts(hosts_).size(), 12u);
 }
 
 TEST_F(CompareHostsTest, EachDifferenceIsNamedWithTheOddNode) {
@@ -91,6 +93,12 @@ TEST_F(CompareHostsTest, EachDifferenceIsNamedWithTheOddNode) {
        "device 3 of node n1 and device 0 of node n0 both have the address 192.168.100.0"},
       {kFactSegments, "1=10.0.0.0/255.0.0.0", "same_segments", HostFinding::ERROR,
        "the network segment of device 1 is 10.0.0.0/255.0.0.0 on n1"},
+      {kFactHostPorts, kPortsNotSet, "same_host_ports", HostFinding::WARNING,
+       "HCCL_HOST_SOCKET_PORT_RANGE is not set on n1, but a range on n0, n2"},
+      {kFactHostPorts, "auto", "same_host_ports", HostFinding::WARNING, "is auto on n1, but a range on n0, n2"},
+      {kFactDevicePorts, kPortsNotSet, "same_npu_ports", HostFinding::ERROR,
+       "HCCL_NPU_SOCKET_PORT_RANGE is not set on n1, but a range on n0, n2"},
+      {kFactDevicePorts, "auto", "same_npu_ports", HostFinding::WARNING, "is auto on n1, but a range on n0, n2"},
       {kFactClock, "-31000", "clocks", HostFinding::WARNING, "over 30 s away from the other nodes' clocks on n1"},
   };
   for (const Case& one : cases) {
@@ -123,10 +131,54 @@ TEST_F(CompareHostsTest, TooManyServers) {
   EXPECT_THAT(Only().finding.text(), HasSubstr("513 servers take part, but at most 512 may"));
 }
 
+TEST_F(CompareHostsTest, ASlowNodeIsNamed) {
+  const auto set_scores = [this](const std::vector<std::string>& scores) {
+    for (size_t i = 0; i < scores.size(); ++i) Set(i, kFactScore, scores[i]);
+  };
+  set_scores({"5.1", "5.2", "10.1"});
+  EXPECT_EQ(Only().finding.check(), "") << "less than twice the median";
+  set_scores({"5.1", "5.2", "10.5"});
+  EXPECT_EQ(Only().finding.check(), kScoreCheck);
+  EXPECT_EQ(Only().finding.level(), HostFinding::WARNING);
+  EXPECT_THAT(Only().finding.text(), HasSubstr("node n2 is slow: its node check took 10.5, and the median of all "
+                                               "nodes is 5.2"));
+  EXPECT_THAT(Only().node_ids, ElementsAre("n2"));
+  Set(2, kFactStragglerRatio, "3");
+  EXPECT_EQ(Only().finding.check(), "") << "by its own ratio";
+  set_scores({"1", "2.5", "2.5"});
+  EXPECT_EQ(Only().finding.check(), "") << "one fast node makes the others no stragglers";
+}
+
+TEST_F(CompareHostsTest, StrangeScoresDoNoHarm) {
+  for (const char* strange : {"", "nan", "inf", "-1", "0", "1e999", "fast", "5.1 s"}) {
+    Set(0, kFactScore, "5.1");
+    Set(1, kFactScore, "5.2");
+    Set(2, kFactScore, strange);
+    EXPECT_EQ(Only().finding.check(), "") << strange;
+  }
+  Set(2, kFactScore, "50");
+  Set(2, kFactStragglerRatio, "nan");
+  EXPECT_EQ(Only().finding.check(), kScoreCheck) << "the usual ratio counts";
+}
+
 TEST_F(CompareHostsTest, HostsWithoutFactsDontCount) {
   for (v1::NodeInfo& info : infos_) info.clear_host_facts();
   Set(0, kFactMtu, "1500");
   EXPECT_THAT(CompareHosts(hosts_), IsEmpty());
+}
+
+TEST_F(CompareHostsTest, OneNodeThatSetsItsDevicesPortsIsTheOddOne) {
+  for (const int host : {0, 2}) Set(host, kFactDevicePorts, kPortsNotSet);
+  const HostDifference found = Only();
+  EXPECT_EQ(found.finding.level(), HostFinding::ERROR);
+  EXPECT_THAT(found.finding.text(), HasSubstr("is a range on n1, but not set on n0, n2"));
+  EXPECT_THAT(found.finding.remedy(), HasSubstr("on all nodes set it to a range, or to auto, or leave it out"));
+  EXPECT_THAT(found.node_ids, ElementsAre("n1"));
+}
+
+TEST_F(CompareHostsTest, AnAgentThatDoesNotReportItsPortsIsNotCompared) {
+  for (const int host : {0, 2}) Set(host, kFactDevicePorts, "");
+  EXPECT_EQ(Only().finding.check(), "");
 }
 
 TEST_F(CompareHostsTest, StrangeFactsDoNoHarm) {

@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include "common/hosts/compare.h"
 #include "common/hosts/segment.h"
 #include "tests/unit/preflight/sample_host.h"
+#include "worker_agent/preflight/preflight.h"
 
 namespace muster::agent {
 namespace {
@@ -50,7 +52,7 @@ TEST(HostFactsTest, AnEmptyHostIsUnknownInEverything) {
   HostFacts facts;
   facts.device_kind = "Ascend";
   facts.devices = {0};
-  facts.hccl_ports = NumberRange{60000, 60015};
+  facts.hccl_ports = HcclPorts{};
   ReadHost(request, facts);
   ReadDevices(request, facts);
   EXPECT_FALSE(facts.listening || facts.reserved || facts.somaxconn || facts.free_memory || facts.shared_memory);
@@ -58,6 +60,41 @@ TEST(HostFactsTest, AnEmptyHostIsUnknownInEverything) {
   for (const HostFinding& finding : SampleHost::Judge(facts)) {
     if (finding.check() == "device_files") continue;  // their absence is visible
     EXPECT_LE(finding.level(), HostFinding::WARNING) << finding.ShortDebugString();
+  }
+}
+
+TEST(CheckHostTest, TheKindsOfHcclsPortsAreReportedForTheComparison) {
+  struct Case {
+    const char* variable;
+    const char* value;
+    const char* host;
+    const char* device;
+  };
+  const Case cases[] = {
+      {kHcclBasePortVariable, "50000", kPortsNotSet, kPortsNotSet},
+      {kHcclHostPortsVariable, "auto", "auto", kPortsNotSet},
+      {kHcclHostPortsVariable, "61000-61050", "a range", kPortsNotSet},
+      {kHcclDevicePortsVariable, "auto", kPortsNotSet, "auto"},
+      {kHcclDevicePortsVariable, "61000", kPortsNotSet, "a range"},
+      {kHcclDevicePortsVariable, "6{local_rank}000", kPortsNotSet, "a range"},
+  };
+  const TemporaryFolder folder;
+  const std::string none = folder.path() + "/none";
+  NodeDevices devices;
+  devices.roots = {none, none, none, none, none, none};
+  AgentSettings settings;
+  settings.preflight = "host";
+  for (const Case& c : cases) {
+    settings.env = {{c.variable, c.value}};
+    for (const char* mode : {"chief", "table", ""}) {
+      settings.hccl_mode = mode;
+      v1::NodeInfo node;
+      node.add_slots();
+      CheckHost(settings, {}, devices, "", node).IgnoreError();  // whether this machine is fit is not the question
+      const bool has_hccl = settings.hccl_mode == "chief";       // a rank table has ports of its own
+      EXPECT_EQ(FactOf(node, kFactHostPorts), has_hccl ? c.host : "") << c.variable << "=" << c.value;
+      EXPECT_EQ(FactOf(node, kFactDevicePorts), has_hccl ? c.device : "") << c.variable << "=" << c.value;
+    }
   }
 }
 

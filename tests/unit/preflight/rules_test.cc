@@ -53,6 +53,12 @@ std::string ListenOn(const char* port) {
                       "   1: 0100007F:EA61 0100007F:1F90 01 00000000\n");
 }
 
+HcclPorts HostRange(const char* value) {
+  HcclPorts ports;
+  ports.host = *ParseSocketPorts(kHcclHostPortsVariable, value);
+  return ports;
+}
+
 INSTANTIATE_TEST_SUITE_P(
     OfTheHost, BrokenHostTest,
     ::testing::Values(
@@ -74,6 +80,22 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{"HcclPortsNotReserved", Server::kA2,
                [](SampleHost& h) { h.Write("proc/sys/net/ipv4/ip_local_reserved_ports", "\n"); }, nullptr, "hccl_ports",
                kWarning, "60000-60015 are not reserved", "sysctl -w net.ipv4.ip_local_reserved_ports=60000-60015"},
+        Broken{"HcclRange", Server::kA2, [](SampleHost& h) { h.Write("proc/net/tcp", ListenOn("EE4A")); },
+               [](HostFacts& f) { f.hccl_ports = HostRange("61000-61007"); }, "hccl_ports", kError,
+               "61002: a program listens", "set HCCL_HOST_SOCKET_PORT_RANGE to others on all nodes, or to auto"},
+        Broken{"HcclRangePartlyTaken", Server::kA2, [](SampleHost& h) { h.Write("proc/net/tcp", ListenOn("EE4A")); },
+               [](HostFacts& f) { f.hccl_ports = HostRange("61000-61050"); }, "hccl_ports", kWarning,
+               "61002: a program listens", "set HCCL_HOST_SOCKET_PORT_RANGE to others on all nodes, or to auto"},
+        Broken{"HcclRangeNotReserved", Server::kA3SuperPod, nullptr,
+               [](HostFacts& f) { f.hccl_ports = HostRange("50000,50010-50020"); }, "hccl_ports", kWarning,
+               "50000,50010-50020 are not reserved", "ip_local_reserved_ports=60000-60015,50000,50010-50020"},
+        Broken{"HcclRangeTooSmall", Server::kA2, nullptr,
+               [](HostFacts& f) { f.hccl_ports = HostRange("61000-61005,61010"); }, "hccl_ports", kWarning,
+               "HCCL_HOST_SOCKET_PORT_RANGE has 7 ports, but each of the node's 8 processes",
+               "set HCCL_HOST_SOCKET_PORT_RANGE to 8 ports or more, or to auto"},
+        Broken{"HcclRangePerProcess", Server::kA2, nullptr,
+               [](HostFacts& f) { f.hccl_ports->host.choice = PortChoice::kPerProcess; }, "hccl_ports", kNotChecked,
+               "HCCL_HOST_SOCKET_PORT_RANGE (--env) has a placeholder", ""},
         Broken{"Somaxconn", Server::kCpu, [](SampleHost& h) { h.Write("proc/sys/net/core/somaxconn", "128\n"); },
                [](HostFacts& f) { f.job_processes = 1024; }, "backlog", kWarning, "net.core.somaxconn is 128",
                "sysctl -w net.core.somaxconn=65535"},
@@ -183,6 +205,48 @@ TEST(HostRulesTest, OneServerAloneNeedsNoNetwork) {
   for (const HostFinding& finding : SampleHost::Judge(facts)) {
     EXPECT_EQ(finding.level(), HostFinding::OK) << finding.ShortDebugString();
   }
+}
+
+// Returns the text of the check's finding, which must be OK; empty: there is none.
+std::string TextOf(const HostFacts& facts, const std::string& check) {
+  for (const HostFinding& finding : SampleHost::Judge(facts)) {
+    if (finding.check() != check) continue;
+    EXPECT_EQ(finding.level(), HostFinding::OK) << finding.ShortDebugString();
+    return finding.text();
+  }
+  return "";
+}
+
+TEST(HostRulesTest, HcclsRangesThatAreFine) {
+  struct Case {
+    Server server;
+    const char* host;
+    const char* device;
+    const char* host_text;
+    const char* device_text;
+  };
+  const Case cases[] = {
+      {Server::kA2, "", "", "60000-60015 free and reserved", ""},
+      {Server::kA2, "61000-61050", "", "61000-61050 free and reserved", ""},
+      {Server::kA2, "auto", "", "the system chooses them (HCCL_HOST_SOCKET_PORT_RANGE=auto)", ""},
+      {Server::kA3SuperPod, "", "61000-61050", "60000-60015 free and reserved", "61000-61050"},
+      {Server::kA3SuperPod, "", "auto", "60000-60015 free and reserved", "auto"},
+      {Server::kA2, "", "61000", "60000-60015 free and reserved",
+       "61000; HCCL on A2 does not allow HCCL_NPU_SOCKET_PORT_RANGE with MC2 operators, such as AllGatherMatmul"},
+  };
+  for (const Case& c : cases) {
+    HostFacts facts = SampleHost(c.server).Read();
+    facts.hccl_ports->host = *ParseSocketPorts(kHcclHostPortsVariable, c.host);
+    facts.hccl_ports->device = *ParseSocketPorts(kHcclDevicePortsVariable, c.device);
+    EXPECT_EQ(TextOf(facts, "hccl_ports"), c.host_text) << c.host;
+    EXPECT_EQ(TextOf(facts, "npu_ports"), c.device_text) << c.device;
+  }
+}
+
+TEST(HostRulesTest, TheBasePortServesAnyNumberOfProcesses) {
+  HostFacts facts = SampleHost(Server::kA2).Read();
+  facts.processes = 17;
+  EXPECT_EQ(TextOf(facts, "hccl_ports"), "60000-60015 free and reserved");
 }
 
 TEST(HostRulesTest, TextsAreBoundedAndOneLine) {

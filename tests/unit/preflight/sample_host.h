@@ -53,7 +53,7 @@ class SampleHost {
     facts.job_ports = {29500};
     facts.is_in_super_pod = server_ == Server::kA3SuperPod;
     facts.device_kind = IsAscend(server_) ? "Ascend" : server_ == Server::kNvidia ? "NVIDIA" : "CPU";
-    if (IsAscend(server_)) facts.hccl_ports = NumberRange{60000, 60015};
+    if (IsAscend(server_)) facts.hccl_ports = HcclPorts{};
     facts.devices = server_ == Server::kCpu ? std::vector<uint32_t>() : Devices();
     FactsRequest request;
     request.nic = "eth0";

@@ -20,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/text.h"
+#include "worker_agent/launch_error/execute.h"
 #include "worker_agent/launch_error/one_word.h"
 #include "worker_agent/launch_error/program_format.h"
 
@@ -30,7 +31,6 @@ using Variables = std::map<std::string, std::string>;
 
 constexpr int kNotFound = 127;
 constexpr int kNotExecutable = 126;
-constexpr char kDefaultPath[] = "/bin:/usr/bin";  // where execvp looks if PATH is not set
 
 // Returns 0 if the file can be executed, else the errno that says why not.
 int WhyNot(const std::string& path) {

@@ -24,6 +24,7 @@
 #include "common/base/unique_fd.h"
 #include "worker_agent/launch/command/launchers.h"
 #include "worker_agent/launch/command/python_module.h"
+#include "worker_agent/launch_error/execute.h"
 
 namespace muster::agent {
 namespace {
@@ -33,7 +34,6 @@ constexpr size_t kMaxDynamic = 4096;
 constexpr size_t kMaxNeeded = 256;
 constexpr size_t kMaxNameBytes = 256;
 constexpr uint32_t kFirstOfOpenMpi = 40;
-constexpr char kDefaultPath[] = "/bin:/usr/bin";  // where execvp looks if PATH is not set
 
 // Reads parts of a file. A part that is not wholly inside the file is empty.
 class ElfFile {

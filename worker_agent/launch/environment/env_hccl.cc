@@ -40,6 +40,7 @@ void AddHcclVariables(const EnvironmentInput& input, EnvironmentBuilder& builder
     if (input.offer.device_address().empty()) return;
   }
   builder.Default("HCCL_IF_IP", input.own_address);
+  // This may stay beside HCCL_HOST_SOCKET_PORT_RANGE, which has precedence in HCCL. An older HCCL knows only this one.
   builder.Default("HCCL_IF_BASE_PORT", "60000");
   builder.Default("HCCL_WHITELIST_DISABLE", "1");
   builder.Default("HCCL_CONNECT_TIMEOUT", "120");
