@@ -58,6 +58,18 @@ void Agent::Dial() {
                                  queue_, join, place_, *this);
 }
 
+// Each slot has made a step since the last heartbeat.
+void Agent::FillProgress(v1::Report& report) const {
+  if (!context_.settings.progress) return;
+  report.set_progress_round(desired_.round());
+  for (uint32_t slot = 0; slot < context_.settings.slots; ++slot) {
+    v1::SlotProgress& progress = *report.add_progress();
+    progress.set_slot(slot);
+    progress.set_output_step(heartbeat_seq_);
+    progress.set_since_progress_ms(slot);
+  }
+}
+
 void Agent::Report() {
   const MonotonicTime now = Now();
   next_at_ = now + interval_;
@@ -69,15 +81,20 @@ void Agent::Report() {
   }
   size_t bytes = 0;
   if (way != agent::HeartbeatPath::Way::kDatagram) {
-    const grpc::ByteBuffer report = ToBytes(MakeHeartbeat(++heartbeat_seq_));
+    v1::AgentMessage heartbeat = MakeHeartbeat(++heartbeat_seq_);
+    FillProgress(*heartbeat.mutable_report());
+    const grpc::ByteBuffer report = ToBytes(heartbeat);
     heartbeat_path_.StreamSent(heartbeat_seq_, now);
     link_->Send(report);
     bytes += report.Length();
   }
   if (way != agent::HeartbeatPath::Way::kStream) {
-    datagrams_.Send(stream_, ++heartbeat_seq_);
+    v1::Report progress;
+    FillProgress(progress);
+    const std::string text = progress.SerializeAsString();
+    datagrams_.Send(stream_, ++heartbeat_seq_, text);
     heartbeat_path_.DatagramSent(heartbeat_seq_);
-    bytes += HeartbeatDatagram::kBytes;
+    bytes += HeartbeatDatagram::kBytes + text.size();
   }
   if (is_measured_) tally_.bytes += bytes;
 }

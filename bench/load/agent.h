@@ -67,6 +67,7 @@ class Agent : public Link::User, public Datagrams::User {
   enum class Phase { kIdle, kWaiting, kDialing, kOpen };
   void Dial();
   void Report();
+  void FillProgress(v1::Report& report) const;
   void OnMessage(const grpc::ByteBuffer& bytes) override;
   void OnOver(const grpc::Status& status) override;
   void OnAnswered(uint64_t heartbeat_seq) override;

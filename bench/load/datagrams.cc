@@ -28,8 +28,8 @@ bool Datagrams::Join(const v1::DatagramOffer& offer, User& user) {
   return true;
 }
 
-void Datagrams::Send(uint64_t stream, uint64_t heartbeat_seq) {
-  const auto bytes = seal_.Seal(HeartbeatDatagram{stream, heartbeat_seq, 0}, members_.at(stream).key);
+void Datagrams::Send(uint64_t stream, uint64_t heartbeat_seq, const std::string& progress) {
+  const std::string bytes = seal_.Seal(HeartbeatDatagram{stream, heartbeat_seq, 0, progress}, members_.at(stream).key);
   send(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 

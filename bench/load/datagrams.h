@@ -26,7 +26,8 @@ class Datagrams {
   // True if the offer can be taken. `user` is not owned.
   bool Join(const v1::DatagramOffer& offer, User& user);
   void Leave(uint64_t stream) { members_.erase(stream); }
-  void Send(uint64_t stream, uint64_t heartbeat_seq);
+  // `progress`: as in HeartbeatDatagram.
+  void Send(uint64_t stream, uint64_t heartbeat_seq, const std::string& progress);
   // Delivers the datagrams that have come.
   void Take();
 

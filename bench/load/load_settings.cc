@@ -18,6 +18,7 @@ SettingsTable LoadSettingsTable(LoadSettings& settings) {
   table.AddString("job_id", &settings.job_id, "The job that the agents join; a fresh one.").Value("ID");
   table.AddUint("agents", &settings.agents, 1, 1'000'000, "How many.").Value("N");
   table.AddUint("slots", &settings.slots, 1, 1024, "Slots of each.").Value("N");
+  table.AddBool("progress", &settings.progress, "Each heartbeat carries the progress of each slot.");
   table.AddUint("server_pid", &settings.server_pid, 0, 1u << 30, "Whose processor time and memory to tell.")
       .Value("PID");
   table.AddBool("neighbours", &settings.neighbours, "peer_list: what an agent is told of its ring neighbours instead.");

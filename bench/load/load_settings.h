@@ -17,6 +17,7 @@ struct LoadSettings {
   std::string job_id = "load";
   uint32_t agents = 1'000;
   uint32_t slots = 8;
+  bool progress = false;    // heartbeats carry the progress of each slot
   uint32_t threads = 2;     // completion queues, each with a thread
   uint32_t server_pid = 0;  // 0: the server's process is not known
   bool neighbours = false;  // peer_list: the size of an agent's own assignment instead

@@ -108,4 +108,12 @@ bool MayComeFromNode(const v1::Cause& cause) {
          cause.reason() == reason::kBusError || cause.reason() == reason::kSegmentationFault;
 }
 
+bool CallsForNodeCheck(const v1::Cause& cause) {
+  const bool is_of_process = cause.kind() == v1::Cause::PROCESS_EXITED || cause.kind() == v1::Cause::PROCESS_SIGNALED;
+  if (!is_of_process || cause.reason() == reason::kPeerConnectionLost) return false;
+  const FailureKind kind = KindOf(cause);
+  return kind == FailureKind::kDevice || kind == FailureKind::kNetwork || kind == FailureKind::kStorage ||
+         kind == FailureKind::kUnknown;
+}
+
 }  // namespace muster

@@ -20,4 +20,8 @@ bool ShowsBadNode(const v1::Cause& cause);
 // script, its data or its memory, or an operator's.
 bool MayComeFromNode(const v1::Cause& cause);
 
+// True if the node should be checked again (--node_check) before it takes part in the next round: one of its processes
+// failed by its devices, network or file systems, or for an unknown reason.
+bool CallsForNodeCheck(const v1::Cause& cause);
+
 }  // namespace muster

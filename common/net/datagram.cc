@@ -7,6 +7,7 @@
 
 #include "common/base/bytes.h"
 #include "common/base/check.h"
+#include "common/base/limits.h"
 
 namespace muster {
 namespace {
@@ -26,13 +27,14 @@ void CopyTo(std::array<char, kSize>& to, std::string_view bytes) {
   std::copy(bytes.begin(), bytes.end(), to.begin());
 }
 
-template <size_t kSize>
-BigEndianReader FieldsOf(const std::array<char, kSize>& bytes) {
-  return BigEndianReader(std::string_view(bytes.data(), kSize).substr(kHeartbeat.size()));
+BigEndianReader FieldsOf(std::string_view bytes) { return BigEndianReader(bytes.substr(kHeartbeat.size())); }
+
+bool HasForm(std::string_view bytes, std::string_view head, size_t size, size_t max_more = 0) {
+  return bytes.size() >= size && bytes.size() - size <= max_more && bytes.substr(0, head.size()) == head;
 }
 
-bool HasForm(std::string_view bytes, std::string_view head, size_t size) {
-  return bytes.size() == size && bytes.substr(0, head.size()) == head;
+bool IsHeartbeat(std::string_view bytes) {
+  return HasForm(bytes, kHeartbeat, HeartbeatDatagram::kBytes, kMaxProgressBytes);
 }
 
 std::array<unsigned char, kNonceBytes> NonceOf(const char* bytes) {
@@ -63,9 +65,7 @@ std::optional<DatagramKey> DatagramKey::FromBytes(std::string_view bytes, bool i
 }
 
 uint64_t StreamOfDatagram(std::string_view bytes) {
-  if (!HasForm(bytes, kHeartbeat, HeartbeatDatagram::kBytes) && !HasForm(bytes, kAnswer, AnswerDatagram::kBytes)) {
-    return 0;
-  }
+  if (!IsHeartbeat(bytes) && !HasForm(bytes, kAnswer, AnswerDatagram::kBytes)) return 0;
   return BigEndianReader(bytes.substr(kHeartbeat.size())).Take<uint64_t>();
 }
 
@@ -114,15 +114,16 @@ bool DatagramSeal::Decrypt(char* bytes, size_t size, const DatagramKey& key) {
          EVP_DecryptFinal_ex(context_.get(), secret + done, &done) == 1;
 }
 
-std::array<char, HeartbeatDatagram::kBytes> DatagramSeal::Seal(const HeartbeatDatagram& heartbeat,
-                                                               const DatagramKey& key) {
-  std::array<char, HeartbeatDatagram::kBytes> bytes;
-  CopyTo(bytes, BigEndianWriter()
-                    .Bytes(kHeartbeat)
-                    .Put(heartbeat.stream)
-                    .Put(heartbeat.heartbeat_seq)
-                    .Put(heartbeat.armed_fence_ms)
-                    .Take());
+std::string DatagramSeal::Seal(const HeartbeatDatagram& heartbeat, const DatagramKey& key) {
+  MUSTER_CHECK(heartbeat.progress.size() <= kMaxProgressBytes, "the progress fits");
+  std::string bytes = BigEndianWriter()
+                          .Bytes(kHeartbeat)
+                          .Put(heartbeat.stream)
+                          .Put(heartbeat.heartbeat_seq)
+                          .Put(heartbeat.armed_fence_ms)
+                          .Bytes(heartbeat.progress)
+                          .Take();
+  bytes.resize(bytes.size() + kTagBytes);
   Seal(bytes.data(), bytes.size(), key);
   return bytes;
 }
@@ -142,15 +143,15 @@ std::array<char, AnswerDatagram::kBytes> DatagramSeal::Seal(const AnswerDatagram
 }
 
 std::optional<HeartbeatDatagram> DatagramSeal::OpenHeartbeat(std::string_view sealed, const DatagramKey& key) {
-  if (!HasForm(sealed, kHeartbeat, HeartbeatDatagram::kBytes)) return std::nullopt;
-  std::array<char, HeartbeatDatagram::kBytes> bytes;
-  CopyTo(bytes, sealed);
+  if (!IsHeartbeat(sealed)) return std::nullopt;
+  std::string bytes(sealed);
   if (!Open(bytes.data(), bytes.size(), key)) return std::nullopt;
   HeartbeatDatagram heartbeat;
   BigEndianReader reader = FieldsOf(bytes);
   heartbeat.stream = reader.Take<uint64_t>();
   heartbeat.heartbeat_seq = reader.Take<uint64_t>();
   heartbeat.armed_fence_ms = reader.Take<uint32_t>();
+  heartbeat.progress = bytes.substr(HeartbeatDatagram::kBytes - kTagBytes, bytes.size() - HeartbeatDatagram::kBytes);
   return heartbeat;
 }
 
@@ -160,7 +161,7 @@ std::optional<AnswerDatagram> DatagramSeal::OpenAnswer(std::string_view sealed, 
   CopyTo(bytes, sealed);
   if (!Open(bytes.data(), bytes.size(), key)) return std::nullopt;
   AnswerDatagram answer;
-  BigEndianReader reader = FieldsOf(bytes);
+  BigEndianReader reader = FieldsOf({bytes.data(), bytes.size()});
   answer.stream = reader.Take<uint64_t>();
   answer.heartbeat_seq = reader.Take<uint64_t>();
   answer.events_through = reader.Take<uint64_t>();

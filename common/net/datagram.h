@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace muster {
@@ -26,8 +27,11 @@ struct HeartbeatDatagram {
   uint64_t stream = 0;
   uint64_t heartbeat_seq = 0;
   uint32_t armed_fence_ms = 0;  // as in v1::Report
+  // A serialised v1::Report with the progress only; empty: the node has none. Only if the scheduler has offered to take
+  // it (v1::DatagramOffer), because older ones drop longer datagrams.
+  std::string progress = {};
 
-  static constexpr size_t kBytes = 40;
+  static constexpr size_t kBytes = 40;  // without progress, which has at most kMaxProgressBytes more
 };
 
 // The fields of v1::Acknowledgement, except `waiting`.
@@ -56,7 +60,8 @@ uint64_t StreamOfDatagram(std::string_view bytes);
 // Seals and opens datagrams. May be used by one thread at a time.
 class DatagramSeal {
  public:
-  std::array<char, HeartbeatDatagram::kBytes> Seal(const HeartbeatDatagram& heartbeat, const DatagramKey& key);
+  // The progress must be within its limit.
+  std::string Seal(const HeartbeatDatagram& heartbeat, const DatagramKey& key);
   std::array<char, AnswerDatagram::kBytes> Seal(const AnswerDatagram& answer, const DatagramKey& key);
 
   // Returns nullopt unless the bytes are a complete datagram of this kind, sealed with `key`.

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
+#include "common/base/limits.h"
 #include "common/sys/threads.h"
 
 namespace muster::scheduler {
@@ -37,6 +38,19 @@ void ForgetInterface(cmsghdr& header) {
     if (!IN6_IS_ADDR_LINKLOCAL(&info.ipi6_addr)) info.ipi6_ifindex = 0;
     std::memcpy(CMSG_DATA(&header), &info, sizeof(info));
   }
+}
+
+// Returns the progress in a heartbeat, with no other field; empty if it is malformed.
+v1::Report ProgressIn(const std::string& bytes) {
+  v1::Report sent;
+  v1::Report taken;
+  if (bytes.empty() || !sent.ParseFromString(bytes) || sent.progress_size() > static_cast<int>(kMaxSlotsPerNode)) {
+    return taken;
+  }
+  taken.set_progress_round(sent.progress_round());
+  taken.mutable_progress()->Swap(sent.mutable_progress());
+  taken.set_unseen_lines(sent.unseen_lines());
+  return taken;
 }
 
 }  // namespace
@@ -75,12 +89,12 @@ class DatagramPort::Batch {
     return static_cast<size_t>(count);
   }
 
-  // A datagram that is too long is cut to kBytes + 1 bytes, so its size still shows that it is wrong.
+  // A datagram that is too long is cut to one byte more than allowed, so its size still shows that it is wrong.
   std::string_view bytes(size_t i) const { return {bytes_[i].data(), headers_[i].msg_len}; }
   const Way& way(size_t i) const { return ways_[i]; }
 
  private:
-  std::array<std::array<char, HeartbeatDatagram::kBytes + 1>, kBatch> bytes_;
+  std::array<std::array<char, HeartbeatDatagram::kBytes + kMaxProgressBytes + 1>, kBatch> bytes_;
   std::array<iovec, kBatch> pieces_;
   std::array<Way, kBatch> ways_;
   std::array<mmsghdr, kBatch> headers_;
@@ -154,7 +168,7 @@ bool DatagramPort::Open(std::string_view bytes, const Way& way, std::vector<Hear
   if (!heartbeat) return false;
   if (!sender.gate.Take(heartbeat->heartbeat_seq)) return true;
   sender.way = way;
-  heartbeats.push_back({stream, heartbeat->heartbeat_seq, heartbeat->armed_fence_ms});
+  heartbeats.push_back({stream, heartbeat->heartbeat_seq, heartbeat->armed_fence_ms, ProgressIn(heartbeat->progress)});
   return true;
 }
 
@@ -173,6 +187,7 @@ v1::DatagramOffer DatagramPort::Admit(StreamId stream) {
   offer.set_stream(stream);
   offer.set_key(key.bytes.data(), key.bytes.size());
   offer.set_is_secret(key.is_secret);
+  offer.set_takes_progress(true);
   return offer;
 }
 

@@ -127,6 +127,10 @@ absl::Status CheckEnded(const v1::ProcessEnded& ended) {
   MUSTER_REQUIRE(CheckLine("log_file", ended.log_file(), kMaxLogFileBytes));
   MUSTER_REQUIRE(CheckRange("the number of last_lines", ended.last_lines_size(), 0, kMaxLastLines));
   MUSTER_REQUIRE(CheckLine("failing_line", ended.failing_line(), kMaxLastLineBytes));
+  MUSTER_REQUIRE(CheckRange("the number of kernel_lines", ended.kernel_lines_size(), 0, kMaxKernelLines));
+  for (const std::string& line : ended.kernel_lines()) {
+    MUSTER_REQUIRE(CheckLine("a kernel line", line, kMaxLastLineBytes));
+  }
   for (const std::string& line : ended.last_lines()) MUSTER_REQUIRE(CheckSize("a last line", line, kMaxLastLineBytes));
   MUSTER_REQUIRE(CheckLine("exception.type", ended.exception().type(), kMaxShortTextBytes));
   MUSTER_REQUIRE(CheckSize("exception.message", ended.exception().message(), kMaxExceptionBytes));
@@ -151,6 +155,7 @@ absl::Status CheckEvent(const v1::NodeEvent& event) {
       return CheckLine("why", commands.why(), kMaxShortTextBytes);
     }
     case v1::NodeEvent::kQuit:
+    case v1::NodeEvent::kChecked:
     case v1::NodeEvent::KIND_NOT_SET:  // an event of a newer agent: the core uses only its number
       break;
   }

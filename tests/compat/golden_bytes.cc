@@ -162,7 +162,7 @@ std::vector<Golden> AllDatagrams() {
   for (const bool is_secret : {false, true}) {
     const DatagramKey key = *DatagramKey::FromBytes(kDatagramKey, is_secret);
     const std::string with = is_secret ? " secret" : " plain";
-    all.push_back({"heartbeat" + with, AsText(seal.Seal(heartbeat, key)),
+    all.push_back({"heartbeat" + with, seal.Seal(heartbeat, key),
                    absl::StrCat(heartbeat.stream, " ", heartbeat.heartbeat_seq, " ", heartbeat.armed_fence_ms)});
     all.push_back({"answer" + with, AsText(seal.Seal(answer, key)),
                    absl::StrCat(answer.stream, " ", answer.heartbeat_seq, " ", answer.events_through, " ",

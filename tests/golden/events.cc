@@ -6,6 +6,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/base/limits.h"
+#include "common/hosts/compare.h"
 #include "common/hosts/endpoints.h"
 #include "tests/unit/scheduler_core/reported_output.h"
 
@@ -69,6 +70,14 @@ v1::NodeInfo ParseNode(Command& command, uint64_t stream) {
                    info);
   info.set_wanted_master_port(static_cast<uint32_t>(command.Number("master_port", 0)));
   info.set_master_port(static_cast<uint32_t>(command.Number("offered_port", 20000 + stream)));
+  const auto add_fact = [&info](const char* name, const std::string& value) {
+    v1::HostFact& fact = *info.add_host_facts();
+    fact.set_name(name);
+    fact.set_value(value);
+  };
+  if (command.HasWord("checks")) add_fact(kFactNodeCheck, "on");
+  if (command.Has("score")) add_fact(kFactScore, command.Text("score", ""));
+  if (command.HasWord("excludes")) add_fact(kFactStragglers, kExcluded);
   info.set_pid(command.Number("pid", 100 + stream));
   info.set_user(command.Text("user", "ann"));
   return info;
@@ -114,6 +123,8 @@ void ParseFacts(const std::string& kind, const std::string& facts, v1::NodeEvent
       event.mutable_leaving()->set_is_quiet(false);
     } else if (kind == "quit" && starts("r")) {
       event.mutable_quit()->set_round(static_cast<uint32_t>(number(1)));
+    } else if (kind == "checked" && starts("r")) {
+      event.mutable_checked()->set_round(static_cast<uint32_t>(number(1)));
     } else if (kind == "started") {
       if (starts("r")) event.mutable_started()->set_round(static_cast<uint32_t>(number(1)));
       if (starts("slot")) event.mutable_started()->set_slot(static_cast<uint32_t>(number(4)));
@@ -169,7 +180,7 @@ Event ParseReport(Command& command) {
   for (const auto& [key, value] : command.options()) {
     v1::NodeEvent* last =
         event.report.events().empty() ? nullptr : event.report.mutable_events(event.report.events_size() - 1);
-    if (key == "started" || key == "ended" || key == "leaving" || key == "quit") {
+    if (key == "started" || key == "ended" || key == "leaving" || key == "quit" || key == "checked") {
       ParseFacts(key, value, *event.report.add_events());
     } else if (key == "progress") {
       ParseProgress(value, event.report);
@@ -185,6 +196,8 @@ Event ParseReport(Command& command) {
       last->mutable_ended()->set_launch_error(value);
     } else if (key == "reason") {
       last->mutable_leaving()->set_reason(value);
+    } else if (key == "kernel") {
+      last->mutable_ended()->add_kernel_lines(value);
     } else if (key == "last") {
       ReportOutput(value, '|', *last->mutable_ended());
     } else {

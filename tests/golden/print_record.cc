@@ -66,6 +66,7 @@ std::string PrintEvent(const v1::NodeEvent& event) {
                         event.ended().has_remains() ? " with remains" : "");
   }
   if (event.has_quit()) return absl::StrCat(event.number(), " quit round ", event.quit().round());
+  if (event.has_checked()) return absl::StrCat(event.number(), " checked after round ", event.checked().round());
   if (!event.has_leaving()) return absl::StrCat(event.number(), " nothing");
   return absl::StrCat(event.number(), event.leaving().is_quiet() ? " leaving" : " leaving soon");
 }

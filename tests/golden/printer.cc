@@ -58,7 +58,8 @@ std::string PrintDesired(const v1::DesiredState& desired) {
       "desired run ", desired.run(), " ", PrintPhase(desired.phase()),
       desired.round() == 0 ? "" : absl::StrCat(" round ", desired.round()),
       desired.restart_count() == 0 ? "" : absl::StrCat(" restarts ", desired.restart_count()),
-      desired.is_planned_stop() ? " as planned" : "", PrintAssignment(desired.assignment()),
+      desired.is_planned_stop() ? " as planned" : "", desired.check_node() ? ", check the node" : "",
+      PrintAssignment(desired.assignment()),
       desired.remarks().empty() ? "" : absl::StrCat(" remarks \"", absl::StrJoin(desired.remarks(), " / "), "\""),
       desired.has_outcome() ? absl::StrCat(": ", PrintOutcome(desired.outcome())) : "");
 }

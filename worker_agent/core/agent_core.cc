@@ -233,7 +233,8 @@ void AgentCore::Impl::OnEvent(const EndSignal& event) {
   const std::string what = !processes_.IsAnyLeft() ? "leaving the job"
                            : is_interrupted        ? InterruptingInWords(interrupt_time, options_.stop_timeout)
                                                    : "stopping the processes";
-  Leave(event.signal, absl::StrCat("it got ", name), Say{Severity::kInfo, absl::StrCat("got ", name, ": ", what)});
+  Leave(kExitSignalBase + event.signal, event.signal, absl::StrCat("it got ", name),
+        Say{Severity::kInfo, absl::StrCat("got ", name, ": ", what)});
 }
 
 void AgentCore::Impl::OnEvent(const LaunchFailed& event) {
@@ -255,8 +256,7 @@ void AgentCore::Impl::FailLaunch(const std::vector<ProcessKey>& ids, const Launc
 }
 
 void AgentCore::Impl::OnEvent(const ProgressMade& event) {
-  const ProcessKey id{event.slot, event.round, event.attempt};
-  if (processes_.IsRunning(id)) progress_.Made(id, event.step, now_);
+  if (processes_.IsRunning(event.key)) progress_.Made(event.key, event.step, now_);
 }
 
 void AgentCore::Impl::OnEvent(const OutputMatched& event) {
@@ -359,8 +359,9 @@ void AgentCore::Impl::SendDueReport() {
   const auto armed_fence_ms = is_fenced ? static_cast<uint32_t>(absl::ToInt64Milliseconds(fence_.counted_on())) : 0;
   // After a report that named stuck processes, one more goes over the stream: a datagram can't say that nothing is
   // stuck now.
-  const bool has_news = !reporter_.IsAllAcknowledged() || !progress_.empty() || processes_.HasSurvivors() ||
-                        has_reported_stuck_ || !halted_.empty() || has_reported_halted_;
+  std::string progress = ProgressForDatagram();
+  const bool has_news = !reporter_.IsAllAcknowledged() || (progress.empty() && !progress_.empty()) ||
+                        processes_.HasSurvivors() || has_reported_stuck_ || !halted_.empty() || has_reported_halted_;
   // The loss of a datagram shows only when the next heartbeat is due. If the fence could fall before that one is
   // answered, this heartbeat must go over the stream.
   const bool is_asked = std::exchange(wants_word_, false);
@@ -385,10 +386,20 @@ void AgentCore::Impl::SendDueReport() {
   // The datagram has the higher number, so it goes last: the scheduler ignores a datagram that comes after a
   // higher number.
   if (way != HeartbeatPath::Way::kStream) {
-    const SendHeartbeat heartbeat{connector_.connect_seq(), reporter_.CountHeartbeat(now_), armed_fence_ms};
+    SendHeartbeat heartbeat{connector_.connect_seq(), reporter_.CountHeartbeat(now_), armed_fence_ms,
+                            std::move(progress)};
     heartbeat_path_.DatagramSent(heartbeat.heartbeat_seq);
-    Emit(heartbeat);
+    Emit(std::move(heartbeat));
   }
+}
+
+// Returns the progress for a datagram; empty if there is none, it is too long, or the scheduler does not take it so.
+std::string AgentCore::Impl::ProgressForDatagram() const {
+  if (progress_.empty() || !takes_progress_) return "";
+  v1::Report report;
+  progress_.Fill(report, now_);
+  std::string bytes = report.SerializeAsString();
+  return bytes.size() <= kMaxProgressBytes ? bytes : "";
 }
 
 void AgentCore::Impl::SendToScheduler(v1::AgentMessage message) {

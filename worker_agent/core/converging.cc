@@ -10,7 +10,8 @@
 //     … if the fence is down                  until an answer of the scheduler has armed it again
 //     … if the peer list is not here          until it was fetched and its digest fits
 //   desired: RECOVERING                       stops all; when nothing is left and the keeper lives, reports "quit"
-//   desired: STOPPING as planned              does the same
+//     … and it asks for the node check        runs that; reports that it has passed, or leaves the job
+//   desired: STOPPING as planned              stops all, and reports "quit" in the same way
 //   desired: anything else                    stops all
 //   the keeper is dead                        leaves the job, unless an outcome may still come
 //   processes left after stop_timeout + 5 s   kills them; 5 s later names those that are left by rank and pid, and ends
@@ -18,6 +19,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/exit_codes.h"
 #include "common/base/limits.h"
 #include "worker_agent/core/impl.h"
@@ -49,6 +51,7 @@ void AgentCore::Impl::Converge() {
     stopping_.StopAll(now_, effects_);
   }
   QuitRound();
+  CheckNodeIfAsked();
   if (is_keeper_dead_ && !ending_) LeaveWithoutKeeper();
   StopPatiently();
 }
@@ -64,6 +67,28 @@ void AgentCore::Impl::QuitRound() {
   v1::NodeEvent event;
   event.mutable_quit()->set_round(quit_round_);
   reporter_.Add(std::move(event), now_);
+}
+
+void AgentCore::Impl::CheckNodeIfAsked() {
+  if (!desired_.check_node() || desired_.phase() != v1::RUN_PHASE_RECOVERING || ending_ || is_checking_) return;
+  if (checked_round_ == desired_.round() || quit_round_ != desired_.round() || is_keeper_dead_) return;
+  checked_round_ = desired_.round();
+  is_checking_ = true;
+  Emit(CheckNode{});
+}
+
+void AgentCore::Impl::ReportNodeCheck() {
+  v1::NodeEvent event;
+  event.mutable_checked()->set_round(checked_round_);
+  reporter_.Add(std::move(event), now_);
+}
+
+void AgentCore::Impl::OnEvent(const NodeChecked& event) {
+  is_checking_ = false;
+  if (ending_) return;
+  if (event.status.ok()) return ReportNodeCheck();
+  const std::string why(event.status.message());
+  Leave(kExitRefused, 0, why, Say{Severity::kError, absl::StrCat(why, ": this node leaves the job")});
 }
 
 void AgentCore::Impl::StartRound() {

@@ -21,6 +21,7 @@
 //   the agent's own scheduler is lost: otherwise              that of the first process that failed, else 14; 10 if the
 //                                                             agent was never welcomed
 //   any other ending                                          the code that EndHopeless or Leave was given
+#include <csignal>
 #include <utility>
 
 #include "common/base/exit_codes.h"
@@ -72,12 +73,12 @@ void AgentCore::Impl::EndHopeless(int exit_code, Say last_word) {
   if (!ending_ || ending_->kind == Ending::Kind::kLeaving) ending_ = std::move(ending);
 }
 
-void AgentCore::Impl::Leave(int signal, const std::string& reason, Say last_word) {
+void AgentCore::Impl::Leave(int exit_code, int signal, const std::string& reason, Say last_word) {
   Emit(std::move(last_word));
   if (ending_) return;  // the agent is ending already
   Ending ending;
   ending.kind = Ending::Kind::kLeaving;
-  ending.exit_code = kExitSignalBase + signal;
+  ending.exit_code = exit_code;
   ending.leaving.set_signal(signal);
   ending.leaving.set_reason(reason);
   ending_ = std::move(ending);
@@ -92,7 +93,8 @@ void AgentCore::Impl::LeaveWithoutKeeper() {
   const bool may_be_judged = processes_.WasAnyLaunched() &&
                              (desired_.phase() == v1::RUN_PHASE_RUNNING || desired_.phase() == v1::RUN_PHASE_STOPPING);
   if (may_be_judged && SlotsToStart().empty()) return;
-  Leave(9, "its keeper process was killed", Say{Severity::kError, "leaving the job: nothing can be started any more"});
+  Leave(kExitSignalBase + SIGKILL, SIGKILL, "its keeper process was killed",
+        Say{Severity::kError, "leaving the job: nothing can be started any more"});
 }
 
 // If a stream is open, waits for its end: messages that come before it may say how the job ended.

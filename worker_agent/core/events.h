@@ -132,9 +132,7 @@ struct LaunchFailed {
 
 // A running process has made a step, as far as its MS_PROGRESS_FILE shows (see runtime/progress_reader.h).
 struct ProgressMade {
-  uint32_t round = 0;
-  uint32_t slot = 0;
-  uint32_t attempt = 0;
+  ProcessKey key;
   std::optional<uint64_t> step;  // none: it only touches the file
 };
 
@@ -178,6 +176,11 @@ struct LogRead {
   v1::SlotLog log;
 };
 
+// The answer to CheckNode.
+struct NodeChecked {
+  absl::Status status;  // an error: why this node is not fit
+};
+
 // Our certificate or the CAs that we trust have changed. Dials that begin later use them, and the keeper needs them for
 // its last report. An open connection goes on. But if our certificate is new, a new connection must replace the open
 // one before the old certificate ends or is revoked. The scheduler also sends the new certificate to the peers then.
@@ -187,10 +190,11 @@ struct TlsChanged {
 
 struct Tick {};
 
-using Event = std::variant<Begin, MessageReceived, HeartbeatAnswered, DialWaits, StreamBroken, PeersFetched,
-                           ProcessHasStarted, ProcessHasEnded, NothingLeft, ProcessIsStuck, FenceHasFallen,
-                           ClockHasJumped, KeeperDied, OwnSchedulerLost, EndSignal, LaunchFailed, ProgressMade,
-                           OutputMatched, ProcessHalted, StacksGathered, LogRead, CommandsReported, TlsChanged, Tick>;
+using Event =
+    std::variant<Begin, MessageReceived, HeartbeatAnswered, DialWaits, StreamBroken, PeersFetched, ProcessHasStarted,
+                 ProcessHasEnded, NothingLeft, ProcessIsStuck, FenceHasFallen, ClockHasJumped, KeeperDied,
+                 OwnSchedulerLost, EndSignal, LaunchFailed, ProgressMade, OutputMatched, ProcessHalted, StacksGathered,
+                 LogRead, CommandsReported, NodeChecked, TlsChanged, Tick>;
 
 // --------------------------------------------------------------------------------------------------------- effects
 
@@ -211,6 +215,7 @@ struct SendHeartbeat {
   uint64_t connect_seq = 0;
   uint64_t heartbeat_seq = 0;
   uint32_t armed_fence_ms = 0;
+  std::string progress = {};  // as in HeartbeatDatagram
 };
 
 struct HangUp {
@@ -276,6 +281,9 @@ struct ReadLog {
   uint64_t after = 0;  // the output of `known` that the asker has ends at this byte
 };
 
+// Run the node check (--node_check). The answer is NodeChecked; no second CheckNode comes before it.
+struct CheckNode {};
+
 // Show a line to the user. With `is_progress`, a terminal rewrites it in place, and a log gets it only at growing
 // intervals.
 struct Say {
@@ -292,7 +300,7 @@ struct Finish {
 };
 
 using Effect = std::variant<Dial, Send, SendHeartbeat, HangUp, FetchPeers, Launch, StopProcesses, KillProcesses,
-                            PrintAssignment, SetFence, SetLastReport, GatherStacks, ReadLog, Say, Finish>;
+                            PrintAssignment, SetFence, SetLastReport, GatherStacks, ReadLog, CheckNode, Say, Finish>;
 using Effects = std::vector<Effect>;
 
 }  // namespace muster::agent

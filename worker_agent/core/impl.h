@@ -108,9 +108,11 @@ class AgentCore::Impl {
   void OnEvent(const LogRead& event);
   void OnEvent(const TlsChanged& event);
   void OnEvent(const CommandsReported& event);
+  void OnEvent(const NodeChecked& event);  // converging.cc
   void OnEvent(const Tick& event);
   void RunTimers();
   void SendDueReport();
+  std::string ProgressForDatagram() const;
   void FailLaunch(const std::vector<ProcessKey>& ids, const LaunchFailed& failure);
   void ReportEnd(const ProcessKey& key, const ProcessEnd& end, absl::Duration age, bool leaves_some = false);
   void SendJoin(uint64_t connect_seq, bool is_replacement);
@@ -135,6 +137,9 @@ class AgentCore::Impl {
   // converging.cc
   void Converge();
   void QuitRound();
+  // Runs the node check if the scheduler asks for it.
+  void CheckNodeIfAsked();
+  void ReportNodeCheck();
   void StartRound();
   bool IsAnySlotHeldUp() const;
   std::vector<uint32_t> SlotsToStart() const;
@@ -146,7 +151,7 @@ class AgentCore::Impl {
   // ending.cc
   void EndHopeless(int exit_code, Say last_word);
   void EndByOutcome();
-  void Leave(int signal, const std::string& reason, Say last_word);
+  void Leave(int exit_code, int signal, const std::string& reason, Say last_word);
   void LeaveWithoutKeeper();
   // If the scheduler that this agent started is lost, decides how the agent ends and returns true.
   bool EndWithOwnScheduler();
@@ -183,11 +188,14 @@ class AgentCore::Impl {
   uint64_t answered_seq_ = 0;  // the latest heartbeat that the scheduler has answered
   v1::DesiredState desired_;
 
-  bool has_hinted_ = false;     // options_.scheduler_hint was logged while the job waited for nodes
-  bool is_shut_out_ = false;    // the last connection failed because of TLS or identity
-  std::string unwelcome_text_;  // why the scheduler refuses this node, as it was last logged
+  bool takes_progress_ = false;  // the scheduler takes progress by datagram, on this stream
+  bool has_hinted_ = false;      // options_.scheduler_hint was logged while the job waited for nodes
+  bool is_shut_out_ = false;     // the last connection failed because of TLS or identity
+  std::string unwelcome_text_;   // why the scheduler refuses this node, as it was last logged
   uint32_t printed_round_ = 0;
-  uint32_t quit_round_ = 0;  // the last round that was reported as quit
+  uint32_t quit_round_ = 0;     // the last round that was reported as quit
+  uint32_t checked_round_ = 0;  // the last round after which the node check was made or begun
+  bool is_checking_ = false;    // the node check runs
   bool is_keeper_dead_ = false;
   bool has_reported_stuck_ = false;   // the last report named stuck processes
   bool has_reported_halted_ = false;  // the last report named halted processes

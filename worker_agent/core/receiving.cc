@@ -80,6 +80,7 @@ void AgentCore::Impl::TakeWelcome(const v1::SchedulerMessage& message) {
   // at once.
   reporter_.StreamOpened(now_, heartbeat_interval_, heartbeat_interval_ * jitter_.Factor(0.25, 1));
   heartbeat_path_.StreamOpened(now_, welcome.has_datagrams(), jitter_);
+  takes_progress_ = welcome.datagrams().takes_progress();
   fence_.OnWelcome(absl::Milliseconds(welcome.fence_timeout_ms()), connector_.dialed_at(), heartbeat_interval_, now_,
                    effects_);
   Emit(MakeLastReport());
@@ -222,6 +223,8 @@ void AgentCore::Impl::OnDesired(const v1::DesiredState& desired) {
     Emit(Say{Severity::kInfo, absl::StrCat("round ", desired.round(), " is given up: ", desired.reason())});
   }
   desired_ = desired;
+  // A scheduler that was restarted does not know that this node has passed the check.
+  if (desired.check_node() && checked_round_ == desired.round() && !is_checking_ && !ending_) ReportNodeCheck();
 }
 
 void AgentCore::Impl::OnProbe(const v1::Probe& probe) {

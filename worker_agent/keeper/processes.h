@@ -94,7 +94,6 @@ struct Pong {};
 // every kOutputReportInterval.
 struct OutputSeen {
   ProcessKey key;
-  uint64_t matches = 0;  // see RuleMatcher::Found
   uint64_t changes = 0;
   uint64_t unseen = 0;
   bool has_step = false;

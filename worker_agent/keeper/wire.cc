@@ -178,7 +178,7 @@ void Fields(A& a, ClockJumped& jumped) {
 }
 template <typename A>
 void Fields(A& a, OutputSeen& seen) {
-  a(seen.key), a(seen.matches), a(seen.changes), a(seen.unseen), a(seen.has_step), a(seen.step), a(seen.format);
+  a(seen.key), a(seen.changes), a(seen.unseen), a(seen.has_step), a(seen.step), a(seen.format);
 }
 template <typename A>
 void Fields(A&, Pong&) {}

@@ -104,7 +104,6 @@ void RuleMatcher::Look(std::string_view line) {
   LineFinding finding = rules_->Look(line);
   if (finding.is_failure && failure_.empty()) failure_ = std::string(line);
   if (!finding.is_expected) return;
-  ++found_.matches;
   if (finding.format != nullptr) found_.format = finding.format;
   if (!finding.number) {
     ++found_.changes;

@@ -46,8 +46,7 @@ class RuleMatcher {
   static constexpr size_t kMaxLineBytes = 4096;
 
   struct Found {
-    uint64_t matches = 0;          // of rules of --expect
-    uint64_t changes = 0;          // that count as progress
+    uint64_t changes = 0;          // matches of --expect that count as progress
     uint64_t unseen = 0;           // lines that were not matched
     std::optional<uint64_t> step;  // the last captured number, if it is a whole one
     const char* format = nullptr;  // the trainer that --expect auto has recognised; null: none yet

@@ -34,7 +34,7 @@ std::string WhyOver(const v1::DesiredState& order) {
 }  // namespace
 
 AgentLoop::AgentLoop(AgentLoopOptions options, std::unique_ptr<Keeper> keeper, Launcher& launcher, Signals& signals,
-                     const Clock& clock)
+                     KernelLog kernel_log, const Clock& clock)
     : options_(std::move(options)),
       clock_(clock),
       launcher_(launcher),
@@ -46,7 +46,9 @@ AgentLoop::AgentLoop(AgentLoopOptions options, std::unique_ptr<Keeper> keeper, L
       store_(clock),
       stacks_({options_.search_path, static_cast<pid_t>(keeper_->pid())}, clock,
               [this](StacksGathered gathered) { mailbox_.Push(std::move(gathered)); }),
-      progress_(options_.work_folder) {
+      node_check_(options_.node_check, clock),
+      progress_(options_.work_folder),
+      kernel_log_(std::move(kernel_log)) {
   MUSTER_CHECK(waker_.is_open(), "a descriptor is available at the start");
   launcher_.SetWake([this] { waker_.Wake(); });
 }
@@ -64,6 +66,7 @@ int AgentLoop::Run() {
   }
   EndAtTheLatest(kEndPatience, exit_code_);
   stacks_.Abandon();
+  node_check_.Abandon();
   EndRound("ms-worker ends");
   store_.SetChannel(nullptr);  // it would keep the connection open
   session_.Close(kLastWordsTimeout);
@@ -181,7 +184,7 @@ void AgentLoop::Do(const Dial& effect) {
 void AgentLoop::Do(const Send& effect) { session_.Send(effect.connect_seq, effect.message); }
 void AgentLoop::Do(const SendHeartbeat& effect) {
   heartbeats_ = {effect.connect_seq, session_.heartbeat_socket(effect.connect_seq)};
-  if (heartbeats_.socket != nullptr) heartbeats_.socket->Send(effect.heartbeat_seq, effect.armed_fence_ms);
+  if (heartbeats_.socket != nullptr) heartbeats_.socket->Send(effect);
 }
 void AgentLoop::Do(const HangUp& effect) {
   session_.HangUp(effect.connect_seq);
@@ -312,6 +315,10 @@ void AgentLoop::Do(const ReadLog& effect) {
 uint32_t AgentLoop::OwnerOf(uint32_t slot) const {
   const auto found = owners_.find(slot);
   return found == owners_.end() ? slot : found->second;
+}
+
+void AgentLoop::Do(const CheckNode&) {
+  node_check_.Start([this](absl::Status status) { mailbox_.Push(NodeChecked{std::move(status)}); });
 }
 
 void AgentLoop::Do(const Say& effect) { status_printer_.Print(effect, clock_.Read().monotonic); }

@@ -15,11 +15,13 @@
 #include "common/net/waker.h"
 #include "common/sys/log.h"
 #include "worker_agent/core/agent_core.h"
+#include "worker_agent/devices/kernel_log.h"
 #include "worker_agent/diagnostics/stack_gatherer.h"
 #include "worker_agent/keeper/client/keeper.h"
 #include "worker_agent/node/own_scheduler.h"
 #include "worker_agent/runtime/halt_watch.h"
 #include "worker_agent/runtime/launcher.h"
+#include "worker_agent/runtime/node_check_thread.h"
 #include "worker_agent/runtime/progress_reader.h"
 #include "worker_agent/runtime/signals.h"
 #include "worker_agent/runtime/status_printer.h"
@@ -36,6 +38,8 @@ struct AgentLoopOptions {
   std::function<void(const std::string& node_id)> on_welcome;  // called by the loop's thread
   std::string work_folder;                                     // contains the slots' files
   std::string search_path;                                     // PATH
+  NodeCheck node_check;                                        // for CheckNode
+  std::vector<uint32_t> slot_devices;  // the device of each slot's process; empty: a process may use any of them
   // Only `base` (absolute; empty: no logs) and `keep` are set. The run determines the other fields.
   RunFolder logs;
   ServiceManager manager;             // is informed of the agent's states
@@ -49,7 +53,7 @@ class AgentLoop {
   // With a clock that stands still while the machine sleeps, an answer that is read after the sleep would set the fence
   // too late.
   AgentLoop(AgentLoopOptions options, std::unique_ptr<Keeper> keeper, Launcher& launcher, Signals& signals,
-            const Clock& clock);
+            KernelLog kernel_log, const Clock& clock);
 
   // Returns the job's store, for gateways. It lives as long as this.
   AgentStore& store() { return store_; }
@@ -89,9 +93,10 @@ class AgentLoop {
   bool BeginLogs();  // returns true if the folder is a new one
 
   template <typename Event>
-  void PushForAll(Event event);
+  void PushForAll(Event event, void (*change)(Event&) = nullptr);
   void On(const Started& event);
   void On(const Ended& event);
+  void AddKernelLines(const ProcessKey& key, ProcessEnd& end);
   void On(const Cleared& event);
   void On(const Unkillable& event);
   void On(const FenceFell&) { pending_.push_back(FenceHasFallen{}); }
@@ -121,6 +126,7 @@ class AgentLoop {
   void Do(const GatherStacks& effect);
   void Do(const ReadLog& effect);
   uint32_t OwnerOf(uint32_t slot) const;
+  void Do(const CheckNode& effect);
   void Do(const Say& effect);
   void Do(const Finish& effect);
 
@@ -142,10 +148,13 @@ class AgentLoop {
   uint64_t round_run_ = 0;  // the run of round_
   uint32_t round_ = 0;      // the round that the store and the gateways serve; 0: none
   StackGatherer stacks_;
+  NodeCheckThread node_check_;
   ProgressReader progress_;
   HaltWatch halts_;
-  std::set<std::string> formats_;  // of --expect auto that were recognised
-  MonotonicTime look_at_;          // when to poll progress_ and halts_ next, unless both are idle
+  KernelLog kernel_log_;
+  std::map<ProcessKey, uint64_t> faults_before_;  // running processes: KernelLog::count at their start
+  std::set<std::string> formats_;                 // of --expect auto that were recognised
+  MonotonicTime look_at_;                         // when to poll progress_ and halts_ next, unless both are idle
 
   std::deque<Event> pending_;
   std::optional<Launch> waiting_launch_;  // a launch that waits for a gateway

@@ -20,12 +20,13 @@ constexpr absl::Duration kProgressInterval = absl::Seconds(1);
 
 }  // namespace
 
-// Pushes the event for its own slot, and for the slots that share the process (--per_node).
+// Pushes the event for its own slot, and, after `change`, for the slots that share the process (--per_node).
 template <typename Event>
-void AgentLoop::PushForAll(Event event) {
+void AgentLoop::PushForAll(Event event, void (*change)(Event&)) {
   pending_.push_back(event);
   const auto found = followers_.find(event.key);
   if (found == followers_.end()) return;
+  if (change != nullptr) change(event);
   for (const ProcessKey& key : found->second) {
     event.key = key;
     pending_.push_back(event);
@@ -44,19 +45,15 @@ void AgentLoop::TakeProgress() {
   const MonotonicTime now = clock_.Read().monotonic;
   if ((progress_.IsIdle() && halts_.IsIdle()) || now < look_at_) return;
   look_at_ = now + std::min(kProgressInterval, core_.heartbeat_interval());
-  for (ProgressMade& made : progress_.Poll()) {
-    const auto found = followers_.find({made.slot, made.round, made.attempt});
-    if (found != followers_.end()) {
-      for (const auto& key : found->second)
-        pending_.push_back(ProgressMade{key.round, key.slot, key.attempt, made.step});
-    }
-    pending_.push_back(made);
-  }
+  for (ProgressMade& made : progress_.Poll()) PushForAll(std::move(made));
   for (ProcessHalted& halted : halts_.Poll(now)) pending_.push_back(std::move(halted));
+  kernel_log_.Read();
 }
 
 void AgentLoop::On(const Started& event) {
   progress_.Watch(event.key);
+  kernel_log_.Read();
+  faults_before_[event.key] = kernel_log_.count();
   if (event.pid > 0) {
     launcher_.Started(event.key, event.pid);
     halts_.Watch(event.key, static_cast<pid_t>(event.pid));
@@ -68,9 +65,23 @@ void AgentLoop::On(const Ended& event) {
   progress_.Forget(event.key);
   halts_.Forget(event.key);
   ProcessEnd end = event.end;
+  AddKernelLines(event.key, end);
   launcher_.Judge(event.key, end);
   PushForAll(ProcessHasEnded{event.key, end, BootTime() - event.ended_at, event.is_anything_left});
   if (!event.is_anything_left) followers_.erase(event.key);
+}
+
+// Adds what the kernel has reported about the process's devices since its start.
+void AgentLoop::AddKernelLines(const ProcessKey& key, ProcessEnd& end) {
+  const auto before = faults_before_.find(key);
+  if (before == faults_before_.end()) return;
+  if (end.HasFailedByItself()) {
+    kernel_log_.Read();
+    const bool is_known = key.slot < options_.slot_devices.size();
+    end.kernel_lines = kernel_log_.FaultsAfter(
+        before->second, is_known ? std::optional(options_.slot_devices[key.slot]) : std::nullopt);
+  }
+  faults_before_.erase(before);
 }
 
 void AgentLoop::On(const Cleared& event) {
@@ -92,14 +103,8 @@ void AgentLoop::On(const OutputSeen& event) {
   matched.changes = event.changes;
   matched.unseen = event.unseen;
   if (event.has_step) matched.step = event.step;
-  pending_.push_back(matched);
-  const auto found = followers_.find(event.key);
-  if (found == followers_.end()) return;
-  matched.is_shared = true;
-  for (const ProcessKey& key : found->second) {
-    matched.key = key;
-    pending_.push_back(matched);
-  }
+  PushForAll(
+      matched, +[](OutputMatched& one) { one.is_shared = true; });
 }
 
 void AgentLoop::On(const OutputRead& event) {
@@ -122,7 +127,9 @@ void AgentLoop::On(const KeeperLost&) {
   keeper_lost_at_ = BootTime();
   progress_.ForgetAll();
   halts_.ForgetAll();
+  faults_before_.clear();
   stacks_.Abandon();
+  node_check_.Abandon();
   EndAfterKeeper();
 }
 

@@ -33,7 +33,7 @@ std::vector<ProgressMade> ProgressReader::Poll() {
   std::vector<ProgressMade> made;
   for (auto& [process, seen] : watched_) {
     if (!Look(ProgressFile(work_folder_, process.slot), seen)) continue;
-    made.push_back({process.round, process.slot, process.attempt, seen.step});
+    made.push_back({process, seen.step});
   }
   return made;
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "common/net/net.h"
@@ -24,8 +25,9 @@ std::shared_ptr<HeartbeatSocket> HeartbeatSocket::Open(const GrpcPeer& scheduler
   return std::shared_ptr<HeartbeatSocket>(new HeartbeatSocket(std::move(fd), offer.stream(), *key));
 }
 
-void HeartbeatSocket::Send(uint64_t heartbeat_seq, uint32_t armed_fence_ms) {
-  const auto bytes = seal_.Seal(HeartbeatDatagram{stream_, heartbeat_seq, armed_fence_ms}, key_);
+void HeartbeatSocket::Send(const SendHeartbeat& heartbeat) {
+  const std::string bytes = seal_.Seal(
+      HeartbeatDatagram{stream_, heartbeat.heartbeat_seq, heartbeat.armed_fence_ms, heartbeat.progress}, key_);
   send(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 

@@ -12,6 +12,7 @@
 #include "common/net/datagram.h"
 #include "common/net/grpc_calls.h"
 #include "muster/v1/rendezvous.pb.h"
+#include "worker_agent/core/events.h"
 
 namespace muster::agent {
 
@@ -21,7 +22,7 @@ class HeartbeatSocket {
   static std::shared_ptr<HeartbeatSocket> Open(const GrpcPeer& scheduler, const v1::DatagramOffer& offer);
 
   int fd() const { return fd_.get(); }  // readable when answers have come
-  void Send(uint64_t heartbeat_seq, uint32_t armed_fence_ms);
+  void Send(const SendHeartbeat& heartbeat);
   // Returns the answers that have come since the last call. Leaves out datagrams without the scheduler's seal.
   std::vector<v1::Acknowledgement> TakeAnswers();
 

@@ -34,7 +34,7 @@ std::string EndText(const v1::ProcessEnded& ended) {
 int PriorityOf(const v1::ProcessEnded& ended, const Diagnosis& diagnosis) {
   if (!ended.launch_error().empty()) return kErrorMessage;
   if (IsOfAPeer(diagnosis.reason)) return kConsequence;
-  if (!ended.failing_line().empty()) return kErrorMessage;
+  if (!ended.failing_line().empty() || !ended.kernel_lines().empty()) return kErrorMessage;
   if (ended.signal() != 0) return kLostOrSignaled;
   return ended.error_message().empty() ? kExitCode : kErrorMessage;
 }

@@ -4,6 +4,8 @@
 //   the end of the process                             reason
 //   it never started                                   the one that the agent sends; if none: command_not_found
 //                                                      (exit code 127), cannot_start (126)
+//   the kernel reported a fault of its device while    device_fault
+//     it ran (Xid)
 //   its agent ended it for a line of its output        output_rule
 //   the kernel killed it because memory ran out        out_of_memory
 //   it ended by itself after the kernel had killed     out_of_memory, unless its last words name a better reason
@@ -34,6 +36,7 @@
 #include "absl/strings/str_replace.h"
 #include "common/base/reason.h"
 #include "common/base/text.h"
+#include "common/causes/device_codes.h"
 #include "common/causes/known_texts.h"
 #include "scheduler/core/facts/cause.h"
 #include "scheduler/core/facts/last_words.h"
@@ -268,6 +271,13 @@ Diagnosis Diagnose(const v1::ProcessEnded& ended) {
   if (!ended.launch_error().empty()) {
     const absl::string_view by_code = ended.exit_code() == 127 ? reason::kCommandNotFound : reason::kCannotStart;
     return {ended.launch_reason().empty() ? std::string(by_code) : ended.launch_reason(), ended.launch_error()};
+  }
+  for (const std::string& line : ended.kernel_lines()) {
+    if (ReasonByXid(line).empty()) continue;
+    std::string quote = line;
+    CutText(quote, kMaxQuoteBytes);
+    return {std::string(reason::kDeviceFault),
+            absl::StrCat("the kernel reports ", MeaningOfXid(line), " (", quote, ")")};
   }
   if (!ended.failing_line().empty()) {
     std::string line = ended.failing_line();

@@ -111,10 +111,10 @@ std::string RankWords(const StackGroup& group) {
   return absl::StrCat(group.ranks.size() == 1 ? "rank " : "ranks ", FormatRanks(group.ranks));
 }
 
-std::string Is(const StackGroup& group) { return group.ranks.size() == 1 ? " is " : " are "; }
+const char* Is(const StackGroup& group) { return group.ranks.size() == 1 ? " is " : " are "; }
 
 StackFinding Suspect(const StackGroup& group, const std::string& what) {
-  return {absl::StrCat(RankWords(group), group.ranks.size() == 1 ? " is" : " are", what), group.ranks.front()};
+  return {absl::StrCat(RankWords(group), Is(group), what), group.ranks.front()};
 }
 
 }  // namespace
@@ -155,7 +155,7 @@ std::vector<StackGroup> GroupStacks(const std::map<uint32_t, v1::RankStack>& sta
 
 StackFinding JudgeGroups(const std::vector<StackGroup>& groups, size_t ranks) {
   const auto stopped = std::find_if(groups.begin(), groups.end(), [](const StackGroup& g) { return g.is_stopped; });
-  if (stopped != groups.end()) return Suspect(*stopped, " stopped, by a signal or a debugger");
+  if (stopped != groups.end()) return Suspect(*stopped, "stopped, by a signal or a debugger");
   if (groups.empty()) return {};
   size_t known = 0;
   for (const StackGroup& group : groups) known += group.ranks.size();
@@ -166,7 +166,7 @@ StackFinding JudgeGroups(const std::vector<StackGroup>& groups, size_t ranks) {
     const StackGroup& all = groups.front();
     const std::string who = known < ranks ? RankWords(all) : absl::StrCat("all ", known, " ranks");
     const char* what = known < ranks || ranks == 1 ? "" : " (a device or the network holds them up)";
-    return {absl::StrCat(who, Is(all), kSamePlace + 1, ": ", all.place, what, missing), std::nullopt};
+    return {absl::StrCat(who, Is(all), kSamePlace, ": ", all.place, what, missing), std::nullopt};
   }
   const auto is_elsewhere = [](const StackGroup& g) { return !IsCollective(g.place); };
   const bool has_one_elsewhere = std::count_if(groups.begin(), groups.end(), is_elsewhere) == 1;
@@ -177,7 +177,7 @@ StackFinding JudgeGroups(const std::vector<StackGroup>& groups, size_t ranks) {
   if (2 * groups.front().ranks.size() > known) {
     return Suspect(groups.back(), absl::StrCat(kElsewhere, ": ", groups.back().place));
   }
-  return {absl::StrCat("the ranks are", kPlaces, ": ", absl::StrJoin(GroupLines(groups, 2), "; "), missing),
+  return {absl::StrCat("the ranks are ", kPlaces, ": ", absl::StrJoin(GroupLines(groups, 2), "; "), missing),
           std::nullopt};
 }
 

@@ -39,9 +39,9 @@ struct StackFinding {
 StackFinding JudgeGroups(const std::vector<StackGroup>& groups, size_t ranks);
 
 // The words after which the text of a finding has places in the code, after the next ": ".
-inline constexpr char kElsewhere[] = " at a different place";
-inline constexpr char kSamePlace[] = " at the same place";
-inline constexpr char kPlaces[] = " at different places";
+inline constexpr char kElsewhere[] = "at a different place";
+inline constexpr char kSamePlace[] = "at the same place";
+inline constexpr char kPlaces[] = "at different places";
 
 // Returns a line for each group, "ranks 0-4,6-7: wait (threading.py:320)", at most `most` lines.
 std::vector<std::string> GroupLines(const std::vector<StackGroup>& groups, size_t most);

@@ -8,6 +8,9 @@
 // | (MayComeFromNode, --max_node_failures)                     |                      | names it                  |
 // | any other                                                  | nothing              | nothing                   |
 //
+// A node that stays and has a command of --node_check must pass this check before the next round, if the failure may
+// come from the node (CallsForNodeCheck). A node that does not pass leaves by itself, and a spare can take its place.
+//
 // The scheduler decides this when all nodes have quit the round, because only then all failures are known.
 #include <algorithm>
 #include <utility>
@@ -15,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/text.h"
 #include "common/causes/failure_kind.h"
+#include "common/hosts/compare.h"
 #include "scheduler/core/facts/cause.h"
 #include "scheduler/core/lifecycle/lifecycle.h"
 #include "scheduler/core/places/round_addresses.h"
@@ -22,8 +26,6 @@
 
 namespace muster::scheduler {
 namespace {
-
-constexpr absl::Duration kFailureWindow = absl::Hours(1);
 
 // Returns the first spare that fits the node and is on another machine; null: none. A fault of this machine would meet
 // its spare, too.
@@ -68,7 +70,7 @@ bool Lifecycle::DrainBadNode(Run& run, const std::vector<const Node*>& members,
   Node* node = fault == nullptr ? nullptr : run.nodes.Find(fault->cause.node_id());
   if (node == nullptr || node->record().is_spare || node->record().is_lost) return false;
   const v1::Cause cause = fault->cause;
-  std::string why = WithoutQuote(cause.text());
+  std::string why = absl::StrCat(WithoutQuote(cause.text()), " (", cause.reason(), ")");
   if (!ShowsBadNode(cause)) {
     if (!MayComeFromNode(cause)) return false;
     const size_t failures = CountFailure(run, node->record().id);
@@ -83,25 +85,65 @@ bool Lifecycle::DrainBadNode(Run& run, const std::vector<const Node*>& members,
                                node->record().id, "`"));
     return false;
   }
+  run.faulty_machines.insert(node->record().info.machine_id());
+  run.has_free_restart = false;
+  DrainForFault(run, *node, why);
+  run.node_failures.erase(node->record().id);
+  return true;
+}
+
+void Lifecycle::DrainForFault(const Run& run, const Node& node, const std::string& why) {
   v1::Record record = context_.NewRecord();
   v1::NodeDraining& draining = *record.mutable_node_draining();
-  SetHead(draining, run, *node);
-  draining.set_incarnation(node->record().incarnation);
+  SetHead(draining, run, node);
+  draining.set_incarnation(node.record().incarnation);
   draining.set_is_draining(true);
   draining.set_reason(absl::StrCat("drained by the scheduler: ", why));
   CutText(*draining.mutable_reason(), kMaxShortTextBytes);
-  run.faulty_machines.insert(node->record().info.machine_id());
-  run.has_free_restart = false;
   context_.Write(std::move(record));
-  run.node_failures.erase(node->record().id);
+}
+
+bool Lifecycle::AwaitsNodeCheck(Run& run) {
+  if (run.candidates.empty()) return false;
+  const CauseCandidate* chosen = &ChooseCause(run.candidates);
+  bool waits = false;
+  for (const CauseCandidate& one : run.candidates) {
+    if ((&one == chosen || ShowsBadNode(one.cause)) && CallsForNodeCheck(one.cause)) {
+      waits |= AwaitsCheckOf(run, one.cause.node_id());
+    }
+  }
+  return waits;
+}
+
+bool Lifecycle::AwaitsCheckOf(Run& run, const std::string& node_id) {
+  const uint32_t round = run.record().round;
+  Node* node = run.nodes.Find(node_id);
+  if (node == nullptr || node->stream == 0 || node->record().is_spare || node->record().is_lost) return false;
+  if (FactOf(node->record().info, kFactNodeCheck).empty() || node->check_passed == round) return false;
+  if (node->check_asked != round) {
+    node->check_asked = round;
+    SendDesired(run, *node, true);
+  }
   return true;
+}
+
+bool Lifecycle::DrainStraggler(Run& run, const std::vector<const Node*>& stragglers) {
+  const std::vector<const Node*> spares = SparesStandingBy(run);
+  for (const Node* slow : stragglers) {
+    if (slow->record().is_spare || FindSpareFor(*slow, spares) == nullptr) continue;
+    Node& node = run.nodes.at(slow->record().id);
+    DrainForFault(run, node, "it is slower than the others (--exclude_stragglers)");
+    Dismiss(run, node);
+    return true;
+  }
+  return false;
 }
 
 // Returns the node's failures within the last hour, with this one.
 size_t Lifecycle::CountFailure(Run& run, const std::string& node_id) {
   std::deque<MonotonicTime>& times = run.node_failures[node_id];
   times.push_back(context_.now.monotonic);
-  while (context_.now.monotonic - times.front() >= kFailureWindow) times.pop_front();
+  while (context_.now.monotonic - times.front() >= kBudgetWindow) times.pop_front();
   return times.size();
 }
 

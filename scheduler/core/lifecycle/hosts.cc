@@ -3,6 +3,7 @@
 //   the difference                                  what happens
 //   is fatal by the node's own --preflight_fatal    the node is refused before the round, and the job waits for it
 //   is a warning or an error, but not fatal         the node takes part, and the log has a warning
+//   shows a slow node, with --exclude_stragglers    a spare takes its place; if none fits, the row above
 #include "scheduler/core/lifecycle/hosts.h"
 
 #include <map>
@@ -33,7 +34,11 @@ HostsCheck JudgeHosts(const std::vector<const Node*>& members) {
     const std::string text = absl::StrCat(finding.text(), "; ", finding.remedy());
     bool is_fatal = false;
     for (const std::string& id : difference.node_ids) {
-      if (!IsFatal(finding, FactOf(by_id.at(id)->record().info, kFactFatal))) continue;
+      const Node* node = by_id.at(id);
+      if (finding.check() == kScoreCheck && FactOf(node->record().info, kFactStragglers) == kExcluded) {
+        check.stragglers.push_back(node);
+      }
+      if (!IsFatal(finding, FactOf(node->record().info, kFactFatal))) continue;
       is_fatal = true;
       unfit.emplace(id,
                     absl::StrCat("its host does not fit the others (--preflight host): ", text, kFactsAreOfTheStart));

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "scheduler/core/context/context.h"
 #include "scheduler/core/facts/cause.h"
+#include "scheduler/core/lifecycle/hosts.h"
 #include "scheduler/core/places/places.h"
 #include "scheduler/core/places/round_addresses.h"
 #include "scheduler/core/store/store_service.h"
@@ -105,7 +106,7 @@ class Lifecycle {
   void TurnAway(Run& run, const std::vector<Unreachable>& unreachable);
   // True if the hosts of the members fit together. Logs a warning for harmless differences between hosts; turns away
   // the nodes with a fatal one.
-  bool DoHostsFit(Run& run, const std::vector<const Node*>& members);
+  bool DoHostsFit(Run& run, const HostsCheck& check);
   void SendDesiredToAll(const Run& run, bool is_urgent);
 
   // ---- recovering.cc
@@ -133,6 +134,13 @@ class Lifecycle {
   // `members` will be in the next round, and `spares` stand by for others.
   bool DrainBadNode(Run& run, const std::vector<const Node*>& members, const std::vector<const Node*>& spares);
   size_t CountFailure(Run& run, const std::string& node_id);
+  // Records that the scheduler drains the node.
+  void DrainForFault(const Run& run, const Node& node, const std::string& why);
+  // True while the next round must wait for node checks, because the failures may come from the nodes. Asks for them.
+  bool AwaitsNodeCheck(Run& run);
+  bool AwaitsCheckOf(Run& run, const std::string& node_id);
+  // Drains the first slow node of a forming run that wants this (--exclude_stragglers), if a spare fits.
+  bool DrainStraggler(Run& run, const std::vector<const Node*>& stragglers);
 
   // ---- ending.cc
   void SayGoingAway();

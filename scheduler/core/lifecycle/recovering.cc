@@ -14,6 +14,8 @@
 //
 //   the node                                 the next round waits until
 //   member, connected                        it reports that it has quit the round
+//   member with a failure that may come      its agent reports that the node check has passed (--node_check,
+//     from the node                            bad_nodes.cc), or it leaves
 //   member that the other nodes can't reach  it is refused and marked as lost (places/round_addresses.cc)
 //   member, disconnected but not lost        it comes back, or is lost after its grace
 //   spare that may have processes            it reports that it has quit the round (places/older_journal.cc)
@@ -38,7 +40,6 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr absl::Duration kRestartWindow = absl::Hours(1);  // restarts within this time count against the budget
 constexpr absl::Duration kMaxBackOff = absl::Seconds(60);
 constexpr absl::Duration kLookInterval = absl::Seconds(1);  // between two checks of all nodes of a large run
 
@@ -63,7 +64,7 @@ void Lifecycle::Disturb(Run& run, CauseCandidate candidate) {
 
 // Returns false if the budget is used up.
 bool Lifecycle::TakeFromBudget(Run& run) {
-  while (!run.restarts.empty() && context_.now.monotonic - run.restarts.front() >= kRestartWindow)
+  while (!run.restarts.empty() && context_.now.monotonic - run.restarts.front() >= kBudgetWindow)
     run.restarts.pop_front();
   if (run.restarts.size() >= run.MaxRestarts()) return false;
   run.restarts.insert(run.restarts.end(), IsWithoutProgress(run) ? 2 : 1, context_.now.monotonic);
@@ -182,6 +183,7 @@ void Lifecycle::LookForNextRound(Run& run, std::set<std::string> passed_over) {
   const RoundAddresses addresses = ChooseAddresses(members, context_.options.own_address);
   if (addresses.unreachable.empty()) {
     if (DrainBadNode(run, members, spares)) return LookForNextRound(run, std::move(passed_over));
+    if (AwaitsNodeCheck(run)) return;
     if (std::exchange(run.has_free_restart, false) && !PayForRestart(run)) return;
     return CloseRound(run, members, addresses.others, {}, stands_for);
   }

@@ -115,7 +115,9 @@ void Lifecycle::TryCloseRound(Run& run) {
     if (members.empty()) return TurnAway(run, useless);
     const RoundAddresses addresses = ChooseAddresses(members, context_.options.own_address);
     if (addresses.unreachable.empty()) {
-      if (DoHostsFit(run, members)) CloseRound(run, members, addresses.others, promoted);
+      const HostsCheck check = JudgeHosts(members);
+      if (DrainStraggler(run, check.stragglers)) return TryCloseRound(run);
+      if (DoHostsFit(run, check)) CloseRound(run, members, addresses.others, promoted);
       return;
     }
     bool is_passed_over = true;
@@ -128,8 +130,7 @@ void Lifecycle::TryCloseRound(Run& run) {
   }
 }
 
-bool Lifecycle::DoHostsFit(Run& run, const std::vector<const Node*>& members) {
-  const HostsCheck check = JudgeHosts(members);
+bool Lifecycle::DoHostsFit(Run& run, const HostsCheck& check) {
   if (!check.unfit.empty()) {
     TurnAway(run, check.unfit);
     return false;
@@ -211,6 +212,7 @@ void Lifecycle::SendDesired(const Run& run, const Node& node, bool is_urgent) {
     FillAssignment(run, node, *desired.mutable_assignment());
     for (std::string& remark : RemarksOn(run, node)) desired.add_remarks(std::move(remark));
   }
+  desired.set_check_node(run.record().phase == v1::RUN_PHASE_RECOVERING && node.IsBeingChecked(run.record().round));
   if (run.record().phase == v1::RUN_PHASE_RECOVERING && run.record().last_abort)
     desired.set_reason(run.record().last_abort->text());
   if (run.record().phase == v1::RUN_PHASE_STOPPING && run.record().first_failure)

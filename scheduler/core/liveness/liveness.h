@@ -51,6 +51,7 @@ class Liveness {
     v1::Record record;                     // NodeReported
     std::vector<CauseCandidate> failures;  // one for each process that failed
     const v1::NodeEvent* leaving = nullptr;
+    uint32_t checked_round = 0;    // after which the node has passed its node check; 0: the events don't say so
     bool is_unasked_stop = false;  // processes were stopped, but this scheduler knows of no order to stop them
   };
   void TakeEvents(Run& run, Node& node, const v1::Report& report);

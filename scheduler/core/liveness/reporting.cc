@@ -56,6 +56,7 @@ void Liveness::On(const HeartbeatReceived& event) {
   Run& run = *attached->second.run;
   Node& node = *attached->second.node;
   Hear(run, node, event.armed_fence_ms);
+  if (event.progress.progress_size() > 0) TakeProgress(run, node, event.progress);
   Acknowledge(run, node, event.heartbeat_seq);
 }
 
@@ -89,6 +90,7 @@ void Liveness::TakeEvents(Run& run, Node& node, const v1::Report& report) {
   NewEvents taken = SelectNew(run, node, report);
   if (taken.record.node_reported().events().empty()) return;
   context_.Write(std::move(taken.record));
+  node.check_passed = std::max(node.check_passed, std::min(taken.checked_round, run.record().round));
   run.NoteReadiness(node);
   ActOnFailures(run, node, taken);
   if (taken.leaving != nullptr) {
@@ -121,6 +123,7 @@ Liveness::NewEvents Liveness::SelectNew(const Run& run, const Node& node, const 
       taken = event;
     }
     if (event.has_leaving()) selected.leaving = &event;
+    if (event.has_checked()) selected.checked_round = event.checked().round();
     if (event.has_quit() && event.quit().round() == run.record().round && run.record().phase == v1::RUN_PHASE_RUNNING) {
       selected.is_unasked_stop = true;  // by its fence, or by an order that was not durable when the scheduler crashed
     }

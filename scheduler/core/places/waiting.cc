@@ -83,6 +83,9 @@ std::string StaleProcesses(const Run& run, MonotonicTime now) {
     if (node.must_quit && !run.IsRoundBehind() && node.record().quit_round < run.record().round) {
       stale.push_back(absl::StrCat("spare ", id, " has not ended its processes yet"));
     }
+    if (run.record().phase == v1::RUN_PHASE_RECOVERING && node.IsBeingChecked(run.record().round)) {
+      stale.push_back(absl::StrCat("node ", id, " runs its node check, since the failure may come from it"));
+    }
     if (node.record().stale_incarnation == 0) continue;
     stale.push_back(absl::StrCat("the old processes of node ", id, " may still run", DescribeStaleEnd(node, now)));
   }

@@ -49,6 +49,7 @@ struct HeartbeatReceived {
   StreamId stream = 0;
   uint64_t heartbeat_seq = 0;
   uint32_t armed_fence_ms = 0;  // as in v1::Report
+  v1::Report progress = {};     // only its progress is set, and checked; empty: the node has none, or it is not known
 };
 
 struct ProbeAnswered {

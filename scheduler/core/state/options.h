@@ -11,6 +11,9 @@
 
 namespace muster::scheduler {
 
+// Restarts of a job, and failures of a node, count for this time.
+inline constexpr absl::Duration kBudgetWindow = absl::Hours(1);
+
 // The scheduler's own values for the settings on which a job's nodes agree.
 struct OwnSettings {
   v1::JobSettings rules = {};     // a node with another value is refused

@@ -118,6 +118,8 @@ struct NodeRuntime {
   bool must_quit = false;               // it is a spare that may run processes (older_journal.cc)
   std::vector<StuckOnNode> stuck;       // its processes that can't be killed
   std::vector<HaltedOnNode> halted;     // its processes that are stopped, or in uninterruptible sleep
+  uint32_t check_asked = 0;             // the round after which it was last asked for its node check
+  uint32_t check_passed = 0;            // the round after which it last passed that check
   // The last numbered change of the store that the node asked for, even if it changed nothing. If the node asks for it
   // again, it gets the same answer, and the request can't take effect later.
   struct {
@@ -149,6 +151,8 @@ class Node : public NodeRuntime {
  public:
   const NodeRecord& record() const { return record_; }
 
+  // True while the next round waits for its node check.
+  bool IsBeingChecked(uint32_t round) const { return check_asked == round && check_passed < round; }
   bool IsAllDone() const;       // each of its processes has ended with exit code 0
   bool HasNoProcesses() const;  // IsAllDone, and no process that they started is left
   // True if its fence ends the processes even when helper processes (agent, keeper, …) have died: any three of the four

@@ -8,8 +8,6 @@
 namespace muster::scheduler {
 namespace {
 
-constexpr absl::Duration kBudgetWindow = absl::Hours(1);  // equal to kRestartWindow of the restart budget
-
 RunOverview OverviewOf(const Run& run, v1::RunStatus status, MonotonicTime now) {
   RunOverview overview;
   for (const auto& [id, node] : run.nodes) {

@@ -158,3 +158,30 @@ def test_a_line_that_means_failure_ends_the_process(cluster):
     cause = job.status()["outcome"]["cause"]
     assert cause["reason"] == "output_rule" and "was ended by --fail_on: FATAL: lost its way" in cause["text"], cause
     assert "--fail_on" in cause["remedy"], cause
+
+
+# Unmodified scripts of other frameworks, in which rank 0 alone prints. Rank 1 is stopped from outside.
+OTHERS = {
+    "mindspore": (os.environ.get("MUSTER_MINDSPORE_PYTHON", ""), ["train_mindspore.py"],
+                  {"GLOG_v": "3", "OMP_NUM_THREADS": "1", "EPOCHS": "10000", "STEP_PAUSE": "0.1"}, r"step: (\d+)"),
+    "jax": (os.environ.get("MUSTER_JAX_PYTHON", ""), ["train_jax.py", 100000, 0.1], {}, r"step (\d+), loss"),
+}
+
+
+@pytest.mark.parametrize("framework", OTHERS)
+def test_a_stopped_rank_of_another_framework_is_named(cluster, framework, measured, stacks):
+    python, (script, *words), env, expect = OTHERS[framework]
+    if not python:
+        pytest.skip("the real %s is not here" % framework)
+    cluster.env.update(env)
+    job = Lines(cluster, [python, SCRIPTS / script, *words], nodes=2, slots=1, recovers=False,
+                scheduler_words=["--progress_timeout", TIMEOUT], node_words=["--stop_timeout", 2, "--expect", expect])
+    job.start()
+    eventually(lambda: (job.status()["progress"] or {}).get("fastest_step", 0) >= 3, 120, "steps are seen")
+    os.kill(job.pids()[1], signal.SIGSTOP)
+    stopped = time.time()
+    cause = ended_by_stall(job, 60)
+    measured("from the stop of a rank of %s to the end of the job" % framework, time.time() - stopped,
+             at_most=TIMEOUT + 5 + 2)
+    assert re.search(r"rank 1 on \S+ \(node \S+\) is stopped", cause["text"]), cause
+    assert cause["rank"] == 1, cause

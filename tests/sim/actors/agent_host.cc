@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "common/base/sha256.h"
+#include "common/hosts/compare.h"
 
 namespace muster::sim {
 namespace {
@@ -34,6 +35,11 @@ agent::AgentOptions AgentHost::Options() const {
   options.incarnation = incarnation_;
   options.settings = node_.settings;
   options.node = node_.info;
+  if (node_.machine % 2 == 1) {
+    v1::HostFact& fact = *options.node.add_host_facts();
+    fact.set_name(kFactNodeCheck);
+    fact.set_value("on");
+  }
   if (lock_) {
     options.node.set_lock_token(absl::StrCat(node_.info.machine_id(), "/", node_.info.master_port()));
     options.node.set_lock_start(lock_->start);
@@ -236,7 +242,9 @@ void AgentHost::Do(const agent::Send& effect) {
 }
 
 void AgentHost::Do(const agent::SendHeartbeat& effect) {
-  parts_.network.SendHeartbeat(this, effect.connect_seq, {0, effect.heartbeat_seq, effect.armed_fence_ms});
+  scheduler::HeartbeatReceived heartbeat{0, effect.heartbeat_seq, effect.armed_fence_ms};
+  heartbeat.progress.ParseFromString(effect.progress);
+  parts_.network.SendHeartbeat(this, effect.connect_seq, heartbeat);
 }
 
 void AgentHost::Do(const agent::HangUp& effect) { parts_.network.HangUp(this, effect.connect_seq); }
@@ -326,6 +334,13 @@ void AgentHost::Do(const agent::GatherStacks& effect) {
     gathered.stacks.back().set_pid(process.pid);
   }
   parts_.sim.timeline.After(absl::Seconds(1), [this, gathered = std::move(gathered)] { Deliver(gathered); });
+}
+
+// Some starts of the agent do not pass. No random number decides this, so that seeds keep their courses.
+void AgentHost::Do(const agent::CheckNode&) {
+  agent::NodeChecked checked;
+  if (incarnation_ % 4 == 0) checked.status = absl::FailedPreconditionError("the node check ended with code 1");
+  parts_.sim.timeline.After(absl::Seconds(3), [this, checked] { Deliver(checked); });
 }
 
 void AgentHost::Do(const agent::Say& effect) {

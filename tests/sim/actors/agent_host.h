@@ -94,6 +94,7 @@ class AgentHost : public AgentEnd {
   void Do(const agent::SetFence& effect);
   void Do(const agent::SetLastReport& effect);
   void Do(const agent::GatherStacks& effect);
+  void Do(const agent::CheckNode& effect);
   void Do(const agent::ReadLog&) {}  // no one asks for logs here
   void Do(const agent::Say& effect);
   void Do(const agent::Finish& effect);

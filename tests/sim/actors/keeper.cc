@@ -269,7 +269,7 @@ std::vector<agent::ProgressMade> Keeper::TakeProgress() {
     const auto step = static_cast<uint64_t>(worked / process.per_step);
     if (step == std::exchange(process.step_taken, step)) continue;
     const Order& order = process.order;
-    made.push_back({order.place.round, order.slot, order.attempt, step});
+    made.push_back({{order.slot, order.place.round, order.attempt}, step});
   }
   return made;
 }

@@ -279,6 +279,7 @@ void SchedulerHost::Transmit(const scheduler::Send& send) {
   gates_[send.stream];
   auto offering = std::make_shared<v1::SchedulerMessage>(*send.message);
   offering->mutable_welcome()->mutable_datagrams()->set_stream(send.stream);
+  offering->mutable_welcome()->mutable_datagrams()->set_takes_progress(true);
   network_.Send(send.stream, std::move(offering));
 }
 

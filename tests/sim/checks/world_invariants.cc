@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/match.h"
+#include "common/causes/failure_kind.h"
+#include "common/hosts/compare.h"
 #include "tests/sim/actors/keeper.h"
 
 namespace muster::sim {
@@ -106,6 +108,13 @@ void WorldInvariants::CheckRecord(const v1::Record& record) {
   }
   if (record.has_run_ended()) CheckEnd(record.run_ended());
   if (record.has_node_draining()) CheckDraining(record.node_draining());
+  if (record.has_node_reported()) {
+    const v1::NodeReported& reported = record.node_reported();
+    for (const v1::NodeEvent& event : reported.events()) {
+      if (event.has_checked()) passed_checks_.insert({reported.incarnation(), event.checked().round()});
+    }
+  }
+  if (record.has_round_closed()) CheckNodeCheck(record.round_closed());
   if (record.has_round_aborted()) {
     const v1::RoundAborted& aborted = record.round_aborted();
     CheckHang(NameOf(aborted.job_id(), aborted.run()), aborted.round(), aborted.first());
@@ -207,6 +216,26 @@ void WorldInvariants::CheckDraining(const v1::NodeDraining& draining) {
   });
   sim_.Expect(has_spare,
               absl::StrCat("node ", draining.node_id(), " of ", name.Text(), " was drained without a spare"));
+}
+
+// After a failure that may come from the node, the node's agent must pass its node check before the next round.
+void WorldInvariants::CheckNodeCheck(const v1::RoundClosed& closed) {
+  const v1::Cause& cause = closed.cause();
+  const RunLedger* run = appended_.Find(closed.job_id(), closed.run());
+  if (!CallsForNodeCheck(cause) || run == nullptr) return;
+  const RunName name = NameOf(closed.job_id(), closed.run());
+  const auto member = run->roster.find(cause.node_id());
+  if (member == run->roster.end() || run->lost.contains(cause.node_id())) return;
+  const uint64_t incarnation = member->second;
+  const bool has_check = std::any_of(streams_.begin(), streams_.end(), [&](const auto& entry) {
+    return entry.second.join.incarnation() == incarnation && !FactOf(entry.second.join.node(), kFactNodeCheck).empty();
+  });
+  const bool has_failed = std::any_of(assigned_.begin(), assigned_.end(), [&](const auto& entry) {
+    return entry.first.run == name && entry.first.round == run->round && entry.second.second == incarnation;
+  });
+  sim_.Expect(!has_check || !has_failed || passed_checks_.contains({incarnation, run->round}),
+              absl::StrCat("round ", closed.round(), " of ", name.Text(), " closed before node ", cause.node_id(),
+                           " had passed its node check after: ", cause.text()));
 }
 
 void WorldInvariants::CheckHang(const RunName& name, uint32_t round, const v1::Cause& cause) {

@@ -77,6 +77,7 @@ class WorldInvariants {
   void NoteHeard(StreamId stream, uint64_t heartbeat_seq);
   void CheckEffects(const scheduler::Effects& effects);
   void CheckRecord(const v1::Record& record);
+  void CheckNodeCheck(const v1::RoundClosed& closed);
   void CheckRemoval(const v1::NodeRemoved& removed);
   void CheckEnd(const v1::RunEnded& ended);
   void CheckDraining(const v1::NodeDraining& draining);
@@ -114,6 +115,7 @@ class WorldInvariants {
   std::set<uint64_t> drained_;
   std::map<std::string, uint64_t> last_term_;                       // cluster → the last one sent
   std::map<PlaceName, std::pair<std::string, uint64_t>> assigned_;  // place → node, incarnation
+  std::set<std::pair<uint64_t, uint32_t>> passed_checks_;           // incarnation, and the round before
 };
 
 }  // namespace muster::sim

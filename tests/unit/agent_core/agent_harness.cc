@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "common/base/check.h"
 
 namespace muster::agent {
 namespace {
@@ -22,6 +23,7 @@ std::string EventText(const v1::NodeEvent& event) {
                     e.launch_error().empty() ? "" : absl::StrCat(" launch_error=", e.launch_error()));
   } else {
     if (event.has_quit()) return absl::StrCat(text, "quit round ", event.quit().round());
+    if (event.has_checked()) return absl::StrCat(text, "checked after round ", event.checked().round());
     absl::StrAppend(&text, event.leaving().is_quiet() ? "leaving" : "leaving soon",
                     " signal=", event.leaving().signal(), " (", event.leaving().reason(), ")");
   }
@@ -36,6 +38,12 @@ std::string ProgressText(const v1::Report& report) {
                                  " still ", p.since_progress_ms(), "ms"));
   }
   return absl::StrCat("progress of round ", report.progress_round(), ": ", absl::StrJoin(parts, ", "));
+}
+
+v1::Report Parsed(const std::string& bytes) {
+  v1::Report report;
+  MUSTER_CHECK(report.ParseFromString(bytes), "the core sends a report");
+  return report;
 }
 
 std::string MessageText(const v1::AgentMessage& message) {
@@ -80,7 +88,8 @@ struct Printer {
   }
   std::string operator()(const SendHeartbeat& e) const {
     return absl::StrCat("datagram ", e.connect_seq, ": ", e.heartbeat_seq,
-                        e.armed_fence_ms == 0 ? "" : absl::StrCat(", armed with ", e.armed_fence_ms, "ms"));
+                        e.armed_fence_ms == 0 ? "" : absl::StrCat(", armed with ", e.armed_fence_ms, "ms"),
+                        e.progress.empty() ? "" : absl::StrCat(", ", ProgressText(Parsed(e.progress))));
   }
   std::string operator()(const HangUp& e) const {
     return e.connect_seq == 0 ? "hang up" : absl::StrCat("hang up ", e.connect_seq);
@@ -105,6 +114,7 @@ struct Printer {
   std::string operator()(const SetLastReport& e) const {
     return absl::StrCat("last report for ", e.last_report.node_id(), " run ", e.last_report.run());
   }
+  std::string operator()(const CheckNode&) const { return "check node"; }
   std::string operator()(const ReadLog& e) const {
     return absl::StrCat("read_log ", e.query, " slot ", e.slot, " lines ", e.lines, " after ", e.after);
   }
@@ -190,9 +200,10 @@ std::string AgentHarness::Welcome(bool is_resumed, uint64_t events_through, absl
   return Receive(WelcomeMessage(is_resumed, events_through, fence));
 }
 
-std::string AgentHarness::WelcomeWithDatagrams(absl::Duration fence) {
+std::string AgentHarness::WelcomeWithDatagrams(absl::Duration fence, bool takes_progress) {
   v1::SchedulerMessage message = WelcomeMessage(false, 0, fence);
   message.mutable_welcome()->mutable_datagrams()->set_stream(1);
+  message.mutable_welcome()->mutable_datagrams()->set_takes_progress(takes_progress);
   return Receive(std::move(message));
 }
 

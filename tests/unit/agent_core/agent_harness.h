@@ -31,7 +31,7 @@ class AgentHarness {
   std::string Break(const std::string& reason);
   std::string Welcome(bool is_resumed = false, uint64_t events_through = 0, absl::Duration fence = {});
   // The welcome offers to take heartbeats by datagram.
-  std::string WelcomeWithDatagrams(absl::Duration fence = {});
+  std::string WelcomeWithDatagrams(absl::Duration fence = {}, bool takes_progress = false);
   std::string AnswerDatagram(uint64_t heartbeat_seq, absl::Duration fence = {});
   std::string Refuse(v1::Refusal::Reason reason, const std::string& text = "because", uint32_t retry_after_ms = 0);
   std::string Acknowledge(uint64_t events_through);
@@ -46,7 +46,7 @@ class AgentHarness {
     return Do(ProcessIsStuck{{slot, 1, 0}, 700 + slot, "python3", "D", absl::Seconds(5)});
   }
   std::string Made(uint32_t slot, std::optional<uint64_t> step, uint32_t round = 1, uint32_t attempt = 0) {
-    return Do(ProgressMade{round, slot, attempt, step});
+    return Do(ProgressMade{{slot, round, attempt}, step});
   }
   // Time passes without any event, as in a sleep of the machine.
   void Sleep(absl::Duration duration) { now_ = now_ + duration; }

@@ -94,6 +94,60 @@ TEST(Converging, ARoundThatIsGivenUpIsQuitOnceItsProcessesHaveEnded) {
   EXPECT_THAT(agent.Peers(2), HasSubstr("launch round 2"));
 }
 
+v1::DesiredState CheckAfter(uint32_t round) {
+  v1::DesiredState order = InPhase(v1::RUN_PHASE_RECOVERING, round);
+  order.set_check_node(true);
+  return order;
+}
+
+class NodeCheckTest : public ::testing::Test {
+ protected:
+  NodeCheckTest() {
+    agent_.RunRound();
+    agent_.Desire(InPhase(v1::RUN_PHASE_RECOVERING, 1));
+    agent_.Ended(0, 3);
+    agent_.Acknowledge(3);
+  }
+
+  AgentHarness agent_;
+};
+
+TEST_F(NodeCheckTest, PassesAndTheNextRoundBegins) {
+  EXPECT_EQ(agent_.Desire(CheckAfter(1)), "check node\n");
+  EXPECT_EQ(agent_.Desire(CheckAfter(1)), "") << "it runs already";
+  EXPECT_THAT(agent_.Do(NodeChecked{}), HasSubstr("#4 checked after round 1"));
+  agent_.Desire(Running(1, 2));
+  EXPECT_THAT(agent_.Peers(2), HasSubstr("launch round 2"));
+}
+
+TEST_F(NodeCheckTest, ASchedulerThatAsksAgainGetsTheAnswerAgain) {
+  agent_.Desire(CheckAfter(1));
+  agent_.Do(NodeChecked{});
+  agent_.Acknowledge(4);
+  EXPECT_THAT(agent_.Desire(CheckAfter(1)), HasSubstr("#5 checked after round 1"));
+}
+
+TEST_F(NodeCheckTest, FailsAndTheNodeLeaves) {
+  agent_.Desire(CheckAfter(1));
+  const std::string end = agent_.Do(NodeChecked{absl::FailedPreconditionError("the node check ended with code 1")});
+  EXPECT_THAT(end, HasSubstr("error: the node check ended with code 1: this node leaves the job"));
+  EXPECT_THAT(end, HasSubstr("leaving signal=0 (the node check ended with code 1)"));
+  EXPECT_THAT(agent_.Acknowledge(4), HasSubstr("finish 11"));
+}
+
+TEST_F(NodeCheckTest, AnAgentThatEndsMeanwhileIgnoresTheAnswer) {
+  agent_.Desire(CheckAfter(1));
+  agent_.Signal(15);
+  EXPECT_THAT(agent_.Do(NodeChecked{absl::FailedPreconditionError("code 1")}), Not(HasSubstr("leaves the job")));
+}
+
+TEST(Converging, NoNodeIsCheckedWhileProcessesAreLeft) {
+  AgentHarness agent;
+  agent.RunRound();
+  EXPECT_THAT(agent.Desire(CheckAfter(1)), Not(HasSubstr("check node")));
+  EXPECT_THAT(agent.Ended(0, 0, 15, true), HasSubstr("check node"));
+}
+
 // The scheduler's journal may have been replaced by an older copy, which lacks events that the scheduler had
 // acknowledged.
 TEST(Converging, AnOlderJournalIsNotFollowedAndHearsAgainThatTheRoundWasQuit) {

@@ -160,6 +160,22 @@ TEST(HeartbeatDatagrams, NewsGoOverTheStream) {
   EXPECT_THAT(agent.Pass(absl::Seconds(2)), HasSubstr("send 1: report 5"));
 }
 
+TEST(HeartbeatDatagrams, CarryProgressIfTheSchedulerTakesIt) {
+  AgentHarness agent;
+  agent.Begin();
+  agent.WelcomeWithDatagrams(absl::ZeroDuration(), /*takes_progress=*/true);
+  agent.Pass(absl::Seconds(2));
+  agent.AnswerDatagram(2);
+  agent.Desire(Running(1));
+  agent.Peers(1);
+  agent.Started(0);
+  agent.Acknowledge(1);
+  agent.Made(0, 5);
+  EXPECT_EQ(agent.Pass(absl::Seconds(2)), "datagram 1: 4, progress of round 1: 0/0 step 5 still 2000ms\n");
+  EXPECT_THAT(agent.Pass(absl::Seconds(2)), HasSubstr("send 1: report 5, progress of round 1"))
+      << "the datagram had no answer";
+}
+
 TEST(HeartbeatDatagrams, AnswersMoveTheFence) {
   AgentHarness agent;
   agent.Begin();

@@ -44,5 +44,19 @@ TEST(FailureKind, OnlySomeFailuresSpeakAgainstTheNode) {
   }
 }
 
+TEST(FailureKind, OnlyAProcessThatMayHaveFailedByItsNodeCallsForANodeCheck) {
+  for (const absl::string_view reason : {reason::kDeviceFault, reason::kDeviceMissing, reason::kNetworkUnreachable,
+                                         reason::kStorageFault, reason::kSegmentationFault, absl::string_view()}) {
+    EXPECT_TRUE(CallsForNodeCheck(Cause(reason))) << reason;
+  }
+  for (const absl::string_view reason :
+       {reason::kPythonException, reason::kOutOfMemory, reason::kKilledFromOutside, reason::kPeerConnectionLost,
+        reason::kOutputRule, reason::kCollectiveTimeout, reason::kDamagedFile}) {
+    EXPECT_FALSE(CallsForNodeCheck(Cause(reason))) << reason;
+  }
+  EXPECT_FALSE(CallsForNodeCheck(Cause("", v1::Cause::NODE_LOST)));
+  EXPECT_FALSE(CallsForNodeCheck(Cause("", v1::Cause::NO_PROGRESS)));
+}
+
 }  // namespace
 }  // namespace muster

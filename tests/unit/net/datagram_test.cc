@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/escaping.h"
+#include "common/base/limits.h"
 
 namespace muster {
 namespace {
@@ -19,7 +20,7 @@ class DatagramTest : public ::testing::TestWithParam<bool> {
  protected:
   const DatagramKey key_ = DatagramKey::New(GetParam());
   DatagramSeal seal_;
-  const std::string heartbeat_ = Text(seal_.Seal(HeartbeatDatagram{0x0102030405060708, 77, 30'000}, key_));
+  const std::string heartbeat_ = seal_.Seal(HeartbeatDatagram{0x0102030405060708, 77, 30'000}, key_);
   const std::string answer_ = Text(seal_.Seal(AnswerDatagram{9, 77, 1ull << 40, 45'000, 5'000}, key_));
 };
 
@@ -51,7 +52,7 @@ TEST_P(DatagramTest, TheBytesAreThoseOfTheDocument) {
 TEST(DatagramSealTest, TheSecretIsThatOfTheDocument) {
   // With Python's cryptography, head = b"MH\1\1": AESGCM(bytes(32)).encrypt(head + struct.pack(">Q", 2),
   // struct.pack(">I", 3), head + struct.pack(">QQ", 1, 2)).hex()
-  EXPECT_EQ(absl::BytesToHexString(Text(DatagramSeal().Seal(HeartbeatDatagram{1, 2, 3}, DatagramKey{})).substr(20)),
+  EXPECT_EQ(absl::BytesToHexString(DatagramSeal().Seal(HeartbeatDatagram{1, 2, 3}, DatagramKey{}).substr(20)),
             "3565bce0b5e2b9d3fbbdc421be1a777627f71e49");
 }
 
@@ -60,7 +61,24 @@ TEST_P(DatagramTest, TheStreamIsKnownBeforeTheKeyIs) {
   EXPECT_EQ(StreamOfDatagram(answer_), 9u);
   EXPECT_EQ(StreamOfDatagram(""), 0u);
   EXPECT_EQ(StreamOfDatagram(heartbeat_.substr(1)), 0u);
-  EXPECT_EQ(StreamOfDatagram(heartbeat_ + "x"), 0u);
+  EXPECT_EQ(StreamOfDatagram(answer_ + "x"), 0u);
+  const std::string longest = heartbeat_ + std::string(kMaxProgressBytes, 'x');
+  EXPECT_NE(StreamOfDatagram(longest), 0u);
+  EXPECT_EQ(StreamOfDatagram(longest + "x"), 0u);
+}
+
+TEST_P(DatagramTest, ProgressComesOut) {
+  for (const size_t size : {size_t{1}, size_t{100}, kMaxProgressBytes}) {
+    const std::string progress(size, '\x8f');
+    const std::string sealed = seal_.Seal(HeartbeatDatagram{7, 78, 30'000, progress}, key_);
+    EXPECT_EQ(sealed.size(), HeartbeatDatagram::kBytes + size);
+    const auto heartbeat = seal_.OpenHeartbeat(sealed, key_);
+    ASSERT_TRUE(heartbeat);
+    EXPECT_EQ(heartbeat->progress, progress);
+    EXPECT_EQ(heartbeat->armed_fence_ms, 30'000u);
+    EXPECT_FALSE(seal_.OpenHeartbeat(sealed.substr(0, sealed.size() - 1), key_));
+    EXPECT_FALSE(seal_.OpenHeartbeat(sealed + "x", key_));
+  }
 }
 
 TEST_P(DatagramTest, NothingElseOpens) {

@@ -40,7 +40,6 @@ class RuleMatcherTest : public ::testing::Test {
 TEST_F(RuleMatcherTest, ANumberThatDiffersIsProgress) {
   RuleMatcher matcher = Make({R"(step (\d+))"});
   matcher.Feed(0, "step 1\nstep 1\nstep 2\n");
-  EXPECT_EQ(matcher.found().matches, 3u);
   EXPECT_EQ(matcher.found().changes, 2u);
   EXPECT_EQ(matcher.found().step, 2u);
   matcher.Feed(0, "step 0\n");
@@ -76,7 +75,7 @@ TEST_F(RuleMatcherTest, EachStateOfABarIsALine) {
 TEST_F(RuleMatcherTest, ALineMayComeInParts) {
   RuleMatcher matcher = Make({R"(step (\d+)$)"});
   for (const char c : std::string("step 123")) matcher.Feed(0, std::string(1, c));
-  EXPECT_EQ(matcher.found().matches, 0u);
+  EXPECT_EQ(matcher.found().changes, 0u);
   matcher.Feed(0, "\n");
   EXPECT_EQ(matcher.found().step, 123u);
 }
@@ -86,7 +85,7 @@ TEST_F(RuleMatcherTest, TheStreamsDoNotMixTheirLines) {
   matcher.Feed(0, "st");
   matcher.Feed(1, "step 7\n");
   matcher.Feed(0, "ep 8\n");
-  EXPECT_EQ(matcher.found().matches, 2u);
+  EXPECT_EQ(matcher.found().changes, 2u);
 }
 
 TEST_F(RuleMatcherTest, ALastLineWithoutAnEndCounts) {
@@ -100,7 +99,7 @@ TEST_F(RuleMatcherTest, LongAndBinaryLinesAreUnseen) {
   RuleMatcher matcher = Make({R"(step (\d+))"});
   matcher.Feed(0, absl::StrCat("step 1 ", std::string(RuleMatcher::kMaxLineBytes, 'x'), "\n"));
   matcher.Feed(0, std::string("step 2 \0\n", 9));
-  EXPECT_EQ(matcher.found().matches, 0u);
+  EXPECT_EQ(matcher.found().changes, 0u);
   EXPECT_EQ(matcher.found().unseen, 2u);
   matcher.Feed(0, "step 3\n");
   EXPECT_EQ(matcher.found().step, 3u);
@@ -129,7 +128,7 @@ TEST_F(SlowRuleMatcherTest, WhatThereIsNoTimeForIsUnseen) {
   std::string lines;
   for (int i = 0; i < 10'000; ++i) absl::StrAppend(&lines, "step ", i, "\n");
   matcher.Feed(0, lines);
-  const uint64_t seen = matcher.found().matches;
+  const uint64_t seen = matcher.found().changes;
   EXPECT_GT(seen, 0u);
   EXPECT_LT(seen, 3000u);
   EXPECT_EQ(seen + matcher.found().unseen, 10'000u);

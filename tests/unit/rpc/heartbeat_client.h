@@ -22,8 +22,10 @@ class HeartbeatClient {
         key_(*DatagramKey::FromBytes(offer.key(), offer.is_secret())) {}
 
   std::string Sealed(uint64_t heartbeat_seq, uint32_t armed_fence_ms = 0) {
-    const auto bytes = seal_.Seal(HeartbeatDatagram{stream_, heartbeat_seq, armed_fence_ms}, key_);
-    return {bytes.data(), bytes.size()};
+    return seal_.Seal(HeartbeatDatagram{stream_, heartbeat_seq, armed_fence_ms}, key_);
+  }
+  std::string SealedWithProgress(uint64_t heartbeat_seq, const std::string& progress) {
+    return seal_.Seal(HeartbeatDatagram{stream_, heartbeat_seq, 0, progress}, key_);
   }
   void Send(uint64_t heartbeat_seq, uint32_t armed_fence_ms = 0) { SendBytes(Sealed(heartbeat_seq, armed_fence_ms)); }
   void SendBytes(const std::string& bytes) {

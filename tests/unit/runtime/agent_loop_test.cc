@@ -164,7 +164,7 @@ class AgentLoopTest : public ::testing::Test, public Gateway {
     options.program = "/bin/true";
     options.work_folder = folder_;
     options.logs.base = log_dir_;
-    AgentLoop loop(options, *std::move(keeper), launcher, signals, Clock::Boot());
+    AgentLoop loop(options, *std::move(keeper), launcher, signals, {}, Clock::Boot());
     loop_ = &loop;
     launcher.AddGateway(*this, true, "");
     EXPECT_EQ(StoreState(), "no store") << "before the first round";

@@ -182,9 +182,7 @@ TEST_F(ProgressReaderTest, EachProcessHasItsFile) {
   std::ofstream(File(2)) << "9";
   const std::vector<ProgressMade> made = reader_.Poll();
   ASSERT_THAT(made, SizeIs(2));
-  EXPECT_EQ(made[1].slot, 2u);
-  EXPECT_EQ(made[1].round, 1u);
-  EXPECT_EQ(made[1].attempt, 5u);
+  EXPECT_EQ(made[1].key, (ProcessKey{2, 1, 5}));
   EXPECT_EQ(made[1].step, 9u);
 }
 

@@ -343,7 +343,7 @@ TEST(Session, AnOfferOpensTheWayForHeartbeats) {
   ASSERT_NE(heartbeats, nullptr);
   EXPECT_EQ(session.heartbeat_socket(2), nullptr);
 
-  heartbeats->Send(5, 30'000);
+  heartbeats->Send({.heartbeat_seq = 5, .armed_fence_ms = 30'000});
   char bytes[64];
   sockaddr_in agent{};
   socklen_t length = sizeof(agent);
@@ -372,8 +372,8 @@ TEST(Session, AnOfferOpensTheWayForHeartbeats) {
   EXPECT_EQ(answers[0].heartbeat_interval_ms(), 2'000u);
   close(fd);
   // The port has no listener any more: that has the same effect as silence.
-  heartbeats->Send(6, 0);
-  heartbeats->Send(7, 0);
+  heartbeats->Send({.heartbeat_seq = 6});
+  heartbeats->Send({.heartbeat_seq = 7});
   EXPECT_TRUE(heartbeats->TakeAnswers().empty());
 }
 

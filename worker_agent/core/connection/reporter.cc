@@ -61,6 +61,9 @@ void Reporter::AddEnd(const ProcessKey& key, const ProcessEnd& end, MonotonicTim
     ended.add_last_lines(Cut(end.last_lines[i], kMaxLastLineBytes));
   }
   ended.set_failing_line(Cut(EscapeControl(end.failing_line), kMaxLastLineBytes));
+  for (size_t i = 0; i < std::min(end.kernel_lines.size(), kMaxKernelLines); ++i) {
+    ended.add_kernel_lines(Cut(end.kernel_lines[i], kMaxLastLineBytes));
+  }
   if (!end.exception.empty()) {
     v1::RaisedException& exception = *ended.mutable_exception();
     exception.set_type(Cut(end.exception.type, kMaxShortTextBytes));

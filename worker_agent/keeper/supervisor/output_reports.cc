@@ -23,7 +23,6 @@ void Supervisor::ReportOutput(Process& process, MonotonicTime now) {
   process.reported = found;
   OutputSeen seen;
   seen.key = process.spec.key;
-  seen.matches = found.matches;
   seen.changes = found.changes;
   if (options_.rules->expects()) seen.unseen = found.unseen;
   seen.has_step = found.step.has_value();
