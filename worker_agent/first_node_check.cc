@@ -16,9 +16,10 @@ std::optional<int> RunFirstNodeCheck(const AgentSettings& settings,
   Log(Severity::kInfo, absl::StrCat("node check: ", Quoted(settings.node_check), " runs, for at most ",
                                     absl::ToInt64Seconds(settings.node_check_timeout), " s"));
   manager.Ready("the node check runs");
-  const NodeCheck check = MakeNodeCheck(settings.node_check, environment, settings.node_check_timeout);
+  NodeCheck check = MakeNodeCheck(settings.node_check, environment, settings.node_check_timeout);
+  const MonotonicTime begun = Clock::System().Read().monotonic;
   while (true) {
-    const MonotonicTime begun = Clock::System().Read().monotonic;
+    check.time_limit = begun + settings.node_check_timeout - Clock::System().Read().monotonic;
     const NodeCheckResult result = RunNodeCheck(check, signals.fd(), Clock::System());
     LogNodeCheck(result, Clock::System().Read().monotonic - begun);
     if (result.status.ok()) {

@@ -313,7 +313,9 @@ AgentLoopOptions Agent::OptionsOfLoop() {
   options.program = OwnProgram();
   options.work_folder = folder_->path();
   if (const auto found = environment_.find("PATH"); found != environment_.end()) options.search_path = found->second;
-  if (!settings_.per_node && !settings_.per_job) options.slot_devices = NumbersOf(devices_.choice);
+  if (!settings_.per_node && !settings_.per_job) {
+    options.slot_devices = UsedDevices(settings_, environment_, devices_);
+  }
   if (ChecksNode(settings_)) {
     options.node_check = MakeNodeCheck(settings_.node_check, environment_, settings_.node_check_timeout);
   }

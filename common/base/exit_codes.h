@@ -24,7 +24,7 @@ enum ExitCode : int {
   kExitRefused = 11,
   // Some nodes did not join within MS_TOPO_TIMEOUT. `ms-ctl nodes --missing` names those that are missing.
   kExitNeverFormed = 12,
-  // The job failed on another node, or was stopped. `ms-ctl why` has the cause.
+  // The job failed, but no process of this node did, or it was stopped. `ms-ctl why` has the cause.
   kExitFailedElsewhere = 13,
   // The scheduler was lost for good, or has stopped. Start it again, with a journal on a disk.
   kExitSchedulerLost = 14,

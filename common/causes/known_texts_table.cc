@@ -285,7 +285,8 @@ constexpr std::array kTexts = std::to_array<KnownText>({
     {"cannot allocate memory", reason::kOutOfMemory},               // the C library
     {"can't allocate memory", reason::kOutOfMemory},                // c10/core/impl/alloc_cpu.cpp
     {"std::bad_alloc", reason::kOutOfMemory},
-    // NumPy: _core/_exceptions.py; Linux: mm/oom_kill.c; Slurm: nextflow-io/nextflow#5932, hafs-community/HAFS#101
+    // NumPy: _core/_exceptions.py; Linux: mm/oom_kill.c; Slurm's lines, as nextflow-io/nextflow#5932 and
+    // hafs-community/HAFS#101 quote them
     {"unable to allocate ", reason::kOutOfMemory, kException, "for an array with shape"},
     {"out of memory: killed process", reason::kOutOfMemory},
     {"oom_kill event", reason::kOutOfMemory, kLine, " in stepid="},

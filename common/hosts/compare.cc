@@ -42,7 +42,6 @@ using v1::HostFinding;
 
 constexpr size_t kMaxNamed = 4;
 constexpr int64_t kMaxClockMs = 30'000;
-constexpr double kUsualStragglerRatio = 2;
 
 using Values = std::vector<std::pair<std::string, std::string>>;  // node id and value
 
@@ -263,8 +262,11 @@ void CompareScores(const std::vector<ComparedHost>& hosts, std::vector<HostDiffe
   std::sort(all.begin(), all.end(), [](const Scored& a, const Scored& b) { return a.score < b.score; });
   const double middle = all[(all.size() - 1) / 2].score;
   std::vector<std::string> slow;
+  double slowest = 0;
   for (const Scored& one : all) {
-    if (one.score > one.ratio * middle) slow.push_back(one.id);
+    if (one.score <= one.ratio * middle) continue;
+    slow.push_back(one.id);
+    slowest = one.score;  // they are in the order of their scores
   }
   if (slow.empty()) {
     return out.push_back(
@@ -272,8 +274,8 @@ void CompareScores(const std::vector<ComparedHost>& hosts, std::vector<HostDiffe
   }
   const std::string text =
       absl::StrCat(slow.size() == 1 ? "node " : "nodes ", Named(slow),
-                   slow.size() == 1 ? " is slow: its node check took " : " are slow: their node checks took up to ",
-                   all.back().score, ", and the median of all nodes is ", middle, " (--straggler_ratio)");
+                   slow.size() == 1 ? " is slow: its score is " : " are slow: their scores are up to ", slowest,
+                   ", and the median of all nodes is ", middle, " (--straggler_ratio)");
   out.push_back(
       Difference(kScoreCheck, HostFinding::WARNING, text,
                  "look there for other programs, CPU limits, heat or a bad device; --exclude_stragglers gives "

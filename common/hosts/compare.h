@@ -28,6 +28,7 @@ inline constexpr char kFactScore[] = "score";           // of --node_check: a po
 inline constexpr char kFactStragglerRatio[] = "straggler_ratio";  // --straggler_ratio
 inline constexpr char kFactStragglers[] = "stragglers";           // --exclude_stragglers: kExcluded
 inline constexpr char kExcluded[] = "excluded";
+inline constexpr double kUsualStragglerRatio = 2;
 
 // The kinds of the values of HCCL_HOST_SOCKET_PORT_RANGE and HCCL_NPU_SOCKET_PORT_RANGE: kPortsNotSet, "auto", "a
 // range". Nodes without HCCL don't report them.

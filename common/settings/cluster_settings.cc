@@ -110,7 +110,7 @@ void AddStalls(SettingsTable& table, StallSettings* stalls) {
   action.value_name = absl::StrCat(kStallEnd, "|", kStallReport);
   action.help =
       "What happens when progress_timeout or first_progress_timeout is over. end: the processes are ended, and with "
-      "recovery the job restarts. report: only the log, the events and ms-ctl say so.";
+      "recovery the job restarts. report: only the log, a notice and ms-ctl why say so.";
   action.default_text = kStallEnd;
   action.env = {"MS_STALL_ACTION"};
   action.parse = [stalls](const std::string& text) -> absl::Status {

@@ -67,11 +67,11 @@ absl::Status CheckId(const std::string& text) {
   for (size_t at = 0; at < text.size(); ++at) {
     if (IsIdCharacter(text[at])) continue;
     const bool is_printable = absl::ascii_isprint(text[at]);
-    return absl::InvalidArgumentError(
-        absl::StrCat(rule, ", and has ", is_printable ? Quoted(text.substr(at, 1)) : "a character outside of these",
-                     " at place ", at + 1));
+    return absl::InvalidArgumentError(absl::StrCat(rule, "; character ", at + 1, " is ",
+                                                   is_printable ? Quoted(text.substr(at, 1)) : "none of these"));
   }
-  if (text.size() > kMaxIdBytes) return absl::InvalidArgumentError(absl::StrCat(rule, ", and has ", text.size()));
+  if (text.size() > kMaxIdBytes)
+    return absl::InvalidArgumentError(absl::StrCat(rule, "; it is ", text.size(), " bytes long"));
   if (!IsId(text)) return absl::InvalidArgumentError(absl::StrCat("must not be ", text, ", which names a folder"));
   return absl::OkStatus();
 }

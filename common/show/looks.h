@@ -15,7 +15,7 @@ std::string RenderMissing(const std::vector<NodesOfJob>& jobs);
 // {"jobs": [{"job_id", "run", "waiting", "missing": […], "workers_unnamed", "servers_unnamed", "refused": […]}]}
 std::string MissingJson(const std::vector<NodesOfJob>& jobs);
 
-// ---- render_hosts.cc: the results of --preflight host, for `ms-ctl preflight`.
+// ---- render_hosts.cc: the results of --preflight host and command, for `ms-ctl preflight`.
 
 // Returns a table of nodes and checks, then a line for each warning and error of one node or between nodes.
 std::string RenderHosts(const std::vector<NodesOfJob>& jobs);

@@ -78,7 +78,7 @@ std::string RenderTop(const std::vector<TopOfJob>& jobs) {
                    rank.has_step() ? absl::StrCat(rank.step()) : "", Behind(job, rank),
                    AgeText(static_cast<int64_t>(rank.since_progress_ms()))});
     }
-    absl::StrAppend(&out, slow.rows() == 0 ? "no rank shows progress (MS_PROGRESS_FILE)\n" : slow.Print());
+    absl::StrAppend(&out, slow.rows() == 0 ? "no rank shows progress (--expect, MS_PROGRESS_FILE)\n" : slow.Print());
     Table late({{"LATE NODE"}, {"STATE"}, {"HOST"}, {"RANKS"}, {"HEARD", Align::kRight}});
     for (const v1::NodeStatus& node : job.late) {
       late.AddRow({node.node_id(), node.state(), node.host_name(),

@@ -135,7 +135,7 @@ std::vector<Command> LookingCommands() {
       {"watch", "[JOB]", "Shows jobs, nodes and events live.", AskForAll<FollowJobs>,
        "On a terminal it is a screen: arrows and Enter open a job, Esc goes back, / filters, s sorts, q ends. "
        "Otherwise, or with --plain, it prints lines until the job ends. Exit code 1 means that the job failed."},
-      {"preflight", "[JOB]", "Shows the results of --preflight host.", AskForAll<ShowPreflight>,
+      {"preflight", "[JOB]", "Shows the results of --preflight host and command.", AskForAll<ShowPreflight>,
        "Exit code 1 means that there is an error."},
       {"report",
        "[JOB]",

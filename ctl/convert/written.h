@@ -8,8 +8,8 @@ namespace muster::ctl {
 
 struct Written {
   std::vector<std::string> words;  // the words as the program gets them
-  // The words as they were written. Empty if the word before includes this one: a variable such as $ARGS may become
-  // several words, and only the first of them has the text "$ARGS" here.
+  // Each word as it was typed. A variable such as $ARGS may become several words: the first then has the text "$ARGS",
+  // and the others are empty.
   std::vector<std::string> typed;
   // True if a shell has split the line and removed the quotes. Then a $ in a word was quoted, and stands for itself
   // until the next shell reads it.

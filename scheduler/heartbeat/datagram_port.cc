@@ -44,9 +44,7 @@ void ForgetInterface(cmsghdr& header) {
 v1::Report ProgressIn(const std::string& bytes) {
   v1::Report sent;
   v1::Report taken;
-  if (bytes.empty() || !sent.ParseFromString(bytes) || sent.progress_size() > static_cast<int>(kMaxSlotsPerNode)) {
-    return taken;
-  }
+  if (bytes.empty() || !sent.ParseFromString(bytes)) return taken;
   taken.set_progress_round(sent.progress_round());
   taken.mutable_progress()->Swap(sent.mutable_progress());
   taken.set_unseen_lines(sent.unseen_lines());
@@ -150,8 +148,9 @@ void DatagramPort::Take(int fd, Batch& batch) {
                                  " UDP datagrams that belong to no open stream: they may be from before a restart; if "
                                  "more come, find out what sends UDP to this port"));
     }
-    for (const HeartbeatReceived& heartbeat : heartbeats) {
-      post_(heartbeat, [this, stream = heartbeat.stream] { NoteApplied(stream); });
+    for (HeartbeatReceived& heartbeat : heartbeats) {
+      const StreamId stream = heartbeat.stream;
+      post_(std::move(heartbeat), [this, stream] { NoteApplied(stream); });
     }
     if (count < kBatch) return;
   }

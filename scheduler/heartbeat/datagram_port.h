@@ -58,7 +58,8 @@ class HeartbeatGate {
 class DatagramPort {
  public:
   // As Loop::Post: hands the heartbeat to the loop, which calls `applied` once it has applied it.
-  using PostHeartbeat = std::function<void(const HeartbeatReceived& heartbeat, std::function<void()> applied)>;
+  // The heartbeat's progress has not been checked.
+  using PostHeartbeat = std::function<void(HeartbeatReceived heartbeat, std::function<void()> applied)>;
 
   // `sockets`: at least one, from OpenDatagramSockets. `has_secrets`: agents receive their keys over TLS, so the keys
   // are secret. `counted` must outlive the port.

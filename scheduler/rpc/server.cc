@@ -24,6 +24,7 @@
 #include "scheduler/ingress/grpc/grpc_limits.h"
 #include "scheduler/ingress/grpc/poller_waker.h"
 #include "scheduler/rpc/services.h"
+#include "scheduler/rpc/validation.h"
 
 namespace muster::scheduler {
 namespace {
@@ -133,10 +134,10 @@ class RpcServer::Impl {
     if (absl::Status started = relay_->Start(); !started.ok()) return started;
     acceptor_ = MakeAcceptor();
     if (datagrams_ != nullptr) {
-      absl::Status started =
-          datagrams_->Start([this](const HeartbeatReceived& heartbeat, std::function<void()> applied) {
-            services_.post(heartbeat, std::move(applied));
-          });
+      absl::Status started = datagrams_->Start([this](HeartbeatReceived heartbeat, std::function<void()> applied) {
+        if (!CheckReport(heartbeat.progress).ok()) heartbeat.progress.Clear();
+        services_.post(std::move(heartbeat), std::move(applied));
+      });
       if (!started.ok()) return started;
     }
     if (absl::Status started = sweeper_.Start([this] { Sweep(); }); !started.ok()) return started;

@@ -7,6 +7,7 @@
 //     … if another round has processes        until these were stopped and nothing is left
 //     … if a process was asked to stop        until nothing of it is left
 //     … if the slot has remains               until they are gone; after stop_timeout + 10 s the agent ends
+//     … while the node check runs             until it has ended
 //     … if the fence is down                  until an answer of the scheduler has armed it again
 //     … if the peer list is not here          until it was fetched and its digest fits
 //   desired: RECOVERING                       stops all; when nothing is left and the keeper lives, reports "quit"
@@ -99,6 +100,7 @@ void AgentCore::Impl::StartRound() {
   }
   if (processes_.IsAnyLeftOutside(desired_.round())) return stopping_.StopAll(now_, effects_);
   if (stopping_.IsUnderWay()) return;  // processes that were asked to stop must end first
+  if (is_checking_) return;            // the check may use the devices; a scheduler that was restarted forgets it
   if (fence_.IsDown(now_)) return;     // the order may be from before the fall; the answer to the next report decides
   const std::vector<uint32_t> slots = SlotsToStart();
   if (slots.empty() || is_keeper_dead_) return;

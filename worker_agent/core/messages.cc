@@ -252,8 +252,11 @@ std::vector<Say> SayOutcome(const std::string& job_id, uint64_t run, const v1::O
   std::vector<Say> says;
   const v1::Cause& cause = outcome.cause();
   if (cause.last_lines_size() > 0 && !are_lines_shown) {
-    says.push_back({Severity::kError, cause.has_rank() ? absl::StrCat("last output of rank ", cause.rank(), ":")
-                                                       : std::string("last output:")});
+    // The lines of a stall are the places where its ranks stand.
+    const bool is_stall = cause.kind() == v1::Cause::NO_PROGRESS;
+    says.push_back({Severity::kError, is_stall           ? std::string("where the ranks stand:")
+                                      : cause.has_rank() ? absl::StrCat("last output of rank ", cause.rank(), ":")
+                                                         : std::string("last output:")});
     for (const std::string& line : cause.last_lines()) {
       says.push_back({Severity::kError, absl::StrCat("  | ", line)});
     }

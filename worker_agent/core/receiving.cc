@@ -55,7 +55,7 @@ void AgentCore::Impl::OnWelcome(const v1::SchedulerMessage& message) {
   }
   if (is_new_run) {
     desired_.Clear();
-    quit_round_ = 0;
+    quit_round_ = checked_round_ = 0;
     peers_.Forget();
   }
   const bool is_replacement = connector_.IsDialingPromoted();
@@ -183,7 +183,7 @@ void AgentCore::Impl::OnClusterChanged(const v1::Refusal& refusal) {
   membership_ = Membership{};
   membership_.node_id = options_.node_id;
   desired_.Clear();
-  quit_round_ = 0;
+  quit_round_ = checked_round_ = 0;
   reporter_.ForgetEvents();
   fence_.OnClusterChanged(effects_);
   Emit(HangUp{});
@@ -204,7 +204,8 @@ void AgentCore::Impl::OnAcknowledgement(const v1::Acknowledgement& acknowledgeme
 
 void AgentCore::Impl::ShowWaiting(const v1::WaitStatus& waiting) {
   const bool is_soon = now_ - connector_.dialed_at() < kSoon;
-  if (!is_soon && !options_.scheduler_hint.empty() && !std::exchange(has_hinted_, true)) {
+  const bool is_first_round = !processes_.WasAnyLaunched();
+  if (is_first_round && !is_soon && !options_.scheduler_hint.empty() && !std::exchange(has_hinted_, true)) {
     Emit(Say{Severity::kWarning, options_.scheduler_hint});
   }
   Emit(SayProgress(waiting));

@@ -77,6 +77,15 @@ std::vector<uint32_t> NumbersOf(const DeviceChoice& choice) {
   return numbers;
 }
 
+std::vector<uint32_t> DevicesInUse(const DeviceChoice& choice, const Devices& visible, uint32_t processes,
+                                   bool is_one_for_all) {
+  std::vector<uint32_t> used = NumbersOf(choice);
+  if (!used.empty()) return used;
+  for (const Device& device : visible.list) used.push_back(device.number);
+  if (!is_one_for_all && used.size() > processes) used.resize(processes);
+  return used;
+}
+
 absl::StatusOr<DeviceChoice> ChooseDevices(const DevicesWanted& wanted, const Devices& found) {
   DeviceChoice choice;
   const bool has_devices = found.kind != "CPU";

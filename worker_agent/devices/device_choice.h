@@ -29,6 +29,11 @@ struct DeviceChoice {
 
 std::vector<uint32_t> NumbersOf(const DeviceChoice& choice);
 
+// Returns the numbers of the devices that `processes` processes use: the chosen ones, or else the first of the visible
+// ones, one for each process. A single process for all slots may use all of them.
+std::vector<uint32_t> DevicesInUse(const DeviceChoice& choice, const Devices& visible, uint32_t processes,
+                                   bool is_one_for_all);
+
 // Chooses the devices by the table in device_choice.cc. The error says which devices can't be used, and what to do.
 absl::StatusOr<DeviceChoice> ChooseDevices(const DevicesWanted& wanted, const Devices& found);
 

@@ -73,13 +73,13 @@ KernelLog KernelLog::Open(const HostRoots& roots, std::map<std::string, uint32_t
   return log;
 }
 
-void KernelLog::Read() {
+void KernelLog::Read(MonotonicTime now) {
   if (!fd_.is_open()) return;
   char bytes[kMaxRecordBytes];
   for (int i = 0; i < kMaxRecords; ++i) {
     const ssize_t n = read(fd_.get(), bytes, sizeof bytes);
     if (n > 0) {
-      Take(std::string(bytes, static_cast<size_t>(n)));
+      Take(std::string(bytes, static_cast<size_t>(n)), now);
     } else if (n == 0 || (errno != EPIPE && errno != EINTR)) {  // EPIPE: records were overwritten before this read
       return;
     }
@@ -87,7 +87,7 @@ void KernelLog::Read() {
 }
 
 // A record is "6,339,5140900,-;NVRM: Xid …", and then lines with properties.
-void KernelLog::Take(const std::string& record) {
+void KernelLog::Take(const std::string& record, MonotonicTime now) {
   const size_t begin = record.find(';');
   if (begin == std::string::npos) return;
   std::string line = EscapeControl(record.substr(begin + 1, record.find('\n') - begin - 1));
@@ -106,15 +106,16 @@ void KernelLog::Take(const std::string& record) {
     Log(Severity::kWarning, absl::StrCat("the kernel reports a fault of ",
                                          device ? absl::StrCat("device ", *device) : "an NVSwitch", ": ", line));
   }
-  faults_.push_back({++count_, device, std::move(line)});
+  faults_.push_back({++count_, now, device, std::move(line)});
   if (faults_.size() > kMaxFaults) faults_.pop_front();
 }
 
-std::vector<std::string> KernelLog::FaultsAfter(uint64_t count, std::optional<uint32_t> device) const {
+std::vector<std::string> KernelLog::FaultsAfter(uint64_t count, std::optional<uint32_t> device,
+                                                MonotonicTime now) const {
   std::vector<std::string> lines;
   for (const Fault& fault : faults_) {
     const bool is_of_it = !device || !fault.device || *fault.device == *device;
-    if (fault.number > count && is_of_it) lines.push_back(fault.line);
+    if (fault.number > count && is_of_it && now - fault.read_at <= kMaxAge) lines.push_back(fault.line);
   }
   const size_t surplus = lines.size() - std::min(lines.size(), kMaxKernelLines);
   lines.erase(lines.begin(), lines.begin() + static_cast<ptrdiff_t>(surplus));

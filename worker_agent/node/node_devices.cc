@@ -1,5 +1,6 @@
 #include "worker_agent/node/node_devices.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -44,14 +45,17 @@ absl::StatusOr<NodeDevices> TakeNodeDevices(const AgentSettings& settings,
   return devices;
 }
 
+std::vector<uint32_t> UsedDevices(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
+                                  const NodeDevices& devices) {
+  if (settings.devices == "none" || settings.role != "MS_WORKER") return {};
+  return DevicesInUse(devices.choice, FindDevices(devices.roots.dev, environment), SlotCount(settings, environment),
+                      settings.per_node || settings.per_job);
+}
+
 KernelLog OpenKernelLog(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
                         const NodeDevices& devices) {
-  const Devices found = FindDevices(devices.roots.dev, environment);
-  if (settings.devices == "none" || settings.role != "MS_WORKER" || found.kind != "NVIDIA") return {};
-  std::vector<uint32_t> used = NumbersOf(devices.choice);
-  if (used.empty()) {
-    for (const Device& device : found.list) used.push_back(device.number);
-  }
+  if (FindDevices(devices.roots.dev, environment).kind != "NVIDIA") return {};
+  const std::vector<uint32_t> used = UsedDevices(settings, environment, devices);
   std::map<std::string, uint32_t> by_address = NvidiaDevicesByAddress(devices.roots);
   std::erase_if(by_address,
                 [&used](const auto& one) { return std::find(used.begin(), used.end(), one.second) == used.end(); });

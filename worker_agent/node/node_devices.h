@@ -1,8 +1,10 @@
 // Chooses the devices of this machine for this agent's processes, and claims them.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "worker_agent/devices/device_choice.h"
@@ -25,8 +27,11 @@ struct NodeDevices {
 absl::StatusOr<NodeDevices> TakeNodeDevices(const AgentSettings& settings,
                                             const std::map<std::string, std::string>& environment);
 
-// Opens the kernel's log for faults of the devices that this agent's processes may use. Knows of none if they use no
-// NVIDIA devices.
+// Returns the numbers of the devices that this agent's processes use (DevicesInUse).
+std::vector<uint32_t> UsedDevices(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
+                                  const NodeDevices& devices);
+
+// Opens the kernel's log for faults of these devices. Knows of no faults if they are no NVIDIA devices.
 KernelLog OpenKernelLog(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
                         const NodeDevices& devices);
 

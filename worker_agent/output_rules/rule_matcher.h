@@ -59,7 +59,7 @@ class RuleMatcher {
 
   // Takes the next bytes of a stream: 0 or 1.
   void Feed(size_t stream, std::string_view bytes);
-  // Takes the lines that have not ended.
+  // Call it at the end of the output: matches last lines that have no line feed.
   void Finish();
 
   const Found& found() const { return found_; }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -60,7 +61,8 @@ std::string FailureOf(const CommandResult& result, absl::Duration time_limit) {
     case CommandResult::End::kSignaled:
       return absl::StrCat("was ended by signal ", result.code);
     case CommandResult::End::kTimedOut:
-      return absl::StrCat("did not end within ", absl::ToInt64Seconds(time_limit), " s (--node_check_timeout)");
+      return absl::StrCat("did not end within ", absl::ToInt64Seconds(absl::Ceil(time_limit, absl::Seconds(1))),
+                          " s (--node_check_timeout)");
     case CommandResult::End::kNotStarted:
       return absl::StrCat("can't be started: ", std::strerror(result.code));
     case CommandResult::End::kCancelled:
@@ -107,6 +109,10 @@ NodeCheckResult RunNodeCheck(const NodeCheck& check, int cancel_fd, const Clock&
 void LogNodeCheck(const NodeCheckResult& result, absl::Duration took) {
   if (absl::IsCancelled(result.status)) return;
   if (result.status.ok()) {
+    if (!result.score && absl::StartsWith(result.last_line, kScorePrefix)) {
+      Log(Severity::kWarning, absl::StrCat("node check: the last line \"", result.last_line,
+                                           "\" is no score, so this node is not compared: write a number above 0"));
+    }
     Log(Severity::kInfo, absl::StrCat("node check: fit, after ", absl::ToInt64Milliseconds(took), " ms",
                                       result.last_line.empty() ? "" : ": ", result.last_line));
     return;

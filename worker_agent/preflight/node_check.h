@@ -1,7 +1,9 @@
 // --node_check COMMAND: a command of the user that says whether this node is fit for the job.
 //
-// The agent runs it before its node joins, and before a round that follows a failure on this node which may come from
-// the node (CallsForNodeCheck in common/causes/failure_kind.h). It never runs before an ordinary restart.
+// The agent runs it before its node joins, and before a round that follows a failure on this node which calls for it
+// (CallsForNodeCheck in common/causes/failure_kind.h): never after a failure of the script, its data or its memory.
+//
+// Only the agent bounds the check: if the agent is killed, the check runs on.
 #pragma once
 
 #include <map>
@@ -18,10 +20,10 @@ namespace muster::agent {
 struct NodeCheck {
   std::string command;           // for /bin/sh -c; empty: there is no check
   std::vector<std::string> env;  // NAME=VALUE, the command's whole environment
-  absl::Duration time_limit;     // the command and the processes that it has started are then killed
+  absl::Duration time_limit;     // the command's process group is then killed
 };
 
-// Returns the check of --preflight command, with the processes' environment variables.
+// Returns the check of --preflight command, with these environment variables.
 NodeCheck MakeNodeCheck(const std::string& command, const std::map<std::string, std::string>& environment,
                         absl::Duration time_limit);
 

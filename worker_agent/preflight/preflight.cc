@@ -45,7 +45,8 @@ std::string KindText(const HostFacts& facts) {
 }
 
 void AddFact(v1::NodeInfo& node, const char* name, const std::string& value) {
-  if (value.empty() || value.size() > kMaxHostValue || node.host_facts_size() >= kMaxHostFacts) return;
+  const bool has_room = HostBytes(node) + static_cast<int>(value.size() + kMaxHostNameOfFact) <= kMaxHostBytes;
+  if (value.empty() || value.size() > kMaxHostValue || node.host_facts_size() >= kMaxHostFacts || !has_room) return;
   v1::HostFact& fact = *node.add_host_facts();
   fact.set_name(name);
   fact.set_value(EscapeControl(value));
@@ -114,13 +115,8 @@ HostFacts WhatIsAsked(const AgentSettings& settings, const std::map<std::string,
   const Devices found = FindDevices(devices.roots.dev, environment);
   const bool uses_devices = settings.devices != "none" && settings.role == "MS_WORKER";
   facts.device_kind = uses_devices ? found.kind : "CPU";
-  facts.devices = NumbersOf(devices.choice);
-  if (facts.devices.empty() && uses_devices) {
-    for (const Device& device : found.list) facts.devices.push_back(device.number);
-    // A single process for the whole node (--per_node, --per_job) may use all devices.
-    if (!settings.per_node && !settings.per_job && facts.devices.size() > facts.processes) {
-      facts.devices.resize(facts.processes);
-    }
+  if (uses_devices) {
+    facts.devices = DevicesInUse(devices.choice, found, facts.processes, settings.per_node || settings.per_job);
   }
   for (const v1::SlotOffer& slot : node.slots()) {
     uint32_t number = 0;
@@ -176,12 +172,13 @@ absl::Status CheckHost(const AgentSettings& settings, const std::map<std::string
 }
 
 void AddNodeCheck(const NodeCheckResult& result, const AgentSettings& settings, v1::NodeInfo& node) {
-  AddFinding(node, Well("command", result.last_line.empty() ? "ended with 0" : result.last_line));
   AddFact(node, kFactNodeCheck, "on");
-  if (!result.score) return;
-  AddFact(node, kFactScore, absl::StrCat(*result.score));
-  AddFact(node, kFactStragglerRatio, absl::StrCat(settings.straggler_ratio));
-  if (settings.excludes_stragglers) AddFact(node, kFactStragglers, kExcluded);
+  if (result.score) {
+    AddFact(node, kFactScore, absl::StrCat(*result.score));
+    AddFact(node, kFactStragglerRatio, absl::StrCat(settings.straggler_ratio));
+    if (settings.excludes_stragglers) AddFact(node, kFactStragglers, kExcluded);
+  }
+  AddFinding(node, Well("command", result.last_line.empty() ? "ended with 0" : result.last_line));
 }
 
 }  // namespace muster::agent

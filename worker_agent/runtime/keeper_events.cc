@@ -45,14 +45,14 @@ void AgentLoop::TakeProgress() {
   const MonotonicTime now = clock_.Read().monotonic;
   if ((progress_.IsIdle() && halts_.IsIdle()) || now < look_at_) return;
   look_at_ = now + std::min(kProgressInterval, core_.heartbeat_interval());
-  for (ProgressMade& made : progress_.Poll()) PushForAll(std::move(made));
+  for (const ProgressMade& made : progress_.Poll()) PushForAll(made);
   for (ProcessHalted& halted : halts_.Poll(now)) pending_.push_back(std::move(halted));
-  kernel_log_.Read();
+  kernel_log_.Read(now);
 }
 
 void AgentLoop::On(const Started& event) {
   progress_.Watch(event.key);
-  kernel_log_.Read();
+  kernel_log_.Read(clock_.Read().monotonic);
   faults_before_[event.key] = kernel_log_.count();
   if (event.pid > 0) {
     launcher_.Started(event.key, event.pid);
@@ -76,10 +76,11 @@ void AgentLoop::AddKernelLines(const ProcessKey& key, ProcessEnd& end) {
   const auto before = faults_before_.find(key);
   if (before == faults_before_.end()) return;
   if (end.HasFailedByItself()) {
-    kernel_log_.Read();
+    const MonotonicTime now = clock_.Read().monotonic;
+    kernel_log_.Read(now);
     const bool is_known = key.slot < options_.slot_devices.size();
     end.kernel_lines = kernel_log_.FaultsAfter(
-        before->second, is_known ? std::optional(options_.slot_devices[key.slot]) : std::nullopt);
+        before->second, is_known ? std::optional(options_.slot_devices[key.slot]) : std::nullopt, now);
   }
   faults_before_.erase(before);
 }
@@ -155,7 +156,7 @@ void AgentLoop::On(const KeeperSilent&) {
       absl::StrCat("the keeper (process ", keeper_->pid(), ") has not answered for 5 s: it was stopped (kill -CONT ",
                    keeper_->pid(),
                    " lets it go on), or the machine is overloaded. Until it answers, the agent does not notice when a "
-                   "process ends. If the processes must be stopped, the agent kills the keeper, and they end with it"));
+                   "process ends. If the processes must be stopped, the agent kills the keeper, which ends them, too"));
 }
 
 }  // namespace muster::agent

@@ -168,11 +168,13 @@ void CheckFrameworks(const AgentSettings& s, SettingsFindings& findings) {
 void CheckNodeCheck(const AgentSettings& s, SettingsFindings& findings) {
   if (ChecksNode(s) && s.node_check.empty()) {
     findings.errors.push_back(
-        "preflight: command runs the command of --node_check, and there is none; add --node_check COMMAND, or leave "
-        "command out");
+        "preflight: command needs --node_check COMMAND; add it, or leave command out of --preflight");
   }
   if (ChecksNode(s)) return;
-  const char* name = !s.node_check.empty() ? "node_check" : s.excludes_stragglers ? "exclude_stragglers" : "";
+  const char* name = !s.node_check.empty()                                  ? "node_check"
+                     : s.excludes_stragglers                                ? "exclude_stragglers"
+                     : s.straggler_ratio != AgentSettings{}.straggler_ratio ? "straggler_ratio"
+                                                                            : "";
   if (*name == '\0') return;
   findings.warnings.push_back(
       absl::StrCat(name, " has no effect without --preflight command; add that, or leave --", name, " out"));

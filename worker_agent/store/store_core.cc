@@ -175,7 +175,7 @@ void StoreCore::SendFetches(Lane& lane, MonotonicTime now) {
     }
     MonotonicTime last = now;
     for (const Reader& reader : fetch->second.readers) last = std::max(last, reader.deadline);
-    // A key is requested at least once, even if its readers have no time left: it may exist. Tick ends them later.
+    // Request each key at least once, because it may exist. Tick ends the readers that have no time left.
     if (std::exchange(fetch->second.was_asked, true) && last - now < kLeastLimit) {
       ending.push_back(key);
       continue;

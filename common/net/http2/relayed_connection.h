@@ -66,8 +66,8 @@ class RelayedConnection {
   // Returns the handshake's result; valid for the connection's life.
   const CheckedClient& client() const { return client_.client(); }
   MonotonicTime begun_at() const { return begun_at_; }
-  // Returns when to cut the connection. There is such a limit while gRPC has not closed its end after the client's side
-  // has ended, and while the client does not take gRPC's last bytes. Otherwise Never().
+  // Returns when to cut the connection. Never(), except in two cases: the client's side has ended and gRPC's has not,
+  // or the client leaves gRPC's last bytes unread.
   MonotonicTime cut_at() const { return cut_at_; }
 
   // Called once the handshake is done, or at once for a plain connection. From then on bytes go to and from `inner`,

@@ -8,8 +8,9 @@
 // | (MayComeFromNode, --max_node_failures)                     |                      | names it                  |
 // | any other                                                  | nothing              | nothing                   |
 //
-// A node that stays and has a command of --node_check must pass this check before the next round, if the failure may
-// come from the node (CallsForNodeCheck). A node that does not pass leaves by itself, and a spare can take its place.
+// A node that stays and has a command of --node_check must pass this check before the next round, if its failure calls
+// for that (CallsForNodeCheck). A node that does not pass leaves by itself. A spare on another machine can take its
+// place.
 //
 // The scheduler decides this when all nodes have quit the round, because only then all failures are known.
 #include <algorithm>
@@ -36,14 +37,25 @@ const Node* FindSpareFor(const Node& node, std::vector<const Node*> spares) {
   return TakeSpareFor(node, spares);
 }
 
+// Returns the members with `spare` in the place of `node`.
+std::vector<const Node*> WithSpare(std::vector<const Node*> members, const Node& node, const Node* spare) {
+  std::replace(members.begin(), members.end(), &node, spare);
+  return members;
+}
+
 // True if one of the spares fits the node, and the other members can reach it.
 bool CanReplace(const Node& node, const std::vector<const Node*>& members, const std::vector<const Node*>& spares,
                 const std::string& own_address) {
   const Node* spare = FindSpareFor(node, spares);
-  if (spare == nullptr) return false;
-  std::vector<const Node*> replaced = members;
-  std::replace(replaced.begin(), replaced.end(), &node, spare);
-  return ChooseAddresses(replaced, own_address).unreachable.empty();
+  return spare != nullptr && ChooseAddresses(WithSpare(members, node, spare), own_address).unreachable.empty();
+}
+
+// True if the host of `spare` fits the others, and is not slow itself, in the place of `node`.
+bool IsBetter(const Node* spare, const Node& node, const std::vector<const Node*>& members) {
+  const HostsCheck check = JudgeHosts(WithSpare(members, node, spare));
+  const bool is_slow = std::find(check.slow.begin(), check.slow.end(), spare) != check.slow.end();
+  return !is_slow && std::none_of(check.unfit.begin(), check.unfit.end(),
+                                  [spare](const Unreachable& one) { return one.node == spare; });
 }
 
 // Returns the failure that shows a bad node. If none does, returns the failure that is the cause; null: there is none.
@@ -104,36 +116,39 @@ void Lifecycle::DrainForFault(const Run& run, const Node& node, const std::strin
 }
 
 bool Lifecycle::AwaitsNodeCheck(Run& run) {
-  if (run.candidates.empty()) return false;
-  const CauseCandidate* chosen = &ChooseCause(run.candidates);
-  bool waits = false;
-  for (const CauseCandidate& one : run.candidates) {
-    if ((&one == chosen || ShowsBadNode(one.cause)) && CallsForNodeCheck(one.cause)) {
-      waits |= AwaitsCheckOf(run, one.cause.node_id());
-    }
-  }
-  return waits;
+  const uint32_t round = run.record().round;
+  if (std::exchange(run.checks_asked_round, round) != round) AskForNodeChecks(run);
+  return std::any_of(run.nodes.begin(), run.nodes.end(),
+                     [round](const auto& entry) { return entry.second.IsBeingChecked(round); });
 }
 
-bool Lifecycle::AwaitsCheckOf(Run& run, const std::string& node_id) {
-  const uint32_t round = run.record().round;
-  Node* node = run.nodes.Find(node_id);
-  if (node == nullptr || node->stream == 0 || node->record().is_spare || node->record().is_lost) return false;
-  if (FactOf(node->record().info, kFactNodeCheck).empty() || node->check_passed == round) return false;
-  if (node->check_asked != round) {
-    node->check_asked = round;
+void Lifecycle::AskForNodeChecks(Run& run) {
+  if (run.candidates.empty()) return;
+  const CauseCandidate* chosen = &ChooseCause(run.candidates);
+  for (const CauseCandidate& one : run.candidates) {
+    Node* node = run.nodes.Find(one.cause.node_id());
+    if ((&one != chosen && !ShowsBadNode(one.cause)) || !CallsForNodeCheck(one.cause) || node == nullptr) continue;
+    const bool is_member = node->stream != 0 && !node->record().is_spare && !node->record().is_lost;
+    if (!is_member || FactOf(node->record().info, kFactNodeCheck).empty()) continue;
+    node->check_asked = run.record().round;
     SendDesired(run, *node, true);
   }
-  return true;
 }
 
-bool Lifecycle::DrainStraggler(Run& run, const std::vector<const Node*>& stragglers) {
-  const std::vector<const Node*> spares = SparesStandingBy(run);
+bool Lifecycle::DrainStraggler(Run& run, const std::vector<const Node*>& members,
+                               const std::vector<const Node*>& stragglers) {
+  std::vector<const Node*> spares = SparesStandingBy(run);
+  std::erase_if(spares, [&members](const Node* spare) {
+    return std::find(members.begin(), members.end(), spare) != members.end();  // it fills another place
+  });
   for (const Node* slow : stragglers) {
-    if (slow->record().is_spare || FindSpareFor(*slow, spares) == nullptr) continue;
+    const Node* spare = slow->record().is_spare ? nullptr : FindSpareFor(*slow, spares);
+    if (spare == nullptr || !IsBetter(spare, *slow, members)) continue;
+    if (!CanReplace(*slow, members, spares, context_.options.own_address)) continue;
     Node& node = run.nodes.at(slow->record().id);
     DrainForFault(run, node, "it is slower than the others (--exclude_stragglers)");
     Dismiss(run, node);
+    run.spare_deadline = context_.now.monotonic;  // nothing else is missing: the spare need not wait
     return true;
   }
   return false;

@@ -35,8 +35,10 @@ HostsCheck JudgeHosts(const std::vector<const Node*>& members) {
     bool is_fatal = false;
     for (const std::string& id : difference.node_ids) {
       const Node* node = by_id.at(id);
-      if (finding.check() == kScoreCheck && FactOf(node->record().info, kFactStragglers) == kExcluded) {
-        check.stragglers.push_back(node);
+      if (finding.check() == kScoreCheck) {  // a slow node is no failed check, whatever --preflight_fatal is
+        check.slow.push_back(node);
+        if (FactOf(node->record().info, kFactStragglers) == kExcluded) check.stragglers.push_back(node);
+        continue;
       }
       if (!IsFatal(finding, FactOf(node->record().info, kFactFatal))) continue;
       is_fatal = true;

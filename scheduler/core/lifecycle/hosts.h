@@ -10,10 +10,10 @@
 namespace muster::scheduler {
 
 struct HostsCheck {
-  std::vector<Unreachable> unfit;     // the nodes that must not take part, and why ("its host …")
-  std::vector<std::string> warnings;  // for people, one line each
-  // The slow nodes that must give their places to spares (--exclude_stragglers), by their ids.
-  std::vector<const Node*> stragglers;
+  std::vector<Unreachable> unfit;       // the nodes that must not take part, and why ("its host …")
+  std::vector<std::string> warnings;    // for people, one line each
+  std::vector<const Node*> slow;        // by their scores of --node_check
+  std::vector<const Node*> stragglers;  // those of them that give their places to spares (--exclude_stragglers)
 };
 
 // Judges only members that have sent facts about their hosts.

@@ -136,11 +136,12 @@ class Lifecycle {
   size_t CountFailure(Run& run, const std::string& node_id);
   // Records that the scheduler drains the node.
   void DrainForFault(const Run& run, const Node& node, const std::string& why);
-  // True while the next round must wait for node checks, because the failures may come from the nodes. Asks for them.
+  // True while the next round must wait for node checks, because of the failures that ended this one. Asks for the
+  // checks once for each round.
   bool AwaitsNodeCheck(Run& run);
-  bool AwaitsCheckOf(Run& run, const std::string& node_id);
-  // Drains the first slow node of a forming run that wants this (--exclude_stragglers), if a spare fits.
-  bool DrainStraggler(Run& run, const std::vector<const Node*>& stragglers);
+  void AskForNodeChecks(Run& run);
+  // Drains the first of the slow nodes of a forming run (--exclude_stragglers) for which a better spare stands by.
+  bool DrainStraggler(Run& run, const std::vector<const Node*>& members, const std::vector<const Node*>& stragglers);
 
   // ---- ending.cc
   void SayGoingAway();

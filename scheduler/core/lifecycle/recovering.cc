@@ -14,8 +14,8 @@
 //
 //   the node                                 the next round waits until
 //   member, connected                        it reports that it has quit the round
-//   member with a failure that may come      its agent reports that the node check has passed (--node_check,
-//     from the node                            bad_nodes.cc), or it leaves
+//   member with a failure that calls for     its agent reports that the node check has passed (--node_check,
+//     its node check                           bad_nodes.cc), or it leaves
 //   member that the other nodes can't reach  it is refused and marked as lost (places/round_addresses.cc)
 //   member, disconnected but not lost        it comes back, or is lost after its grace
 //   spare that may have processes            it reports that it has quit the round (places/older_journal.cc)

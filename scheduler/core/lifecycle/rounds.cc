@@ -116,7 +116,7 @@ void Lifecycle::TryCloseRound(Run& run) {
     const RoundAddresses addresses = ChooseAddresses(members, context_.options.own_address);
     if (addresses.unreachable.empty()) {
       const HostsCheck check = JudgeHosts(members);
-      if (DrainStraggler(run, check.stragglers)) return TryCloseRound(run);
+      if (DrainStraggler(run, members, check.stragglers)) return TryCloseRound(run);
       if (DoHostsFit(run, check)) CloseRound(run, members, addresses.others, promoted);
       return;
     }

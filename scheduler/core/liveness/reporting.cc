@@ -31,8 +31,10 @@ void Liveness::On(const ReportReceived& event) {
   Run* const run = attached->second.run;
   Node* const node = attached->second.node;
   node->is_settled = event.report.is_settled() && run->HasEnded();
-  // If a newer heartbeat came as a datagram before this report, that one says whether the fence is armed.
-  if (event.report.heartbeat_seq() >= attached->second.heartbeat_seq) {
+  // If a newer heartbeat came as a datagram before this report, that one says whether the fence is armed, and has the
+  // newer progress.
+  const bool is_newest = event.report.heartbeat_seq() >= attached->second.heartbeat_seq;
+  if (is_newest) {
     attached->second.heartbeat_seq = event.report.heartbeat_seq();
     Hear(*run, *node, event.report.armed_fence_ms());
   }
@@ -41,7 +43,7 @@ void Liveness::On(const ReportReceived& event) {
     // The events may have removed the node and its stream: the node left, or its run went on without it.
     if (!context_.streams.contains(event.stream)) return;
   }
-  TakeProgress(*run, *node, event.report);
+  if (is_newest) TakeProgress(*run, *node, event.report);
   TakeStuck(*run, *node, event.report);
   TakeHalted(*run, *node, event.report);
   Acknowledge(*run, *node, event.report.heartbeat_seq());
@@ -56,7 +58,7 @@ void Liveness::On(const HeartbeatReceived& event) {
   Run& run = *attached->second.run;
   Node& node = *attached->second.node;
   Hear(run, node, event.armed_fence_ms);
-  if (event.progress.progress_size() > 0) TakeProgress(run, node, event.progress);
+  TakeProgress(run, node, event.progress);
   Acknowledge(run, node, event.heartbeat_seq);
 }
 
@@ -232,6 +234,9 @@ void Liveness::HearOfLeaving(Run& run, Node& node, const v1::NodeLeaving& leavin
   std::string why = leaving.reason();
   if (why.empty()) why = leaving.signal() == 0 ? "its agent ended" : "it received " + SignalName(leaving.signal());
   CauseCandidate candidate = CandidateFrom(node, v1::Cause::NODE_LEFT, why, leaving.signal(), when);
+  // It has failed its node check: its spares on the same machine would fail, too.
+  const bool has_failed_check = leaving.signal() == 0 && node.IsBeingChecked(run.record().round);
+  if (has_failed_check) run.faulty_machines.insert(node.record().info.machine_id());
   const bool held_ranks = !node.record().is_spare && run.record().round > 0;
   if (lifecycle_.GoesOnWithout(run, node)) {
     if (leaving.is_quiet())

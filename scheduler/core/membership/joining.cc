@@ -374,6 +374,7 @@ void Membership::Attach(const JoinRequested& event, Run& run, Node& node, bool i
   if (!is_resumed) {
     node.stuck.clear();
     node.halted.clear();
+    node.check_asked = 0;  // this start has passed its check before it joined
   }
   node.has_reported = false;
   node.had_extra_lease = false;

@@ -152,7 +152,9 @@ class Node : public NodeRuntime {
   const NodeRecord& record() const { return record_; }
 
   // True while the next round waits for its node check.
-  bool IsBeingChecked(uint32_t round) const { return check_asked == round && check_passed < round; }
+  bool IsBeingChecked(uint32_t round) const {
+    return check_asked == round && check_passed < round && stream != 0 && !record_.is_lost;
+  }
   bool IsAllDone() const;       // each of its processes has ended with exit code 0
   bool HasNoProcesses() const;  // IsAllDone, and no process that they started is left
   // True if its fence ends the processes even when helper processes (agent, keeper, …) have died: any three of the four
@@ -289,6 +291,7 @@ struct RunRuntime {
   MonotonicTime stall_looked;             // when it was last checked whether the stall is over
   uint32_t halts_announced = 0;           // in this round
   uint32_t judged_round = 0;              // DrainBadNode has judged the end of this round
+  uint32_t checks_asked_round = 0;        // AwaitsNodeCheck has asked for node checks after this round
   uint32_t holding_up = 0;                // RECOVERING: members that are disconnected, or have not quit
   MonotonicTime forget_at = MonotonicTime::Never();  // set once it has ended
   bool is_settled = false;

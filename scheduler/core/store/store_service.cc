@@ -95,8 +95,8 @@ v1::StoreReply Again(const Node& /*node*/, const v1::StoreCompareAndSet& request
   return reply;
 }
 
-// Returns the present value of the key as the reply. It is also the answer when a request that changed nothing comes
-// again: it must not change anything then, even if the key has another value by now.
+// Returns a reply with the key's present value, and changes nothing. If a request changed nothing and comes again, it
+// gets this reply, too, even if it could change the value that the key has by now.
 v1::StoreReply WithoutChange(const RunStore& store, const std::string& key) {
   v1::StoreReply reply;
   if (const v1::StoredValue* present = store.Find(key)) reply.set_value(present->value());

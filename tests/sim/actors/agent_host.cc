@@ -291,6 +291,7 @@ void AgentHost::EndStoreRoundIfOver(const v1::SchedulerMessage& message) {
 }
 
 void AgentHost::Do(const agent::Launch& effect) {
+  parts_.sim.Expect(!is_checking_, "an agent starts processes while its node check runs");
   BeginStoreRound(effect.desired);
   std::vector<Keeper::Order> orders;
   for (const uint32_t slot : effect.slots) {
@@ -340,7 +341,11 @@ void AgentHost::Do(const agent::GatherStacks& effect) {
 void AgentHost::Do(const agent::CheckNode&) {
   agent::NodeChecked checked;
   if (incarnation_ % 4 == 0) checked.status = absl::FailedPreconditionError("the node check ended with code 1");
-  parts_.sim.timeline.After(absl::Seconds(3), [this, checked] { Deliver(checked); });
+  is_checking_ = true;
+  parts_.sim.timeline.After(absl::Seconds(3), [this, checked] {
+    is_checking_ = false;
+    Deliver(checked);
+  });
 }
 
 void AgentHost::Do(const agent::Say& effect) {

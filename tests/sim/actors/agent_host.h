@@ -122,6 +122,7 @@ class AgentHost : public AgentEnd {
   v1::LastReportRequest last_report_;
   RunName run_;
   MonotonicTime last_step_;
+  bool is_checking_ = false;
   int steps_now_ = 0;  // at one instant: a core that never stops is broken
 };
 

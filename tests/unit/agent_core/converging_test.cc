@@ -120,6 +120,14 @@ TEST_F(NodeCheckTest, PassesAndTheNextRoundBegins) {
   EXPECT_THAT(agent_.Peers(2), HasSubstr("launch round 2"));
 }
 
+TEST_F(NodeCheckTest, NothingStartsWhileItRuns) {
+  agent_.Desire(CheckAfter(1));
+  EXPECT_EQ(agent_.Desire(Running(1, 2)), "") << "a scheduler that was restarted may have forgotten the check";
+  const std::string passed = agent_.Do(NodeChecked{});
+  EXPECT_THAT(passed, HasSubstr("fetch peers of run 3 round 2"));
+  EXPECT_THAT(agent_.Peers(2), HasSubstr("launch round 2"));
+}
+
 TEST_F(NodeCheckTest, ASchedulerThatAsksAgainGetsTheAnswerAgain) {
   agent_.Desire(CheckAfter(1));
   agent_.Do(NodeChecked{});

@@ -50,6 +50,7 @@ class KernelLogTest : public ::testing::Test {
   const TemporaryFolder folder_;
   HostRoots roots_;
   HostRoots nowhere_;
+  const MonotonicTime now_ = MonotonicTime() + absl::Hours(1);
   int number_ = 1;
 };
 
@@ -61,36 +62,39 @@ TEST_F(KernelLogTest, KnowsTheDevicesByTheirAddresses) {
 TEST_F(KernelLogTest, TakesFaultsOfItsDevicesThatComeAfterTheOpen) {
   Write(kFallen);
   KernelLog log = KernelLog::Open(roots_, {{"0000:3b:00", 0}});
-  log.Read();
+  log.Read(now_);
   EXPECT_EQ(log.count(), 0u) << "it came before";
   for (const char* line : {kOther, "NVRM: Xid (PCI:0000:3b:00): 13, Graphics Exception", "usb 1-1: new device",
                            "python3: NVRM: Xid (PCI:0000:3b:00): 79 in the name of a process", kFallen}) {
     Write(line);
-    log.Read();
+    log.Read(now_);
   }
   EXPECT_EQ(log.count(), 1u);
-  EXPECT_THAT(log.FaultsAfter(0, 0), ElementsAre(kFallen));
-  EXPECT_THAT(log.FaultsAfter(0, std::nullopt), ElementsAre(kFallen));
-  EXPECT_THAT(log.FaultsAfter(0, 1), IsEmpty()) << "another device";
-  EXPECT_THAT(log.FaultsAfter(1, 0), IsEmpty()) << "the process started later";
+  EXPECT_THAT(log.FaultsAfter(0, 0, now_), ElementsAre(kFallen));
+  EXPECT_THAT(log.FaultsAfter(0, std::nullopt, now_), ElementsAre(kFallen));
+  EXPECT_THAT(log.FaultsAfter(0, 1, now_), IsEmpty()) << "another device";
+  EXPECT_THAT(log.FaultsAfter(1, 0, now_), IsEmpty()) << "the process started later";
+  EXPECT_THAT(log.FaultsAfter(0, 0, now_ + KernelLog::kMaxAge), SizeIs(1));
+  EXPECT_THAT(log.FaultsAfter(0, 0, now_ + KernelLog::kMaxAge + absl::Seconds(1)), IsEmpty())
+      << "the process has gone on after it";
 }
 
 TEST_F(KernelLogTest, AFaultOfAnNvSwitchConcernsAllDevices) {
   KernelLog log = KernelLog::Open(roots_, {{"0000:3b:00", 0}});
   Write("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 20009, Fatal, Link 30 RX Short Error Rate");
-  log.Read();
-  EXPECT_THAT(log.FaultsAfter(0, 0), SizeIs(1));
-  EXPECT_THAT(log.FaultsAfter(0, 1), SizeIs(1));
+  log.Read(now_);
+  EXPECT_THAT(log.FaultsAfter(0, 0, now_), SizeIs(1));
+  EXPECT_THAT(log.FaultsAfter(0, 1, now_), SizeIs(1));
 }
 
 TEST_F(KernelLogTest, KeepsTheNewestAndBoundsThem) {
   KernelLog log = KernelLog::Open(roots_, {{"0000:3b:00", 0}});
   for (int i = 0; i < 200; ++i) {
     Write(absl::StrCat("NVRM: Xid (PCI:0000:3b:00): 79, number ", i, std::string(2000, 'x')));
-    log.Read();
+    log.Read(now_);
   }
   EXPECT_EQ(log.count(), 200u);
-  const std::vector<std::string> lines = log.FaultsAfter(0, 0);
+  const std::vector<std::string> lines = log.FaultsAfter(0, 0, now_);
   ASSERT_THAT(lines, SizeIs(kMaxKernelLines));
   for (const std::string& line : lines) EXPECT_EQ(line.size(), kMaxLastLineBytes);
   EXPECT_EQ(lines.back().substr(0, 50), "NVRM: Xid (PCI:0000:3b:00): 79, number 199xxxxxxxx");
@@ -99,7 +103,7 @@ TEST_F(KernelLogTest, KeepsTheNewestAndBoundsThem) {
 TEST_F(KernelLogTest, WithoutDevicesOrALogItKnowsOfNothing) {
   for (KernelLog& log :
        std::array{KernelLog(), KernelLog::Open(roots_, {}), KernelLog::Open(nowhere_, {{"0000:3b:00", 0}})}) {
-    log.Read();
+    log.Read(now_);
     EXPECT_EQ(log.count(), 0u);
   }
 }

@@ -140,7 +140,7 @@ TEST_F(CompareHostsTest, ASlowNodeIsNamed) {
   set_scores({"5.1", "5.2", "10.5"});
   EXPECT_EQ(Only().finding.check(), kScoreCheck);
   EXPECT_EQ(Only().finding.level(), HostFinding::WARNING);
-  EXPECT_THAT(Only().finding.text(), HasSubstr("node n2 is slow: its node check took 10.5, and the median of all "
+  EXPECT_THAT(Only().finding.text(), HasSubstr("node n2 is slow: its score is 10.5, and the median of all "
                                                "nodes is 5.2"));
   EXPECT_THAT(Only().node_ids, ElementsAre("n2"));
   Set(2, kFactStragglerRatio, "3");

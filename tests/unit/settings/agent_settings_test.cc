@@ -138,7 +138,7 @@ TEST(AgentSettings, BadValuesSayWhatIsExpected) {
       {"worker_num", "0", "must be a whole number from 1 to 1000000"},
       {"local_worker_num", "gpu", "must be a whole number from 1 to 1024, or auto (one for each device found)"},
       {"local_worker_num", "0", "must be a whole number from 1 to 1024, or auto (one for each device found)"},
-      {"node_id", "a/b", "must be 1 to 128 letters, digits or . _ : @ -, and has \"/\" at place 2"},
+      {"node_id", "a/b", "must be 1 to 128 letters, digits or . _ : @ -; character 2 is \"/\""},
       {"job_id", "", "must be 1 to 128 letters, digits or . _ : @ -, and is empty"},
       {"worker_ip", "node1", "must be a numeric IPv4 or IPv6 address of this machine"},
       {"worker_ip", "0.0.0.0", "must be a numeric IPv4 or IPv6 address of this machine"},

@@ -67,15 +67,15 @@ TEST(CheckId, NamesTheBadCharacterAndItsPlace) {
       {"a", ""},
       {"Node-1.rack_2:slot@site", ""},
       {std::string(128, 'x'), ""},
-      {std::string(129, 'x'), "must be 1 to 128 letters, digits or . _ : @ -, and has 129"},
+      {std::string(129, 'x'), "must be 1 to 128 letters, digits or . _ : @ -; it is 129 bytes long"},
       {"", "must be 1 to 128 letters, digits or . _ : @ -, and is empty"},
       {".", "must not be ., which names a folder"},
       {"..", "must not be .., which names a folder"},
       {"...", ""},
-      {"a/b", "must be 1 to 128 letters, digits or . _ : @ -, and has \"/\" at place 2"},
-      {"a b", "must be 1 to 128 letters, digits or . _ : @ -, and has \" \" at place 2"},
-      {"a\nb", "must be 1 to 128 letters, digits or . _ : @ -, and has a character outside of these at place 2"},
-      {"ü", "must be 1 to 128 letters, digits or . _ : @ -, and has a character outside of these at place 1"},
+      {"a/b", "must be 1 to 128 letters, digits or . _ : @ -; character 2 is \"/\""},
+      {"a b", "must be 1 to 128 letters, digits or . _ : @ -; character 2 is \" \""},
+      {"a\nb", "must be 1 to 128 letters, digits or . _ : @ -; character 2 is none of these"},
+      {"ü", "must be 1 to 128 letters, digits or . _ : @ -; character 1 is none of these"},
   };
   for (const auto& c : cases) EXPECT_EQ(CheckId(c.text).message(), c.message) << c.text;
 }

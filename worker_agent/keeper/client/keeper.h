@@ -40,10 +40,9 @@ class Keeper {
   static absl::StatusOr<std::unique_ptr<Keeper>> Spawn(const KeeperOptions& options);
 
   // Orders the keeper to kill all processes and to end without a last report. Waits for 8 s at most until it has ended.
-  //
-  // If the keeper still works then, some process can't be killed. The destructor leaves guardian, keeper and shims
-  // running: they go on killing, hold the lock, and end when no process is left; then the keeper sends the last report.
-  // A keeper that doesn't work any more is killed, and its descendants end as in KillAllDescendants.
+  // Two cases are left then. If the keeper answers, some process can't be killed. The destructor leaves guardian,
+  // keeper and shims running: they go on killing, hold the lock, and end when no process is left; then the keeper sends
+  // the last report. If it does not answer, it is killed, and its descendants end as in KillAllDescendants.
   ~Keeper();
 
   Keeper(const Keeper&) = delete;

@@ -45,7 +45,7 @@ void AddMindSporeVariables(const EnvironmentInput& input, EnvironmentBuilder& bu
     builder.Identity("MS_SCHED_PORT", input.scheduler_port);
   }
   QuietIdentity(builder, "MS_NODE_ID", input.node_id, rank);
-  // Kubernetes operators set these two variables for the agent; a process gets values of its own only then.
+  // If a Kubernetes operator has set these two variables for the agent, each process gets values of its own.
   if (!builder.Inherited("MS_NODE_RANK").empty()) builder.Identity("MS_NODE_RANK", assignment.node_rank());
   if (!builder.Inherited("MS_LOCAL_WORKER").empty()) builder.Identity("MS_LOCAL_WORKER", assignment.local_world_size());
   builder.Identity("RANK_ID", rank);

@@ -21,7 +21,7 @@ absl::StatusOr<std::string> PutBy(uint32_t rank, const std::string& bundle) {
     const std::optional<size_t> whose = TakeLength(rest);
     const std::optional<size_t> length = TakeLength(rest);
     if (!whose || !length || *length > rest.size())
-      return absl::InvalidArgumentError("the data that ranks have put is damaged");
+      return absl::InvalidArgumentError("the data that ranks published with PMIx_Put is damaged");
     if (*whose == rank) return std::string(rest.substr(0, *length));
     rest.remove_prefix(*length);
   }

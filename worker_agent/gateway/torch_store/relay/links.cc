@@ -129,8 +129,8 @@ absl::Status Session::Receive(std::string_view bytes) {
   if (!status.ok()) return status;
   const size_t most = shared_.limits.input_bytes / kPartsOfInput;
   if (context_.input_bytes <= most || input_bytes() <= most) return absl::OkStatus();  // (the first test is cheap)
-  return absl::ResourceExhaustedError(absl::StrCat("incomplete requests of its processes take more than ", most,
-                                                   " bytes: find the process that sends large values so slowly"));
+  return absl::ResourceExhaustedError(absl::StrCat("unfinished requests of that node's processes take more than ", most,
+                                                   " bytes: find the process there that sends large values slowly"));
 }
 
 bool Session::ServeClients() {

@@ -14,7 +14,8 @@ class LinkPipe {
   void Say(std::string bytes) { out_ += bytes; }
   bool is_empty() const { return at_ == out_.size(); }
 
-  // Writes the bytes of Say, then those of `of`, unless it is null. Returns kAgain if the socket takes no more for now.
+  // Writes what Say has added, then the bytes of the stream `of` (null: there is none). Returns kAgain if the socket
+  // takes no more for now.
   Stream::Io Write(Stream& to, ResumableStream* of);
 
  private:

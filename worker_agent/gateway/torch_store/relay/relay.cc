@@ -27,7 +27,7 @@ class Uplink {
   explicit Uplink(RelayOptions options) : options_(std::move(options)) {}
 
   void Begin(TcpServerContext& context);
-  // After this call, the object touches no connection.
+  // After End, this object touches no connection.
   void End() { has_ended_ = true; }
   const RelayOptions& options() const { return options_; }
   TcpServerContext& context() { return *context_; }
@@ -380,7 +380,7 @@ absl::Status StoreLink::Take(std::string_view bytes) {
   }
   if (!(*answer)->goes_on)
     return absl::NotFoundError(
-        "rank 0's agent has given up the connections of this machine, because this agent was not connected");
+        "this agent was away too long, so rank 0's agent has closed its processes' connections to the store");
   if (absl::Status status = uplink_.GoOn((*answer)->received); !status.ok()) return status;
   has_answer_ = true;
   return uplink_.mux().Receive(rest);
