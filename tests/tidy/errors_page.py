@@ -15,9 +15,10 @@ PAGE = "docs/errors.md"
 EXIT_CODES = "common/base/exit_codes.h"
 REASONS = "common/base/reason.h"
 ADVICE = "scheduler/core/facts/diagnosis.cc"
+KINDS = "common/causes/failure_kind.cc"
 REFUSALS = "proto/muster/v1/rendezvous.proto"
 REMOTE = "proto/muster/v1/types.proto"
-SOURCES = (EXIT_CODES, REASONS, ADVICE, REFUSALS, REMOTE)
+SOURCES = (EXIT_CODES, REASONS, ADVICE, KINDS, REFUSALS, REMOTE)
 
 MARKER = "<!-- made by tests/tidy/errors_page.py: %s -->"
 END = "<!-- end -->"
@@ -81,11 +82,20 @@ def capital(text):
     return text[:1].upper() + text[1:]
 
 
+def kinds(texts):
+    """Constant of a reason → its kind, as in failure_kind."""
+    found = re.findall(r"\{reason::(k\w+), FailureKind::k(\w+)\}", texts[KINDS])
+    if not found:
+        raise Missing(f"{KINDS}: tests/tidy/errors_page.py finds no row")
+    return {name: kind.lower() for name, kind in found}
+
+
 def reasons(texts):
     advised = advice(texts)
+    kind_of = kinds(texts)
     value = r'inline constexpr absl::string_view (k\w+) = "(\w+)";'
     for (name, word), means, do in commented(REASONS, texts[REASONS], value):
-        yield f"`{word}`", means, capital(advised.get(name, do))
+        yield f"`{word}` ({kind_of.get(name, 'unknown')})", means, capital(advised.get(name, do))
 
 
 def refusals(texts):
@@ -102,7 +112,7 @@ def remote_refusals(texts):
 
 TABLES = {  # marker: heading of the first column, rows
     "exit codes": ("code", exit_codes),
-    "reasons": ("reason", reasons),
+    "reasons": ("reason (kind)", reasons),
     "refusals": ("reason", refusals),
     "refusals of remote commands": ("reason", remote_refusals),
 }

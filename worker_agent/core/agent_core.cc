@@ -359,7 +359,7 @@ void AgentCore::Impl::SendDueReport() {
   const auto armed_fence_ms = is_fenced ? static_cast<uint32_t>(absl::ToInt64Milliseconds(fence_.counted_on())) : 0;
   // After a report that named stuck processes, one more goes over the stream: a datagram can't say that nothing is
   // stuck now.
-  std::string progress = ProgressForDatagram();
+  std::string progress = takes_progress_ ? progress_.ForDatagram(now_) : "";
   const bool has_news = !reporter_.IsAllAcknowledged() || (progress.empty() && !progress_.empty()) ||
                         processes_.HasSurvivors() || has_reported_stuck_ || !halted_.empty() || has_reported_halted_;
   // The loss of a datagram shows only when the next heartbeat is due. If the fence could fall before that one is
@@ -391,15 +391,6 @@ void AgentCore::Impl::SendDueReport() {
     heartbeat_path_.DatagramSent(heartbeat.heartbeat_seq);
     Emit(std::move(heartbeat));
   }
-}
-
-// Returns the progress for a datagram; empty if there is none, it is too long, or the scheduler does not take it so.
-std::string AgentCore::Impl::ProgressForDatagram() const {
-  if (progress_.empty() || !takes_progress_) return "";
-  v1::Report report;
-  progress_.Fill(report, now_);
-  std::string bytes = report.SerializeAsString();
-  return bytes.size() <= kMaxProgressBytes ? bytes : "";
 }
 
 void AgentCore::Impl::SendToScheduler(v1::AgentMessage message) {

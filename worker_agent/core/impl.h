@@ -112,7 +112,6 @@ class AgentCore::Impl {
   void OnEvent(const Tick& event);
   void RunTimers();
   void SendDueReport();
-  std::string ProgressForDatagram() const;
   void FailLaunch(const std::vector<ProcessKey>& ids, const LaunchFailed& failure);
   void ReportEnd(const ProcessKey& key, const ProcessEnd& end, absl::Duration age, bool leaves_some = false);
   void SendJoin(uint64_t connect_seq, bool is_replacement);

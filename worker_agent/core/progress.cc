@@ -48,6 +48,14 @@ void Progress::Fill(v1::Report& report, MonotonicTime now) const {
   }
 }
 
+std::string Progress::ForDatagram(MonotonicTime now) const {
+  if (empty()) return "";
+  v1::Report report;
+  Fill(report, now);
+  std::string bytes = report.SerializeAsString();
+  return bytes.size() <= kMaxProgressBytes ? bytes : "";
+}
+
 void Progress::CheckInvariants(const Processes& processes) const {
   for (const auto& [id, last] : last_) MUSTER_CHECK(processes.IsRunning(id), "only running processes make progress");
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 
 #include "absl/time/time.h"
 #include "common/base/clock.h"
@@ -32,6 +33,9 @@ class Progress {
   // Adds the progress to a report: at most kMaxSlotsPerNode entries, each of at most kMaxBytesPerSlot.
   void Fill(v1::Report& report, MonotonicTime now) const;
   static constexpr size_t kMaxBytesPerSlot = 56;
+  // Returns a serialised report with the progress only, for SendHeartbeat; empty if there is none, or if it is longer
+  // than kMaxProgressBytes.
+  std::string ForDatagram(MonotonicTime now) const;
 
   // Aborts if it holds a process that does not run.
   void CheckInvariants(const Processes& processes) const;

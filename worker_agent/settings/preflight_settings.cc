@@ -1,21 +1,48 @@
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "worker_agent/settings/table_parts.h"
 
 namespace muster::agent {
 
+namespace {
+
+// Parses "none", or some of the words, in any order. Returns them in their order here.
+absl::StatusOr<std::string> ParseChecks(const std::string& text) {
+  if (text == "none") return text;
+  std::vector<std::string> given;
+  for (const absl::string_view word : absl::StrSplit(text, ',')) {
+    given.emplace_back(absl::StripAsciiWhitespace(word));
+  }
+  std::vector<std::string> checks;
+  for (const char* known : {"host", "command", "ring"}) {
+    if (std::erase(given, known) > 0) checks.emplace_back(known);
+  }
+  if (given.empty()) return absl::StrJoin(checks, ",");
+  return absl::InvalidArgumentError("must be none, or some of host, command and ring, with commas between them");
+}
+
+}  // namespace
+
 void AddPreflight(SettingsTable& table, AgentSettings& s) {
-  table
-      .AddChoice(
-          "preflight", &s.preflight,
-          {"none", "host", "command", "ring", "host,command", "host,ring", "command,ring", "host,command,ring"},
-          "Checks before the start. host: checks this machine and its devices, and compares the nodes. command: runs "
-          "the command of --node_check. ring: all ranks check their links (ms-ring); set it on every node or on none.")
-      .Env({"MS_PREFLIGHT"})
-      .Default("none");
+  Setting& preflight = table.AddString(
+      "preflight", &s.preflight,
+      "Checks before the start. host: checks this machine and its devices, and compares the nodes. command: runs the "
+      "command of --node_check. ring: all ranks check their links (ms-ring); set it on every node or on none.");
+  preflight.parse = [&s](const std::string& text) -> absl::Status {
+    absl::StatusOr<std::string> checks = ParseChecks(text);
+    if (!checks.ok()) return checks.status();
+    s.preflight = *std::move(checks);
+    return absl::OkStatus();
+  };
+  preflight.Value("CHECK[,CHECK]").Env({"MS_PREFLIGHT"}).Default("none");
   table
       .AddChoice("preflight_fatal", &s.preflight_fatal, {"warning", "error"},
                  "Lowest severity of a finding of --preflight host that keeps the node from starting.")

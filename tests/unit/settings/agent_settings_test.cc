@@ -126,6 +126,15 @@ TEST(AgentSettings, LabelsAreSplitAndKeptInOrder) {
   EXPECT_THAT(Loaded({}, {{"MS_LABEL", "rack=r1"}}).settings.labels, ElementsAre("rack=r1"));
 }
 
+TEST(AgentSettings, ChecksBeforeTheStartComeInAnyOrder) {
+  for (const char* text : {"host,command,ring", "ring, command,host", "command,ring,host"}) {
+    const AgentSettings settings = Loaded({"--preflight", text}).settings;
+    EXPECT_EQ(settings.preflight, "host,command,ring");
+    EXPECT_TRUE(ChecksHost(settings) && ChecksNode(settings) && ChecksRing(settings)) << text;
+  }
+  EXPECT_FALSE(ChecksHost(Loaded({"--preflight", "ring,command"}).settings));
+}
+
 TEST(AgentSettings, BadValuesSayWhatIsExpected) {
   const struct {
     std::string flag, value, rule;
@@ -136,6 +145,8 @@ TEST(AgentSettings, BadValuesSayWhatIsExpected) {
       {"sched_host", "", "must be a host name or a numeric IPv4 or IPv6 address"},
       {"sched_port", "0", "must be a port from 1024 to 65535"},
       {"worker_num", "0", "must be a whole number from 1 to 1000000"},
+      {"preflight", "host,comand", "must be none, or some of host, command and ring, with commas between them"},
+      {"straggler_ratio", "1", "must be a number above 1, at most 1000"},
       {"local_worker_num", "gpu", "must be a whole number from 1 to 1024, or auto (one for each device found)"},
       {"local_worker_num", "0", "must be a whole number from 1 to 1024, or auto (one for each device found)"},
       {"node_id", "a/b", "must be 1 to 128 letters, digits or . _ : @ -; character 2 is \"/\""},
