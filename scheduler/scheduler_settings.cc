@@ -160,6 +160,7 @@ void AddWorkersOwn(SettingsTable& table) {
   table.AddIgnored("tail", "RANKS", {"MS_TAIL"}).Alias({"tail_worker_log"});
   table.AddIgnored("isolate", "off|pid", {"MS_ISOLATE"});
   table.AddIgnored("bind_core", "CORES", {"MS_BIND_CORE"});
+  table.AddIgnored("check", "", {});
   table.AddIgnored("preflight", "CHECK", {"MS_PREFLIGHT"});
   table.AddIgnored("preflight_fatal", "LEVEL", {"MS_PREFLIGHT_FATAL"});
   table.AddIgnored("node_check", "COMMAND", {"MS_NODE_CHECK"});

@@ -413,6 +413,7 @@ int Main(const std::vector<std::string>& args) {
   const absl::Status logging = InitLogging({"ms-worker", settings.log_format, settings.log_level, ""});
   if (!logging.ok()) return Fail(logging);
   QuietProtobuf();
+  if (settings.checks_start) return CheckStart(std::move(settings), environment, settled.warnings);
   for (const std::string& warning : settled.warnings) Log(Severity::kWarning, warning);
   if (const auto problem = SettleCommand(settings, environment)) {
     return Fail(absl::InvalidArgumentError(problem->text), problem->exit_code);

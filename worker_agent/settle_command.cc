@@ -73,7 +73,9 @@ void CheckThereIsACommand(const AgentSettings& settings, SettingsFindings& findi
   if (settings.prints_assignment && !settings.command.empty()) {
     findings.errors.push_back("print_assignment starts nothing, so it contradicts a command; leave one of them out");
   }
-  if (settings.prints_assignment || !settings.command.empty() || settings.check_config) return;
+  if (settings.prints_assignment || !settings.command.empty() || settings.check_config || settings.checks_start) {
+    return;
+  }
   findings.errors.push_back(
       "there is no command to start; usage: ms-worker [settings] -- COMMAND [ARGUMENTS], as in `ms-worker --worker_num "
       "2 -- python3 train.py`. --print_assignment joins without a command and prints this node's ranks as JSON; "

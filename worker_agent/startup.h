@@ -49,6 +49,13 @@ std::vector<TimeoutStep> AgentTimeouts(const AgentSettings& settings);
 // processes, the last report to the scheduler, and the end of the keeper and of a scheduler that this agent started.
 absl::Duration SignalPatience(const AgentSettings& settings);
 
+// ---- check_start.cc: --check.
+
+// Checks, without joining a job, whether this node could take part in it, and prints a row for each check. `warnings`:
+// of the settings. Blocks for at most two minutes and the limit of --node_check. Returns 0, or 1 if a check has failed.
+int CheckStart(AgentSettings settings, const std::map<std::string, std::string>& environment,
+               const std::vector<std::string>& warnings);
+
 // ---- start_keeper.cc: starts the agent's keeper and takes the node's lock, which agent and keeper both hold.
 
 struct StartedKeeper {

@@ -143,18 +143,35 @@ FactsRequest WhereToLook(const AgentSettings& settings, const std::map<std::stri
   return request;
 }
 
+struct Judged {
+  HostFacts facts;
+  std::vector<v1::HostFinding> findings;
+};
+
+Judged JudgeThisHost(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
+                     const NodeDevices& devices, const std::string& own_address, const v1::NodeInfo& node) {
+  Judged judged{WhatIsAsked(settings, environment, devices, node), {}};
+  const FactsRequest request = WhereToLook(settings, environment, devices, own_address);
+  ReadHost(request, judged.facts);
+  ReadDevices(request, judged.facts);
+  judged.findings = JudgeHost(judged.facts);
+  for (v1::HostFinding& finding : JudgeDevices(judged.facts)) judged.findings.push_back(std::move(finding));
+  return judged;
+}
+
 }  // namespace
+
+std::vector<v1::HostFinding> FindingsOfHost(const AgentSettings& settings,
+                                            const std::map<std::string, std::string>& environment,
+                                            const NodeDevices& devices, const std::string& own_address,
+                                            const v1::NodeInfo& node) {
+  return JudgeThisHost(settings, environment, devices, own_address, node).findings;
+}
 
 absl::Status CheckHost(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
                        const NodeDevices& devices, const std::string& own_address, v1::NodeInfo& node) {
   if (!ChecksHost(settings)) return absl::OkStatus();
-  HostFacts facts = WhatIsAsked(settings, environment, devices, node);
-  const FactsRequest request = WhereToLook(settings, environment, devices, own_address);
-  ReadHost(request, facts);
-  ReadDevices(request, facts);
-  std::vector<v1::HostFinding> findings = JudgeHost(facts);
-  for (v1::HostFinding& finding : JudgeDevices(facts)) findings.push_back(std::move(finding));
-
+  auto [facts, findings] = JudgeThisHost(settings, environment, devices, own_address, node);
   size_t fatal = 0;
   for (const v1::HostFinding& finding : findings) {
     fatal += IsFatal(finding, settings.preflight_fatal) ? 1 : 0;

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "muster/v1/types.pb.h"
@@ -18,6 +19,12 @@ namespace muster::agent {
 // finding is at least as severe as --preflight_fatal, so the node must not join.
 absl::Status CheckHost(const AgentSettings& settings, const std::map<std::string, std::string>& environment,
                        const NodeDevices& devices, const std::string& own_address, v1::NodeInfo& node);
+
+// Runs the checks of --preflight host, and returns their findings. Blocks as CheckHost does.
+std::vector<v1::HostFinding> FindingsOfHost(const AgentSettings& settings,
+                                            const std::map<std::string, std::string>& environment,
+                                            const NodeDevices& devices, const std::string& own_address,
+                                            const v1::NodeInfo& node);
 
 // Adds the result of a node check that did not fail to `node`: a finding, and the score by which nodes are compared.
 void AddNodeCheck(const NodeCheckResult& result, const AgentSettings& settings, v1::NodeInfo& node);

@@ -101,6 +101,7 @@ struct AgentSettings {
   std::string log_format = "text";
   std::string log_level = "info";
   bool check_config = false;
+  bool checks_start = false;         // --check
   std::vector<std::string> command;  // the words after "--"
   // Flags of ms-scheduler, such as "--node_timeout=60", for a scheduler that this agent starts: those of the command
   // line, and those of --config.
