@@ -153,7 +153,7 @@ def test_a_node_is_checked_again_after_a_failure_that_may_come_from_it(cluster, 
                "1) echo \"Traceback (most recent call last):\n  File \\\"train.py\\\", line 1, in <module>\n"
                "KeyError: 'lr'\" >&2; exit 1;; esac; fi; sleep 1000")
     nodes = {name: checked(cluster, name, command=command) for name in ("a", "b")}
-    eventually(lambda: cluster.ctl_json("status")["runs"][0]["restart_count"] == 2, 30, "two restarts")
+    eventually(lambda: [run["restart_count"] for run in cluster.ctl_json("status")["runs"]] == [2], 30, "two restarts")
     cluster.wait_until_running(2)
     assert checks(cluster, "a") == 1 and checks(cluster, "b") == 2, (checks(cluster, "a"), checks(cluster, "b"))
     nodes["b"].expect_said("node check: runs again, since the last failure may come from this node")
