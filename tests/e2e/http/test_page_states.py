@@ -65,13 +65,15 @@ def job(cluster, browser, tmp_path):
 
 def test_nothing_is_lost_while_all_is_made_again(job, cluster, browser):  # noqa: F811
     made(browser, {"/api/v1/jobs": {"merge": {"restart_count": 1}}})
-    cause = {"text": "rank 0 failed", "rank": 0, "node_id": "a", "host_name": "h", "last_lines": ["x"], "log_file": "", "remedy": ""}
+    cause = {"text": "rank 0 failed", "rank": 0, "node_id": "a", "host_name": "h", "last_lines": ["x"], "log_file": "", "remedy": "",
+             "reason": "device_fault", "failure_kind": "device"}
     browser.see("Restarts\n1", selector="dl.figures")
     browser.run("document.querySelector('.actions button').focus(); window.old = document.activeElement")
     made(browser, {"/api/v1/jobs": {"merge": {"restart_count": 2, "last_abort": cause}}})
     browser.see("Restarts\n2", selector="dl.figures")
     assert browser.run("return document.activeElement.textContent + (document.activeElement === window.old)") == "Restart …false"
     browser.see("Last restart")
+    browser.see("Kind of failure: device (device_fault)")
     # Open details stay open: a newer age alone does not draw them again.
     eventually(lambda: browser.run("const d = document.querySelector('.cause details'); if (d) d.open = true; return !!d"), 10, "why is there")
     browser.run("window.old = document.querySelector('.actions button'); window.why = document.querySelector('.cause details')")

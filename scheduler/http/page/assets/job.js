@@ -177,6 +177,7 @@ export class JobView {
       const node = cause.node_id ? h('a', {href: path('job', this.job, 'node', cause.node_id)}, `node ${cause.node_id}`) : null;
       return [h('h2', {}, title, h('span', {class: 'count'}, where, where && node ? ' on ' : '', node, cause.host_name ? ` (${cause.host_name})` : '')),
         h('p', {}, cause.text),
+        cause.failure_kind ? h('p', {class: 'soft small more'}, `Kind of failure: ${cause.failure_kind}${cause.reason ? ` (${cause.reason})` : ''}`) : null,
         cause.last_lines.length
           ? h('pre', {class: 'lines more', tabindex: 0, 'aria-label': 'Last lines of the first failure'}, cause.last_lines.join('\n'))
           : this.session.by === 'nothing' && cause.rank !== null ? h('p', {class: 'soft small more'}, 'To see the last lines of the process, log in (--http_token_file), present a certificate, or run ms-ctl why.') : null,
