@@ -417,9 +417,10 @@ SettingsTable AgentSettingsTable(AgentSettings& settings) {
   AddLogging(table, settings);
   AddTls(table, &settings.tls);
   table.BeginGroup("Other");
-  table.AddBool("check", &settings.checks_start,
-               "Checks settings, command, scheduler, devices and this machine, prints a line for each, and exits: with "
-               "1 if a check has failed.");
+  table.AddBool(
+      "check", &settings.checks_start,
+      "Checks settings, command, scheduler, devices and this machine, prints a line for each, and exits: with "
+      "1 if a check has failed.");
   AddCheckConfig(table, &settings.check_config);
   AddSchedulersOwn(table, settings);
   AddJoin(table, settings);
