@@ -1,4 +1,4 @@
-// Each row of the report is one check. A check that can't be made is "unknown", which is no error.
+// Each row of the report is one check. A check that can't be made is "not_checked", which is no error.
 //
 //   row                        made by
 //   settings                   the settings have been checked before; their warnings are rows
@@ -23,6 +23,7 @@
 #include "common/base/exit_codes.h"
 #include "common/base/text.h"
 #include "common/command/python_target.h"
+#include "common/hosts/compare.h"
 #include "common/sys/child/bounded_command.h"
 #include "common/sys/log.h"
 #include "nlohmann/json.hpp"
@@ -41,14 +42,14 @@ constexpr size_t kMaxPingBytes = 64 * 1024;
 constexpr char kOk[] = "ok";
 constexpr char kWarning[] = "warning";
 constexpr char kError[] = "error";
-constexpr char kUnknown[] = "unknown";
+constexpr char kNotChecked[] = "not_checked";
 
 class CheckReport {
  public:
   void Add(const std::string& check, const std::string& level, const std::string& text,
            const std::string& remedy = "") {
-    std::printf("%s\n", absl::StrFormat("%-17s %-8s %s", check, level, EscapeControl(text)).c_str());
-    if (!remedy.empty()) std::printf("%s\n", absl::StrFormat("%-26s %s", "", EscapeControl(remedy)).c_str());
+    std::printf("%s\n", absl::StrFormat("%-17s %-11s %s", check, level, EscapeControl(text)).c_str());
+    if (!remedy.empty()) std::printf("%s\n", absl::StrFormat("%-29s %s", "", EscapeControl(remedy)).c_str());
     std::fflush(stdout);
     errors_ += level == kError ? 1 : 0;
   }
@@ -62,19 +63,6 @@ class CheckReport {
  private:
   int errors_ = 0;
 };
-
-std::string LevelOf(v1::HostFinding::Level level) {
-  switch (level) {
-    case v1::HostFinding::OK:
-      return kOk;
-    case v1::HostFinding::WARNING:
-      return kWarning;
-    case v1::HostFinding::ERROR:
-      return kError;
-    default:
-      return kUnknown;
-  }
-}
 
 void CheckCommand(AgentSettings& settings, const std::map<std::string, std::string>& environment, CheckReport& report) {
   if (settings.command.empty()) return;
@@ -138,7 +126,7 @@ void CheckWayToScheduler(const AgentSettings& settings, const std::map<std::stri
     // With --with_scheduler the node that has the address starts the scheduler, so nothing need listen yet.
     const bool may_be_missing = settings.with_scheduler && text_of(check, "check") == "tcp";
     const std::string level = text_of(check, "level");
-    report.Add(text_of(check, "check"), may_be_missing && level == kError ? kUnknown : level, text_of(check, "text"),
+    report.Add(text_of(check, "check"), may_be_missing && level == kError ? kNotChecked : level, text_of(check, "text"),
                text_of(check, "remedy"));
   }
 }
@@ -152,7 +140,7 @@ void CheckDevicesAndHost(const AgentSettings& settings, const std::map<std::stri
   uint32_t master_port = 0;
   if (absl::SimpleAtoi(settings.master_port, &master_port)) node.set_wanted_master_port(master_port);
   for (const v1::HostFinding& finding : FindingsOfHost(settings, environment, *devices, settings.worker_ip, node)) {
-    report.Add(finding.check(), LevelOf(finding.level()), finding.text(), finding.remedy());
+    report.Add(finding.check(), LevelWord(finding.level()), finding.text(), finding.remedy());
   }
 }
 

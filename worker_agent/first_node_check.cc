@@ -27,9 +27,8 @@ std::optional<int> RunFirstNodeCheck(const AgentSettings& settings,
       return std::nullopt;
     }
     if (!absl::IsCancelled(result.status)) {
-      Log(Severity::kError,
-          absl::StrCat(std::string(result.status.message()),
-                       ": this node takes no part; fix what it reports, or start without --preflight command"));
+      Log(Severity::kError, absl::StrCat("this node takes no part: ", std::string(result.status.message()),
+                                         " (fix what it reports, or start without --preflight command)"));
       return kExitRefused;
     }
     // Other signals are for processes, and none runs yet: the check begins again.

@@ -333,6 +333,19 @@ std::vector<HostDifference> CompareHosts(const std::vector<ComparedHost>& all) {
   return out;
 }
 
+std::string LevelWord(HostFinding::Level level) {
+  switch (level) {
+    case HostFinding::OK:
+      return "ok";
+    case HostFinding::WARNING:
+      return "warning";
+    case HostFinding::ERROR:
+      return "error";
+    default:
+      return "not_checked";
+  }
+}
+
 bool IsFatal(const v1::HostFinding& finding, const std::string& fatal) {
   return finding.level() >= (fatal == "warning" ? HostFinding::WARNING : HostFinding::ERROR);
 }

@@ -66,6 +66,9 @@ struct HostDifference {
 // that differs. Hosts without facts don't count.
 std::vector<HostDifference> CompareHosts(const std::vector<ComparedHost>& hosts);
 
+// Returns "ok", "warning", "error" or "not_checked".
+std::string LevelWord(v1::HostFinding::Level level);
+
 // True if a node with --preflight_fatal=`fatal` must not start with this finding.
 bool IsFatal(const v1::HostFinding& finding, const std::string& fatal);
 

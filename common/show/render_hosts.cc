@@ -15,19 +15,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 using v1::HostFinding;
 
-std::string LevelWord(HostFinding::Level level) {
-  switch (level) {
-    case HostFinding::OK:
-      return "ok";
-    case HostFinding::WARNING:
-      return "warning";
-    case HostFinding::ERROR:
-      return "error";
-    default:
-      return "not_checked";
-  }
-}
-
 // Returns the nodes that are still in the job.
 std::vector<const v1::NodeStatus*> NodesOf(const NodesOfJob& job) {
   std::vector<const v1::NodeStatus*> nodes;

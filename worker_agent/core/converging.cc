@@ -89,7 +89,7 @@ void AgentCore::Impl::OnEvent(const NodeChecked& event) {
   if (ending_) return;
   if (event.status.ok()) return ReportNodeCheck();
   const std::string why(event.status.message());
-  Leave(kExitRefused, 0, why, Say{Severity::kError, absl::StrCat(why, ": this node leaves the job")});
+  Leave(kExitRefused, 0, why, Say{Severity::kError, absl::StrCat("this node leaves the job: ", why)});
 }
 
 void AgentCore::Impl::StartRound() {

@@ -92,7 +92,7 @@ HostFinding JudgePorts(const HostFacts& facts, const std::string& check, const s
 }
 
 // Lists all ports of the ranges.
-std::vector<uint32_t> PortsIn(const std::vector<NumberRange>& ranges) {
+std::vector<uint32_t> ListPorts(const std::vector<NumberRange>& ranges) {
   std::vector<uint32_t> ports;
   for (const NumberRange& range : ranges) {
     for (uint32_t port = range.low; port <= range.high; ++port) ports.push_back(port);
@@ -110,7 +110,7 @@ HostFinding JudgeHcclPorts(const HostFacts& facts, const HcclPorts& hccl) {
   }
   const std::vector<NumberRange> ranges = hccl.HostRanges();
   const bool is_range = hccl.host.choice == PortChoice::kRanges;
-  const std::vector<uint32_t> ports = PortsIn(ranges);
+  const std::vector<uint32_t> ports = ListPorts(ranges);
   const uint64_t count = ports.size();
   // HCCL tries the ports of a range in turn, so some of them may be taken.
   const bool has_enough = is_range && facts.listening && count >= Listening(facts, ports).size() + facts.processes;

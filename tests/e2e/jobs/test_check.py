@@ -25,7 +25,7 @@ def check(cluster, host, *words, command=("sh", "-c", "true"), port=None, name="
     code = agent.wait(60)
     rows, last = {}, None
     for line in agent.output().splitlines():
-        found = re.match(r"(\w+) +(ok|warning|error|unknown) +(.*)", line)
+        found = re.match(r"(\w+) +(ok|warning|error|not_checked|unknown) +(.*)", line)
         if found:
             last = found.group(1)
             rows[last] = (found.group(2), found.group(3))
@@ -38,7 +38,7 @@ def test_a_node_that_is_well(cluster, host):
     cluster.start_scheduler("--worker_num", 2)
     code, rows, output = check(cluster, host, kind="CPU")
     assert code == ALL_WELL, output
-    assert {level for level, _ in rows.values()} <= {"ok", "unknown", "warning"}, output
+    assert {level for level, _ in rows.values()} <= {"ok", "not_checked", "unknown", "warning"}, output
     assert {"settings", "command", "name", "tcp", "clock", "memory", "space"} <= set(rows), output
     assert "joined" not in output and "joined" not in cluster.scheduler.output()
 

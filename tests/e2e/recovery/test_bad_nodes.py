@@ -167,10 +167,10 @@ def test_a_node_that_fails_its_second_check_gives_its_place_to_a_spare(cluster, 
     nodes["c"] = start(cluster, "c", "--spare", command=command)
     eventually(lambda: ranks(cluster) == {0: ("a", "running"), 1: ("c", "running")}, 30, "the spare has the rank")
     nodes["b"].expect(EXIT_REFUSED, 20)
-    assert "the node check (--node_check) ended with code 1; its last line: broken: this node leaves the job" \
+    assert "this node leaves the job: the node check (--node_check) ended with code 1; its last line: broken" \
         in nodes["b"].output(), nodes["b"].tail()
-    assert "left: the node check (--node_check) ended with code 1" in cluster.scheduler.output() or \
-        "the node check (--node_check) ended with code 1" in cluster.ctl("events"), cluster.ctl("events")
+    assert any("left: the node check (--node_check) ended with code 1; its last line: broken" in event["text"]
+               for event in cluster.ctl_json("events")["events"]), cluster.ctl("events")
 
 
 def score_words(*words):

@@ -138,7 +138,7 @@ TEST_F(NodeCheckTest, ASchedulerThatAsksAgainGetsTheAnswerAgain) {
 TEST_F(NodeCheckTest, FailsAndTheNodeLeaves) {
   agent_.Desire(CheckAfter(1));
   const std::string end = agent_.Do(NodeChecked{absl::FailedPreconditionError("the node check ended with code 1")});
-  EXPECT_THAT(end, HasSubstr("error: the node check ended with code 1: this node leaves the job"));
+  EXPECT_THAT(end, HasSubstr("error: this node leaves the job: the node check ended with code 1"));
   EXPECT_THAT(end, HasSubstr("leaving signal=0 (the node check ended with code 1)"));
   EXPECT_THAT(agent_.Acknowledge(4), HasSubstr("finish 11"));
 }
