@@ -5,7 +5,6 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "common/base/check.h"
-#include "common/base/exit_codes.h"
 #include "common/base/version.h"
 
 namespace muster::scheduler {
@@ -81,11 +80,6 @@ std::string NewClusterId() {
   const ssize_t got = getrandom(bytes.data(), bytes.size(), 0);
   MUSTER_CHECK(got == static_cast<ssize_t>(bytes.size()), "the kernel gives random bytes");
   return absl::BytesToHexString(bytes);
-}
-
-int ExitCodeOf(const v1::Outcome& outcome) {
-  if (outcome.succeeded()) return kExitSuccess;
-  return outcome.cause().kind() == v1::Cause::NEVER_FORMED ? kExitNeverFormed : kExitJobFailed;
 }
 
 }  // namespace muster::scheduler

@@ -19,7 +19,4 @@ CoreOptions MakeCoreOptions(const SchedulerSettings& settings, const std::map<st
 // Returns a random name for a new cluster.
 std::string NewClusterId();
 
-// Returns the exit code of `ms-scheduler --once` for a job that ended with `outcome`.
-int ExitCodeOf(const v1::Outcome& outcome);
-
 }  // namespace muster::scheduler

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "common/base/exit_codes.h"
+#include "common/causes/outcome.h"
 #include "common/sys/log.h"
-#include "scheduler/core_options.h"
 
 namespace muster::scheduler {
 

@@ -381,7 +381,7 @@ void Agent::Leave(const AgentLoop& loop, int code) {
 // ended, they learn the outcome from it; they may take stop_timeout to stop their processes. If this node was drained,
 // the other nodes go on with the job.
 void Agent::LetOwnSchedulerEnd(const AgentLoop& loop, int code) {
-  if (scheduler_ == nullptr || (!loop.HasOutcome() && !loop.WasDrained())) return;
+  if (scheduler_ == nullptr || (!loop.HasOutcome() && !loop.HasLeftWell())) return;
   EndAtTheLatest(absl::InfiniteDuration(), code);  // the wait below may last as long as the job
   if (!loop.HasOutcome()) Log(Severity::kInfo, "the scheduler of the job runs here, until the job has ended");
   scheduler_->WaitForEnd(loop.HasOutcome() ? settings_.stop_timeout + absl::Seconds(5) : absl::InfiniteDuration(),

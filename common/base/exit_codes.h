@@ -8,7 +8,7 @@
 namespace muster {
 
 enum ExitCode : int {
-  // The job succeeded, the node was drained, or the command is done.
+  // The job succeeded, or the command is done.
   kExitSuccess = 0,
   // The job failed (ms-scheduler --once, ms-ctl watch), or the request was refused or names something that does not
   // exist (other commands of ms-ctl). `ms-ctl why` has the cause of a failure.
@@ -24,7 +24,7 @@ enum ExitCode : int {
   kExitRefused = 11,
   // Some nodes did not join within MS_TOPO_TIMEOUT. `ms-ctl nodes --missing` names those that are missing.
   kExitNeverFormed = 12,
-  // The job failed, but no process of this node did, or it was stopped. `ms-ctl why` has the cause.
+  // The job failed, but no process of this node did. `ms-ctl why` has the cause.
   kExitFailedElsewhere = 13,
   // The scheduler was lost for good, or has stopped. Start it again, with a journal on a disk.
   kExitSchedulerLost = 14,
@@ -32,6 +32,8 @@ enum ExitCode : int {
   kExitSecurity = 15,
   // The restarts of this hour (--max_restarts) are used up. Fix what fails: `ms-ctl events` shows it.
   kExitGaveUp = 16,
+  // A user stopped the job or drained the node, before the job was done. Nothing to do; nothing has failed.
+  kExitStopped = 17,
   // ms-worker: the command can't be executed, or its start fails for another reason. Do what the message says.
   kExitCannotStart = 126,
   // ms-worker: the command does not exist, or the interpreter named in its first line does not exist. Check the

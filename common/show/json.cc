@@ -83,7 +83,7 @@ Json Progress(const v1::ProgressStatus& p) {
 Json Run(const v1::RunStatus& r) {
   return Json{{"job_id", r.job_id()},
               {"run", r.run()},
-              {"phase", PhaseWord(r.phase())},
+              {"phase", PhaseWord(r)},
               {"round", r.round()},
               {"restart_count", r.restart_count()},
               {"last_abort", r.has_last_abort() ? CauseOf(r.last_abort()) : Json()},

@@ -95,7 +95,7 @@ void AppendProgress(const v1::RunStatus& run, std::string* out) {
 
 std::string RenderRun(const v1::RunStatus& run, absl::TimeZone zone) {
   std::string out =
-      absl::StrCat("job ", EscapeControl(run.job_id()), ", run ", run.run(), ": ", PhaseWord(run.phase()));
+      absl::StrCat("job ", EscapeControl(run.job_id()), ", run ", run.run(), ": ", PhaseWord(run));
   if (run.round() > 0) absl::StrAppend(&out, ", round ", run.round());
   if (run.restart_count() > 0) absl::StrAppend(&out, ", ", Count(run.restart_count(), "restart"));
   absl::StrAppend(&out, "\n  size        ", SizeText(run), "\n  nodes       ", NodesText(run), "\n");
@@ -249,7 +249,7 @@ std::string RenderCounters(const v1::CountersReply& reply, absl::TimeZone zone) 
 
 std::string RenderWhy(const v1::RunStatus& run, absl::TimeZone zone) {
   std::string out =
-      absl::StrCat("job ", EscapeControl(run.job_id()), ", run ", run.run(), ": ", PhaseWord(run.phase()), "\n");
+      absl::StrCat("job ", EscapeControl(run.job_id()), ", run ", run.run(), ": ", PhaseWord(run), "\n");
   if (!HasEnded(run.phase()) && run.has_waiting()) {
     absl::StrAppend(&out, "  waiting     ", EscapeControl(run.waiting().text()), "\n");
   }

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/causes/outcome.h"
 #include "common/show/words.h"
 
 namespace muster {
@@ -204,9 +205,10 @@ std::string RanksHtml(const v1::RanksReply& ranks) {
 std::string ReportHtml(const ReportInput& input) {
   const v1::RunStatus& run = input.run;
   const std::string name = Escape(absl::StrCat("job ", run.job_id(), ", run ", run.run()));
-  const bool has_failed = run.has_outcome() && !run.outcome().succeeded();
+  const bool was_stopped = run.has_outcome() && WasStopped(run.outcome());
+  const bool has_failed = run.has_outcome() && !run.outcome().succeeded() && !was_stopped;
   std::string out = absl::StrCat(kHead, "<title>Muster: ", name, "</title>\n</head>\n<body>\n<h1>", name, ": <span",
-                                 has_failed ? " class=\"bad\"" : "", ">", PhaseWord(run.phase()), "</span></h1>\n");
+                                 has_failed ? " class=\"bad\"" : "", ">", PhaseWord(run), "</span></h1>\n");
   absl::StrAppend(&out, "<p class=\"dim\">opened ", Escape(FormatWallTime(run.opened_unix_ms(), input.zone)), " by ",
                   Escape(run.opened_by()));
   if (run.has_outcome()) {
@@ -217,6 +219,7 @@ std::string ReportHtml(const ReportInput& input) {
       "<br>written ", Escape(FormatWallTime(absl::ToUnixMillis(input.made), input.zone)), " (",
       Escape(ZoneName(input.zone, input.made)), ") from the scheduler at ", Escape(input.scheduler), "</p>\n");
   if (has_failed) absl::StrAppend(&out, "<h2>Why it failed</h2>\n", CauseHtml(run.outcome().cause()));
+  if (was_stopped) absl::StrAppend(&out, "<h2>Why it was stopped</h2>\n", CauseHtml(run.outcome().cause()));
   if (run.has_waiting())
     absl::StrAppend(&out, "<h2>What it waits for</h2>\n<p>", Escape(run.waiting().text()), "</p>\n");
   if (!run.halted().empty()) {

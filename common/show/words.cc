@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/causes/outcome.h"
 
 namespace muster {
 namespace {
@@ -72,6 +73,10 @@ std::string CompressRanks(std::vector<uint32_t> ranks) {
 }
 
 std::string PhaseWord(v1::RunPhase phase) { return EnumWord(v1::RunPhase_Name(phase), "RUN_PHASE_"); }
+
+std::string PhaseWord(const v1::RunStatus& run) {
+  return run.has_outcome() && WasStopped(run.outcome()) ? "stopped" : PhaseWord(run.phase());
+}
 
 std::string RoleWord(v1::Role role) { return EnumWord(v1::Role_Name(role), "ROLE_"); }
 

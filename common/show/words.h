@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "muster/v1/admin.pb.h"
 #include "muster/v1/types.pb.h"
 
 namespace muster {
@@ -22,6 +23,8 @@ std::string CompressRanks(std::vector<uint32_t> ranks);
 
 // Returns "forming", "running", …; "unknown" for a value of a newer scheduler.
 std::string PhaseWord(v1::RunPhase phase);
+// The same, and "stopped" for a run that ended by a planned stop.
+std::string PhaseWord(const v1::RunStatus& run);
 
 // Returns "worker" or "server".
 std::string RoleWord(v1::Role role);

@@ -87,7 +87,7 @@ std::string JobsText(const v1::Snapshot& known) {
   std::vector<std::string> jobs;
   for (const v1::JobSnapshot& job : known.jobs()) {
     const v1::RunSnapshot& run = job.runs(job.runs_size() - 1);
-    jobs.push_back(absl::StrCat(job.job_id(), " (run ", run.number(), " ", scheduler::RunPhaseName(run.phase()),
+    jobs.push_back(absl::StrCat(job.job_id(), " (run ", run.number(), " ", scheduler::RunPhaseName(run.phase(), run.outcome()),
                                 ", round ", run.round(), ", ", run.nodes_size(),
                                 run.nodes_size() == 1 ? " node)" : " nodes)"));
   }
@@ -118,7 +118,7 @@ std::string SoundText(const std::string& path, const scheduler::JournalReader& j
     const v1::RunSnapshot& run = job.runs(job.runs_size() - 1);
     object["jobs"].push_back({{"job_id", job.job_id()},
                               {"run", run.number()},
-                              {"phase", scheduler::RunPhaseName(run.phase())},
+                              {"phase", scheduler::RunPhaseName(run.phase(), run.outcome())},
                               {"round", run.round()},
                               {"nodes", run.nodes_size()}});
   }

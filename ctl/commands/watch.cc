@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/exit_codes.h"
 #include "common/base/text.h"
+#include "common/causes/outcome.h"
 #include "common/show/json.h"
 #include "common/show/render.h"
 #include "common/show/screen.h"
@@ -69,7 +70,7 @@ class Watcher {
     Show(run, OfThisRun(*events));
     if (!HasEnded(run.phase())) return std::optional<int>();
     ShowEnd(run);
-    return std::optional<int>(run.outcome().succeeded() ? kExitSuccess : kExitJobFailed);
+    return std::optional<int>(muster::ExitCodeOf(run.outcome()));
   }
 
  private:

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/text.h"
+#include "common/causes/outcome.h"
 #include "common/show/render.h"
 #include "common/show/table.h"
 #include "common/show/words.h"
@@ -29,8 +30,8 @@ std::vector<std::string> LinesOf(const std::string& text) {
 }
 
 // Returns the place of the phase when runs are sorted: those that need a person's attention come first.
-int UrgencyOf(v1::RunPhase phase) {
-  switch (phase) {
+int UrgencyOf(const v1::RunStatus& run) {
+  switch (run.phase()) {
     case v1::RUN_PHASE_RECOVERING:
       return 0;
     case v1::RUN_PHASE_FORMING:
@@ -38,7 +39,7 @@ int UrgencyOf(v1::RunPhase phase) {
     case v1::RUN_PHASE_STOPPING:
       return 2;
     case v1::RUN_PHASE_FAILED:
-      return 3;
+      return WasStopped(run.outcome()) ? 5 : 3;
     case v1::RUN_PHASE_RUNNING:
       return 4;
     default:
@@ -105,7 +106,7 @@ LiveView::List LiveView::Jobs() const {
   for (const v1::RunStatus& run : status_.runs()) runs.push_back(&run);
   std::stable_sort(runs.begin(), runs.end(), [this](const v1::RunStatus* a, const v1::RunStatus* b) {
     const auto key = [this](const v1::RunStatus& run) {
-      return std::tuple(sort_[0] == 0 ? UrgencyOf(run.phase()) : 0, sort_[0] == 2 ? run.age_ms() : 0, run.job_id(),
+      return std::tuple(sort_[0] == 0 ? UrgencyOf(run) : 0, sort_[0] == 2 ? run.age_ms() : 0, run.job_id(),
                         run.run());
     };
     return key(*a) < key(*b);
@@ -119,7 +120,7 @@ LiveView::List LiveView::Jobs() const {
                {"AGE", Align::kRight},
                {"WHAT"}});
   for (const v1::RunStatus* run : runs) {
-    table.AddRow({run->job_id(), absl::StrCat(run->run()), PhaseWord(run->phase()), absl::StrCat(run->nodes_here()),
+    table.AddRow({run->job_id(), absl::StrCat(run->run()), PhaseWord(*run), absl::StrCat(run->nodes_here()),
                   absl::StrCat(run->processes_running()), absl::StrCat(run->restart_count()),
                   ShortAge(absl::Milliseconds(run->age_ms())), WhatOf(*run)});
   }

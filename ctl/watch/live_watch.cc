@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
 #include "common/base/exit_codes.h"
+#include "common/causes/outcome.h"
 #include "common/show/render.h"
 #include "common/show/words.h"
 #include "ctl/commands/asking.h"
@@ -116,7 +117,7 @@ int WatchLive(AdminClient& client, const CtlSettings& settings) {
   const std::optional<v1::RunStatus> ended = watch.Run();
   if (!ended) return watch.is_lost() ? kExitSchedulerLost : kExitSuccess;
   Print(RenderRun(*ended, absl::LocalTimeZone()));
-  return ended->outcome().succeeded() ? kExitSuccess : kExitJobFailed;
+  return muster::ExitCodeOf(ended->outcome());
 }
 
 }  // namespace muster::ctl

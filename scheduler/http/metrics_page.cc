@@ -6,18 +6,14 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "common/base/version.h"
+#include "common/show/words.h"
 
 namespace muster::http {
 namespace {
 
 using scheduler::RunOverview;
 using Type = MetricWriter::Type;
-
-std::string PhaseWord(v1::RunPhase phase) {
-  return absl::AsciiStrToLower(absl::StripPrefix(v1::RunPhase_Name(phase), "RUN_PHASE_"));
-}
 
 bool IsOver(const RunOverview& run) { return run.status.has_outcome(); }
 
@@ -81,12 +77,12 @@ int64_t MissingWorkers(const RunOverview& run) {
 
 void AddJobs(MetricWriter& out, const scheduler::Overview& overview, const std::string& job,
              std::set<std::string>& listed) {
-  std::map<std::string, uint64_t> phases;
+  std::map<std::string, uint64_t> phases = {{"stopped", 0}};
   for (int phase = v1::RUN_PHASE_FORMING; v1::RunPhase_IsValid(phase); ++phase) {
     phases[PhaseWord(static_cast<v1::RunPhase>(phase))] = 0;
   }
   for (const RunOverview& run : overview.runs) {
-    if (job.empty() || run.status.job_id() == job) ++phases[PhaseWord(run.status.phase())];
+    if (job.empty() || run.status.job_id() == job) ++phases[PhaseWord(run.status)];
   }
   out.Begin("muster_runs", Type::kGauge, "", "Runs that have not ended or are their job's latest, by phase.");
   for (const auto& [phase, count] : phases) out.Add(static_cast<double>(count), {{"phase", phase}});
@@ -103,7 +99,7 @@ void AddJobs(MetricWriter& out, const scheduler::Overview& overview, const std::
   out.Begin("muster_job_phase", Type::kGauge, "", "1 for the phase that the job's latest run is in.");
   for (const RunOverview* run : runs) {
     Labels labels = JobLabel(*run);
-    labels.emplace_back("phase", PhaseWord(run->status.phase()));
+    labels.emplace_back("phase", PhaseWord(run->status));
     out.Add(1, labels);
   }
   ByState(out, runs, "muster_job_nodes", "The job's nodes, by state.", {"connected", "disconnected", "lost", "settled"},
@@ -146,6 +142,8 @@ void AddMeasures(MetricWriter& out, const scheduler::Measures& measures) {
   ByCause(out, "muster_gone_nodes", "Nodes that left their job or were lost, by the reason.", "why",
           measures.gone_nodes, &v1::NodeRemoved::Why_Name<v1::NodeRemoved::Why>);
   out.Counter("muster_succeeded_runs", "", "Runs that succeeded.", static_cast<double>(measures.succeeded_runs));
+  out.Counter("muster_stopped_runs", "", "Runs that were stopped on purpose before they were done.",
+              static_cast<double>(measures.stopped_runs));
   out.Counter("muster_restarted_processes", "", "Processes that were started again within their round.",
               static_cast<double>(measures.restarted_processes));
   out.Begin("muster_form_seconds", Type::kHistogram, "seconds", "Time from a run's opening to its first round.");

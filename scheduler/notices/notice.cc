@@ -4,7 +4,8 @@
 //
 //   run_failed, because the restart budget is used up                 budget_used_up
 //   run_failed for another reason                                     job_failed
-//   round_aborted, process_restarted                                  job_restarted, folded
+//   run_stopped                                                       job_stopped
+//   round_aborted, round_stopped, process_restarted                   job_restarted, folded
 //   round_closed, 5 minutes or more after the run was opened or its
 //     last round was aborted                                          formed_late
 //   node_lost                                                         node_lost, folded
@@ -68,17 +69,19 @@ bool IsBudgetUsedUp(const v1::JobEvent& event) {
 }  // namespace
 
 bool GivesWay(const Notice& notice) {
-  return notice.kind != "job_failed" && notice.kind != "budget_used_up" && notice.kind != "certificate_ends";
+  return notice.kind != "job_failed" && notice.kind != "job_stopped" && notice.kind != "budget_used_up" &&
+         notice.kind != "certificate_ends";
 }
 
 std::vector<Notice> NoticeRules::Judge(const v1::JobEvent& event) {
   MutexLock lock(mutex_);
   const std::string& kind = event.kind();
   std::vector<Notice> notices;
-  if (kind == "run_opened" || kind == "round_aborted") {
+  const bool is_abort = kind == "round_aborted" || kind == "round_stopped";
+  if (kind == "run_opened" || is_abort) {
     if (forming_since_.size() < kMaxForming) forming_since_[event.job_id()] = event.unix_ms();
   }
-  if (kind == "round_aborted" || kind == "process_restarted") Fold(kJobRestarted, event, notices);
+  if (is_abort || kind == "process_restarted") Fold(kJobRestarted, event, notices);
   if (kind == "node_lost") Fold(kNodeLost, event, notices);
   if (kind == "stalled" || kind == "process_halted" || kind == "node_suspect") notices.push_back(Make(kind, event));
   if (kind == "round_closed") {
@@ -88,7 +91,7 @@ std::vector<Notice> NoticeRules::Judge(const v1::JobEvent& event) {
     forming_since_.erase(since);
     if (is_late) notices.push_back(Make("formed_late", event));
   }
-  if (kind == "run_succeeded" || kind == "run_failed") {
+  if (kind == "run_succeeded" || kind == "run_stopped" || kind == "run_failed") {
     forming_since_.erase(event.job_id());
     for (const char* folded : {kNodeLost, kJobRestarted}) {
       const auto found = folding_.find({event.job_id(), folded});
@@ -97,6 +100,7 @@ std::vector<Notice> NoticeRules::Judge(const v1::JobEvent& event) {
       folding_.erase(found);
     }
   }
+  if (kind == "run_stopped") notices.push_back(Make("job_stopped", event));
   if (kind == "run_failed") notices.push_back(Make(IsBudgetUsedUp(event) ? "budget_used_up" : "job_failed", event));
   return notices;
 }

@@ -52,7 +52,7 @@ MAY_INCLUDE = {
     "common/mindspore": TLS + ("common/store", "common/tcp_server"),
     "common/causes": BASE,
     "common/hosts": CORE,
-    "common/show": NET + ("common/causes/failure_kind.h", "common/hosts"),
+    "common/show": NET + ("common/causes/failure_kind.h", "common/causes/outcome.h", "common/hosts"),
     "scheduler/core": CORE + ("common/hosts",),
     "scheduler/journal": NET + ("common/settings", "scheduler/core"),
     "scheduler/loop": NET + ("scheduler/core", "scheduler/journal"),
@@ -95,7 +95,7 @@ MAY_INCLUDE = {
                                 "worker_agent/runtime", "worker_agent/session"),
     "ring": TLS + ("common/show/table.h", "worker_agent/launch_error"),
     "ctl/certs": TLS + ("common/show",),
-    "ctl": TLS + ("common/command", "common/show", "common/store", "scheduler/core", "scheduler/journal",
+    "ctl": TLS + ("common/causes/outcome.h", "common/command", "common/show", "common/store", "scheduler/core", "scheduler/journal",
                   # their settings: for a shared config file, and completion
                   "scheduler/scheduler_settings.h", "worker_agent/settings",
                   # `ms-ctl ranktable`: one way to check and to make a table

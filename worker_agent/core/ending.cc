@@ -13,6 +13,7 @@
 //
 //   a signal ended the agent                                  128 + signal
 //   outcome: the run succeeded                                0
+//   outcome: a planned stop                                   17
 //   outcome: the run gave up                                  16
 //   outcome: a process of this agent had failed               that of the first process that failed
 //   outcome: any other                                        12, 13 or 14, by its cause
@@ -25,6 +26,7 @@
 #include <utility>
 
 #include "common/base/exit_codes.h"
+#include "common/causes/outcome.h"
 #include "worker_agent/core/impl.h"
 #include "worker_agent/core/messages.h"
 
@@ -36,6 +38,7 @@ constexpr absl::Duration kLeavingAckTimeout = absl::Seconds(2);
 
 int ExitCodeOf(const v1::Outcome& outcome, std::optional<int> own_failure) {
   if (outcome.succeeded()) return kExitSuccess;
+  if (WasStopped(outcome)) return kExitStopped;
   if (outcome.cause().kind() == v1::Cause::GAVE_UP) return kExitGaveUp;
   if (own_failure) return *own_failure;
   switch (outcome.cause().kind()) {

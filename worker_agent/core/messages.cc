@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace muster::agent {
@@ -248,6 +249,11 @@ Say SayStuck(const std::vector<NamedProcess>& processes, const std::string& node
 std::vector<Say> SayOutcome(const std::string& job_id, uint64_t run, const v1::Outcome& outcome, bool are_lines_shown) {
   if (outcome.succeeded()) {
     return {{Severity::kInfo, absl::StrCat("job ", job_id, " (run ", run, ") succeeded")}};
+  }
+  if (WasStopped(outcome)) {
+    const std::string& text = outcome.cause().text();
+    return {{Severity::kInfo, absl::StrCat("job ", job_id, " (run ", run, ") was ",
+                                           absl::StartsWith(text, "stopped ") ? "" : "stopped: ", text)}};
   }
   std::vector<Say> says;
   const v1::Cause& cause = outcome.cause();

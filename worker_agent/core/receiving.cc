@@ -10,7 +10,7 @@
 //   RUN_UNKNOWN                            ends with 11       11; 0 if its processes have ended well
 //   NODE_LOST                              ends with 13       13; kills at once unless its ranks are free
 //   STALE_INCARNATION                      ends with 11       11; kills at once
-//   DRAINED                                ends with 0        0
+//   DRAINED                                ends with 17       17
 //   all others                             ends with 11       11
 //
 // An agent that ends stops its processes with stop_signal and stop_timeout. If other processes may already write with
@@ -127,7 +127,7 @@ void AgentCore::Impl::OnRefusal(const v1::Refusal& refusal) {
     return Redial(WhyRefused(refusal));
   }
   const Say refused = SayRefused(options_.scheduler, refusal);
-  if (refusal.reason() == v1::Refusal::DRAINED) return EndHopeless(kExitSuccess, SayDrained(refusal));
+  if (refusal.reason() == v1::Refusal::DRAINED) return EndHopeless(kExitStopped, SayDrained(refusal));
   if (!membership_.IsWelcomed() && options_.node_id.empty() && !membership_.node_id.empty() &&
       refusal.reason() != v1::Refusal::TRY_LATER) {
     membership_.node_id.clear();  // the id of a former start is of no use any more

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/base/text.h"
+#include "common/causes/outcome.h"
 #include "common/sys/log.h"
 #include "common/sys/program.h"
 #include "common/sys/wait.h"
@@ -328,7 +329,7 @@ void AgentLoop::Do(const Finish& effect) {
   exit_code_ = effect.exit_code;
   has_outcome_ = effect.outcome.succeeded() || effect.outcome.has_cause();
   leaves_some_ = effect.leaves_some;
-  if (options_.logs.base.empty() || !effect.outcome.has_cause()) return;
+  if (options_.logs.base.empty() || !effect.outcome.has_cause() || WasStopped(effect.outcome)) return;
   BeginLogs();  // for failure.json. Says nothing about the folder, since no process has written a log there
   if (!is_keeper_lost_) {
     // The keeper writes it: a file system that hangs must not hang this process.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/exit_codes.h"
 #include "common/net/mailbox.h"
 #include "common/net/waker.h"
 #include "common/sys/log.h"
@@ -78,8 +79,9 @@ class AgentLoop {
   // Returns true if some of the agent's processes are left because they can't be killed.
   bool LeavesSome() const { return leaves_some_; }
 
-  // Returns true if the agent ended with 0 before its run did: the node was drained.
-  bool WasDrained() const { return !has_outcome_ && exit_code_ == 0; }
+  // Returns true if the agent ended before its run did, and nothing has failed: the node was drained, or all its
+  // processes had ended well.
+  bool HasLeftWell() const { return !has_outcome_ && (exit_code_ == kExitSuccess || exit_code_ == kExitStopped); }
 
  private:
   void Wait();

@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "common/base/limits.h"
 #include "common/base/text.h"
+#include "common/causes/outcome.h"
 #include "scheduler/core/facts/diagnosis.h"
 #include "scheduler/core/facts/stack_groups.h"
 
@@ -114,12 +115,6 @@ CauseCandidate Decision(v1::Cause::Kind kind, std::string text, std::string reme
   candidate.cause.set_text(std::move(text));
   candidate.cause.set_remedy(std::move(remedy));
   return candidate;
-}
-
-bool IsPlannedStop(const v1::Cause& cause) {
-  // SIGKILL is no planned stop: an agent that has lost its keeper leaves with SIGKILL, and its processes are gone.
-  return cause.kind() == v1::Cause::STOPPED_BY_USER ||
-         (cause.kind() == v1::Cause::NODE_LEFT && cause.signal() != 0 && cause.signal() != SIGKILL);
 }
 
 bool IsInPlannedStop(const Run& run) {

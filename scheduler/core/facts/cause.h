@@ -38,8 +38,6 @@ CauseCandidate Decision(v1::Cause::Kind kind, std::string text, std::string reme
 // Returns the candidate to report. `candidates` must not be empty.
 const CauseCandidate& ChooseCause(const std::vector<CauseCandidate>& candidates);
 
-// True if the processes end on purpose and nothing broke: a stop, a restart, a node that was asked to leave.
-bool IsPlannedStop(const v1::Cause& cause);
 // True while a planned stop ends the processes of the run's round. Until they have ended they may use the store.
 bool IsInPlannedStop(const Run& run);
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/text.h"
+#include "common/causes/outcome.h"
 #include "common/net/ip_address.h"
 #include "scheduler/core/facts/cause.h"
 #include "scheduler/core/state/state.h"
@@ -130,9 +131,10 @@ v1::JobEvent DescribeEnd(const v1::RunEnded& record) {
                 absl::StrCat("job ", record.job_id(), " succeeded after ", age, " (run ", record.run(), ")"));
   }
   const v1::Cause& cause = record.outcome().cause();
-  v1::JobEvent event =
-      Line(record.job_id(), record.run(), "run_failed",
-           absl::StrCat("job ", record.job_id(), " failed after ", age, " (run ", record.run(), "): ", cause.text()));
+  const bool was_stopped = WasStopped(record.outcome());
+  v1::JobEvent event = Line(record.job_id(), record.run(), was_stopped ? "run_stopped" : "run_failed",
+                            absl::StrCat("job ", record.job_id(), was_stopped ? " was stopped after " : " failed after ",
+                                         age, " (run ", record.run(), "): ", cause.text()));
   *event.mutable_last_lines() = cause.last_lines();
   return event;
 }
@@ -213,7 +215,7 @@ std::optional<v1::JobEvent> DescribeOne(const State& state, const v1::Record& re
     case v1::Record::kRoundAborted: {
       const v1::RoundAborted& aborted = record.round_aborted();
       v1::JobEvent event =
-          Line(aborted.job_id(), aborted.run(), "round_aborted",
+          Line(aborted.job_id(), aborted.run(), IsPlannedStop(aborted.first()) ? "round_stopped" : "round_aborted",
                absl::StrCat("restarting the processes of job ", aborted.job_id(), ": ", aborted.first().text()));
       *event.mutable_last_lines() = aborted.first().last_lines();
       return event;
@@ -223,7 +225,8 @@ std::optional<v1::JobEvent> DescribeOne(const State& state, const v1::Record& re
     case v1::Record::kRoundClosed:
       return DescribeRound(record.round_closed());
     case v1::Record::kRunFailing:
-      return Line(record.run_failing().job_id(), record.run_failing().run(), "run_failing",
+      return Line(record.run_failing().job_id(), record.run_failing().run(),
+                  IsPlannedStop(record.run_failing().first()) ? "run_stopping" : "run_failing",
                   absl::StrCat("stopping all processes of job ", record.run_failing().job_id(), ": ",
                                record.run_failing().first().text()));
     case v1::Record::kRunEnded:
@@ -257,7 +260,8 @@ Severity SeverityOf(const v1::JobEvent& event) {
     return Severity::kWarning;
   }
   if (event.kind() == "round_closed" || event.kind() == "run_succeeded" || event.kind() == "run_failing" ||
-      event.kind() == "round_aborted" || event.kind() == "process_restarted" || event.kind() == "node_returned" ||
+      event.kind() == "run_stopping" || event.kind() == "run_stopped" || event.kind() == "round_aborted" ||
+      event.kind() == "round_stopped" || event.kind() == "process_restarted" || event.kind() == "node_returned" ||
       event.kind() == "node_draining" || event.kind() == "node_stays" || event.kind() == "node_recertified" ||
       event.kind() == "remote_command") {
     return Severity::kInfo;

@@ -30,7 +30,7 @@ absl::StatusOr<std::string> Lifecycle::Drain(Run& run, const v1::SteerRequest& r
   const bool is_draining = request.action() == v1::SteerRequest::DRAIN;
   if (run.IsOver()) {
     return absl::FailedPreconditionError(absl::StrCat("run ", run.record().number, " of job ", run.record().job_id,
-                                                      " is ", RunPhaseName(run.record().phase),
+                                                      " is ", RunPhaseName(run.record()),
                                                       ": its nodes leave by themselves"));
   }
   Node* found = run.nodes.Find(request.node_id());

@@ -68,7 +68,7 @@ void Lifecycle::On(const StopRequested& event) {
   } else if (run->HasEnded()) {
     answer.status =
         absl::FailedPreconditionError(absl::StrCat("run ", run->record().number, " of job ", run->record().job_id,
-                                                   " has ", RunPhaseName(run->record().phase), " already"));
+                                                   " has ", RunPhaseName(run->record()), " already"));
   } else {
     v1::StopReply reply;
     reply.set_run(run->record().number);

@@ -294,7 +294,7 @@ void Lifecycle::On(const SteerRequested& event) {
     text = Drain(*run, request);
   } else if (!run->IsUnderWay()) {
     text = absl::FailedPreconditionError(absl::StrCat(
-        "run ", run->record().number, " of job ", run->record().job_id, " is ", RunPhaseName(run->record().phase),
+        "run ", run->record().number, " of job ", run->record().job_id, " is ", RunPhaseName(run->record()),
         ": there are no ranks that could start ", request.action() == v1::SteerRequest::FENCE ? "elsewhere" : "again"));
   } else if (request.action() == v1::SteerRequest::FENCE) {
     text = Fence(*run, request);

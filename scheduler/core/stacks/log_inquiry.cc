@@ -69,7 +69,7 @@ void LogInquiry::On(const LogsRequested& event) {
   if (workers == 0) {
     return refuse(
         absl::FailedPreconditionError(absl::StrCat("run ", run->record().number, " of job ", request.job_id(),
-                                                   " has no ranks yet: it is ", RunPhaseName(run->record().phase))));
+                                                   " has no ranks yet: it is ", RunPhaseName(run->record()))));
   }
   if (request.rank() >= workers) {
     return refuse(absl::InvalidArgumentError(absl::StrCat("there is no rank ", request.rank(), " in job ",

@@ -73,7 +73,7 @@ void StackInquiry::On(const StacksRequested& event) {
   if (run->record().phase != v1::RUN_PHASE_RUNNING) {
     return refuse(
         absl::FailedPreconditionError(absl::StrCat("run ", run->record().number, " of job ", run->record().job_id,
-                                                   " is ", RunPhaseName(run->record().phase), ": no processes run")));
+                                                   " is ", RunPhaseName(run->record()), ": no processes run")));
   }
   if (gatherings_.size() >= kMaxGatherings) {
     return refuse(absl::ResourceExhaustedError("the stacks of other requests are still being gathered: try again"));

@@ -3,9 +3,11 @@
 //   RoundAborted              given_up_rounds, by cause
 //   SlotRestarted             restarted_processes
 //   NodeLost, NodeRemoved     gone_nodes, by the reason (why)
-//   RunEnded                  succeeded_runs, or failed_runs by cause
+//   RunEnded                  succeeded_runs, stopped_runs, or failed_runs by cause
 //   any other                 nothing
 #include "scheduler/core/state/measures.h"
+
+#include "common/causes/outcome.h"
 
 namespace muster::scheduler {
 
@@ -30,7 +32,9 @@ void Measures::Note(const v1::Record& record) {
       return;
     case v1::Record::kRunEnded: {
       const v1::Outcome& outcome = record.run_ended().outcome();
-      ++(outcome.succeeded() ? succeeded_runs : failed_runs[outcome.cause().kind()]);
+      ++(outcome.succeeded()    ? succeeded_runs
+         : WasStopped(outcome) ? stopped_runs
+                               : failed_runs[outcome.cause().kind()]);
       return;
     }
     default:

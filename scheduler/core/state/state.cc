@@ -4,6 +4,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "common/causes/outcome.h"
 
 namespace muster::scheduler {
 
@@ -78,7 +79,7 @@ const char* SlotPhaseName(SlotState::Phase phase) {
   return "unknown";
 }
 
-const char* RunPhaseName(v1::RunPhase phase) {
+const char* RunPhaseName(v1::RunPhase phase, const v1::Outcome& outcome) {
   switch (phase) {
     case v1::RUN_PHASE_FORMING:
       return "forming";
@@ -91,7 +92,7 @@ const char* RunPhaseName(v1::RunPhase phase) {
     case v1::RUN_PHASE_SUCCEEDED:
       return "succeeded";
     case v1::RUN_PHASE_FAILED:
-      return "failed";
+      return WasStopped(outcome) ? "stopped" : "failed";
     default:
       return "unknown";
   }
@@ -141,7 +142,7 @@ std::string DebugText(const State& state) {
   for (const auto& [job_id, job] : state.jobs) {
     absl::StrAppend(&text, "job ", job_id, " last_run ", job.last_run, "\n");
     for (const auto& [number, run] : job.runs) {
-      absl::StrAppend(&text, " run ", number, " ", RunPhaseName(run.record().phase), " round ", run.record().round,
+      absl::StrAppend(&text, " run ", number, " ", RunPhaseName(run.record()), " round ", run.record().round,
                       " digest ", absl::BytesToHexString(run.record().digest), " settings {",
                       run.record().settings.ShortDebugString(), "}\n");
       if (run.record().first_failure)

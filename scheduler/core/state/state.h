@@ -418,7 +418,9 @@ std::string DebugText(const State& state);
 // Names for people: "worker", "server".
 const char* RoleName(v1::Role role);
 const char* SlotPhaseName(SlotState::Phase phase);
-const char* RunPhaseName(v1::RunPhase phase);
+// Returns "forming", "running", …; "stopped" for a run that ended by a planned stop.
+const char* RunPhaseName(v1::RunPhase phase, const v1::Outcome& outcome);
+inline const char* RunPhaseName(const RunRecord& run) { return RunPhaseName(run.phase, run.outcome); }
 
 // "0-3,7"
 std::string FormatRanks(std::vector<uint32_t> ranks);

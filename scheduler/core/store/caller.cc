@@ -19,7 +19,7 @@ absl::Status Over(const v1::StoreCaller& caller, const std::string& why) {
 absl::Status CheckCaller(const Run* run, const v1::StoreCaller& caller, const std::string& identity) {
   if (run == nullptr) return Over(caller, "that run is not known, or forgotten");
   if (run->record().phase != v1::RUN_PHASE_RUNNING && !IsInPlannedStop(*run))
-    return Over(caller, absl::StrCat("the run is ", RunPhaseName(run->record().phase)));
+    return Over(caller, absl::StrCat("the run is ", RunPhaseName(run->record())));
   if (run->record().round != caller.round())
     return Over(caller, absl::StrCat("the present round is ", run->record().round));
   const Node* node = run->nodes.Find(caller.node_id());

@@ -110,7 +110,9 @@ INSTANTIATE_TEST_SUITE_P(Ending, ExitCodes,
                                            ExitCodeCase{"NeverFormed", v1::Cause::NEVER_FORMED, 0, 0, false, 12},
                                            ExitCodeCase{"SchedulerStopped", v1::Cause::SCHEDULER_STOPPED, 0, 15, true,
                                                         14},
-                                           ExitCodeCase{"StoppedByUser", v1::Cause::STOPPED_BY_USER, 0, 15, true, 13}),
+                                           ExitCodeCase{"StoppedByUser", v1::Cause::STOPPED_BY_USER, 0, 15, true, 17},
+                                           ExitCodeCase{"StoppedByUserAfterAFailure", v1::Cause::STOPPED_BY_USER, 7, 0,
+                                                        false, 17}),
                          [](const auto& case_info) { return case_info.param.name; });
 
 TEST(Ending, AFailureThatWasRecoveredFromDoesNotCount) {
@@ -296,21 +298,21 @@ TEST(Ending, AForgottenRunWhoseProcessesEndedWellIsASuccess) {
   EXPECT_THAT(agent.Refuse(v1::Refusal::RUN_UNKNOWN), HasSubstr("finish 0\n"));
 }
 
-// Draining was requested, so the node ends with success, no matter what happened before.
-TEST(Ending, ADrainedNodeEndsWellWithOneLine) {
+// Draining was requested, so nothing else counts, no matter what happened before.
+TEST(Ending, ADrainedNodeEndsWithOneLine) {
   AgentHarness agent;
   agent.RunRound();
   agent.Desire(InPhase(v1::RUN_PHASE_RECOVERING, 1));
   agent.Ended(0, 1);
   EXPECT_EQ(agent.Refuse(v1::Refusal::DRAINED, "drained by root: a disk is to be replaced"),
-            "hang up\nsay: drained by root: a disk is to be replaced\nfinish 0\n");
+            "hang up\nsay: drained by root: a disk is to be replaced\nfinish 17\n");
 }
 
 TEST(Ending, ADrainedNodeWhoseProcessesStillRunStopsThemFirst) {
   AgentHarness agent;
   agent.RunRound();
   EXPECT_EQ(agent.Refuse(v1::Refusal::DRAINED, "drained"), "hang up\nstop\n");
-  EXPECT_EQ(agent.Ended(0, 0, 15, true), "say: drained\nfinish 0\n");
+  EXPECT_EQ(agent.Ended(0, 0, 15, true), "say: drained\nfinish 17\n");
 }
 
 TEST(Ending, AJoinMayBeAnsweredThatItsNodeIsDrained) {
@@ -319,7 +321,7 @@ TEST(Ending, AJoinMayBeAnsweredThatItsNodeIsDrained) {
   AgentHarness agent(options);
   agent.Begin();
   EXPECT_EQ(agent.Refuse(v1::Refusal::DRAINED, ""),
-            "hang up\nsay: this node was drained: it has left the job\nfinish 0\n");
+            "hang up\nsay: this node was drained: it has left the job\nfinish 17\n");
 }
 
 TEST(Ending, ADrainedNodeThatWasToldToEndKeepsTheSignalsCode) {

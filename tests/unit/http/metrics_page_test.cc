@@ -118,6 +118,8 @@ TEST(Measures, CountRecordsByWhatBecameOfThem) {
   measures.Note(record);
   record.mutable_run_ended()->mutable_outcome()->mutable_cause()->set_kind(v1::Cause::GAVE_UP);
   measures.Note(record);
+  record.mutable_run_ended()->mutable_outcome()->mutable_cause()->set_kind(v1::Cause::STOPPED_BY_USER);
+  measures.Note(record);
   record.mutable_run_ended()->mutable_outcome()->set_succeeded(true);
   measures.Note(record);
   measures.NoteHeartbeat(absl::Seconds(2.3), absl::Seconds(2));
@@ -128,6 +130,8 @@ TEST(Measures, CountRecordsByWhatBecameOfThem) {
   EXPECT_EQ(measures.given_up_rounds.at(v1::Cause::NODE_LOST), 1);
   EXPECT_EQ(measures.gone_nodes.at(v1::NodeRemoved::LOST), 1);
   EXPECT_EQ(measures.failed_runs.at(v1::Cause::GAVE_UP), 1);
+  EXPECT_EQ(measures.failed_runs.size(), 1) << "a stopped run has not failed";
+  EXPECT_EQ(measures.stopped_runs, 1);
   EXPECT_EQ(measures.succeeded_runs, 1);
   EXPECT_EQ(measures.heartbeat_lateness.counts()[0], 1) << "one that came early is not late";
   EXPECT_EQ(measures.heartbeat_lateness.counts()[3], 1);

@@ -74,16 +74,5 @@ TEST(CoreOptions, ForEverIsNegative) {
 
 TEST(CoreOptions, ClusterIdsDiffer) { EXPECT_NE(NewClusterId(), NewClusterId()); }
 
-TEST(ExitCode, DistinguishesTheThreeEnds) {
-  v1::Outcome outcome;
-  outcome.mutable_cause()->set_kind(v1::Cause::PROCESS_EXITED);
-  EXPECT_EQ(ExitCodeOf(outcome), kExitJobFailed);
-  outcome.mutable_cause()->set_kind(v1::Cause::NEVER_FORMED);
-  EXPECT_EQ(ExitCodeOf(outcome), kExitNeverFormed);
-  outcome.Clear();
-  outcome.set_succeeded(true);
-  EXPECT_EQ(ExitCodeOf(outcome), kExitSuccess);
-}
-
 }  // namespace
 }  // namespace muster::scheduler

@@ -78,7 +78,7 @@ export const moment = (ms) => `${day(ms)}, ${clock(ms)}`;
 const looks = {
   forming: ['wait', '◔'], recovering: ['wait', '↻'], running: ['run', '▶'], stopping: ['idle', '■'],
   failed: ['fail', '✕'], succeeded: ['done', '✓'],
-  connected: ['run', '▶'], spare: ['idle', '+'], draining: ['wait', '↓'], disconnected: ['away', '?'], lost: ['fail', '✕'],
+  connected: ['run', '▶'], spare: ['idle', '+'], draining: ['idle', '↓'], disconnected: ['away', '?'], lost: ['fail', '✕'],
   settled: ['done', '✓'], left: ['idle', '←'], drained: ['idle', '↓'], replaced: ['idle', '⇄'],
   assigned: ['wait', '◔'], done: ['done', '✓'], stopped: ['idle', '■'], idle: ['idle', '–'], gone: ['idle', '←'],
 };
@@ -89,12 +89,13 @@ export function stateBadge(word) {
   return h('span', {class: `state s-${kind}`}, h('span', {class: 'sign', 'aria-hidden': 'true'}, sign), word);
 }
 
-export const hasEnded = (phase) => phase === 'failed' || phase === 'succeeded';
+export const hasEnded = (phase) => ['failed', 'stopped', 'succeeded'].includes(phase);
 
 // Returns a run's state in one sentence. Uses the scheduler's own texts where it has any.
 export function sentenceOf(run) {
   const cause = run.outcome?.cause;
   if (run.phase === 'failed') return cause ? `Failed: ${cause.text}` : 'Failed';
+  if (run.phase === 'stopped') return cause.text.startsWith('stopped ') ? `S${cause.text.slice(1)}` : `Stopped: ${cause.text}`;
   if (run.phase === 'succeeded') return `Succeeded ${moment(run.outcome.ended_unix_ms)}`;
   if (run.waiting) return ({ recovering: 'Recovering: ', running: 'Running: ' }[run.phase] ?? 'Forming: ') + run.waiting.text;
   if (run.phase === 'stopping') return 'Stopping all processes' + (run.last_abort ? `: ${run.last_abort.text}` : '');

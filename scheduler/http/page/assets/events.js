@@ -3,8 +3,9 @@ import {clock, day, h} from './dom.js';
 
 const looks = {
   run_opened: ['run', '○'], node_joined: ['idle', '+'], round_closed: ['run', '▶'], round_aborted: ['wait', '↻'],
+  round_stopped: ['idle', '↻'], run_stopping: ['idle', '■'], run_stopped: ['idle', '■'],
   process_failed: ['fail', '✕'], process_restarted: ['wait', '↻'], node_lost: ['fail', '✕'], node_gone: ['idle', '←'],
-  node_left: ['idle', '←'], node_replaced: ['idle', '⇄'], node_returned: ['done', '→'], node_draining: ['wait', '↓'],
+  node_left: ['idle', '←'], node_replaced: ['idle', '⇄'], node_returned: ['done', '→'], node_draining: ['idle', '↓'],
   node_stays: ['idle', '↑'], run_failing: ['fail', '■'], run_failed: ['fail', '✕'], run_succeeded: ['done', '✓'],
   remote_command: ['idle', '›'], remote_command_refused: ['fail', '⊘'],
 };

@@ -170,14 +170,14 @@ export class JobView {
 
   #showCause(run) {
     const cause = run.outcome?.cause ?? run.last_abort;
-    const title = run.outcome?.cause ? 'Why it failed' : run.phase === 'stopping' ? 'Why it stops' : 'Last restart';
+    const title = run.phase === 'stopped' ? 'Why it was stopped' : run.outcome?.cause ? 'Why it failed' : run.phase === 'stopping' ? 'Why it stops' : 'Last restart';
     this.cause.show([cause, title, this.why !== '', this.session.by], () => {
       if (!cause) return null;
       const where = cause.rank !== null ? h('a', {href: path('job', this.job, 'rank', cause.rank)}, `rank ${cause.rank}`) : null;
       const node = cause.node_id ? h('a', {href: path('job', this.job, 'node', cause.node_id)}, `node ${cause.node_id}`) : null;
       return [h('h2', {}, title, h('span', {class: 'count'}, where, where && node ? ' on ' : '', node, cause.host_name ? ` (${cause.host_name})` : '')),
         h('p', {}, cause.text),
-        cause.failure_kind ? h('p', {class: 'soft small more'}, `Kind of failure: ${cause.failure_kind}${cause.reason ? ` (${cause.reason})` : ''}`) : null,
+        cause.failure_kind && run.phase !== 'stopped' ? h('p', {class: 'soft small more'}, `Kind of failure: ${cause.failure_kind}${cause.reason ? ` (${cause.reason})` : ''}`) : null,
         cause.last_lines.length
           ? h('pre', {class: 'lines more', tabindex: 0, 'aria-label': 'Last lines of the first failure'}, cause.last_lines.join('\n'))
           : this.session.by === 'nothing' && cause.rank !== null ? h('p', {class: 'soft small more'}, 'To see the last lines of the process, log in (--http_token_file), present a certificate, or run ms-ctl why.') : null,
@@ -250,7 +250,7 @@ export class JobView {
   // Lists how the job's other runs ended, the newest first.
   #showRuns(run) {
     const ends = [...this.before, ...live.events].filter((event) => event.job_id === this.job && event.run !== run.run &&
-      ['run_failed', 'run_succeeded'].includes(event.kind)).slice(-SHOWN_RUNS).reverse();
+      ['run_failed', 'run_stopped', 'run_succeeded'].includes(event.kind)).slice(-SHOWN_RUNS).reverse();
     const latest = live.runOf(this.job);
     this.runs.show([ends.map((event) => event.number), latest?.run], () => {
       const later = latest && latest.run !== run.run ? h('li', {}, h('a', {href: path('job', this.job)}, `Run ${latest.run}`), ', the latest') : null;

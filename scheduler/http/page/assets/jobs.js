@@ -2,7 +2,7 @@
 import {age, h, hasEnded, Part, path, sentenceOf, stateBadge} from './dom.js';
 import {live} from './live.js';
 
-const rankOf = (run) => ({recovering: 0, forming: 1, stopping: 2, failed: 3, running: 4, succeeded: 5}[run.phase] ?? 6);
+const rankOf = (run) => ({recovering: 0, forming: 1, stopping: 2, failed: 3, running: 4, succeeded: 5, stopped: 5}[run.phase] ?? 6);
 
 export class JobsView {
   constructor() {
