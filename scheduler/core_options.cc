@@ -5,6 +5,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "common/base/check.h"
+#include "common/base/fence_times.h"
 #include "common/base/version.h"
 
 namespace muster::scheduler {
@@ -66,6 +67,7 @@ CoreOptions MakeCoreOptions(const SchedulerSettings& settings, const std::map<st
   options.disconnect_grace = settings.disconnect_grace;
   options.stop_timeout = settings.stop_timeout;
   options.fence_timeout = settings.fence_timeout;
+  options.fence_stop_timeout = FenceStopTimeout(settings.fence_stop_timeout, settings.stop_timeout);
   options.fence_needs_all_four = settings.fence_needs == kAllFour;
   options.rejoin_timeout = settings.rejoin_timeout;
   options.max_node_failures = settings.max_node_failures;

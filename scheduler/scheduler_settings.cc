@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/fence_times.h"
 #include "common/base/limits.h"
 #include "common/settings/cluster_settings.h"
 #include "common/settings/foreign_words.h"
@@ -10,6 +11,17 @@
 
 namespace muster::scheduler {
 namespace {
+
+absl::Duration Heartbeat(const SchedulerSettings& s) { return s.heartbeat_interval.value_or(kDefaultHeartbeat); }
+
+absl::Duration TopoTimeout(const SchedulerSettings& s) { return s.topo_timeout.value_or(kDefaultTopoTimeout); }
+
+absl::Duration FenceStop(const SchedulerSettings& s) { return FenceStopTimeout(s.fence_stop_timeout, s.stop_timeout); }
+
+// Returns the fence's time once a spare stands by. Context::SpareFence knows the number of agents, too.
+absl::Duration Fence(const SchedulerSettings& s) {
+  return s.fence_timeout.value_or(FenceStop(s) + kFenceMargin + std::max(kDefaultAbsence, 5 * Heartbeat(s)));
+}
 
 void AddCluster(SettingsTable& table, SchedulerSettings& s) {
   table.BeginGroup("Cluster");
@@ -68,13 +80,15 @@ void AddTimeouts(SettingsTable& table, SchedulerSettings& s) {
                   "Time that a node may take to come back after its connection broke. After this time it is lost.")
       .Env({"MS_DISCONNECT_GRACE"});
   AddStopTimeout(table, &s.stop_timeout);
+  AddFenceStopTimeout(table, &s.fence_stop_timeout);
   table
       .AddOptionalSeconds(
           "fence_timeout", &s.fence_timeout, absl::Milliseconds(100), absl::Milliseconds(kMaxFenceMs), false,
           "Time after a lost node's last heartbeat, after which its ranks may start elsewhere. Its own processes have "
           "ended by then.")
       .Env({"MS_FENCE_TIMEOUT"})
-      .Default(absl::StrCat("off, but ", ShowDuration(kDefaultSpareFence), " or more once a spare stands by"));
+      .Default(absl::StrCat("off, but ", ShowDuration(Fence(SchedulerSettings())),
+                            " or more once a spare stands by"));
   table
       .AddChoice(
           "fence_needs", &s.fence_needs, {std::string(kAnyThree), std::string(kAllFour)},
@@ -195,22 +209,18 @@ void AddWorkersOwn(SettingsTable& table) {
   table.AddIgnored("join", "BOOL", {});
 }
 
-absl::Duration Heartbeat(const SchedulerSettings& s) { return s.heartbeat_interval.value_or(kDefaultHeartbeat); }
-
-absl::Duration TopoTimeout(const SchedulerSettings& s) { return s.topo_timeout.value_or(kDefaultTopoTimeout); }
-
-// Returns the shortest useful fence timeout: the keeper needs time to stop the processes, and one late heartbeat must
+// Returns the shortest useful fence timeout: the keeper needs time to end the processes, and one late heartbeat must
 // not trigger the fence.
-absl::Duration ShortestFence(const SchedulerSettings& s) { return s.stop_timeout + kFenceMargin + 2 * Heartbeat(s); }
+absl::Duration ShortestFence(const SchedulerSettings& s) { return FenceStop(s) + kFenceMargin + 2 * Heartbeat(s); }
 
 void CheckFence(const SchedulerSettings& s, SettingsFindings& findings) {
   const absl::Duration shortest = ShortestFence(s);
   const std::string needs =
-      absl::StrCat("stop_timeout (", ShowDuration(s.stop_timeout), ") + ", ShowDuration(kFenceMargin),
+      absl::StrCat("fence_stop_timeout (", ShowDuration(FenceStop(s)), ") + ", ShowDuration(kFenceMargin),
                    " + 2 heartbeats of ", ShowDuration(Heartbeat(s)), " = ", ShowDuration(shortest));
   if (s.fence_timeout && *s.fence_timeout <= shortest) {
     findings.errors.push_back(absl::StrCat("fence_timeout is ", ShowDuration(*s.fence_timeout), ", but must be above ",
-                                           needs, "; raise --fence_timeout or lower --stop_timeout"));
+                                           needs, "; raise --fence_timeout or lower --fence_stop_timeout"));
   }
   if (s.fence_timeout && s.rejoin_timeout && *s.rejoin_timeout < *s.fence_timeout) {
     findings.warnings.push_back(absl::StrCat("rejoin_timeout (", ShowDuration(*s.rejoin_timeout),
@@ -323,13 +333,16 @@ std::vector<TimeoutStep> SchedulerTimeouts(const SchedulerSettings& s) {
   const absl::Duration heartbeat = std::min(Heartbeat(s), s.node_timeout / 3);
   const std::string fence_meaning =
       s.fence_timeout
-          ? "after a node's last heartbeat its ranks may start elsewhere; above stop_timeout + 5 s + 2 heartbeats"
+          ? "after a node's last heartbeat its ranks may start elsewhere; above fence_stop_timeout + 5 s + 2 heartbeats"
           : "only once a spare stands by: after a node's last heartbeat its ranks may start elsewhere";
   return {
       {"heartbeat", heartbeat, "agents report this often; at most a third of node_timeout"},
       {"disconnect_grace", s.disconnect_grace, "a broken connection becomes a lost node; below node_timeout"},
       {"stop_timeout", s.stop_timeout, "from the stop signal to SIGKILL"},
-      {"fence_timeout", s.fence_timeout.value_or(kDefaultSpareFence), fence_meaning},
+      {"fence_stop_timeout", FenceStop(s), "the same when the fence ends processes"},
+      {"fence_timeout", Fence(s), fence_meaning},
+      {"scheduler away", Fence(s) - FenceStop(s) - kFenceMargin,
+       "processes with an armed fence end if no scheduler answers for so long: fence_timeout - fence_stop_timeout - 5 s"},
       {"node_timeout", s.node_timeout, "the lease: connected but silent becomes a lost node; at least 3 heartbeats"},
       {"receive_msg_timeout", s.receive_msg_timeout, "a request without an answer is given up"},
       {"rejoin_timeout", s.rejoin_timeout.value_or(TopoTimeout(s)),

@@ -35,6 +35,7 @@ struct SchedulerSettings {
   absl::Duration disconnect_grace = absl::Seconds(10);
   absl::Duration stop_timeout = absl::Seconds(30);
   std::optional<absl::Duration> fence_timeout;
+  std::optional<absl::Duration> fence_stop_timeout;  // else FenceStopTimeout
   std::string fence_needs = kAnyThree;
   std::optional<absl::Duration> rejoin_timeout;  // default: topo_timeout
   std::optional<uint32_t> max_restarts;

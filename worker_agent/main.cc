@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
 #include "common/base/exit_codes.h"
+#include "common/base/fence_times.h"
 #include "common/base/mutex_checks.h"
 #include "common/base/os_error.h"
 #include "common/base/text.h"
@@ -293,6 +294,7 @@ AgentLoopOptions Agent::OptionsOfLoop() {
   }
   options.agent.retry_num = settings_.cluster_retry_num;
   options.agent.stop_timeout = settings_.stop_timeout;
+  options.agent.fence_stop_timeout = FenceStopTimeout(settings_.fence_stop_timeout, settings_.stop_timeout);
   options.agent.passes_interrupt = !settings_.stop_signal;
   options.agent.scheduler = JoinHostPort(settings_.sched_host, settings_.sched_port);
   options.agent.scheduler_hint = loopback_remark_;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/fence_times.h"
 #include "common/net/net.h"
 #include "common/sys/log.h"
 #include "worker_agent/ascend/chief.h"
@@ -139,6 +140,8 @@ absl::Duration RequestTimeout(const AgentSettings& settings) {
 std::vector<TimeoutStep> AgentTimeouts(const AgentSettings& settings) {
   std::vector<TimeoutStep> steps = {
       {"stop_timeout", settings.stop_timeout, "between stop_signal and SIGKILL"},
+      {"fence_stop_timeout", FenceStopTimeout(settings.fence_stop_timeout, settings.stop_timeout),
+       "the same when the fence ends processes"},
       {"receive_msg_timeout", RequestTimeout(settings), "for the answer to a request"},
       {"cluster_retry_num x 3 s", settings.cluster_retry_num * absl::Seconds(3), "trying to reach the scheduler"}};
   if (settings.topo_timeout) {

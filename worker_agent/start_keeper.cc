@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/fence_times.h"
 #include "common/net/ip_address.h"
 #include "common/sys/log.h"
 #include "common/sys/runtime_paths.h"
@@ -52,8 +53,12 @@ absl::StatusOr<StartedKeeper> StartKeeper(const AgentSettings& settings,
                                       "; if this agent and its helper processes are all killed at once, the next start "
                                       "of this node can't know whether the training processes are gone"));
   }
-  KeeperOptions options{settings.stop_signal.value_or(SIGTERM), settings.stop_timeout, started.mark,
-                        settings.isolate == kIsolatePids};
+  KeeperOptions options;
+  options.stop_signal = settings.stop_signal.value_or(SIGTERM);
+  options.stop_timeout = settings.stop_timeout;
+  options.fence_stop_timeout = FenceStopTimeout(settings.fence_stop_timeout, settings.stop_timeout);
+  options.mark = started.mark;
+  options.isolates_pids = settings.isolate == kIsolatePids;
   if (!settings.output_rules.empty()) {
     auto rules = OutputRules::Compile(settings.output_rules);
     if (!rules.ok()) return rules.status();

@@ -176,9 +176,10 @@ std::string LocalHostName() {
   return name;
 }
 
-void SetDeadPeerDetection(int socket_fd) {
+void SetDeadPeerDetection(int socket_fd, Crowd crowd) {
   thread_local std::minstd_rand random{std::random_device{}()};
-  std::uniform_int_distribution<int> idle(6, 14), interval(2, 4);
+  const bool is_few = crowd == Crowd::kFew;
+  std::uniform_int_distribution<int> idle(is_few ? 3 : 6, is_few ? 5 : 14), interval(is_few ? 1 : 2, is_few ? 2 : 4);
   const auto set = [socket_fd](int level, int option, int value) {
     setsockopt(socket_fd, level, option, &value, sizeof(value));
   };
@@ -186,10 +187,10 @@ void SetDeadPeerDetection(int socket_fd) {
   set(IPPROTO_TCP, TCP_KEEPIDLE, idle(random));
   set(IPPROTO_TCP, TCP_KEEPINTVL, interval(random));
   set(IPPROTO_TCP, TCP_KEEPCNT, 10);  // more than TCP_USER_TIMEOUT allows, so that the user timeout ends the connection
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, 25'000);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, is_few ? 8'000 : 25'000);
 }
 
-int SetDeadPeerDetectionTowards(const std::vector<IpAddress>& addresses, uint16_t port) {
+int SetDeadPeerDetectionTowards(const std::vector<IpAddress>& addresses, uint16_t port, Crowd crowd) {
   DIR* folder = opendir("/proc/self/fd");
   if (folder == nullptr) return 0;
   int found = 0;
@@ -197,7 +198,7 @@ int SetDeadPeerDetectionTowards(const std::vector<IpAddress>& addresses, uint16_
     if (entry->d_name[0] == '.') continue;
     const int fd = std::atoi(entry->d_name);
     if (!IsConnectedTo(fd, addresses, port)) continue;
-    SetDeadPeerDetection(fd);
+    SetDeadPeerDetection(fd, crowd);
     ++found;
   }
   closedir(folder);

@@ -40,18 +40,24 @@ UniqueFd OpenDatagramsTowards(const IpAddress& remote, uint16_t port);
 // Returns gethostname's result; "localhost" if that fails.
 std::string LocalHostName();
 
-// Lets the kernel detect a dead peer: TCP_USER_TIMEOUT 25 s, and keepalive after 6 to 14 s of silence, in steps of 2 to
-// 4 s. When a machine vanishes, the connection breaks within 25 to 28 s, whether or not data is in flight.
+// The number of connections that the server has.
+enum class Crowd { kFew, kMany };
+inline constexpr size_t kManyConnections = 1000;
+
+// Lets the kernel detect a dead peer. When a machine vanishes, the connection breaks, whether or not data is in flight:
+//
+//   kFew    within 8 to 10 s    TCP_USER_TIMEOUT 8 s; keepalive after 3 to 5 s of silence, in steps of 1 to 2 s
+//   kMany   within 25 to 28 s   TCP_USER_TIMEOUT 25 s; keepalive after 6 to 14 s of silence, in steps of 2 to 4 s
 //
 // The keepalive times are random for each socket. When a round is sent over 12,500 connections at one instant, these
 // connections become silent together. With equal times they would also send their probes together, more than the
 // kernel's queues hold (netdev_max_backlog, a NIC's ring). Probes would be dropped again and again, until connections
 // break.
-void SetDeadPeerDetection(int socket_fd);
+void SetDeadPeerDetection(int socket_fd, Crowd crowd = Crowd::kMany);
 
 // Sets dead-peer detection on every TCP socket of this process that is connected to one of `addresses` at `port`.
 // Needed because gRPC 1.51 has no public way to reach a channel's socket. Returns how many sockets were found.
-int SetDeadPeerDetectionTowards(const std::vector<IpAddress>& addresses, uint16_t port);
+int SetDeadPeerDetectionTowards(const std::vector<IpAddress>& addresses, uint16_t port, Crowd crowd = Crowd::kMany);
 
 // Returns the name of the user that runs this process, or the user's number if it has no name.
 std::string LocalUserName();

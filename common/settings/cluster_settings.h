@@ -11,8 +11,6 @@ namespace muster {
 
 inline constexpr absl::Duration kDefaultTopoTimeout = absl::Seconds(1800);
 inline constexpr absl::Duration kDefaultHeartbeat = absl::Seconds(2);
-inline constexpr absl::Duration kDefaultSpareFence = absl::Seconds(120);  // fence_timeout's default with a spare
-inline constexpr absl::Duration kFenceMargin = absl::Seconds(5);          // the keeper ends processes this long before
                                                                           // the fence
 inline constexpr absl::Duration kMaxTimeout = absl::Hours(24 * 365);
 
@@ -31,6 +29,8 @@ Setting& AddHcclCmInit(SettingsTable& table, std::optional<bool>* value);
 Setting& AddTopoTimeout(SettingsTable& table, std::optional<absl::Duration>* value);
 Setting& AddReceiveMsgTimeout(SettingsTable& table, absl::Duration* value);
 Setting& AddStopTimeout(SettingsTable& table, absl::Duration* value);
+// fence_times.h has the default.
+Setting& AddFenceStopTimeout(SettingsTable& table, std::optional<absl::Duration>* value);
 
 // When a job counts as standing still, and what happens then.
 struct StallSettings {

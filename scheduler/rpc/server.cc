@@ -239,6 +239,7 @@ class RpcServer::Impl {
   void TakeOver(const NamedConnection& connection, UniqueFd fd) {
     PeerFacts facts = FactsOf(connection.peer, nullptr, false);
     facts.reached_at = LocalEndOf(fd.get());
+    if (relay_->size() < kManyConnections) SetDeadPeerDetection(fd.get(), Crowd::kFew);
     peers_.Add(connection.id, std::move(facts));  // before relay_->Add: its thread may ask for them at once
     relay_->Add(connection.id, std::move(fd), options_.tls == nullptr ? nullptr : options_.tls->Context());
   }

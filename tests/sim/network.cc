@@ -8,7 +8,7 @@
 namespace muster::sim {
 namespace {
 
-constexpr absl::Duration kDetectionMin = absl::Seconds(15);  // dead-peer detection: see common/net/net.h
+constexpr absl::Duration kDetectionMin = absl::Seconds(8);  // dead-peer detection: see common/net/net.h
 constexpr absl::Duration kDetectionMax = absl::Seconds(25);
 constexpr absl::Duration kMaxStoreCall = absl::Milliseconds(kMaxStoreWaitMs);  // by then its stream has broken
 constexpr char kRefused[] = "Connection refused";

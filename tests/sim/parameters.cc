@@ -290,6 +290,11 @@ Parameters DrawParameters(uint64_t seed, const Limits& limits) {
   Random renewals(seed * 0xd6e8feb86659fd93 + 1);
   p.faults.renewals = Times(renewals, 8);
   if (seed % 3 == 1) DrawKeepers(Random(seed * 0xe7037ed1a0b428db + 1), p);
+  Random fences(seed * 0xc2b2ae3d27d4eb4f + 1);
+  p.scheduler.fence_stop_timeout = p.scheduler.stop_timeout;
+  if (fences.Chance(0.5)) {
+    p.scheduler.fence_stop_timeout = fences.Between(absl::Milliseconds(500), p.scheduler.stop_timeout);
+  }
   p.faults_end = FaultsEnd(p);
   return p;
 }
@@ -298,7 +303,7 @@ std::string Parameters::Describe() const {
   std::string text = absl::StrCat(
       "seed ", seed, ": lease ", absl::FormatDuration(scheduler.lease), ", grace ",
       absl::FormatDuration(scheduler.disconnect_grace), ", stop_timeout ", absl::FormatDuration(scheduler.stop_timeout),
-      ", topo_timeout ", absl::FormatDuration(scheduler.topo_timeout), ", fence ",
+      ", fence_stop_timeout ", absl::FormatDuration(scheduler.fence_stop_timeout), ", topo_timeout ", absl::FormatDuration(scheduler.topo_timeout), ", fence ",
       scheduler.fence_timeout ? absl::FormatDuration(*scheduler.fence_timeout) : "off",
       is_persistent ? ", disk" : ", memory", is_calm ? ", calm" : "", scheduler.is_once ? ", once" : "",
       ", faults until ", absl::FormatDuration(faults_end), ", ", machines.size(), " machines\n");

@@ -43,7 +43,7 @@ AgentCore::Impl::Impl(AgentOptions options)
       connector_(dial_jitter_, options_.retry_num * kTryInterval, options_.scheduler, options_.scheduler_hint),
       replacement_(dial_jitter_, options_.scheduler),
       jitter_(~options_.incarnation),
-      fence_(options_.stop_timeout),
+      fence_(options_.fence_stop_timeout),
       stopping_(processes_, options_.stop_timeout, options_.passes_interrupt),
       held_ends_(reporter_),
       peers_(jitter_, connector_),

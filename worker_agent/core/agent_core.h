@@ -24,6 +24,7 @@ struct AgentOptions {
   v1::NodeInfo node;
   uint32_t retry_num = 610;  // MS_CLUSTER_RETRY_NUM: gives up after retry_num × 3 s without the scheduler
   absl::Duration stop_timeout = absl::Seconds(30);
+  absl::Duration fence_stop_timeout = absl::Seconds(5);  // how long the keeper takes when the fence falls
   bool passes_interrupt = false;       // after SIGINT, the processes get SIGINT first, and stop_signal later
   std::string scheduler;               // host:port, for messages
   std::string scheduler_hint;          // what to do if no scheduler is found there; may be empty

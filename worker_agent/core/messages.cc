@@ -94,11 +94,11 @@ Say SayFenceHasFallen(const std::string& scheduler, absl::Duration fence_timeout
                        "): stopping its processes")};
 }
 
-Say SayFenceTooShort(absl::Duration fence_timeout, absl::Duration stop_timeout) {
+Say SayFenceTooShort(absl::Duration fence_timeout, absl::Duration stop_time) {
   return {Severity::kWarning,
-          absl::StrCat("--fence_timeout ", absl::FormatDuration(fence_timeout), " is too short for --stop_timeout ",
-                       absl::FormatDuration(stop_timeout),
-                       ": this node runs without a fence; raise --fence_timeout or lower --stop_timeout")};
+          absl::StrCat("--fence_timeout ", absl::FormatDuration(fence_timeout), " is too short for --fence_stop_timeout ",
+                       absl::FormatDuration(stop_time),
+                       ": this node runs without a fence; raise --fence_timeout or lower --fence_stop_timeout")};
 }
 
 Say SayReconnected(absl::Duration apart) {

@@ -21,7 +21,7 @@ Say SayApart(const std::string& scheduler, const std::string& reason, absl::Dura
 Say SayFenceRuns(absl::Duration fence_timeout, absl::Duration left);
 // `fence_timeout`: 0 where it is not known any more.
 Say SayFenceHasFallen(const std::string& scheduler, absl::Duration fence_timeout);
-Say SayFenceTooShort(absl::Duration fence_timeout, absl::Duration stop_timeout);
+Say SayFenceTooShort(absl::Duration fence_timeout, absl::Duration stop_time);
 Say SayReconnected(absl::Duration apart);
 // SayReplaced and SayNotRelieved: the replacement (connection/replacement.h) that must show a renewed certificate has
 // taken the place of the open connection, or has failed. SayAnswersAgain and SayStillSilent: the same for the

@@ -19,6 +19,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/clock.h"
 #include "common/base/exit_codes.h"
+#include "common/base/fence_times.h"
 #include "common/net/ip_address.h"
 #include "common/net/net.h"
 #include "common/sys/child/child.h"
@@ -119,6 +120,7 @@ std::vector<std::string> OwnSchedulerFlags(const AgentSettings& settings) {
                                     absl::StrCat("--sched_port=", settings.sched_port),
                                     absl::StrCat("--job_id=", settings.job_id),
                                     absl::StrCat("--stop_timeout=", Seconds(settings.stop_timeout)),
+                                    absl::StrCat("--fence_stop_timeout=", Seconds(FenceStopTimeout(settings.fence_stop_timeout, settings.stop_timeout))),
                                     absl::StrCat("--receive_msg_timeout=", Seconds(settings.receive_msg_timeout)),
                                     absl::StrCat("--log_format=", settings.log_format)};
   const auto add = [&](const char* flag, const auto& value) {

@@ -11,6 +11,7 @@
 #include "common/hosts/compare.h"
 #include "common/net/connection_error.h"
 #include "common/net/grpc_calls.h"
+#include "common/net/net.h"
 #include "worker_agent/session/channel.h"
 #include "worker_agent/session/stream.h"
 #include "worker_agent/session/workers.h"
@@ -20,6 +21,7 @@ namespace {
 
 // The longest time for which Close waits for cancelled streams, and for dials that are still connecting, to end.
 constexpr absl::Duration kCancelTime = absl::Seconds(1);
+constexpr absl::Duration kCrowdInterval = absl::Seconds(5);
 constexpr int kShutOuts = 5;
 constexpr char kShutOutText[] =
     "it closes the connection right after each TLS handshake, so it does not accept this node's certificate; see the "
@@ -155,9 +157,12 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
   void ConnectAndRead(uint64_t connect_seq, const std::shared_ptr<Link>& link);
 
   // Opens the socket for the datagrams that the scheduler offers. If that fails, removes the offer from the welcome.
+  // Agents that report more often than kCrowdInterval are few, so the kernel may look for a dead scheduler more often.
   void TakeOffer(Link& link, v1::Welcome& welcome) {
-    if (!welcome.has_datagrams()) return;
     const std::optional<GrpcPeer> scheduler = ParseGrpcPeer(link.stream.peer());
+    const bool are_few = absl::Milliseconds(welcome.heartbeat_interval_ms()) < kCrowdInterval;
+    if (scheduler && are_few) SetDeadPeerDetectionTowards({scheduler->address}, scheduler->port, Crowd::kFew);
+    if (!welcome.has_datagrams()) return;
     std::shared_ptr<HeartbeatSocket> socket =
         scheduler ? HeartbeatSocket::Open(*scheduler, welcome.datagrams()) : nullptr;
     if (socket == nullptr) return welcome.clear_datagrams();

@@ -414,6 +414,7 @@ SettingsTable AgentSettingsTable(AgentSettings& settings) {
       .Env({"MS_CLUSTER_RETRY_NUM"});
   AddReceiveMsgTimeout(table, &settings.receive_msg_timeout);
   AddStopTimeout(table, &settings.stop_timeout);
+  AddFenceStopTimeout(table, &settings.fence_stop_timeout);
   AddLogging(table, settings);
   AddTls(table, &settings.tls);
   table.BeginGroup("Other");

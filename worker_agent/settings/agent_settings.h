@@ -84,6 +84,7 @@ struct AgentSettings {
   std::string isolate = kIsolateOff;
   std::optional<int> stop_signal;  // nullopt: SIGTERM; if SIGINT ends the agent, SIGINT comes first
   absl::Duration stop_timeout = absl::Seconds(30);
+  std::optional<absl::Duration> fence_stop_timeout;  // else FenceStopTimeout
   std::string log_dir;
   uint32_t keep_logs = 10;      // the number of a job's runs that keep their logs in log_dir; 0: all
   std::optional<Tail> tail;     // the ranks to show live

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/fence_times.h"
 #include "common/base/limits.h"
 #include "scheduler/core/context/evolve.h"
 #include "scheduler/core/facts/event_log.h"
@@ -93,11 +94,12 @@ absl::Duration Context::RejoinTimeout(const Run& run) const {
   return options.rejoin_timeout.value_or(TopoTimeout(run.record().settings));
 }
 
-// Returns the fence of a run that has a spare, without --fence_timeout. The keeper begins to stop the processes
-// stop_timeout + 5 s before the fence ends; the five heartbeats keep late heartbeats from triggering this stop.
+// Returns the fence of a run that has a spare, without --fence_timeout. The keeper begins to end the processes
+// fence_stop_timeout + kFenceMargin before the fence's time is over. Until then the scheduler may be away, or five
+// heartbeats may be late.
 absl::Duration Context::SpareFence() const {
-  const absl::Duration unhurried = options.stop_timeout + absl::Seconds(5) + 5 * HeartbeatInterval();
-  return std::clamp(unhurried, absl::Seconds(120), absl::Milliseconds(kMaxFenceMs));
+  const absl::Duration away = std::max(kDefaultAbsence, 5 * HeartbeatInterval());
+  return std::min(options.fence_stop_timeout + kFenceMargin + away, absl::Milliseconds(kMaxFenceMs));
 }
 
 // While the scheduler is going to end, the fence is zero: see Lifecycle::SayGoingAway.

@@ -63,6 +63,7 @@ class Liveness {
   void TakeProgress(Run& run, Node& node, const v1::Report& report);
   void HearOfLeaving(Run& run, Node& node, const v1::NodeLeaving& leaving, MonotonicTime when);
   void TakeLastReport(const LastReportReceived& event);
+  void SetGrace(Node& node);
 
   // ---- timing.cc
   void TakeDue();

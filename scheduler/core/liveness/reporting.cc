@@ -282,8 +282,21 @@ void Liveness::On(const StreamClosed& event) {
     context_.Schedule(*node);
     return lifecycle_.CheckSettled(*run);
   }
-  node->grace_end = context_.now.monotonic + context_.options.disconnect_grace;
+  SetGrace(*node);
   context_.Schedule(*node);
+}
+
+// Sets until when a node may come back whose connection has just broken. After three missed heartbeats the kernel has
+// ended the connection because nothing answered its probes (common/net/net.h). Then the node's machine or network has
+// been dead since the last heartbeat, so the grace counts from there.
+void Liveness::SetGrace(Node& node) {
+  constexpr absl::Duration kRedial = absl::Seconds(2);  // in which the agent dials again if only the network was dead
+  const MonotonicTime now = context_.now.monotonic;
+  node.was_silent = node.has_reported && now - node.last_seen >= 3 * context_.HeartbeatInterval();
+  node.grace_end = now + context_.options.disconnect_grace;
+  if (node.was_silent) {
+    node.grace_end = std::min(node.grace_end, std::max(now + kRedial, node.last_seen + context_.options.disconnect_grace));
+  }
 }
 
 // The answer comes after the records, so it is sent only once they are durable. A keeper that got it earlier would not

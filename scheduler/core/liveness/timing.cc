@@ -4,7 +4,7 @@
 //   deadline of a node     set when                                  when it is due
 //   lease_end              it connects, or sends a heartbeat         it is lost (unless the scheduler suspects itself)
 //   grace_end              its connection breaks, or the scheduler   it is lost
-//                          restarts
+//                          restarts (see SetGrace)
 //   stale_end              it is lost with an armed, guarded fence   its processes are confirmed dead
 //   restart_at             one of its processes fails (scope         the failed slots start again
 //                          "worker")
@@ -181,6 +181,14 @@ void Liveness::OnDue(Run& run, Node& node) {
         false, 0);
   }
   if (context_.now.monotonic >= node.grace_end) {
+    if (node.was_silent) {
+      return lifecycle_.LoseNode(run, node,
+                                 absl::StrCat("its machine or network is gone: no heartbeat for ",
+                                              FormatAge(context_.now.monotonic - node.last_seen),
+                                              ", and TCP got no answer either (--disconnect_grace ",
+                                              FormatAge(context_.options.disconnect_grace), ")"),
+                                 false, 0);
+    }
     return lifecycle_.LoseNode(run, node,
                                node.was_seen
                                    ? absl::StrCat("its connection broke and it did not come back within ",

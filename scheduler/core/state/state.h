@@ -108,6 +108,7 @@ struct NodeRuntime {
   MonotonicTime missing_since = MonotonicTime::Never();  // since when the run waits for it, and no spare can stand in
   bool holds_up = false;                                 // it holds up the next round: counted in Run::holding_up
   bool was_seen = false;                                 // it has connected to this scheduler process
+  bool was_silent = false;                               // its heartbeats had stopped before its connection broke
   std::string reached_at;                                // the scheduler's address that the node last came to; numeric
   std::string principal;                // the principal that joined last (identity or address); see places.cc
   bool is_held = false;                 // it counts in the principal's quota of nodes

@@ -48,6 +48,7 @@ agent::AgentOptions AgentHost::Options() const {
   }
   options.retry_num = job_.retry_num;
   options.stop_timeout = parts_.sim.parameters.scheduler.stop_timeout;
+  options.fence_stop_timeout = parts_.sim.parameters.scheduler.fence_stop_timeout;
   options.scheduler = "scheduler:8118";
   options.has_command = job_.has_command;
   return options;

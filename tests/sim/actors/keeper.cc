@@ -121,11 +121,10 @@ void Keeper::PlanFate(Key key, const Order& order) {
 }
 
 void Keeper::StopAll() {
-  Command([this] { StopNow(); });
+  Command([this] { StopNow(sim_.parameters.scheduler.stop_timeout); });
 }
 
-void Keeper::StopNow() {
-  const absl::Duration timeout = sim_.parameters.scheduler.stop_timeout;
+void Keeper::StopNow(absl::Duration timeout) {
   for (auto& [key, process] : running_) {
     if (process.is_stopping) continue;
     process.is_stopping = true;
@@ -158,18 +157,23 @@ void Keeper::SetFence(std::optional<MonotonicTime> deadline) {
       if (!is_alive_ || number != fence_number_) return;
       sim_.Trace("the fence of ", incarnation_, " falls");
       is_fence_down_ = true;
-      StopNow();
-      EndRemainsByFence();
+      EndByFence();
       ReportLater(agent::FenceHasFallen{});
     });
   });
 }
 
-// A process that hangs in a driver for longer than this outlives the fence. No program could notice it, so this is not
-// simulated.
-void Keeper::EndRemainsByFence() {
+// Processes that were stopping before get no more time either. A process that hangs in a driver for longer than this
+// outlives the fence. No program could notice it, so this is not simulated.
+void Keeper::EndByFence() {
   is_fenced_ = true;
-  sim_.timeline.After(sim_.parameters.scheduler.stop_timeout + absl::Seconds(1), [this] {
+  StopNow(sim_.parameters.scheduler.fence_stop_timeout);
+  std::vector<Key> fenced;
+  for (const auto& [key, process] : running_) fenced.push_back(key);
+  sim_.timeline.After(sim_.parameters.scheduler.fence_stop_timeout, [this, fenced] {
+    for (const Key key : fenced) End(key, {0, kKill});
+  });
+  sim_.timeline.After(sim_.parameters.scheduler.fence_stop_timeout + absl::Seconds(1), [this] {
     for (auto& [key, remains] : remains_) EndDescendant(remains);
   });
 }

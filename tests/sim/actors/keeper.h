@@ -113,8 +113,8 @@ class Keeper {
   void Spawn(const Order& order);
   void FailLaunch(const Order& order, ExitStatus death, const std::string& why);
   void PlanFate(Key key, const Order& order);
-  void StopNow();
-  void EndRemainsByFence();
+  void StopNow(absl::Duration timeout);
+  void EndByFence();
   void End(Key key, ExitStatus death);
   // Ends a process by itself, unless it hangs.
   void EndByItself(Key key, ExitStatus death);

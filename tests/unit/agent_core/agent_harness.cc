@@ -146,7 +146,7 @@ AgentOptions SmallOptions(int slots) {
   options.job_id = "j";
   options.incarnation = 42;
   options.retry_num = 20;  // the agent tries for 60 s
-  options.stop_timeout = absl::Seconds(10);
+  options.stop_timeout = options.fence_stop_timeout = absl::Seconds(10);
   options.scheduler = "s:8118";
   for (int i = 0; i < slots; ++i) options.node.add_slots();
   return options;

@@ -19,7 +19,7 @@ constexpr absl::Duration kStop = absl::Seconds(10);
 constexpr absl::Duration kInterval = absl::Seconds(2);
 constexpr absl::Duration kFenceTimeout = absl::Seconds(60);  // the fence falls 45 s after the answered heartbeat
 constexpr absl::Duration kOther = absl::Seconds(40);         // the fence falls 25 s after the answered heartbeat
-constexpr absl::Duration kShort = absl::Seconds(16);         // no room for stop_timeout, the margin and a heartbeat
+constexpr absl::Duration kShort = absl::Seconds(16);         // no room for fence_stop_timeout, the margin and a heartbeat
 
 enum class State { kOff, kArmed, kFallen };
 
@@ -131,9 +131,9 @@ TEST_P(FenceFrom, AWelcomeWithAnotherTimeoutTurnsItOffWhenTheDialWaited) {
   EXPECT_EQ(Now(), State::kOff);
 }
 
-TEST_P(FenceFrom, AnswersWithoutRoomForStopTimeoutTurnItOffAndWarnOnce) {
+TEST_P(FenceFrom, AnswersWithoutRoomForTheStopTurnItOffAndWarnOnce) {
   EXPECT_THAT(Answer(102, 102, kShort),
-              AllOf(HasSubstr("--fence_timeout 16s is too short for --stop_timeout 10s"), HasSubstr(Off())));
+              AllOf(HasSubstr("--fence_timeout 16s is too short for --fence_stop_timeout 10s"), HasSubstr(Off())));
   EXPECT_EQ(Now(), State::kOff);
   EXPECT_EQ(Answer(104, 104, kShort), "");
 }
@@ -170,7 +170,7 @@ TEST_F(FenceTable, AWelcomeDoesNotBringTheFallNearer) {
   EXPECT_EQ(Welcome(90, 112), "fence at 155000ms\n");
 }
 
-// ---- in the agent: deadlines count from the sending of the acknowledged message (stop_timeout is 10 s, the margin 5)
+// ---- in the agent: deadlines count from the sending of the acknowledged message (fence_stop_timeout is 10 s, the margin 5)
 
 TEST(Fence, IsArmedFromTheDialAndMovedByAcknowledgements) {
   AgentHarness agent;
@@ -228,13 +228,13 @@ TEST(Fence, AShorterTimeoutAfterADialThatWaitedLongIsNotArmedInThePast) {
 }
 
 TEST(Fence, ASchedulerWithAShorterTimeoutDisarmsItWhereThereIsNoRoom) {
-  AgentHarness agent;  // stop_timeout 10 s, heartbeat 2 s
+  AgentHarness agent;  // fence_stop_timeout 10 s, heartbeat 2 s
   agent.Begin();
   EXPECT_THAT(agent.Welcome(false, 0, absl::Seconds(60)), HasSubstr("fence at 45000ms\n"));
   agent.Break("Socket closed");
   agent.Pass(absl::Seconds(4));
   const std::string text = agent.Welcome(true, 0, absl::Seconds(16));
-  EXPECT_THAT(text, HasSubstr("--fence_timeout 16s is too short for --stop_timeout 10s"));
+  EXPECT_THAT(text, HasSubstr("--fence_timeout 16s is too short for --fence_stop_timeout 10s"));
   EXPECT_THAT(text, HasSubstr("no fence\n"));
 }
 

@@ -190,7 +190,7 @@ TEST(HeartbeatDatagrams, AnswersMoveTheFence) {
 }
 
 TEST(HeartbeatDatagrams, AreNotReliedOnWhenTheFenceIsNear) {
-  AgentOptions options = SmallOptions();  // stop_timeout 10 s, heartbeat 2 s: the fence falls 20 s before the timeout
+  AgentOptions options = SmallOptions();  // fence_stop_timeout 10 s, heartbeat 2 s: the fence falls 20 s before the timeout
   AgentHarness agent(options);
   agent.Begin();
   agent.WelcomeWithDatagrams(absl::Seconds(20));

@@ -250,7 +250,7 @@ TEST_F(Replacement, DoesNotBringTheFenceNearer) {
   v1::SchedulerMessage welcome = WelcomeMessage(1);
   welcome.mutable_welcome()->set_fence_timeout_ms(30'000);
   const std::string text = agent_.Do(MessageReceived{2, welcome});
-  // Ten seconds of stop_timeout and five of margin; the last heartbeat is less than two seconds old.
+  // Ten seconds of fence_stop_timeout and five of margin; the last heartbeat is less than two seconds old.
   EXPECT_GE(fence_in(text), absl::ToInt64Milliseconds(agent_.now()) + 15'000 - 2'000) << text;
 }
 

@@ -265,7 +265,7 @@ class KeeperDeathOfOne : public KeeperDeath, public ::testing::WithParamInterfac
 
 TEST_P(KeeperDeathOfOne, WakesAStoppedOneThatEndsTheRest) {
   KeeperOptions options;
-  options.stop_timeout = absl::Milliseconds(100);
+  options.fence_stop_timeout = absl::Milliseconds(100);
   const pid_t agent = ForkAgent(
       [&](TestKeeper& keeper) {
         keeper.StartShell(0, Family(fifo_));
@@ -377,7 +377,7 @@ TEST_F(KeeperDeath, AShimThatIsStoppedIsKilledWhenItsProcessMustEnd) {
 // fence.
 TEST_F(KeeperDeath, AFenceThatTheKeeperDoesNotObeyIsKeptByTheGuardian) {
   KeeperOptions options;
-  options.stop_timeout = absl::Milliseconds(100);
+  options.fence_stop_timeout = absl::Milliseconds(100);
   const pid_t agent = ForkAgent(
       [&](TestKeeper& keeper) {
         keeper.StartShell(0, Family(fifo_));

@@ -33,6 +33,29 @@ TEST(Keeper, TheFenceStopsEverythingOnce) {
   EXPECT_EQ(falls, 1u);
 }
 
+TEST(Keeper, TheFenceLeavesLessTimeThanAStop) {
+  TempFolder folder;
+  Fifo fifo(folder.Path("fifo"));
+  KeeperOptions options;
+  options.stop_timeout = absl::Hours(1);
+  options.fence_stop_timeout = absl::Milliseconds(200);
+  TestKeeper keeper(options);
+  for (uint32_t slot = 0; slot < 2; ++slot) {
+    keeper.StartShell(slot, absl::StrCat("trap '' TERM; echo ready > ", fifo.path(), "; while :; do sleep 1000; done"));
+    EXPECT_EQ(fifo.ReadLine(), "ready");
+  }
+  keeper->Stop({0, 1, 0});
+  const MonotonicTime fence = BootTime() + absl::Milliseconds(100);
+  keeper->SetFence(fence);
+  EXPECT_TRUE(keeper.WaitFenceFell());
+  for (uint32_t slot = 0; slot < 2; ++slot) {
+    const Ended ended = keeper.WaitEnded(slot);
+    EXPECT_EQ(ended.end.exit.signal, SIGKILL);
+    EXPECT_GE(ended.ended_at - fence, absl::Milliseconds(199)) << "also for the one that was stopping before";
+    EXPECT_LE(ended.ended_at - fence, absl::Seconds(5));
+  }
+}
+
 TEST(Keeper, AFenceThatIsMovedOrDisarmedDoesNotFall) {
   TestKeeper keeper;
   keeper->SetFence(BootTime() + absl::Milliseconds(3'600'000));

@@ -127,6 +127,9 @@ TEST(SetDeadPeerDetection, ManyConnectionsDoNotProbeInStep) {
     const int interval = OptionOf(fd.get(), IPPROTO_TCP, TCP_KEEPINTVL);
     EXPECT_TRUE(idle >= 6 && idle <= 14 && interval >= 2 && interval <= 4) << idle << " " << interval;
     EXPECT_EQ(OptionOf(fd.get(), IPPROTO_TCP, TCP_USER_TIMEOUT), 25'000);
+    SetDeadPeerDetection(fd.get(), Crowd::kFew);
+    EXPECT_LE(OptionOf(fd.get(), IPPROTO_TCP, TCP_KEEPIDLE) + OptionOf(fd.get(), IPPROTO_TCP, TCP_KEEPINTVL), 7);
+    EXPECT_EQ(OptionOf(fd.get(), IPPROTO_TCP, TCP_USER_TIMEOUT), 8'000);
     steps.emplace(idle, interval);
   }
   EXPECT_GT(steps.size(), 20u) << "of 27";

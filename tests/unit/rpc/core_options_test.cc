@@ -44,6 +44,7 @@ TEST(CoreOptions, CarriesEverySetting) {
   EXPECT_EQ(options.lease, absl::Seconds(20));
   EXPECT_EQ(options.disconnect_grace, absl::Seconds(3));
   EXPECT_EQ(options.stop_timeout, absl::Seconds(4));
+  EXPECT_EQ(options.fence_stop_timeout, absl::Seconds(4)) << "5 s, or stop_timeout if that is shorter";
   EXPECT_EQ(options.fence_timeout, absl::Seconds(50));
   EXPECT_EQ(options.heartbeat_interval, absl::Milliseconds(100));
   EXPECT_TRUE(options.is_once);

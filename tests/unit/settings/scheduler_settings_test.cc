@@ -128,11 +128,11 @@ TEST(CheckSchedulerSettings, SaysWhatContradicts) {
        {},
        {}},
       {"a fence without time to stop",
-       [](auto& s) { s.fence_timeout = absl::Seconds(39); },
-       {"fence_timeout is 39 s, but must be above stop_timeout (30 s) + 5 s + 2 heartbeats of 2 s = 39 s; raise "
-        "--fence_timeout or lower --stop_timeout"},
+       [](auto& s) { s.fence_timeout = absl::Seconds(14); },
+       {"fence_timeout is 14 s, but must be above fence_stop_timeout (5 s) + 5 s + 2 heartbeats of 2 s = 14 s; "
+        "raise --fence_timeout or lower --fence_stop_timeout"},
        {}},
-      {"a fence with just enough", [](auto& s) { s.fence_timeout = absl::Milliseconds(39'001); }, {}, {}},
+      {"a fence with just enough", [](auto& s) { s.fence_timeout = absl::Milliseconds(14'001); }, {}, {}},
       {"rejoin below the fence",
        [](auto& s) {
          s.fence_timeout = absl::Seconds(60);
@@ -174,7 +174,8 @@ TEST(SchedulerTimeouts, ShowsWhatWillHold) {
   };
   SchedulerSettings settings;
   EXPECT_EQ(value_of(settings, "heartbeat"), absl::Seconds(2));
-  EXPECT_EQ(value_of(settings, "fence_timeout"), absl::Seconds(120));
+  EXPECT_EQ(value_of(settings, "fence_timeout"), absl::Seconds(60));
+  EXPECT_EQ(value_of(settings, "scheduler away"), absl::Seconds(50));
   EXPECT_EQ(value_of(settings, "rejoin_timeout"), absl::Seconds(1800));
   settings.topo_timeout = absl::Seconds(60);
   settings.node_timeout = absl::Seconds(3);

@@ -14,8 +14,8 @@
 //
 // "arms": the fence is armed with the scheduler's timeout. The timeout is counted from the sending of the message that
 // was answered. For an answer that is the heartbeat; for a welcome, the dial or the last heartbeat that was answered,
-// whichever is later ("heard"). If the timeout is not the one that was counted on, and leaves no room for stop_timeout
-// or has passed already, the state becomes "off" instead.
+// whichever is later ("heard"). If the timeout is not the one that was counted on, and leaves no room for
+// fence_stop_timeout or has passed already, the state becomes "off" instead.
 //
 // The keeper gets an order each time the fence is armed or becomes "off". If a fall is reported while the fence is off,
 // the order had not reached the keeper yet, so the keeper gets it once more. From the message that the scheduler leaves
@@ -26,13 +26,11 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/base/fence_times.h"
 #include "worker_agent/core/messages.h"
 
 namespace muster::agent {
 namespace {
-
-// The time between the fence's SIGKILL and the moment from which the ranks may start elsewhere.
-constexpr absl::Duration kFenceMargin = absl::Seconds(5);
 
 }  // namespace
 
@@ -88,7 +86,7 @@ void Fence::CheckInvariants() const {
 }
 
 MonotonicTime Fence::FallsAt(MonotonicTime since) const {
-  return since + (scheduler_timeout_ - stop_timeout_ - kFenceMargin);
+  return since + (scheduler_timeout_ - stop_time_ - kFenceMargin);
 }
 
 // Returns true if the fence was armed with the scheduler's present timeout. That is false, for example, after the
@@ -98,11 +96,11 @@ bool Fence::IsTimeoutCountedOn() const {
 }
 
 void Fence::Arm(MonotonicTime since, absl::Duration heartbeat_interval, MonotonicTime now, Effects& out) {
-  // If stop_timeout leaves no room for a heartbeat, an armed fence would end a healthy job. So it stays off, and the
+  // If fence_stop_timeout leaves no room for a heartbeat, an armed fence would end a healthy job. So it stays off, and the
   // next report says that. If only the heartbeat interval has changed, an armed fence stays armed, because the
   // scheduler relies on it.
-  if (!IsTimeoutCountedOn() && scheduler_timeout_ < stop_timeout_ + kFenceMargin + heartbeat_interval) {
-    if (!std::exchange(was_too_short_, true)) out.push_back(SayFenceTooShort(scheduler_timeout_, stop_timeout_));
+  if (!IsTimeoutCountedOn() && scheduler_timeout_ < stop_time_ + kFenceMargin + heartbeat_interval) {
+    if (!std::exchange(was_too_short_, true)) out.push_back(SayFenceTooShort(scheduler_timeout_, stop_time_));
     return Disarm(out);
   }
   if (!IsTimeoutCountedOn() && FallsAt(since) <= now) return Disarm(out);

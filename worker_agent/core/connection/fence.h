@@ -1,8 +1,8 @@
 // Decides when the keeper must end this node's processes because no scheduler has answered for too long.
 //
 // The scheduler may start the ranks elsewhere once fence_timeout has passed since the heartbeat that it answered last.
-// The keeper begins to end the processes stop_timeout + kFenceMargin before that moment, so that they are gone by then.
-// Only an answer or a welcome moves this time. The table of states is in fence.cc.
+// The keeper begins to end the processes fence_stop_timeout + kFenceMargin before that moment, so that they are gone by
+// then (fence_times.h). Only an answer or a welcome moves this time. The table of states is in fence.cc.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,8 @@ namespace muster::agent {
 
 class Fence {
  public:
-  explicit Fence(absl::Duration stop_timeout) : stop_timeout_(stop_timeout) {}
+  // `stop_time`: the keeper takes at most so long to end all processes (--fence_stop_timeout).
+  explicit Fence(absl::Duration stop_time) : stop_time_(stop_time) {}
 
   // Each On… method appends orders for the keeper and messages for the user to `out`. `timeout`: the scheduler's
   // timeout of the fence; 0: the fence must not be armed.
@@ -50,7 +51,7 @@ class Fence {
   void Arm(MonotonicTime since, absl::Duration heartbeat_interval, MonotonicTime now, Effects& out);
   void Disarm(Effects& out);
 
-  const absl::Duration stop_timeout_;
+  const absl::Duration stop_time_;
   absl::Duration scheduler_timeout_;       // the last one that the scheduler sent
   absl::Duration counted_on_;              // 0: off
   std::optional<MonotonicTime> falls_at_;  // the time that the keeper was given

@@ -368,7 +368,7 @@ absl::StatusOr<std::unique_ptr<Keeper>> Keeper::Spawn(const KeeperOptions& optio
   UniqueFd keepers(sockets[1]);
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return failed("prctl(PR_SET_CHILD_SUBREAPER)");
   AgentWatch watch = AgentWatch::OfThisProcess();
-  const absl::StatusOr<FencePage*> page = FencePage::Create(options.stop_timeout);
+  const absl::StatusOr<FencePage*> page = FencePage::Create(options.fence_stop_timeout);
   if (!page.ok()) return page.status();
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) return failed("socketpair");
   auto to_guardian = std::make_shared<UniqueFd>(sockets[0]);

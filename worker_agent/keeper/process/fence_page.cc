@@ -11,12 +11,12 @@
 
 namespace muster::agent {
 
-absl::StatusOr<FencePage*> FencePage::Create(absl::Duration stop_timeout) {
+absl::StatusOr<FencePage*> FencePage::Create(absl::Duration stop_time) {
   void* memory = ::mmap(nullptr, sizeof(FencePage), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
     return absl::ResourceExhaustedError(absl::StrCat("can't start the keeper: mmap: ", std::strerror(errno)));
   }
-  return new (memory) FencePage(stop_timeout);
+  return new (memory) FencePage(stop_time);
 }
 
 }  // namespace muster::agent

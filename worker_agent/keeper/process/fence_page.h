@@ -1,14 +1,14 @@
 // The fence's time, in a page of memory that agent, guardian, keeper and shims share. If the keeper does not obey the
 // fence, each of the others can see that without a message. All times are of Clock::Boot.
 //
-// The fence falls at `fence_ns_`: then the keeper stops the processes. After stop_timeout it orders the shims to kill
+// The fence falls at `fence_ns_`: then the keeper stops the processes. After fence_stop_timeout it orders the shims to kill
 // the processes that are left, and notes that in `obeyed_ns_`. From then on it makes sure that each shim carries the
 // order out.
 //
 // A keeper that has not noted this in time is overdue. Guardian and shims act once they have seen it overdue for
 // kOverdue: the guardian kills the keeper and all that it has started, and each shim kills its own processes. They wait
 // because the keeper needs time to act after the machine was suspended. The scheduler lets the ranks start
-// elsewhere 5 s after stop_timeout.
+// elsewhere 5 s after fence_stop_timeout (kFenceMargin).
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ class FencePage {
 
   // Must be called before the processes that share the page are forked. The page stays for as long as the process
   // lives. Error: no memory.
-  static absl::StatusOr<FencePage*> Create(absl::Duration stop_timeout);
+  static absl::StatusOr<FencePage*> Create(absl::Duration stop_time);
 
   // Arms the fence, or disarms it (never). Called by the agent.
   void SetFence(MonotonicTime fence) { fence_ns_ = fence.nanoseconds(); }
@@ -47,14 +47,14 @@ class FencePage {
   // Called by guardian and shims: see FenceWatch.
   bool IsDue(MonotonicTime now) const {
     const MonotonicTime fence = MonotonicTime::FromNanoseconds(fence_ns_);
-    return !fence.is_never() && obeyed_ns_ < fence.nanoseconds() && now - stop_timeout_ >= fence;
+    return !fence.is_never() && obeyed_ns_ < fence.nanoseconds() && now - stop_time_ >= fence;
   }
   MonotonicTime last_turn() const { return MonotonicTime::FromNanoseconds(turn_ns_); }
 
  private:
-  explicit FencePage(absl::Duration stop_timeout) : stop_timeout_(stop_timeout) {}
+  explicit FencePage(absl::Duration stop_time) : stop_time_(stop_time) {}
 
-  const absl::Duration stop_timeout_;
+  const absl::Duration stop_time_;  // --fence_stop_timeout
   std::atomic<int64_t> fence_ns_ = MonotonicTime::Never().nanoseconds();
   std::atomic<int64_t> obeyed_ns_ = std::numeric_limits<int64_t>::min();
   std::atomic<int64_t> turn_ns_ = 0;

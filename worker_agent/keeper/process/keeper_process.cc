@@ -96,7 +96,7 @@ class KeeperProcess {
   void SendLastReport();
 
   AgentWatch guardian_;
-  const absl::Duration stop_timeout_;
+  const absl::Duration fence_stop_timeout_;
   const pid_t parent_ = ::getppid();  // the guardian; 0 if the keeper has a pid namespace of its own
   FencePage* const page_;
   CallbackPoller poller_;
@@ -125,7 +125,7 @@ class KeeperProcess {
 KeeperProcess::KeeperProcess(KeeperSockets sockets, KeeperFamily family, const KeeperOptions& options,
                              const ShimOptions& shim_options)
     : guardian_(std::move(family.guardian)),
-      stop_timeout_(options.stop_timeout),
+      fence_stop_timeout_(options.fence_stop_timeout),
       page_(family.page),
       channel_(std::move(sockets.agent)),
       agent_(std::move(family.agent)),
@@ -228,13 +228,13 @@ void KeeperProcess::Obey(SetFenceCommand& command) {
 void KeeperProcess::CheckFence() {
   if (ending_ != Ending::kNone) return;
   // Suspended processes could not use a time to stop, so they are killed at once.
-  if (BootTime() >= fence_) return DropFence(doubts_since_ == kNever ? fence_ : BootTime() - stop_timeout_);
+  if (BootTime() >= fence_) return DropFence(doubts_since_ == kNever ? fence_ : BootTime() - fence_stop_timeout_);
   // The scheduler has not confirmed within kClockDoubt that the ranks are still this node's. Other nodes may have them,
   // so the processes are killed at once.
   if (doubts_since_ == kNever || BootTime() < doubts_since_ + kClockDoubt) return;
   // Guardian and shims know only the fence that was set. From this note they learn that they need not act on it.
   page_->NoteObeyed(fence_);
-  DropFence(BootTime() - stop_timeout_);
+  DropFence(BootTime() - fence_stop_timeout_);
 }
 
 void KeeperProcess::DropFence(MonotonicTime since) {

@@ -42,7 +42,7 @@ void Supervisor::TakeFailingLine(Process& process, MonotonicTime now) {
     if (process.is_stop_requested) return;
     end.failing_line = CleanText(matcher->failure(), kMaxLastLineBytes);
     if (end.failing_line.empty()) end.failing_line = "(only control characters)";
-    BeginStop(process, now);
+    BeginStop(process, now, options_.stop_timeout);
   }
   if (!process.has_ended) return;
   end.was_stopped = false;  // the order was ours

@@ -13,24 +13,24 @@ constexpr absl::Duration kShimPatience = absl::Milliseconds(200);
 
 }  // namespace
 
-void Supervisor::BeginStop(Process& process, MonotonicTime since) {
+void Supervisor::BeginStop(Process& process, MonotonicTime since, absl::Duration stop_time) {
   if (!process.stop_at.is_never()) process.stop_at = std::min(process.stop_at, since);
   if (process.has_ended || process.is_stop_requested) return;
   process.is_stop_requested = true;
-  process.kill_at = since + options_.stop_timeout;
+  process.kill_at = since + stop_time;
   // If kill_at has passed, RunDeadlines kills the process at once. Stop would let a suspended process run before that.
   if (process.kill_at > BootTime()) process.shim->Stop();
 }
 
 void Supervisor::Stop(const ProcessKey& key) {
-  if (auto it = processes_.find(key); it != processes_.end()) BeginStop(it->second, BootTime());
+  if (auto it = processes_.find(key); it != processes_.end()) BeginStop(it->second, BootTime(), options_.stop_timeout);
   if (auto found = waiting_.extract(key)) {
     if (found.mapped().log != 0) sinks_.logs.CloseLog(found.mapped().log, {});
     Refuse(key);
   }
 }
 
-void Supervisor::StopAll() { StopAllSince(BootTime()); }
+void Supervisor::StopAll() { StopAllSince(BootTime(), options_.stop_timeout); }
 
 void Supervisor::InterruptAll(absl::Duration interrupt_time) {
   RefuseWaiting();
@@ -45,18 +45,18 @@ void Supervisor::InterruptAll(absl::Duration interrupt_time) {
 }
 
 void Supervisor::FenceFell(MonotonicTime since) {
-  StopAllSince(since);
+  StopAllSince(since, options_.fence_stop_timeout);
   is_suspended_ = false;  // for processes that start after the fence is set again
   fence_ = since;
-  fence_kill_at_ = since + options_.stop_timeout;
+  fence_kill_at_ = since + options_.fence_stop_timeout;
   fence_through_ = last_number_;
 }
 
-void Supervisor::StopAllSince(MonotonicTime since) {
+void Supervisor::StopAllSince(MonotonicTime since, absl::Duration stop_time) {
   RefuseWaiting();
-  const MonotonicTime kill_at = since + options_.stop_timeout;
+  const MonotonicTime kill_at = since + stop_time;
   for (auto& [key, process] : processes_) {
-    BeginStop(process, since);
+    BeginStop(process, since, stop_time);
     // A process that was ordered to stop before this gets no more time either.
     if (!process.has_ended) process.kill_at = std::min(process.kill_at, kill_at);
   }

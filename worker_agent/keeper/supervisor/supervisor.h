@@ -58,7 +58,7 @@ class Supervisor {
   // Sends SIGINT to all processes and their groups, and stops them after `interrupt_time`. SIGKILL follows when
   // stop_timeout has passed since this call.
   void InterruptAll(absl::Duration interrupt_time);
-  // The fence fell at `since`: stops all processes. At `since` + stop_timeout, kills all that were started before this
+  // The fence fell at `since`: stops all processes. At `since` + fence_stop_timeout, kills all that were started before this
   // call, because other nodes may run their ranks soon. So if the keeper is late, the processes get less time to stop,
   // or none.
   void FenceFell(MonotonicTime since);
@@ -151,8 +151,9 @@ class Supervisor {
   void TakeReports(Process& process);
   void TakeReport(Process& process, const ShimReport& report);
   void TakeWaitStatus(Process& process, int status, MonotonicTime at);
-  void BeginStop(Process& process, MonotonicTime since);
-  void StopAllSince(MonotonicTime since);
+  // SIGKILL follows at `since` + `stop_time`.
+  void BeginStop(Process& process, MonotonicTime since, absl::Duration stop_time);
+  void StopAllSince(MonotonicTime since, absl::Duration stop_time);
   void Kill(Process& process);
   void KillThrough(uint64_t last_number);
   void ReapShim(pid_t pid, int status);

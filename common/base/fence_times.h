@@ -1,0 +1,25 @@
+// The times of the fence, which scheduler, agent and keeper share.
+//
+//   last answered heartbeat                                                              ranks start elsewhere
+//   |-- no scheduler answers: processes run --|-- fence_stop_timeout --|-- kFenceMargin --|
+//   |------------------------------------ fence_timeout ---------------------------------|
+#pragma once
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/time/time.h"
+
+namespace muster {
+
+// The time between the fence's SIGKILL and the moment from which the ranks may start elsewhere.
+inline constexpr absl::Duration kFenceMargin = absl::Seconds(5);
+// Without --fence_timeout: how long processes with an armed fence run while no scheduler answers.
+inline constexpr absl::Duration kDefaultAbsence = absl::Seconds(50);
+
+// Returns how long the processes have to end when the fence falls. `value`: --fence_stop_timeout.
+inline absl::Duration FenceStopTimeout(std::optional<absl::Duration> value, absl::Duration stop_timeout) {
+  return value.value_or(std::min(absl::Seconds(5), stop_timeout));
+}
+
+}  // namespace muster
