@@ -72,6 +72,10 @@ int Main(std::vector<std::string> args) {
   }
   const auto job_source = loaded.sources.find("job");
   settings.is_job_on_line = job_source != loaded.sources.end() && job_source->second.starts_with("--");
+  for (const char* name : {"sched_host", "sched_port", "admin_socket"}) {
+    const auto source = loaded.sources.find(name);
+    settings.names_scheduler |= source != loaded.sources.end() && source->second != "default";
+  }
   return ctl::RunCommand(loaded.positional, settings, table);
 }
 

@@ -32,7 +32,7 @@ enum ExitCode : int {
   kExitSecurity = 15,
   // The restarts of this hour (--max_restarts) are used up. Fix what fails: `ms-ctl events` shows it.
   kExitGaveUp = 16,
-  // A user stopped the job or drained the node, before the job was done. Nothing to do; nothing has failed.
+  // The job was stopped, or this node was drained, before the job was done. `ms-ctl events` says by whom and why.
   kExitStopped = 17,
   // ms-worker: the command can't be executed, or its start fails for another reason. Do what the message says.
   kExitCannotStart = 126,

@@ -7,23 +7,57 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "common/base/text.h"
 
 namespace muster {
 
+namespace {
+
+constexpr absl::string_view kSocketPrefix = "scheduler-";
+constexpr absl::string_view kSocketSuffix = ".sock";
+
+// Returns the folders that may have this user's sockets, the preferred one first.
+std::vector<std::string> SocketFolders() {
+  if (geteuid() == 0) return {"/run/muster"};
+  std::vector<std::string> folders;
+  const char* folder = std::getenv("XDG_RUNTIME_DIR");
+  if (folder != nullptr && folder[0] == '/') folders.push_back(absl::StrCat(folder, "/muster"));
+  folders.push_back(absl::StrCat("/tmp/muster-", geteuid()));
+  return folders;
+}
+
+}  // namespace
+
 std::string DefaultAdminSocket(uint16_t port) {
-  const std::string name = absl::StrCat("/scheduler-", port, ".sock");
-  if (geteuid() == 0) return absl::StrCat("/run/muster", name);
-  if (const char* folder = std::getenv("XDG_RUNTIME_DIR"); folder != nullptr && folder[0] == '/') {
-    std::string path = absl::StrCat(folder, "/muster", name);
-    if (path.size() < sizeof(sockaddr_un::sun_path)) return path;
+  for (const std::string& folder : SocketFolders()) {
+    std::string path = absl::StrCat(folder, "/", kSocketPrefix, port, kSocketSuffix);
+    if (path.size() < sizeof(sockaddr_un::sun_path) || folder == SocketFolders().back()) return path;
   }
-  return absl::StrCat("/tmp/muster-", geteuid(), name);
+  return "";
+}
+
+std::map<uint16_t, std::string> FindAdminSockets() {
+  std::map<uint16_t, std::string> found;
+  for (const std::string& folder : SocketFolders()) {
+    std::error_code error;  // no folder: no socket
+    for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+      const std::string file = it->path().filename().string();
+      absl::string_view name = file;
+      uint32_t port = 0;
+      if (!absl::ConsumePrefix(&name, kSocketPrefix) || !absl::ConsumeSuffix(&name, kSocketSuffix)) continue;
+      if (!absl::SimpleAtoi(name, &port) || port > UINT16_MAX || found.size() >= kMaxSocketsFound) continue;
+      found.emplace(static_cast<uint16_t>(port), it->path().string());
+    }
+  }
+  return found;
 }
 
 std::string UserStateFolder(const std::map<std::string, std::string>& environment, bool is_root) {

@@ -17,6 +17,11 @@ namespace muster {
 // ms-ctl refuse a folder that other users own or can write to (common/sys/folder_trust.h).
 std::string DefaultAdminSocket(uint16_t port);
 
+// Returns the ports for which this user has a file where DefaultAdminSocket would be, with or without XDG_RUNTIME_DIR;
+// at most kMaxSocketsFound, sorted, each with its path. The scheduler may have ended without removing its socket.
+std::map<uint16_t, std::string> FindAdminSockets();
+inline constexpr size_t kMaxSocketsFound = 256;
+
 // Returns the folder for this user's state that must survive a program's end. The first of these that is set:
 // $STATE_DIRECTORY (systemd sets it for a service), $XDG_STATE_HOME/muster, /var/lib/muster for root,
 // ~/.local/state/muster for others. Empty: there is none.

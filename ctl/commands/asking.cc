@@ -14,6 +14,7 @@
 #include "common/sys/runtime_paths.h"
 #include "common/tls/grpc/client_tls.h"
 #include "ctl/commands/choose.h"
+#include "ctl/commands/find_scheduler.h"
 
 namespace muster::ctl {
 namespace {
@@ -75,7 +76,7 @@ int Print(const std::string& text) {
 
 AdminSocket SocketOf(const CtlSettings& settings) {
   if (settings.admin_socket.empty()) return {DefaultAdminSocket(settings.sched_port), /*is_named=*/false};
-  return {settings.admin_socket, /*is_named=*/true};
+  return {settings.admin_socket, /*is_named=*/!settings.is_socket_found};
 }
 
 absl::StatusOr<v1::StatusReply> AskStatus(AdminClient& client, const CtlSettings& settings) {
@@ -143,8 +144,15 @@ int PrepareCalls(Call& call) {
 }
 
 int AskTrustedWith(const std::string& job, Call& call, int (*answer)(Call&)) {
-  const CtlSettings& settings = call.settings;
   if (const int code = PrepareCalls(call); code != kExitSuccess) return code;
+  if (const absl::Status found = FindScheduler(call.settings); !found.ok()) return Complain(found);
+  const CtlSettings& settings = call.settings;
+  if (settings.is_socket_found) {
+    absl::StatusOr<std::unique_ptr<AdminClient>> client = AdminClient::OverSocket(SocketOf(settings), settings.timeout);
+    if (!client.ok()) return Complain(client.status());
+    call.client = *std::move(client);
+    return answer(call);
+  }
   const SocketFallback fallback{SocketOf(settings), [&settings](const std::string& why) {
                                   std::fprintf(stderr, "ms-ctl: %s: %s; asked over the socket %s instead\n",
                                                JoinHostPort(settings.sched_host, settings.sched_port).c_str(),

@@ -16,7 +16,7 @@ struct Command;
 
 // One call of ms-ctl: what a command's handler gets.
 struct Call {
-  const CtlSettings& settings;
+  CtlSettings& settings;
   const SettingsTable& table;
   const Command& command;
   std::string argument;            // the first argument after the job's name was removed; empty: there is none

@@ -18,6 +18,8 @@ struct CtlSettings {
   bool is_job_on_line = false;           // job_id comes from the command line, and not from MS_JOB_ID
   uint32_t run = 0;                      // 0: the latest
   std::string admin_socket;              // empty: see common/sys/runtime_paths.h
+  bool names_scheduler = false;          // the user has named the scheduler by host, port or socket
+  bool is_socket_found = false;          // FindScheduler has set admin_socket
   absl::Duration timeout = absl::Seconds(5);
   std::string reason;  // for commands that change a job; all its users see it
   bool yes = false;    // stop: don't ask for confirmation

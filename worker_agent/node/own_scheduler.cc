@@ -1,5 +1,6 @@
 #include "worker_agent/node/own_scheduler.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -46,7 +47,8 @@ std::string Seconds(absl::Duration duration) {
 
 // Uses fork rather than posix_spawn, which has no way to make the child end with this process (PR_SET_PDEATHSIG).
 // Between fork and exec the child makes only async-signal-safe calls.
-absl::StatusOr<pid_t> StartScheduler(const std::vector<std::string>& argv) {
+// The scheduler inherits `inherited`; -1: no descriptor.
+absl::StatusOr<pid_t> StartScheduler(const std::vector<std::string>& argv, int inherited) {
   const std::vector<char*> pointers = ExecPointers(argv);
   const pid_t parent = getpid();
   const pid_t pid = fork();
@@ -62,6 +64,7 @@ absl::StatusOr<pid_t> StartScheduler(const std::vector<std::string>& argv) {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   signal(SIGPIPE, SIG_DFL);
+  if (inherited >= 0) fcntl(inherited, F_SETFD, 0);  // no close-on-exec
   execvp(pointers[0], pointers.data());
   dprintf(STDERR_FILENO, "ms-worker: ms-scheduler can't be started (%s): %s\n", pointers[0], std::strerror(errno));
   _exit(127);
@@ -213,15 +216,25 @@ absl::StatusOr<std::unique_ptr<OwnScheduler>> OwnScheduler::StartIfWanted(AgentS
   std::vector<std::string> argv = OwnSchedulerFlags(settings);
   const char* const inherited = getenv("MS_JOURNAL_PATH");
   const bool has_journal_file = HasJournalFile(argv, inherited == nullptr ? "" : inherited);
+  std::optional<OwnPage> page;
+  if (!NamesPage(UsersOwnFlags(settings))) {
+    absl::StatusOr<OwnPage> made = OwnPage::Make(lock_base);
+    if (made.ok()) {
+      page = *std::move(made);
+      for (std::string& flag : page->Flags()) argv.push_back(std::move(flag));
+    } else {
+      Log(Severity::kWarning, absl::StrCat("the scheduler of this job has no page: ", made.status().message()));
+    }
+  }
   argv.insert(argv.begin(), SchedulerProgram());
   std::unique_ptr<OwnScheduler> scheduler(
-      new OwnScheduler(std::move(argv), has_journal_file, std::move(lock), std::move(port)));
+      new OwnScheduler(std::move(argv), has_journal_file, std::move(lock), std::move(port), std::move(page)));
   if (const absl::Status started = scheduler->Start(); !started.ok()) return started;
   return scheduler;
 }
 
 absl::Status OwnScheduler::Start() {
-  const absl::StatusOr<pid_t> pid = StartScheduler(argv_);
+  const absl::StatusOr<pid_t> pid = StartScheduler(argv_, page_ ? page_->token_fd() : -1);
   if (!pid.ok()) return pid.status();
   pid_ = *pid;
   pidfd_ = WatchChild(pid_);
@@ -289,7 +302,10 @@ absl::Status OwnScheduler::WaitUntilItListens(const AgentSettings& settings) {
   while (Clock::System().Read().monotonic < deadline) {
     const bool has_ended = HasEnded();  // before the check below: our scheduler ends if another one gets the port first
     for (const IpAddress& address : *addresses) {
-      if (IsLocalAddress(address) && IsListenedOn(address, settings.sched_port)) return absl::OkStatus();
+      if (!IsLocalAddress(address) || !IsListenedOn(address, settings.sched_port)) continue;
+      if (page_ && !has_ended) Log(Severity::kInfo, absl::StrCat("the page of this job: ", page_->Url(settings.tls.is_on())));
+      if (page_) page_->Release();
+      return absl::OkStatus();
     }
     if (has_ended) {
       return absl::InternalError(absl::StrCat("the ms-scheduler that this agent started has ended; it says why ",

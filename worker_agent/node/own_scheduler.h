@@ -18,6 +18,7 @@
 #include "common/net/ip_address.h"
 #include "common/tls/tls_settings.h"
 #include "worker_agent/launch/port_reservation.h"
+#include "worker_agent/node/own_page.h"
 #include "worker_agent/settings/agent_settings.h"
 
 namespace muster::agent {
@@ -72,8 +73,13 @@ class OwnScheduler {
   void WaitForEnd(absl::Duration patience, bool restarts, const std::function<bool()>& is_hurried);
 
  private:
-  OwnScheduler(std::vector<std::string> argv, bool has_journal_file, UniqueFd lock, std::optional<ReservedPort> port)
-      : argv_(std::move(argv)), has_journal_file_(has_journal_file), lock_(std::move(lock)), port_(std::move(port)) {}
+  OwnScheduler(std::vector<std::string> argv, bool has_journal_file, UniqueFd lock, std::optional<ReservedPort> port,
+               std::optional<OwnPage> page)
+      : argv_(std::move(argv)),
+        has_journal_file_(has_journal_file),
+        lock_(std::move(lock)),
+        port_(std::move(port)),
+        page_(std::move(page)) {}
   absl::Status Start();
 
   const std::vector<std::string> argv_;
@@ -84,6 +90,7 @@ class OwnScheduler {
   const UniqueFd lock_;  // keeps other agents of this user from starting a second scheduler
   // --standalone: reserves the port until the child, which binds it with SO_REUSEADDR, listens on it.
   std::optional<ReservedPort> port_;
+  std::optional<OwnPage> page_;  // nullopt: the user has decided about the page
   bool has_ended_ = false;
   ExitStatus exit_;  // set once it has ended
   bool is_end_handled_ = false;

@@ -10,7 +10,7 @@ import time
 import pytest
 
 import processes
-from muster import BIN, ROOT, SCRIPTS, WITH_TLS, eventually, free_port, kill_now
+from muster import BIN, EXIT_STOPPED, ROOT, SCRIPTS, WITH_TLS, eventually, free_port, kill_now
 from resuming import journal_words
 
 PYTHON = os.environ.get("MUSTER_JAX_PYTHON", "")
@@ -226,7 +226,7 @@ def test_a_drain_makes_one_checkpoint_of_one_step(cluster, python):
     job = SavingJob(cluster, 4, python=python)
     said = cluster.ctl("drain", "n2", "--now", "--reason", "a fan is broken")
     assert "node n2" in said and "leaves now" in said and "spare s can take its place" in said, said
-    job.agents["n2"].expect(0, timeout=60)
+    job.agents["n2"].expect(EXIT_STOPPED, timeout=60)
     job.expect_to_go_on_without("n2")
     assert "a fan is broken" in job.said()
 

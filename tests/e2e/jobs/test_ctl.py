@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from muster import BIN, EXIT_FAILED_ELSEWHERE, EXIT_REFUSED, eventually
+from muster import BIN, EXIT_REFUSED, EXIT_STOPPED, eventually
 
 UNTIL_GO = ["sh", "-c", "while [ ! -e go ]; do sleep 0.1; done"]
 
@@ -64,7 +64,7 @@ def test_stop_ends_the_job(cluster):
     assert "default" in said and "other" in said and "--job" in said, said
     assert "is being stopped" in cluster.ctl("stop", "default")
     for agent in agents:
-        agent.expect(EXIT_FAILED_ELSEWHERE, timeout=10)
+        agent.expect(EXIT_STOPPED, timeout=10)
         assert "stop" in agent.our_lines()[-1], agent.output()
     cause = cluster.ctl_json("status", "--job", "default")["runs"][0]["outcome"]["cause"]
     assert cause["kind"] == "stopped_by_user", cause
@@ -276,7 +276,7 @@ def test_stop_asks_where_the_job_was_not_named(cluster):
     code, said = answer(b"y\n")
     assert code == 0 and "is being stopped" in said, said
     for agent in agents:
-        agent.expect(EXIT_FAILED_ELSEWHERE, timeout=10)
+        agent.expect(EXIT_STOPPED, timeout=10)
 
 
 def test_a_job_belongs_to_the_user_who_opened_it(cluster):

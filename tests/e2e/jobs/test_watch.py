@@ -11,7 +11,7 @@ import termios
 
 import pytest
 
-from muster import BIN, eventually
+from muster import BIN, EXIT_STOPPED, eventually
 
 ENTER, LEAVE = b"\x1b[?1049h", b"\x1b[?1049l"
 
@@ -128,7 +128,7 @@ def test_the_named_job_ends_it_and_a_lost_scheduler_is_said(screen, cluster):
     named.see("job default, run 1: running")
     other.see("2 runs")
     cluster.ctl("stop", "--yes", "default")
-    assert named.program.wait(10) == 1 and named.is_as_before()
+    assert named.program.wait(10) == EXIT_STOPPED and named.is_as_before()
     assert b"stopped by" in named.said.split(LEAVE)[-1], "the end stays to be read"
     other.see("stopped by")
     cluster.scheduler.send(signal.SIGKILL)

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from muster import BIN, EXIT_FAILED_ELSEWHERE, ROOT, WITH_TLS, eventually
+from muster import BIN, EXIT_FAILED_ELSEWHERE, EXIT_STOPPED, ROOT, WITH_TLS, eventually
 
 EXIT_USAGE = 2
 
@@ -163,7 +163,7 @@ def test_ms_ctl_takes_the_job_as_a_word_and_reads_the_shared_config(cluster):
         assert done.returncode == 0 and done.stderr == "", done
         assert "two" not in done.stdout, done.stdout
     assert "one, run 1" in cluster.ctl("stop", "one")
-    agents["one"].expect(EXIT_FAILED_ELSEWHERE)
+    agents["one"].expect(EXIT_STOPPED)
     assert agents["two"].is_running()
     node = cluster.ctl_json("nodes", "two")["jobs"][0]["nodes"][0]["node_id"]
     cluster.ctl("drain", "two", node)
@@ -178,7 +178,7 @@ def test_a_job_stopped_while_it_restarts_was_stopped(cluster):
     cluster.wait_until_running(1)
     cluster.ctl("restart", "default")
     cluster.ctl("stop", "default")
-    agent.expect(EXIT_FAILED_ELSEWHERE)
+    agent.expect(EXIT_STOPPED)
     told = cluster.ctl("why", "default")
     assert re.search(r"^  cause +stopped by", told, re.MULTILINE), told
     assert re.search(r"^  restarted +by ", told, re.MULTILINE), told

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from muster import EXIT_FAILED_ELSEWHERE, SCRIPTS, eventually
+from muster import EXIT_FAILED_ELSEWHERE, EXIT_STOPPED, SCRIPTS, eventually
 from resuming import EXIT_GAVE_UP, Lines, journal_words
 
 SCRIPT = SCRIPTS / "step_and_hang.py"
@@ -128,7 +128,7 @@ def test_a_drained_node_leaves_and_its_place_is_taken(cluster, has_spare):
     job.start_scheduler()
     eventually(lambda: job.status()["nodes_disconnected"] == 0, 15, "all agents are back")
     cluster.ctl("restart")
-    job.nodes["n1"].expect(0, 20)
+    job.nodes["n1"].expect(EXIT_STOPPED, 20)
     assert "new fans" in job.nodes["n1"].our_lines()[-1], job.nodes["n1"].output()
     if not has_spare:
         job.start_node("n1")

@@ -10,6 +10,7 @@ import {StacksView} from './processes.js';
 
 const main = document.getElementById('main');
 let view = null;
+let refused = '';  // why the token in the address was refused
 let shown = 'starting';  // the state of `live` that showConnection showed last
 
 export const session = {may_view: true, may_change: false, why_not: '', takes_token: false, by: 'nothing'};
@@ -85,12 +86,24 @@ async function learnSession() {
   view?.update();
 }
 
+// Logs in with the token in the page's address, as ms-worker prints it (#token=WORD), and removes it from there.
+async function logInByAddress() {
+  const word = new URLSearchParams(location.hash.slice(1)).get('token');
+  if (!word) return;
+  history.replaceState(null, '', location.pathname + location.search);
+  try {
+    await post('/login', {token: word});
+  } catch (error) {
+    refused = `${error.message[0].toUpperCase()}${error.message.slice(1)}.`;
+  }
+}
+
 async function showLogin() {
   view?.close?.();
   view = null;
   await learnSession();
   if (live.state !== 'locked') return;
-  const problem = h('p', {class: 'problem', role: 'alert'});
+  const problem = h('p', {class: 'problem', role: 'alert'}, refused);
   const word = h('input', {type: 'password', name: 'token', autocomplete: 'current-password', required: true, spellcheck: 'false'});
   const logIn = async (event) => {
     event.preventDefault();
@@ -160,6 +173,7 @@ live.addEventListener('change', () => view?.update());
 setInterval(() => view?.tick?.(), 1000);
 setUpTheme();
 showConnection();
+await logInByAddress();
 route();
 live.start();
 learnSession();
