@@ -19,6 +19,7 @@
 #include "common/base/mutex_checks.h"
 #include "common/base/version.h"
 #include "common/net/grpc_start.h"
+#include "common/net/ip_address.h"
 #include "common/net/service_manager.h"
 #include "common/settings/given_values.h"
 #include "common/settings/preamble.h"
@@ -209,7 +210,8 @@ int Serve(const SchedulerSettings& settings, const Sources& sources, const Servi
                                                                 {.services = server.services(),
                                                                  .loop = [&loop] { return loop.measures(); },
                                                                  .queue_length = [&loop] { return loop.QueueLength(); },
-                                                                 .is_draining = [&] { return is_draining.load(); }});
+                                                                 .is_draining = [&] { return is_draining.load(); },
+                                                                 .agents_at = JoinHostPort(settings.sched_host, agents_port)});
   if (!http.ok()) return Fail("", http.status());
 
   const int signal = WaitForEnd(stop, tls, loop, manager, absl::StrCat("listening on ", names));

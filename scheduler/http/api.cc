@@ -15,7 +15,6 @@
 #include "common/base/text.h"
 #include "common/show/json.h"
 #include "common/show/render.h"
-#include "scheduler/core/facts/cause.h"
 #include "scheduler/core/views/job_map.h"
 #include "scheduler/rpc/validation.h"
 
@@ -80,27 +79,6 @@ absl::Status ReadPage(const Target& target, Request& request) {
   return absl::OkStatus();
 }
 
-void HideOutput(v1::Cause& cause) {
-  cause.clear_last_lines();
-  cause.clear_log_file();
-  cause.set_text(scheduler::WithoutQuote(cause.text()));
-}
-
-void HideOutput(v1::StatusReply& reply) {
-  for (v1::RunStatus& run : *reply.mutable_runs()) {
-    if (run.has_last_abort()) HideOutput(*run.mutable_last_abort());
-    if (run.has_stall()) HideOutput(*run.mutable_stall());
-    if (run.outcome().has_cause()) HideOutput(*run.mutable_outcome()->mutable_cause());
-  }
-}
-
-void HideOutput(v1::EventsReply& reply) {
-  for (v1::JobEvent& event : *reply.mutable_events()) {
-    event.clear_last_lines();
-    event.set_text(scheduler::WithoutQuote(event.text()));
-  }
-}
-
 // Returns the response to a query: an error, or the JSON document that `text_of` makes of the Reply.
 template <typename Reply, typename TextOf>
 ResponsePtr Rendered(const Answer& answer, const TextOf& text_of) {
@@ -109,17 +87,14 @@ ResponsePtr Rendered(const Answer& answer, const TextOf& text_of) {
 }
 
 // `must_be_there`: an answer without any run becomes the error NOT_FOUND.
-absl::StatusOr<ApiQuestion> AskStatus(v1::StatusRequest request, bool must_be_there, bool sees_output) {
+absl::StatusOr<ApiQuestion> AskStatus(v1::StatusRequest request, bool must_be_there) {
   return ApiQuestion{must_be_there ? "status of one" : "status", std::move(request),
                      [=](const Answer& answer) -> ResponsePtr {
                        const auto* found = std::get_if<v1::StatusReply>(&answer.reply);
                        if (must_be_there && answer.status.ok() && found != nullptr && found->runs().empty()) {
                          return ApiError(NoSuchRunHere());
                        }
-                       return Rendered<v1::StatusReply>(answer, [&](v1::StatusReply reply) {
-                         if (!sees_output) HideOutput(reply);
-                         return StatusJson(reply);
-                       });
+                       return Rendered<v1::StatusReply>(answer, StatusJson);
                      }};
 }
 
@@ -138,12 +113,8 @@ absl::StatusOr<ApiQuestion> AskEvents(const Target& target, const ApiViewer& vie
   request.set_job_id(job == target.query.end() ? viewer.only_job : job->second);
   request.set_after(after);
   request.set_limit(limit);
-  return ApiQuestion{"", std::move(request), [sees = viewer.sees_output](const Answer& answer) {
-                       return Rendered<v1::EventsReply>(answer, [&](v1::EventsReply reply) {
-                         if (!sees) HideOutput(reply);
-                         return EventsJson(reply);
-                       });
-                     }};
+  return ApiQuestion{"", std::move(request),
+                     [](const Answer& answer) { return Rendered<v1::EventsReply>(answer, EventsJson); }};
 }
 
 // Writes the events as server-sent events (HTML standard). The id of each is its event number; its data is one line of
@@ -162,23 +133,19 @@ absl::StatusOr<ApiQuestion> AskChanges(const Target& target, const ApiViewer& vi
   absl::StatusOr<ApiQuestion> question = AskEvents(target, viewer);
   if (!question.ok()) return question;
   question->key = "changes";
-  question->render = [sees = viewer.sees_output](const Answer& answer) {
-    if (!answer.status.ok()) return ApiError(answer.status);
-    v1::EventsReply reply = std::get<v1::EventsReply>(answer.reply);
-    if (!sees) HideOutput(reply);
-    return EventStream(reply);
+  question->render = [](const Answer& answer) {
+    return answer.status.ok() ? EventStream(std::get<v1::EventsReply>(answer.reply)) : ApiError(answer.status);
   };
   return question;
 }
 
 // Asks for the text that `ms-ctl why` prints.
-absl::StatusOr<ApiQuestion> AskWhy(v1::StatusRequest request, bool sees_output) {
+absl::StatusOr<ApiQuestion> AskWhy(v1::StatusRequest request) {
   return ApiQuestion{
       "why", std::move(request), [=](const Answer& answer) -> ResponsePtr {
         if (!answer.status.ok()) return ApiError(answer.status);
-        v1::StatusReply reply = std::get<v1::StatusReply>(answer.reply);
+        const v1::StatusReply& reply = std::get<v1::StatusReply>(answer.reply);
         if (reply.runs().empty()) return ApiError(NoSuchRunHere());
-        if (!sees_output) HideOutput(reply);
         nlohmann::ordered_json runs = nlohmann::ordered_json::array();
         for (const v1::RunStatus& run : reply.runs()) {
           runs.push_back(
@@ -239,8 +206,8 @@ absl::StatusOr<ApiQuestion> AskJob(const std::string& job, const std::string& wh
     if (absl::Status status = ReadNumber(target, "run", &run); !status.ok()) return status;
     request.set_job_id(job);
     request.set_run(run);
-    if (what == "why") return AskWhy(std::move(request), viewer.sees_output);
-    return AskStatus(std::move(request), /*must_be_there=*/true, viewer.sees_output);
+    if (what == "why") return AskWhy(std::move(request));
+    return AskStatus(std::move(request), /*must_be_there=*/true);
   }
   if (what == "nodes") {
     v1::NodesRequest request;
@@ -294,7 +261,7 @@ absl::StatusOr<ApiQuestion> Ask(const std::vector<std::string>& parts, const Tar
   if (absl::Status status = CheckNames(target, {}); !status.ok()) return status;
   v1::StatusRequest request;
   request.set_job_id(viewer.only_job);
-  return AskStatus(std::move(request), /*must_be_there=*/false, viewer.sees_output);
+  return AskStatus(std::move(request), /*must_be_there=*/false);
 }
 
 }  // namespace
@@ -315,10 +282,8 @@ absl::StatusOr<ApiQuestion> ParseApi(const Target& target, const ApiViewer& view
           }
           // (Check the request before TextOf serializes it: protobuf would log each text that is not UTF-8.)
           if (absl::Status status = Check(request); !status.ok()) return status;
-          // Viewers with equal keys share one answer (see Questions). So the key also says whether the answer may show
-          // the output of processes.
-          question->key = absl::StrCat("api ", question->key, " ", viewer.sees_output ? 1 : 0, " ",
-                                       question->request.index(), " ", TextOf(request));
+          question->key =
+              absl::StrCat("api ", question->key, " ", question->request.index(), " ", TextOf(request));
           return absl::OkStatus();
         }
       },

@@ -27,8 +27,7 @@ inline constexpr char kChangesPath[] = "/api/v1/changes";
 inline constexpr uint32_t kMaxInAPage = 500;  // nodes, ranks or events; so an answer keeps the core busy only briefly
 
 struct ApiViewer {
-  std::string only_job;      // the viewer may see only this job; empty: all jobs
-  bool sees_output = false;  // may see the output of processes: last lines, quotes of these lines, log paths
+  std::string only_job;  // the viewer may see only this job; empty: all jobs
 };
 
 struct ApiQuestion {

@@ -166,7 +166,7 @@ bool Site::Handle(const Request& request, const Visitor& visitor, Questions::Rep
         [this, format, job = view->job](const scheduler::Answer& answer) { return Metrics(answer, format, job); },
         std::move(reply));
   } else if (absl::StartsWith(path, "/api/")) {
-    Api(request, visitor, {view->job, view->has_identity}, std::move(reply));
+    Api(request, visitor, {view->job}, std::move(reply));
   } else {
     reply(Text(404, "there is nothing under this path"));
   }
@@ -214,6 +214,7 @@ ResponsePtr Site::Session(const Request& request, const Visitor& visitor) {
       {"by", view.has_token || view.only_looks ? "token"
              : view.has_identity               ? "certificate"
                                                : "nothing"},
+      {"agents_at", is_known ? nlohmann::ordered_json(context_.agents_at) : nlohmann::ordered_json()},
       {"job_id", view.job.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(view.job)}};
   return JsonResponse(200, document);
 }

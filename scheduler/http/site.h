@@ -41,6 +41,7 @@ struct SiteContext {
   std::function<scheduler::LoopMeasures()> loop;
   std::function<size_t()> queue_length;
   std::function<bool()> is_draining;
+  std::string agents_at = {};  // HOST:PORT for agents, to show to users
 };
 
 struct Visitor {
@@ -116,7 +117,7 @@ class Site {
   // The visitor's rights.
   struct View {
     std::string job;            // the only job that the visitor may see; empty: all jobs
-    bool has_identity = false;  // also sees the output of processes
+    bool has_identity = false;
     bool has_token = false;     // sent a token that may act, or the cookie of a login with one: may change all jobs
     bool by_cookie = false;
     bool only_looks = false;  // its token is read-only; then a certificate gives no further rights

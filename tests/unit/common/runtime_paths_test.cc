@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -43,6 +45,23 @@ TEST_F(RuntimePathsTest, OthersHaveTheirRuntimeFolder) {
   EXPECT_EQ(DefaultAdminSocket(8118), fallback);
   setenv("XDG_RUNTIME_DIR", ("/" + std::string(120, 'x')).c_str(), 1);  // too long for the path of a socket
   EXPECT_EQ(DefaultAdminSocket(8118), fallback);
+}
+
+TEST_F(RuntimePathsTest, FindsSocketsByTheirNames) {
+  if (geteuid() == 0) GTEST_SKIP() << "root has one folder for all, which other tests use";
+  char made[] = "/tmp/muster-paths.XXXXXX";
+  ASSERT_NE(mkdtemp(made), nullptr);
+  const std::filesystem::path folder = std::filesystem::path(made) / "muster";
+  std::filesystem::create_directory(folder);
+  setenv("XDG_RUNTIME_DIR", made, 1);
+  for (const char* name : {"scheduler-40001.sock", "scheduler-x.sock", "scheduler-70000.sock", "other", "scheduler-7.so"}) {
+    std::ofstream(folder / name);
+  }
+  const auto found = FindAdminSockets();
+  ASSERT_TRUE(found.contains(40001));
+  EXPECT_EQ(found.at(40001), (folder / "scheduler-40001.sock").string());
+  std::filesystem::remove_all(made);
+  EXPECT_FALSE(found.contains(7));
 }
 
 TEST(ExpandHome, TakesAShellsPlace) {

@@ -89,6 +89,20 @@ export function stateBadge(word) {
   return h('span', {class: `state s-${kind}`}, h('span', {class: 'sign', 'aria-hidden': 'true'}, sign), word);
 }
 
+// A button that copies the text, where the browser allows it (HTTPS or loopback).
+export function copyButton(text) {
+  if (!navigator.clipboard) return null;
+  const button = h('button', {type: 'button', onclick: async () => {
+    await navigator.clipboard.writeText(text);
+    button.textContent = 'Copied';
+    setTimeout(() => { button.textContent = 'Copy'; }, 1500);
+  }}, 'Copy');
+  return button;
+}
+
+// True if the cause is no failure: a person stopped the processes, or told a node to leave.
+export const isPlanned = (cause) => cause.kind === 'stopped_by_user' || (cause.kind === 'node_left' && cause.signal !== 0 && cause.signal !== 9);
+
 export const hasEnded = (phase) => ['failed', 'stopped', 'succeeded'].includes(phase);
 
 // Returns a run's state in one sentence. Uses the scheduler's own texts where it has any.
@@ -97,7 +111,8 @@ export function sentenceOf(run) {
   if (run.phase === 'failed') return cause ? `Failed: ${cause.text}` : 'Failed';
   if (run.phase === 'stopped') return cause.text.startsWith('stopped ') ? `S${cause.text.slice(1)}` : `Stopped: ${cause.text}`;
   if (run.phase === 'succeeded') return `Succeeded ${moment(run.outcome.ended_unix_ms)}`;
-  if (run.waiting) return ({ recovering: 'Recovering: ', running: 'Running: ' }[run.phase] ?? 'Forming: ') + run.waiting.text;
+  // Only what is here and what is needed: the part below has the rest, with the time left.
+  if (run.waiting) return ({recovering: 'Recovering: ', running: 'Running: '}[run.phase] ?? 'Forming: ') + run.waiting.text.split('; ')[0];
   if (run.phase === 'stopping') return 'Stopping all processes' + (run.last_abort ? `: ${run.last_abort.text}` : '');
   if (run.phase !== 'running') return run.phase;
   const nodes = plural(run.nodes_here - run.spares, 'node');  // spares run nothing

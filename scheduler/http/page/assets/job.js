@@ -1,8 +1,8 @@
 // The page of one job: its state in a sentence, the cause, missing nodes, the map, its progress, and its events.
 import {actionButton, onlyLooks} from './actions.js';
 import {get, jobPath} from './api.js';
-import {age, announce, h, hasEnded, moment, Part, path, plural, sentenceOf, stateBadge} from './dom.js';
-import {isQuiet, timeline} from './events.js';
+import {age, announce, h, hasEnded, isPlanned, moment, Part, path, plural, sentenceOf, stateBadge} from './dom.js';
+import {byRestart, isQuiet, timeline} from './events.js';
 import {live} from './live.js';
 import {JobMap} from './map.js';
 import {barPlot, linePlot} from './plots.js';
@@ -164,8 +164,9 @@ export class JobView {
         waiting.workers_needed ? h('p', {class: 'soft small'}, `${waiting.workers_here.toLocaleString('en')} of ${plural(waiting.workers_needed, 'worker')} here` +
           (missing > 0 ? `, ${missing.toLocaleString('en')} missing` : '') +
           (waiting.servers_needed ? `; ${waiting.servers_here} of ${plural(waiting.servers_needed, 'server')}` : '')) : null,
-        h('p', {}, waiting.text)];
+        h('p', {}, waiting.text.replace(/; [^;]* left$/, ''))];  // the countdown shows the time left
     });
+    this.map.showMissing(waiting ? Math.max(0, waiting.workers_needed - waiting.workers_here) : 0);
   }
 
   #showCause(run) {
@@ -177,14 +178,15 @@ export class JobView {
       const node = cause.node_id ? h('a', {href: path('job', this.job, 'node', cause.node_id)}, `node ${cause.node_id}`) : null;
       return [h('h2', {}, title, h('span', {class: 'count'}, where, where && node ? ' on ' : '', node, cause.host_name ? ` (${cause.host_name})` : '')),
         h('p', {}, cause.text),
-        cause.failure_kind && run.phase !== 'stopped' ? h('p', {class: 'soft small more'}, `Kind of failure: ${cause.failure_kind}${cause.reason ? ` (${cause.reason})` : ''}`) : null,
+        cause.failure_kind && !isPlanned(cause) ? h('p', {class: 'soft small more'}, `Kind of failure: ${cause.failure_kind}${cause.reason ? ` (${cause.reason})` : ''}`) : null,
         cause.last_lines.length
           ? h('pre', {class: 'lines more', tabindex: 0, 'aria-label': 'Last lines of the first failure'}, cause.last_lines.join('\n'))
-          : this.session.by === 'nothing' && cause.rank !== null ? h('p', {class: 'soft small more'}, 'To see the last lines of the process, log in (--http_token_file), present a certificate, or run ms-ctl why.') : null,
+          : null,
         cause.log_file ? h('p', {class: 'soft small more'}, 'Whole log: ', h('code', {}, cause.log_file)) : null,
         this.why ? h('details', {class: 'more'}, h('summary', {}, 'The output of ms-ctl why'), h('pre', {class: 'lines', tabindex: 0, 'aria-label': 'The output of ms-ctl why', 'data-text': 'why'})) : null];
     });
     this.cause.text('why', this.why);
+    this.cause.element.classList.toggle('planned', Boolean(cause && isPlanned(cause)));
   }
 
   // Adds the nodes in trouble that only the map knows. (`this.nodes` has the details of the first MOST_PLOTTED nodes, and
@@ -237,10 +239,10 @@ export class JobView {
 
   #showEvents(run) {
     const events = [...this.before, ...live.events].filter((event) => event.job_id === this.job && event.run === run.run);
-    const shown = (this.showsAll ? events : events.filter((event) => !isQuiet(event))).slice(-SHOWN_EVENTS * (this.showsAll ? 20 : 1)).reverse();
+    const shown = (this.showsAll ? events : events.filter((event) => !isQuiet(event))).slice(-SHOWN_EVENTS * (this.showsAll ? 20 : 1));
     this.eventList.show([shown.map((event) => event.number), this.showsAll, events.length], () => [
       h('h2', {}, 'Timeline', h('span', {class: 'count'}, `${shown.length} of ${plural(events.length, 'event')}`)),
-      shown.length ? timeline(shown) : h('p', {class: 'soft'}, 'Nothing yet.'),
+      shown.length ? timeline((this.showsAll ? shown : byRestart(shown)).reverse()) : h('p', {class: 'soft'}, 'Nothing yet.'),
       events.length > shown.length || this.showsAll ? h('button', {type: 'button', class: 'more', onclick: () => {
         this.showsAll = !this.showsAll;
         this.update();

@@ -13,11 +13,11 @@ let view = null;
 let refused = '';  // why the token in the address was refused
 let shown = 'starting';  // the state of `live` that showConnection showed last
 
-export const session = {may_view: true, may_change: false, why_not: '', takes_token: false, by: 'nothing'};
+export const session = {may_view: true, may_change: false, why_not: '', takes_token: false, by: 'nothing', agents_at: null};
 
 function makeView(parts) {
   const [kind, job, what, which] = parts;
-  if (kind !== 'job' || !job) return new JobsView();
+  if (kind !== 'job' || !job) return new JobsView(session);
   if (what === 'node' && which) return new NodeView(job, which, session);
   if (what === 'rank' && which) return new RankView(job, which, session);
   if (what === 'run' && which) return new JobView(job, session, Number(which));
@@ -26,11 +26,11 @@ function makeView(parts) {
 }
 
 function crumbsOf([kind, job, what, which]) {
-  if (kind !== 'job' || !job) return [];
-  const crumbs = [h('a', {href: path('job', job)}, job)];
+  if (kind !== 'job' || !job) return [h('a', {href: '#/', 'aria-current': 'page'}, 'Jobs')];
+  const crumbs = [h('a', {href: '#/'}, 'Jobs'), h('a', {href: path('job', job)}, job)];
   if (which) crumbs.push(h('span', {'aria-current': 'page'}, `${what} ${which}`));
   else if (what === 'stacks') crumbs.push(h('span', {'aria-current': 'page'}, what));
-  else crumbs[0].setAttribute('aria-current', 'page');
+  else crumbs[1].setAttribute('aria-current', 'page');
   return crumbs;
 }
 

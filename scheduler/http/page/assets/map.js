@@ -29,6 +29,7 @@ const BESIDE_GAP = 1.2;  // between groups in a row, in squares
 const HEIGHT = 380;      // the most, in pixels
 const NAMES_MS = 5000;   // with more than MANY nodes, fetch names at most this often
 const MANY = 500;
+const MOST_OUTLINES = 20000;
 const MOST_MARKS = 300;  // more nodes in trouble are seen without marks, and their marks would hide other nodes
 
 // Returns {character: how often `text` has it}. The text must be ASCII.
@@ -56,6 +57,8 @@ export class JobMap {
   offsetY = 0;
   isFit = true;
   namesAt = -1e9;
+  missing = 0;   // ranks that have no node yet
+  outlines = 0;  // nodes that these would be; their places follow those of the nodes in `x` and `y`
 
   constructor(job) {
     this.job = job;
@@ -117,6 +120,14 @@ export class JobMap {
     this.isAsking = false;
   }
 
+  // Shows empty outlines for ranks that have no node yet.
+  showMissing(ranks) {
+    if (ranks === this.missing) return;
+    this.missing = ranks;
+    if (this.names.length) this.#arrange();
+    this.paint();
+  }
+
   #take(map) {
     const isOther = map.names_version !== this.version;
     if (!isOther && map.nodes === this.nodes && map.slots === this.slots) return;
@@ -173,12 +184,16 @@ export class JobMap {
       if (!groups.has(name.label)) groups.set(name.label, []);
       groups.get(name.label).push(i);
     });
+    this.outlines = Math.min(MOST_OUTLINES, Math.ceil(this.missing / most));
+    const outlined = Array.from({length: this.outlines}, (_, i) => count + i);
     const sorted = [...groups].sort(([a], [b]) => a.localeCompare(b, 'en', {numeric: true}));
+    if (sorted.length === 1) sorted[0][1].push(...outlined);
+    else if (this.outlines) sorted.push(['not here yet', outlined]);
     const hasHeads = sorted.length > 1 && sorted.length <= 200;
     const wide = this.columns + GAP, high = this.rows + GAP;
     const {across, beside} = this.#shape(sorted.map(([, members]) => members.length), wide, high, hasHeads);
-    this.x = new Float32Array(count);
-    this.y = new Float32Array(count);
+    this.x = new Float32Array(count + this.outlines);
+    this.y = new Float32Array(count + this.outlines);
     this.groups = [];
     let y = 0, tallest = 0;
     sorted.forEach(([label, members], number) => {
@@ -187,7 +202,7 @@ export class JobMap {
         tallest = 0;
       }
       const x = (number % beside) * (across * wide + BESIDE_GAP), top = y + (hasHeads ? HEAD : 0);
-      members.sort((a, b) => (this.names[a].ranks[0] ?? 1e9) - (this.names[b].ranks[0] ?? 1e9) || a - b);
+      members.sort((a, b) => (this.names[a]?.ranks[0] ?? 1e9) - (this.names[b]?.ranks[0] ?? 1e9) || a - b);
       if (hasHeads) this.groups.push({label: label || 'without a label', x, y});
       members.forEach((node, i) => {
         this.x[node] = x + (i % across) * wide;
@@ -321,6 +336,11 @@ export class JobMap {
           words.push([sign || (rank === null ? '' : rank), left + (scale - gap) / 2, top + (scale - gap) / 2]);
         }
       }
+    }
+    context.strokeStyle = colours.none;
+    context.lineWidth = 1;
+    for (let node = this.names.length; node < this.names.length + this.outlines; ++node) {
+      context.strokeRect(offsetX + this.x[node] * scale + 0.5, offsetY + this.y[node] * scale + 0.5, this.columns * scale - gap - 1, this.rows * scale - gap - 1);
     }
     for (const kind of WORST) {
       context.fillStyle = colours[kind];
