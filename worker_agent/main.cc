@@ -302,7 +302,7 @@ AgentLoopOptions Agent::OptionsOfLoop() {
   // HCCL's rank table or chief needs the devices of all nodes.
   options.agent.wants_whole_peer_list = !settings_.hccl_mode.empty() || gateways_.need_all_peers();
   options.agent.has_command = !settings_.command.empty();
-  options.agent.shows_output = PassesOutput(settings_, node_.node.slots_size());
+  options.agent.shown_ranks = ShownLive(settings_, node_.node.slots_size());
   options.session.host = settings_.sched_host;
   options.session.port = settings_.sched_port;
   options.session.job_id = settings_.job_id;

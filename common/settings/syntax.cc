@@ -121,11 +121,6 @@ absl::StatusOr<NumberRange> ParsePortRange(const std::string& text) {
   return ranges->front();
 }
 
-bool Tail::Contains(uint32_t rank) const {
-  return kind == Kind::kAll ||
-         std::any_of(ranks.begin(), ranks.end(), [rank](const NumberRange& range) { return range.contains(rank); });
-}
-
 absl::StatusOr<Tail> ParseTail(const std::string& text) {
   if (text == "none") return Tail{Tail::Kind::kNone, {}};
   if (text == "all" || text == "-1") return Tail{Tail::Kind::kAll, {}};

@@ -25,7 +25,6 @@ absl::StatusOr<NumberRange> ParsePortRange(const std::string& text);
 struct Tail {
   enum class Kind { kNone, kAll, kListed } kind = Kind::kNone;
   std::vector<NumberRange> ranks;  // only for kListed
-  bool Contains(uint32_t rank) const;
 };
 
 // Parses "none", "all" (also msrun's -1) or "0,3-5".

@@ -6,13 +6,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "common/base/text.h"
 #include "common/base/unique_fd.h"
 #include "common/sys/live_output.h"
@@ -32,6 +35,8 @@ struct Logging {
   std::shared_ptr<OutputSink> sink;
   std::string program;
   bool is_json = false;
+  bool is_terminal = false;  // the lines go to a terminal, as text
+  bool has_colours = false;
 };
 
 // Writes the log to stderr, whose reader may be stuck, or to a file.
@@ -103,6 +108,19 @@ std::string TextLine(const std::string& program, Severity level, absl::Time time
                       program, ": ", EscapeControl(text));
 }
 
+// The line for a person at a terminal: the time of day, and the level only if it needs attention. `has_colours`: the
+// time is dim, warnings are yellow and errors are red.
+std::string TerminalLine(const std::string& program, Severity level, absl::Time time, const std::string& text,
+                         bool has_colours) {
+  const bool is_loud = level == Severity::kWarning || level == Severity::kError;
+  const char* colour = level == Severity::kError ? "\x1b[31m" : "\x1b[33m";
+  const std::string head = absl::StrCat(absl::FormatTime("%H:%M:%S", time, absl::LocalTimeZone()), " ", program, ": ");
+  const std::string word = is_loud ? absl::StrCat(absl::AsciiStrToLower(NameOf(level)), ": ") : "";
+  if (!has_colours) return absl::StrCat(head, word, EscapeControl(text));
+  return absl::StrCat("\x1b[2m", head, "\x1b[0m", is_loud ? colour : "", word, is_loud ? "\x1b[0m" : "",
+                      EscapeControl(text));
+}
+
 std::string JsonLine(const std::string& program, Severity level, absl::Time time, const std::string& text,
                      const LogFields& fields) {
   nlohmann::ordered_json line;
@@ -117,6 +135,7 @@ std::string JsonLine(const std::string& program, Severity level, absl::Time time
 std::string LineNow(Severity level, const std::string& text, const LogFields& fields) {
   const Logging& logging = TheLogging();
   const absl::Time time = absl::FromUnixMillis(Clock::System().Read().wall.unix_ms);
+  if (logging.is_terminal) return TerminalLine(logging.program, level, time, text, logging.has_colours);
   return logging.is_json ? JsonLine(logging.program, level, time, text, fields)
                          : TextLine(logging.program, level, time, text);
 }
@@ -129,6 +148,12 @@ std::string OutputSink::DropNote(uint64_t bytes) {
 }
 
 }  // namespace
+
+bool TakesColours() {
+  const char* no_colour = std::getenv("NO_COLOR");  // no-color.org: any value except an empty one
+  const char* term = std::getenv("TERM");
+  return (no_colour == nullptr || no_colour[0] == '\0') && term != nullptr && absl::string_view(term) != "dumb";
+}
 
 absl::Status InitLogging(const LogOptions& options) {
   if (options.format != "text" && options.format != "json") {
@@ -167,6 +192,8 @@ absl::Status InitLogging(const LogOptions& options) {
   logging.logger->set_level(level);
   logging.sink = std::move(sink);
   logging.is_json = options.format == "json";
+  logging.is_terminal = !logging.is_json && options.file.empty() && isatty(STDERR_FILENO) == 1;
+  logging.has_colours = logging.is_terminal && TakesColours();
   return absl::OkStatus();
 }
 

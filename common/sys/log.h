@@ -16,10 +16,13 @@ namespace muster {
 
 struct LogOptions {
   std::string program;          // "ms-scheduler"
-  std::string format = "text";  // text: "2026-11-20T23:04:30.123 INFO ms-scheduler: …"; json
+  std::string format = "text";  // text: "2026-11-20T23:04:30.123 INFO ms-scheduler: …", on a terminal "23:04:30 …"; json
   std::string level = "info";
   std::string file;  // empty: stderr
 };
+
+// True if the user's environment allows colours on a terminal (TERM, NO_COLOR).
+bool TakesColours();
 
 // Must be called once, in main. Fails if the file can't be opened.
 absl::Status InitLogging(const LogOptions& options);

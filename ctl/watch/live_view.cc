@@ -8,10 +8,12 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/base/text.h"
 #include "common/causes/outcome.h"
 #include "common/show/render.h"
+#include "common/show/screen.h"
 #include "common/show/table.h"
 #include "common/show/words.h"
 
@@ -246,14 +248,14 @@ bool LiveView::Press(const KeyPress& press) {
   return true;
 }
 
-std::vector<std::string> LiveView::Events(size_t most, const std::string& of_node) const {
+std::vector<std::string> LiveView::Events(size_t most, size_t columns, const std::string& of_node) const {
   v1::EventsReply reply;
   for (const v1::JobEvent& event : events_) {
     if (!of_node.empty() && !absl::StrContains(event.text(), absl::StrCat("node ", of_node))) continue;
     *reply.add_events() = event;
     reply.mutable_events()->rbegin()->clear_last_lines();
   }
-  std::vector<std::string> lines = LinesOf(RenderEvents(reply, zone_));
+  std::vector<std::string> lines = LinesOf(WrapLines(RenderEvents(reply, zone_), columns));
   if (lines.size() > most) lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(most));
   return lines;
 }
@@ -310,17 +312,17 @@ std::string LiveView::HelpLine() const {
 std::string LiveView::Draw(size_t columns, size_t rows) {
   columns = std::max<size_t>(1, columns);
   rows = std::max<size_t>(2, rows);
-  std::vector<std::string> lines = Above();
+  std::vector<std::string> lines = LinesOf(WrapLines(absl::StrJoin(Above(), "\n"), columns));
   std::vector<std::string> below;
   if (!problem_.empty()) below.push_back(absl::StrCat("! ", EscapeControl(problem_)));
   below.push_back(HelpLine());
   if (level_ == Level::kNode) {
     lines.emplace_back();
     const size_t room = rows > lines.size() + below.size() ? rows - lines.size() - below.size() : 0;
-    for (std::string& line : Events(room, node_id_)) lines.push_back(std::move(line));
+    for (std::string& line : Events(room, columns, node_id_)) lines.push_back(std::move(line));
   } else {
     if (level_ == Level::kJob && rows >= kRowsForEvents) {
-      const std::vector<std::string> events = Events(kEventLines, "");
+      const std::vector<std::string> events = Events(kEventLines, columns, "");
       below.insert(below.begin(), events.begin(), events.end());
       below.insert(below.begin(), "");
     }

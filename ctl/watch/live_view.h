@@ -77,7 +77,7 @@ class LiveView {
   List Filtered(List list) const;
   List Shown() const;
   std::vector<std::string> Above() const;
-  std::vector<std::string> Events(size_t most, const std::string& of_node) const;
+  std::vector<std::string> Events(size_t most, size_t columns, const std::string& of_node) const;
   void Move(int by);
   void Open();
   bool Back();

@@ -9,6 +9,7 @@
 
 #include "absl/time/time.h"
 #include "common/base/clock.h"
+#include "common/base/number_list.h"
 #include "worker_agent/core/events.h"
 
 namespace muster::agent {
@@ -30,7 +31,7 @@ struct AgentOptions {
   std::string scheduler_hint;          // what to do if no scheduler is found there; may be empty
   bool wants_whole_peer_list = false;  // even if the job has more than kMaxRanksInClusterFile ranks
   bool has_command = true;             // false: print the assignment and start no process
-  bool shows_output = false;           // the user sees the output of this node's processes unchanged
+  std::vector<NumberRange> shown_ranks;  // the user sees the output of these ranks, if they are this node's
 };
 
 class AgentCore {

@@ -221,7 +221,7 @@ void AgentCore::Impl::OnDesired(const v1::DesiredState& desired) {
     return;
   }
   if (desired.phase() == v1::RUN_PHASE_RECOVERING && desired_.phase() == v1::RUN_PHASE_RUNNING) {
-    Emit(Say{Severity::kInfo, absl::StrCat("round ", desired.round(), " is given up: ", desired.reason())});
+    Emit(Say{Severity::kInfo, absl::StrCat("round ", desired.round(), " is given up; ", desired.reason())});
   }
   desired_ = desired;
   // A scheduler that was restarted does not know that this node has passed the check.

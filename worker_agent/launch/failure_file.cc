@@ -1,13 +1,11 @@
 #include "worker_agent/launch/failure_file.h"
 
-#include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "common/base/limits.h"
-#include "common/base/text.h"
 #include "common/sys/file_io.h"
 #include "common/sys/private_folder.h"
 
@@ -18,13 +16,6 @@ using Json = nlohmann::ordered_json;
 
 std::string IsoTime(int64_t unix_ms) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::FromUnixMillis(unix_ms), absl::UTCTimeZone());
-}
-
-// Escapes control characters, except tabs, which are common and harmless: they become spaces.
-std::string Shown(const std::string& line) {
-  std::string untabbed = line;
-  std::replace(untabbed.begin(), untabbed.end(), '\t', ' ');
-  return EscapeControl(untabbed);
 }
 
 }  // namespace
@@ -72,17 +63,6 @@ absl::Status WriteFailureFile(const std::string& log_dir, const std::string& job
         absl::StrCat("cannot make the folder of --log_dir ", log_dir, ": ", folder.status().message()));
   }
   return WriteFileAtomically(FailureFile(log_dir), FailureText(job_id, run, outcome), 0644);
-}
-
-std::string FormatCause(const v1::Cause& cause) {
-  std::string text = EscapeControl(cause.text());
-  int count = 0;
-  for (const std::string& line : cause.last_lines()) {
-    if (++count > static_cast<int>(kMaxLastLines)) break;
-    absl::StrAppend(&text, "\n  | ", Shown(line));
-  }
-  if (!cause.remedy().empty()) absl::StrAppend(&text, "\n", EscapeControl(cause.remedy()));
-  return text;
 }
 
 }  // namespace muster::agent

@@ -26,10 +26,6 @@ std::string FailureFile(const std::string& log_dir);
 absl::Status WriteFailureFile(const std::string& log_dir, const std::string& job_id, uint64_t run,
                               const v1::Outcome& outcome);
 
-// Returns the cause as text for a terminal: a line with the cause, then the process's last lines of output, each after
-// "  | ", then the remedy if there is one. Has no newline at the end. Control characters in the output are escaped.
-std::string FormatCause(const v1::Cause& cause);
-
 // Returns the signal's name, such as "SIGKILL"; "signal 63" if it has no name; empty for 0.
 std::string SignalName(int signal);
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/base/number_list.h"
 #include "worker_agent/ascend/table_files.h"
 #include "worker_agent/core/events.h"
 #include "worker_agent/devices/device_choice.h"
@@ -64,6 +65,9 @@ LaunchFailed FailedLaunch(const Launch& launch, const absl::Status& why);
 
 // Returns true if the node runs one process, and its output goes unchanged to the agent's own output.
 bool PassesOutput(const AgentSettings& settings, int slots);
+
+// Returns the ranks whose output the user sees live. With --log_dir rank 0 alone, unless --tail names others.
+std::vector<NumberRange> ShownLive(const AgentSettings& settings, int slots);
 
 class Launcher {
  public:

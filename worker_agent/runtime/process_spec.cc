@@ -111,13 +111,13 @@ void Launcher::ChooseOutput(const Round& round, uint32_t slot, ProcessSpec& spec
   const bool has_log = !log_folder_.empty();
   // The keeper appends, so that a restart continues the log.
   if (has_log) spec.log_path = absl::StrCat(log_folder_, "/", is_server ? "server_" : "worker_", rank, ".log");
-  const std::optional<Tail>& tail = options_.settings.tail;
   if (PassesOutput(options_.settings, options_.node.slots_size())) {
     spec.passes_output = true;
     spec.inherits_stdin = true;
     return;
   }
-  if (tail ? tail->Contains(rank) : !has_log || options_.settings.tee == "3") {
+  const std::vector<NumberRange> shown = ShownLive(options_.settings, options_.node.slots_size());
+  if (std::any_of(shown.begin(), shown.end(), [rank](const NumberRange& range) { return range.contains(rank); })) {
     spec.prefix = absl::StrCat(is_server ? "[server " : "[rank ", rank, "] ");
   }
 }
@@ -170,6 +170,13 @@ absl::Status Launcher::HandOverTo(uint32_t slot, ProcessSpec& spec) {
     spec.hand_over = std::move(own);
   }
   return absl::OkStatus();
+}
+
+std::vector<NumberRange> ShownLive(const AgentSettings& settings, int slots) {
+  const std::vector<NumberRange> all = {{0, UINT32_MAX}};
+  if (PassesOutput(settings, slots)) return all;
+  if (settings.tail) return settings.tail->kind == Tail::Kind::kAll ? all : settings.tail->ranks;
+  return settings.log_dir.empty() || settings.tee == "3" ? all : std::vector<NumberRange>{{0, 0}};
 }
 
 bool PassesOutput(const AgentSettings& settings, int slots) {

@@ -340,7 +340,7 @@ void AddLogging(SettingsTable& table, AgentSettings& s) {
       .Env({"MS_KEEP_LOGS"});
   AddParsed(table, "tail", Into(&s.tail, ParseTail), "Ranks to show live: all, none, or a list such as 0,3-5.")
       .Value("RANKS")
-      .Default("all without --log_dir, else none")
+      .Default("all; with --log_dir 0")
       .Env({"MS_TAIL"})
       .Alias({"tail_worker_log"})
       .Common();

@@ -117,6 +117,11 @@ CauseCandidate Decision(v1::Cause::Kind kind, std::string text, std::string reme
   return candidate;
 }
 
+std::string RestartInWords(const v1::Cause& cause, uint32_t recent_restarts, uint32_t max_restarts) {
+  if (IsPlannedStop(cause) || recent_restarts == 0) return "";
+  return absl::StrCat("restart ", recent_restarts, " of ", max_restarts);
+}
+
 bool IsInPlannedStop(const Run& run) {
   const RunRecord& record = run.record();
   if (record.phase == v1::RUN_PHASE_RECOVERING) return record.last_abort && IsPlannedStop(*record.last_abort);

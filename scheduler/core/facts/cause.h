@@ -38,6 +38,9 @@ CauseCandidate Decision(v1::Cause::Kind kind, std::string text, std::string reme
 // Returns the candidate to report. `candidates` must not be empty.
 const CauseCandidate& ChooseCause(const std::vector<CauseCandidate>& candidates);
 
+// Returns "restart 2 of 3" for a round that was given up; empty if the restart does not count for the budget.
+std::string RestartInWords(const v1::Cause& cause, uint32_t recent_restarts, uint32_t max_restarts);
+
 // True while a planned stop ends the processes of the run's round. Until they have ended they may use the store.
 bool IsInPlannedStop(const Run& run);
 

@@ -214,9 +214,13 @@ std::optional<v1::JobEvent> DescribeOne(const State& state, const v1::Record& re
                                " are gone: ", record.incarnation_gone().reason()));
     case v1::Record::kRoundAborted: {
       const v1::RoundAborted& aborted = record.round_aborted();
+      const Run* run = state.FindRun(aborted.job_id(), aborted.run());
+      const std::string count =
+          run == nullptr ? "" : RestartInWords(aborted.first(), aborted.recent_restarts(), run->MaxRestarts());
       v1::JobEvent event =
           Line(aborted.job_id(), aborted.run(), IsPlannedStop(aborted.first()) ? "round_stopped" : "round_aborted",
-               absl::StrCat("restarting the processes of job ", aborted.job_id(), ": ", aborted.first().text()));
+               absl::StrCat("restarting the processes of job ", aborted.job_id(),
+                            count.empty() ? "" : absl::StrCat(" (", count, ")"), ": ", aborted.first().text()));
       *event.mutable_last_lines() = aborted.first().last_lines();
       return event;
     }

@@ -85,7 +85,7 @@ TEST(Converging, ARoundThatIsGivenUpIsQuitOnceItsProcessesHaveEnded) {
   agent.RunRound();
   v1::DesiredState recovering = InPhase(v1::RUN_PHASE_RECOVERING, 1);
   recovering.set_reason("rank 3 died");
-  EXPECT_EQ(agent.Desire(recovering), "say: round 1 is given up: rank 3 died\nstop\n");
+  EXPECT_EQ(agent.Desire(recovering), "say: round 1 is given up; rank 3 died\nstop\n");
   EXPECT_EQ(agent.Ended(0, 0, 15, true),
             "send 1: report 2, #2 ended 0/1/0 code=0 signal=15 stopped, #3 quit round 1\n");
   agent.Acknowledge(3);

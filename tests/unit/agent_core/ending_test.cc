@@ -68,7 +68,7 @@ TEST(Ending, AFailureElsewhereStopsAndNamesTheCauseLast) {
 TEST(Ending, WhatTheUserHasSeenIsNotShownAgain) {
   for (const bool is_ours : {true, false}) {
     AgentOptions options = SmallOptions();
-    options.shows_output = true;
+    options.shown_ranks = {{0, 7}};
     AgentHarness agent(options);
     agent.RunRound();
     v1::DesiredState failed = Failed(v1::Cause::PROCESS_EXITED);

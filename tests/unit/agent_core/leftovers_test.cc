@@ -53,7 +53,7 @@ TEST(Leftovers, TheRoundIsQuitWhenNothingIsLeft) {
   AgentHarness agent(SmallOptions(2));
   agent.RunRound(2);
   agent.Died(0, 3);
-  EXPECT_EQ(agent.Desire(InPhase(v1::RUN_PHASE_RECOVERING, 1)), "say: round 1 is given up: \nstop\n");
+  EXPECT_EQ(agent.Desire(InPhase(v1::RUN_PHASE_RECOVERING, 1)), "say: round 1 is given up; \nstop\n");
   EXPECT_THAT(agent.Ended(1, 0, 15, true), AllOf(HasSubstr("ended 1/1/0"), Not(HasSubstr("quit"))));
   EXPECT_THAT(agent.Cleared(0), HasSubstr("#5 quit round 1"));
 }

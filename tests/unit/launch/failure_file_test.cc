@@ -71,20 +71,6 @@ TEST(FailureFile, AFolderThatCannotBeMadeIsNamed) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("--log_dir"));
 }
 
-TEST(FormatCause, IndentsTheLastLinesAndEndsWithTheRemedy) {
-  EXPECT_EQ(FormatCause(Killed().cause()),
-            "rank 3 on node2 was killed by signal 9 (SIGKILL)\n"
-            "  | epoch 1 loss 0.3\n"
-            "  | \\x1b[31mred\\x1b[0m\n"
-            "MS_ENABLE_RECOVERY=1 would have restarted it");
-}
-
-TEST(FormatCause, AForgedLineStaysWithinItsOwn) {
-  v1::Cause cause;
-  cause.set_text("died\nrank 0 succeeded");
-  EXPECT_THAT(FormatCause(cause), Not(HasSubstr("\n")));
-}
-
 TEST(SignalName, Table) {
   EXPECT_EQ(SignalName(0), "");
   EXPECT_EQ(SignalName(9), "SIGKILL");
