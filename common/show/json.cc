@@ -139,7 +139,11 @@ Json Rank(const v1::RankStatus& r) {
               {"pid", r.pid() == 0 ? Json() : Json(r.pid())},
               {"ring_port", r.ring_port()},
               {"step", r.has_step() ? Json(r.step()) : Json()},
-              {"since_progress_ms", r.has_since_progress_ms() ? Json(r.since_progress_ms()) : Json()}};
+              {"since_progress_ms", r.has_since_progress_ms() ? Json(r.since_progress_ms()) : Json()},
+              {"steps_per_second", r.has_steps_per_second() ? Json(r.steps_per_second()) : Json()},
+              {"since_output_ms", r.has_since_output_ms() ? Json(r.since_output_ms()) : Json()},
+              {"cpu_percent", r.has_cpu_percent() ? Json(r.cpu_percent()) : Json()},
+              {"process_state", r.process_state().empty() ? Json() : Json(r.process_state())}};
 }
 
 Json Event(const v1::JobEvent& e) {

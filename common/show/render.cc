@@ -1,9 +1,11 @@
 #include "common/show/render.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -186,11 +188,17 @@ std::string RenderRanks(const std::vector<RanksOfJob>& jobs) {
                                  {"DEVICE", Align::kRight},
                                  {"STATE"},
                                  {"PID", Align::kRight}};
-  const bool shows_progress = std::any_of(jobs.begin(), jobs.end(), [](const RanksOfJob& job) {
-    return std::any_of(job.reply.ranks().begin(), job.reply.ranks().end(),
-                       [](const v1::RankStatus& rank) { return rank.has_since_progress_ms(); });
-  });
-  if (shows_progress) columns.insert(columns.end(), {{"STEP", Align::kRight}, {"SINCE", Align::kRight}});
+  const auto any_has = [&jobs](bool (v1::RankStatus::*has)() const) {
+    return std::any_of(jobs.begin(), jobs.end(), [has](const RanksOfJob& job) {
+      return std::any_of(job.reply.ranks().begin(), job.reply.ranks().end(), std::mem_fn(has));
+    });
+  };
+  const bool shows_progress = any_has(&v1::RankStatus::has_since_progress_ms);
+  const bool shows_activity = any_has(&v1::RankStatus::has_cpu_percent);
+  if (shows_progress) {
+    columns.insert(columns.end(), {{"STEP", Align::kRight}, {"STEPS/S", Align::kRight}, {"SINCE", Align::kRight}});
+  }
+  if (shows_activity) columns.insert(columns.end(), {{"OUTPUT", Align::kRight}, {"CPU", Align::kRight}});
   if (shows_job) columns.insert(columns.begin(), {"JOB"});
   Table table(columns);
   for (const RanksOfJob& job : jobs) {
@@ -207,7 +215,12 @@ std::string RenderRanks(const std::vector<RanksOfJob>& jobs) {
                                       rank.pid() == 0 ? "" : absl::StrCat(rank.pid())};
       if (shows_progress) {
         row.push_back(rank.has_step() ? absl::StrCat(rank.step()) : "");
+        row.push_back(rank.has_steps_per_second() ? absl::StrFormat("%.3g", rank.steps_per_second()) : "");
         row.push_back(rank.has_since_progress_ms() ? Age(static_cast<int64_t>(rank.since_progress_ms())) : "");
+      }
+      if (shows_activity) {
+        row.push_back(rank.has_since_output_ms() ? Age(static_cast<int64_t>(rank.since_output_ms())) + " ago" : "");
+        row.push_back(rank.has_cpu_percent() ? absl::StrCat(rank.cpu_percent(), "%") : "");
       }
       if (shows_job) row.insert(row.begin(), job.job_id);
       table.AddRow(std::move(row));

@@ -40,7 +40,7 @@ void ForgetInterface(cmsghdr& header) {
   }
 }
 
-// Returns the progress in a heartbeat, with no other field; empty if it is malformed.
+// Returns the progress and the activity in a heartbeat, with no other field; empty if it is malformed.
 v1::Report ProgressIn(const std::string& bytes) {
   v1::Report sent;
   v1::Report taken;
@@ -48,6 +48,7 @@ v1::Report ProgressIn(const std::string& bytes) {
   taken.set_progress_round(sent.progress_round());
   taken.mutable_progress()->Swap(sent.mutable_progress());
   taken.set_unseen_lines(sent.unseen_lines());
+  taken.mutable_activity()->Swap(sent.mutable_activity());
   return taken;
 }
 

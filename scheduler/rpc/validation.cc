@@ -210,6 +210,12 @@ absl::Status CheckReport(const v1::Report& report) {
     MUSTER_REQUIRE(CheckProcess(progress.slot()));
     MUSTER_REQUIRE(CheckRange("since_progress_ms", progress.since_progress_ms(), 0, kMaxTimeoutMs));
   }
+  MUSTER_REQUIRE(CheckRange("the number of activity entries", report.activity_size(), 0, kMaxSlotsPerNode));
+  for (const v1::SlotActivity& activity : report.activity()) {
+    MUSTER_REQUIRE(CheckProcess(activity.slot()));
+    MUSTER_REQUIRE(CheckRange("since_output_ms", activity.since_output_ms(), 0, kMaxTimeoutMs));
+    MUSTER_REQUIRE(CheckLine("a process's state", activity.state(), 1));
+  }
   MUSTER_REQUIRE(CheckRange("the number of stuck processes", report.stuck_size(), 0, kMaxStuckPerReport));
   for (const v1::StuckProcess& stuck : report.stuck()) {
     MUSTER_REQUIRE(CheckNamed(stuck));

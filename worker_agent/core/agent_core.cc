@@ -263,6 +263,10 @@ void AgentCore::Impl::OnEvent(const OutputMatched& event) {
   if (processes_.IsRunning(event.key)) progress_.Matched(event, now_);
 }
 
+void AgentCore::Impl::OnEvent(const ActivitySeen& event) {
+  if (processes_.IsRunning(event.key)) progress_.Saw(event);
+}
+
 void AgentCore::Impl::OnEvent(const ProcessHalted& event) {
   if (event.is_over) {
     halted_.erase(event.key);
@@ -360,7 +364,7 @@ void AgentCore::Impl::SendDueReport() {
   // After a report that named stuck processes, one more goes over the stream: a datagram can't say that nothing is
   // stuck now.
   std::string progress = takes_progress_ ? progress_.ForDatagram(now_) : "";
-  const bool has_news = !reporter_.IsAllAcknowledged() || (progress.empty() && !progress_.empty()) ||
+  const bool has_news = !reporter_.IsAllAcknowledged() || (progress.empty() && progress_.HasAny()) ||
                         processes_.HasSurvivors() || has_reported_stuck_ || !halted_.empty() || has_reported_halted_;
   // The loss of a datagram shows only when the next heartbeat is due. If the fence could fall before that one is
   // answered, this heartbeat must go over the stream.
@@ -375,6 +379,7 @@ void AgentCore::Impl::SendDueReport() {
     v1::AgentMessage message;
     *message.mutable_report() = reporter_.MakeReport(now_);
     progress_.Fill(*message.mutable_report(), now_);
+    progress_.FillActivity(*message.mutable_report(), now_);
     FillStuck(processes_, now_, *message.mutable_report());
     has_reported_stuck_ = message.report().stuck_size() > 0;
     FillHalted(halted_, now_, *message.mutable_report());
@@ -391,6 +396,7 @@ void AgentCore::Impl::SendDueReport() {
     heartbeat_path_.DatagramSent(heartbeat.heartbeat_seq);
     Emit(std::move(heartbeat));
   }
+  progress_.ActivitySent();
 }
 
 void AgentCore::Impl::SendToScheduler(v1::AgentMessage message) {

@@ -157,6 +157,15 @@ struct ProcessHalted {
   MonotonicTime since;
 };
 
+// What a running process does (see runtime/activity_watch.h).
+struct ActivitySeen {
+  ProcessKey key;
+  MonotonicTime last_output;  // or its start
+  bool has_output = false;
+  std::optional<uint32_t> cpu_percent;
+  char state = 0;  // as in proc(5); 0: not known
+};
+
 // The answer to GatherStacks: one stack for each of its processes, within the limits of an answer.
 struct StacksGathered {
   uint64_t query = 0;
@@ -193,7 +202,7 @@ struct Tick {};
 using Event =
     std::variant<Begin, MessageReceived, HeartbeatAnswered, DialWaits, StreamBroken, PeersFetched, ProcessHasStarted,
                  ProcessHasEnded, NothingLeft, ProcessIsStuck, FenceHasFallen, ClockHasJumped, KeeperDied,
-                 OwnSchedulerLost, EndSignal, LaunchFailed, ProgressMade, OutputMatched, ProcessHalted, StacksGathered,
+                 OwnSchedulerLost, EndSignal, LaunchFailed, ProgressMade, OutputMatched, ActivitySeen, ProcessHalted, StacksGathered,
                  LogRead, CommandsReported, NodeChecked, TlsChanged, Tick>;
 
 // --------------------------------------------------------------------------------------------------------- effects

@@ -103,6 +103,7 @@ class AgentCore::Impl {
   void OnEvent(const LaunchFailed& event);
   void OnEvent(const ProgressMade& event);
   void OnEvent(const OutputMatched& event);
+  void OnEvent(const ActivitySeen& event);
   void OnEvent(const ProcessHalted& event);
   void OnEvent(const StacksGathered& event);
   void OnEvent(const LogRead& event);

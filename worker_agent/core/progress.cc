@@ -27,6 +27,11 @@ void Progress::Matched(const OutputMatched& event, MonotonicTime now) {
   if (!last.has_file) last.step = event.step;
 }
 
+void Progress::Saw(const ActivitySeen& event) {
+  activity_[event.key] = event;
+  has_activity_news_ = true;
+}
+
 void Progress::Excuse(absl::Duration time) {
   for (auto& [id, last] : last_) last.changed = last.changed + time;
 }
@@ -48,16 +53,34 @@ void Progress::Fill(v1::Report& report, MonotonicTime now) const {
   }
 }
 
+void Progress::FillActivity(v1::Report& report, MonotonicTime now) const {
+  if (!has_activity_news_ || activity_.empty()) return;
+  report.set_progress_round(activity_.begin()->first.round);
+  for (const auto& [id, seen] : activity_) {
+    if (report.activity_size() == static_cast<int>(kMaxSlotsPerNode)) return;
+    v1::SlotActivity& activity = *report.add_activity();
+    activity.set_slot(id.slot);
+    activity.set_attempt(id.attempt);
+    if (seen.has_output) {
+      activity.set_since_output_ms(
+          static_cast<uint64_t>(std::max<int64_t>(0, absl::ToInt64Milliseconds(now - seen.last_output))));
+    }
+    if (seen.cpu_percent) activity.set_cpu_percent(*seen.cpu_percent);
+    if (seen.state != 0) activity.set_state(std::string(1, seen.state));
+  }
+}
+
 std::string Progress::ForDatagram(MonotonicTime now) const {
-  if (empty()) return "";
   v1::Report report;
   Fill(report, now);
-  std::string bytes = report.SerializeAsString();
-  return bytes.size() <= kMaxProgressBytes ? bytes : "";
+  FillActivity(report, now);
+  if (report.ByteSizeLong() > kMaxProgressBytes) report.clear_activity();
+  return report.ByteSizeLong() <= kMaxProgressBytes ? report.SerializeAsString() : "";
 }
 
 void Progress::CheckInvariants(const Processes& processes) const {
   for (const auto& [id, last] : last_) MUSTER_CHECK(processes.IsRunning(id), "only running processes make progress");
+  for (const auto& [id, seen] : activity_) MUSTER_CHECK(processes.IsRunning(id), "only running processes are active");
 }
 
 }  // namespace muster::agent

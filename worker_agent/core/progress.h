@@ -3,7 +3,8 @@
 // It has two sources: the file of a process (ProgressMade), and the rules for its output (OutputMatched). Both are
 // progress. Once the file has shown any, the step number is the file's: the output may count its steps differently.
 //
-// It reports only processes that have made progress at least once: of the others nothing is known.
+// It reports only processes that have made progress at least once: of the others nothing is known. Of all processes it
+// also reports their activity, once after each look.
 #pragma once
 
 #include <cstdint>
@@ -23,18 +24,25 @@ class Progress {
  public:
   void Made(const ProcessKey& id, std::optional<uint64_t> step, MonotonicTime now);
   void Matched(const OutputMatched& event, MonotonicTime now);
-  void Forget(const ProcessKey& id) { last_.erase(id); }
+  void Saw(const ActivitySeen& event);
+  void Forget(const ProcessKey& id) {
+    last_.erase(id);
+    activity_.erase(id);
+  }
 
   // Does not count this time as standing still, for any process: the agent did not run during it, and maybe the
   // processes did not either.
   void Excuse(absl::Duration time);
 
-  bool empty() const { return last_.empty(); }
+  bool HasAny() const { return !last_.empty(); }
   // Adds the progress to a report: at most kMaxSlotsPerNode entries, each of at most kMaxBytesPerSlot.
   void Fill(v1::Report& report, MonotonicTime now) const;
-  static constexpr size_t kMaxBytesPerSlot = 56;
-  // Returns a serialised report with the progress only, for SendHeartbeat; empty if there is none, or if it is longer
-  // than kMaxProgressBytes.
+  static constexpr size_t kMaxBytesPerSlot = 96;  // with its activity
+  // Adds the activity that no report has carried yet; ActivitySent: one has.
+  void FillActivity(v1::Report& report, MonotonicTime now) const;
+  void ActivitySent() { has_activity_news_ = false; }
+  // Returns a serialised report with the progress and the activity, for SendHeartbeat. Leaves out the activity if both
+  // are longer than kMaxProgressBytes. Empty if there is no progress either, or if it is longer than that by itself.
   std::string ForDatagram(MonotonicTime now) const;
 
   // Aborts if it holds a process that does not run.
@@ -52,6 +60,8 @@ class Progress {
   };
 
   std::map<ProcessKey, Last> last_;
+  std::map<ProcessKey, ActivitySeen> activity_;
+  bool has_activity_news_ = false;
 };
 
 }  // namespace muster::agent

@@ -93,4 +93,14 @@ bool IsPython(pid_t pid) {
   return name.starts_with("python") || name.starts_with("pypy");
 }
 
+std::vector<pid_t> ChildrenOf(pid_t pid) {
+  std::vector<pid_t> children;
+  const std::string text = ReadProc(absl::StrCat("/proc/", pid, "/task/", pid, "/children"));
+  for (const absl::string_view word : absl::StrSplit(text, ' ', absl::SkipWhitespace())) {
+    pid_t child = 0;
+    if (absl::SimpleAtoi(word, &child)) children.push_back(child);
+  }
+  return children;
+}
+
 }  // namespace muster::agent

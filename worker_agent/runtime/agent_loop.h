@@ -20,6 +20,7 @@
 #include "worker_agent/diagnostics/stack_gatherer.h"
 #include "worker_agent/keeper/client/keeper.h"
 #include "worker_agent/node/own_scheduler.h"
+#include "worker_agent/runtime/activity_watch.h"
 #include "worker_agent/runtime/halt_watch.h"
 #include "worker_agent/runtime/launcher.h"
 #include "worker_agent/runtime/node_check_thread.h"
@@ -153,6 +154,7 @@ class AgentLoop {
   NodeCheckThread node_check_;
   ProgressReader progress_;
   HaltWatch halts_;
+  ActivityWatch activity_;
   KernelLog kernel_log_;
   std::map<ProcessKey, uint64_t> faults_before_;  // running processes: KernelLog::count at their start
   std::set<std::string> formats_;                 // of --expect auto that were recognised

@@ -2,9 +2,7 @@
 
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "common/base/limits.h"
 #include "common/sys/file_io.h"
 #include "worker_agent/diagnostics/kernel_state.h"
@@ -16,17 +14,6 @@ namespace {
 
 constexpr size_t kMaxLooked = 16;  // processes of one slot
 constexpr size_t kMaxProcBytes = 4096;
-
-std::vector<pid_t> ChildrenOf(pid_t pid) {
-  std::vector<pid_t> children;
-  const std::string text =
-      ReadSmallFile(absl::StrCat("/proc/", pid, "/task/", pid, "/children"), kMaxProcBytes).value_or("");
-  for (const absl::string_view word : absl::StrSplit(text, ' ', absl::SkipWhitespace())) {
-    pid_t child = 0;
-    if (absl::SimpleAtoi(word, &child)) children.push_back(child);
-  }
-  return children;
-}
 
 // Returns 'T' or 'D'; 0: any other state.
 char HaltingState(const ProcessInfo& process) {

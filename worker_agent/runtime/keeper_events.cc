@@ -47,6 +47,10 @@ void AgentLoop::TakeProgress() {
   look_at_ = now + std::min(kProgressInterval, core_.heartbeat_interval());
   for (const ProgressMade& made : progress_.Poll()) PushForAll(made);
   for (ProcessHalted& halted : halts_.Poll(now)) pending_.push_back(std::move(halted));
+  for (const ActivitySeen& seen : activity_.Poll(now)) PushForAll(seen);
+  if (!is_keeper_lost_) {
+    for (const OutputWish& wish : activity_.TakeWishes()) keeper_->ReadOutput(wish);
+  }
   kernel_log_.Read(now);
 }
 
@@ -57,6 +61,7 @@ void AgentLoop::On(const Started& event) {
   if (event.pid > 0) {
     launcher_.Started(event.key, event.pid);
     halts_.Watch(event.key, static_cast<pid_t>(event.pid));
+    activity_.Watch(event.key, static_cast<pid_t>(event.pid), clock_.Read().monotonic);
   }
   PushForAll(ProcessHasStarted{event.key, static_cast<uint64_t>(event.pid)});
 }
@@ -64,6 +69,7 @@ void AgentLoop::On(const Started& event) {
 void AgentLoop::On(const Ended& event) {
   progress_.Forget(event.key);
   halts_.Forget(event.key);
+  activity_.Forget(event.key);
   ProcessEnd end = event.end;
   AddKernelLines(event.key, end);
   launcher_.Judge(event.key, end);
@@ -109,6 +115,7 @@ void AgentLoop::On(const OutputSeen& event) {
 }
 
 void AgentLoop::On(const OutputRead& event) {
+  if (event.asked_on == 0) return activity_.Take(event, clock_.Read().monotonic);
   v1::SlotLog log;
   if (!event.is_found) log.set_note("no process was started there");
   log.set_round(event.key.round);
@@ -128,6 +135,7 @@ void AgentLoop::On(const KeeperLost&) {
   keeper_lost_at_ = BootTime();
   progress_.ForgetAll();
   halts_.ForgetAll();
+  activity_.ForgetAll();
   faults_before_.clear();
   stacks_.Abandon();
   node_check_.Abandon();

@@ -98,13 +98,35 @@ std::string UnseenInWords(const Run& run) {
 
 }  // namespace
 
-const ProcessProgress* ProgressOf(const Run& run, const Node& node, size_t slot) {
-  if (slot >= node.progress.size() || slot >= node.record().slots.size()) return nullptr;
-  const ProcessProgress& progress = node.progress[slot];
-  const bool is_present = run.record().phase == v1::RUN_PHASE_RUNNING && progress.round == run.record().round &&
-                          progress.attempt == node.record().slots[slot].attempt &&
+namespace {
+
+// Returns the slot's entry if it is about the process that runs there now.
+template <typename Entry>
+const Entry* PresentOf(const Run& run, const Node& node, size_t slot, const std::vector<Entry>& entries) {
+  if (slot >= entries.size() || slot >= node.record().slots.size()) return nullptr;
+  const bool is_present = run.record().phase == v1::RUN_PHASE_RUNNING && entries[slot].round == run.record().round &&
+                          entries[slot].attempt == node.record().slots[slot].attempt &&
                           node.record().slots[slot].phase == SlotState::Phase::kRunning;
-  return is_present ? &progress : nullptr;
+  return is_present ? &entries[slot] : nullptr;
+}
+
+}  // namespace
+
+const ProcessProgress* ProgressOf(const Run& run, const Node& node, size_t slot) {
+  return PresentOf(run, node, slot, node.progress);
+}
+
+const ProcessActivity* ActivityOf(const Run& run, const Node& node, size_t slot) {
+  return PresentOf(run, node, slot, node.activity);
+}
+
+double StepsPerSecond(const ProcessProgress& before, const ProcessProgress& now) {
+  const bool is_next = before.round == now.round && before.attempt == now.attempt && before.step && now.step &&
+                       *now.step > *before.step && now.changed > before.changed;
+  if (!is_next) return before.step == now.step ? before.steps_per_second : 0;
+  const double rate =
+      static_cast<double>(*now.step - *before.step) / absl::ToDoubleSeconds(now.changed - before.changed);
+  return before.steps_per_second == 0 ? rate : 0.7 * before.steps_per_second + 0.3 * rate;
 }
 
 std::vector<Watched> WatchedProcesses(const Run& run) {

@@ -19,6 +19,12 @@ struct Watched {
 
 // Returns the progress of the process that runs in the slot now; null if nothing is known.
 const ProcessProgress* ProgressOf(const Run& run, const Node& node, size_t slot);
+// The same for what it does.
+const ProcessActivity* ActivityOf(const Run& run, const Node& node, size_t slot);
+
+// Returns the rate of the last steps, where newer steps weigh more; 0: not known, for example after a step number that
+// fell.
+double StepsPerSecond(const ProcessProgress& before, const ProcessProgress& now);
 
 // Returns the processes that have shown progress, the lowest step first; at equal steps, the one that has been there
 // longest first. A process without a step counts as at step 0.

@@ -170,19 +170,31 @@ void Liveness::TakeProgress(Run& run, Node& node, const v1::Report& report) {
   const absl::Duration timeout = absl::Milliseconds(run.record().settings.progress_timeout_ms());
   bool stands_still = false;
   node.unseen_lines = report.unseen_lines();
+  for (const v1::SlotActivity& slot : report.activity()) {
+    if (slot.slot() >= node.record().slots.size()) continue;
+    node.activity.resize(node.record().slots.size());
+    ProcessActivity& activity = node.activity[slot.slot()];
+    activity = {.round = run.record().round, .attempt = slot.attempt(), .state = slot.state()};
+    if (slot.has_since_output_ms()) {
+      activity.last_output = context_.now.monotonic - absl::Milliseconds(slot.since_output_ms());
+    }
+    if (slot.has_cpu_percent()) activity.cpu_percent = slot.cpu_percent();
+  }
   for (const v1::SlotProgress& slot : report.progress()) {
     if (slot.slot() >= node.record().slots.size()) continue;
     node.progress.resize(node.record().slots.size());
     ProcessProgress& progress = node.progress[slot.slot()];
     const absl::Duration still = absl::Milliseconds(slot.since_progress_ms());
-    progress = {.round = run.record().round,
-                .attempt = slot.attempt(),
-                .step = {},
-                .is_of_output = slot.has_output_step(),
-                .changed = context_.now.monotonic - still,
-                .reported_at = context_.now.monotonic};
-    if (slot.has_step()) progress.step = slot.step();
-    if (slot.has_output_step()) progress.step = slot.output_step();
+    ProcessProgress news{.round = run.record().round,
+                         .attempt = slot.attempt(),
+                         .step = {},
+                         .is_of_output = slot.has_output_step(),
+                         .changed = context_.now.monotonic - still,
+                         .reported_at = context_.now.monotonic};
+    if (slot.has_step()) news.step = slot.step();
+    if (slot.has_output_step()) news.step = slot.output_step();
+    news.steps_per_second = StepsPerSecond(progress, news);
+    progress = news;
     if (ProgressOf(run, node, slot.slot()) == nullptr) continue;
     run.first_progress_deadline = MonotonicTime::Never();
     if (progress.step && !progress.is_of_output) {

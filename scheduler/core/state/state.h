@@ -45,8 +45,18 @@ struct ProcessProgress {
   uint32_t attempt = 0;
   std::optional<uint64_t> step;  // nullopt: the process shows no numbers
   bool is_of_output = false;     // --expect saw it: the number need not be a training step
+  double steps_per_second = 0;   // of the last steps, weighted; 0: not known
   MonotonicTime changed;
   MonotonicTime reported_at;
+};
+
+// What a running process did when its agent looked last. For people only.
+struct ProcessActivity {
+  uint32_t round = 0;
+  uint32_t attempt = 0;
+  std::optional<MonotonicTime> last_output;  // nullopt: it has written none
+  std::optional<uint32_t> cpu_percent;
+  std::string state;  // as in proc(5); empty: not known
 };
 
 // A process that has survived SIGKILL, by the last report of its node's agent.
@@ -142,6 +152,7 @@ struct NodeRuntime {
   std::unique_ptr<Challenger> challenger;
   std::string heir_doubt;  // if it is lost: why its next start can't confirm that the old processes have ended
   std::vector<ProcessProgress> progress;  // by slot; empty: none was reported yet. See ProgressOf
+  std::vector<ProcessActivity> activity;  // in the same way; see ActivityOf
   uint64_t unseen_lines = 0;              // of output, not matched with --expect; by the last report
   bool has_reported = false;              // it has sent a report on this stream, so it has received its welcome
   bool had_extra_lease = false;           // its lease was extended once (Liveness::SuspectsItself)

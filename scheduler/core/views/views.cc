@@ -204,6 +204,14 @@ v1::RankStatus RankView(const Run& run, const RankPlace& place, MonotonicTime no
   if (const ProcessProgress* progress = ProgressOf(run, *node, i)) {
     if (progress->step) rank.set_step(*progress->step);
     rank.set_since_progress_ms(static_cast<uint64_t>(absl::ToInt64Milliseconds(now - progress->changed)));
+    if (progress->steps_per_second > 0) rank.set_steps_per_second(progress->steps_per_second);
+  }
+  if (const ProcessActivity* activity = ActivityOf(run, *node, i)) {
+    if (activity->last_output) {
+      rank.set_since_output_ms(static_cast<uint64_t>(absl::ToInt64Milliseconds(now - *activity->last_output)));
+    }
+    if (activity->cpu_percent) rank.set_cpu_percent(*activity->cpu_percent);
+    rank.set_process_state(activity->state);
   }
   return rank;
 }

@@ -135,3 +135,18 @@ def test_an_answer_that_is_read_after_a_sleep_does_not_set_the_fence_again(clust
     job.wait_for_round(2)
     (job.notes / "go").touch()  # n1's processes write times of the changed clock
     job.expect_success()
+
+
+@pytest.mark.parametrize("seconds", [45, pytest.param(75, marks=pytest.mark.long)])
+def test_with_the_default_fence_it_may_be_away_for_50_s(cluster, seconds):
+    job = FencedJob(cluster, 60)
+    job.scheduler_words, job.node_words = journal_words(cluster), []
+    job.start()
+    pids, killed = job.pids(), job.kill(job.scheduler)
+    job.return_after(seconds, killed)
+    if seconds < 50:
+        job.expect_undisturbed(pids)
+    else:
+        job.wait_for_round(2, timeout=60)
+        assert job.status()["restart_count"] == 1, "the processes have ended once"
+    job.expect_good_end()

@@ -89,6 +89,9 @@ export function stateBadge(word) {
   return h('span', {class: `state s-${kind}`}, h('span', {class: 'sign', 'aria-hidden': 'true'}, sign), word);
 }
 
+// What a process does, in words for its state of proc(5); null: nothing that a person has to know.
+export const haltOf = (state) => ({T: 'stopped by a signal or a debugger', t: 'stopped by a debugger', D: 'in uninterruptible sleep: it waits for a disk, a file server or a device'}[state] ?? null);
+
 // A button that copies the text, where the browser allows it (HTTPS or loopback).
 export function copyButton(text) {
   if (!navigator.clipboard) return null;

@@ -1,7 +1,7 @@
 // The page of one job: its state in a sentence, the cause, missing nodes, the map, its progress, and its events.
 import {actionButton, onlyLooks} from './actions.js';
 import {get, jobPath} from './api.js';
-import {age, announce, h, hasEnded, isPlanned, moment, Part, path, plural, sentenceOf, stateBadge} from './dom.js';
+import {age, announce, h, haltOf, hasEnded, isPlanned, moment, Part, path, plural, sentenceOf, stateBadge} from './dom.js';
 import {byRestart, isQuiet, timeline} from './events.js';
 import {live} from './live.js';
 import {JobMap} from './map.js';
@@ -9,6 +9,7 @@ import {barPlot, linePlot} from './plots.js';
 
 const SHOWN_EVENTS = 60;
 const SHOWN_RUNS = 20;
+const MOST_RANKS = 16;  // in the table of what they do
 const MOST_PLOTTED = 500;  // ranks or nodes: as many as one answer of the API has
 
 export class JobView {
@@ -21,12 +22,13 @@ export class JobView {
     this.cause = part('section', {class: 'sheet cause', 'aria-label': 'Cause'});
     this.map = new JobMap(job);
     this.progress = part('section', {class: 'sheet', 'aria-label': 'Progress'});
+    this.activity = part('section', {class: 'sheet', 'aria-label': 'What the ranks do'});
     this.lateness = part('section', {class: 'sheet', 'aria-label': 'Heartbeats'});
     this.people = part('section', {class: 'sheet', 'aria-label': 'Nodes to look at'});
     this.eventList = part('section', {class: 'sheet', 'aria-label': 'Timeline'});
     this.runs = part('section', {class: 'sheet', 'aria-label': 'Other runs'});
     this.map.element.hidden = true;
-    this.elements = [this.head.element, this.waiting.element, this.cause.element, this.map.element,
+    this.elements = [this.head.element, this.waiting.element, this.cause.element, this.map.element, this.activity.element,
       h('div', {class: 'wide-and-narrow'}, this.eventList.element,
         h('div', {class: 'stack'}, this.people.element, this.progress.element, this.lateness.element, this.runs.element))];
     this.onAnswer = () => this.#refresh();
@@ -85,7 +87,7 @@ export class JobView {
     try {
       const query = `?run=${run.run}`;
       const [why, nodes, ranks] = await Promise.all([get(jobPath(this.job, `/why${query}`)), get(jobPath(this.job, `/nodes${query}`)),
-        run.progress ? get(jobPath(this.job, `/ranks${query}`)) : null]);
+        run.phase === 'running' ? get(jobPath(this.job, `/ranks${query}`)) : null]);
       this.why = why.runs[0].text;
       ({nodes: this.nodes, total: this.total} = nodes.jobs[0]);
       this.ranks = ranks?.jobs[0].ranks ?? [];
@@ -104,7 +106,7 @@ export class JobView {
     if (!run) {
       const missing = this.number ? 'This scheduler has no such run (any more): it keeps ended runs for --keep_runs_for.' : 'This scheduler has no such job.';
       this.head.show([run === null], () => [h('h1', {}, this.job), h('p', {class: 'sentence'}, run === null ? missing : 'Loading …')]);
-      for (const part of [this.waiting, this.cause, this.people, this.progress, this.lateness, this.eventList, this.runs]) part.show(0, () => null);
+      for (const part of [this.waiting, this.cause, this.activity, this.people, this.progress, this.lateness, this.eventList, this.runs]) part.show(0, () => null);
       this.map.hide();
       return;
     }
@@ -114,6 +116,7 @@ export class JobView {
     this.#showHead(run, sentence);
     this.#showWaiting(run);
     this.#showCause(run);
+    this.#showActivity(run);
     this.#showPeople(run);
     this.#showProgress(run);
     this.#showLateness(run);
@@ -187,6 +190,29 @@ export class JobView {
     });
     this.cause.text('why', this.why);
     this.cause.element.classList.toggle('planned', Boolean(cause && isPlanned(cause)));
+  }
+
+  // Shows what the ranks do: of many, those that have been quiet for longest, halted ones first.
+  #showActivity(run) {
+    const known = run.phase === 'running' ? this.ranks.filter((rank) => rank.cpu_percent !== null) : [];
+    const quiet = (rank) => Math.min(rank.since_output_ms ?? Infinity, rank.since_progress_ms ?? Infinity);
+    const urgency = (rank) => (haltOf(rank.process_state) ? Infinity : quiet(rank));
+    const shown = [...known].sort((a, b) => (known.length > MOST_RANKS ? urgency(b) - urgency(a) || a.rank - b.rank : a.rank - b.rank)).slice(0, MOST_RANKS);
+    const hasSteps = known.some((rank) => rank.since_progress_ms !== null);
+    this.activity.show(shown.map((rank) => [rank.rank, rank.node_id, rank.process_state, rank.cpu_percent, rank.step, rank.since_output_ms, rank.since_progress_ms]), () => {
+      if (!shown.length) return null;
+      const ago = (ms) => (ms === null ? '–' : `${age(ms)} ago`);
+      return [h('h2', {}, 'What the ranks do', h('span', {class: 'count'}, known.length > shown.length ? `${shown.length} that are quiet for longest, of ${known.length}` : plural(known.length, 'rank'))),
+        h('div', {class: 'scroll'}, h('table', {class: 'tight'},
+          h('thead', {}, h('tr', {}, ['Rank', 'Node'].map((word) => h('th', {scope: 'col'}, word)),
+            [...(hasSteps ? ['Step', 'Steps/s', 'Last progress'] : []), 'Last output', 'Processor'].map((word) => h('th', {scope: 'col', class: 'num'}, word)))),
+          h('tbody', {}, shown.map((rank) => h('tr', {},
+            h('td', {class: 'name'}, h('a', {href: path('job', this.job, 'rank', rank.rank)}, rank.rank), haltOf(rank.process_state) ? h('div', {class: 'small problem'}, haltOf(rank.process_state)) : null),
+            h('td', {}, h('a', {href: path('job', this.job, 'node', rank.node_id)}, rank.node_id)),
+            hasSteps ? [h('td', {class: 'num'}, rank.step?.toLocaleString('en') ?? '–'), h('td', {class: 'num'}, rank.steps_per_second?.toPrecision(3) ?? '–'), h('td', {class: 'num'}, ago(rank.since_progress_ms))] : null,
+            h('td', {class: 'num'}, ago(rank.since_output_ms)),
+            h('td', {class: 'num'}, `${rank.cpu_percent}%`))))))];
+    });
   }
 
   // Adds the nodes in trouble that only the map knows. (`this.nodes` has the details of the first MOST_PLOTTED nodes, and

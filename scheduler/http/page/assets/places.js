@@ -1,7 +1,7 @@
 // The page of one node, and the page of one rank. Each has an address of its own, so that users can share a link to it.
 import {actionButton} from './actions.js';
 import {get, jobPath} from './api.js';
-import {age, h, hasEnded, Part, path, stateBadge} from './dom.js';
+import {age, h, haltOf, hasEnded, Part, path, stateBadge} from './dom.js';
 import {timeline} from './events.js';
 import {live} from './live.js';
 import {ProcessPart} from './processes.js';
@@ -129,12 +129,19 @@ export class RankView extends PlaceView {
       h('div', {class: 'head-line'}, h('h1', {}, `Rank ${this.rank}`), stateBadge(rank.state)),
       cause ? h('p', {class: 'sentence'}, cause.text) : null,
       cause?.last_lines.length ? h('pre', {class: 'lines', tabindex: 0, 'aria-label': 'Its last lines'}, cause.last_lines.join('\n')) : null]);
-    const {since_progress_ms: stillMs, step, ...facts} = rank;
-    this.facts.show([facts, stillMs === null, step === null], () => [h('h2', {}, 'Facts'), pairs([
+    const {since_progress_ms: stillMs, step, steps_per_second: rate, since_output_ms: quietMs, cpu_percent: cpu, ...facts} = rank;
+    this.facts.show([facts, stillMs === null, step === null, rate === null, quietMs === null, cpu === null], () => [h('h2', {}, 'Facts'), pairs([
       ['Node', h('a', {href: path('job', this.job, 'node', rank.node_id)}, rank.node_id)], ['Host', rank.host_name], ['Address', rank.address],
       ['Local rank', rank.local_rank], ['Machine', rank.node_rank], ['Device', rank.device_id], ['Device address', rank.device_address],
       ['Process', rank.pid === null ? null : `pid ${rank.pid}`], ['Step', step === null ? null : h('span', {'data-text': 'step'})],
-      ['Last progress', stillMs === null ? null : h('span', {'data-text': 'age'})]])]);
+      ['Steps a second', rate === null ? null : h('span', {'data-text': 'rate'})],
+      ['Last progress', stillMs === null ? null : h('span', {'data-text': 'age'})],
+      ['Last output', quietMs === null ? (cpu === null ? null : 'none yet') : h('span', {'data-text': 'quiet'})],
+      ['Processor', cpu === null ? null : h('span', {'data-text': 'cpu'})],
+      ['It is', haltOf(rank.process_state)]])]);
+    this.facts.text('rate', rate?.toPrecision(3) ?? '');
+    this.facts.text('quiet', `${age(quietMs)} ago`);
+    this.facts.text('cpu', `${cpu}% of one, with all that it has started`);
     this.facts.text('step', step?.toLocaleString('en') ?? '');
     this.facts.text('age', `${age(stillMs)} ago`);
     this.showEvents(new RegExp(`rank ${this.rank}\\b|node ${escaped(rank.node_id)}(?![\\w.-])`));
