@@ -182,6 +182,7 @@ std::vector<Command> ServerCommands() {
        PingScheduler,
        "It checks name, connection, TLS, version, clock and UDP.",
        {"ms-ctl ping --sched_host node1"}},
+      {"check", "", "Does what ping does; on a node, `ms-worker --check` also checks the node.", PingScheduler},
       {"counters", "", "Counts refusals by reason, and shows when certificates expire.", AskOfScheduler<ShowCounters>},
   };
 }

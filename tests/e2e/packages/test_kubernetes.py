@@ -17,6 +17,7 @@ yaml = pytest.importorskip("yaml")
 pytestmark = [pytest.mark.xdist_group("package"), pytest.mark.skipif(WITH_TLS, reason="it makes its own certificates")]
 
 MANIFESTS = ROOT / "deploy" / "kubernetes"
+EXAMPLES = ROOT / "examples" / "kubernetes"
 
 
 def documents(name):
@@ -37,12 +38,34 @@ def test_they_fit_the_published_schemas():
     assert done.returncode == 0 and done.stdout.count(" is valid") == 5, done.stdout
 
 
+OVERLAYS = ("no-tls", "host-network", "rdma", "ascend")
+
+
+@pytest.mark.parametrize("overlays", [(), *((one,) for one in OVERLAYS), OVERLAYS], ids="+".join)
+def test_expanded_manifests_fit_too(tmp_path, overlays):
+    validate = pytest.importorskip("kubernetes_validate")
+    assert {file.stem for file in (EXAMPLES / "overlays").glob("*.yaml")} == set(OVERLAYS)
+    words = [word for one in overlays for word in ("--overlay", one)]
+    shown = subprocess.run([sys.executable, EXAMPLES / "expand.py", "--name", "mine", "--nodes", "3", "--slots", "4",
+                            "--image", "train:1", *words, "--", "python3", "train.py", "--lr", "1"], check=True, text=True,
+                           stdout=subprocess.PIPE).stdout
+    job = yaml.safe_load(shown)
+    validate.validate(job, "1.31", strict=True)
+    container = pod_of(job)["containers"][0]
+    env = {one["name"]: one["value"] for one in container["env"]}
+    assert container["command"] == ["ms-worker", "--", "python3", "train.py", "--lr", "1"]
+    assert (env["MS_WORKER_NUM"], env["MS_LOCAL_WORKER"], job["spec"]["completions"]) == ("12", "4", 3), env
+    assert container["resources"]["limits"]["nvidia.com/gpu"] == 4
+    assert ("MS_TLS_CONFIG" in env) == ("no-tls" not in overlays)
+    assert "NCCL_IB_HCA" in env or "rdma" not in overlays
+
+
 def test_codes_and_names_are_those_of_the_programs():
     job = documents("job.yaml")["Job"]
     rules = job["spec"]["podFailurePolicy"]["rules"]
     codes = {rule["action"]: rule["onExitCodes"]["values"] for rule in rules if "onExitCodes" in rule}
     header = (ROOT / "common/base/exit_codes.h").read_text()
-    for action, names in (("FailJob", ("Usage", "Refused", "Security", "GaveUp")),
+    for action, names in (("FailJob", ("Usage", "Refused", "Security", "GaveUp", "Stopped")),
                           ("Ignore", ("FailedElsewhere", "SchedulerLost"))):
         assert len(names) == len(codes[action])
         for name, code in zip(names, codes[action]):
