@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "common/base/histogram.h"
+#include "scheduler/core/state/histogram.h"
 
 namespace muster::http {
 

@@ -12,9 +12,9 @@
 
 #include "absl/time/time.h"
 #include "common/base/clock.h"
-#include "common/base/histogram.h"
 #include "scheduler/core/core.h"
 #include "scheduler/core/state/events.h"
+#include "scheduler/core/state/histogram.h"
 #include "scheduler/journal/journal.h"
 
 namespace muster::scheduler {
