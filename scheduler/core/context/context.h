@@ -99,6 +99,7 @@ class Context {
   std::optional<std::string> once_job;
   uint64_t once_handle = 0;  // with --once: the handle of once_deadline, by which a first node must join
   MonotonicTime once_deadline = MonotonicTime::Never();
+  MonotonicTime late_until;  // when the loop was late last, and could hear no node before
 
  private:
   absl::Duration SpareFence() const;

@@ -174,7 +174,10 @@ void Liveness::TakeProgress(Run& run, Node& node, const v1::Report& report) {
     if (slot.slot() >= node.record().slots.size()) continue;
     node.activity.resize(node.record().slots.size());
     ProcessActivity& activity = node.activity[slot.slot()];
-    activity = {.round = run.record().round, .attempt = slot.attempt(), .state = slot.state()};
+    activity = {};
+    activity.round = run.record().round;
+    activity.attempt = slot.attempt();
+    activity.state = slot.state();
     if (slot.has_since_output_ms()) {
       activity.last_output = context_.now.monotonic - absl::Milliseconds(slot.since_output_ms());
     }
@@ -304,10 +307,11 @@ void Liveness::On(const StreamClosed& event) {
 void Liveness::SetGrace(Node& node) {
   constexpr absl::Duration kRedial = absl::Seconds(2);  // in which the agent dials again if only the network was dead
   const MonotonicTime now = context_.now.monotonic;
-  node.was_silent = node.has_reported && now - node.last_seen >= 3 * context_.HeartbeatInterval();
+  const MonotonicTime heard = std::max(node.last_seen, context_.late_until);
+  node.was_silent = node.has_reported && now - heard >= 3 * context_.HeartbeatInterval();
   node.grace_end = now + context_.options.disconnect_grace;
   if (node.was_silent) {
-    node.grace_end = std::min(node.grace_end, std::max(now + kRedial, node.last_seen + context_.options.disconnect_grace));
+    node.grace_end = std::min(node.grace_end, std::max(now + kRedial, heard + context_.options.disconnect_grace));
   }
 }
 

@@ -237,6 +237,7 @@ bool Liveness::SuspectsItself() {
 // While the loop was late it could not hear the nodes, so silence in that time is not their fault. No deadline moves to
 // an earlier time.
 void Liveness::On(const LoopWasLate& event) {
+  context_.late_until = context_.now.monotonic;
   lighthouses_.OnLoopWasLate(event.by);
   if (!context_.once_deadline.is_never())
     context_.deadlines.Set(context_.once_handle, context_.once_deadline = context_.once_deadline + event.by);
