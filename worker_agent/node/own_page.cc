@@ -1,6 +1,7 @@
 #include "worker_agent/node/own_page.h"
 
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -52,8 +53,12 @@ std::vector<std::string> OwnPage::Flags() const {
           absl::StrCat("--http_token_file=/proc/self/fd/", token_fd())};
 }
 
-std::string OwnPage::Url(bool has_tls) const {
-  return absl::StrCat(has_tls ? "https" : "http", "://127.0.0.1:", number_, "/#token=", token_);
+std::string OwnPage::InWords(bool has_tls, bool is_terminal) const {
+  const std::string address = absl::StrCat(has_tls ? "https" : "http", "://127.0.0.1:", number_, "/");
+  if (is_terminal) return absl::StrCat(address, "#token=", token_);
+  const bool is_for_root = ::prctl(PR_GET_DUMPABLE) != 1;  // with TLS: the kernel hides the files of such a process
+  return absl::StrCat(address, "; its token", is_for_root ? " (as root)" : "", ": `cat /proc/", ::getpid(), "/fd/",
+                      token_fd(), "`");
 }
 
 bool NamesPage(const std::vector<std::string>& flags) {

@@ -2,7 +2,6 @@
 // other users of the machine can reach the port, too.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,18 +19,17 @@ class OwnPage {
   // Returns the flags for ms-scheduler, which must inherit `token_fd`.
   std::vector<std::string> Flags() const;
   int token_fd() const { return token_file_.get(); }
-  // Returns the address for a browser. The token is in the fragment, which a browser sends to no server.
-  std::string Url(bool has_tls) const;
-
-  // Frees the port for the scheduler, which binds it with SO_REUSEADDR. Call it when the scheduler listens.
-  void Release() { port_.reset(); }
+  // Returns the address for a browser, for a message. On a terminal the token is in its fragment, which a browser sends
+  // to no server. Others may read a log, so there the message has a command that prints the token, for this user only.
+  std::string InWords(bool has_tls, bool is_terminal) const;
 
  private:
   OwnPage(ReservedPort port, std::string token, UniqueFd token_file)
       : number_(port.port()), port_(std::move(port)), token_(std::move(token)), token_file_(std::move(token_file)) {}
 
   uint16_t number_;
-  std::optional<ReservedPort> port_;
+  ReservedPort
+      port_;  // kept, so that a scheduler that starts again gets it; a listener may bind it, too (SO_REUSEADDR)
   std::string token_;
   UniqueFd token_file_;  // in memory; /proc/self/fd is its path
 };

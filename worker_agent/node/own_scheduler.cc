@@ -118,14 +118,16 @@ std::vector<std::string> UsersOwnFlags(const AgentSettings& settings) {
 }  // namespace
 
 std::vector<std::string> OwnSchedulerFlags(const AgentSettings& settings) {
-  std::vector<std::string> flags = {"--once",
-                                    absl::StrCat("--sched_host=", settings.sched_host),
-                                    absl::StrCat("--sched_port=", settings.sched_port),
-                                    absl::StrCat("--job_id=", settings.job_id),
-                                    absl::StrCat("--stop_timeout=", Seconds(settings.stop_timeout)),
-                                    absl::StrCat("--fence_stop_timeout=", Seconds(FenceStopTimeout(settings.fence_stop_timeout, settings.stop_timeout))),
-                                    absl::StrCat("--receive_msg_timeout=", Seconds(settings.receive_msg_timeout)),
-                                    absl::StrCat("--log_format=", settings.log_format)};
+  std::vector<std::string> flags = {
+      "--once",
+      absl::StrCat("--sched_host=", settings.sched_host),
+      absl::StrCat("--sched_port=", settings.sched_port),
+      absl::StrCat("--job_id=", settings.job_id),
+      absl::StrCat("--stop_timeout=", Seconds(settings.stop_timeout)),
+      absl::StrCat("--fence_stop_timeout=",
+                   Seconds(FenceStopTimeout(settings.fence_stop_timeout, settings.stop_timeout))),
+      absl::StrCat("--receive_msg_timeout=", Seconds(settings.receive_msg_timeout)),
+      absl::StrCat("--log_format=", settings.log_format)};
   const auto add = [&](const char* flag, const auto& value) {
     if (value) flags.push_back(absl::StrCat("--", flag, "=", *value));
   };
@@ -266,9 +268,11 @@ std::optional<std::string> OwnScheduler::TakeLoss() {
         absl::StrCat("the ms-scheduler that this agent started ", how, ": started again (pid ", pid_, ", ", ++restarts_,
                      " of at most ", kMaxOwnRestarts, " times); it reads its record of the job from its journal"));
   } else {
+    // The page's token is gone with this agent, so its flags, which are the last ones, are of no use.
+    const std::vector<std::string> argv(argv_.begin(), argv_.end() - (page_ ? page_->Flags().size() : 0));
     Log(Severity::kError,
         absl::StrCat("the ms-scheduler that this agent started ", how, " and is not started again (", started.message(),
-                     "): once what ended it is fixed, start it on this machine: ", absl::StrJoin(argv_, " ")));
+                     "): once what ended it is fixed, start it on this machine: ", absl::StrJoin(argv, " ")));
   }
   return std::nullopt;
 }
@@ -303,8 +307,10 @@ absl::Status OwnScheduler::WaitUntilItListens(const AgentSettings& settings) {
     const bool has_ended = HasEnded();  // before the check below: our scheduler ends if another one gets the port first
     for (const IpAddress& address : *addresses) {
       if (!IsLocalAddress(address) || !IsListenedOn(address, settings.sched_port)) continue;
-      if (page_ && !has_ended) Log(Severity::kInfo, absl::StrCat("the page of this job: ", page_->Url(settings.tls.is_on())));
-      if (page_) page_->Release();
+      if (page_ && !has_ended) {
+        const std::string where = page_->InWords(settings.tls.is_on(), isatty(STDERR_FILENO) != 0);
+        Log(Severity::kInfo, absl::StrCat("the page of this job: ", where));
+      }
       return absl::OkStatus();
     }
     if (has_ended) {

@@ -2,6 +2,7 @@
 finds the scheduler without a port."""
 
 import os
+import pathlib
 import pty
 import re
 import subprocess
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.skipif(WITH_TLS, reason="asks in plain text")
 # All of root's schedulers have their sockets in one folder, and other tests run beside these. So run as another user,
 # whose sockets are in the test's own XDG_RUNTIME_DIR.
 AS_USER = ["unshare", "--user", "--map-user=65534"] if os.geteuid() == 0 else []
-PAGE = r"the page of this job: http://127\.0\.0\.1:(\d+)/#token=([0-9a-f]{32})"
+PAGE = r"the page of this job: http://127\.0\.0\.1:(\d+)/; its token: `cat (\S+)`"
 UNTIL_GO = ["sh", "-c", "echo hello; while [ ! -e go ]; do sleep 0.1; done"]
 
 
@@ -42,7 +43,10 @@ def let_go(cluster, *agents):
 def test_the_page_opens_with_the_printed_address_only(cluster):
     from browser import Browser
     agent = start(cluster, "train")
-    port, token = agent.expect_said(PAGE).groups()
+    port, path = agent.expect_said(PAGE).groups()
+    assert os.stat(path).st_mode & 0o777 == 0o600, "others may read the log"
+    token = pathlib.Path(path).read_text()
+    assert len(token) == 32 and token not in agent.output()
     assert ask(int(port), "/api/v1/jobs")[0] == 401, "other users of the machine can reach the port"
     assert ask(int(port), "/api/v1/jobs", {"Authorization": "Bearer " + token})[0] == 200
     browser = Browser()
@@ -59,6 +63,26 @@ def test_the_page_opens_with_the_printed_address_only(cluster):
     finally:
         browser.close()
     let_go(cluster, agent)
+
+
+def test_on_a_terminal_the_address_has_the_token(cluster):
+    ours, theirs = pty.openpty()
+    agent = subprocess.Popen([*AS_USER, BIN / "ms-worker", "--standalone", "--", *UNTIL_GO], env=cluster.env,
+                             cwd=cluster.folder, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    read = b""
+    while b"hello" not in read:
+        read += os.read(ours, 4096)
+    port, token = re.search(rb"the page of this job: http://127\.0\.0\.1:(\d+)/#token=([0-9a-f]{32})", read).groups()
+    assert ask(int(port), "/api/v1/jobs", {"Authorization": "Bearer " + token.decode()})[0] == 200
+    (cluster.folder / "go").touch()
+    while agent.poll() is None:
+        try:
+            os.read(ours, 4096)
+        except OSError:  # nobody writes any more
+            break
+    assert agent.wait(20) == 0
+    os.close(ours)
 
 
 def test_it_can_be_switched_off(cluster):
@@ -117,7 +141,7 @@ def test_of_several_schedulers_ms_ctl_asks_which(cluster):
 def test_a_socket_that_was_left_behind_is_no_scheduler(cluster):
     agent = start(cluster, "killed")
     agent.expect_said("hello")
-    port = re.search(r"scheduler-(\d+)\.sock", ms_ctl(cluster, "status")).group(1)
+    port = re.search(r"scheduler \S+:(\d+), version", ms_ctl(cluster, "status")).group(1)
     for process in cluster.descendants():
         if process.name == "ms-scheduler":
             muster.kill_now(process.pid)
