@@ -8,7 +8,7 @@
 namespace muster {
 
 enum ExitCode : int {
-  // The job succeeded, or the command is done.
+  // The job succeeded, the scheduler took this node out of it, or the command is done.
   kExitSuccess = 0,
   // The job failed (ms-scheduler --once, ms-ctl watch), or the request was refused or names something that does not
   // exist (other commands of ms-ctl). `ms-ctl why` has the cause of a failure.
@@ -32,7 +32,8 @@ enum ExitCode : int {
   kExitSecurity = 15,
   // The restarts of this hour (--max_restarts) are used up. Fix what fails: `ms-ctl events` shows it.
   kExitGaveUp = 16,
-  // The job was stopped, or this node was drained, before the job was done. `ms-ctl events` says by whom and why.
+  // The job was stopped, or this node was drained, before the job was done. `ms-ctl events` has the user and the
+  // reason.
   kExitStopped = 17,
   // ms-worker: the command can't be executed, or its start fails for another reason. Do what the message says.
   kExitCannotStart = 126,

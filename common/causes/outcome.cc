@@ -12,7 +12,12 @@ bool IsPlannedStop(const v1::Cause& cause) {
          (cause.kind() == v1::Cause::NODE_LEFT && cause.signal() != 0 && cause.signal() != SIGKILL);
 }
 
-bool WasStopped(const v1::Outcome& outcome) { return outcome.has_cause() && IsPlannedStop(outcome.cause()); }
+bool IsStopByPerson(const v1::Cause& cause) {
+  return cause.kind() == v1::Cause::STOPPED_BY_USER ||
+         (cause.kind() == v1::Cause::NODE_LEFT && cause.signal() == SIGINT);
+}
+
+bool WasStopped(const v1::Outcome& outcome) { return outcome.has_cause() && IsStopByPerson(outcome.cause()); }
 
 int ExitCodeOf(const v1::Outcome& outcome) {
   if (outcome.succeeded()) return kExitSuccess;

@@ -127,7 +127,9 @@ void AgentCore::Impl::OnRefusal(const v1::Refusal& refusal) {
     return Redial(WhyRefused(refusal));
   }
   const Say refused = SayRefused(options_.scheduler, refusal);
-  if (refusal.reason() == v1::Refusal::DRAINED) return EndHopeless(kExitStopped, SayDrained(refusal));
+  if (refusal.reason() == v1::Refusal::DRAINED) {
+    return EndHopeless(refusal.by_scheduler() ? kExitSuccess : kExitStopped, SayDrained(refusal));
+  }
   if (!membership_.IsWelcomed() && options_.node_id.empty() && !membership_.node_id.empty() &&
       refusal.reason() != v1::Refusal::TRY_LATER) {
     membership_.node_id.clear();  // the id of a former start is of no use any more

@@ -132,9 +132,10 @@ v1::JobEvent DescribeEnd(const v1::RunEnded& record) {
   }
   const v1::Cause& cause = record.outcome().cause();
   const bool was_stopped = WasStopped(record.outcome());
-  v1::JobEvent event = Line(record.job_id(), record.run(), was_stopped ? "run_stopped" : "run_failed",
-                            absl::StrCat("job ", record.job_id(), was_stopped ? " was stopped after " : " failed after ",
-                                         age, " (run ", record.run(), "): ", cause.text()));
+  v1::JobEvent event =
+      Line(record.job_id(), record.run(), was_stopped ? "run_stopped" : "run_failed",
+           absl::StrCat("job ", record.job_id(), was_stopped ? " was stopped after " : " failed after ", age, " (run ",
+                        record.run(), "): ", cause.text()));
   *event.mutable_last_lines() = cause.last_lines();
   return event;
 }
@@ -230,7 +231,7 @@ std::optional<v1::JobEvent> DescribeOne(const State& state, const v1::Record& re
       return DescribeRound(record.round_closed());
     case v1::Record::kRunFailing:
       return Line(record.run_failing().job_id(), record.run_failing().run(),
-                  IsPlannedStop(record.run_failing().first()) ? "run_stopping" : "run_failing",
+                  IsStopByPerson(record.run_failing().first()) ? "run_stopping" : "run_failing",
                   absl::StrCat("stopping all processes of job ", record.run_failing().job_id(), ": ",
                                record.run_failing().first().text()));
     case v1::Record::kRunEnded:

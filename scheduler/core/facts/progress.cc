@@ -123,7 +123,10 @@ const ProcessActivity* ActivityOf(const Run& run, const Node& node, size_t slot)
 double StepsPerSecond(const ProcessProgress& before, const ProcessProgress& now) {
   const bool is_next = before.round == now.round && before.attempt == now.attempt && before.step && now.step &&
                        *now.step > *before.step && now.changed > before.changed;
-  if (!is_next) return before.step == now.step ? before.steps_per_second : 0;
+  if (!is_next) {
+    const bool is_same = before.round == now.round && before.attempt == now.attempt && before.step == now.step;
+    return is_same ? before.steps_per_second : 0;
+  }
   const double rate =
       static_cast<double>(*now.step - *before.step) / absl::ToDoubleSeconds(now.changed - before.changed);
   return before.steps_per_second == 0 ? rate : 0.7 * before.steps_per_second + 0.3 * rate;

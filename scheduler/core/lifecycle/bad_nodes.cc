@@ -22,6 +22,7 @@
 #include "common/hosts/compare.h"
 #include "scheduler/core/facts/cause.h"
 #include "scheduler/core/lifecycle/lifecycle.h"
+#include "scheduler/core/places/admission.h"
 #include "scheduler/core/places/round_addresses.h"
 #include "scheduler/core/places/standing_in.h"
 
@@ -110,7 +111,7 @@ void Lifecycle::DrainForFault(const Run& run, const Node& node, const std::strin
   SetHead(draining, run, node);
   draining.set_incarnation(node.record().incarnation);
   draining.set_is_draining(true);
-  draining.set_reason(absl::StrCat("drained by the scheduler: ", why));
+  draining.set_reason(absl::StrCat(kDrainedByScheduler, why));
   CutText(*draining.mutable_reason(), kMaxShortTextBytes);
   context_.Write(std::move(record));
 }

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/ids.h"
 
@@ -29,8 +30,10 @@ v1::Refusal MakeRefusal(v1::Refusal::Reason reason, std::string text) {
 }
 
 v1::Refusal RefuseDrained(const Run& run, const std::string& node_id, const std::string& reason) {
-  return MakeRefusal(v1::Refusal::DRAINED,
-                     absl::StrCat("node ", node_id, " has left job ", run.record().job_id, ": ", reason));
+  v1::Refusal refusal = MakeRefusal(
+      v1::Refusal::DRAINED, absl::StrCat("node ", node_id, " has left job ", run.record().job_id, ": ", reason));
+  refusal.set_by_scheduler(absl::StartsWith(reason, kDrainedByScheduler));
+  return refusal;
 }
 
 v1::Refusal TryLater(std::string text, absl::Duration after) {

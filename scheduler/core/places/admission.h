@@ -31,6 +31,9 @@ bool IsWithinRanks(const v1::JobSettings& settings, const std::string& id, const
 std::optional<v1::Refusal> CheckRoom(const Run& run, const v1::JobSettings& settings, const v1::NodeInfo& info);
 
 v1::Refusal MakeRefusal(v1::Refusal::Reason reason, std::string text);
+
+// The beginning of the reason if the scheduler itself, and not a person, has taken a node out of a job.
+inline constexpr char kDrainedByScheduler[] = "drained by the scheduler: ";
 v1::Refusal RefuseDrained(const Run& run, const std::string& node_id, const std::string& reason);
 v1::Refusal TryLater(std::string text, absl::Duration after);
 

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 import processes
-from muster import BIN, EXIT_SCHEDULER_LOST, EXIT_STOPPED, eventually, free_port
+from muster import BIN, EXIT_FAILED_ELSEWHERE, EXIT_SCHEDULER_LOST, EXIT_STOPPED, eventually, free_port
 
 UNTIL_GO = ["sh", "-c", "while [ ! -e go ]; do sleep 0.1; done"]
 CHILD = ["sh", "-c", "sleep 1000 & sleep 1000; wait"]
@@ -34,9 +34,9 @@ def test_a_signal_to_an_agent_ends_it_and_the_job(cluster, name):
     scheduler, agents = start(cluster, CHILD)
     agents[0].send(number)
     agents[0].expect(128 + number, timeout=10)
-    agents[1].expect(EXIT_STOPPED, timeout=10)
+    agents[1].expect(EXIT_STOPPED if name == "SIGINT" else EXIT_FAILED_ELSEWHERE, timeout=10)
     assert re.search(r"n0\b", agents[1].tail(5)), agents[1].output()
-    eventually(lambda: cluster.phase() == "stopped", 5, "the job was stopped")
+    eventually(lambda: cluster.phase() == ("stopped" if name == "SIGINT" else "failed"), 5, "the job has ended")
     scheduler.send(signal.SIGTERM)
     scheduler.expect(0)
     cluster.expect_nothing_left()
@@ -86,7 +86,7 @@ def test_a_child_that_ignores_sigterm_is_killed_after_the_stop_timeout(cluster, 
     begin = time.monotonic()
     agents[0].send(signal.SIGTERM)
     agents[0].expect(128 + signal.SIGTERM, timeout=10)
-    agents[1].expect(EXIT_STOPPED, timeout=10)
+    agents[1].expect(EXIT_FAILED_ELSEWHERE, timeout=10)
     took = time.monotonic() - begin
     assert took >= 2
     # An agent reports its departure when its processes are gone; only then the others begin to stop theirs.

@@ -12,7 +12,7 @@ import time
 import pytest
 
 import control_group
-from muster import EXIT_REFUSED, EXIT_STOPPED, eventually
+from muster import EXIT_REFUSED, eventually
 
 RECIPES = pathlib.Path(__file__).resolve().parents[3] / "examples" / "node_checks"
 ECC = "RuntimeError: CUDA error: uncorrectable ECC error encountered"
@@ -26,8 +26,8 @@ def start(cluster, name, *words, command, **options):
 
 def ranks(cluster):
     """The node and the state of each rank."""
-    job, = cluster.ctl_json("ranks")["jobs"]
-    return {rank["rank"]: (rank["node_id"], rank["state"]) for rank in job["ranks"]}
+    return {rank["rank"]: (rank["node_id"], rank["state"]) for job in cluster.ctl_json("ranks")["jobs"]
+            for rank in job["ranks"]}
 
 
 def when(condition, timeout, what):
@@ -64,7 +64,7 @@ def test_a_spare_takes_over_from_a_broken_device(cluster, scheduler, measured):
     taken = when(lambda: ranks(cluster) == {0: ("a", "running"), 1: ("c", "running")}, 20, "the spare has the rank")
     ended = float((cluster.folder / "ended").read_text())
     measured("from the end of a process on a broken device to its rank on the spare", taken - ended, at_most=1)
-    nodes["b"].expect(EXIT_STOPPED, 10)
+    nodes["b"].expect(0, 10)  # the job goes on without it
     assert "drained" in nodes["b"].output(), nodes["b"].output()
     assert re.search("drained by the scheduler: rank 1 on .* ended with exit code 1", cluster.scheduler.output())
 

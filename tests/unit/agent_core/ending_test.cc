@@ -102,18 +102,17 @@ TEST_P(ExitCodes, AreThoseOfTheTable) {
   EXPECT_THAT(agent.Desire(Failed(c.kind)), HasSubstr("finish " + std::to_string(c.expected) + "\n"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Ending, ExitCodes,
-                         ::testing::Values(ExitCodeCase{"OwnCode", v1::Cause::PROCESS_EXITED, 7, 0, false, 7},
-                                           ExitCodeCase{"OwnSignal", v1::Cause::PROCESS_SIGNALED, 0, 9, false, 137},
-                                           ExitCodeCase{"StoppedByUs", v1::Cause::PROCESS_SIGNALED, 0, 15, true, 13},
-                                           ExitCodeCase{"EndedWell", v1::Cause::NODE_LOST, 0, 0, false, 13},
-                                           ExitCodeCase{"NeverFormed", v1::Cause::NEVER_FORMED, 0, 0, false, 12},
-                                           ExitCodeCase{"SchedulerStopped", v1::Cause::SCHEDULER_STOPPED, 0, 15, true,
-                                                        14},
-                                           ExitCodeCase{"StoppedByUser", v1::Cause::STOPPED_BY_USER, 0, 15, true, 17},
-                                           ExitCodeCase{"StoppedByUserAfterAFailure", v1::Cause::STOPPED_BY_USER, 7, 0,
-                                                        false, 17}),
-                         [](const auto& case_info) { return case_info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Ending, ExitCodes,
+    ::testing::Values(ExitCodeCase{"OwnCode", v1::Cause::PROCESS_EXITED, 7, 0, false, 7},
+                      ExitCodeCase{"OwnSignal", v1::Cause::PROCESS_SIGNALED, 0, 9, false, 137},
+                      ExitCodeCase{"StoppedByUs", v1::Cause::PROCESS_SIGNALED, 0, 15, true, 13},
+                      ExitCodeCase{"EndedWell", v1::Cause::NODE_LOST, 0, 0, false, 13},
+                      ExitCodeCase{"NeverFormed", v1::Cause::NEVER_FORMED, 0, 0, false, 12},
+                      ExitCodeCase{"SchedulerStopped", v1::Cause::SCHEDULER_STOPPED, 0, 15, true, 14},
+                      ExitCodeCase{"StoppedByUser", v1::Cause::STOPPED_BY_USER, 0, 15, true, 17},
+                      ExitCodeCase{"StoppedByUserAfterAFailure", v1::Cause::STOPPED_BY_USER, 7, 0, false, 17}),
+    [](const auto& case_info) { return case_info.param.name; });
 
 TEST(Ending, AFailureThatWasRecoveredFromDoesNotCount) {
   AgentHarness agent;
@@ -313,6 +312,17 @@ TEST(Ending, ADrainedNodeWhoseProcessesStillRunStopsThemFirst) {
   agent.RunRound();
   EXPECT_EQ(agent.Refuse(v1::Refusal::DRAINED, "drained"), "hang up\nstop\n");
   EXPECT_EQ(agent.Ended(0, 0, 15, true), "say: drained\nfinish 17\n");
+}
+
+TEST(Ending, ANodeThatTheSchedulerDrainedLeavesWithoutAnError) {
+  AgentHarness agent;
+  agent.Begin();
+  v1::SchedulerMessage message;
+  message.mutable_refusal()->set_reason(v1::Refusal::DRAINED);
+  message.mutable_refusal()->set_text("drained by the scheduler: a device is broken");
+  message.mutable_refusal()->set_by_scheduler(true);
+  EXPECT_EQ(agent.Receive(message), "hang up\nsay: drained by the scheduler: a device is broken\nfinish 0\n")
+      << "the job goes on without it, and 17 would end all of it in Kubernetes";
 }
 
 TEST(Ending, AJoinMayBeAnsweredThatItsNodeIsDrained) {

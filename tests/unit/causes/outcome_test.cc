@@ -1,4 +1,4 @@
-// Whether a run was stopped or has failed, and the exit code of programs that watch it.
+// Tells runs that were stopped from those that failed, and checks the exit code of programs that watch them.
 #include "common/causes/outcome.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ v1::Outcome Of(v1::Cause::Kind kind, int signal = 0) {
 TEST(Outcome, APersonsStopIsNoFailure) {
   EXPECT_TRUE(WasStopped(Of(v1::Cause::STOPPED_BY_USER)));
   EXPECT_TRUE(WasStopped(Of(v1::Cause::NODE_LEFT, SIGINT))) << "Ctrl-C at an agent";
-  EXPECT_TRUE(WasStopped(Of(v1::Cause::NODE_LEFT, SIGTERM))) << "scancel, kubectl delete";
+  EXPECT_FALSE(WasStopped(Of(v1::Cause::NODE_LEFT, SIGTERM))) << "its machine shuts down, or its pod is evicted";
   EXPECT_FALSE(WasStopped(Of(v1::Cause::NODE_LEFT, SIGKILL))) << "its keeper was killed";
   EXPECT_FALSE(WasStopped(Of(v1::Cause::NODE_LEFT))) << "a node that left by itself";
   EXPECT_FALSE(WasStopped(Of(v1::Cause::SCHEDULER_STOPPED)));
