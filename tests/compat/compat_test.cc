@@ -70,9 +70,12 @@ class OldReader {
   google::protobuf::DynamicMessageFactory factory_{&pool_};
 };
 
-// How an event is told may change.
+// The words and kinds of events may change: 0.2.0 has kinds of its own for planned stops.
 v1::Snapshot WithoutWords(v1::Snapshot snapshot) {
-  for (v1::JobEvent& event : *snapshot.mutable_events()) event.clear_text();
+  for (v1::JobEvent& event : *snapshot.mutable_events()) {
+    event.clear_text();
+    event.clear_kind();
+  }
   return snapshot;
 }
 

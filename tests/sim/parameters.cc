@@ -303,7 +303,8 @@ std::string Parameters::Describe() const {
   std::string text = absl::StrCat(
       "seed ", seed, ": lease ", absl::FormatDuration(scheduler.lease), ", grace ",
       absl::FormatDuration(scheduler.disconnect_grace), ", stop_timeout ", absl::FormatDuration(scheduler.stop_timeout),
-      ", fence_stop_timeout ", absl::FormatDuration(scheduler.fence_stop_timeout), ", topo_timeout ", absl::FormatDuration(scheduler.topo_timeout), ", fence ",
+      ", fence_stop_timeout ", absl::FormatDuration(scheduler.fence_stop_timeout), ", topo_timeout ",
+      absl::FormatDuration(scheduler.topo_timeout), ", fence ",
       scheduler.fence_timeout ? absl::FormatDuration(*scheduler.fence_timeout) : "off",
       is_persistent ? ", disk" : ", memory", is_calm ? ", calm" : "", scheduler.is_once ? ", once" : "",
       ", faults until ", absl::FormatDuration(faults_end), ", ", machines.size(), " machines\n");

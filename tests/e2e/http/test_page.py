@@ -149,7 +149,7 @@ def test_login_actions_and_reconnecting(cluster, browser, tmp_path):
     browser.type("dialog input", "enough")
     browser.click("dialog button[type=submit]")
     browser.see("enough")
-    eventually(lambda: cluster.phase() == "failed", 15, "it is stopped")
+    eventually(lambda: cluster.phase() == "stopped", 15, "it is stopped")
     browser.click("#logout")
     browser.see("Log in")
     assert not [error for error in browser.errors() if "401" not in error and "ERR_CONNECTION_REFUSED" not in error]
@@ -270,7 +270,7 @@ def test_what_another_site_can_send_changes_nothing(cluster, tmp_path):
     assert ask(port, stop, cookie)[0] == 404 and cluster.phase() == "running"
     assert post(port, "/api/v1/jobs/none/stop", why, {**MARK, **cookie, **own})[0] == 404
     assert post(port, stop, why, {**MARK, **cookie, **own})[0] == 200
-    eventually(lambda: cluster.phase() == "failed", 10, "the job is stopped")
+    eventually(lambda: cluster.phase() == "stopped", 10, "the job is stopped")
     assert "stopped by 127.0.0.1: tried" in json.dumps(cluster.ctl_json("status"))
     eventually(lambda: post(port, stop, why, {**MARK, "Authorization": "Bearer " + TOKEN})[0] == 409, 5, "it has ended")
     post(port, "/logout", {}, {**MARK, **cookie, **own})

@@ -217,9 +217,11 @@ def test_plain_watch_redraws_on_a_terminal(cluster):
 
 
 @pytest.mark.xdist_group("port 8118")
+@pytest.mark.xdist_group("port 8118")  # its socket is in a folder that all network namespaces share
 def test_no_answer_is_reported_with_what_to_check(cluster, network):
     machine = network.machine()
-    done = subprocess.run(["ip", "netns", "exec", machine.name, BIN / "ms-ctl", "status"], env=cluster.env, text=True,
+    done = subprocess.run(["ip", "netns", "exec", machine.name, BIN / "ms-ctl", "status", "--sched_port", "8118"],
+                          env=cluster.env, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=30)
     assert done.returncode == 10
     assert "127.0.0.1:8118" in done.stderr and "MS_SCHED_HOST" in done.stderr, done.stderr

@@ -23,7 +23,10 @@ def shape(lines):
     """The lines without times, durations, numbers, and names of machines and folders."""
     out = []
     for line in lines:
-        line = re.sub(r"^\S+ (?=(INFO|WARNING|ERROR) )|^\S+ \S+  (?=default/)", "", line.strip())
+        # README shows lines as on a terminal, and the test's programs write to files.
+        line = re.sub(r"^\S+ (INFO|WARNING|ERROR) (ms-\w+: )", lambda found: found.group(2) + (
+            "" if found.group(1) == "INFO" else found.group(1).lower() + ": "), line.strip())
+        line = re.sub(r"^(\S+ )?(?=ms-\w+: )|^\S+ \S+  (?=default/)", "", line)
         line = re.sub(r"/\S*/|\b(on|node) \S+", "", line)
         out.append(re.sub(r"\d+", "N", re.sub(r"[\d.]+ m?s\b", "N s", line)).strip())
     return out

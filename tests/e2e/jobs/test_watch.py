@@ -135,3 +135,15 @@ def test_the_named_job_ends_it_and_a_lost_scheduler_is_said(screen, cluster):
     other.see("! trying again: ", timeout=15)
     other.press("q")
     assert other.program.wait(15) == 14 and other.is_as_before()
+
+
+def test_at_80_columns_a_long_cause_wraps(screen, cluster):
+    """The end of a long line is where it says what to do."""
+    reason = "the data set was replaced by one whose labels are shifted by one, so every loss since noon is wrong: END"
+    full, plain = screen("--job", "default", rows=40, columns=80), screen("--job", "default", "--plain", rows=40, columns=80)
+    full.see("job default, run 1: running")
+    cluster.ctl("restart", "default", "--reason", reason)
+    for one in (full, plain):
+        eventually(lambda: "wrong: END" in " ".join(line.strip() for line in one.lines()), 15,
+                   "the end is seen in %r" % one.lines())
+    assert all(len(line.split("\x1b[0m")[0].replace("\x1b[7m", "")) <= 80 for line in full.lines()), full.lines()

@@ -9,6 +9,7 @@ import pytest
 import processes
 import slurm
 from muster import ROOT, WITH_TLS, eventually
+from resuming import EXIT_GAVE_UP
 
 pytestmark = [pytest.mark.xdist_group("slurm"),
               pytest.mark.skipif(WITH_TLS, reason="no certificate names Slurm's nodes"),
@@ -17,6 +18,14 @@ pytestmark = [pytest.mark.xdist_group("slurm"),
 EXAMPLES = ROOT / "examples" / "slurm"
 SHOW = "import os; print('I am', *(os.environ[n] for n in ('RANK', 'WORLD_SIZE', 'LOCAL_RANK')), flush=True)\n"
 UNTIL_GO = SHOW + "import time\nwhile not os.path.exists('go'): time.sleep(0.1)\n"
+
+
+def environment(pid):
+    try:
+        with open("/proc/%d/environ" % pid, "rb") as file:
+            return set(file.read().decode(errors="replace").split("\0"))
+    except (FileNotFoundError, ProcessLookupError):
+        return set()
 
 
 class Batch:
@@ -34,13 +43,27 @@ class Batch:
         file = self.cluster.folder / "out"
         return file.read_text() if file.exists() else ""
 
+    def processes(self, name):
+        """The pids of its processes that have this name."""
+        return [process.pid for process in processes.snapshot()
+                if process.name == name and "SLURM_JOB_ID=" + self.id in environment(process.pid)]
+
+    def training_agent(self):
+        """The pid of an agent that has training processes, and not the scheduler."""
+        for pid in self.processes("ms-worker"):
+            names = {process.name for process in processes.descendants(pid)}
+            if "python3" in names and "ms-scheduler" not in names:
+                return pid
+        raise AssertionError("no such agent")
+
     def see(self, words, count=1, timeout=60):
         eventually(lambda: self.output().count(words) >= count, timeout, "%r in: %s" % (words, self.output()[-3000:]))
 
     def end(self, state, code=0):
         def shown():
             return self.slurm.ask("scontrol", "show", "job", self.id)
-        eventually(lambda: "JobState=%s" % state in shown() and "ExitCode=%d:" % code in shown(), 60, shown())
+        wanted = {"JobState=%s" % state, "ExitCode=%d:0" % code}
+        eventually(lambda: wanted <= set(shown().split()), 60, "the job ends with %s" % wanted)
 
 
 @pytest.fixture
@@ -63,9 +86,7 @@ def test_plain(batch):
 def test_a_spare_node_takes_over(batch, cluster):
     job = batch("spares.sbatch", UNTIL_GO, nodes=3, env={"SPARES": "1"})
     job.see("I am", 4)
-    victim = next(process for process in processes.descendants(os.getpid())
-                  if process.name == "ms-worker" and process.environment().get("SLURM_PROCID") == "1")
-    os.kill(victim.pid, signal.SIGKILL)
+    os.kill(job.training_agent(), signal.SIGKILL)
     job.see("round 2", 2)
     job.see("I am", 8)
     (cluster.folder / "go").touch()
@@ -74,13 +95,11 @@ def test_a_spare_node_takes_over(batch, cluster):
 
 def test_the_queue_again_unless_the_script_fails(batch):
     job = batch("requeue.sbatch", SHOW + "raise SystemExit(3)")
-    job.end("FAILED", 3)
+    job.end("FAILED", EXIT_GAVE_UP)
     assert "Restarts=0" in job.slurm.ask("scontrol", "show", "job", job.id)
-    lost = batch("requeue.sbatch", UNTIL_GO)
-    lost.see("I am", 4)
-    for process in processes.descendants(os.getpid()):
-        if process.name == "ms-scheduler":
-            os.kill(process.pid, signal.SIGTERM)
+    lost = batch("requeue.sbatch", UNTIL_GO, env={"MS_REJOIN_TIMEOUT": "1"})
+    eventually(lambda: len(lost.processes("python3")) == 4, 60, "it trains")
+    os.kill(lost.training_agent(), signal.SIGKILL)
     eventually(lambda: "Restarts=1" in job.slurm.ask("scontrol", "show", "job", lost.id), 60, lost.output()[-2000:])
 
 

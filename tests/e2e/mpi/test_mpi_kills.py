@@ -44,7 +44,7 @@ def test_kills_in_a_row(cluster, sums, left_behind):  # noqa: F811
     for agent in agents:
         agent.expect(0, timeout=90)
     assert outputs().count("all right, restarts %d\n" % KILLS) == 2 * RANKS_EACH, outputs()
-    told = re.findall(r"restarting the processes of job default: rank \d on \S+ \(node \S+\) was killed by SIGKILL",
+    told = re.findall(r"restarting the processes of job default \(restart \d of \d+\): rank \d on \S+ \(node \S+\) was killed by SIGKILL",
                       cluster.scheduler.output())
     assert len(told) == KILLS, cluster.scheduler.output()
     cluster.scheduler.send(signal.SIGTERM)

@@ -26,9 +26,8 @@ CUTS = {
     # After a cut, TCP takes as long as the cut lasted to send lost data again, so the node may be silent for twice that
     # time.
     "short": Cut(seconds=3, lease=8, grace=3, fence=30),
-    # … which would be too late here: the agent has to open another connection.
-    "within-the-lease": Cut(seconds=16.8, lease=26, grace=3, fence=31),
-    # TCP gives up after 25 s of silence, then the grace period begins.
+    # … which would be too late here: TCP gives up after 8 s of silence, and the agent opens another connection.
+    "within-the-lease": Cut(seconds=12, lease=20, grace=18, fence=44),
     "beyond-the-grace": Cut(seconds=35, lease=60, grace=3, fence=15),
     "beyond-the-lease": Cut(seconds=12, lease=4, grace=4, fence=9),
     "just-beyond-the-lease": Cut(seconds=6, lease=4, grace=4, fence=9),

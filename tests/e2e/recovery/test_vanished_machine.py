@@ -133,6 +133,7 @@ def test_the_default_times_of_a_takeover(cluster, network, measured, run):
     job = SplitJob(cluster, near, far, nodes=3)
     job.scheduler_words, job.node_words = [], []
     job.start(has_spare=True)
+    time.sleep(5)  # two heartbeats: one brings the fence's time to the agent, the next one reports that it is armed
     holders, gone = job.holders(), job.nodes.pop("n1")
     job.far.cut_cable()
     cut = time.monotonic()

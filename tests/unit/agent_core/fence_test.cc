@@ -19,7 +19,7 @@ constexpr absl::Duration kStop = absl::Seconds(10);
 constexpr absl::Duration kInterval = absl::Seconds(2);
 constexpr absl::Duration kFenceTimeout = absl::Seconds(60);  // the fence falls 45 s after the answered heartbeat
 constexpr absl::Duration kOther = absl::Seconds(40);         // the fence falls 25 s after the answered heartbeat
-constexpr absl::Duration kShort = absl::Seconds(16);         // no room for fence_stop_timeout, the margin and a heartbeat
+constexpr absl::Duration kShort = absl::Seconds(16);  // no room for fence_stop_timeout, the margin and a heartbeat
 
 enum class State { kOff, kArmed, kFallen };
 
@@ -170,7 +170,8 @@ TEST_F(FenceTable, AWelcomeDoesNotBringTheFallNearer) {
   EXPECT_EQ(Welcome(90, 112), "fence at 155000ms\n");
 }
 
-// ---- in the agent: deadlines count from the sending of the acknowledged message (fence_stop_timeout is 10 s, the margin 5)
+// ---- in the agent: deadlines count from the sending of the acknowledged message (fence_stop_timeout is 10 s, the
+// margin 5)
 
 TEST(Fence, IsArmedFromTheDialAndMovedByAcknowledgements) {
   AgentHarness agent;

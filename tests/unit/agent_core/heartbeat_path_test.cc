@@ -176,6 +176,27 @@ TEST(HeartbeatDatagrams, CarryProgressIfTheSchedulerTakesIt) {
       << "the datagram had no answer";
 }
 
+TEST(HeartbeatDatagrams, ActivityThatIsTooLongForADatagramGoesOverTheStream) {
+  constexpr uint32_t kSlots = 128;
+  AgentHarness agent(SmallOptions(kSlots));
+  agent.Begin();
+  agent.WelcomeWithDatagrams(absl::ZeroDuration(), /*takes_progress=*/true);
+  agent.Pass(absl::Seconds(2));
+  agent.AnswerDatagram(2);
+  agent.Desire(Running(kSlots));
+  agent.Peers(1);
+  for (uint32_t slot = 0; slot < kSlots; ++slot) agent.Started(slot);
+  agent.Acknowledge(kSlots);
+  const auto see = [&agent](uint32_t slots) {
+    for (uint32_t slot = 0; slot < slots; ++slot) agent.Do(ActivitySeen{{slot, 1, 0}, MonotonicTime(), false, 50, 'S'});
+  };
+  see(2);
+  EXPECT_THAT(agent.Pass(absl::Seconds(2)), HasSubstr("datagram 1: "));
+  agent.AnswerDatagram(3 + kSlots);
+  see(kSlots);
+  EXPECT_THAT(agent.Pass(absl::Seconds(2)), HasSubstr("send 1: report"));
+}
+
 TEST(HeartbeatDatagrams, AnswersMoveTheFence) {
   AgentHarness agent;
   agent.Begin();
@@ -190,7 +211,8 @@ TEST(HeartbeatDatagrams, AnswersMoveTheFence) {
 }
 
 TEST(HeartbeatDatagrams, AreNotReliedOnWhenTheFenceIsNear) {
-  AgentOptions options = SmallOptions();  // fence_stop_timeout 10 s, heartbeat 2 s: the fence falls 20 s before the timeout
+  AgentOptions options =
+      SmallOptions();  // fence_stop_timeout 10 s, heartbeat 2 s: the fence falls 20 s before the timeout
   AgentHarness agent(options);
   agent.Begin();
   agent.WelcomeWithDatagrams(absl::Seconds(20));

@@ -54,7 +54,8 @@ TEST_F(RuntimePathsTest, FindsSocketsByTheirNames) {
   const std::filesystem::path folder = std::filesystem::path(made) / "muster";
   std::filesystem::create_directory(folder);
   setenv("XDG_RUNTIME_DIR", made, 1);
-  for (const char* name : {"scheduler-40001.sock", "scheduler-x.sock", "scheduler-70000.sock", "other", "scheduler-7.so"}) {
+  for (const char* name :
+       {"scheduler-40001.sock", "scheduler-x.sock", "scheduler-70000.sock", "other", "scheduler-7.so"}) {
     std::ofstream(folder / name);
   }
   const auto found = FindAdminSockets();

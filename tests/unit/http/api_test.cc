@@ -76,7 +76,8 @@ TEST(ParseApi, SaysWhyInTheWordsOfMsCtl) {
   run.mutable_waiting()->set_text("waiting for node b");
   run.mutable_last_abort()->add_last_lines("its last line");
   const auto why = Parse("/api/v1/jobs/a/why");
-  const std::string text = json::parse(why->render(scheduler::Answer{1, absl::OkStatus(), reply})->body)["runs"][0]["text"];
+  const std::string text =
+      json::parse(why->render(scheduler::Answer{1, absl::OkStatus(), reply})->body)["runs"][0]["text"];
   EXPECT_NE(text.find("waiting     waiting for node b"), std::string::npos) << text;
   EXPECT_NE(text.find("| its last line"), std::string::npos) << text;
   EXPECT_NE(Parse("/api/v1/jobs/a/why")->key, Parse("/api/v1/jobs/a")->key);

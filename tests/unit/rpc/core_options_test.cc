@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "common/base/exit_codes.h"
-
 namespace muster::scheduler {
 namespace {
 

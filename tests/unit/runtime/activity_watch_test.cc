@@ -1,4 +1,4 @@
-// What running processes do: real children of this test.
+// Watches real children of this test.
 #include "worker_agent/runtime/activity_watch.h"
 
 #include <gtest/gtest.h>

@@ -207,7 +207,17 @@ TEST_F(LauncherTest, SeveralSlotsCarryTheirRank) {
   EXPECT_THAT(plan.specs[1].log_path, IsEmpty());
 }
 
-TEST_F(LauncherTest, WithALogFolderNothingIsLiveUnlessTailed) {
+TEST_F(LauncherTest, WithALogFolderRankZeroAloneIsLive) {
+  SetSlots(2, 0);
+  options_.settings.log_dir = folder_;
+  launcher_ = std::make_unique<Launcher>(options_);
+  launcher_->SetLogFolder(folder_);
+  const LaunchPlan plan = Prepare();
+  EXPECT_EQ(plan.specs[0].prefix, "[rank 0] ");
+  EXPECT_THAT(plan.specs[1].prefix, IsEmpty());
+}
+
+TEST_F(LauncherTest, WithALogFolderTheTailedRanksAreLive) {
   SetSlots(2, 4);
   options_.settings.tail = *ParseTail("5");
   launcher_ = std::make_unique<Launcher>(options_);

@@ -74,7 +74,7 @@ TEST(AgentSettings, ReadsTorchrunsAndMsrunsWords) {
   EXPECT_EQ(loaded.settings.topo_timeout, absl::Seconds(60));
   EXPECT_FALSE(loaded.settings.node_rank);
   EXPECT_EQ(loaded.settings.log_dir, "/logs");
-  EXPECT_THAT(loaded.settings.tail->ranks, ElementsAre(NumberRange{0, 0}, NumberRange{1, 1}));
+  EXPECT_THAT(*loaded.settings.tail, ElementsAre(NumberRange{0, 0}, NumberRange{1, 1}));
   EXPECT_EQ(loaded.settings.job_id, "j1");
   EXPECT_TRUE(loaded.settings.bind_core.is_auto);
   EXPECT_EQ(loaded.settings.master_addr, "node7");

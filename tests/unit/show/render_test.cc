@@ -8,6 +8,7 @@
 namespace muster {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -164,9 +165,23 @@ TEST(RenderRanks, ShowsStepsWhereAnyAreKnown) {
   rank.set_step(17);
   rank.set_since_progress_ms(12'000);
   const std::string text = RenderRanks({job});
-  EXPECT_THAT(text, HasSubstr("STEP  SINCE\n"));
-  EXPECT_THAT(text, HasSubstr("-      -\n"));
-  EXPECT_THAT(text, HasSubstr("17   12 s\n"));
+  EXPECT_THAT(text, HasSubstr("STEP  STEPS/S  SINCE\n"));
+  EXPECT_THAT(text, HasSubstr("-        -      -\n"));
+  EXPECT_THAT(text, HasSubstr("17        -   12 s\n"));
+}
+
+TEST(RenderRanks, ShowsWhatTheProcessesDo) {
+  RanksOfJob job{"a", {}};
+  v1::RankStatus& rank = *job.reply.add_ranks();
+  rank.set_role(v1::ROLE_WORKER);
+  rank.set_step(17);
+  rank.set_since_progress_ms(400);
+  rank.set_steps_per_second(3.14159);
+  rank.set_cpu_percent(98);
+  EXPECT_THAT(RenderRanks({job}),
+              AllOf(HasSubstr("STEP  STEPS/S  SINCE  OUTPUT  CPU\n"), HasSubstr("17     3.14  0.4 s       -  98%\n")));
+  rank.set_since_output_ms(7000);
+  EXPECT_THAT(RenderRanks({job}), HasSubstr("7 s ago  98%\n"));
 }
 
 std::string ProgressLine(std::function<void(v1::ProgressStatus&)> fill) {
