@@ -178,7 +178,7 @@ kill_rank() {
   local pid
   roll "$world_size"
   victim="rank $rolled"
-  pid=$(running | awk -v rank="$rolled" '$1 == rank {print $NF}')
+  pid=$(running | awk -v rank="$rolled" '$1 == rank {sub(/.* running +/, ""); print $1}')
   [[ -n $pid ]] || fail "ms-ctl ranks shows no running process of $victim"
   begin_kill
   kill -KILL "$pid" || fail "$victim has ended before it was killed"

@@ -144,6 +144,16 @@ int WaitForEnd(StopWaiter& stop, SchedulerTls& tls, const Loop& loop, const Serv
   return signal;
 }
 
+// Returns what the HTTP server uses. All of it must outlive the server.
+http::SiteContext SiteOf(const RpcServer& server, Loop& loop, const std::atomic<bool>& is_draining,
+                         std::string agents_at) {
+  return {.services = server.services(),
+          .loop = [&loop] { return loop.measures(); },
+          .queue_length = [&loop] { return loop.QueueLength(); },
+          .is_draining = [&is_draining] { return is_draining.load(); },
+          .agents_at = std::move(agents_at)};
+}
+
 using Sources = std::map<std::string, std::string>;
 
 int Serve(const SchedulerSettings& settings, const Sources& sources, const ServiceManager& manager) {
@@ -206,12 +216,9 @@ int Serve(const SchedulerSettings& settings, const Sources& sources, const Servi
   }
 
   std::atomic<bool> is_draining = false;
-  absl::StatusOr<std::unique_ptr<http::Server>> http = OpenHttp(settings, agents_port, tls.store(),
-                                                                {.services = server.services(),
-                                                                 .loop = [&loop] { return loop.measures(); },
-                                                                 .queue_length = [&loop] { return loop.QueueLength(); },
-                                                                 .is_draining = [&] { return is_draining.load(); },
-                                                                 .agents_at = JoinHostPort(settings.sched_host, agents_port)});
+  absl::StatusOr<std::unique_ptr<http::Server>> http =
+      OpenHttp(settings, agents_port, tls.store(),
+               SiteOf(server, loop, is_draining, JoinHostPort(settings.sched_host, agents_port)));
   if (!http.ok()) return Fail("", http.status());
 
   const int signal = WaitForEnd(stop, tls, loop, manager, absl::StrCat("listening on ", names));

@@ -87,8 +87,7 @@ void AddTimeouts(SettingsTable& table, SchedulerSettings& s) {
           "Time after a lost node's last heartbeat, after which its ranks may start elsewhere. Its own processes have "
           "ended by then.")
       .Env({"MS_FENCE_TIMEOUT"})
-      .Default(absl::StrCat("off, but ", ShowDuration(Fence(SchedulerSettings())),
-                            " or more once a spare stands by"));
+      .Default(absl::StrCat("off, but ", ShowDuration(Fence(SchedulerSettings())), " or more once a spare stands by"));
   table
       .AddChoice(
           "fence_needs", &s.fence_needs, {std::string(kAnyThree), std::string(kAllFour)},
@@ -342,7 +341,8 @@ std::vector<TimeoutStep> SchedulerTimeouts(const SchedulerSettings& s) {
       {"fence_stop_timeout", FenceStop(s), "the same when the fence ends processes"},
       {"fence_timeout", Fence(s), fence_meaning},
       {"scheduler away", Fence(s) - FenceStop(s) - kFenceMargin,
-       "processes with an armed fence end if no scheduler answers for so long: fence_timeout - fence_stop_timeout - 5 s"},
+       "processes with an armed fence end if no scheduler answers for so long: fence_timeout - fence_stop_timeout - 5 "
+       "s"},
       {"node_timeout", s.node_timeout, "the lease: connected but silent becomes a lost node; at least 3 heartbeats"},
       {"receive_msg_timeout", s.receive_msg_timeout, "a request without an answer is given up"},
       {"rejoin_timeout", s.rejoin_timeout.value_or(TopoTimeout(s)),

@@ -14,7 +14,7 @@ namespace muster {
 
 // The time between the fence's SIGKILL and the moment from which the ranks may start elsewhere.
 inline constexpr absl::Duration kFenceMargin = absl::Seconds(5);
-// Without --fence_timeout: how long processes with an armed fence run while no scheduler answers.
+// Processes with an armed fence run for so long while no scheduler answers, without --fence_timeout.
 inline constexpr absl::Duration kDefaultAbsence = absl::Seconds(50);
 
 // Returns how long the processes have to end when the fence falls. `value`: --fence_stop_timeout.

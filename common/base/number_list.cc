@@ -1,5 +1,7 @@
 #include "common/base/number_list.h"
 
+#include <algorithm>
+
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -19,6 +21,11 @@ bool ParseNumber(absl::string_view text, uint32_t highest, uint32_t* number) {
 }
 
 }  // namespace
+
+bool Contains(const std::vector<NumberRange>& ranges, uint32_t number) {
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [number](const NumberRange& range) { return range.contains(number); });
+}
 
 absl::StatusOr<std::vector<NumberRange>> ParseNumberRanges(const std::string& text, uint32_t highest) {
   std::vector<NumberRange> ranges;

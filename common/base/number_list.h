@@ -19,6 +19,9 @@ struct NumberRange {
   bool operator==(const NumberRange&) const = default;
 };
 
+// True if one of the ranges has the number.
+bool Contains(const std::vector<NumberRange>& ranges, uint32_t number);
+
 // Returns the ranges as written. Spaces around numbers are allowed. A number above `highest`, a falling range, an empty
 // item and more than 4,096 items are errors, which name the item.
 absl::StatusOr<std::vector<NumberRange>> ParseNumberRanges(const std::string& text, uint32_t highest);

@@ -90,9 +90,10 @@ Setting& AddStopTimeout(SettingsTable& table, absl::Duration* value) {
 
 Setting& AddFenceStopTimeout(SettingsTable& table, std::optional<absl::Duration>* value) {
   return table
-      .AddOptionalSeconds("fence_stop_timeout", value, absl::ZeroDuration(), kMaxTimeout, false,
-                          "The same when the fence ends the processes of a node that no scheduler answers. A checkpoint "
-                          "that they still save counts for nothing, because others go on without them.")
+      .AddOptionalSeconds(
+          "fence_stop_timeout", value, absl::ZeroDuration(), kMaxTimeout, false,
+          "The same when the fence ends the processes of a node that no scheduler answers. A checkpoint "
+          "that they still save counts for nothing, because others go on without them.")
       .Env({"MS_FENCE_STOP_TIMEOUT"})
       .Default("5 s, or stop_timeout if that is shorter");
 }

@@ -11,7 +11,6 @@ namespace muster {
 
 inline constexpr absl::Duration kDefaultTopoTimeout = absl::Seconds(1800);
 inline constexpr absl::Duration kDefaultHeartbeat = absl::Seconds(2);
-                                                                          // the fence
 inline constexpr absl::Duration kMaxTimeout = absl::Hours(24 * 365);
 
 // A program's own rule for a text value. The error states only the rule ("must be …").

@@ -1,6 +1,5 @@
 #include "common/settings/syntax.h"
 
-#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -121,12 +120,12 @@ absl::StatusOr<NumberRange> ParsePortRange(const std::string& text) {
   return ranges->front();
 }
 
-absl::StatusOr<Tail> ParseTail(const std::string& text) {
-  if (text == "none") return Tail{Tail::Kind::kNone, {}};
-  if (text == "all" || text == "-1") return Tail{Tail::Kind::kAll, {}};
+absl::StatusOr<std::vector<NumberRange>> ParseTail(const std::string& text) {
+  if (text == "none") return std::vector<NumberRange>();
+  if (text == "all" || text == "-1") return std::vector<NumberRange>{kAllRanks};
   const auto ranges = ParseNumberRanges(text, kMaxWorkers - 1);
   if (!ranges.ok()) return absl::InvalidArgumentError("must be all, none, or a list of ranks like 0,3-5");
-  return Tail{Tail::Kind::kListed, *ranges};
+  return *ranges;
 }
 
 absl::StatusOr<CoreBinding> ParseCoreBinding(const std::string& text) {

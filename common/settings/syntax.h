@@ -21,14 +21,10 @@ absl::StatusOr<int> ParseSignal(const std::string& text);
 // Parses "20000-20100", both from 1024 to 65535.
 absl::StatusOr<NumberRange> ParsePortRange(const std::string& text);
 
-// The value of --tail: the ranks whose output is shown live.
-struct Tail {
-  enum class Kind { kNone, kAll, kListed } kind = Kind::kNone;
-  std::vector<NumberRange> ranks;  // only for kListed
-};
+inline constexpr NumberRange kAllRanks{0, UINT32_MAX};
 
-// Parses "none", "all" (also msrun's -1) or "0,3-5".
-absl::StatusOr<Tail> ParseTail(const std::string& text);
+// Parses the value of --tail: "none" (no range), "all" (kAllRanks; also msrun's -1) or "0,3-5".
+absl::StatusOr<std::vector<NumberRange>> ParseTail(const std::string& text);
 
 // The value of --bind_core.
 struct CoreBinding {

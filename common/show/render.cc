@@ -96,8 +96,7 @@ void AppendProgress(const v1::RunStatus& run, std::string* out) {
 }  // namespace
 
 std::string RenderRun(const v1::RunStatus& run, absl::TimeZone zone) {
-  std::string out =
-      absl::StrCat("job ", EscapeControl(run.job_id()), ", run ", run.run(), ": ", PhaseWord(run));
+  std::string out = absl::StrCat("job ", EscapeControl(run.job_id()), ", run ", run.run(), ": ", PhaseWord(run));
   if (run.round() > 0) absl::StrAppend(&out, ", round ", run.round());
   if (run.restart_count() > 0) absl::StrAppend(&out, ", ", Count(run.restart_count(), "restart"));
   absl::StrAppend(&out, "\n  size        ", SizeText(run), "\n  nodes       ", NodesText(run), "\n");
@@ -261,8 +260,7 @@ std::string RenderCounters(const v1::CountersReply& reply, absl::TimeZone zone) 
 }
 
 std::string RenderWhy(const v1::RunStatus& run, absl::TimeZone zone) {
-  std::string out =
-      absl::StrCat("job ", EscapeControl(run.job_id()), ", run ", run.run(), ": ", PhaseWord(run), "\n");
+  std::string out = absl::StrCat("job ", EscapeControl(run.job_id()), ", run ", run.run(), ": ", PhaseWord(run), "\n");
   if (!HasEnded(run.phase()) && run.has_waiting()) {
     absl::StrAppend(&out, "  waiting     ", EscapeControl(run.waiting().text()), "\n");
   }

@@ -26,7 +26,7 @@ size_t BreakOf(const std::string& text, size_t width, size_t least) {
     if (IsFirstByte(text[end]) && ++columns > width) break;
     if (text[end] == ' ' && end > least) space = end;
   }
-  return end == text.size() || space == 0 ? end : space;
+  return end == text.size() || text[end] == ' ' || space == 0 ? end : space;
 }
 
 void AppendWrapped(std::string line, size_t width, std::string& out) {

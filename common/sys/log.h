@@ -15,8 +15,9 @@
 namespace muster {
 
 struct LogOptions {
-  std::string program;          // "ms-scheduler"
-  std::string format = "text";  // text: "2026-11-20T23:04:30.123 INFO ms-scheduler: …", on a terminal "23:04:30 …"; json
+  std::string program;  // "ms-scheduler"
+  // text: "2026-11-20T23:04:30.123 INFO ms-scheduler: …", on a terminal "23:04:30 …"; or json
+  std::string format = "text";
   std::string level = "info";
   std::string file;  // empty: stderr
 };

@@ -1,4 +1,4 @@
-// Which scheduler ms-ctl asks:
+// ms-ctl asks this scheduler:
 //
 //   the user has named one (--sched_host, --sched_port, --admin_socket)   that one
 //   something listens on this machine at the default port                 that one
@@ -39,16 +39,31 @@ std::string InWords(const FoundScheduler& one) {
   return absl::StrCat("port ", one.port, ": ", jobs.empty() ? "no job yet" : absl::StrJoin(jobs, "; "));
 }
 
-absl::StatusOr<size_t> AskWhich(const std::vector<FoundScheduler>& found) {
-  for (size_t i = 0; i < found.size(); ++i) std::fprintf(stderr, "  %zu  %s\n", i + 1, InWords(found[i]).c_str());
-  std::fprintf(stderr, "Which scheduler? [1-%zu] ", found.size());
+// Returns an index of `found`. `fitting`: the indexes to choose from.
+absl::StatusOr<size_t> AskWhich(const std::vector<FoundScheduler>& found, const std::vector<size_t>& fitting) {
+  for (size_t i = 0; i < fitting.size(); ++i) {
+    std::fprintf(stderr, "  %zu  %s\n", i + 1, InWords(found[fitting[i]]).c_str());
+  }
+  std::fprintf(stderr, "Which scheduler? [1-%zu] ", fitting.size());
   std::string line;
   std::getline(std::cin, line);
   size_t number = 0;
-  if (!absl::SimpleAtoi(absl::StripAsciiWhitespace(line), &number) || number < 1 || number > found.size()) {
+  if (!absl::SimpleAtoi(absl::StripAsciiWhitespace(line), &number) || number < 1 || number > fitting.size()) {
     return absl::CancelledError("no scheduler was chosen; --sched_port names one");
   }
-  return number - 1;
+  return fitting[number - 1];
+}
+
+// Returns the indexes of the schedulers that know the job; of all if `job_id` is empty.
+std::vector<size_t> Fitting(const std::vector<FoundScheduler>& found, const std::string& job_id) {
+  std::vector<size_t> fitting;
+  for (size_t i = 0; i < found.size(); ++i) {
+    const auto& runs = found[i].status.runs();
+    const bool knows_job =
+        std::any_of(runs.begin(), runs.end(), [&job_id](const v1::RunStatus& run) { return run.job_id() == job_id; });
+    if (job_id.empty() || knows_job) fitting.push_back(i);
+  }
+  return fitting;
 }
 
 }  // namespace
@@ -66,20 +81,13 @@ std::vector<FoundScheduler> FindSchedulers() {
 
 absl::StatusOr<std::optional<size_t>> ChooseScheduler(const std::vector<FoundScheduler>& found,
                                                       const std::string& job_id) {
-  std::vector<size_t> fitting;
-  for (size_t i = 0; i < found.size(); ++i) {
-    const auto& runs = found[i].status.runs();
-    const bool knows_job =
-        std::any_of(runs.begin(), runs.end(), [&job_id](const v1::RunStatus& run) { return run.job_id() == job_id; });
-    if (job_id.empty() || knows_job) fitting.push_back(i);
-  }
+  const std::vector<size_t> fitting = Fitting(found, job_id);
   if (fitting.size() <= 1) return fitting.empty() ? std::nullopt : std::optional(fitting[0]);
   std::vector<std::string> lines;
   for (const size_t i : fitting) lines.push_back(absl::StrCat("\n  ", InWords(found[i])));
-  return absl::FailedPreconditionError(
-      absl::StrCat(fitting.size(), " schedulers of this user run on this machine",
-                   job_id.empty() ? "" : absl::StrCat(" and know a job ", job_id),
-                   ": choose one with --sched_port", absl::StrJoin(lines, "")));
+  return absl::FailedPreconditionError(absl::StrCat(fitting.size(), " schedulers of this user run on this machine",
+                                                    job_id.empty() ? "" : absl::StrCat(" and know a job ", job_id),
+                                                    ": choose one with --sched_port", absl::StrJoin(lines, "")));
 }
 
 absl::Status FindScheduler(CtlSettings& settings) {
@@ -91,7 +99,7 @@ absl::Status FindScheduler(CtlSettings& settings) {
   absl::StatusOr<std::optional<size_t>> chosen = ChooseScheduler(found, settings.job_id);
   if (!chosen.ok()) {
     if (isatty(STDIN_FILENO) == 0 || isatty(STDERR_FILENO) == 0) return chosen.status();
-    const absl::StatusOr<size_t> answer = AskWhich(found);
+    const absl::StatusOr<size_t> answer = AskWhich(found, Fitting(found, settings.job_id));
     if (!answer.ok()) return answer.status();
     chosen = *answer;
   }

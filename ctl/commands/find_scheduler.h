@@ -1,5 +1,5 @@
-// Finds the scheduler to ask if the user has not named one: the schedulers of --standalone and --with_scheduler have
-// ports that nobody has typed, but their admin sockets are in a folder of this user.
+// Finds the scheduler to ask if the user has not named one. The schedulers of --standalone have ports that the kernel
+// chose, but their admin sockets are in a folder of this user.
 #pragma once
 
 #include <optional>

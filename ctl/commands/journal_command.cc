@@ -87,9 +87,9 @@ std::string JobsText(const v1::Snapshot& known) {
   std::vector<std::string> jobs;
   for (const v1::JobSnapshot& job : known.jobs()) {
     const v1::RunSnapshot& run = job.runs(job.runs_size() - 1);
-    jobs.push_back(absl::StrCat(job.job_id(), " (run ", run.number(), " ", scheduler::RunPhaseName(run.phase(), run.outcome()),
-                                ", round ", run.round(), ", ", run.nodes_size(),
-                                run.nodes_size() == 1 ? " node)" : " nodes)"));
+    jobs.push_back(absl::StrCat(job.job_id(), " (run ", run.number(), " ",
+                                scheduler::RunPhaseName(run.phase(), run.outcome()), ", round ", run.round(), ", ",
+                                run.nodes_size(), run.nodes_size() == 1 ? " node)" : " nodes)"));
   }
   return jobs.empty() ? "no job" : absl::StrCat("jobs: ", absl::StrJoin(jobs, ", "));
 }

@@ -108,8 +108,7 @@ LiveView::List LiveView::Jobs() const {
   for (const v1::RunStatus& run : status_.runs()) runs.push_back(&run);
   std::stable_sort(runs.begin(), runs.end(), [this](const v1::RunStatus* a, const v1::RunStatus* b) {
     const auto key = [this](const v1::RunStatus& run) {
-      return std::tuple(sort_[0] == 0 ? UrgencyOf(run) : 0, sort_[0] == 2 ? run.age_ms() : 0, run.job_id(),
-                        run.run());
+      return std::tuple(sort_[0] == 0 ? UrgencyOf(run) : 0, sort_[0] == 2 ? run.age_ms() : 0, run.job_id(), run.run());
     };
     return key(*a) < key(*b);
   });

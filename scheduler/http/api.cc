@@ -196,8 +196,7 @@ absl::StatusOr<ApiQuestion> AskMap(const std::string& job, const Target& target)
                      }};
 }
 
-absl::StatusOr<ApiQuestion> AskJob(const std::string& job, const std::string& what, const Target& target,
-                                   const ApiViewer& viewer) {
+absl::StatusOr<ApiQuestion> AskJob(const std::string& job, const std::string& what, const Target& target) {
   if (what == "map") return AskMap(job, target);
   if (what.empty() || what == "why") {
     v1::StatusRequest request;
@@ -255,7 +254,7 @@ absl::StatusOr<ApiQuestion> Ask(const std::vector<std::string>& parts, const Tar
   if (parts.size() == 1 && parts[0] == "changes") return AskChanges(target, viewer);
   if (parts[0] != "jobs" || parts.size() > 3) return NoSuchPath();
   if (parts.size() > 1 && !parts[1].empty()) {
-    return AskJob(parts[1], parts.size() > 2 ? parts[2] : "", target, viewer);
+    return AskJob(parts[1], parts.size() > 2 ? parts[2] : "", target);
   }
   if (parts.size() > 1) return NoSuchPath();
   if (absl::Status status = CheckNames(target, {}); !status.ok()) return status;
@@ -282,8 +281,7 @@ absl::StatusOr<ApiQuestion> ParseApi(const Target& target, const ApiViewer& view
           }
           // (Check the request before TextOf serializes it: protobuf would log each text that is not UTF-8.)
           if (absl::Status status = Check(request); !status.ok()) return status;
-          question->key =
-              absl::StrCat("api ", question->key, " ", question->request.index(), " ", TextOf(request));
+          question->key = absl::StrCat("api ", question->key, " ", question->request.index(), " ", TextOf(request));
           return absl::OkStatus();
         }
       },

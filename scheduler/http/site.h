@@ -116,9 +116,9 @@ class Site {
  private:
   // The visitor's rights.
   struct View {
-    std::string job;            // the only job that the visitor may see; empty: all jobs
+    std::string job;  // the only job that the visitor may see; empty: all jobs
     bool has_identity = false;
-    bool has_token = false;     // sent a token that may act, or the cookie of a login with one: may change all jobs
+    bool has_token = false;  // sent a token that may act, or the cookie of a login with one: may change all jobs
     bool by_cookie = false;
     bool only_looks = false;  // its token is read-only; then a certificate gives no further rights
   };

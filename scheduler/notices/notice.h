@@ -16,7 +16,8 @@
 namespace muster::scheduler {
 
 struct Notice {
-  std::string kind;  // "job_failed", "job_stopped", "budget_used_up", "job_restarted", "formed_late", "node_lost", "certificate_ends"
+  std::string kind;  // "job_failed", "job_stopped", "budget_used_up", "job_restarted", "formed_late", "node_lost",
+                     // "certificate_ends"
   std::string json;  // one line, at most kMaxNoticeBytes
 };
 

@@ -364,7 +364,8 @@ void AgentCore::Impl::SendDueReport() {
   // After a report that named stuck processes, one more goes over the stream: a datagram can't say that nothing is
   // stuck now.
   std::string progress = takes_progress_ ? progress_.ForDatagram(now_) : "";
-  const bool has_news = !reporter_.IsAllAcknowledged() || (progress.empty() && progress_.HasAny()) ||
+  const bool is_too_long = takes_progress_ && progress.empty() && progress_.HasActivityNews();
+  const bool has_news = !reporter_.IsAllAcknowledged() || (progress.empty() && progress_.HasAny()) || is_too_long ||
                         processes_.HasSurvivors() || has_reported_stuck_ || !halted_.empty() || has_reported_halted_;
   // The loss of a datagram shows only when the next heartbeat is due. If the fence could fall before that one is
   // answered, this heartbeat must go over the stream.

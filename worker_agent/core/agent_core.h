@@ -26,11 +26,11 @@ struct AgentOptions {
   uint32_t retry_num = 610;  // MS_CLUSTER_RETRY_NUM: gives up after retry_num × 3 s without the scheduler
   absl::Duration stop_timeout = absl::Seconds(30);
   absl::Duration fence_stop_timeout = absl::Seconds(5);  // how long the keeper takes when the fence falls
-  bool passes_interrupt = false;       // after SIGINT, the processes get SIGINT first, and stop_signal later
-  std::string scheduler;               // host:port, for messages
-  std::string scheduler_hint;          // what to do if no scheduler is found there; may be empty
-  bool wants_whole_peer_list = false;  // even if the job has more than kMaxRanksInClusterFile ranks
-  bool has_command = true;             // false: print the assignment and start no process
+  bool passes_interrupt = false;         // after SIGINT, the processes get SIGINT first, and stop_signal later
+  std::string scheduler;                 // host:port, for messages
+  std::string scheduler_hint;            // what to do if no scheduler is found there; may be empty
+  bool wants_whole_peer_list = false;    // even if the job has more than kMaxRanksInClusterFile ranks
+  bool has_command = true;               // false: print the assignment and start no process
   std::vector<NumberRange> shown_ranks;  // the user sees the output of these ranks, if they are this node's
 };
 

@@ -22,7 +22,6 @@
 //   the agent's own scheduler is lost: otherwise              that of the first process that failed, else 14; 10 if the
 //                                                             agent was never welcomed
 //   any other ending                                          the code that EndHopeless or Leave was given
-#include <algorithm>
 #include <csignal>
 #include <utility>
 
@@ -58,9 +57,7 @@ void AgentCore::Impl::EndByOutcome() {
   Ending ending;
   ending.kind = Ending::Kind::kOutcome;
   const v1::Cause& cause = desired_.outcome().cause();
-  const auto shows = [&cause](const NumberRange& range) { return range.contains(cause.rank()); };
-  const bool are_lines_shown = cause.node_id() == membership_.node_id &&
-                               std::any_of(options_.shown_ranks.begin(), options_.shown_ranks.end(), shows);
+  const bool are_lines_shown = cause.node_id() == membership_.node_id && Contains(options_.shown_ranks, cause.rank());
   ending.last_words = SayOutcome(options_.job_id, membership_.run, desired_.outcome(), are_lines_shown);
   // A hopeless ending stays hopeless, because there is no stream any more.
   if (!ending_ || ending_->kind == Ending::Kind::kLeaving) ending_ = std::move(ending);

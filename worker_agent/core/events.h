@@ -157,7 +157,7 @@ struct ProcessHalted {
   MonotonicTime since;
 };
 
-// What a running process does (see runtime/activity_watch.h).
+// The activity of a running process; see runtime/activity_watch.h.
 struct ActivitySeen {
   ProcessKey key;
   MonotonicTime last_output;  // or its start
@@ -202,8 +202,8 @@ struct Tick {};
 using Event =
     std::variant<Begin, MessageReceived, HeartbeatAnswered, DialWaits, StreamBroken, PeersFetched, ProcessHasStarted,
                  ProcessHasEnded, NothingLeft, ProcessIsStuck, FenceHasFallen, ClockHasJumped, KeeperDied,
-                 OwnSchedulerLost, EndSignal, LaunchFailed, ProgressMade, OutputMatched, ActivitySeen, ProcessHalted, StacksGathered,
-                 LogRead, CommandsReported, NodeChecked, TlsChanged, Tick>;
+                 OwnSchedulerLost, EndSignal, LaunchFailed, ProgressMade, OutputMatched, ActivitySeen, ProcessHalted,
+                 StacksGathered, LogRead, CommandsReported, NodeChecked, TlsChanged, Tick>;
 
 // --------------------------------------------------------------------------------------------------------- effects
 

@@ -96,8 +96,8 @@ Say SayFenceHasFallen(const std::string& scheduler, absl::Duration fence_timeout
 
 Say SayFenceTooShort(absl::Duration fence_timeout, absl::Duration stop_time) {
   return {Severity::kWarning,
-          absl::StrCat("--fence_timeout ", absl::FormatDuration(fence_timeout), " is too short for --fence_stop_timeout ",
-                       absl::FormatDuration(stop_time),
+          absl::StrCat("--fence_timeout ", absl::FormatDuration(fence_timeout),
+                       " is too short for --fence_stop_timeout ", absl::FormatDuration(stop_time),
                        ": this node runs without a fence; raise --fence_timeout or lower --fence_stop_timeout")};
 }
 

@@ -74,7 +74,6 @@ std::string Progress::ForDatagram(MonotonicTime now) const {
   v1::Report report;
   Fill(report, now);
   FillActivity(report, now);
-  if (report.ByteSizeLong() > kMaxProgressBytes) report.clear_activity();
   return report.ByteSizeLong() <= kMaxProgressBytes ? report.SerializeAsString() : "";
 }
 

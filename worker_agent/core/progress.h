@@ -35,6 +35,7 @@ class Progress {
   void Excuse(absl::Duration time);
 
   bool HasAny() const { return !last_.empty(); }
+  bool HasActivityNews() const { return has_activity_news_ && !activity_.empty(); }
   // Adds the progress to a report: at most kMaxSlotsPerNode entries, each of at most kMaxBytesPerSlot.
   void Fill(v1::Report& report, MonotonicTime now) const;
   static constexpr size_t kMaxBytesPerSlot = 96;  // with its activity

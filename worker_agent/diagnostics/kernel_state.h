@@ -19,8 +19,8 @@ bool CatchesSignal(pid_t pid, int signal);
 // True if the process's program has the name of a Python interpreter.
 bool IsPython(pid_t pid);
 
-// Returns the processes that the main thread of `pid` has started, as /proc/<pid>/task/<pid>/children has them. May miss
-// some; empty also if the kernel has no such file.
+// Returns the processes that the main thread of `pid` has started, as /proc/<pid>/task/<pid>/children has them. May
+// miss some; empty also if the kernel has no such file.
 std::vector<pid_t> ChildrenOf(pid_t pid);
 
 }  // namespace muster::agent

@@ -141,11 +141,11 @@ using KeeperEvent = std::variant<Started, Ended, Cleared, Unkillable, FenceFell,
 
 struct KeeperOptions {
   int stop_signal = 15;
-  absl::Duration stop_timeout = absl::Seconds(30);  // between stop_signal and SIGKILL
+  absl::Duration stop_timeout = absl::Seconds(30);       // between stop_signal and SIGKILL
   absl::Duration fence_stop_timeout = absl::Seconds(5);  // the same when the fence falls
-  std::optional<ProcessMark> mark = {};             // set on all processes; none: the system allows no mark
-  bool isolates_pids = false;                       // see pid_namespace.h
-  std::shared_ptr<const OutputRules> rules = {};    // for the output of all processes; null: none
+  std::optional<ProcessMark> mark = {};                  // set on all processes; none: the system allows no mark
+  bool isolates_pids = false;                            // see pid_namespace.h
+  std::shared_ptr<const OutputRules> rules = {};         // for the output of all processes; null: none
   // The time after SIGKILL until a process that still exists is reported as Unkillable. Also the time until a stopped
   // shim is killed.
   absl::Duration leftovers_patience = absl::Seconds(5);

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "common/sys/file_io.h"
 #include "worker_agent/diagnostics/kernel_state.h"
 #include "worker_agent/keeper/process/descendants.h"
@@ -15,17 +16,17 @@
 namespace muster::agent {
 namespace {
 
-constexpr size_t kMaxLooked = 64;  // processes of one slot
+constexpr size_t kMaxCounted = 64;  // processes of one slot
 constexpr size_t kMaxStatBytes = 4096;
 constexpr uint32_t kMaxPercent = 1'000'000;
 
 }  // namespace
 
-std::optional<uint64_t> TicksIn(std::string_view stat) {
+std::optional<uint64_t> TicksIn(absl::string_view stat) {
   const size_t name_end = stat.rfind(')');
-  if (name_end == std::string_view::npos) return std::nullopt;
+  if (name_end == absl::string_view::npos) return std::nullopt;
   // The fields after the name begin with the third, the state; utime and stime are the 14th and the 15th.
-  const std::vector<std::string_view> fields = absl::StrSplit(stat.substr(name_end + 1), ' ', absl::SkipEmpty());
+  const std::vector<absl::string_view> fields = absl::StrSplit(stat.substr(name_end + 1), ' ', absl::SkipEmpty());
   uint64_t user = 0, system = 0;
   if (fields.size() < 13 || !absl::SimpleAtoi(fields[11], &user) || !absl::SimpleAtoi(fields[12], &system)) {
     return std::nullopt;
@@ -65,7 +66,7 @@ ActivitySeen ActivityWatch::Look(const ProcessKey& key, Watched& watched, Monoto
   std::map<pid_t, uint64_t> ticks;
   uint64_t spent = 0;
   std::vector<pid_t> to_look = {watched.pid};
-  for (size_t i = 0; i < to_look.size() && i < kMaxLooked; ++i) {
+  for (size_t i = 0; i < to_look.size() && i < kMaxCounted; ++i) {
     const auto now_ticks =
         TicksIn(ReadSmallFile(absl::StrCat("/proc/", to_look[i], "/stat"), kMaxStatBytes).value_or(""));
     if (!now_ticks) continue;

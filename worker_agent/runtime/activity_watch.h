@@ -1,5 +1,5 @@
-// What the running processes do, for people who ask "is it training?": when each wrote output last, how much processor
-// time it takes with all that it has started, and the state of its main thread.
+// Watches what the running processes do, for people who ask "is it training?": when each wrote output last, how much
+// processor time it takes with all that it has started, and the state of its main thread.
 //
 // Output is looked at by its length: the keeper is asked where the output ends. So the time of the last output is exact
 // to kInterval. Descendants that a thread other than the main one has started are not counted. The agent's loop polls
@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "common/base/clock.h"
 #include "worker_agent/core/events.h"
 #include "worker_agent/keeper/processes.h"
@@ -51,6 +52,6 @@ class ActivityWatch {
 };
 
 // Returns the processor time in the content of /proc/<pid>/stat, in ticks (utime + stime); nullopt: it has none.
-std::optional<uint64_t> TicksIn(std::string_view stat);
+std::optional<uint64_t> TicksIn(absl::string_view stat);
 
 }  // namespace muster::agent

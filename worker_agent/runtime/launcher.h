@@ -66,7 +66,7 @@ LaunchFailed FailedLaunch(const Launch& launch, const absl::Status& why);
 // Returns true if the node runs one process, and its output goes unchanged to the agent's own output.
 bool PassesOutput(const AgentSettings& settings, int slots);
 
-// Returns the ranks whose output the user sees live. With --log_dir rank 0 alone, unless --tail names others.
+// Returns the ranks that the user sees live. With --log_dir rank 0 alone, unless --tail names others.
 std::vector<NumberRange> ShownLive(const AgentSettings& settings, int slots);
 
 class Launcher {

@@ -116,8 +116,7 @@ void Launcher::ChooseOutput(const Round& round, uint32_t slot, ProcessSpec& spec
     spec.inherits_stdin = true;
     return;
   }
-  const std::vector<NumberRange> shown = ShownLive(options_.settings, options_.node.slots_size());
-  if (std::any_of(shown.begin(), shown.end(), [rank](const NumberRange& range) { return range.contains(rank); })) {
+  if (Contains(ShownLive(options_.settings, options_.node.slots_size()), rank)) {
     spec.prefix = absl::StrCat(is_server ? "[server " : "[rank ", rank, "] ");
   }
 }
@@ -173,10 +172,9 @@ absl::Status Launcher::HandOverTo(uint32_t slot, ProcessSpec& spec) {
 }
 
 std::vector<NumberRange> ShownLive(const AgentSettings& settings, int slots) {
-  const std::vector<NumberRange> all = {{0, UINT32_MAX}};
-  if (PassesOutput(settings, slots)) return all;
-  if (settings.tail) return settings.tail->kind == Tail::Kind::kAll ? all : settings.tail->ranks;
-  return settings.log_dir.empty() || settings.tee == "3" ? all : std::vector<NumberRange>{{0, 0}};
+  if (PassesOutput(settings, slots)) return {kAllRanks};
+  if (settings.tail) return *settings.tail;
+  return {settings.log_dir.empty() || settings.tee == "3" ? kAllRanks : NumberRange{0, 0}};
 }
 
 bool PassesOutput(const AgentSettings& settings, int slots) {

@@ -67,9 +67,10 @@ void CheckDoubtful(const AgentSettings& s, SettingsFindings& findings) {
   const bool is_server = s.role == "MS_PSERVER";
   const auto& total = is_server ? s.server_num : s.worker_num;
   if (s.tail && total) {
-    const auto beyond = std::find_if(s.tail->ranks.begin(), s.tail->ranks.end(),
-                                     [&](const NumberRange& range) { return range.high >= *total; });
-    if (beyond != s.tail->ranks.end()) {
+    const auto beyond = std::find_if(s.tail->begin(), s.tail->end(), [&](const NumberRange& range) {
+      return range.high >= *total && range != kAllRanks;
+    });
+    if (beyond != s.tail->end()) {
       findings.warnings.push_back(absl::StrCat("tail names rank ", beyond->high, ", but ",
                                                is_server ? "MS_SERVER_NUM" : "MS_WORKER_NUM", " is ", *total,
                                                ", so ranks end at ", int64_t{*total} - 1, "; correct --tail"));

@@ -86,10 +86,10 @@ struct AgentSettings {
   absl::Duration stop_timeout = absl::Seconds(30);
   std::optional<absl::Duration> fence_stop_timeout;  // else FenceStopTimeout
   std::string log_dir;
-  uint32_t keep_logs = 10;      // the number of a job's runs that keep their logs in log_dir; 0: all
-  std::optional<Tail> tail;     // the ranks to show live
-  std::string redirects = "0";  // torchrun's flag: with 3, log_dir must be set
-  std::string tee = "0";        // torchrun's flag: 3 shows all ranks live, unless tail is set
+  uint32_t keep_logs = 10;                       // the number of a job's runs that keep their logs in log_dir; 0: all
+  std::optional<std::vector<NumberRange>> tail;  // the ranks to show live
+  std::string redirects = "0";                   // torchrun's flag: with 3, log_dir must be set
+  std::string tee = "0";                         // torchrun's flag: 3 shows all ranks live, unless tail is set
   CoreBinding bind_core;
   std::optional<NumberRange> port_range;
   std::map<std::string, std::string> env;  // --env N=V, repeated

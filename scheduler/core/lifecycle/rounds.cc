@@ -214,8 +214,7 @@ void Lifecycle::SendDesired(const Run& run, const Node& node, bool is_urgent) {
   }
   desired.set_check_node(run.record().phase == v1::RUN_PHASE_RECOVERING && node.IsBeingChecked(run.record().round));
   if (run.record().phase == v1::RUN_PHASE_RECOVERING && run.record().last_abort) {
-    const std::string count =
-        RestartInWords(*run.record().last_abort, run.record().recent_restarts, run.MaxRestarts());
+    const std::string count = RestartInWords(*run.record().last_abort, run.record().recent_restarts, run.MaxRestarts());
     desired.set_reason(absl::StrCat(count, count.empty() ? "" : ": ", run.record().last_abort->text()));
   }
   if (run.record().phase == v1::RUN_PHASE_STOPPING && run.record().first_failure)

@@ -258,8 +258,8 @@ std::optional<v1::Refusal> Membership::CheckAdmission(const Run& run, const v1::
   if (join.node().spare() || ReturnsAsSpare(run, join)) return std::nullopt;
   if (run.record().phase != v1::RUN_PHASE_FORMING) {
     return MakeRefusal(v1::Refusal::EXTRA_NODE,
-                       absl::StrCat("job ", run.record().job_id, " is ", RunPhaseName(run.record()),
-                                    " with all its ", run.record().settings.worker_num(), " workers", AbsentNodes(run),
+                       absl::StrCat("job ", run.record().job_id, " is ", RunPhaseName(run.record()), " with all its ",
+                                    run.record().settings.worker_num(), " workers", AbsentNodes(run),
                                     ": this node is one too many; start it with --spare to stand by, or with another "
                                     "--job_id for another job"));
   }

@@ -32,7 +32,7 @@ void Measures::Note(const v1::Record& record) {
       return;
     case v1::Record::kRunEnded: {
       const v1::Outcome& outcome = record.run_ended().outcome();
-      ++(outcome.succeeded()    ? succeeded_runs
+      ++(outcome.succeeded()   ? succeeded_runs
          : WasStopped(outcome) ? stopped_runs
                                : failed_runs[outcome.cause().kind()]);
       return;

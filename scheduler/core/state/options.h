@@ -28,8 +28,8 @@ struct CoreOptions {
   absl::Duration disconnect_grace = absl::Seconds(10);
   absl::Duration stop_timeout = absl::Seconds(30);
   absl::Duration fence_stop_timeout = absl::Seconds(5);  // how long the fence takes to end a node's processes
-  std::optional<absl::Duration> fence_timeout;  // if the user sets it (0: off); else see Context::SpareFence
-  bool fence_needs_all_four = false;            // --fence_needs is all-four
+  std::optional<absl::Duration> fence_timeout;           // if the user sets it (0: off); else see Context::SpareFence
+  bool fence_needs_all_four = false;                     // --fence_needs is all-four
   // A node is drained after this many failures within an hour that may come from it; 0: never.
   uint32_t max_node_failures = 3;
   std::optional<absl::Duration> rejoin_timeout;        // else topo_timeout

@@ -50,7 +50,7 @@ struct ProcessProgress {
   MonotonicTime reported_at;
 };
 
-// What a running process did when its agent looked last. For people only.
+// The activity of a running process when its agent looked last. It is shown to people; nothing is decided by it.
 struct ProcessActivity {
   uint32_t round = 0;
   uint32_t attempt = 0;

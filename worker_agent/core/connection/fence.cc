@@ -30,9 +30,6 @@
 #include "worker_agent/core/messages.h"
 
 namespace muster::agent {
-namespace {
-
-}  // namespace
 
 void Fence::OnWelcome(absl::Duration timeout, MonotonicTime dialed_at, absl::Duration heartbeat_interval,
                       MonotonicTime now, Effects& out) {
@@ -96,8 +93,8 @@ bool Fence::IsTimeoutCountedOn() const {
 }
 
 void Fence::Arm(MonotonicTime since, absl::Duration heartbeat_interval, MonotonicTime now, Effects& out) {
-  // If fence_stop_timeout leaves no room for a heartbeat, an armed fence would end a healthy job. So it stays off, and the
-  // next report says that. If only the heartbeat interval has changed, an armed fence stays armed, because the
+  // If fence_stop_timeout leaves no room for a heartbeat, an armed fence would end a healthy job. So it stays off, and
+  // the next report says that. If only the heartbeat interval has changed, an armed fence stays armed, because the
   // scheduler relies on it.
   if (!IsTimeoutCountedOn() && scheduler_timeout_ < stop_time_ + kFenceMargin + heartbeat_interval) {
     if (!std::exchange(was_too_short_, true)) out.push_back(SayFenceTooShort(scheduler_timeout_, stop_time_));

@@ -1,9 +1,9 @@
 // The fence's time, in a page of memory that agent, guardian, keeper and shims share. If the keeper does not obey the
 // fence, each of the others can see that without a message. All times are of Clock::Boot.
 //
-// The fence falls at `fence_ns_`: then the keeper stops the processes. After fence_stop_timeout it orders the shims to kill
-// the processes that are left, and notes that in `obeyed_ns_`. From then on it makes sure that each shim carries the
-// order out.
+// The fence falls at `fence_ns_`: then the keeper stops the processes. After fence_stop_timeout it orders the shims to
+// kill the processes that are left, and notes that in `obeyed_ns_`. From then on it makes sure that each shim carries
+// the order out.
 //
 // A keeper that has not noted this in time is overdue. Guardian and shims act once they have seen it overdue for
 // kOverdue: the guardian kills the keeper and all that it has started, and each shim kills its own processes. They wait

@@ -58,9 +58,9 @@ class Supervisor {
   // Sends SIGINT to all processes and their groups, and stops them after `interrupt_time`. SIGKILL follows when
   // stop_timeout has passed since this call.
   void InterruptAll(absl::Duration interrupt_time);
-  // The fence fell at `since`: stops all processes. At `since` + fence_stop_timeout, kills all that were started before this
-  // call, because other nodes may run their ranks soon. So if the keeper is late, the processes get less time to stop,
-  // or none.
+  // The fence fell at `since`: stops all processes. At `since` + fence_stop_timeout, kills all that were started before
+  // this call, because other nodes may run their ranks soon. So if the keeper is late, the processes get less time to
+  // stop, or none.
   void FenceFell(MonotonicTime since);
   // Suspends all processes, also those that start later, until Resume is called or the fence falls.
   void Suspend();

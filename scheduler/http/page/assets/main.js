@@ -167,7 +167,11 @@ document.querySelector('.skip').addEventListener('click', (event) => {
   event.preventDefault();
   main.focus();
 });
-window.addEventListener('hashchange', route);
+window.addEventListener('hashchange', async () => {
+  if (!new URLSearchParams(location.hash.slice(1)).has('token')) return route();
+  await logInByAddress();
+  live.unlock();
+});
 live.addEventListener('connection', showConnection);
 live.addEventListener('change', () => view?.update());
 setInterval(() => view?.tick?.(), 1000);
