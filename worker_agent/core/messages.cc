@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "worker_agent/core/process_end.h"
 
 namespace muster::agent {
 namespace {
@@ -257,7 +258,9 @@ std::vector<Say> SayOutcome(const std::string& job_id, uint64_t run, const v1::O
   }
   std::vector<Say> says;
   const v1::Cause& cause = outcome.cause();
-  if (cause.last_lines_size() > 0 && !are_lines_shown) {
+  // The lines of a device's log come first. No terminal has shown them.
+  const bool has_device_log = cause.last_lines_size() > 0 && absl::StartsWith(cause.last_lines(0), kDeviceLogLine);
+  if (cause.last_lines_size() > 0 && (!are_lines_shown || has_device_log)) {
     // The lines of a stall are the places where its ranks stand.
     const bool is_stall = cause.kind() == v1::Cause::NO_PROGRESS;
     says.push_back({Severity::kError, is_stall           ? std::string("where the ranks stand:")

@@ -68,8 +68,8 @@ Say SayLeft(const NamedProcess& process, absl::Duration stuck);
 // Says that the agent ends without waiting for these processes.
 Say SayStuck(const std::vector<NamedProcess>& processes, const std::string& node_id);
 
-// Returns the messages at the end of a run: the last lines of the failed process (not if `are_lines_shown`: the user
-// sees them right above), and as the last line the cause.
+// Returns the messages at the end of a run: the last lines of the failed process (if `are_lines_shown`, only with
+// a device's log: the user sees the output right above), and as the last line the cause.
 std::vector<Say> SayOutcome(const std::string& job_id, uint64_t run, const v1::Outcome& outcome, bool are_lines_shown);
 
 // Returns the message about a SIGINT that the agent passes on to the processes.

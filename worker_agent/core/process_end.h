@@ -18,6 +18,10 @@ struct MemoryEnd {
   uint64_t peak_bytes = 0;   // 0: not known
 };
 
+// The log of its device (keeper/files/device_log.h) comes before the output in last_lines. Its first line begins with
+// this text.
+inline constexpr char kDeviceLogLine[] = "device log ";
+
 struct ProcessEnd {
   ExitStatus exit;                      // if the process never ran: 127 (not found) or 126
   bool was_stopped = false;             // we had asked it to stop before it ended

@@ -78,6 +78,12 @@ def test_stop_ends_the_job(cluster):
 CHANGE_SOMETHING = ("stop", "restart", "fence", "drain", "undrain")
 
 
+def placed(ranks):
+    """The ranks without what their processes do at the moment."""
+    return [[rank[key] for key in ("rank", "node_id", "state", "pid", "address")] for job in ranks["jobs"]
+            for rank in job["ranks"]]
+
+
 def test_every_other_word_leaves_the_only_job_alone(cluster):
     cluster.start_scheduler()
     agents = start_job(cluster, UNTIL_GO)
@@ -97,7 +103,7 @@ def test_every_other_word_leaves_the_only_job_alone(cluster):
                 program.expect_said("job default, run 1: running|default/1")
                 program.popen.kill()
             program.wait(20)
-    assert cluster.ctl_json("ranks") == before
+    assert placed(cluster.ctl_json("ranks")) == placed(before)
     assert cluster.phase() == "running"
     (cluster.folder / "go").touch()
     for agent in agents:

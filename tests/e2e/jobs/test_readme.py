@@ -26,6 +26,7 @@ def shape(lines):
         # README shows lines as on a terminal, and the test's programs write to files.
         line = re.sub(r"^\S+ (INFO|WARNING|ERROR) (ms-\w+: )", lambda found: found.group(2) + (
             "" if found.group(1) == "INFO" else found.group(1).lower() + ": "), line.strip())
+        line = re.sub(r"; its token: `.*|#token=.*", "", line)  # a terminal shows the token
         line = re.sub(r"^(\S+ )?(?=ms-\w+: )|^\S+ \S+  (?=default/)", "", line)
         line = re.sub(r"/\S*/|\b(on|node) \S+", "", line)
         out.append(re.sub(r"\d+", "N", re.sub(r"[\d.]+ m?s\b", "N s", line)).strip())

@@ -127,6 +127,7 @@ def test_a_scheduler_that_dies_in_the_same_moment_waits_the_fence_out_in_full(cl
 
 
 # The price of the default times is in docs/recovery.md: a scheduler may be away for 50 s, and a spare runs after 60 s.
+# MUSTER_LONG=1 is for a machine that runs nothing else.
 @pytest.mark.parametrize("run", range(20 if IS_LONG else 1))
 def test_the_default_times_of_a_takeover(cluster, network, measured, run):
     near, far = network.pair()
@@ -138,14 +139,15 @@ def test_the_default_times_of_a_takeover(cluster, network, measured, run):
     job.far.cut_cable()
     cut = time.monotonic()
     power_off(gone)
-    eventually(lambda: job.events("node_lost"), 14, "n1 is lost")
-    measured("from the cut until the node is lost, with default times", time.monotonic() - cut, at_most=12)
+    eventually(lambda: job.events("node_lost"), 30, "n1 is lost")
+    measured("from the cut until the node is lost, with default times", time.monotonic() - cut,
+             at_most=12 if IS_LONG else 20)
     said = job.events("node_lost")[0]["text"]
     assert "no heartbeat for" in said and "TCP got no answer either" in said, said
-    eventually(lambda: "nothing to do: spare stand-in takes over in" in cluster.ctl("why"), 5, "it counts down")
+    eventually(lambda: "nothing to do: spare stand-in takes over in" in cluster.ctl("why"), 10, "it counts down")
     job.wait_for_round(2, timeout=70)
     took = time.monotonic() - cut
-    measured("from the cut until the spare's processes start, with default times", took, at_most=65)
+    measured("from the cut until the spare's processes start, with default times", took, at_most=65 if IS_LONG else 75)
     assert took >= 57, "the last heartbeat came at most 2 s before the cut"
     expect_the_spare_in_its_place(job, holders)
     job.expect_good_end()

@@ -16,6 +16,7 @@
 #include "common/base/limits.h"
 #include "common/base/unique_fd.h"
 #include "common/sys/file_io.h"
+#include "worker_agent/core/process_end.h"
 #include "worker_agent/keeper/text.h"
 
 namespace muster::agent {
@@ -92,7 +93,7 @@ std::string ReadDeviceLog(const std::string& folder, int64_t pid) {
   if (newest.path.empty()) return {};
   const std::vector<std::string> errors = LastErrors(ReadEnd(newest.path));
   if (errors.empty()) return {};
-  return absl::StrCat(CleanText(absl::StrCat("device log ", newest.path, ":"), kMaxLastLineBytes), "\n",
+  return absl::StrCat(CleanText(absl::StrCat(kDeviceLogLine, newest.path, ":"), kMaxLastLineBytes), "\n",
                       absl::StrJoin(errors, "\n"));
 }
 
