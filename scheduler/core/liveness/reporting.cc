@@ -301,14 +301,16 @@ void Liveness::On(const StreamClosed& event) {
   context_.Schedule(*node);
 }
 
-// Sets until when a node may come back whose connection has just broken. After three missed heartbeats the kernel has
-// ended the connection because nothing answered its probes (common/net/net.h). Then the node's machine or network has
-// been dead since the last heartbeat, so the grace counts from there.
+// Sets the end of the grace for a node with a connection that has just broken. If a heartbeat is missing, too, the
+// node's machine or network has been dead since the last one, so the grace counts from there. The kernel ends a
+// connection when its peer has been silent for 8 s (common/net/net.h). Up to 5 s of these are before the machine
+// vanishes, because heartbeats by datagram are no traffic of the connection. So as few as 3 s have passed: 1.5
+// heartbeats.
 void Liveness::SetGrace(Node& node) {
   constexpr absl::Duration kRedial = absl::Seconds(2);  // in which the agent dials again if only the network was dead
   const MonotonicTime now = context_.now.monotonic;
   const MonotonicTime heard = std::max(node.last_seen, context_.late_until);
-  node.was_silent = node.has_reported && now - heard >= 3 * context_.HeartbeatInterval();
+  node.was_silent = node.has_reported && now - heard >= 1.5 * context_.HeartbeatInterval();
   node.grace_end = now + context_.options.disconnect_grace;
   if (node.was_silent) {
     node.grace_end = std::min(node.grace_end, std::max(now + kRedial, heard + context_.options.disconnect_grace));

@@ -161,12 +161,12 @@ void WorldInvariants::CheckRemoval(const v1::NodeRemoved& removed) {
                   absl::StrCat(who, " was lost by its lease of ", absl::FormatDuration(options.lease), " only ",
                                absl::FormatDuration(now - it->second.heard), " after its last heartbeat"));
     } else {
-      // If three heartbeats were missing when the connection broke, the grace counts from the last one.
+      // If a heartbeat was missing when the connection broke, the grace counts from the last one.
       const absl::Duration interval =
           options.heartbeat_interval.value_or(std::min(absl::Seconds(2), options.lease / 3));
       const MonotonicTime heard = it->second.heard, away = it->second.away_since;
       MonotonicTime due = away + options.disconnect_grace;
-      if (away - heard >= 3 * interval) {
+      if (away - heard >= 1.5 * interval) {
         due = std::min(due, std::max(away + absl::Seconds(2), heard + options.disconnect_grace));
       }
       sim_.Expect(now >= due, absl::StrCat(who, " was lost within disconnect_grace"));
