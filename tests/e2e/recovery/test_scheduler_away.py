@@ -142,7 +142,9 @@ def test_with_the_default_fence_it_may_be_away_for_50_s(cluster, seconds):
     job = FencedJob(cluster, 60)
     job.scheduler_words, job.node_words = journal_words(cluster), []
     job.start()
+    time.sleep(5)  # with the default heartbeat of 2 s, every agent has reported only now that its fence is armed
     pids, killed = job.pids(), job.kill(job.scheduler)
+    job.nodes["n1"].expect_said("if no scheduler answers within (4[7-9]|50) ?s")
     job.return_after(seconds, killed)
     if seconds < 50:
         job.expect_undisturbed(pids)
