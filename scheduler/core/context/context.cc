@@ -57,9 +57,11 @@ void Context::Schedule(const Run& run) {
   // flag: an event between the end of the back-off and OnDue would cancel the wake-up. Everything else that the next
   // round waits for comes as an event.
   const bool is_recovering = run.record().phase == v1::RUN_PHASE_RECOVERING;
-  deadlines.Set(run.handle, std::min({run.topo_deadline, run.spare_deadline, run.cause_deadline, run.settle_deadline,
-                                      run.rejoin_deadline, run.progress_deadline, run.first_progress_deadline,
-                                      run.forget_at, run.store_waits.Next(),
+  MonotonicTime unquit = MonotonicTime::Never();
+  for (const auto& [id, one] : run.unquit) unquit = std::min(unquit, one.end);
+  deadlines.Set(run.handle, std::min({unquit, run.topo_deadline, run.spare_deadline, run.cause_deadline,
+                                      run.settle_deadline, run.rejoin_deadline, run.progress_deadline,
+                                      run.first_progress_deadline, run.forget_at, run.store_waits.Next(),
                                       is_recovering && run.is_held_back ? run.restart_at : MonotonicTime::Never(),
                                       is_recovering ? run.look_deadline : MonotonicTime::Never()}));
 }

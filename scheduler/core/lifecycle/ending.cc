@@ -150,7 +150,12 @@ void Lifecycle::RemoveNode(Run& run, Node& node, v1::NodeRemoved::Why why, const
   run.waiting_cache.is_valid = false;
   run.holding_up -= node.holds_up ? 1 : 0;
   if (node.must_quit && node.record().quit_round < run.record().round) {
-    run.unquit[node.record().id] = node.record().incarnation;
+    // A journal that is older than the agents' state may not know the fence that they have now.
+    const bool is_fenced =
+        node.record().armed_fence > absl::ZeroDuration() && !node.IsFenceUnguarded() && !run.IsRoundBehind();
+    run.unquit[node.record().id] = {node.record().incarnation,
+                                    is_fenced ? node.last_seen + node.record().armed_fence : MonotonicTime::Never()};
+    context_.Schedule(run);
   }
 
   v1::Record record = context_.NewRecord();

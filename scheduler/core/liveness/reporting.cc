@@ -330,7 +330,7 @@ void Liveness::TakeLastReport(const LastReportReceived& event) {
   Run* run = context_.state.FindRun(last_report.job_id(), last_report.run());
   if (run == nullptr || run->HasEnded()) return;
   const auto unquit = run->unquit.find(last_report.node_id());
-  if (unquit != run->unquit.end() && unquit->second == last_report.incarnation()) {
+  if (unquit != run->unquit.end() && unquit->second.incarnation == last_report.incarnation()) {
     run->unquit.erase(unquit);
     return lifecycle_.TryNextRound(*run);
   }

@@ -21,6 +21,8 @@
 //                                                                    progress: then it is given up or reported
 //   restart_at             it recovers, after a back-off             the next round may close
 //   look_deadline          it recovers, and has many nodes           all nodes are checked again
+//   the end of an Unquit   a spare leaves without having quit,       its processes count as ended
+//                          with an armed, guarded fence
 //   forget_at              it ends                                   it is forgotten
 //
 //   store_waits.Next()     a call waits for a key                    the call gets DEADLINE_EXCEEDED
@@ -121,6 +123,8 @@ void Liveness::OnDue(Run& run) {
   }
   if (context_.now.monotonic >= run.forget_at) return lifecycle_.ForgetRun(run);
   if (context_.now.monotonic >= run.restart_at) run.is_held_back = false;
+  const auto has_ended = [this](const auto& one) { return context_.now.monotonic >= one.second.end; };
+  if (std::erase_if(run.unquit, has_ended) > 0) run.waiting_cache.is_valid = false;
   if (context_.now.monotonic >= run.rejoin_deadline && run.record().phase == v1::RUN_PHASE_RECOVERING) {
     lifecycle_.LookForNextRound(run);  // missing nodes may be back
     if (context_.now.monotonic >= run.rejoin_deadline && run.record().phase == v1::RUN_PHASE_RECOVERING)

@@ -89,9 +89,11 @@ std::string StaleProcesses(const Run& run, MonotonicTime now) {
     if (node.record().stale_incarnation == 0) continue;
     stale.push_back(absl::StrCat("the old processes of node ", id, " may still run", DescribeStaleEnd(node, now)));
   }
-  for (const auto& [id, incarnation] : run.unquit) {
-    stale.push_back(absl::StrCat("the processes of spare ", id, ", which has left, may still run (`ms-ctl fence ", id,
-                                 "` once they have certainly ended)"));
+  for (const auto& [id, one] : run.unquit) {
+    const std::string end = one.end.is_never()
+                                ? absl::StrCat(" (`ms-ctl fence ", id, "` once they have certainly ended)")
+                                : absl::StrCat(" for ", FormatAge(std::max(one.end - now, absl::ZeroDuration())));
+    stale.push_back(absl::StrCat("the processes of spare ", id, ", which has left, may still run", end));
   }
   return JoinSome(stale);
 }

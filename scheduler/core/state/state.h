@@ -270,6 +270,12 @@ struct RunRecord {
   RunStore store;
 };
 
+// A spare that left, although it may have begun to start processes. The next round waits for their end.
+struct Unquit {
+  uint64_t incarnation = 0;
+  MonotonicTime end = MonotonicTime::Never();  // when its fence has ended them
+};
+
 // The part of a run that a crash of the scheduler loses.
 struct RunRuntime {
   uint64_t handle = 0;
@@ -291,12 +297,12 @@ struct RunRuntime {
   MonotonicTime look_deadline = MonotonicTime::Never();  // RECOVERING: the next check is put off until this time
   absl::Duration fence;  // the fence that agents were last sent, unless --fence_timeout is set; never gets shorter,
                          // because agents rely on it
-  std::deque<MonotonicTime> restarts;      // the restarts of the last hour; one without progress is in it twice
-  std::optional<uint64_t> highest_step;    // the highest step that any process has written
-  std::map<std::string, uint64_t> unquit;  // nodes that left though must_quit was set, and their incarnations
-  uint32_t round_elsewhere = 0;            // the highest round that an agent has reported
-  bool is_looking_into_stall = false;      // its stacks are being gathered
-  std::optional<v1::Cause> stall;          // set while it stands still, if stalls are only reported
+  std::deque<MonotonicTime> restarts;    // the restarts of the last hour; one without progress is in it twice
+  std::optional<uint64_t> highest_step;  // the highest step that any process has written
+  std::map<std::string, Unquit> unquit;  // by node id: nodes that left although must_quit was set
+  uint32_t round_elsewhere = 0;          // the highest round that an agent has reported
+  bool is_looking_into_stall = false;    // its stacks are being gathered
+  std::optional<v1::Cause> stall;        // set while it stands still, if stalls are only reported
   std::map<std::string, std::deque<MonotonicTime>> node_failures;  // by node id: failures that may come from it
   std::set<std::string> faulty_machines;  // a node was drained there for a fault: none of their spares stands in
   bool has_free_restart = false;          // the round was given up without the budget, for a node to be drained
