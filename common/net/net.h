@@ -44,7 +44,8 @@ std::string LocalHostName();
 enum class Crowd { kFew, kMany };
 inline constexpr size_t kManyConnections = 1000;
 
-// Lets the kernel detect a dead peer. When a machine vanishes, the connection breaks, whether or not data is in flight:
+// Lets the kernel detect a dead peer. The connection breaks so long after the peer's last packet, whether or not data
+// is in flight:
 //
 //   kFew    within 8 to 10 s    TCP_USER_TIMEOUT 8 s; keepalive after 3 to 5 s of silence, in steps of 1 to 2 s
 //   kMany   within 25 to 28 s   TCP_USER_TIMEOUT 25 s; keepalive after 6 to 14 s of silence, in steps of 2 to 4 s

@@ -23,7 +23,7 @@ std::string CompressRanks(std::vector<uint32_t> ranks);
 
 // Returns "forming", "running", …; "unknown" for a value of a newer scheduler.
 std::string PhaseWord(v1::RunPhase phase);
-// The same, and "stopped" for a run that ended by a planned stop.
+// The same, and "stopped" for a run that a person has stopped.
 std::string PhaseWord(const v1::RunStatus& run);
 
 // Returns "worker" or "server".

@@ -13,7 +13,7 @@
 //
 //   a signal ended the agent                                  128 + signal
 //   outcome: the run succeeded                                0
-//   outcome: a planned stop                                   17
+//   outcome: a person has stopped the run                     17
 //   outcome: the run gave up                                  16
 //   outcome: a process of this agent had failed               that of the first process that failed
 //   outcome: any other                                        12, 13 or 14, by its cause

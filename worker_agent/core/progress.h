@@ -42,8 +42,8 @@ class Progress {
   // Adds the activity that no report has carried yet; ActivitySent: one has.
   void FillActivity(v1::Report& report, MonotonicTime now) const;
   void ActivitySent() { has_activity_news_ = false; }
-  // Returns a serialised report with the progress and the activity, for SendHeartbeat. Leaves out the activity if both
-  // are longer than kMaxProgressBytes. Empty if there is no progress either, or if it is longer than that by itself.
+  // Returns a serialised report with the progress and the activity, for SendHeartbeat. Empty if there is neither, or
+  // if they are longer than kMaxProgressBytes: then they go over the stream.
   std::string ForDatagram(MonotonicTime now) const;
 
   // Aborts if it holds a process that does not run.

@@ -10,7 +10,8 @@
 //   RUN_UNKNOWN                            ends with 11       11; 0 if its processes have ended well
 //   NODE_LOST                              ends with 13       13; kills at once unless its ranks are free
 //   STALE_INCARNATION                      ends with 11       11; kills at once
-//   DRAINED                                ends with 17       17
+//   DRAINED, by a person                   ends with 17       17
+//   DRAINED, by the scheduler              ends with 0        0
 //   all others                             ends with 11       11
 //
 // An agent that ends stops its processes with stop_signal and stop_timeout. If other processes may already write with

@@ -96,10 +96,6 @@ std::string UnseenInWords(const Run& run) {
                       " of output could not be matched with --expect: binary, longer than 4 KiB, or too many at once");
 }
 
-}  // namespace
-
-namespace {
-
 // Returns the slot's entry if it is about the process that runs there now.
 template <typename Entry>
 const Entry* PresentOf(const Run& run, const Node& node, size_t slot, const std::vector<Entry>& entries) {

@@ -20,7 +20,7 @@ struct Measures {
   std::map<v1::Cause::Kind, uint64_t> given_up_rounds;  // only rounds after which the run went on
   std::map<v1::NodeRemoved::Why, uint64_t> gone_nodes;
   uint64_t succeeded_runs = 0;
-  uint64_t stopped_runs = 0;         // by a planned stop; they count as no failure
+  uint64_t stopped_runs = 0;         // by a person; they count as no failure
   uint64_t restarted_processes = 0;  // only those that restarted alone (restart_scope "worker")
 
   void Note(const v1::Record& record);

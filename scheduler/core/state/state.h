@@ -436,7 +436,7 @@ std::string DebugText(const State& state);
 // Names for people: "worker", "server".
 const char* RoleName(v1::Role role);
 const char* SlotPhaseName(SlotState::Phase phase);
-// Returns "forming", "running", …; "stopped" for a run that ended by a planned stop.
+// Returns "forming", "running", …; "stopped" for a run that a person has stopped.
 const char* RunPhaseName(v1::RunPhase phase, const v1::Outcome& outcome);
 inline const char* RunPhaseName(const RunRecord& run) { return RunPhaseName(run.phase, run.outcome); }
 
