@@ -20,7 +20,7 @@ absl::Duration FenceStop(const SchedulerSettings& s) { return FenceStopTimeout(s
 
 // Returns the fence's time once a spare stands by. Context::SpareFence knows the number of agents, too.
 absl::Duration Fence(const SchedulerSettings& s) {
-  return s.fence_timeout.value_or(FenceStop(s) + kFenceMargin + std::max(kDefaultAbsence, 5 * Heartbeat(s)));
+  return s.fence_timeout.value_or(SpareFence(FenceStop(s), Heartbeat(s)));
 }
 
 void AddCluster(SettingsTable& table, SchedulerSettings& s) {

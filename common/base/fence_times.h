@@ -22,4 +22,10 @@ inline absl::Duration FenceStopTimeout(std::optional<absl::Duration> value, absl
   return value.value_or(std::min(absl::Seconds(5), stop_timeout));
 }
 
+// Returns the fence's time without --fence_timeout, once a spare stands by: the processes run on while the scheduler is
+// away for kDefaultAbsence, or five heartbeats are late. `stop_time`: FenceStopTimeout.
+inline absl::Duration SpareFence(absl::Duration stop_time, absl::Duration heartbeat) {
+  return std::max(kDefaultAbsence, 5 * heartbeat) + stop_time + kFenceMargin;
+}
+
 }  // namespace muster

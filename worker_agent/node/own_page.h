@@ -28,8 +28,8 @@ class OwnPage {
       : number_(port.port()), port_(std::move(port)), token_(std::move(token)), token_file_(std::move(token_file)) {}
 
   uint16_t number_;
-  ReservedPort
-      port_;  // kept, so that a scheduler that starts again gets it; a listener may bind it, too (SO_REUSEADDR)
+  // Kept, so that a scheduler that starts again gets it; the listener may bind it, too (SO_REUSEADDR).
+  ReservedPort port_;
   std::string token_;
   UniqueFd token_file_;  // in memory; /proc/self/fd is its path
 };

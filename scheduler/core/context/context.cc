@@ -96,12 +96,8 @@ absl::Duration Context::RejoinTimeout(const Run& run) const {
   return options.rejoin_timeout.value_or(TopoTimeout(run.record().settings));
 }
 
-// Returns the fence of a run that has a spare, without --fence_timeout. The keeper begins to end the processes
-// fence_stop_timeout + kFenceMargin before the fence's time is over. Until then the scheduler may be away, or five
-// heartbeats may be late.
 absl::Duration Context::SpareFence() const {
-  const absl::Duration away = std::max(kDefaultAbsence, 5 * HeartbeatInterval());
-  return std::min(options.fence_stop_timeout + kFenceMargin + away, absl::Milliseconds(kMaxFenceMs));
+  return std::min(muster::SpareFence(options.fence_stop_timeout, HeartbeatInterval()), absl::Milliseconds(kMaxFenceMs));
 }
 
 // While the scheduler is going to end, the fence is zero: see Lifecycle::SayGoingAway.

@@ -116,7 +116,7 @@ class Wire:
             is_heartbeat = target == (self.machines[0].address, self.scheduler.port)
             assert is_heartbeat or source == (self.machines[0].address, self.scheduler.port), (source, target)
             assert payload[:4] == (b"MH\1\1" if is_heartbeat else b"MH\1\2"), payload
-            assert len(payload) >= 40 if is_heartbeat else len(payload) == 52, payload
+            assert 40 <= len(payload) <= 40 + 1024 if is_heartbeat else len(payload) == 52, payload
 
     def told_fences(self):
         """The bytes where heartbeats report the fence, which no node here has armed."""

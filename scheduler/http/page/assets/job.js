@@ -174,6 +174,8 @@ export class JobView {
 
   #showCause(run) {
     const cause = run.outcome?.cause ?? run.last_abort;
+    // A node that was told to leave may end a run, which then has failed.
+    const planned = Boolean(cause && run.phase !== 'failed' && isPlanned(cause));
     const title = run.phase === 'stopped' ? 'Why it was stopped' : run.outcome?.cause ? 'Why it failed' : run.phase === 'stopping' ? 'Why it stops' : 'Last restart';
     this.cause.show([cause, title, this.why !== '', this.session.by], () => {
       if (!cause) return null;
@@ -181,7 +183,7 @@ export class JobView {
       const node = cause.node_id ? h('a', {href: path('job', this.job, 'node', cause.node_id)}, `node ${cause.node_id}`) : null;
       return [h('h2', {}, title, h('span', {class: 'count'}, where, where && node ? ' on ' : '', node, cause.host_name ? ` (${cause.host_name})` : '')),
         h('p', {}, cause.text),
-        cause.failure_kind && !isPlanned(cause) ? h('p', {class: 'soft small more'}, `Kind of failure: ${cause.failure_kind}${cause.reason ? ` (${cause.reason})` : ''}`) : null,
+        cause.failure_kind && !planned ? h('p', {class: 'soft small more'}, `Kind of failure: ${cause.failure_kind}${cause.reason ? ` (${cause.reason})` : ''}`) : null,
         cause.last_lines.length
           ? h('pre', {class: 'lines more', tabindex: 0, 'aria-label': 'Last lines of the first failure'}, cause.last_lines.join('\n'))
           : null,
@@ -189,7 +191,7 @@ export class JobView {
         this.why ? h('details', {class: 'more'}, h('summary', {}, 'The output of ms-ctl why'), h('pre', {class: 'lines', tabindex: 0, 'aria-label': 'The output of ms-ctl why', 'data-text': 'why'})) : null];
     });
     this.cause.text('why', this.why);
-    this.cause.element.classList.toggle('planned', Boolean(cause && isPlanned(cause)));
+    this.cause.element.classList.toggle('planned', planned);
   }
 
   // Shows what the ranks do: of many, those that have been quiet for longest, halted ones first.
